@@ -1,0 +1,101 @@
+import type { StructureFinding } from './findings.js';
+
+/** The container a file's first bytes announce. The core walks RIFF, RF64 and BW64; the others are only named. */
+export const CONTAINERS = ['unknown', 'riff', 'rf64', 'bw64', 'rifx', 'w64', 'aiff', 'aifc', 'caf', 'mp3', 'mp4'] as const;
+export type Container = (typeof CONTAINERS)[number];
+
+export const ENCODINGS = ['pcm', 'float', 'other'] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+/** The fmt chunk (WAVEFORMATEX / WAVEFORMATEXTENSIBLE). */
+export interface AudioFormat {
+  readonly encoding: Encoding;
+  /** wFormatTag as written: 1, 3, 0xFFFE, ... */
+  readonly formatTag: number;
+  readonly extensible: boolean;
+  readonly channels: number;
+  readonly sampleRate: number;
+  readonly byteRate: number;
+  readonly blockAlign: number;
+  readonly bitsPerSample: number;
+  /** Extensible only. */
+  readonly validBitsPerSample?: number;
+  readonly channelMask?: number;
+}
+
+/** The bext chunk, EBU Tech 3285 (v0, v1, v2). Text is as written, up to its first NUL, as Latin-1. */
+export interface BroadcastExtension {
+  readonly version: number;
+  readonly description: string;
+  readonly originator: string;
+  readonly originatorReference: string;
+  readonly originationDate: string;
+  readonly originationTime: string;
+  /** Samples since midnight; a 64-bit count, so a bigint. */
+  readonly timeReference: bigint;
+  /** 64 bytes as hex; version 1 and 2. */
+  readonly umid?: string;
+  /** Version 2; LUFS, LU and dBTP; absent where the writer left 0x7FFF. */
+  readonly loudnessValue?: number;
+  readonly loudnessRange?: number;
+  readonly maxTruePeakLevel?: number;
+  readonly maxMomentaryLoudness?: number;
+  readonly maxShortTermLoudness?: number;
+  /** The first 4,096 bytes. */
+  readonly codingHistory: string;
+  /** Length in the file, in bytes. */
+  readonly codingHistoryBytes: number;
+}
+
+/** The ds64 chunk, EBU Tech 3306 and ITU-R BS.2088. */
+export interface DataSize64 {
+  readonly riffSize: bigint;
+  readonly dataSize: bigint;
+  readonly sampleCount: bigint;
+  readonly tableLength: number;
+}
+
+export interface ChunkEntry {
+  /** Four characters, Latin-1. */
+  readonly id: string;
+  /** Offset of the chunk header in the file. */
+  readonly offset: number;
+  /** Size field, resolved through the ds64 where that applies. */
+  readonly size: number;
+}
+
+/** The one `C2PA` chunk. */
+export interface CredentialChunk {
+  /** Offset of the chunk header. */
+  readonly offset: number;
+  /** Header and data: 8 + size. The pad byte is not part of it. */
+  readonly length: number;
+  /** The chunk's data (the manifest store), without its header. */
+  readonly data: Uint8Array;
+}
+
+/**
+ * What one pass over a file measured. Digests are lower-case hex of SHA-256.
+ */
+export interface Measurement {
+  readonly bytes: number;
+  /** Every byte of the file. */
+  readonly sha256: string;
+  /** Every byte but the credential chunk (header and data); present when there is exactly one such chunk of at most 1 MiB. */
+  readonly bindingSha256?: string;
+  readonly container: Container;
+  readonly format?: AudioFormat;
+  /** Sample frames of the data chunk. */
+  readonly frames?: number;
+  /** Extent of the first data chunk's payload. */
+  readonly data?: { readonly offset: number; readonly size: number };
+  readonly bext?: BroadcastExtension;
+  readonly ds64?: DataSize64;
+  /** The first 256 top-level chunks in file order. */
+  readonly chunks: readonly ChunkEntry[];
+  /** All top-level chunks, the ones beyond the table included. */
+  readonly chunkCount: number;
+  readonly credential?: CredentialChunk;
+  /** In the order of STRUCTURE_FINDINGS; offset of the first occurrence. */
+  readonly findings: readonly { readonly slug: StructureFinding; readonly offset: number }[];
+}

@@ -1,0 +1,80 @@
+/**
+ * What reading a credential found, before audio and registry are looked at. Plain data: it is stored with the upload, so
+ * that a signature is checked once, when the audio is measured.
+ */
+
+export type Integrity = 'verified' | 'failed' | 'not_checked';
+export type SignatureAlgorithm = 'Ed25519' | 'ES256';
+
+/** Version 1 of the statement the service signs. */
+export interface ProductionStatement {
+  readonly version: 1;
+  readonly proofId: string;
+  /** Unix seconds. */
+  readonly createdAt: number;
+  /** Lower-case hex SHA-256 of the signer's certificate (DER). */
+  readonly kid: string;
+  /** The service's name when it signed; a former name stays as history. */
+  readonly issuer: string;
+  /** Null until a production record exists. */
+  readonly evidenceSha256: string | null;
+}
+
+/** What a local seal says of itself; nothing in it is vouched for by the service. */
+export interface SealStatement {
+  readonly version: 1;
+  /** Unix seconds by the device's clock. */
+  readonly sealedAt: number;
+  /** Lower-case hex SHA-256 of the device's certificate (DER). */
+  readonly kid: string;
+  readonly device: string;
+}
+
+/** Reported as `embeddedCredential`: integrity and trust apart. */
+export interface CredentialReport {
+  readonly format: 'c2pa';
+  /** The certificate's organisation or common name. */
+  readonly issuer?: string;
+  readonly generator?: string;
+  /** COSE algorithm name as in the registry: Ed25519, ES256, ES384, PS256, ... */
+  readonly algorithm?: string;
+  readonly claimVersion?: number;
+  readonly manifestLabel?: string;
+  readonly integrity: Integrity;
+  /** `service`: signed under the service's own authority; `device`: a local seal; `unknown`: anyone else. */
+  readonly trust: 'service' | 'device' | 'unknown';
+  /** Stable slugs: what failed, or what could not be checked. */
+  readonly reasons: readonly string[];
+}
+
+/** The byte range a hard binding leaves out, and the digest it states over the rest. */
+export interface HardBinding {
+  readonly exclusion: { readonly start: number; readonly length: number };
+  /** Lower-case hex SHA-256. */
+  readonly sha256: string;
+}
+
+export type EmbeddedReading =
+  /** The chunk does not begin as a C2PA manifest store. */
+  | { readonly kind: 'not_a_store'; readonly reason: string }
+  /** A store that does not decode, fails its hashes or signature, or names us and is not exactly what our writer makes. */
+  | { readonly kind: 'altered'; readonly reason: string; readonly report: CredentialReport }
+  | { readonly kind: 'service'; readonly statement: ProductionStatement; readonly binding: HardBinding; readonly chunkSha256: string; readonly report: CredentialReport }
+  | { readonly kind: 'local_seal'; readonly statement: SealStatement; readonly binding: HardBinding; readonly chunkSha256: string; readonly report: CredentialReport }
+  /** Signed by anyone else. `binding` is absent where it cannot be checked here. */
+  | { readonly kind: 'foreign'; readonly binding?: HardBinding; readonly report: CredentialReport };
+
+/** What a sidecar binds: the whole file. */
+export interface WholeFileBinding {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export type SidecarReading =
+  /** It does not begin as a sidecar. */
+  | { readonly kind: 'not_a_sidecar'; readonly reason: string }
+  | { readonly kind: 'altered'; readonly reason: string }
+  | { readonly kind: 'service'; readonly statement: ProductionStatement; readonly binding: WholeFileBinding; readonly sidecarSha256: string }
+  | { readonly kind: 'local_seal'; readonly statement: SealStatement; readonly binding: WholeFileBinding; readonly sidecarSha256: string }
+  /** Intact, but signed by neither the service nor as a device seal. */
+  | { readonly kind: 'foreign'; readonly reason: string; readonly binding: WholeFileBinding; readonly sidecarSha256: string };

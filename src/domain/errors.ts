@@ -1,0 +1,100 @@
+/**
+ * Domain errors: a closed list of codes, one for each HTTP status, and a closed list of reasons that say precisely what
+ * happened. A validation finding is data and never one of these.
+ */
+
+/** Stable slug a client branches on; the HTTP status of each stands in `http/status.ts`. */
+export const ERROR_CODES = [
+  'invalid_request',
+  'forbidden',
+  'not_found',
+  'method_not_allowed',
+  'timeout',
+  'conflict',
+  'length_required',
+  'payload_too_large',
+  'unsupported_media_type',
+  'unprocessable',
+  'rate_limited',
+  'headers_too_large',
+  'internal',
+  'unavailable',
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** Additive member `reason` of the error body. */
+export const ERROR_REASONS = [
+  // requests
+  'malformed_http',
+  'malformed_json',
+  'unknown_route',
+  'invalid_member',
+  'duplicate_parameter',
+  'body_too_large',
+  'client_too_slow',
+  // upload form
+  'form_malformed',
+  'form_field_missing',
+  'form_field_unknown',
+  'form_field_duplicated',
+  'form_field_too_large',
+  'form_policy_invalid',
+  'form_policy_expired',
+  'file_missing',
+  'file_not_last',
+  'file_name_missing',
+  'upload_incomplete',
+  'upload_already_used',
+  'upload_in_progress',
+  'upload_aborted',
+  'purpose_mismatch',
+  // verify and issuing
+  'sidecar_not_base64',
+  'audio_malformed',
+  'audio_already_credentialed',
+  'audio_empty',
+  'container_needs_sidecar',
+  'result_too_large',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+  // keys, reviews
+  'already_rotated',
+  'rotation_in_progress',
+  'evidence_kind_already_open',
+  'evidence_request_final',
+  'evidence_requests_open',
+  'review_exists',
+  'review_resolved',
+  // limits
+  'quota_exceeded',
+  'rate_exceeded',
+  'concurrency_exceeded',
+  // capacity
+  'engine_full',
+  'engine_failed',
+  'store_unavailable',
+  'shutting_down',
+] as const;
+export type ErrorReason = (typeof ERROR_REASONS)[number];
+
+export interface DomainErrorOptions {
+  readonly reason?: ErrorReason;
+  /** Seconds after which the call may succeed; sent as `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+  readonly cause?: unknown;
+}
+
+/** A refusal that the caller may see. `message` is shown to partners: no path, library name or secret in it. */
+export class DomainError extends Error {
+  readonly code: ErrorCode;
+  readonly reason: ErrorReason | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: DomainErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'DomainError';
+    this.code = code;
+    this.reason = options.reason;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}

@@ -1,0 +1,40 @@
+/** Identifiers: a prefix that names the kind, and a UUIDv7 in Crockford base32, which sorts by time. */
+
+/** Identifier format of the contract: `reviewId` and `requestId` path parameters, and every other id of the service. */
+export const IDENTIFIER_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+
+export const ID_PREFIXES = { proof: 'prf', review: 'rev', evidenceRequest: 'req', upload: 'upl', key: 'key', request: 'rq', partner: 'ptr' } as const;
+export type IdKind = keyof typeof ID_PREFIXES;
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/**
+ * Formats an identifier from a time and randomness (RFC 9562, section 5.7).
+ * @param now milliseconds since the epoch
+ * @param random at least 10 random bytes
+ */
+export function formatIdentifier(kind: IdKind, now: number, random: Uint8Array): string {
+  const uuid = new Uint8Array(16);
+  new DataView(uuid.buffer).setBigUint64(0, BigInt(now) << 16n);
+  uuid.set(random.subarray(0, 10), 6);
+  uuid[6] = (uuid[6]! & 0x0f) | 0x70;
+  uuid[8] = (uuid[8]! & 0x3f) | 0x80;
+  return `${ID_PREFIXES[kind]}_${crockford(uuid)}`;
+}
+
+/** 128 bits as 26 characters, most significant first; the first character carries the two leading zero bits of padding. */
+function crockford(bytes: Uint8Array): string {
+  let text = '';
+  let carry = 0;
+  let bits = 2;
+  for (const byte of bytes) {
+    carry = (carry << 8) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      text += CROCKFORD[(carry >> bits) & 31];
+    }
+    carry &= (1 << bits) - 1;
+  }
+  return text;
+}

@@ -1,0 +1,42 @@
+/** Partners and their plans. Plans are data. */
+
+export interface Plan {
+  readonly name: string;
+  /** Units a UTC calendar month; verify and identify cost one. */
+  readonly monthlyQuota: number;
+  readonly requestsPerSecond: number;
+  readonly burst: number;
+  readonly concurrentUploads: number;
+  /** The rotation lane: rotations per day. */
+  readonly rotationsPerDay: number;
+}
+
+export const SHIPPED_PLANS: readonly Plan[] = [
+  { name: 'trial', monthlyQuota: 1_000, requestsPerSecond: 5, burst: 10, concurrentUploads: 2, rotationsPerDay: 5 },
+  { name: 'standard', monthlyQuota: 100_000, requestsPerSecond: 50, burst: 100, concurrentUploads: 8, rotationsPerDay: 5 },
+  { name: 'volume', monthlyQuota: 10_000_000, requestsPerSecond: 2_000, burst: 4_000, concurrentUploads: 64, rotationsPerDay: 5 },
+];
+export const DEFAULT_PLAN = 'standard';
+
+export interface Partner {
+  readonly partnerId: string;
+  readonly name: string;
+  readonly plan: string;
+  readonly createdAt: number;
+}
+
+export const SCOPES = ['verify', 'proofs', 'erase', 'reviews', 'keys', 'usage'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export interface PartnerKey {
+  readonly keyId: string;
+  readonly partnerId: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** HMAC-SHA-256 of the secret under the service's pepper, lower-case hex. */
+  readonly secretHash: string;
+  readonly createdAt: number;
+  /** Set when the key was rotated: it works until this second. */
+  readonly expiresAt?: number;
+  readonly revokedAt?: number;
+}

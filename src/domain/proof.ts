@@ -1,0 +1,44 @@
+/** The registry's record of an issued credential. */
+
+export type Carrier = 'embedded' | 'sidecar';
+/** `pending` is a reserved id, 404 on every partner route. */
+export type ProofState = 'pending' | 'issued' | 'erased';
+
+export interface IssuedProof {
+  readonly state: 'issued';
+  readonly proofId: string;
+  readonly partnerId: string;
+  readonly song: { readonly title: string };
+  readonly carrier: Carrier;
+  /** Unix seconds; the statement's createdAt and every list's issuedAt. */
+  readonly createdAt: number;
+  /** Lower-case hex of the certificate's SHA-256. */
+  readonly kid: string;
+  /** Digest of the audio as it came to be issued. */
+  readonly originalSha256: string;
+  /** The hard-binding digest (embedded) or the whole file's (sidecar). */
+  readonly boundAudioSha256: string;
+  /** SHA-256 of the credential chunk (header included) or of the sidecar, exactly as issued. */
+  readonly credentialSha256: string;
+  /** The deliverable: the credentialed WAV, or the audio of a pair. */
+  readonly asset: { readonly bytes: number; readonly sha256: string; readonly fileName: string; readonly mediaType: string };
+  /** The sidecar of a pair, whole (at most a few hundred bytes). */
+  readonly sidecar?: Uint8Array;
+}
+
+/** A tombstone: nothing of the content is left. */
+export interface ErasedProof {
+  readonly state: 'erased';
+  readonly proofId: string;
+  readonly partnerId: string;
+  readonly erasedAt: number;
+}
+
+export interface PendingProof {
+  readonly state: 'pending';
+  readonly proofId: string;
+  readonly partnerId: string;
+  readonly reservedAt: number;
+}
+
+export type Proof = IssuedProof | ErasedProof | PendingProof;

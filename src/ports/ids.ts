@@ -1,0 +1,7 @@
+import type { IdKind } from '../domain/identifiers.js';
+
+export interface Ids {
+  next(kind: IdKind): string;
+  /** Cryptographically random bytes. */
+  random(length: number): Uint8Array;
+}

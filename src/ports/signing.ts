@@ -1,0 +1,28 @@
+import type { SignatureAlgorithm } from '../domain/credential-reading.js';
+
+/** One end-entity certificate of the service and, where it is held here, its private key. */
+export interface SigningIdentity {
+  /** Lower-case hex SHA-256 of the certificate (DER). */
+  readonly kid: string;
+  readonly algorithm: SignatureAlgorithm;
+  /** DER. */
+  readonly certificate: Uint8Array;
+  /** Name the certificate's organisation carries. */
+  readonly issuer: string;
+}
+
+/** Signs with the environment's current identity. Ed25519: 64 bytes; ES256: r || s, 64 bytes, low S. */
+export interface Signer {
+  readonly identity: SigningIdentity;
+  sign(message: Uint8Array): Uint8Array;
+}
+
+/** Whom this environment recognises as itself: current and former identities, pinned, and the authorities above them. */
+export interface TrustList {
+  /** By the exact leaf certificate (DER). */
+  find(certificate: Uint8Array): SigningIdentity | undefined;
+  /** Whether a certificate claims one of our authorities as its issuer (by name or key id), pinned or not. */
+  namesOurAuthority(certificate: Uint8Array): boolean;
+  /** PEM of the authority certificates, the current one first. */
+  authorities(): readonly string[];
+}
