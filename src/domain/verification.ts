@@ -1,0 +1,49 @@
+import type { Container } from './audio.js';
+import type { CredentialReport } from './credential-reading.js';
+
+export const VERDICTS = ['valid', 'audioChanged', 'tampered', 'unregistered', 'unreadable', 'local_seal'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+export const DECISION_STATUSES = ['verified_binding', 'needs_review', 'invalid_proof'] as const;
+export type DecisionStatus = (typeof DECISION_STATUSES)[number];
+
+export const RECOMMENDED_ACTIONS = ['accept_credential', 'review', 'reject', 'request_matching_pair', 'confirm_file'] as const;
+export type RecommendedAction = (typeof RECOMMENDED_ACTIONS)[number];
+
+/** The policy-neutral decision envelope; it never labels a track human or AI. */
+export interface DecisionEnvelope {
+  readonly status: DecisionStatus;
+  /** Stable slugs; the first one decided the verdict. */
+  readonly reasons: readonly string[];
+  readonly recommendedAction: RecommendedAction;
+  readonly credentialCarrier: 'embedded' | 'sidecar' | 'none';
+  readonly sourceDetailCoverage: 'full' | 'partial' | 'none';
+  readonly counts: { readonly declarations: number; readonly conflicts: number; readonly unverifiable: number };
+}
+
+/** The `audio` member of a verification result. */
+export interface AudioSummary {
+  readonly container: Container;
+  readonly sampleRate?: number;
+  readonly channels?: number;
+  readonly bitsPerSample?: number;
+  readonly frames?: number;
+  readonly durationSeconds?: number;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface VerificationResult {
+  readonly verdict: Verdict;
+  /** True with `valid` alone. */
+  readonly good: boolean;
+  readonly decision: DecisionEnvelope;
+  /** Unix seconds; with `valid` alone. */
+  readonly issuedAt?: number;
+  /** Whenever a signature of ours was verified. */
+  readonly proofId?: string;
+  /** Unix seconds. */
+  readonly verifiedAt: number;
+  readonly audio: AudioSummary;
+  readonly embeddedCredential?: CredentialReport;
+}
