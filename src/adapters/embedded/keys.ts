@@ -54,6 +54,9 @@ export interface BilledRow {
   readonly until: number;
 }
 
+const TIME_DIGITS = 12;
+const PLAIN_PART = /^[A-Za-z0-9._:-]+$/;
+
 export const formatKey = key<{ readonly format: number }>('meta', 'format');
 export const pingKey = key<{ readonly at: number }>('meta', 'ping');
 export const partnerKey = (partnerId: string) => key<Partner>('partner', partnerId);
@@ -89,9 +92,6 @@ export function before(end: number, ...parts: readonly string[]): KeyRange {
   const { gte } = under(...parts);
   return { gte, lt: gte + seconds(end) };
 }
-
-const TIME_DIGITS = 12;
-const PLAIN_PART = /^[A-Za-z0-9._:-]+$/;
 
 function key<Row>(...parts: readonly string[]): RowKey<Row> {
   return parts.map(part).join('/') as RowKey<Row>;
