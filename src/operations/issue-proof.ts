@@ -14,6 +14,7 @@ import type { IssuingReplay, PartnerStore, ProofStore } from '../ports/stores.js
 import type { Signer } from '../ports/signing.js';
 import { finishEmbedding, planEmbedding } from '../credential/embed.js';
 import { writeSidecar } from '../credential/sidecar.js';
+import { stateProduction } from '../credential/statement.js';
 import type { IssueRequest, IssueResult } from './operations.js';
 
 /** How long the answer to an Idempotency-Key is remembered. */
@@ -51,7 +52,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       return earlier;
     }
     const { identity } = deps.signer;
-    const statement: ProductionStatement = { version: 1, proofId, createdAt, kid: identity.kid, issuer: identity.issuer, evidenceSha256: null };
+    const statement = stateProduction(identity, { proofId, createdAt, evidenceSha256: null });
     const bound = request.carrier === 'embedded' ? await embed(deps, statement, original, staged) : pair(deps, statement, original);
     const proof: IssuedProof = {
       state: 'issued',
@@ -126,10 +127,9 @@ async function embed(deps: IssueProofDeps, statement: ProductionStatement, origi
   const binding = createHash('sha256');
   for await (const chunk of staged.read()) binding.update(chunk as Uint8Array);
   const boundAudioSha256 = binding.update(new Uint8Array(plan.pad)).digest('hex');
-  const chunk = finishEmbedding(plan, boundAudioSha256);
-  await staged.append(chunk);
-  const credentialSha256 = createHash('sha256').update(chunk.subarray(0, plan.chunkLength)).digest('hex');
-  return { boundAudioSha256, credentialSha256, deliverable: await measure(deps.engine, staged.read()) };
+  const { bytes, chunkSha256 } = finishEmbedding(plan, boundAudioSha256);
+  await staged.append(bytes);
+  return { boundAudioSha256, credentialSha256: chunkSha256, deliverable: await measure(deps.engine, staged.read()) };
 }
 
 /** "Issuing refuses, with a clear reason, malformed RIFF, a file that already carries a credential." */

@@ -34,7 +34,7 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
       await t.resolves(stores.createPartner(partner), 'the same call again is harmless');
       await t.rejects(stores.createPartner({ ...partner, name: 'Another' }), { code: 'conflict' });
 
-      const key: PartnerKey = { keyId: id('key', 1), partnerId: partner.partnerId, name: 'live', scopes: ['verify', 'usage'], secretHash: 'ab'.repeat(32), createdAt: NOW };
+      const key: PartnerKey = { keyId: id('key', 1), partnerId: partner.partnerId, name: 'live', scopes: ['verify', 'usage'], secretHash: 'ab'.repeat(32), pepperId: 'pepper-1', createdAt: NOW };
       const rotated: PartnerKey = { ...key, keyId: id('key', 2), expiresAt: NOW + 72 * 3600, revokedAt: NOW + 1 };
       await Promise.all([stores.createKey(key), stores.createKey(rotated)]);
       t.strictSame(await stores.getKey(key.keyId), key, 'absent members stay absent');
