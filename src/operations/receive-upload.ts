@@ -5,7 +5,6 @@ import type { UploadFacts, UploadSlot } from '../domain/upload.js';
 import { FACTS_LIFE_SECONDS } from '../domain/upload.js';
 import type { AudioEngine, AudioIngest } from '../ports/audio-engine.js';
 import type { Clock } from '../ports/clock.js';
-import type { Observer } from '../ports/observer.js';
 import type { UploadStore } from '../ports/stores.js';
 import type { UploadReceiver } from './operations.js';
 import type { UploadClaims } from './upload-claims.js';
@@ -17,7 +16,6 @@ export interface ReceiveUploadDeps {
   readonly clock: Clock;
   readonly policies: UploadPolicySigner;
   readonly claims: UploadClaims;
-  readonly observer: Observer;
   readonly readEmbedded: (data: Uint8Array, extent: { readonly offset: number; readonly length: number }) => EmbeddedReading;
   /** Concurrent uploads that the partner's plan allows this process; undefined where the partner is gone. */
   readonly concurrentUploads: (partnerId: string) => Promise<number | undefined>;
@@ -46,19 +44,18 @@ export async function receiveUpload(deps: ReceiveUploadDeps, uploadId: string, f
 function receiver(deps: ReceiveUploadDeps, slot: UploadSlot, maxBytes: number, ingest: AudioIngest, release: () => void): UploadReceiver {
   let bytes = 0;
   let settled = false;
-  const settle = (outcome: 'stored' | 'refused' | 'aborted' | 'failed') => {
+  const settle = () => {
     if (settled) return;
     settled = true;
     ingest.abort();
     release();
-    deps.observer.upload(outcome, bytes);
   };
   return {
     maxBytes,
     write(chunk) {
       bytes += chunk.length;
       if (bytes > maxBytes) {
-        settle('refused');
+        settle();
         throw new DomainError('payload_too_large', `The file is larger than the slot's ${maxBytes} bytes.`, { reason: 'body_too_large' });
       }
       return ingest.write(chunk);
@@ -74,16 +71,12 @@ function receiver(deps: ReceiveUploadDeps, slot: UploadSlot, maxBytes: number, i
         if (now >= slot.expiresAt) throw new DomainError('forbidden', 'The slot has expired; ask for a new one.', { reason: 'form_policy_expired' });
         const outcome = await deps.stores.putFacts(factsOf(slot, measurement, now, deps.readEmbedded));
         if (outcome === 'already_used') throw alreadyUsed();
-        settle('stored');
         return { uploadId: slot.uploadId, bytes: measurement.bytes, sha256: measurement.sha256 };
-      } catch (error) {
-        settle(error instanceof DomainError && error.code !== 'unavailable' ? 'refused' : 'failed');
-        throw error;
+      } finally {
+        settle();
       }
     },
-    abort() {
-      settle('aborted');
-    },
+    abort: settle,
   };
 }
 
