@@ -67,8 +67,8 @@ function parse(der: Uint8Array): X509Certificate | undefined {
 }
 
 function nameOf(certificate: X509Certificate): string | undefined {
-  // Node escapes line breaks inside values, so a line is one attribute.
-  const lines = certificate.subject.split('\n');
-  const line = lines.find((text) => text.startsWith('O=')) ?? lines.find((text) => text.startsWith('CN='));
-  return line?.slice(line.indexOf('=') + 1, line.indexOf('=') + 1 + MAX_NAME);
+  // The legacy form has the values as they are; `subject` escapes them. An attribute given twice is an array there.
+  const { O: organisation, CN: commonName } = certificate.toLegacyObject().subject as Record<string, string | readonly string[] | undefined>;
+  const name = organisation ?? commonName;
+  return (typeof name === 'string' ? name : name?.[0])?.slice(0, MAX_NAME);
 }

@@ -1,6 +1,7 @@
 import type { ProductionStatement, SealStatement } from '../domain/credential-reading.js';
 import { IDENTIFIER_PATTERN } from '../domain/identifiers.js';
 import type { SigningIdentity } from '../ports/signing.js';
+import { readCertificate } from './certificate.js';
 
 /**
  * The two statements a credential of ours may carry, and what each member may hold. The labels belong to the format and
@@ -79,6 +80,9 @@ export function assertStatement(statement: Statement, identity: SigningIdentity)
   const members = new Map<unknown, unknown>(Object.entries(statement));
   if ((isProduction(statement) ? productionStatement(members) : sealStatement(members)) === undefined) throw new RangeError('not a statement of version 1');
   if (statement.kid !== identity.kid) throw new RangeError('the statement names another key than the signer\'s');
+  const time = isProduction(statement) ? statement.createdAt : statement.sealedAt;
+  const certificate = readCertificate(identity.certificate);
+  if (certificate === undefined || time < certificate.notBefore || time > certificate.notAfter) throw new RangeError('the statement lies outside the certificate\'s validity');
   if (isProduction(statement) && statement.issuer !== identity.issuer) throw new RangeError('the statement names another issuer than the signer\'s');
 }
 
