@@ -26,7 +26,7 @@ const baseUrlSchema = z
   .refine((url) => !/[?#]/.test(url), 'must have no query or fragment')
   .transform((url) => url.replace(/\/+$/, ''));
 
-/** Everything that may be set. A name with the prefix that is not here is a spelling mistake and refused. */
+/** Everything that may be set. A name with the prefix that is not here is most likely a spelling mistake: reported at start. */
 const variables = {
   /** Partner listener; 0 takes any free port. */
   TAKEMARK_PORT: portSchema.default(8080),
@@ -96,6 +96,8 @@ export interface Config {
   };
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   readonly requestIdHeader: string | undefined;
+  /** Names with the prefix that are no setting. */
+  readonly unknown: readonly string[];
   readonly build: { readonly commit: string; /** Unix seconds. */ readonly deployedAt: number | undefined };
   /** What the command line needs to reach a service. */
   readonly client: { readonly url: string; readonly operatorUrl: string; readonly operatorToken: string | undefined; readonly apiKey: string | undefined };
@@ -107,12 +109,8 @@ export interface Config {
  */
 export function readConfig(environment: Environment = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([name, value]) => name.startsWith('TAKEMARK_') && value !== undefined && value !== ''));
-  const problems = Object.keys(given)
-    .filter((name) => !Object.hasOwn(variables, name))
-    .map((name) => `${name}: is not a setting of this service`);
   const result = schema.safeParse(given);
-  if (!result.success) problems.push(...result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
-  if (problems.length > 0 || !result.success) throw new ConfigError(problems.join('\n'));
+  if (!result.success) throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
   const values = result.data;
   const { TAKEMARK_SIGNING_CERT: certificate, TAKEMARK_SIGNING_KEY: key, TAKEMARK_SIGNING_AUTHORITY: authority } = values;
   return {
@@ -132,6 +130,7 @@ export function readConfig(environment: Environment = process.env): Config {
     },
     logLevel: values.TAKEMARK_LOG_LEVEL,
     requestIdHeader: values.TAKEMARK_REQUEST_ID_HEADER,
+    unknown: Object.keys(given).filter((name) => !Object.hasOwn(variables, name)),
     build: { commit: values.TAKEMARK_COMMIT, deployedAt: values.TAKEMARK_DEPLOYED_AT },
     client: {
       url: values.TAKEMARK_URL,
