@@ -116,8 +116,8 @@ export class OperatorClient {
 }
 
 /** Where the service keeps the token that it made on its first start. */
-export function operatorTokenPath(dataDir: string): string {
-  return join(dataDir, 'operator-token');
+export function operatorTokenPath(dataDirectory: string): string {
+  return join(dataDirectory, 'operator-token');
 }
 
 /** The token of the environment, else the one the service left on this machine. @throws UsageError */
@@ -125,7 +125,7 @@ export async function findOperatorToken(config: ClientConfig): Promise<string> {
   if (config.operatorToken !== undefined) return config.operatorToken;
   // A token found in a file belongs to the service of this machine: it is not sent to another one.
   if (!isLoopback(config.operatorUrl)) throw new UsageError('set TAKEMARK_OPERATOR_TOKEN for a service on another machine');
-  const path = operatorTokenPath(config.dataDir);
+  const path = operatorTokenPath(config.dataDirectory);
   const token = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`no operator token: set TAKEMARK_OPERATOR_TOKEN, or TAKEMARK_DATA_DIR to the service's data directory (${path}: ${error.code ?? 'unreadable'})`);
   });

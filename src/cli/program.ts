@@ -23,8 +23,8 @@ export async function run(words: readonly string[], surroundings: Surroundings):
   const path = words[0] === 'help' ? words.slice(1) : words;
   const command = COMMANDS.find(({ name }) => startsWith(path, name.split(' ')));
   if (command === undefined) {
-    const names = path.slice(0, Math.max(0, path.findIndex((word) => word.startsWith('-')) === -1 ? path.length : path.findIndex((word) => word.startsWith('-'))));
-    return explainChoices(names, helpAsked, surroundings);
+    const firstOption = path.findIndex((word) => word.startsWith('-'));
+    return explainChoices(firstOption < 0 ? path : path.slice(0, firstOption), helpAsked, surroundings);
   }
   if (helpAsked) {
     terminal.printRaw(commandHelp(command));
