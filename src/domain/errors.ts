@@ -48,8 +48,10 @@ export const ERROR_REASONS = [
   'upload_in_progress',
   'upload_aborted',
   'purpose_mismatch',
+  'content_length_mismatch',
   // verify and issuing
   'sidecar_not_base64',
+  'plan_unknown',
   'audio_malformed',
   'audio_already_credentialed',
   'audio_empty',

@@ -33,8 +33,9 @@ export interface PartnerKey {
   readonly partnerId: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** HMAC-SHA-256 of the secret under the service's pepper, lower-case hex. */
+  /** HMAC-SHA-256 of the whole secret under the pepper named by `pepperId`, lower-case hex. */
   readonly secretHash: string;
+  readonly pepperId: string;
   readonly createdAt: number;
   /** Set when the key was rotated: it works until this second. */
   readonly expiresAt?: number;

@@ -9,7 +9,7 @@ export interface AudioEngine {
    * @throws DomainError `unavailable` / `engine_full` with `retryAfterSeconds` when uploads in flight are at their bound.
    */
   open(): AudioIngest;
-  /** Resolves when the workers run. */
+  /** Resolves when the workers run; rejects when the audio core cannot be loaded or no worker can run it. Once, before `open`. */
   start(): Promise<void>;
   /** Lets admitted uploads finish, then stops the workers. `open` refuses from the first call on (`shutting_down`). */
   stop(): Promise<void>;
@@ -18,14 +18,21 @@ export interface AudioEngine {
 
 export interface AudioIngest {
   /**
-   * Copies `chunk` (the caller may reuse it at once). A returned promise resolves when more may be written; `undefined` means
-   * at once. One write at a time.
-   * @throws DomainError `unavailable` / `engine_failed` when the worker that held this upload died.
+   * Aborts when the engine gives this upload up by itself, with the DomainError of `write` as its reason: cut the client then,
+   * or a caller that waits for its next byte never learns of it. The caller's own `abort()` does not trigger it.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * Copies `chunk`. `undefined` means that it is copied and more may be written at once; a returned promise means backpressure,
+   * and `chunk` belongs to the engine until it settles. One write at a time.
+   * @throws DomainError, thrown or as the promise's rejection: `unavailable` / `engine_failed` when the worker that held this
+   * upload died, `timeout` / `client_too_slow` when its client stayed below the minimum rate, `invalid_request` /
+   * `upload_aborted` after `abort`. From then on the upload holds nothing.
    */
   write(chunk: Uint8Array): Promise<void> | undefined;
-  /** Ends the file. No write may follow. */
+  /** Ends the file, after the last write has settled. No write may follow. Rejects as `write` does. */
   end(): Promise<Measurement>;
-  /** Gives everything back; safe at any time, any number of times, also after `end`. */
+  /** Gives everything back; safe at any time, any number of times, also after `end`. What is pending rejects. */
   abort(): void;
 }
 
@@ -37,6 +44,7 @@ export interface EngineStats {
   readonly tasks: number;
   /** Uploads carried by those tasks: lanes / tasks is the gather figure. */
   readonly lanes: number;
+  /** Bytes taken in. */
   readonly bytes: number;
   readonly workerRestarts: number;
 }

@@ -9,6 +9,7 @@ import type { UploadFacts, UploadSlot } from '../domain/upload.js';
  */
 
 export interface PartnerStore {
+  /** @throws DomainError `conflict` where another partner has this id; repeating the same call is harmless, here and in `createKey`. */
   createPartner(partner: Partner): Promise<void>;
   getPartner(partnerId: string): Promise<Partner | undefined>;
   listPartners(): Promise<readonly Partner[]>;
@@ -24,10 +25,11 @@ export interface UploadStore {
   createSlot(slot: UploadSlot): Promise<void>;
   /** The slot while it lives, or until its facts expire. */
   getUpload(uploadId: string, now: number): Promise<{ readonly slot: UploadSlot; readonly facts?: UploadFacts } | undefined>;
-  /** Conditional insert: the first facts of a slot win. */
+  /**
+   * Conditional insert: the first facts of a slot win. A post that began while its slot lived may end up to an hour after it.
+   * @throws DomainError `not_found` where there is no such slot
+   */
   putFacts(facts: UploadFacts): Promise<'stored' | 'already_used'>;
-  /** Removes what has expired; returns how many rows. */
-  sweepUploads(now: number, limit: number): Promise<number>;
 }
 
 /** The answer of a completed issuing, bound to its request, kept so that a retry gets the same one. */
@@ -41,16 +43,18 @@ export interface IssuingReplay {
 }
 
 export interface ProofStore {
-  /** Reserves an id. */
+  /** Reserves an id. @throws DomainError `conflict` where it is taken; repeating the same call is harmless */
   reserveProof(proofId: string, partnerId: string, now: number): Promise<void>;
   /**
    * Turns a reserved id into an issued proof, with its indexes and replay record, in one atomic write.
-   * `replay_exists`: another request completed under the same key first; nothing was written.
+   * `replay_exists`: another request completed under the same key first; nothing was written. Repeating a call whose outcome
+   * is not known gives `issued` again.
+   * @throws DomainError `conflict` where the id is not reserved for this partner (any more)
    */
   issueProof(proof: IssuedProof, replay?: IssuingReplay): Promise<'issued' | 'replay_exists'>;
   getProof(proofId: string): Promise<Proof | undefined>;
   getIssuingReplay(key: string, now: number): Promise<IssuingReplay | undefined>;
-  /** Reserved ids older than `before`: an issuing that was killed. Removes them and returns their ids, so that staged assets can be swept. */
+  /** Ids reserved before `before` (unix seconds): an issuing that was killed. Removes them and returns their ids, so that staged assets can be swept. */
   sweepPending(before: number): Promise<readonly string[]>;
 }
 
@@ -68,8 +72,9 @@ export interface UsageCharge {
 
 export interface UsageStore {
   /**
-   * Counts one unit, once for each dedupeKey, never beyond the quota, durable when it resolves.
-   * `used` is the partner's count in the month after the call.
+   * Counts one unit, once for each dedupeKey of a partner, never beyond the quota, durable when it resolves.
+   * `used` is the partner's count in the month of `at` after the call. Quota is looked at after dedupeKey: a repeated call is
+   * `already_charged` in a month that is full, too.
    */
   charge(charge: UsageCharge): Promise<{ readonly outcome: 'charged' | 'already_charged' | 'quota_exceeded'; readonly used: number }>;
   getUsed(partnerId: string, at: number): Promise<number>;
@@ -78,6 +83,11 @@ export interface UsageStore {
 }
 
 export interface Stores extends PartnerStore, KeyStore, UploadStore, ProofStore, UsageStore {
+  /**
+   * Removes rows whose time has passed (slots, facts, replays, dedupe keys), at most `limit` of them. Returns how many; fewer
+   * than `limit` means done. A store that lets rows expire by itself has nothing to do.
+   */
+  sweepExpired(now: number, limit: number): Promise<number>;
   /** Resolves when a read and a durable write succeed. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, mkdir, open, opendir, rename, stat, unlink } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { DomainError } from '../../domain/errors.js';
+import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
+import type { AssetStore, StagedAsset } from '../../ports/assets.js';
+
+const PUBLISHED = '.asset';
+const STAGED = '.staged';
+
+/**
+ * Deliverables as files of one directory (mode 0700, files 0600): `<proof id>.asset`, and `<proof id>.<random>.staged` while
+ * they are built. It belongs to one process at a time, as the store beside it does. Renaming makes a file visible; file and
+ * directory are synced before anyone is told.
+ * I/O failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
+ */
+export async function openAssetDirectory({ directory }: { readonly directory: string }): Promise<AssetStore> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await syncDirectory(dirname(resolve(directory)));
+  /** Names that this process is building: what `sweep` must not take. */
+  const building = new Set<string>();
+
+  return {
+    stage: (proofId) =>
+      guarded(async () => {
+        const name = `${fileName(proofId)}.${randomBytes(8).toString('hex')}${STAGED}`;
+        building.add(name);
+        try {
+          const handle = await open(join(directory, name), 'wx+', 0o600);
+          return new StagedFile(handle, directory, name, fileName(proofId) + PUBLISHED, () => building.delete(name));
+        } catch (error) {
+          building.delete(name);
+          throw error;
+        }
+      }),
+
+    read: (proofId, range) =>
+      guarded(async () => {
+        const handle = await ifPresent(open(join(directory, fileName(proofId) + PUBLISHED), 'r'));
+        return handle?.createReadStream(range === undefined ? {} : { start: range.start, end: range.end });
+      }),
+
+    size: (proofId) => guarded(async () => (await ifPresent(stat(join(directory, fileName(proofId) + PUBLISHED))))?.size),
+
+    delete: (proofId) =>
+      guarded(async () => {
+        const removed = await remove(join(directory, fileName(proofId) + PUBLISHED));
+        // Also where it was not there: an earlier call may have ended between the removal and its sync.
+        await syncDirectory(directory);
+        return removed;
+      }),
+
+    sweep: (keep) =>
+      guarded(async () => {
+        let swept = 0;
+        for await (const { name } of await opendir(directory)) {
+          const left = name.endsWith(STAGED) ? !building.has(name) : name.endsWith(PUBLISHED) && !(await keep(proofIdOf(name)));
+          if (left && (await remove(join(directory, name)))) swept++;
+        }
+        if (swept > 0) await syncDirectory(directory);
+        return swept;
+      }),
+  };
+}
+
+class StagedFile implements StagedAsset {
+  readonly #handle: FileHandle;
+  readonly #directory: string;
+  readonly #path: string;
+  readonly #publishedPath: string;
+  readonly #release: () => void;
+  #length = 0;
+  #closed = false;
+
+  constructor(handle: FileHandle, directory: string, name: string, publishedName: string, release: () => void) {
+    this.#handle = handle;
+    this.#directory = directory;
+    this.#path = join(directory, name);
+    this.#publishedPath = join(directory, publishedName);
+    this.#release = release;
+  }
+
+  append(chunk: Uint8Array): Promise<void> {
+    return guarded(async () => {
+      await this.#write(chunk, this.#length);
+      this.#length += chunk.length;
+    });
+  }
+
+  async patch(offset: number, bytes: Uint8Array): Promise<void> {
+    if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#length) throw new RangeError('patch outside of what was appended');
+    await guarded(() => this.#write(bytes, offset));
+  }
+
+  read(): Readable {
+    if (this.#length === 0) return Readable.from([]);
+    return this.#handle.createReadStream({ start: 0, end: this.#length - 1, autoClose: false });
+  }
+
+  publish(): Promise<void> {
+    return guarded(async () => {
+      await this.#handle.sync();
+      await this.#close();
+      await rename(this.#path, this.#publishedPath);
+      await syncDirectory(this.#directory);
+      this.#release();
+    });
+  }
+
+  /** Nothing after `publish`; safe any number of times. What cannot be removed is left to `sweep`. */
+  async discard(): Promise<void> {
+    await this.#close().catch(() => undefined);
+    await remove(this.#path).catch(() => false);
+    this.#release();
+  }
+
+  async #write(bytes: Uint8Array, position: number): Promise<void> {
+    // write(2) may take less than it was given.
+    for (let done = 0; done < bytes.length; ) {
+      done += (await this.#handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+    }
+  }
+
+  async #close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#handle.close();
+  }
+}
+
+/** Identifiers begin with a letter or digit and hold no separator; `:` alone means something to some file systems. */
+function fileName(proofId: string): string {
+  if (!IDENTIFIER_PATTERN.test(proofId)) throw new DomainError('invalid_request', 'This is not an identifier.');
+  return proofId.replaceAll(':', '=');
+}
+
+function proofIdOf(name: string): string {
+  return name.slice(0, -PUBLISHED.length).replaceAll('=', ':');
+}
+
+async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof DomainError) throw cause;
+    throw new DomainError('unavailable', 'The deliverables cannot be reached at the moment.', { reason: 'store_unavailable', retryAfterSeconds: 1, cause });
+  }
+}
+
+async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function remove(path: string): Promise<boolean> {
+  return (await ifPresent(unlink(path).then(() => true))) ?? false;
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

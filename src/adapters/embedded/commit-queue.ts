@@ -1,0 +1,165 @@
+import { RecordCodec, RecordError } from '../../codec/record.js';
+import { DomainError } from '../../domain/errors.js';
+import { type Database, storeUnavailable } from './database.js';
+import type { RowKey } from './keys.js';
+
+/**
+ * Every row's shape. A reader that finds an older version brings the row up to date as it reads; a later one is refused.
+ */
+export const SCHEMA_VERSION = 1;
+
+/** What an operation may do. All of it is synchronous, so no other operation runs in between. */
+export interface Transaction {
+  /** The row as all operations before this one left it, the ones not yet on disk included. */
+  get<Row>(key: RowKey<Row>): Row | undefined;
+  put<Row>(key: RowKey<Row>, row: Row): void;
+  delete(key: RowKey<unknown>): void;
+}
+
+/** One synced batch, as the observer of a store sees it. */
+export interface Commit {
+  /** Operations that were acknowledged together. */
+  readonly operations: number;
+  /** Rows written and removed. */
+  readonly rows: number;
+  readonly milliseconds: number;
+}
+
+/** Operations and bytes that may wait for the disk. Beyond them callers are refused rather than memory filled. */
+const MAX_WAITING_OPERATIONS = 16_384;
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+
+/**
+ * The one writer. An operation reads, checks and writes against memory at once, in the order of the calls; then it waits for
+ * the disk with everyone who came while the batch before was being synced (group commit). So conditions are linearizable,
+ * and a sync is paid once for a group.
+ *
+ * An operation that wrote nothing waits as well where what it saw is not yet on disk: an answer never rests on a write that
+ * may still be lost. When a batch fails, its operations and those that ran on top of it fail, and their writes are forgotten.
+ */
+export class CommitQueue {
+  readonly #database: Database;
+  readonly #codec: RecordCodec;
+  readonly #onCommit: ((commit: Commit) => void) | undefined;
+  #gathering = new Group();
+  #syncing: Group | undefined;
+  #draining: Promise<void> | undefined;
+  #closed = false;
+  /** Writes of the operation that runs. */
+  #staged: [key: string, row: Uint8Array | null][] = [];
+  readonly #transaction: Transaction = {
+    get: <Row>(key: RowKey<Row>) => this.#get(key),
+    put: (key, row) => void this.#staged.push([key, this.#codec.encode(key, SCHEMA_VERSION, row)]),
+    delete: (key) => void this.#staged.push([key, null]),
+  };
+
+  constructor(database: Database, codec: RecordCodec, onCommit?: (commit: Commit) => void) {
+    this.#database = database;
+    this.#codec = codec;
+    this.#onCommit = onCommit;
+  }
+
+  /**
+   * Runs `operation` now and resolves with its value when all it wrote and saw is on disk. What it throws undoes its writes.
+   * @throws DomainError `unavailable`: whether the operation took effect is not known; repeating it tells
+   */
+  async run<Value>(operation: (transaction: Transaction) => Value): Promise<Value> {
+    if (this.#closed) throw new DomainError('unavailable', 'The service is stopping.', { reason: 'shutting_down' });
+    const group = this.#gathering;
+    if (group.operations >= MAX_WAITING_OPERATIONS || group.bytes >= MAX_WAITING_BYTES) throw storeUnavailable();
+    let value: Value;
+    this.#staged = [];
+    try {
+      value = operation(this.#transaction);
+      for (const [key, row] of this.#staged) group.write(key, row);
+    } catch (error) {
+      // A refusal may rest on a write that is still on its way, too.
+      await this.#join(group);
+      throw error;
+    }
+    await this.#join(group);
+    return value;
+  }
+
+  /** Resolves when everything that was accepted is on disk or has failed. Nothing is accepted any more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#draining;
+  }
+
+  #join(group: Group): Promise<void> {
+    group.operations++;
+    this.#draining ??= this.#drain();
+    return group.settled;
+  }
+
+  async #drain(): Promise<void> {
+    // Everyone of this turn of the event loop shares the first batch.
+    await new Promise(setImmediate);
+    while (this.#gathering.operations > 0) {
+      const group = this.#gathering;
+      this.#gathering = new Group();
+      this.#syncing = group;
+      const start = performance.now();
+      try {
+        if (group.writes.size > 0) {
+          await this.#database.write(group.writes);
+          this.#onCommit?.({ operations: group.operations, rows: group.writes.size, milliseconds: performance.now() - start });
+        }
+        this.#syncing = undefined;
+        group.resolve();
+      } catch (error) {
+        const dependent = this.#gathering;
+        this.#gathering = new Group();
+        this.#syncing = undefined;
+        group.reject(error);
+        if (dependent.operations > 0) dependent.reject(error);
+      }
+    }
+    // In the same turn as the loop's last look: an operation that comes after it starts the next drain.
+    this.#draining = undefined;
+  }
+
+  #get<Row>(key: RowKey<Row>): Row | undefined {
+    const row = this.#find(key);
+    return row === null || row === undefined ? undefined : decodeRow(this.#codec, key, row);
+  }
+
+  #find(key: string): Uint8Array | null | undefined {
+    for (let i = this.#staged.length - 1; i >= 0; i--) {
+      if (this.#staged[i]![0] === key) return this.#staged[i]![1];
+    }
+    const gathered = this.#gathering.writes.get(key);
+    if (gathered !== undefined) return gathered;
+    const syncing = this.#syncing?.writes.get(key);
+    return syncing === undefined ? this.#database.get(key) : syncing;
+  }
+}
+
+/** @throws DomainError `unavailable` for a row that is damaged or of a later version */
+export function decodeRow<Row>(codec: RecordCodec, key: RowKey<Row>, bytes: Uint8Array): Row {
+  try {
+    const { version, value } = codec.decode(key, bytes);
+    if (version !== SCHEMA_VERSION) throw new RecordError(`row has version ${version}`);
+    return value as Row;
+  } catch (error) {
+    throw storeUnavailable(error);
+  }
+}
+
+class Group {
+  readonly writes = new Map<string, Uint8Array | null>();
+  operations = 0;
+  bytes = 0;
+  resolve!: () => void;
+  reject!: (error: unknown) => void;
+  readonly settled = new Promise<void>((resolve, reject) => {
+    this.resolve = resolve;
+    this.reject = reject;
+  });
+
+  write(key: string, row: Uint8Array | null): void {
+    this.writes.set(key, row);
+    this.bytes += key.length + (row?.length ?? 0);
+  }
+}

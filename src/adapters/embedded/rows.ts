@@ -1,0 +1,42 @@
+import type { RecordCodec } from '../../codec/record.js';
+import { type CommitQueue, decodeRow, type Transaction } from './commit-queue.js';
+import type { Database } from './database.js';
+import type { KeyRange, RowKey } from './keys.js';
+
+/** Typed rows over the database: reads see what is on disk, writes go through the queue. */
+export class Rows {
+  readonly #database: Database;
+  readonly #queue: CommitQueue;
+  readonly #codec: RecordCodec;
+
+  constructor(database: Database, queue: CommitQueue, codec: RecordCodec) {
+    this.#database = database;
+    this.#queue = queue;
+    this.#codec = codec;
+  }
+
+  /** Synchronous: a row in LevelDB's memory is there sooner than a thread could be asked for it. */
+  get<Row>(key: RowKey<Row>): Row | undefined {
+    const row = this.#database.get(key);
+    return row === undefined ? undefined : decodeRow(this.#codec, key, row);
+  }
+
+  run<Value>(operation: (transaction: Transaction) => Value): Promise<Value> {
+    return this.#queue.run(operation);
+  }
+
+  /** All rows of a range, in key order. For ranges that are small by nature. */
+  async entries<Row>(range: KeyRange): Promise<readonly (readonly [key: RowKey<Row>, row: Row])[]> {
+    const found = await this.#database.scan(range);
+    return found.map(([text, row]) => {
+      const key = text as RowKey<Row>;
+      return [key, decodeRow(this.#codec, key, row)];
+    });
+  }
+
+  /** Keys of index entries, at most `limit`. */
+  async keys(range: KeyRange, limit: number): Promise<readonly RowKey<null>[]> {
+    const found = await this.#database.scan(range, { limit });
+    return found.map(([key]) => key as RowKey<null>);
+  }
+}

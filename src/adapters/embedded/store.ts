@@ -1,0 +1,91 @@
+import { RecordCodec } from '../../codec/record.js';
+import type { Stores } from '../../ports/stores.js';
+import { type Commit, CommitQueue, decodeRow } from './commit-queue.js';
+import { Database } from './database.js';
+import { before, expiringRow, formatKey, pingKey } from './keys.js';
+import { StoreOpenError } from './open-error.js';
+import { partnerStore, keyStore } from './partners.js';
+import { proofStore } from './proofs.js';
+import { Rows } from './rows.js';
+import { uploadStore } from './uploads.js';
+import { usageStore } from './usage.js';
+
+/** Layout of keys.ts. A change that older code would misread takes the next number and a step that brings stores up to it. */
+export const STORE_FORMAT = 1;
+
+/** Rows removed in one batch, so that a sweep never holds up the writers behind it for long. */
+const SWEEP_STEP = 256;
+
+export interface EmbeddedStoreOptions {
+  /** Made when it is not there. It belongs to one process at a time. */
+  readonly directory: string;
+  /** Told of every synced batch. */
+  readonly onCommit?: (commit: Commit) => void;
+}
+
+/**
+ * The store of one machine: LevelDB with a synced log, one writer that gathers, reads of what is on disk.
+ * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `damaged`, `io_failed`
+ */
+export async function openEmbeddedStore({ directory, onCommit }: EmbeddedStoreOptions): Promise<Stores> {
+  const codec = new RecordCodec();
+  const database = await Database.open(directory);
+  const queue = new CommitQueue(database, codec, onCommit);
+  const rows = new Rows(database, queue, codec);
+  try {
+    await checkFormat(directory, database, codec, queue);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return {
+    ...partnerStore(rows),
+    ...keyStore(rows),
+    ...uploadStore(rows),
+    ...proofStore(rows),
+    ...usageStore(rows),
+
+    async sweepExpired(now, limit) {
+      let swept = 0;
+      while (swept < limit) {
+        const entries = await rows.keys(before(now + 1, 'expiry'), Math.min(SWEEP_STEP, limit - swept));
+        if (entries.length === 0) break;
+        await rows.run((tx) => {
+          for (const entry of entries) {
+            // Gone since it was read: the row was given more time.
+            if (tx.get(entry) === undefined) continue;
+            tx.delete(entry);
+            tx.delete(expiringRow(entry));
+            swept++;
+          }
+        });
+      }
+      return swept;
+    },
+
+    async ping() {
+      const at = Math.floor(Date.now() / 1000);
+      await rows.run((tx) => tx.put(pingKey, { at }));
+      rows.get(pingKey);
+    },
+
+    async close() {
+      await queue.close();
+      await database.close();
+    },
+  };
+}
+
+async function checkFormat(directory: string, database: Database, codec: RecordCodec, queue: CommitQueue): Promise<void> {
+  const stored = database.get(formatKey);
+  if (stored === undefined) {
+    const first = await database.scan({ gte: '', lt: '\uffff' }, { limit: 1 });
+    if (first.length > 0) throw new StoreOpenError('not_a_store', `${directory} holds data that is not a Takemark store.`);
+    await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
+    return;
+  }
+  const { format } = decodeRow(codec, formatKey, stored);
+  if (format > STORE_FORMAT) {
+    throw new StoreOpenError('newer_format', `The store in ${directory} has format ${format}; this version reads formats up to ${STORE_FORMAT}. Use the version that wrote it, or a later one.`);
+  }
+}

@@ -1,0 +1,48 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
+import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Signer } from '../../ports/signing.js';
+import { makeCertificate } from './certificate-profile.js';
+import { createSigner, generateKey, privatePem } from './identity.js';
+import { keepKeyPair, readKeyPair, removeUnfinished, type KeyPair } from './key-directory.js';
+
+export interface DeviceOptions {
+  /** The pair is kept in `device/` below it. */
+  readonly directory: string;
+  /** 1 to 64 characters; used when the device is made, a kept one keeps its name. */
+  readonly name: string;
+  readonly algorithm?: SignatureAlgorithm;
+  readonly clock: Clock;
+  readonly random: (length: number) => Uint8Array;
+}
+
+const LIFE_MS = 7_305 * 86_400_000;
+
+/** An artist's device: the key that local seals are made with, made on first use. Its identity's `issuer` is its name. */
+export async function createDevice(options: DeviceOptions): Promise<Signer> {
+  await removeUnfinished(options.directory, options.clock.now());
+  const pair = (await readKeyPair(join(options.directory, 'device'))) ?? (await keepKeyPair(options.directory, 'device', newDevice(options)));
+  return createSigner(new X509Certificate(pair.certificate), createPrivateKey(pair.key));
+}
+
+/**
+ * A leaf under an authority of its own, whose key is thrown away: validators refuse a self-signed leaf without an authority key
+ * identifier, or with issuer and subject alike, and nobody needs that authority again.
+ */
+export function newDevice({ name, algorithm = 'Ed25519', clock, random }: Omit<DeviceOptions, 'directory'>): KeyPair {
+  const authority = generateKey(algorithm);
+  const device = generateKey(algorithm);
+  const der = makeCertificate({
+    subject: { organisation: name, commonName: 'Local seal' },
+    issuer: { organisation: name, commonName: 'Local device authority' },
+    subjectKey: device.publicKey,
+    issuerKey: authority.privateKey,
+    issuerPublicKey: authority.publicKey,
+    notBefore: new Date(clock.now() - 86_400_000),
+    notAfter: new Date(clock.now() + LIFE_MS),
+    serial: random(16),
+    kind: 'leaf',
+  });
+  return { certificate: new X509Certificate(der).toString(), key: privatePem(device.privateKey) };
+}

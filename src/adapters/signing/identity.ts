@@ -1,0 +1,60 @@
+import { createHash, createPublicKey, generateKeyPairSync, sign, X509Certificate, type KeyObject } from 'node:crypto';
+import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
+import type { Signer, SigningIdentity } from '../../ports/signing.js';
+
+/** Order of P-256 (SEC 2 section 2.4.2). */
+const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+
+/**
+ * The identity a leaf certificate stands for.
+ * @throws Error for a key that is neither Ed25519 nor P-256, or a subject without a name
+ */
+export function identityOf(certificate: X509Certificate): SigningIdentity {
+  // The legacy form has the values as they are; `subject` escapes them.
+  const { O: organisation, CN: commonName } = certificate.toLegacyObject().subject as Record<string, unknown>;
+  const issuer = organisation ?? commonName;
+  if (typeof issuer !== 'string') throw new Error('a signing certificate names its organisation');
+  return {
+    kid: createHash('sha256').update(certificate.raw).digest('hex'),
+    algorithm: algorithmOf(certificate.publicKey),
+    certificate: Uint8Array.from(certificate.raw),
+    issuer,
+  };
+}
+
+export function createSigner(certificate: X509Certificate, privateKey: KeyObject): Signer {
+  const identity = identityOf(certificate);
+  return {
+    identity,
+    sign: (message) =>
+      identity.algorithm === 'Ed25519'
+        ? sign(null, message, privateKey)
+        : lowS(sign('sha256', message, { key: privateKey, dsaEncoding: 'ieee-p1363' })),
+  };
+}
+
+export function generateKey(algorithm: SignatureAlgorithm): { readonly publicKey: KeyObject; readonly privateKey: KeyObject } {
+  return algorithm === 'Ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+}
+
+/** PKCS#8, unencrypted: the file's mode protects it. */
+export function privatePem(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }) as string;
+}
+
+export function publicOf(privateKey: KeyObject): KeyObject {
+  return createPublicKey(privateKey);
+}
+
+/** (r, s) and (r, n - s) are both good; ours are always the lower, so that a signature has one form. */
+function lowS(signature: Uint8Array): Uint8Array {
+  const s = BigInt(`0x${Buffer.from(signature.subarray(32)).toString('hex')}`);
+  if (s <= P256_ORDER >> 1n) return signature;
+  return Buffer.concat([signature.subarray(0, 32), Buffer.from((P256_ORDER - s).toString(16).padStart(64, '0'), 'hex')]);
+}
+
+function algorithmOf(publicKey: KeyObject): SignatureAlgorithm {
+  if (publicKey.asymmetricKeyType === 'ed25519') return 'Ed25519';
+  if (publicKey.asymmetricKeyType === 'ec' && publicKey.asymmetricKeyDetails?.namedCurve === 'prime256v1') return 'ES256';
+  throw new Error('a signing key is Ed25519 or P-256');
+}

@@ -1,0 +1,47 @@
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+
+/**
+ * A small secret file of mode 0600 that appears whole or not at all, and never changes once it is there.
+ * @param make what to write where there is none yet
+ * @returns the text that is there now, and whether this call made it
+ */
+export async function keepFile(directory: string, name: string, make: () => string): Promise<{ readonly text: string; readonly made: boolean }> {
+  const path = join(directory, name);
+  const kept = await read(path);
+  if (kept !== undefined) return { text: kept, made: false };
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const unfinished = join(directory, `.unfinished-${randomUUID()}`);
+  try {
+    const file = await open(unfinished, 'wx', 0o600);
+    try {
+      await file.writeFile(make());
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    // Unlike rename, link never replaces what another process made meanwhile.
+    await link(unfinished, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+  const parent = await open(directory, 'r');
+  try {
+    await parent.sync();
+  } finally {
+    await parent.close();
+  }
+  return { text: await readFile(path, 'utf8'), made: true };
+}
+
+async function read(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

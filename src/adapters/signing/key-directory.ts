@@ -1,0 +1,91 @@
+import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** A certificate and its private key, PEM, in a directory of their own that appears whole or not at all. */
+export interface KeyPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+const CERTIFICATE = 'certificate.pem';
+const KEY = 'key.pem';
+const UNFINISHED = '.unfinished-';
+const UNFINISHED_LIFE_MS = 600_000;
+
+/** Undefined where there is none yet. A directory without a key file was made by hand: that is an error, never a reason to make new keys. */
+export async function readKeyPair(directory: string): Promise<KeyPair | undefined> {
+  try {
+    await stat(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  return { certificate: await readFile(join(directory, CERTIFICATE), 'utf8'), key: await readFile(join(directory, KEY), 'utf8') };
+}
+
+/**
+ * Writes a pair under `parent/name`: into a directory beside it, synced, then renamed. Killed at any moment it leaves the pair
+ * or nothing. When another process was quicker its pair stays.
+ * @returns the pair that is there now
+ */
+export async function keepKeyPair(parent: string, name: string, pair: KeyPair): Promise<KeyPair> {
+  await mkdir(parent, { recursive: true, mode: 0o700 });
+  const unfinished = await mkdtemp(join(parent, UNFINISHED));
+  await writeSynced(join(unfinished, KEY), pair.key);
+  await writeSynced(join(unfinished, CERTIFICATE), pair.certificate);
+  await sync(unfinished);
+  try {
+    await rename(unfinished, join(parent, name));
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
+  }
+  await sync(parent);
+  const kept = await readKeyPair(join(parent, name));
+  if (kept === undefined) throw new Error(`no key pair in ${join(parent, name)}`);
+  return kept;
+}
+
+/**
+ * Removes what a killed start left behind, once it is too old to be another process at work.
+ * @param now milliseconds since the epoch
+ */
+export async function removeUnfinished(parent: string, now: number): Promise<void> {
+  for (const entry of await entriesOf(parent)) {
+    const path = join(parent, entry);
+    if (!entry.startsWith(UNFINISHED)) continue;
+    const age = now - (await stat(path).then((found) => found.mtimeMs, () => now));
+    if (age > UNFINISHED_LIFE_MS) await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** Names in a directory, sorted; none where there is no directory. */
+export async function entriesOf(directory: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(directory)).sort();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+async function writeSynced(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** A directory's entries are on disk when the directory is synced. */
+async function sync(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,53 @@
+import type { Secret, SecretPurpose, Secrets } from '../../ports/secrets.js';
+import { SECRET_PURPOSES } from '../../ports/secrets.js';
+import { keepFile } from './kept-file.js';
+
+const FILE = 'secrets.json';
+const SECRET_BYTES = 32;
+
+/** On disk: for each purpose the secrets, the current one first; keys in base64. */
+interface Bundle {
+  readonly format: 1;
+  readonly environment: string;
+  readonly secrets: Readonly<Record<SecretPurpose, readonly { readonly id: string; readonly key: string }[]>>;
+}
+
+/**
+ * The environment's symmetric secrets, made on the first start.
+ * @throws Error for a file that is damaged or belongs to another environment: "isolated infrastructure, separate keys"
+ */
+export async function loadSecrets({ directory, environment, random }: { readonly directory: string; readonly environment: string; readonly random: (length: number) => Uint8Array }): Promise<Secrets> {
+  const { text } = await keepFile(directory, FILE, () => `${JSON.stringify(newBundle(environment, random), null, 2)}\n`);
+  const bundle = parse(text);
+  if (bundle.environment !== environment) throw new Error(`this data directory belongs to the environment ${bundle.environment}, not ${environment}`);
+  const byPurpose = new Map<SecretPurpose, readonly Secret[]>(
+    SECRET_PURPOSES.map((purpose) => [purpose, bundle.secrets[purpose].map(({ id, key }) => ({ id, key: Buffer.from(key, 'base64') }))]),
+  );
+  return {
+    current: (purpose) => byPurpose.get(purpose)![0]!,
+    find: (purpose, id) => byPurpose.get(purpose)!.find((secret) => secret.id === id),
+    all: (purpose) => byPurpose.get(purpose)!,
+  };
+}
+
+function newBundle(environment: string, random: (length: number) => Uint8Array): Bundle {
+  const one = () => [{ id: Buffer.from(random(4)).toString('hex'), key: Buffer.from(random(SECRET_BYTES)).toString('base64') }];
+  return { format: 1, environment, secrets: { 'key-pepper': one(), 'upload-policy': one(), cursor: one(), replay: one() } };
+}
+
+function parse(text: string): Bundle {
+  const damaged = () => new Error(`${FILE} is damaged`);
+  let bundle: Partial<Bundle>;
+  try {
+    bundle = JSON.parse(text) as Partial<Bundle>;
+  } catch {
+    throw damaged();
+  }
+  if (bundle.format !== 1) throw new Error(`${FILE} is of a format that this version does not know`);
+  for (const purpose of SECRET_PURPOSES) {
+    const known = bundle.secrets?.[purpose];
+    if (!Array.isArray(known) || known.length === 0) throw damaged();
+    for (const { id, key } of known) if (typeof id !== 'string' || typeof key !== 'string' || Buffer.from(key, 'base64').length < SECRET_BYTES) throw damaged();
+  }
+  return bundle as Bundle;
+}

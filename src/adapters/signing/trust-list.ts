@@ -1,0 +1,42 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import type { SigningIdentity, TrustList } from '../../ports/signing.js';
+
+/**
+ * @param identities every leaf that verifies, current and former; pinned byte for byte
+ * @param authorities certificates above them, the current one first
+ */
+export function createTrustList(identities: readonly SigningIdentity[], authorities: readonly X509Certificate[]): TrustList {
+  const byKid = new Map(identities.map((identity) => [identity.kid, identity]));
+  const subjects = new Set(authorities.map((authority) => comparable(authority.subject)));
+  const keyIds = authorities.map(subjectKeyId).filter((keyId) => keyId !== undefined);
+  const pems = [...new Set(authorities.map((authority) => authority.toString()))];
+  return {
+    find: (certificate) => byKid.get(createHash('sha256').update(certificate).digest('hex')),
+    namesOurAuthority(certificate) {
+      const bytes = Buffer.from(certificate.buffer, certificate.byteOffset, certificate.byteLength);
+      // [0] of an authorityKeyIdentifier (RFC 5280 section 4.2.1.1), wherever it stands: a claim, so no parser is needed.
+      if (keyIds.some((keyId) => bytes.includes(Buffer.concat([Buffer.from([0x80, keyId.length]), keyId])))) return true;
+      try {
+        return subjects.has(comparable(new X509Certificate(bytes).issuer));
+      } catch {
+        return false;
+      }
+    },
+    authorities: () => pems,
+  };
+}
+
+/** Names compare without case and spacing (RFC 5280 section 7.1). */
+function comparable(name: string): string {
+  return name.normalize('NFKC').toLowerCase().replace(/[ \t]+/g, ' ').trim();
+}
+
+/** The subjectKeyIdentifier extension: its OID, an octet string, and inside it another (RFC 5280 section 4.2.1.2). */
+function subjectKeyId(certificate: X509Certificate): Buffer | undefined {
+  const { raw } = certificate;
+  const oid = Buffer.from('0603551d0e04', 'hex');
+  const at = raw.indexOf(oid);
+  const length = at < 0 ? 0 : (raw[at + oid.length + 2] ?? 0);
+  const start = at + oid.length + 3;
+  return at < 0 || length < 8 || raw[at + oid.length + 1] !== 0x04 ? undefined : raw.subarray(start, start + length);
+}

@@ -1,0 +1,109 @@
+import { decode, encode, rfc8949EncodeOptions } from 'cborg';
+import type { DecodeOptions, EncodeOptions, TagDecodeControl } from 'cborg/interface';
+import type { Decoded } from './decoded.js';
+
+/** Decoded CBOR. Maps are always `Map`: keys of COSE headers are numbers, and `__proto__` is only a key. */
+export type CborValue = null | undefined | boolean | number | bigint | string | Uint8Array | readonly CborValue[] | ReadonlyMap<CborValue, CborValue> | CborTag;
+
+export class CborTag {
+  constructor(
+    readonly tag: number,
+    readonly value: CborValue,
+  ) {}
+}
+
+export interface CborBudget {
+  /** Bytes of the whole item. */
+  readonly bytes: number;
+  /** Arrays, maps and tags inside each other. */
+  readonly depth: number;
+  /** Data items, keys and containers included. */
+  readonly items: number;
+}
+
+const STRICT_BUDGET: CborBudget = { bytes: 64 * 1024, depth: 16, items: 4_096 };
+
+/** Core deterministic encoding, RFC 8949 section 4.2.1: shortest heads, definite lengths, keys in bytewise order. */
+export function encodeCbor(value: CborValue): Uint8Array {
+  return encode(value, rfc8949EncodeOptions as EncodeOptions);
+}
+
+/**
+ * Decodes what `encodeCbor` wrote and nothing else: the value is encoded again and must give the same bytes, which settles
+ * key order, duplicates, long heads and indefinite lengths at once. No tags, no floats that are not finite.
+ */
+export function decodeCborStrict(bytes: Uint8Array): Decoded<CborValue> {
+  if (!withinBudget(bytes, STRICT_BUDGET)) return { ok: false, fault: 'over_budget' };
+  let value: CborValue;
+  try {
+    value = decode(bytes, { strict: true, useMaps: true, allowIndefinite: false, allowUndefined: false, allowNaN: false, allowInfinity: false, rejectDuplicateMapKeys: true }) as CborValue;
+  } catch {
+    return { ok: false, fault: 'malformed' };
+  }
+  return Buffer.compare(encodeCbor(value), bytes) === 0 ? { ok: true, value } : { ok: false, fault: 'not_canonical' };
+}
+
+/**
+ * Decodes what other writers made: any key order, long heads, indefinite arrays and maps, unknown tags. A duplicate key is
+ * malformed here too: two readers could disagree about which one counts (RFC 8949 section 5.6).
+ */
+export function decodeCborTolerant(bytes: Uint8Array, budget: CborBudget): Decoded<CborValue> {
+  if (!withinBudget(bytes, budget)) return { ok: false, fault: 'over_budget' };
+  try {
+    return { ok: true, value: decode(bytes, { useMaps: true, rejectDuplicateMapKeys: true, tags: ANY_TAG }) as CborValue };
+  } catch {
+    return { ok: false, fault: 'malformed' };
+  }
+}
+
+/** cborg asks its table for a decoder of each tag number it meets; this table has one for every number. */
+const ANY_TAG = new Proxy<NonNullable<DecodeOptions['tags']>>(
+  {},
+  { get: (_table, tag) => (content: TagDecodeControl) => new CborTag(Number(tag), content() as CborValue) },
+);
+
+/**
+ * Counts items and depth before anything recursive or allocating sees the bytes. Malformed bytes may pass: they are the
+ * decoder's to refuse, and it cannot go deeper or further than what was counted here.
+ */
+function withinBudget(bytes: Uint8Array, budget: CborBudget): boolean {
+  if (bytes.length > budget.bytes) return false;
+  /** Items still owed by each open container; Infinity until a break (RFC 8949 section 3.2). */
+  const open: number[] = [];
+  let items = 0;
+  let at = 0;
+  while (at < bytes.length) {
+    const initial = bytes[at]!;
+    const major = initial >> 5;
+    const minor = initial & 31;
+    if (initial === 0xff) {
+      open.pop();
+      at += 1;
+    } else {
+      const head = headAt(bytes, at, minor);
+      if (head === undefined) return true;
+      items += 1;
+      if (items > budget.items) return false;
+      at = head.end;
+      if (open.length > 0) open[open.length - 1]! -= 1;
+      if (major === 2 || major === 3) at += minor === 31 ? 0 : head.argument;
+      if (major === 4) open.push(minor === 31 ? Infinity : head.argument);
+      if (major === 5) open.push(minor === 31 ? Infinity : head.argument * 2);
+      if (major === 6) open.push(1);
+      if (open.length > budget.depth) return false;
+    }
+    while (open.length > 0 && open[open.length - 1]! <= 0) open.pop();
+  }
+  return true;
+}
+
+function headAt(bytes: Uint8Array, at: number, minor: number): { argument: number; end: number } | undefined {
+  if (minor < 24) return { argument: minor, end: at + 1 };
+  if (minor === 31) return { argument: 0, end: at + 1 };
+  if (minor > 27) return undefined;
+  const width = 1 << (minor - 24);
+  if (at + 1 + width > bytes.length) return undefined;
+  let argument = 0;
+  for (let i = 0; i < width; i += 1) argument = argument * 256 + bytes[at + 1 + i]!;
+  return { argument, end: at + 1 + width };
+}

@@ -1,0 +1,26 @@
+import { decode, encode } from '@msgpack/msgpack';
+import type { Decoded } from './decoded.js';
+
+/** Decoded MessagePack. Map keys are text. */
+export type MessagePackValue = null | boolean | number | string | Uint8Array | readonly MessagePackValue[] | { readonly [key: string]: MessagePackValue };
+
+/** Shortest heads; maps in the order of their members. */
+export function encodeMessagePack(value: MessagePackValue): Uint8Array {
+  return encode(value, { maxDepth: 8 });
+}
+
+/**
+ * Decodes what `encodeMessagePack` wrote and nothing else. The library by itself takes duplicate keys and long integers, so
+ * the value is encoded again and must give the same bytes.
+ * @param maxBytes refused unread above it; it bounds depth and count too, since every item takes a byte
+ */
+export function decodeMessagePackStrict(bytes: Uint8Array, maxBytes: number): Decoded<MessagePackValue> {
+  if (bytes.length > maxBytes) return { ok: false, fault: 'over_budget' };
+  try {
+    const value = decode(bytes, { maxStrLength: maxBytes, maxBinLength: maxBytes, maxArrayLength: maxBytes, maxMapLength: maxBytes, maxExtLength: 0 }) as MessagePackValue;
+    // Extension types decode to objects of their own classes, and deep nesting is refused, by the encoder below.
+    return Buffer.compare(encodeMessagePack(value), bytes) === 0 ? { ok: true, value } : { ok: false, fault: 'not_canonical' };
+  } catch {
+    return { ok: false, fault: 'malformed' };
+  }
+}

@@ -1,0 +1,142 @@
+import { z } from 'zod';
+
+/** A configuration that cannot be used; the message lists every problem, one a line. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const portSchema = z
+  .string()
+  .regex(/^\d{1,5}$/, 'must be a port number')
+  .transform(Number)
+  .refine((port) => port <= 65_535, 'must be at most 65535');
+
+function countSchema(max: number) {
+  return z
+    .string()
+    .regex(/^\d{1,10}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((count) => count >= 1 && count <= max, `must be from 1 to ${max}`);
+}
+
+const baseUrlSchema = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+  .refine((url) => !/[?#]/.test(url), 'must have no query or fragment')
+  .transform((url) => url.replace(/\/+$/, ''));
+
+/** Everything that may be set. A name with the prefix that is not here is most likely a spelling mistake: reported at start. */
+const variables = {
+  /** Partner listener; 0 takes any free port. */
+  TAKEMARK_PORT: portSchema.default(8080),
+  TAKEMARK_HOST: z.string().min(1).default('0.0.0.0'),
+  TAKEMARK_OPERATOR_PORT: portSchema.default(8081),
+  /** "bound to loopback unless configured" */
+  TAKEMARK_OPERATOR_HOST: z.string().min(1).default('127.0.0.1'),
+  /** Kept in a file of the data directory where it is not given. */
+  TAKEMARK_OPERATOR_TOKEN: z.string().regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters').optional(),
+  TAKEMARK_DATA_DIR: z.string().min(1).default('./takemark-data'),
+  TAKEMARK_ENVIRONMENT: z.enum(['production', 'beta']).default('production'),
+  /** Canonical address under which slots are posted to. */
+  TAKEMARK_PUBLIC_URL: baseUrlSchema.optional(),
+  TAKEMARK_STORE: z.enum(['embedded', 'cassandra']).default('embedded'),
+  TAKEMARK_BUS: z.enum(['embedded', 'kafka']).default('embedded'),
+  TAKEMARK_ENGINE: z.enum(['wasm', 'native']).default('wasm'),
+  /** Uploads measured at once; the engine's own default where it is not given. */
+  TAKEMARK_MAX_UPLOADS: countSchema(1_024).optional(),
+  TAKEMARK_WORKERS: countSchema(256).optional(),
+  /** Open connections of each listener. */
+  TAKEMARK_MAX_CONNECTIONS: countSchema(1_000_000).default(4_096),
+  /** Seconds that requests in flight get when the service stops. */
+  TAKEMARK_STOP_GRACE_SECONDS: countSchema(3_600).default(30),
+  TAKEMARK_SIGNING_ALGORITHM: z.enum(['Ed25519', 'ES256']).default('Ed25519'),
+  /** PEM files, all three or none; the service makes its own identity otherwise. */
+  TAKEMARK_SIGNING_CERT: z.string().min(1).optional(),
+  TAKEMARK_SIGNING_KEY: z.string().min(1).optional(),
+  TAKEMARK_SIGNING_AUTHORITY: z.string().min(1).optional(),
+  TAKEMARK_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  /** Second header name for the request id. */
+  TAKEMARK_REQUEST_ID_HEADER: z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be a header name').optional(),
+  /** What `GET /health` reports. */
+  TAKEMARK_COMMIT: z.string().regex(/^[0-9A-Za-z._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots or dashes').default('unknown'),
+  TAKEMARK_DEPLOYED_AT: countSchema(9_999_999_999).optional(),
+  /** For the command line and the client. */
+  TAKEMARK_URL: baseUrlSchema.default('http://127.0.0.1:8080'),
+  TAKEMARK_OPERATOR_URL: baseUrlSchema.default('http://127.0.0.1:8081'),
+  TAKEMARK_API_KEY: z.string().min(1).optional(),
+};
+
+const schema = z.object(variables).superRefine((values, context) => {
+  const signing = [values.TAKEMARK_SIGNING_CERT, values.TAKEMARK_SIGNING_KEY, values.TAKEMARK_SIGNING_AUTHORITY];
+  if (signing.some((file) => file === undefined) && signing.some((file) => file !== undefined)) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_SIGNING_CERT'], message: 'needs TAKEMARK_SIGNING_KEY and TAKEMARK_SIGNING_AUTHORITY too: all three or none' });
+  }
+  if (values.TAKEMARK_PORT !== 0 && values.TAKEMARK_PORT === values.TAKEMARK_OPERATOR_PORT) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_OPERATOR_PORT'], message: 'must differ from TAKEMARK_PORT' });
+  }
+});
+
+export interface Config {
+  readonly partner: { readonly port: number; readonly host: string };
+  readonly operator: { readonly port: number; readonly host: string; readonly token: string | undefined };
+  readonly dataDirectory: string;
+  readonly environment: 'production' | 'beta';
+  /** Without a trailing slash. Undefined: `http://127.0.0.1:<port that was bound>`. */
+  readonly publicUrl: string | undefined;
+  readonly store: 'embedded' | 'cassandra';
+  readonly bus: 'embedded' | 'kafka';
+  readonly engine: { readonly kind: 'wasm' | 'native'; readonly maxUploads: number | undefined; readonly workers: number | undefined };
+  readonly maxConnections: number;
+  readonly stopGraceMs: number;
+  readonly signing: {
+    readonly algorithm: 'Ed25519' | 'ES256';
+    /** Paths of PEM files. */
+    readonly files: { readonly certificate: string; readonly key: string; readonly authority: string } | undefined;
+  };
+  readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
+  readonly requestIdHeader: string | undefined;
+  /** Names with the prefix that are no setting. */
+  readonly unknown: readonly string[];
+  readonly build: { readonly commit: string; /** Unix seconds. */ readonly deployedAt: number | undefined };
+  /** What the command line needs to reach a service. */
+  readonly client: { readonly url: string; readonly operatorUrl: string; readonly operatorToken: string | undefined; readonly apiKey: string | undefined };
+}
+
+/**
+ * Reads the configuration; the only reader of the environment. An empty variable counts as not set.
+ * @throws ConfigError naming each variable that is wrong, without its value
+ */
+export function readConfig(environment: Environment = process.env): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([name, value]) => name.startsWith('TAKEMARK_') && value !== undefined && value !== ''));
+  const result = schema.safeParse(given);
+  if (!result.success) throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
+  const values = result.data;
+  const { TAKEMARK_SIGNING_CERT: certificate, TAKEMARK_SIGNING_KEY: key, TAKEMARK_SIGNING_AUTHORITY: authority } = values;
+  return {
+    partner: { port: values.TAKEMARK_PORT, host: values.TAKEMARK_HOST },
+    operator: { port: values.TAKEMARK_OPERATOR_PORT, host: values.TAKEMARK_OPERATOR_HOST, token: values.TAKEMARK_OPERATOR_TOKEN },
+    dataDirectory: values.TAKEMARK_DATA_DIR,
+    environment: values.TAKEMARK_ENVIRONMENT,
+    publicUrl: values.TAKEMARK_PUBLIC_URL ?? (values.TAKEMARK_PORT === 0 ? undefined : `http://127.0.0.1:${values.TAKEMARK_PORT}`),
+    store: values.TAKEMARK_STORE,
+    bus: values.TAKEMARK_BUS,
+    engine: { kind: values.TAKEMARK_ENGINE, maxUploads: values.TAKEMARK_MAX_UPLOADS, workers: values.TAKEMARK_WORKERS },
+    maxConnections: values.TAKEMARK_MAX_CONNECTIONS,
+    stopGraceMs: values.TAKEMARK_STOP_GRACE_SECONDS * 1_000,
+    signing: {
+      algorithm: values.TAKEMARK_SIGNING_ALGORITHM,
+      files: certificate === undefined || key === undefined || authority === undefined ? undefined : { certificate, key, authority },
+    },
+    logLevel: values.TAKEMARK_LOG_LEVEL,
+    requestIdHeader: values.TAKEMARK_REQUEST_ID_HEADER,
+    unknown: Object.keys(given).filter((name) => !Object.hasOwn(variables, name)),
+    build: { commit: values.TAKEMARK_COMMIT, deployedAt: values.TAKEMARK_DEPLOYED_AT },
+    client: {
+      url: values.TAKEMARK_URL,
+      operatorUrl: values.TAKEMARK_OPERATOR_URL,
+      operatorToken: values.TAKEMARK_OPERATOR_TOKEN,
+      apiKey: values.TAKEMARK_API_KEY,
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { createHash, X509Certificate, type KeyObject } from 'node:crypto';
+
+/** What the formats need of an end-entity certificate. Validity in Unix seconds, both ends included (RFC 5280, 4.1.2.5). */
+export interface SignerCertificate {
+  /** Lower-case hex SHA-256 of the DER. */
+  readonly kid: string;
+  readonly publicKey: KeyObject;
+  /** Organisation, else common name, of the subject. */
+  readonly name?: string;
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+const MAX_CERTIFICATE_BYTES = 16 * 1024;
+const MAX_NAME = 256;
+
+export function certificateKid(der: Uint8Array): string {
+  return createHash('sha256').update(der).digest('hex');
+}
+
+/** Undefined where the bytes are no certificate with a key this platform knows. */
+export function readCertificate(der: Uint8Array): SignerCertificate | undefined {
+  const certificate = parse(der);
+  if (certificate === undefined) return undefined;
+  try {
+    const name = nameOf(certificate);
+    return {
+      kid: certificateKid(der),
+      publicKey: certificate.publicKey,
+      ...(name === undefined ? {} : { name }),
+      notBefore: Math.floor(Date.parse(certificate.validFrom) / 1000),
+      notAfter: Math.floor(Date.parse(certificate.validTo) / 1000),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Whether each certificate of a chain, leaf first, is signed by the next (C2PA 2.2 section 14.5). It says nothing of trust;
+ * it only ties the leaf's own bytes down where they travel unsigned. A single certificate has nothing to be compared with.
+ */
+export function chainHangsTogether(chain: readonly Uint8Array[]): boolean {
+  if (chain.length < 2) return true;
+  const parsed = chain.map(parse);
+  try {
+    return parsed.every((certificate, at) => {
+      const next = parsed[at + 1];
+      if (certificate === undefined) return false;
+      if (next !== undefined) return certificate.checkIssued(next) && certificate.verify(next.publicKey);
+      return certificate.subject !== certificate.issuer || certificate.verify(certificate.publicKey);
+    });
+  } catch {
+    return false;
+  }
+}
+
+function parse(der: Uint8Array): X509Certificate | undefined {
+  if (der.length === 0 || der.length > MAX_CERTIFICATE_BYTES) return undefined;
+  try {
+    const certificate = new X509Certificate(der);
+    // OpenSSL ignores what follows the certificate: a place to hide bytes, so it is refused.
+    return certificate.raw.length === der.length ? certificate : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function nameOf(certificate: X509Certificate): string | undefined {
+  // The legacy form has the values as they are; `subject` escapes them. An attribute given twice is an array there.
+  const { O: organisation, CN: commonName } = certificate.toLegacyObject().subject as Record<string, string | readonly string[] | undefined>;
+  const name = organisation ?? commonName;
+  return (typeof name === 'string' ? name : name?.[0])?.slice(0, MAX_NAME);
+}

@@ -1,0 +1,92 @@
+import { decodeCborTolerant, type CborBudget, type CborValue } from '../codec/cbor.js';
+import { ASSERTIONS_LABEL, SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
+
+/** What a claim of anyone says (C2PA 2.2 section 10.2; version 1 as in C2PA 1.4 section 10.2). */
+export interface Claim {
+  readonly version: 1 | 2;
+  readonly generator?: string;
+  /** Label of the manifest's own signature box was named. */
+  readonly namesItsSignature: boolean;
+  readonly references: readonly Reference[];
+  /** Hash algorithm of whatever does not name its own. */
+  readonly algorithm?: string;
+}
+
+export interface Reference {
+  /** Undefined: it points outside this manifest's assertion store. */
+  readonly label: string | undefined;
+  readonly hash: Uint8Array;
+  readonly algorithm: string | undefined;
+}
+
+type Fields = ReadonlyMap<CborValue, CborValue>;
+
+const BUDGET: CborBudget = { bytes: 1_048_576, depth: 32, items: 16_384 };
+const MAX_GENERATOR = 256;
+
+/** Undefined: not a claim of either version. */
+export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: string): Claim | undefined {
+  const fields = fieldsIn(bytes);
+  if (fields === undefined) return undefined;
+  const version = fields.has('created_assertions') ? 2 : 1;
+  // The box's label and the keys must tell the same version; a label that lies is not covered by the signature.
+  if ((claimLabel === 'c2pa.claim.v2') !== (version === 2)) return undefined;
+  const lists = version === 2 ? [fields.get('created_assertions'), fields.get('gathered_assertions') ?? []] : [fields.get('assertions')];
+  const references: Reference[] = [];
+  for (const list of lists) {
+    if (!Array.isArray(list)) return undefined;
+    for (const entry of list as readonly CborValue[]) {
+      const reference = referenceIn(entry, manifestLabel);
+      if (reference === undefined) return undefined;
+      references.push(reference);
+    }
+  }
+  const algorithm = fields.get('alg');
+  const generator = generatorIn(fields);
+  return {
+    version,
+    namesItsSignature: ownPath(fields.get('signature'), manifestLabel) === SIGNATURE_LABEL,
+    references,
+    ...(typeof algorithm === 'string' ? { algorithm } : {}),
+    ...(generator === undefined ? {} : { generator }),
+  };
+}
+
+/** A CBOR map, or undefined. */
+export function fieldsIn(bytes: Uint8Array): Fields | undefined {
+  const decoded = decodeCborTolerant(bytes, BUDGET);
+  return decoded.ok && decoded.value instanceof Map ? (decoded.value as Fields) : undefined;
+}
+
+function referenceIn(entry: CborValue, manifestLabel: string): Reference | undefined {
+  if (!(entry instanceof Map)) return undefined;
+  const fields = entry as Fields;
+  const hash = fields.get('hash');
+  const algorithm = fields.get('alg');
+  if (!(hash instanceof Uint8Array)) return undefined;
+  const path = ownPath(fields.get('url'), manifestLabel);
+  const inStore = path?.startsWith(`${ASSERTIONS_LABEL}/`) === true;
+  return { label: inStore ? path.slice(ASSERTIONS_LABEL.length + 1) : undefined, hash, algorithm: typeof algorithm === 'string' ? algorithm : undefined };
+}
+
+/** The part of a JUMBF URI below its own manifest, given relative or from the store's root (C2PA 2.2 section 8.4.1). */
+function ownPath(url: CborValue | undefined, manifestLabel: string): string | undefined {
+  if (typeof url !== 'string') return undefined;
+  const absolute = `self#jumbf=/${STORE_LABEL}/${manifestLabel}/`;
+  if (url.startsWith(absolute)) return url.slice(absolute.length);
+  const relative = 'self#jumbf=';
+  return url.startsWith(relative) && !url.startsWith(`${relative}/`) ? url.slice(relative.length) : undefined;
+}
+
+/** Version 2 has one map, version 1 an array of maps, and a text before that. */
+function generatorIn(fields: Fields): string | undefined {
+  const info = fields.get('claim_generator_info');
+  const first: CborValue | undefined = Array.isArray(info) ? (info as readonly CborValue[])[0] : info;
+  if (first instanceof Map) {
+    const name = (first as Fields).get('name');
+    const version = (first as Fields).get('version');
+    if (typeof name === 'string') return (typeof version === 'string' ? `${name} ${version}` : name).slice(0, MAX_GENERATOR);
+  }
+  const text = fields.get('claim_generator');
+  return typeof text === 'string' ? text.slice(0, MAX_GENERATOR) : undefined;
+}

@@ -1,0 +1,86 @@
+import { encodeCbor, decodeCborTolerant, CborTag, type CborBudget, type CborValue } from '../codec/cbor.js';
+import type { SignatureAlgorithm } from '../domain/credential-reading.js';
+import type { AlgorithmName } from './signature.js';
+
+/** COSE_Sign1 (RFC 9052 section 4.2) with a detached payload, as C2PA 2.2 section 13.2 profiles it. */
+
+const HEADER_ALGORITHM = 1;
+const HEADER_X5CHAIN = 33;
+/** COSE_Sign1, RFC 9052 section 4.2; the tag is required by C2PA 2.2 section 13.2.2. */
+const TAG_SIGN1 = 18;
+
+/** IANA COSE algorithms; -8 is EdDSA and means Ed25519 here, -19 is its fully specified name. */
+const ALGORITHMS: ReadonlyMap<CborValue, AlgorithmName> = new Map<CborValue, AlgorithmName>([
+  [-8, 'Ed25519'],
+  [-19, 'Ed25519'],
+  [-7, 'ES256'],
+  [-35, 'ES384'],
+  [-36, 'ES512'],
+  [-37, 'PS256'],
+  [-38, 'PS384'],
+  [-39, 'PS512'],
+]);
+const WRITTEN: Readonly<Record<SignatureAlgorithm, number>> = { Ed25519: -8, ES256: -7 };
+
+/** The protected header our writer makes: algorithm and the leaf alone, the root and any intermediate left out. */
+export function protectedHeader(algorithm: SignatureAlgorithm, certificate: Uint8Array): Uint8Array {
+  return encodeCbor(new Map<CborValue, CborValue>([[HEADER_ALGORITHM, WRITTEN[algorithm]], [HEADER_X5CHAIN, certificate]]));
+}
+
+/** Sig_structure, RFC 9052 section 4.4: the bytes a signature is over. External data is empty. */
+export function toBeSigned(protectedBytes: Uint8Array, payload: Uint8Array): Uint8Array {
+  return encodeCbor(['Signature1', protectedBytes, new Uint8Array(0), payload]);
+}
+
+/** Tag 18, four elements, empty unprotected header, nil payload. */
+export function writeSign1(protectedBytes: Uint8Array, signature: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from([0xc0 | TAG_SIGN1]), encodeCbor([protectedBytes, new Map(), null, signature])]);
+}
+
+export interface Sign1 {
+  readonly protectedBytes: Uint8Array;
+  /** Absent: an algorithm outside the table. */
+  readonly algorithm?: AlgorithmName;
+  /** DER, leaf first. */
+  readonly chain: readonly Uint8Array[];
+  readonly signature: Uint8Array;
+}
+
+export type Sign1Fault = 'cose_malformed' | 'cose_payload_present' | 'cose_algorithm_missing' | 'cose_certificate_missing' | 'cose_padding_not_zero';
+
+const BUDGET: CborBudget = { bytes: 1_048_576, depth: 16, items: 4_096 };
+const MAX_CHAIN = 8;
+
+/** Reads anyone's COSE_Sign1. */
+export function readSign1(bytes: Uint8Array): { readonly ok: true; readonly sign1: Sign1 } | { readonly ok: false; readonly fault: Sign1Fault } {
+  const decoded = decodeCborTolerant(bytes, BUDGET);
+  if (!decoded.ok || !(decoded.value instanceof CborTag) || decoded.value.tag !== TAG_SIGN1) return { ok: false, fault: 'cose_malformed' };
+  const parts = decoded.value.value;
+  if (!Array.isArray(parts) || parts.length !== 4) return { ok: false, fault: 'cose_malformed' };
+  const [protectedBytes, unprotectedMap, payload, signature] = parts as readonly CborValue[];
+  if (!(protectedBytes instanceof Uint8Array) || !(unprotectedMap instanceof Map) || !(signature instanceof Uint8Array)) return { ok: false, fault: 'cose_malformed' };
+  // The claim is the payload and stands elsewhere: "nil" (C2PA 2.2 section 13.2). Another value would be unsigned freight.
+  if (payload !== null) return { ok: false, fault: 'cose_payload_present' };
+  const header = decodeCborTolerant(protectedBytes, BUDGET);
+  if (!header.ok || !(header.value instanceof Map)) return { ok: false, fault: 'cose_malformed' };
+  const protectedMap = header.value as ReadonlyMap<CborValue, CborValue>;
+  // Padding is for writers that reserve space, and "filled with zeros" (C2PA 2.2 section 13.2.3): anything else is freight.
+  for (const name of ['pad', 'pad2']) {
+    const pad = (unprotectedMap as ReadonlyMap<CborValue, CborValue>).get(name);
+    if (pad !== undefined && !(pad instanceof Uint8Array && pad.every((byte) => byte === 0))) return { ok: false, fault: 'cose_padding_not_zero' };
+  }
+  const stated = protectedMap.get(HEADER_ALGORITHM);
+  if (typeof stated !== 'number' && typeof stated !== 'string') return { ok: false, fault: 'cose_algorithm_missing' };
+  const chain = chainIn(protectedMap) ?? chainIn(unprotectedMap as ReadonlyMap<CborValue, CborValue>);
+  if (chain === undefined) return { ok: false, fault: 'cose_certificate_missing' };
+  const algorithm = ALGORITHMS.get(stated);
+  return { ok: true, sign1: { protectedBytes, ...(algorithm === undefined ? {} : { algorithm }), chain, signature } };
+}
+
+/** x5chain as integer label (RFC 9360) or as the text label of older writers: one bstr, or an array of them, leaf first. */
+function chainIn(header: ReadonlyMap<CborValue, CborValue>): readonly Uint8Array[] | undefined {
+  const value = header.get(HEADER_X5CHAIN) ?? header.get('x5chain');
+  if (value instanceof Uint8Array) return [value];
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_CHAIN) return undefined;
+  return value.every((entry) => entry instanceof Uint8Array) ? (value as readonly Uint8Array[]) : undefined;
+}

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import type { CborValue } from '../codec/cbor.js';
+import type { HardBinding } from '../domain/credential-reading.js';
+import { chainHangsTogether, readCertificate, type SignerCertificate } from './certificate.js';
+import { fieldsIn, readClaim, type Claim } from './claim.js';
+import { readSign1, toBeSigned, type Sign1 } from './cose.js';
+import { algorithmFitsKey, checkSignature } from './signature.js';
+import type { Manifest } from './manifest.js';
+
+/** What of a manifest is intact, whoever signed it. Each step gives a value or the slug of what failed. */
+export interface Integrity {
+  /** The first check that failed; the rest was then not looked at. */
+  readonly failed?: string;
+  /** What this reader does not check. */
+  readonly notChecked: readonly string[];
+  readonly claim?: Claim;
+  readonly sign1?: Sign1;
+  readonly certificate?: SignerCertificate;
+  readonly binding?: HardBinding;
+}
+
+export interface Extent {
+  /** Offset of the chunk header in the file. */
+  readonly offset: number;
+  /** Header and data. */
+  readonly length: number;
+}
+
+export function checkIntegrity(manifest: Manifest, extent: Extent): Integrity {
+  const notChecked: string[] = [];
+  const claim = readClaim(manifest.claim, manifest.claimLabel, manifest.label);
+  if (claim === undefined) return { failed: 'claim_malformed', notChecked };
+  const cose = readSign1(manifest.cose);
+  if (!cose.ok) return { failed: cose.fault, notChecked, claim };
+  const { sign1 } = cose;
+  const certificate = readCertificate(sign1.chain[0]!);
+  if (certificate === undefined) return { failed: 'certificate_malformed', notChecked, claim, sign1 };
+  const read = { notChecked, claim, sign1, certificate };
+
+  if (!claim.namesItsSignature) return { failed: 'signature_reference', ...read };
+  const reference = checkReferences(manifest, claim, notChecked);
+  if (reference !== undefined) return { failed: reference, ...read };
+  const signature = checkClaimSignature(manifest, sign1, certificate, notChecked);
+  if (signature !== undefined) return { failed: signature, ...read };
+  noteUnread(manifest, notChecked);
+  if (!chainHangsTogether(sign1.chain)) notChecked.push('certificate_chain_broken');
+  const binding = readBinding(manifest, claim, extent, notChecked);
+  return typeof binding === 'string' ? { failed: binding, ...read } : { ...read, ...(binding === undefined ? {} : { binding }) };
+}
+
+/** Hashed URIs: every assertion listed, and every listed one there with the hash it had (C2PA 2.2 section 15.10.3). */
+function checkReferences(manifest: Manifest, claim: Claim, notChecked: string[]): string | undefined {
+  const assertions = new Map(manifest.assertions.map((assertion) => [assertion.label, assertion]));
+  const listed = new Set<string>();
+  for (const { label, hash, algorithm } of claim.references) {
+    const assertion = label === undefined ? undefined : assertions.get(label);
+    if (label === undefined || assertion === undefined) return 'assertion_missing';
+    // Listed twice, an assertion could be hashed once for every reference of a long claim.
+    if (listed.has(label)) return 'assertion_listed_twice';
+    listed.add(label);
+    if ((algorithm ?? claim.algorithm) !== 'sha256') note(notChecked, 'hash_algorithm_unsupported');
+    else if (!sha256(assertion.hashed).equals(hash)) return 'assertion_hash_mismatch';
+  }
+  return listed.size === assertions.size ? undefined : 'assertion_not_listed';
+}
+
+function checkClaimSignature(manifest: Manifest, sign1: Sign1, certificate: SignerCertificate, notChecked: string[]): string | undefined {
+  if (sign1.algorithm === undefined) {
+    note(notChecked, 'signature_algorithm_unsupported');
+    return undefined;
+  }
+  if (!algorithmFitsKey(sign1.algorithm, certificate.publicKey)) return 'algorithm_not_of_key';
+  const message = toBeSigned(sign1.protectedBytes, manifest.claim);
+  return checkSignature(sign1.algorithm, certificate.publicKey, message, sign1.signature, { requireLowS: false }) ? undefined : 'signature_mismatch';
+}
+
+/** Legal things this reader leaves alone: decisions, section Verify, rule 4. */
+function noteUnread(manifest: Manifest, notChecked: string[]): void {
+  if (manifest.isUpdate) note(notChecked, 'update_manifest');
+  if (manifest.otherManifests > 0) note(notChecked, 'other_manifests');
+  if (manifest.assertions.some(({ label }) => label.startsWith('c2pa.ingredient'))) note(notChecked, 'ingredients');
+  if (manifest.trailing.some((byte) => byte !== 0)) note(notChecked, 'bytes_after_store');
+}
+
+/**
+ * The data hash, where it leaves out exactly the chunk. Anything else it may leave out is audio that could be changed
+ * (C2PA 2.2 section 18.5).
+ */
+function readBinding(manifest: Manifest, claim: Claim, extent: Extent, notChecked: string[]): HardBinding | 'hash_data_malformed' | undefined {
+  const hard = manifest.assertions.filter(({ label }) => label.startsWith('c2pa.hash.'));
+  const [only, ...more] = hard;
+  if (only === undefined) note(notChecked, 'hard_binding_missing');
+  else if (more.length > 0) note(notChecked, 'hard_binding_several');
+  else if (!/^c2pa\.hash\.data(?:__[0-9]+)?$/.test(only.label)) note(notChecked, 'hard_binding_unsupported');
+  if (only === undefined || notChecked.some((slug) => slug.startsWith('hard_binding'))) return undefined;
+
+  const fields = only.cbor === undefined ? undefined : fieldsIn(only.cbor);
+  const hash = fields?.get('hash');
+  if (fields === undefined || !(hash instanceof Uint8Array)) return 'hash_data_malformed';
+  if ((fields.get('alg') ?? claim.algorithm) !== 'sha256') {
+    note(notChecked, 'hash_algorithm_unsupported');
+    return undefined;
+  }
+  if (hash.length !== 32) return 'hash_data_malformed';
+  const exclusion = soleExclusion(fields.get('exclusions'));
+  if (exclusion === undefined || exclusion.start !== extent.offset || exclusion.length !== extent.length) {
+    note(notChecked, 'exclusion_not_chunk');
+    return undefined;
+  }
+  return { exclusion, sha256: Buffer.from(hash).toString('hex') };
+}
+
+function soleExclusion(exclusions: CborValue | undefined): HardBinding['exclusion'] | undefined {
+  if (!Array.isArray(exclusions) || exclusions.length !== 1) return undefined;
+  const entry = (exclusions as readonly CborValue[])[0];
+  if (!(entry instanceof Map)) return undefined;
+  const start: unknown = entry.get('start');
+  const length: unknown = entry.get('length');
+  return Number.isSafeInteger(start) && Number.isSafeInteger(length) ? { start: start as number, length: length as number } : undefined;
+}
+
+function note(notChecked: string[], slug: string): void {
+  if (!notChecked.includes(slug)) notChecked.push(slug);
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}

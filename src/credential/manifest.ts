@@ -1,0 +1,94 @@
+import { BOX_TYPES, readBox, type Box } from './jumbf.js';
+import { ASSERTIONS_LABEL, SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
+
+/** The parts of a store's active manifest, located in the store's own bytes. No trust, no cryptography. */
+export interface Manifest {
+  readonly label: string;
+  readonly isUpdate: boolean;
+  readonly assertions: readonly Assertion[];
+  readonly claimLabel: string;
+  readonly claim: Uint8Array;
+  readonly cose: Uint8Array;
+  /** Manifests of the store besides this one. */
+  readonly otherManifests: number;
+  /** Bytes of the chunk behind the store's box. */
+  readonly trailing: Uint8Array;
+}
+
+export interface Assertion {
+  readonly label: string;
+  /** What a hashed URI is over: the superbox without its own header (C2PA 2.2 section 8.4.2.3). */
+  readonly hashed: Uint8Array;
+  /** The CBOR, where the assertion is one CBOR box. */
+  readonly cbor?: Uint8Array;
+}
+
+export type ManifestReading =
+  | { readonly kind: 'manifest'; readonly manifest: Manifest }
+  /** Brotli inside (C2PA 2.2 section 11.2.3): nothing in it can be looked at here. */
+  | { readonly kind: 'compressed'; readonly label: string }
+  | { readonly kind: 'malformed'; readonly reason: string };
+
+const MANIFEST_TYPES: readonly string[] = [BOX_TYPES.manifest, BOX_TYPES.manifestOld, BOX_TYPES.updateManifest, BOX_TYPES.compressedManifest];
+const CLAIM_LABEL = /^c2pa\.claim(?:\.v[1-9][0-9]?)?$/;
+
+/** The store's last manifest is the active one (C2PA 2.2 section 11.1.4.2). */
+export function readManifest(store: Uint8Array): ManifestReading {
+  const reading = readBox(store);
+  if (!reading.ok) return malformed(reading.fault);
+  const root = reading.box;
+  if (root.description?.label !== STORE_LABEL) return malformed('store_label');
+  const manifests = root.children.filter((child) => MANIFEST_TYPES.includes(child.description?.type ?? ''));
+  const active = manifests.at(-1);
+  if (active?.description === undefined) return malformed('manifest_missing');
+  const { label, type } = active.description;
+  if (active.children.some((child) => child.type === 'brob')) return { kind: 'compressed', label };
+
+  const assertionStore = only(active, BOX_TYPES.assertionStore);
+  const claimBox = only(active, BOX_TYPES.claim);
+  const signatureBox = only(active, BOX_TYPES.signature);
+  if (assertionStore?.description?.label !== ASSERTIONS_LABEL) return malformed('assertion_store_malformed');
+  if (claimBox === undefined || !CLAIM_LABEL.test(claimBox.description?.label ?? '')) return malformed('claim_box_malformed');
+  if (signatureBox?.description?.label !== SIGNATURE_LABEL) return malformed('signature_box_malformed');
+  const claim = soleCbor(store, claimBox);
+  const cose = soleCbor(store, signatureBox);
+  if (claim === undefined) return malformed('claim_box_malformed');
+  if (cose === undefined) return malformed('signature_box_malformed');
+
+  const assertions: Assertion[] = [];
+  for (const box of assertionStore.children) {
+    if (box.description === undefined) return malformed('assertion_malformed');
+    const cbor = box.description.type === BOX_TYPES.cborAssertion ? soleCbor(store, box) : undefined;
+    assertions.push({ label: box.description.label, hashed: store.subarray(box.start, box.end), ...(cbor === undefined ? {} : { cbor }) });
+  }
+  // Two boxes of one label leave it to the reader which of them was meant.
+  if (new Set(assertions.map((assertion) => assertion.label)).size !== assertions.length) return malformed('assertion_duplicate');
+  return {
+    kind: 'manifest',
+    manifest: {
+      label,
+      isUpdate: type === BOX_TYPES.updateManifest,
+      assertions,
+      claimLabel: claimBox.description?.label ?? '',
+      claim,
+      cose,
+      otherManifests: manifests.length - 1,
+      trailing: store.subarray(root.end),
+    },
+  };
+}
+
+function only(parent: Box, type: string): Box | undefined {
+  const found = parent.children.filter((child) => child.description?.type === type);
+  return found.length === 1 ? found[0] : undefined;
+}
+
+/** The content of a superbox that holds one CBOR box and nothing else. */
+function soleCbor(store: Uint8Array, box: Box): Uint8Array | undefined {
+  const [content, ...more] = box.children;
+  return content?.type === 'cbor' && more.length === 0 ? store.subarray(content.start, content.end) : undefined;
+}
+
+function malformed(reason: string): ManifestReading {
+  return { kind: 'malformed', reason };
+}

@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import type { CredentialReport, EmbeddedReading } from '../domain/credential-reading.js';
+import type { SigningIdentity, TrustList } from '../ports/signing.js';
+import { toBeSigned } from './cose.js';
+import { chunkHeader } from './embed.js';
+import { checkIntegrity, type Extent, type Integrity } from './integrity.js';
+import { beginsAsStore } from './jumbf.js';
+import { readManifest, type Manifest } from './manifest.js';
+import { namesOurAssertion, readOwnForm } from './own-form.js';
+import { checkSignature } from './signature.js';
+import { isProduction } from './statement.js';
+import type { StoreContent } from './store-form.js';
+
+/** The audio core hands over at most this much. */
+const MAX_STORE_BYTES = 1_048_576;
+
+/**
+ * Reads the data of a `C2PA` chunk. Findings are data: it never throws.
+ *
+ * | store, integrity           | signer's certificate         | assertion of ours            | kind       |
+ * |----------------------------|------------------------------|------------------------------|------------|
+ * | does not begin as one      |                              |                              | not_a_store |
+ * | malformed, or check failed | any                          | any                          | altered    |
+ * | intact or not checkable    | pinned                       | production, our form         | service    |
+ * |                            | pinned                       | local seal (class confusion) | altered    |
+ * |                            | pinned                       | none, or not our form        | altered    |
+ * |                            | names our authority, unpinned | any                         | altered    |
+ * |                            | anyone else's                | not our form                 | altered    |
+ * |                            | anyone else's                | production, our form         | foreign    |
+ * |                            | anyone else's                | local seal, our form         | local_seal |
+ * |                            | anyone else's                | none                         | foreign    |
+ *
+ * "Our form" is byte for byte what the writer makes of the content, with the exclusion equal to the chunk's extent and low S.
+ * A production record under a foreign key is somebody's claim to have registered, not a damaged one of ours. A certificate that
+ * names our authority and is not pinned was never signed with by us, whatever its signature says.
+ * @param store the chunk's data
+ * @param extent where the chunk lies in the file: offset of its header, length of header and data
+ */
+export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList): EmbeddedReading {
+  if (!beginsAsStore(store)) return { kind: 'not_a_store', reason: 'store_start_missing' };
+  if (store.length > MAX_STORE_BYTES) return altered('store_too_large');
+  if (extent.length !== chunkHeader(store.length).length + store.length) return altered('extent_mismatch');
+  const reading = readManifest(store);
+  if (reading.kind === 'malformed') return altered(reading.reason);
+  if (reading.kind === 'compressed') {
+    return { kind: 'foreign', report: { format: 'c2pa', manifestLabel: reading.label.slice(0, 256), integrity: 'not_checked', trust: 'unknown', reasons: ['compressed_manifest'] } };
+  }
+  const { manifest } = reading;
+  const integrity = checkIntegrity(manifest, extent);
+  if (integrity.failed !== undefined || integrity.sign1 === undefined) return altered(integrity.failed ?? 'cose_malformed', manifest, integrity);
+
+  const leaf = integrity.sign1.chain[0]!;
+  const identity = trust.find(leaf);
+  if (identity === undefined && trust.namesOurAuthority(leaf)) return altered('signer_not_pinned', manifest, integrity);
+  if (identity === undefined && !namesOurAssertion(manifest)) return foreign(manifest, integrity);
+
+  const own = readOwnForm(store, manifest, integrity.sign1);
+  if (!own.ok) return altered(own.reason, manifest, integrity);
+  const fault = ownFault(own.content, manifest, integrity) ?? (identity === undefined ? undefined : serviceFault(own.content, identity, integrity));
+  if (fault !== undefined) return altered(fault, manifest, integrity);
+  const { statement, binding } = own.content;
+  const chunkSha256 = createHash('sha256').update(chunkHeader(store.length)).update(store).digest('hex');
+  if (isProduction(statement)) {
+    if (identity === undefined) return foreign(manifest, integrity);
+    return { kind: 'service', statement, binding, chunkSha256, report: report(manifest, integrity, 'verified', 'service', []) };
+  }
+  return { kind: 'local_seal', statement, binding, chunkSha256, report: report(manifest, integrity, 'verified', 'device', []) };
+}
+
+/** What every credential of our form must satisfy beyond its form, whoever signed it. */
+function ownFault({ statement, algorithm }: StoreContent, manifest: Manifest, { notChecked, certificate, sign1 }: Integrity): string | undefined {
+  // `exclusion_not_chunk` is the one that a store of our form can meet.
+  if (notChecked.length > 0) return notChecked[0];
+  if (certificate === undefined || sign1 === undefined || statement.kid !== certificate.kid) return 'kid_mismatch';
+  const message = toBeSigned(sign1.protectedBytes, manifest.claim);
+  return checkSignature(algorithm, certificate.publicKey, message, sign1.signature, { requireLowS: true }) ? undefined : 'signature_not_low_s';
+}
+
+/** What a credential under a pinned certificate must satisfy. The certificate is judged at the time of issue, not today. */
+function serviceFault(content: StoreContent, identity: SigningIdentity, { certificate }: Integrity): string | undefined {
+  const { statement } = content;
+  if (!isProduction(statement)) return 'class_confusion';
+  if (content.algorithm !== identity.algorithm) return 'algorithm_not_of_key';
+  if (statement.issuer !== identity.issuer) return 'issuer_mismatch';
+  const valid = certificate !== undefined && statement.createdAt >= certificate.notBefore && statement.createdAt <= certificate.notAfter;
+  return valid ? undefined : 'outside_validity';
+}
+
+function foreign(manifest: Manifest, integrity: Integrity): EmbeddedReading {
+  const { binding, notChecked } = integrity;
+  const outcome = report(manifest, integrity, notChecked.length === 0 ? 'verified' : 'not_checked', 'unknown', notChecked);
+  return { kind: 'foreign', ...(binding === undefined ? {} : { binding }), report: outcome };
+}
+
+function altered(reason: string, manifest?: Manifest, integrity?: Integrity): EmbeddedReading {
+  return { kind: 'altered', reason, report: report(manifest, integrity, 'failed', 'unknown', [reason]) };
+}
+
+function report(
+  manifest: Manifest | undefined,
+  integrity: Integrity | undefined,
+  outcome: CredentialReport['integrity'],
+  trust: CredentialReport['trust'],
+  reasons: readonly string[],
+): CredentialReport {
+  const issuer = integrity?.certificate?.name;
+  const generator = integrity?.claim?.generator;
+  const algorithm = integrity?.sign1?.algorithm;
+  const claimVersion = integrity?.claim?.version;
+  return {
+    format: 'c2pa',
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(generator === undefined ? {} : { generator }),
+    ...(algorithm === undefined ? {} : { algorithm }),
+    ...(claimVersion === undefined ? {} : { claimVersion }),
+    ...(manifest === undefined ? {} : { manifestLabel: manifest.label.slice(0, 256) }),
+    integrity: outcome,
+    trust,
+    reasons: [...reasons],
+  };
+}

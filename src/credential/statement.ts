@@ -1,0 +1,91 @@
+import type { ProductionStatement, SealStatement } from '../domain/credential-reading.js';
+import { IDENTIFIER_PATTERN } from '../domain/identifiers.js';
+import type { SigningIdentity } from '../ports/signing.js';
+import { readCertificate } from './certificate.js';
+
+/**
+ * The two statements a credential of ours may carry, and what each member may hold. The labels belong to the format and
+ * outlive the product's name.
+ */
+export type Statement = ProductionStatement | SealStatement;
+
+/** Reverse domain (C2PA 2.2 section 6.2). No `.v1`: c2pa-rs strips that suffix and then misses the assertion. */
+export const PRODUCTION_LABEL = 'io.takemark.production-record';
+export const SEAL_LABEL = 'io.takemark.local-seal';
+
+const SHA256_HEX = /^[0-9a-f]{64}$/;
+/** Text that means the same in every font and terminal: no control, format, surrogate or separator characters. */
+const NAME = /^(?! )(?:[^\p{C}\p{Z}]| ){1,64}(?<! )$/u;
+/** 9999-12-31T23:59:59Z, the end of what a certificate can say (RFC 5280 section 4.1.2.5). */
+const MAX_TIME = 253_402_300_799;
+
+export function isProduction(statement: Statement): statement is ProductionStatement {
+  return 'proofId' in statement;
+}
+
+export function isSha256Hex(value: unknown): value is string {
+  return typeof value === 'string' && SHA256_HEX.test(value);
+}
+
+/** Names of services, devices and generators: 1 to 64 visible characters. */
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && NAME.test(value);
+}
+
+/** Undefined unless the members are exactly those of a production statement. */
+export function productionStatement(members: ReadonlyMap<unknown, unknown>): ProductionStatement | undefined {
+  const version = members.get('version');
+  const proofId = members.get('proofId');
+  const createdAt = members.get('createdAt');
+  const kid = members.get('kid');
+  const issuer = members.get('issuer');
+  const evidenceSha256 = members.get('evidenceSha256');
+  if (members.size !== 6 || version !== 1 || !isTime(createdAt) || !isSha256Hex(kid) || !isName(issuer)) return undefined;
+  if (typeof proofId !== 'string' || !IDENTIFIER_PATTERN.test(proofId)) return undefined;
+  if (evidenceSha256 !== null && !isSha256Hex(evidenceSha256)) return undefined;
+  return { version, proofId, createdAt, kid, issuer, evidenceSha256 };
+}
+
+/** Undefined unless the members are exactly those of a seal statement. */
+export function sealStatement(members: ReadonlyMap<unknown, unknown>): SealStatement | undefined {
+  const version = members.get('version');
+  const sealedAt = members.get('sealedAt');
+  const kid = members.get('kid');
+  const device = members.get('device');
+  if (members.size !== 4 || version !== 1 || !isTime(sealedAt) || !isSha256Hex(kid) || !isName(device)) return undefined;
+  return { version, sealedAt, kid, device };
+}
+
+/**
+ * The statement this identity may sign about a proof.
+ * @param createdAt Unix seconds
+ */
+export function stateProduction(
+  identity: SigningIdentity,
+  about: { readonly proofId: string; readonly createdAt: number; readonly evidenceSha256: string | null },
+): ProductionStatement {
+  return { version: 1, proofId: about.proofId, createdAt: about.createdAt, kid: identity.kid, issuer: identity.issuer, evidenceSha256: about.evidenceSha256 };
+}
+
+/**
+ * The statement a device signs; its identity's `issuer` is the device's name.
+ * @param sealedAt Unix seconds by the device's clock
+ */
+export function stateSeal(identity: SigningIdentity, sealedAt: number): SealStatement {
+  return { version: 1, sealedAt, kid: identity.kid, device: identity.issuer };
+}
+
+/** @throws RangeError for a statement no reader would take: a writer's fault, found before anything is signed */
+export function assertStatement(statement: Statement, identity: SigningIdentity): void {
+  const members = new Map<unknown, unknown>(Object.entries(statement));
+  if ((isProduction(statement) ? productionStatement(members) : sealStatement(members)) === undefined) throw new RangeError('not a statement of version 1');
+  if (statement.kid !== identity.kid) throw new RangeError('the statement names another key than the signer\'s');
+  const time = isProduction(statement) ? statement.createdAt : statement.sealedAt;
+  const certificate = readCertificate(identity.certificate);
+  if (certificate === undefined || time < certificate.notBefore || time > certificate.notAfter) throw new RangeError('the statement lies outside the certificate\'s validity');
+  if (isProduction(statement) && statement.issuer !== identity.issuer) throw new RangeError('the statement names another issuer than the signer\'s');
+}
+
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TIME;
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { encodeCbor, type CborValue } from '../codec/cbor.js';
+import type { HardBinding, SignatureAlgorithm } from '../domain/credential-reading.js';
+import { protectedHeader, toBeSigned, writeSign1 } from './cose.js';
+import { BOX_TYPES, writeContentBox, writeSuperbox } from './jumbf.js';
+import { isProduction, PRODUCTION_LABEL, SEAL_LABEL, type Statement } from './statement.js';
+
+/**
+ * The one form of a store of ours. A store is a function of its content and the signature: every byte is signed, hashed or
+ * constant here, and the reader takes the content out, writes it again and compares.
+ */
+export interface StoreContent {
+  /** UUID version 4, lower case; names the manifest. */
+  readonly manifestUuid: string;
+  readonly generator: Generator;
+  readonly statement: Statement;
+  readonly binding: HardBinding;
+  readonly algorithm: SignatureAlgorithm;
+  /** DER of the leaf. */
+  readonly certificate: Uint8Array;
+}
+
+/** Software that made the claim (C2PA 2.2 section 10.2.3). */
+export interface Generator {
+  readonly name: string;
+  readonly version: string;
+}
+
+export interface StoreForm {
+  /** What the signer signs. */
+  readonly toBeSigned: Uint8Array;
+  /** @param signature 64 bytes */
+  write(signature: Uint8Array): Uint8Array;
+}
+
+export const STORE_LABEL = 'c2pa';
+export const ASSERTIONS_LABEL = 'c2pa.assertions';
+export const CLAIM_LABEL = 'c2pa.claim.v2';
+export const SIGNATURE_LABEL = 'c2pa.signature';
+export const HASH_DATA_LABEL = 'c2pa.hash.data';
+const ACTIONS_LABEL = 'c2pa.actions.v2';
+const MANIFEST_PREFIX = 'urn:c2pa:';
+const MANIFEST_LABEL = /^urn:c2pa:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$/;
+
+/** IPTC's neutral value: the service signs no claim of who or what made the recording. */
+const SOURCE_TYPE = 'http://cv.iptc.org/newscodes/digitalsourcetype/composite';
+
+export function manifestUuidIn(label: string): string | undefined {
+  return MANIFEST_LABEL.exec(label)?.[1];
+}
+
+/** The label of the assertion that carries a statement. */
+export function statementLabel(statement: Statement): string {
+  return isProduction(statement) ? PRODUCTION_LABEL : SEAL_LABEL;
+}
+
+export function storeForm(content: StoreContent): StoreForm {
+  const manifestLabel = MANIFEST_PREFIX + content.manifestUuid;
+  const assertions = [
+    // First the action that began the asset (C2PA 2.2 section 18.14.2).
+    assertion(ACTIONS_LABEL, members({ actions: [members({ action: 'c2pa.created', digitalSourceType: SOURCE_TYPE })] })),
+    assertion(statementLabel(content.statement), members(content.statement)),
+    assertion(HASH_DATA_LABEL, hashData(content.binding)),
+  ];
+  const claim = encodeCbor(
+    members({
+      instanceID: `xmp:iid:${content.manifestUuid}`,
+      claim_generator_info: members(content.generator),
+      // Absolute, so that the signature binds the manifest's label too.
+      signature: `self#jumbf=/${STORE_LABEL}/${manifestLabel}/${SIGNATURE_LABEL}`,
+      created_assertions: assertions.map(({ label, box }) => members({ url: `self#jumbf=${ASSERTIONS_LABEL}/${label}`, hash: hashedUri(box) })),
+      alg: 'sha256',
+    }),
+  );
+  const header = protectedHeader(content.algorithm, content.certificate);
+  return {
+    toBeSigned: toBeSigned(header, claim),
+    write: (signature) =>
+      writeSuperbox(BOX_TYPES.store, STORE_LABEL, [
+        writeSuperbox(BOX_TYPES.manifest, manifestLabel, [
+          writeSuperbox(BOX_TYPES.assertionStore, ASSERTIONS_LABEL, assertions.map(({ box }) => box)),
+          writeSuperbox(BOX_TYPES.claim, CLAIM_LABEL, [writeContentBox('cbor', claim)]),
+          writeSuperbox(BOX_TYPES.signature, SIGNATURE_LABEL, [writeContentBox('cbor', writeSign1(header, signature))]),
+        ]),
+      ]),
+  };
+}
+
+function assertion(label: string, content: CborValue): { label: string; box: Uint8Array } {
+  return { label, box: writeSuperbox(BOX_TYPES.cborAssertion, label, [writeContentBox('cbor', encodeCbor(content))]) };
+}
+
+/** c2pa.hash.data, C2PA 2.2 section 18.5. `pad` is required and stays empty. */
+function hashData({ exclusion, sha256 }: HardBinding): CborValue {
+  return members({ exclusions: [members(exclusion)], alg: 'sha256', hash: Buffer.from(sha256, 'hex'), pad: new Uint8Array(0) });
+}
+
+/** Over the superbox without its own eight header bytes (C2PA 2.2 section 8.4.2.3). */
+function hashedUri(box: Uint8Array): Uint8Array {
+  return createHash('sha256').update(box.subarray(8)).digest();
+}
+
+function members(object: object): ReadonlyMap<CborValue, CborValue> {
+  return new Map(Object.entries(object) as [string, CborValue][]);
+}

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * The secret a partner sends: `tmk_<environment>_<keyId>_<256 random bits in base62>_<checksum>`. The environment and the
+ * checksum let a mistyped or foreign key be refused before any store is read.
+ */
+
+export const ENVIRONMENTS = ['production', 'beta'] as const;
+export type Environment = (typeof ENVIRONMENTS)[number];
+
+const SHAPE = /^tmk_(production|beta)_(key_[0-9A-HJKMNP-TV-Z]{26})_[0-9A-Za-z]{43}_([0-9A-Za-z]{6})$/;
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** @param random 32 random bytes */
+export function formatApiKey(environment: Environment, keyId: string, random: Uint8Array): string {
+  const body = `tmk_${environment}_${keyId}_${base62(random, 43)}`;
+  return `${body}_${checksum(body)}`;
+}
+
+/** The key id of a well-formed key of this environment; undefined for anything else. */
+export function parseApiKey(environment: Environment, apiKey: string): string | undefined {
+  const match = SHAPE.exec(apiKey);
+  if (match === null || match[1] !== environment) return undefined;
+  const body = apiKey.slice(0, -7);
+  return match[3] === checksum(body) ? match[2] : undefined;
+}
+
+function checksum(body: string): string {
+  return base62(createHash('sha256').update(body).digest().subarray(0, 4), 6);
+}
+
+/** Fixed width, most significant digit first; 43 digits hold 256 bits, 6 hold 32. */
+function base62(bytes: Uint8Array, width: number): string {
+  let value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  let text = '';
+  while (text.length < width) {
+    text = DIGITS[Number(value % 62n)]! + text;
+    value /= 62n;
+  }
+  return text;
+}

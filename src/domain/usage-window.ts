@@ -1,0 +1,19 @@
+/** Quota windows are UTC calendar months. All times are unix seconds. */
+
+export function monthOf(at: number): string {
+  return new Date(at * 1000).toISOString().slice(0, 7);
+}
+
+export function dayOf(at: number): string {
+  return new Date(at * 1000).toISOString().slice(0, 10);
+}
+
+/** The second at which the window that holds `at` ends and the next one begins. */
+export function monthEnd(at: number): number {
+  const date = new Date(at * 1000);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) / 1000;
+}
+
+export function secondsToNextMonth(at: number): number {
+  return monthEnd(at) - at;
+}

@@ -1,0 +1,145 @@
+/**
+ * The verdict: which of the six applies, and why. First match wins, in the order container, store and signature, binding,
+ * signer, registry. Every step is a function that returns a finding or lets the next one speak.
+ */
+import type { CredentialReport, EmbeddedReading, SidecarReading } from './credential-reading.js';
+import type { Proof } from './proof.js';
+import type { UploadFacts } from './upload.js';
+import type { Verdict } from './verification.js';
+
+/** Everything the verdict rests on; nothing in here can fail to be read any more. */
+export interface Evidence {
+  readonly measurement: UploadFacts['measurement'];
+  readonly embedded?: EmbeddedReading;
+  /** Present when the caller sent a sidecar: then the pair is judged, and an embedded credential is only reported. */
+  readonly sidecar?: SidecarReading;
+  /** The registry's row for the proof that the judged credential names. */
+  readonly proof?: Proof;
+}
+
+export interface Judgement {
+  readonly verdict: Verdict;
+  /** Stable slugs; the first one decided. */
+  readonly reasons: readonly string[];
+  readonly carrier: 'embedded' | 'sidecar' | 'none';
+  /** Whenever a signature of ours was verified. */
+  readonly proofId?: string;
+  /** With `valid` alone. */
+  readonly issuedAt?: number;
+  readonly report?: CredentialReport;
+}
+
+type Refusal = { readonly verdict: Exclude<Verdict, 'valid'>; readonly reasons: readonly string[] };
+
+function refuse(verdict: Refusal['verdict'], ...reasons: readonly string[]): Refusal {
+  return { verdict, reasons };
+}
+
+/** The proof id that the registry must be asked for; undefined where no signature of ours was verified. */
+export function namedProof(embedded: EmbeddedReading | undefined, sidecar: SidecarReading | undefined): string | undefined {
+  const reading = sidecar ?? embedded;
+  return reading?.kind === 'service' ? reading.statement.proofId : undefined;
+}
+
+export function judge(evidence: Evidence): Judgement {
+  const { embedded, sidecar } = evidence;
+  const proofId = namedProof(embedded, sidecar);
+  const report = reportOf(evidence);
+  const refusal = sidecar === undefined ? refuseEmbedded(evidence) : refusePair(evidence, sidecar);
+  const common = {
+    carrier: carrierOf(evidence),
+    ...(proofId === undefined ? {} : { proofId }),
+    ...(report === undefined ? {} : { report }),
+  };
+  if (refusal !== undefined) return { ...refusal, ...common };
+  // Only an issued proof gets past the registry step.
+  const issuedAt = evidence.proof?.state === 'issued' ? evidence.proof.createdAt : undefined;
+  if (issuedAt === undefined) throw new Error('a valid verdict without a registry record');
+  return { verdict: 'valid', reasons: ['credential_verified'], issuedAt, ...common };
+}
+
+function refuseEmbedded(evidence: Evidence): Refusal | undefined {
+  return container(evidence) ?? store(evidence.embedded) ?? embeddedBinding(evidence) ?? signer(evidence.embedded) ?? registry(evidence);
+}
+
+/** The audio of a pair is opaque bytes: no container step. */
+function refusePair(evidence: Evidence, sidecar: SidecarReading): Refusal | undefined {
+  return sidecarForm(sidecar) ?? pairBinding(evidence, sidecar) ?? signer(sidecar) ?? registry(evidence);
+}
+
+/** 1. Not a readable container, RIFF structure broken, no credential chunk. */
+function container({ measurement }: Evidence): Refusal | undefined {
+  if (measurement.container !== 'riff' && measurement.container !== 'rf64' && measurement.container !== 'bw64') return refuse('unreadable', 'container_unsupported');
+  const slugs = measurement.findings.map((finding) => finding.slug);
+  if (slugs.length > 0) return refuse('unreadable', ...slugs);
+  if (measurement.credential === undefined) return refuse('unreadable', 'credential_missing');
+  // The service never issues into a 64-bit container, and C2PA readers do not know it.
+  if (measurement.container !== 'riff') return refuse('unreadable', 'container_unsupported');
+  return undefined;
+}
+
+/** 1 and 2. A chunk that does not begin as a store is unreadable; one that begins as a store and is not intact is tampered. */
+function store(embedded: EmbeddedReading | undefined): Refusal | undefined {
+  if (embedded === undefined) return refuse('unreadable', 'credential_missing');
+  if (embedded.kind === 'not_a_store') return refuse('unreadable', embedded.reason);
+  if (embedded.kind === 'altered') return refuse('tampered', embedded.reason);
+  return undefined;
+}
+
+function sidecarForm(sidecar: SidecarReading): Refusal | undefined {
+  if (sidecar.kind === 'not_a_sidecar') return refuse('unreadable', sidecar.reason);
+  if (sidecar.kind === 'altered') return refuse('tampered', sidecar.reason);
+  return undefined;
+}
+
+/** 3. Hard binding of an embedded credential: the exact chunk is left out, every other byte has the stated digest. */
+function embeddedBinding({ measurement, embedded }: Evidence): Refusal | undefined {
+  return embedded !== undefined && bindingFails(measurement, embedded) ? refuse('unreadable', 'binding_mismatch') : undefined;
+}
+
+function bindingFails(measurement: UploadFacts['measurement'], embedded: EmbeddedReading): boolean {
+  if (embedded.kind === 'not_a_store' || embedded.kind === 'altered') return false;
+  const { binding } = embedded;
+  // Only a foreign binding may be beyond what can be checked; the report then says not_checked.
+  if (binding === undefined) return false;
+  const { credential } = measurement;
+  return credential === undefined
+    || binding.exclusion.start !== credential.offset
+    || binding.exclusion.length !== credential.length
+    || binding.sha256 !== measurement.bindingSha256;
+}
+
+/** 3. A sidecar binds the whole file. */
+function pairBinding({ measurement }: Evidence, sidecar: SidecarReading): Refusal | undefined {
+  if (sidecar.kind === 'not_a_sidecar' || sidecar.kind === 'altered') return undefined;
+  const { binding } = sidecar;
+  return binding.bytes === measurement.bytes && binding.sha256 === measurement.sha256 ? undefined : refuse('audioChanged', 'audio_digest_mismatch');
+}
+
+/** 4. Intact, signed by an artist's device or by anyone else. */
+function signer(reading: EmbeddedReading | SidecarReading | undefined): Refusal | undefined {
+  if (reading?.kind === 'local_seal') return refuse('local_seal', 'sealed_by_device');
+  if (reading?.kind === 'foreign') return refuse('unregistered', 'signer_unknown');
+  return undefined;
+}
+
+/** 5. Ours and intact: what does the registry say? Unknown, pending and erased look the same from outside. */
+function registry({ embedded, sidecar, proof }: Evidence): Refusal | undefined {
+  const reading = sidecar ?? embedded;
+  if (reading?.kind !== 'service') return refuse('unregistered', 'signer_unknown');
+  if (proof?.state !== 'issued' || proof.proofId !== reading.statement.proofId) return refuse('unregistered', 'proof_not_registered');
+  const presented = 'chunkSha256' in reading ? reading.chunkSha256 : reading.sidecarSha256;
+  return presented === proof.credentialSha256 ? undefined : refuse('unregistered', 'credential_not_as_issued');
+}
+
+function carrierOf({ measurement, sidecar }: Evidence): Judgement['carrier'] {
+  if (sidecar !== undefined) return sidecar.kind === 'not_a_sidecar' ? 'none' : 'sidecar';
+  return measurement.credential === undefined ? 'none' : 'embedded';
+}
+
+/** The embedded credential's report, with the result of its hard binding. */
+function reportOf({ measurement, embedded }: Evidence): CredentialReport | undefined {
+  if (embedded === undefined || embedded.kind === 'not_a_store') return undefined;
+  if (!bindingFails(measurement, embedded)) return embedded.report;
+  return { ...embedded.report, integrity: 'failed', reasons: [...embedded.report.reasons, 'binding_mismatch'] };
+}

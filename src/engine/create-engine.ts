@@ -1,0 +1,12 @@
+import type { AudioEngine } from '../ports/audio-engine.js';
+import { completeOptions, type EngineOptions } from './engine-options.js';
+import { WasmEngine } from './wasm-engine.js';
+
+/**
+ * The audio engine of the chosen kind, not yet started.
+ * @throws RangeError for an option out of its range
+ */
+export function createAudioEngine(options: EngineOptions): AudioEngine {
+  const complete = completeOptions(options);
+  return new WasmEngine(complete);
+}

@@ -1,0 +1,43 @@
+/** Equal blocks of the shared memory, handed out one by one. */
+export class Region {
+  readonly #start: number;
+  readonly #size: number;
+  readonly #taken: Uint8Array;
+  readonly #free: number[];
+
+  /** `count` blocks of `size` bytes from the address `start` on. */
+  constructor(start: number, size: number, count: number) {
+    this.#start = start;
+    this.#size = size;
+    this.#taken = new Uint8Array(count);
+    // A stack with the lowest address on top: pages that were touched once are used again before new ones cost memory.
+    this.#free = Array.from({ length: count }, (_, i) => start + (count - 1 - i) * size);
+  }
+
+  get count(): number {
+    return this.#taken.length;
+  }
+
+  get free(): number {
+    return this.#free.length;
+  }
+
+  get inUse(): number {
+    return this.count - this.free;
+  }
+
+  /** Address of a block, or `undefined` when all are taken. */
+  take(): number | undefined {
+    const address = this.#free.pop();
+    if (address !== undefined) this.#taken[(address - this.#start) / this.#size] = 1;
+    return address;
+  }
+
+  /** @throws Error for a block that is not taken: given back twice it would belong to two uploads, and their bytes would mix. */
+  give(address: number): void {
+    const index = (address - this.#start) / this.#size;
+    if (this.#taken[index] !== 1) throw new Error(`block ${address} is not taken`);
+    this.#taken[index] = 0;
+    this.#free.push(address);
+  }
+}

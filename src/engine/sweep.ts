@@ -1,0 +1,19 @@
+/** Calls back at a steady beat with the time that passed, as far as clients may be charged for it. */
+export class Sweep {
+  readonly #timer: NodeJS.Timeout;
+
+  constructor({ sweepMs, now }: { readonly sweepMs: number; readonly now: () => number }, tick: (elapsedMs: number) => void) {
+    let last = now();
+    this.#timer = setInterval(() => {
+      const at = now();
+      // A process that was stopped or starved for a while must not take its own pause for the slowness of every client.
+      const elapsed = Math.min(at - last, 10 * sweepMs);
+      last = at;
+      tick(elapsed);
+    }, sweepMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}

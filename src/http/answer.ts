@@ -1,0 +1,123 @@
+import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
+import type { DomainError } from '../domain/errors.js';
+import { errorAnswer } from './error-body.js';
+import type { Exchange } from './exchange.js';
+
+/** What an endpoint answers. */
+export type Answer =
+  | { readonly kind: 'json'; readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly kind: 'text'; readonly status: number; readonly mediaType: string; readonly text: string }
+  | { readonly kind: 'stream'; readonly status: number; readonly mediaType: string; readonly bytes: number; readonly stream: Readable; readonly headers?: Readonly<Record<string, string>> };
+
+export function json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Answer {
+  return headers === undefined ? { kind: 'json', status, body } : { kind: 'json', status, body, headers };
+}
+
+const JSON_TYPE = 'application/json';
+/** A rest of at most this size is read after the answer, so that the connection can serve the next request. */
+const SMALL_REST = 65_536;
+/** How long a connection stays open behind the answer to a message that could not be parsed. */
+export const LINGER_MS = 1_000;
+
+export async function send(exchange: Exchange, answer: Answer): Promise<void> {
+  switch (answer.kind) {
+    case 'json':
+      sendText(exchange, answer.status, JSON_TYPE, JSON.stringify(answer.body), answer.headers);
+      return;
+    case 'text':
+      sendText(exchange, answer.status, answer.mediaType, answer.text, undefined);
+      return;
+    case 'stream':
+      await sendStream(exchange, answer);
+  }
+}
+
+/** Answers a refusal. Without effect where the answer has begun: its connection is cut instead, for it cannot be taken back. */
+export function sendError(exchange: Exchange, error: DomainError, headers: Readonly<Record<string, string>> = {}): void {
+  if (exchange.response.headersSent) {
+    exchange.response.destroy();
+    return;
+  }
+  const { status, body, retryAfterSeconds } = errorAnswer(error);
+  sendText(exchange, status, JSON_TYPE, body, retryAfterSeconds === undefined ? headers : { ...headers, 'Retry-After': String(retryAfterSeconds) });
+}
+
+function sendText(exchange: Exchange, status: number, mediaType: string, text: string, extra: Readonly<Record<string, string>> | undefined): void {
+  const { request, response } = exchange;
+  if (response.headersSent || response.destroyed) return;
+  const bytes = Buffer.byteLength(text);
+  exchange.bytesOut = bytes;
+  const headers: Record<string, string | number> = { 'Content-Type': mediaType, 'Content-Length': bytes, ...exchange.headers, ...extra };
+  if (exchange.closing) headers['Connection'] = 'close';
+  if (request.complete || exchange.awaitsContinue || !response.writable) {
+    response.writeHead(status, headers);
+    response.end(text);
+    return;
+  }
+  // The caller is still sending. The whole answer goes out now; the response is ended, and with it the connection, only when
+  // the rest has been read, because closing a socket that holds unread bytes resets it and the answer would be lost.
+  const rest = request.headers['transfer-encoding'] === undefined ? Number(request.headers['content-length'] ?? 0) : Infinity;
+  const keep = rest <= SMALL_REST && !exchange.closing && !exchange.broken;
+  if (!keep) headers['Connection'] = 'close';
+  response.writeHead(status, headers);
+  response.write(text);
+  drain(exchange);
+}
+
+/** Reads what is left of the request, within bounds, then ends the response. */
+function drain(exchange: Exchange): void {
+  const { request, response, limits } = exchange;
+  let left = limits.drainBytes;
+  const cut = () => {
+    response.end();
+    request.socket.destroySoon();
+  };
+  const timer = setTimeout(cut, exchange.broken ? Math.min(LINGER_MS, limits.drainMs) : limits.drainMs);
+  request.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) cut();
+  });
+  request.once('end', () => response.end());
+  request.once('close', () => {
+    clearTimeout(timer);
+    response.end();
+  });
+  request.resume();
+}
+
+async function sendStream(exchange: Exchange, answer: Extract<Answer, { kind: 'stream' }>): Promise<void> {
+  const { request, response } = exchange;
+  const headers: Record<string, string | number> = { 'Content-Type': answer.mediaType, 'Content-Length': answer.bytes, ...exchange.headers, ...answer.headers };
+  if (exchange.closing) headers['Connection'] = 'close';
+  if (request.method === 'HEAD') {
+    answer.stream.destroy();
+    response.writeHead(answer.status, headers);
+    response.end();
+    return;
+  }
+  try {
+    // The first bytes are awaited before the head goes out, so that a file that cannot be opened is still a clean 5xx.
+    await readable(answer.stream);
+  } catch (error) {
+    answer.stream.destroy();
+    throw error;
+  }
+  response.writeHead(answer.status, headers);
+  answer.stream.on('data', (chunk: Buffer) => {
+    exchange.bytesOut += chunk.length;
+  });
+  await pipeline(answer.stream, response);
+}
+
+function readable(stream: Readable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (stream.readableLength > 0 || stream.readableEnded) return resolve();
+    stream.once('error', reject);
+    stream.once('end', resolve);
+    stream.once('readable', () => {
+      stream.off('error', reject);
+      resolve();
+    });
+  });
+}

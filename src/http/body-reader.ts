@@ -1,0 +1,56 @@
+import { DomainError } from '../domain/errors.js';
+import { invite, type Exchange } from './exchange.js';
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * Reads a small body whole.
+ * @throws DomainError `payload_too_large` beyond `maxBytes`, `timeout` for a caller that is too slow, `invalid_request` for one that leaves
+ */
+export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise<Buffer> {
+  const { request } = exchange;
+  invite(exchange);
+  if (request.complete) {
+    // The usual case: head and body came in one packet, so there is nothing to wait for.
+    const body = (request.read() as Buffer | null) ?? NOTHING;
+    exchange.bytesIn = body.length;
+    if (body.length > maxBytes) throw tooLarge(maxBytes);
+    return body;
+  }
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const settle = (error?: DomainError) => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+      request.on('error', ignore);
+      exchange.failBody = undefined;
+      if (error === undefined) resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+      else reject(error);
+    };
+    const onData = (chunk: Buffer) => {
+      exchange.bytesIn += chunk.length;
+      if (exchange.bytesIn > maxBytes) settle(tooLarge(maxBytes));
+      else chunks.push(chunk);
+    };
+    const onEnd = () => settle();
+    const onClose = () => settle(left());
+    const timer = setTimeout(() => settle(tooSlow()), exchange.limits.bodyMs);
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+    exchange.failBody = settle;
+  });
+}
+
+function ignore(): void {}
+
+export function tooLarge(maxBytes: number): DomainError {
+  return new DomainError('payload_too_large', `The body may hold at most ${maxBytes} bytes.`, { reason: 'body_too_large' });
+}
+
+export function tooSlow(): DomainError {
+  return new DomainError('timeout', 'The body did not arrive in time.', { reason: 'client_too_slow' });
+}
+
+/** Only the log reads this: whoever left cannot. */
+export function left(): DomainError {
+  return new DomainError('invalid_request', 'The connection ended before the body was complete.', { reason: 'upload_aborted' });
+}

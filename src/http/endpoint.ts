@@ -1,0 +1,128 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { z } from 'zod';
+import type { Route } from '../contract/route.js';
+import { ROUTES, type RouteIdOf } from '../contract/routes.js';
+import { DomainError } from '../domain/errors.js';
+import type { Caller } from '../operations/operations.js';
+import type { Answer } from './answer.js';
+import { readBody, tooLarge } from './body-reader.js';
+import type { Exchange } from './exchange.js';
+import { countHeader } from './http-grammar.js';
+import { parseJson } from './json-text.js';
+import { checkMediaType, declaredLength } from './media-type.js';
+import { parseQuery } from './query.js';
+
+type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+type Member<R, Name extends string> = R extends { readonly [K in Name]: infer Value } ? Value : undefined;
+
+/** What an endpoint gets: everything checked, in the shape the path table gives. */
+export interface Call<R extends Route> {
+  readonly exchange: Exchange;
+  readonly caller: R['auth'] extends 'key' ? Caller : undefined;
+  readonly params: Output<Member<R, 'params'>>;
+  readonly query: Output<Member<R, 'query'>>;
+  readonly headers: Output<Member<R, 'headers'>>;
+  /** The JSON body. A form or audio body is the endpoint's to read. */
+  readonly body: Output<Member<Member<R, 'body'>, 'schema'>>;
+}
+
+/** One function for each row of the table, checked by the compiler to be complete. */
+export type Endpoints<Listener extends Route['listener']> = {
+  readonly [Id in RouteIdOf<Listener>]: (call: Call<(typeof ROUTES)[Id]>) => Answer | Promise<Answer>;
+};
+
+/** A row and its function, as the listener runs it. */
+export interface Endpoint {
+  readonly route: Route;
+  readonly run: (call: Call<Route>) => Answer | Promise<Answer>;
+}
+
+/** Joins the table's rows of one listener, in the table's order, with their functions. */
+export function joinEndpoints<Listener extends Route['listener']>(listener: Listener, endpoints: Endpoints<Listener>): readonly Endpoint[] {
+  const run = endpoints as unknown as Readonly<Record<string, Endpoint['run']>>;
+  return Object.entries(ROUTES)
+    .filter(([, route]) => route.listener === listener)
+    .map(([id, route]) => ({ route, run: run[id]! }));
+}
+
+/** How a listener recognises its callers. */
+export interface Gate {
+  /** Throws `forbidden`. */
+  readonly key?: (apiKey: string | undefined) => Promise<Caller>;
+  readonly bearer?: (request: Exchange['request']) => void;
+}
+
+/**
+ * Runs one call. "Order of checks: HTTP grammar, route 404, method 405, key 403, rate and quota 429, media type 415, size 413,
+ * body, query and path 400, existence 404, state 409."
+ * @param params the path's parameters, decoded
+ */
+export async function runEndpoint({ route, run }: Endpoint, gate: Gate, exchange: Exchange, params: unknown): Promise<Answer> {
+  const { request } = exchange;
+  let caller: Caller | undefined;
+  if (route.auth === 'key') {
+    // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
+    caller = await gate.key!(request.headers['x-api-key'] as string | undefined);
+    exchange.keyId = caller.keyId;
+    // "A missing or invalid key, or an action not allowed for the key, yields 403."
+    if (route.scope !== undefined && !caller.scopes.includes(route.scope)) throw forbidden();
+  } else if (route.auth === 'bearer') {
+    gate.bearer!(request);
+  }
+  const { body } = route;
+  if (body !== undefined) {
+    checkMediaType(request, body);
+    if (declaredLength(request) > body.maxBytes) throw tooLarge(body.maxBytes);
+  }
+  let json: unknown;
+  if (body?.kind === 'json') {
+    const read = readBody(exchange, body.maxBytes);
+    const bytes = read instanceof Promise ? await read : read;
+    json = check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes));
+  }
+  return run({
+    exchange,
+    caller: caller as undefined,
+    params: (route.params && checkParams(route.params, request.url!, params)) as undefined,
+    query: (route.query && check(route.query, parseQuery(request.url!))) as undefined,
+    headers: (route.headers && check(route.headers, singleHeaders(request.headers, route.headers))) as undefined,
+    body: json as undefined,
+  });
+}
+
+/** Identifiers hold nothing that needs an escape, so an escaped one is a second spelling: 400. */
+function checkParams(schema: z.ZodObject, target: string, params: unknown): unknown {
+  const path = target.split('?', 1)[0]!;
+  if (path.includes('%')) throw new DomainError('invalid_request', 'An identifier in the path is malformed.', { reason: 'invalid_member' });
+  return check(schema, params);
+}
+
+function singleHeaders(headers: Exchange['request']['headers'], schema: z.ZodObject): Record<string, unknown> {
+  return Object.fromEntries(Object.keys(schema.shape).flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+}
+
+/** "Requests are strict (an unknown member is 400)." The message names the member and the rule, never the value. */
+function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0]!;
+  const path = issue.path.length === 0 ? '' : `${issue.path.join('.')}: `;
+  const message = issue.code === 'unrecognized_keys' ? `${path}There is a member that this request does not have.` : `${path}${issue.message}.`;
+  throw new DomainError('invalid_request', message, { reason: 'invalid_member' });
+}
+
+function forbidden(): DomainError {
+  return new DomainError('forbidden', 'The key is missing or not valid for this action.');
+}
+
+/** Checks `Authorization: Bearer <token>` in constant time. */
+export function bearerGate(token: string): (request: Exchange['request']) => void {
+  const expected = createHash('sha256').update(`Bearer ${token}`).digest();
+  return (request) => {
+    const given = createHash('sha256')
+      .update(request.headers.authorization ?? '')
+      .digest();
+    // Node keeps the first of several and drops the others.
+    if (!timingSafeEqual(given, expected) || countHeader(request, 'authorization') !== 1) throw forbidden();
+  };
+}

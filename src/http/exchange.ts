@@ -1,0 +1,74 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { DomainError } from '../domain/errors.js';
+
+/** Times and bounds of one listener; tests shorten them. */
+export interface ListenerLimits {
+  /** The request line and headers must be complete in this time. */
+  readonly headersMs: number;
+  /** How long an idle connection is kept for its next request. */
+  readonly keepAliveMs: number;
+  /** How often Node looks for connections over their time. */
+  readonly checkMs: number;
+  /** A JSON body must be complete in this time. */
+  readonly bodyMs: number;
+  /** What an answered request may still send before its connection is cut, so that the answer is not lost to a reset. */
+  readonly drainBytes: number;
+  readonly drainMs: number;
+  /** Connections open at once; more are closed unanswered. */
+  readonly connections: number;
+  /** A streamed body that brings no byte for this long has stalled. */
+  readonly idleMs: number;
+  /** Average rate, in bytes a second, below which a streamed body is refused once `graceMs` of waiting have passed. */
+  readonly minRate: number;
+  readonly graceMs: number;
+  /** A streamed body must be complete in this time: the life of an upload slot. */
+  readonly streamMs: number;
+}
+
+export const DEFAULT_LIMITS: ListenerLimits = {
+  headersMs: 20_000,
+  keepAliveMs: 65_000,
+  checkMs: 2_000,
+  bodyMs: 30_000,
+  drainBytes: 128 * 1_048_576,
+  drainMs: 10_000,
+  connections: 4_096,
+  idleMs: 30_000,
+  minRate: 4_096,
+  graceMs: 30_000,
+  streamMs: 15 * 60_000,
+};
+
+/** One request and its answer. */
+export interface Exchange {
+  readonly requestId: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly limits: ListenerLimits;
+  /** `performance.now()`. */
+  readonly startedAt: number;
+  /** Template of the matched route. */
+  route: string;
+  keyId: string | undefined;
+  /** Bytes of the body that were read. */
+  bytesIn: number;
+  /** Bytes of the answer's body. */
+  bytesOut: number;
+  /** True where the caller waits for `100 Continue` before it sends the body. */
+  awaitsContinue: boolean;
+  /** The connection ends with this answer: the listener is stopping, or the message's end is in doubt. */
+  closing: boolean;
+  /** The parser gave the request up, so that its end will never come. */
+  broken: boolean;
+  /** Headers of every answer on this exchange. */
+  readonly headers: Record<string, string>;
+  /** Set by whoever reads the body: ends the reading when the parser gives the request up. */
+  failBody: ((error: DomainError) => void) | undefined;
+}
+
+/** Sends `100 Continue` where the caller waits for it; called right before a body is read. */
+export function invite(exchange: Exchange): void {
+  if (!exchange.awaitsContinue) return;
+  exchange.awaitsContinue = false;
+  exchange.response.writeContinue();
+}

@@ -1,0 +1,97 @@
+import { DomainError } from '../domain/errors.js';
+
+/** Everything before the file's first byte: boundaries, part headers and signed fields. */
+const MAX_PREFIX = 65_536;
+const CRLF = Buffer.from('\r\n');
+const HEAD_END = Buffer.from('\r\n\r\n');
+
+/**
+ * The boundary of a form's media type. RFC 2046: 1 to 70 characters of a closed set, not ending in a space.
+ * @throws DomainError `unsupported_media_type` for another type, `invalid_request` for a boundary that is not one
+ */
+export function formBoundary(contentType: string | undefined): string {
+  if (contentType === undefined || !/^multipart\/form-data[ \t]*(;|$)/i.test(contentType)) {
+    throw new DomainError('unsupported_media_type', 'The form is posted as multipart/form-data.');
+  }
+  const match = /^multipart\/form-data[ \t]*;[ \t]*boundary=(?:([0-9A-Za-z'+_.-]{1,70})|"([0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-])")[ \t]*$/i.exec(contentType);
+  const boundary = match?.[1] ?? match?.[2];
+  if (boundary === undefined) throw malformedForm('The boundary parameter is missing or malformed.');
+  return boundary;
+}
+
+/**
+ * Holds the form to its exact extent, which the multipart parser leaves open: it skips what stands before the first boundary,
+ * after the last one, in parts it does not understand and behind a delimiter that only begins like one. Here a form is its
+ * parts and nothing else, so that no byte of it can mean one thing to us and another to somebody else.
+ */
+export class FormEnvelope {
+  readonly #delimiter: Buffer;
+  /** Until the file starts; the leading CRLF makes the first delimiter look like every other. */
+  #prefix: Buffer[] | undefined = [CRLF];
+  #opened = false;
+  #bytes = 0;
+  #fileStart = -1;
+  #tail: Buffer = Buffer.alloc(0);
+
+  constructor(boundary: string) {
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
+  }
+
+  /** @throws DomainError `invalid_request` where something stands before the first boundary */
+  push(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    const keep = this.#delimiter.length + 4;
+    this.#tail = chunk.length >= keep ? Buffer.from(chunk.subarray(chunk.length - keep)) : Buffer.concat([this.#tail, chunk]).subarray(-keep);
+    if (this.#prefix === undefined) return;
+    this.#prefix.push(chunk);
+    if (!this.#opened) {
+      const start = Buffer.concat(this.#prefix).subarray(0, this.#delimiter.length);
+      this.#prefix = [Buffer.concat(this.#prefix)];
+      if (!start.equals(this.#delimiter.subarray(0, start.length))) throw malformedForm('The form does not begin with its boundary.');
+      this.#opened = start.length === this.#delimiter.length;
+    }
+  }
+
+  /** @throws DomainError `invalid_request` where the form is long and the file has not started */
+  checkPrefix(): void {
+    if (this.#prefix !== undefined && this.#bytes > MAX_PREFIX) {
+      throw new DomainError('invalid_request', 'The fields before the file are too large.', { reason: 'form_field_too_large' });
+    }
+  }
+
+  /**
+   * The head of part number `parts` is complete and the file follows.
+   * @throws DomainError `invalid_request` where one of the parts before it was not a field
+   */
+  fileStarts(parts: number): void {
+    const prefix = Buffer.concat(this.#prefix!);
+    this.#prefix = undefined;
+    let at = 0;
+    for (let part = 0; part < parts; part += 1) {
+      at = prefix.indexOf(this.#delimiter, at);
+      if (at < 0) throw malformedForm('A part of the form is malformed.');
+      at += this.#delimiter.length;
+      if (!prefix.subarray(at, at + 2).equals(CRLF)) throw malformedForm('A boundary is not followed by a line end.');
+    }
+    const end = prefix.indexOf(HEAD_END, at);
+    if (end < 0) throw malformedForm('A part of the form is malformed.');
+    this.#fileStart = end + HEAD_END.length - CRLF.length;
+  }
+
+  /**
+   * The form is complete.
+   * @throws DomainError `invalid_request` unless the file is followed by the closing boundary, at most one line end, and nothing
+   */
+  checkEnd(fileBytes: number): void {
+    const closing = Buffer.concat([this.#delimiter, Buffer.from('--')]);
+    const rest = this.#bytes - this.#fileStart - fileBytes;
+    const exact =
+      (rest === closing.length && this.#tail.subarray(-closing.length).equals(closing)) ||
+      (rest === closing.length + 2 && this.#tail.subarray(-closing.length - 2).equals(Buffer.concat([closing, CRLF])));
+    if (!exact) throw malformedForm('The form does not end with the boundary that closes the file.');
+  }
+}
+
+export function malformedForm(message: string): DomainError {
+  return new DomainError('invalid_request', message, { reason: 'form_malformed' });
+}

@@ -1,0 +1,200 @@
+import express from 'express';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Route } from '../contract/route.js';
+import { DomainError } from '../domain/errors.js';
+import type { Ids } from '../ports/ids.js';
+import type { Observer } from '../ports/observer.js';
+import type { RequestLog } from '../ports/request-log.js';
+import { send, sendError } from './answer.js';
+import { runEndpoint, type Endpoint, type Gate } from './endpoint.js';
+import { asDomainError } from './error-body.js';
+import type { Exchange, ListenerLimits } from './exchange.js';
+import { checkGrammar, malformed } from './http-grammar.js';
+import { answerParserErrors, type OpenExchanges } from './parser-errors.js';
+
+export interface ListenerParts {
+  readonly ids: Ids;
+  readonly requestLog: RequestLog;
+  readonly observer: Observer;
+  /** "The request id may also be sent under a second header name, set by configuration (none by default)." */
+  readonly requestIdHeader?: string;
+  /** Merged over DEFAULT_LIMITS. */
+  readonly limits?: Partial<ListenerLimits>;
+}
+
+/** One of the service's two front doors. */
+export interface Listener {
+  /** Port 0 takes any free port. Resolves to the address that is listened on. */
+  listen(port: number, host: string): Promise<{ readonly port: number; readonly host: string }>;
+  /** Takes no new connections, lets requests in flight finish, and cuts what is left after `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
+
+export function createListener(name: Route['listener'], endpoints: readonly Endpoint[], gate: Gate, limits: ListenerLimits, parts: ListenerParts): Listener {
+  const { ids, requestLog, observer, requestIdHeader } = parts;
+  const open: OpenExchanges = new WeakMap();
+  const byResponse = new WeakMap<ServerResponse, Exchange>();
+  let stopping = false;
+
+  const app = express();
+  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing').set('query parser', false);
+  for (const [path, methods] of byPath(endpoints)) {
+    const allow = allowed(methods);
+    // One layer for each path, whatever the method: Express would answer OPTIONS by itself and fall through to 404 for the rest.
+    app.route(path.replaceAll(/\{(\w+)\}/g, ':$1')).all((request, response) => {
+      const exchange = byResponse.get(response)!;
+      exchange.route = path;
+      // "HEAD answers like GET; OPTIONS, TRACE: 405."
+      const endpoint = methods.get(request.method === 'HEAD' ? 'GET' : request.method);
+      if (endpoint === undefined) {
+        sendError(exchange, new DomainError('method_not_allowed', 'This path does not have that method.'), { Allow: allow });
+        return;
+      }
+      Object.assign(exchange.headers, routeHeaders(endpoint.route));
+      runEndpoint(endpoint, gate, exchange, request.params).then((answer) => send(exchange, answer)).catch((error: unknown) => refuse(exchange, error));
+    });
+  }
+
+  const refuse = (exchange: Exchange, error: unknown): void => {
+    // A caller that leaves while it is answered is no fault of ours.
+    if (!(error instanceof DomainError) && !(exchange.response.headersSent && exchange.request.destroyed)) observer.fault(exchange.route, error);
+    sendError(exchange, asDomainError(error));
+  };
+
+  const begin = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Exchange => {
+    const requestId = ids.next('request');
+    // "Every response, including errors, carries header `X-Request-Id`" - ours, never the caller's.
+    const headers: Record<string, string> = { 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff' };
+    if (requestIdHeader !== undefined) headers[requestIdHeader] = requestId;
+    const exchange: Exchange = {
+      requestId,
+      request,
+      response,
+      limits,
+      startedAt: performance.now(),
+      route: 'unmatched',
+      keyId: undefined,
+      bytesIn: 0,
+      bytesOut: 0,
+      awaitsContinue,
+      closing: stopping,
+      broken: false,
+      headers,
+      failBody: undefined,
+    };
+    byResponse.set(response, exchange);
+    const { socket } = request;
+    const onSocket = open.get(socket);
+    if (onSocket === undefined) open.set(socket, new Set([exchange]));
+    else onSocket.add(exchange);
+    response.on('close', () => {
+      open.get(socket)?.delete(exchange);
+      if (stopping) server.closeIdleConnections();
+      record(exchange, response.headersSent ? response.statusCode : 0);
+    });
+    return exchange;
+  };
+
+  const record = (exchange: Exchange, status: number): void => {
+    const { request, requestId, route, startedAt, keyId, bytesIn, bytesOut } = exchange;
+    const method = METHODS.has(request.method!) ? request.method! : 'other';
+    const durationMs = performance.now() - startedAt;
+    requestLog.request({ listener: name, method, route, status, requestId, ...(keyId === undefined ? {} : { keyId }), durationMs, bytesIn, bytesOut });
+  };
+
+  const handle = (request: IncomingMessage, response: ServerResponse, awaitsContinue = false): void => {
+    const exchange = begin(request, response, awaitsContinue);
+    const fault = checkGrammar(request);
+    if (fault !== undefined) {
+      exchange.route = 'malformed';
+      // Where one message ends and the next begins is in doubt.
+      exchange.closing = true;
+      sendError(exchange, fault);
+      return;
+    }
+    // Express never answers by itself: its own last resort is a page of HTML.
+    (app as unknown as (request: IncomingMessage, response: ServerResponse, done: (error?: unknown) => void) => void)(request, response, (error) => {
+      if (error === undefined || error === null) sendError(exchange, new DomainError('not_found', 'There is nothing at this path.', { reason: 'unknown_route' }));
+      else if (error instanceof URIError) sendError(exchange, new DomainError('invalid_request', 'The path is not valid percent-encoded UTF-8.', { reason: 'invalid_member' }));
+      else refuse(exchange, error);
+    });
+  };
+
+  const server: Server = createServer(
+    {
+      // Node's own answer to a missing Host has no body; checkGrammar gives it one.
+      requireHostHeader: false,
+      headersTimeout: limits.headersMs,
+      // Five minutes by default, which cuts honest uploads inside the 15 minutes of their slot; bodies are timed where they are read.
+      requestTimeout: 0,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: limits.checkMs,
+      noDelay: true,
+    },
+    (request, response) => handle(request, response),
+  );
+  server.maxConnections = limits.connections;
+  // By default Node drops what comes after the 2,000th header without a word. Their total size is bounded anyway.
+  server.maxHeadersCount = 0;
+  // Refusals go out before `100 Continue`, so that a caller that asked first need not send the file.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => handle(request, response, true));
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const exchange = begin(request, response, false);
+    exchange.route = 'malformed';
+    sendError(exchange, malformed('The only expectation is 100-continue.'));
+  });
+  answerParserErrors(server, name, open, { ids, requestLog, ...(requestIdHeader === undefined ? {} : { requestIdHeader }) });
+
+  return {
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          const address = server.address() as AddressInfo;
+          resolve({ port: address.port, host: address.address });
+        });
+      }),
+    close: (graceMs) =>
+      new Promise((resolve) => {
+        stopping = true;
+        const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+        server.close(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      }),
+  };
+}
+
+/** The rows of each path, paths in the order of the table. */
+function byPath(endpoints: readonly Endpoint[]): ReadonlyMap<string, ReadonlyMap<string, Endpoint>> {
+  const paths = new Map<string, Map<string, Endpoint>>();
+  for (const endpoint of endpoints) {
+    const methods = paths.get(endpoint.route.path) ?? new Map<string, Endpoint>();
+    paths.set(endpoint.route.path, methods.set(endpoint.route.method, endpoint));
+  }
+  return paths;
+}
+
+function allowed(methods: ReadonlyMap<string, Endpoint>): string {
+  return [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+}
+
+/** Headers that a row gives to each of its answers, refusals included. */
+function routeHeaders({ noStore, deprecation }: Route): Record<string, string> {
+  return {
+    ...(noStore ? { 'Cache-Control': 'no-store' } : {}),
+    ...(deprecation === undefined
+      ? {}
+      : {
+          Deprecation: `@${deprecation.since}`,
+          Sunset: new Date(deprecation.sunset * 1_000).toUTCString(),
+          Link: `<${deprecation.guide}>; rel="deprecation"`,
+        }),
+  };
+}
+

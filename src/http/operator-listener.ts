@@ -1,0 +1,59 @@
+import { ROUTES } from '../contract/routes.js';
+import type { OperatorOperations } from '../operations/operations.js';
+import { json } from './answer.js';
+import { audioBody } from './audio-body.js';
+import { bearerGate, joinEndpoints, type Endpoints } from './endpoint.js';
+import { DEFAULT_LIMITS } from './exchange.js';
+import { contentDisposition } from './file-name.js';
+import { createListener, type Listener, type ListenerParts } from './listener.js';
+
+export interface OperatorListenerParts extends ListenerParts {
+  readonly operations: OperatorOperations;
+  /** The operator's bearer token. */
+  readonly token: string;
+  /** The counters as text, and its media type. */
+  readonly metrics: () => Promise<{ readonly mediaType: string; readonly text: string }>;
+  /** Resolves when the service can serve; throws DomainError `unavailable` when it cannot. */
+  readonly ready: () => Promise<void>;
+}
+
+/** Metrics, probes, and the issuer and operator API. Nothing of it is reachable from the partner listener. */
+export function createOperatorListener(parts: OperatorListenerParts): Listener {
+  const { operations } = parts;
+  const endpoints: Endpoints<'operator'> = {
+    createPartner: async ({ body: { name, plan } }) => json(201, await operations.createPartner(plan === undefined ? { name } : { name, plan })),
+
+    createKey: async ({ params: { partnerId }, body: { name, scopes } }) =>
+      json(201, await operations.createKey(scopes === undefined ? { partnerId, name } : { partnerId, name, scopes })),
+
+    issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier }, headers }) => {
+      const idempotencyKey = headers['idempotency-key'];
+      const { replayed, ...proof } = await operations.issueProof({
+        partnerId,
+        songTitle: song,
+        fileName,
+        carrier,
+        audio: audioBody(exchange, ROUTES.issueProof.body.maxBytes),
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      });
+      return json(201, proof, replayed ? { 'idempotency-replayed': 'true' } : {});
+    },
+
+    readAsset: async ({ params: { proofId }, query: { part } }) => {
+      const { bytes, fileName, mediaType, stream } = await operations.readDeliverable(proofId, part);
+      return { kind: 'stream', status: 200, mediaType, bytes, stream, headers: { 'Content-Disposition': contentDisposition(fileName) } };
+    },
+
+    readAuthority: () => ({ kind: 'text', status: 200, mediaType: 'application/x-pem-file', text: operations.authority() }),
+
+    metrics: async () => ({ kind: 'text', status: 200, ...(await parts.metrics()) }),
+
+    livez: () => json(200, { ok: true }),
+
+    readyz: async () => {
+      await parts.ready();
+      return json(200, { ok: true });
+    },
+  };
+  return createListener('operator', joinEndpoints('operator', endpoints), { bearer: bearerGate(parts.token) }, { ...DEFAULT_LIMITS, ...parts.limits }, parts);
+}

@@ -1,0 +1,78 @@
+import { CONTRACT_VERSION } from '../contract/routes.js';
+import { DomainError } from '../domain/errors.js';
+import type { UploadPurpose } from '../domain/upload.js';
+import type { PartnerOperations, StoredUpload } from '../operations/operations.js';
+import type { Observer } from '../ports/observer.js';
+import { json, type Answer } from './answer.js';
+import { joinEndpoints, type Endpoints } from './endpoint.js';
+import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
+import { createListener, type Listener, type ListenerParts } from './listener.js';
+import { receiveForm } from './upload-form.js';
+
+/** What `GET /health` says of the build. */
+export interface BuildFacts {
+  readonly version: string;
+  readonly commit: string;
+  /** Unix seconds. */
+  readonly deployedAt: number;
+  readonly environment: string;
+}
+
+export interface PartnerListenerParts extends ListenerParts {
+  readonly operations: PartnerOperations;
+  readonly build: BuildFacts;
+}
+
+/** The partner API and the presigned upload address. */
+export function createPartnerListener(parts: PartnerListenerParts): Listener {
+  const { operations, observer, build } = parts;
+  const health: Answer = json(200, { ok: true, ...build, contract: CONTRACT_VERSION });
+  const endpoints: Endpoints<'partner'> = {
+    verify: async ({ caller, body: { uploadId, sidecar } }) =>
+      json(200, await operations.verifyUpload(caller, sidecar === undefined ? { uploadId } : { uploadId, sidecar: decodeSidecar(sidecar) })),
+
+    createUpload: async ({ caller, query, body }) => {
+      const { contentLength } = body;
+      const purpose = agreedPurpose(query.purpose, body.purpose);
+      return json(201, await operations.createUpload(caller, contentLength === undefined ? { purpose } : { purpose, contentLength }));
+    },
+
+    postUpload: async ({ exchange, params: { uploadId } }) =>
+      json(201, await observed(observer, exchange, receiveForm(exchange, (fields) => operations.receiveUpload(uploadId, fields)))),
+
+    health: () => health,
+  };
+  return createListener('partner', joinEndpoints('partner', endpoints), { key: (apiKey) => operations.authenticate(apiKey) }, { ...DEFAULT_LIMITS, ...parts.limits }, parts);
+}
+
+/** "`sidecar` is padded RFC 4648 section 4, checked by encoding again; `""` is a sidecar that holds nothing." */
+function decodeSidecar(sidecar: string): Uint8Array {
+  const bytes = Buffer.from(sidecar, 'base64');
+  if (bytes.toString('base64') !== sidecar) throw new DomainError('invalid_request', 'The sidecar is not padded base64.', { reason: 'sidecar_not_base64' });
+  return bytes;
+}
+
+/** "No `purpose` means `verify`; body and query that disagree are 400." */
+function agreedPurpose(query: UploadPurpose | undefined, body: UploadPurpose | undefined): UploadPurpose {
+  if (query !== undefined && body !== undefined && query !== body) {
+    throw new DomainError('invalid_request', 'The purpose in the query is not the one in the body.', { reason: 'purpose_mismatch' });
+  }
+  return body ?? query ?? 'verify';
+}
+
+/** Counts how an upload ended; only this side sees the callers that leave. */
+async function observed(observer: Observer, exchange: Exchange, upload: Promise<StoredUpload>): Promise<StoredUpload> {
+  try {
+    const stored = await upload;
+    observer.upload('stored', stored.bytes);
+    return stored;
+  } catch (error) {
+    observer.upload(outcomeOf(error), exchange.bytesIn);
+    throw error;
+  }
+}
+
+function outcomeOf(error: unknown): 'refused' | 'aborted' | 'failed' {
+  if (!(error instanceof DomainError) || error.code === 'internal' || error.code === 'unavailable') return 'failed';
+  return error.reason === 'upload_aborted' || error.reason === 'client_too_slow' ? 'aborted' : 'refused';
+}

@@ -1,0 +1,214 @@
+import busboy from 'busboy';
+import type { Readable } from 'node:stream';
+import { DomainError, type ErrorReason } from '../domain/errors.js';
+import type { StoredUpload, UploadReceiver } from '../operations/operations.js';
+import { left, tooSlow } from './body-reader.js';
+import { ClientPace } from './client-pace.js';
+import { invite, type Exchange } from './exchange.js';
+import { formBoundary, FormEnvelope, malformedForm } from './form-envelope.js';
+
+const MAX_FIELDS = 16;
+/** busboy does not enforce its own limit on names. */
+const MAX_NAME = 64;
+const MAX_VALUE = 8_192;
+/** A part is its bytes as sent; base64 or quoted-printable would be stored undecoded. */
+const PLAIN_ENCODINGS = new Set(['7bit', '8bit', 'binary']);
+
+/**
+ * Streams a posted form into a receiver: signed fields first, then exactly one file, named `file`, with a file name.
+ * The audio is copied on as it arrives and never kept; a receiver that is full holds the file stream, the parser and, through
+ * them, the socket.
+ * @param open checks the fields and claims the slot; called when the file part starts, before a byte of it is read
+ * @throws DomainError for every way in which the form, the caller's pace or the receiver fails; the receiver is aborted then
+ */
+export function receiveForm(exchange: Exchange, open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>): Promise<StoredUpload> {
+  const boundary = formBoundary(exchange.request.headers['content-type']);
+  return new Promise((resolve, reject) => new FormReader(exchange, boundary, open, resolve, reject).start());
+}
+
+class FormReader {
+  readonly #exchange: Exchange;
+  readonly #open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>;
+  readonly #resolve: (stored: StoredUpload) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #envelope: FormEnvelope;
+  readonly #parser: busboy.Busboy;
+  readonly #pace: ClientPace;
+  readonly #fields = new Map<string, string>();
+  #file: Readable | undefined;
+  #fileBytes = 0;
+  #receiver: UploadReceiver | undefined;
+  #settled = false;
+
+  constructor(
+    exchange: Exchange,
+    boundary: string,
+    open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>,
+    resolve: (stored: StoredUpload) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#exchange = exchange;
+    this.#open = open;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#envelope = new FormEnvelope(boundary);
+    // The parser gets the boundary that the envelope checks, not the header, so that the two cannot read it differently.
+    this.#parser = busboy({
+      headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
+      defParamCharset: 'utf8',
+      limits: { fields: MAX_FIELDS, fieldSize: MAX_VALUE + 1, files: 1, parts: MAX_FIELDS + 2 },
+    });
+    this.#pace = new ClientPace(exchange.limits, () => this.#fail(tooSlow()));
+  }
+
+  start(): void {
+    const { request } = this.#exchange;
+    this.#parser
+      .on('field', (name: string | undefined, value, info) => this.#guard(() => this.#onField(name, value, info)))
+      .on('file', (name: string | undefined, stream, info) => this.#guard(() => this.#onFile(name, stream, info)))
+      .on('fieldsLimit', () => this.#fail(malformedForm('The form has too many fields.')))
+      .on('partsLimit', () => this.#fail(malformedForm('The form has too many parts.')))
+      .on('filesLimit', () => this.#fail(fileNotLast()))
+      // A malformed part head emits this and never `close`; a form without its last boundary ends here too.
+      .on('error', () => this.#fail(malformedForm('The form is malformed or ends before its last boundary.')))
+      .on('drain', this.#onDrain)
+      .on('finish', () => this.#onFinish());
+    request.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('error', this.#onClose);
+    this.#exchange.failBody = (error) => this.#fail(error);
+    invite(this.#exchange);
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#exchange.bytesIn += chunk.length;
+    this.#pace.received(chunk.length);
+    this.#guard(() => {
+      this.#envelope.push(chunk);
+      if (!this.#parser.write(chunk)) {
+        this.#exchange.request.pause();
+        this.#pace.holding();
+      }
+      this.#envelope.checkPrefix();
+    });
+  };
+
+  readonly #onDrain = (): void => {
+    if (this.#settled) return;
+    this.#pace.waiting();
+    this.#exchange.request.resume();
+  };
+
+  readonly #onEnd = (): void => {
+    // From here on only the service itself can be slow.
+    this.#pace.stop();
+    this.#parser.end();
+  };
+
+  readonly #onClose = (): void => {
+    if (!this.#exchange.request.complete) this.#fail(left());
+  };
+
+  #onField(name: string | undefined, value: string, info: busboy.FieldInfo): void {
+    if (this.#file !== undefined) throw fileNotLast();
+    // busboy gives `undefined` for a part without a name.
+    if (name === undefined) throw malformedForm('A part of the form has no name.');
+    // A file part without a file name arrives as a field.
+    if (name === 'file') throw refuse('file_name_missing', 'The file part has no file name.');
+    if (name.length > MAX_NAME) throw refuse('form_field_too_large', "A field's name is too long.");
+    if (info.valueTruncated || value.length > MAX_VALUE) throw refuse('form_field_too_large', 'A field is too large.');
+    if (!PLAIN_ENCODINGS.has(info.encoding)) throw malformedForm('A part of the form has a transfer encoding.');
+    if (this.#fields.has(name)) throw refuse('form_field_duplicated', 'A field is given more than once.');
+    this.#fields.set(name, value);
+  }
+
+  #onFile(name: string | undefined, stream: Readable, info: busboy.FileInfo): void {
+    // The parser destroys the stream with an error when the form ends early; the form's own error says it all.
+    stream.on('error', () => {});
+    if (this.#file !== undefined) throw fileNotLast();
+    if (name === undefined) throw malformedForm('A part of the form has no name.');
+    if (name !== 'file') throw refuse('form_field_unknown', 'The file belongs in the field named file.');
+    if (!info.filename) throw refuse('file_name_missing', 'The file part has no file name.');
+    if (!PLAIN_ENCODINGS.has(info.encoding)) throw malformedForm('A part of the form has a transfer encoding.');
+    this.#file = stream;
+    this.#envelope.fileStarts(this.#fields.size + 1);
+    this.#open(this.#fields).then(
+      (receiver) => {
+        if (this.#settled) return receiver.abort();
+        this.#receiver = receiver;
+        stream.on('data', this.#onAudio);
+      },
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  readonly #onAudio = (chunk: Buffer): void => {
+    if (this.#settled) return;
+    const receiver = this.#receiver!;
+    this.#fileBytes += chunk.length;
+    this.#guard(() => {
+      // "65 MiB is exact: 68,157,440 bytes pass, one more is 413."
+      if (this.#fileBytes > receiver.maxBytes) {
+        throw new DomainError('payload_too_large', `The file may hold at most ${receiver.maxBytes} bytes.`, { reason: 'body_too_large' });
+      }
+      const room = receiver.write(chunk);
+      if (room === undefined) return;
+      this.#file!.pause();
+      room.then(
+        () => {
+          if (!this.#settled) this.#file!.resume();
+        },
+        (error: unknown) => this.#fail(error),
+      );
+    });
+  };
+
+  /** The parser has read the closing boundary and the file's last byte has been taken. */
+  #onFinish(): void {
+    if (this.#settled) return;
+    this.#guard(() => {
+      if (this.#receiver === undefined) throw refuse('file_missing', 'The form holds no file.');
+      this.#envelope.checkEnd(this.#fileBytes);
+      this.#receiver.finish().then(
+        (stored) => {
+          if (this.#settled) return;
+          this.#settle();
+          this.#resolve(stored);
+        },
+        (error: unknown) => this.#fail(error),
+      );
+    });
+  }
+
+  #guard(step: () => void): void {
+    if (this.#settled) return;
+    try {
+      step();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#settled) return;
+    this.#settle();
+    this.#receiver?.abort();
+    this.#reject(error);
+  }
+
+  /** Lets go of the request, so that whoever answers can read what is left of it. */
+  #settle(): void {
+    this.#settled = true;
+    this.#pace.stop();
+    this.#exchange.failBody = undefined;
+    this.#exchange.request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
+    this.#parser.destroy();
+  }
+}
+
+function refuse(reason: ErrorReason, message: string): DomainError {
+  return new DomainError('invalid_request', message, { reason });
+}
+
+/** "`file` comes last", and there is one. */
+function fileNotLast(): DomainError {
+  return refuse('file_not_last', 'Something follows the file; it must be the last part of the form.');
+}

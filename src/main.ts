@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { startService } from './compose.js';
+import { ConfigError, readConfig } from './config.js';
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+
+try {
+  const service = await startService(readConfig(), { version });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    // Once: a second signal ends the process at once.
+    process.once(signal, () => {
+      service.stop().then(
+        () => process.exit(0),
+        () => process.exit(1),
+      );
+    });
+  }
+} catch (error) {
+  process.stderr.write(`${error instanceof ConfigError ? 'The configuration cannot be used:\n' : 'The service could not start: '}${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+}

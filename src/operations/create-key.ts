@@ -1,0 +1,39 @@
+import { DomainError } from '../domain/errors.js';
+import type { Environment } from '../domain/partner-key.js';
+import { formatApiKey } from '../domain/partner-key.js';
+import type { Scope } from '../domain/partner.js';
+import { SCOPES } from '../domain/partner.js';
+import type { Clock } from '../ports/clock.js';
+import type { Ids } from '../ports/ids.js';
+import type { Secrets } from '../ports/secrets.js';
+import type { KeyStore, PartnerStore } from '../ports/stores.js';
+import { hashApiKey } from './authenticate.js';
+
+export interface CreateKeyDeps {
+  readonly stores: KeyStore & PartnerStore;
+  readonly environment: Environment;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/** "Partner keys are issued by the operator during onboarding, each shown exactly once": only a keyed hash is stored. */
+export async function createKey(
+  deps: CreateKeyDeps,
+  request: { readonly partnerId: string; readonly name: string; readonly scopes?: readonly Scope[] },
+): Promise<{ readonly keyId: string; readonly apiKey: string; readonly name: string }> {
+  if ((await deps.stores.getPartner(request.partnerId)) === undefined) throw new DomainError('not_found', 'There is no such partner.');
+  const keyId = deps.ids.next('key');
+  const apiKey = formatApiKey(deps.environment, keyId, deps.ids.random(32));
+  const pepper = deps.secrets.current('key-pepper');
+  await deps.stores.createKey({
+    keyId,
+    partnerId: request.partnerId,
+    name: request.name,
+    scopes: request.scopes ?? SCOPES,
+    secretHash: hashApiKey(apiKey, pepper.key),
+    pepperId: pepper.id,
+    createdAt: Math.floor(deps.clock.now() / 1000),
+  });
+  return { keyId, apiKey, name: request.name };
+}

@@ -1,0 +1,18 @@
+import type { AssetStore } from '../ports/assets.js';
+import type { Clock } from '../ports/clock.js';
+import type { ProofStore, UploadStore } from '../ports/stores.js';
+
+/** Rows that one sweep removes at most, so that it never holds up the callers. */
+const SWEEP_ROWS = 1_000;
+
+/** At start: what a killed issuing left behind. One process owns the store, so nothing of it can still be at work. */
+export async function sweepUnfinished({ stores, assets, clock }: { readonly stores: ProofStore; readonly assets: AssetStore; readonly clock: Clock }): Promise<void> {
+  await stores.sweepPending(Math.floor(clock.now() / 1000) + 1);
+  await assets.sweep(async (proofId) => (await stores.getProof(proofId))?.state === 'issued');
+}
+
+/** Now and then: slots and facts whose time has passed. */
+export async function sweepExpired({ stores, clock }: { readonly stores: UploadStore; readonly clock: Clock }): Promise<void> {
+  const now = Math.floor(clock.now() / 1000);
+  while ((await stores.sweepUploads(now, SWEEP_ROWS)) === SWEEP_ROWS);
+}

@@ -1,0 +1,17 @@
+/** The service's own symmetric secrets. Each has an id, so that it can be replaced while the former one still verifies. */
+export interface Secret {
+  readonly id: string;
+  readonly key: Uint8Array;
+}
+
+export const SECRET_PURPOSES = ['key-pepper', 'upload-policy', 'cursor', 'replay'] as const;
+export type SecretPurpose = (typeof SECRET_PURPOSES)[number];
+
+export interface Secrets {
+  /** The one to make new things with. */
+  current(purpose: SecretPurpose): Secret;
+  /** Any known one, by id. */
+  find(purpose: SecretPurpose, id: string): Secret | undefined;
+  /** All known ones, the current one first. */
+  all(purpose: SecretPurpose): readonly Secret[];
+}

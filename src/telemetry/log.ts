@@ -1,0 +1,35 @@
+import { pino, type DestinationStream, type Logger } from 'pino';
+import { DomainError } from '../domain/errors.js';
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Frames of a stack that are kept. */
+const FRAMES = 12;
+/** Errors within errors that are followed. */
+const CAUSES = 3;
+
+/**
+ * JSON lines. Redaction is by construction: every line is built here from values of closed kinds, so there is no free object
+ * in which a secret could travel and no list of names to keep in step with the code.
+ */
+export function createLog(level: LogLevel, destination: DestinationStream): Logger {
+  return pino({ level, base: null, timestamp: () => `,"time":${Date.now()}` }, destination);
+}
+
+/**
+ * What a log line may hold of an error: its name, its code and where it was thrown. The message stays out, since messages of
+ * libraries quote what they failed on; only our own, which the caller may see anyway, is kept.
+ */
+export function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
+  if (!(error instanceof Error)) return { name: typeof error };
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return {
+    name: error.name,
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(typeof syscall === 'string' ? { syscall } : {}),
+    ...(error instanceof DomainError ? { message: error.message, ...(error.reason === undefined ? {} : { reason: error.reason }) } : {}),
+    at: (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)).slice(0, FRAMES).map((line) => line.trim()),
+    ...(error.cause === undefined || depth === CAUSES ? {} : { cause: describeError(error.cause, depth + 1) }),
+  };
+}

@@ -1,0 +1,68 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { EngineStats } from '../ports/audio-engine.js';
+import type { RequestRecord } from '../ports/request-log.js';
+
+/** Seconds: verify takes one to two milliseconds, an upload up to its slot's 15 minutes. */
+const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
+
+export interface Metrics {
+  request(record: RequestRecord): void;
+  verdict(verdict: string, carrier: string): void;
+  upload(outcome: string, bytes: number): void;
+  issued(carrier: string): void;
+  fault(where: string): void;
+  render(): Promise<{ readonly mediaType: string; readonly text: string }>;
+}
+
+/** Counters of the process. Every label comes from a closed list. */
+export function createMetrics(engineStats: () => EngineStats | undefined): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({ name: 'takemark_requests_total', help: 'Answered requests', labelNames: ['listener', 'method', 'route', 'status'], registers });
+  const durations = new Histogram({
+    name: 'takemark_request_duration_seconds',
+    help: 'Time from the request head to the end of the answer',
+    labelNames: ['listener', 'route'],
+    buckets: DURATION_BUCKETS,
+    registers,
+  });
+  const verdicts = new Counter({ name: 'takemark_verdicts_total', help: 'Verdicts given', labelNames: ['verdict', 'carrier'], registers });
+  const uploads = new Counter({ name: 'takemark_uploads_total', help: 'Posted uploads by how they ended', labelNames: ['outcome'], registers });
+  const uploadBytes = new Counter({ name: 'takemark_upload_bytes_total', help: 'Bytes of posted uploads', labelNames: ['outcome'], registers });
+  const issued = new Counter({ name: 'takemark_proofs_issued_total', help: 'Credentials issued', labelNames: ['carrier'], registers });
+  const faults = new Counter({ name: 'takemark_faults_total', help: 'Failures that callers see as internal or unavailable', labelNames: ['where'], registers });
+
+  const gauge = (name: string, help: string, value: (stats: EngineStats) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        const stats = engineStats();
+        if (stats !== undefined) this.set(value(stats));
+      },
+    });
+  gauge('takemark_engine_uploads_in_flight', 'Uploads the engine holds', (stats) => stats.uploadsInFlight);
+  gauge('takemark_engine_slabs_in_use', 'Slabs that hold bytes', (stats) => stats.slabsInUse);
+  gauge('takemark_engine_slabs', 'Slabs of the pool', (stats) => stats.slabs);
+  gauge('takemark_engine_tasks', 'Worker tasks run since the start', (stats) => stats.tasks);
+  gauge('takemark_engine_lanes', 'Uploads carried by those tasks', (stats) => stats.lanes);
+  gauge('takemark_engine_bytes', 'Bytes measured since the start', (stats) => stats.bytes);
+  gauge('takemark_engine_worker_restarts', 'Workers replaced since the start', (stats) => stats.workerRestarts);
+
+  return {
+    request: ({ listener, method, route, status, durationMs }) => {
+      requests.inc({ listener, method, route, status });
+      durations.observe({ listener, route }, durationMs / 1_000);
+    },
+    verdict: (verdict, carrier) => verdicts.inc({ verdict, carrier }),
+    upload: (outcome, bytes) => {
+      uploads.inc({ outcome });
+      uploadBytes.inc({ outcome }, bytes);
+    },
+    issued: (carrier) => issued.inc({ carrier }),
+    fault: (where) => faults.inc({ where }),
+    render: async () => ({ mediaType: registry.contentType, text: await registry.metrics() }),
+  };
+}

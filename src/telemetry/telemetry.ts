@@ -1,0 +1,52 @@
+import { destination as pinoDestination, type DestinationStream } from 'pino';
+import type { EngineStats } from '../ports/audio-engine.js';
+import type { Observer } from '../ports/observer.js';
+import type { RequestLog } from '../ports/request-log.js';
+import { createLog, describeError, type LogLevel } from './log.js';
+import { createMetrics, type Metrics } from './metrics.js';
+
+export interface TelemetryParts {
+  readonly level: LogLevel;
+  /** Read when metrics are collected; undefined while there is no engine. */
+  readonly engineStats?: () => EngineStats | undefined;
+  /** Standard output by default. */
+  readonly destination?: DestinationStream;
+}
+
+export interface Telemetry {
+  readonly observer: Observer;
+  readonly requestLog: RequestLog;
+  readonly metrics: Metrics['render'];
+  /** A line about the process itself: `event` names it, `facts` are addresses, versions, counts. Never a secret. */
+  note(event: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
+  /** Writes what is buffered; call before the process ends. */
+  flush(): void;
+}
+
+/** Log, metrics and the observer that the rest of the service reports through. */
+export function createTelemetry({ level, engineStats = () => undefined, destination }: TelemetryParts): Telemetry {
+  const stdout = destination === undefined ? pinoDestination({ fd: 1, sync: false }) : undefined;
+  const log = createLog(level, destination ?? stdout!);
+  const metrics = createMetrics(engineStats);
+  return {
+    observer: {
+      verdict: metrics.verdict,
+      upload: metrics.upload,
+      issued: metrics.issued,
+      fault: (where, error) => {
+        metrics.fault(where);
+        log.error({ event: 'fault', where, error: describeError(error) });
+      },
+    },
+    requestLog: {
+      request: (record) => {
+        metrics.request(record);
+        const { listener, method, route, status, requestId, keyId, durationMs, bytesIn, bytesOut } = record;
+        log.info({ event: 'request', listener, method, route, status, requestId, keyId, durationMs: Math.round(durationMs * 1_000) / 1_000, bytesIn, bytesOut });
+      },
+    },
+    metrics: metrics.render,
+    note: (event, facts = {}) => log.info({ event, ...facts }),
+    flush: () => stdout?.flushSync(),
+  };
+}
