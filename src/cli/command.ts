@@ -1,10 +1,13 @@
 import { parseArgs } from 'node:util';
-import type { ClientConfig } from './client-config.js';
+import type { Config } from '../config.js';
 import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';
 
 /** `good` is for a good verdict, or a command that did its work. */
 export const EXIT = { good: 0, notGood: 1, usage: 2, trouble: 3, interrupted: 130 } as const;
+
+/** What the command line needs to know of its environment. */
+export type ClientConfig = Config['client'] & Pick<Config, 'dataDirectory'>;
 
 /** What a command is given of the world. */
 export interface Surroundings {

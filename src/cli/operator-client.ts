@@ -4,8 +4,7 @@ import { parseAnswer, parseBase } from '../client/client.js';
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { Transport, type Exchange, type Progress } from '../client/transport.js';
-import type { ClientConfig } from './client-config.js';
-import { UsageError } from './command.js';
+import { UsageError, type ClientConfig } from './command.js';
 
 export interface Partner {
   readonly partnerId: string;

@@ -57,11 +57,12 @@ export class ServiceProcess {
   }
 }
 
-/** The service writes the addresses it listens on, as it may be asked for any free port. */
+/** The service writes the ports it has bound, as it is asked for any free ones. */
 async function readEndpoints(dataDir: string): Promise<{ readonly partner: string; readonly operator: string } | undefined> {
   try {
     const { partner, operator } = JSON.parse(await readFile(join(dataDir, 'endpoints.json'), 'utf8')) as Record<string, unknown>;
-    return typeof partner === 'string' && typeof operator === 'string' ? { partner, operator } : undefined;
+    if (typeof partner !== 'number' || typeof operator !== 'number') return undefined;
+    return { partner: `http://127.0.0.1:${partner}`, operator: `http://127.0.0.1:${operator}` };
   } catch {
     // Not there yet.
     return undefined;
