@@ -1,0 +1,38 @@
+/** Four-character codes as little-endian u32. */
+export const enum Id {
+  RIFF = 0x46464952,
+  RIFX = 0x58464952,
+  RF64 = 0x34364652,
+  BW64 = 0x34365742,
+  WAVE = 0x45564157,
+  FORM = 0x4d524f46,
+  AIFF = 0x46464941,
+  AIFC = 0x43464941,
+  CAFF = 0x66666163,
+  FTYP = 0x70797466,
+  FMT = 0x20746d66,
+  DATA = 0x61746164,
+  DS64 = 0x34367364,
+  BEXT = 0x74786562,
+  FACT = 0x74636166,
+  LIST = 0x5453494c,
+  C2PA = 0x41503243,
+}
+
+/** Printable ASCII; spaces only at the end. */
+export function validId(id: u32): bool {
+  let space = false;
+  for (let i: u32 = 0; i < 32; i += 8) {
+    const c = (id >> i) & 0xff;
+    if (c < 0x20 || c > 0x7e) return false;
+    if (c == 0x20) space = true;
+    else if (space) return false;
+  }
+  return id != 0x20202020;
+}
+
+/** Looks like the credential's id to a reader that is careless about case. */
+export function variantOfCredential(id: u32): bool {
+  // Bit 5 is the case of a letter; the 2 keeps its own value.
+  return id != <u32>Id.C2PA && (id & 0xdfdfffdf) == <u32>Id.C2PA;
+}

@@ -1,0 +1,251 @@
+/**
+ * Writes sha256-single.ts and sha256-lanes.ts. The 64 rounds are unrolled so that the round constants are immediates in code (a
+ * table would need a data segment, and instances on one shared memory would race to initialise it) and the schedule lives in
+ * locals (in memory the speed swings with the address of the scratch). Run `npm run generate:core`; a test runs it again and compares.
+ */
+import { writeFileSync } from 'node:fs';
+
+const STATE = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+
+/** FIPS 180-4, 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
+function roundConstants() {
+  const primes = [];
+  for (let n = 2; primes.length < 64; n += 1) {
+    if (primes.every((prime) => n % prime !== 0)) primes.push(n);
+  }
+  return primes.map((prime) => Number(cubeRoot(BigInt(prime) << 96n) & 0xffff_ffffn));
+}
+
+/** Floor of the cube root, by bisection: exact where a double is not. */
+function cubeRoot(value) {
+  let low = 0n;
+  let high = 1n << 40n;
+  while (high - low > 1n) {
+    const middle = (low + high) >> 1n;
+    if (middle * middle * middle <= value) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+const K = roundConstants();
+const hex = (word) => `0x${word.toString(16).padStart(8, '0')}`;
+/** The names of the eight working variables in round `t`: instead of moving the values, the names rotate. */
+const names = (t) => STATE.map((_, i) => STATE[(i - t + 64) % 8]);
+
+function header(purpose) {
+  return `// Written by generate-sha256.mjs; change it there.\n// ${purpose}\n`;
+}
+
+function lanes() {
+  const lines = [];
+  for (let t = 0; t < 64; t += 1) {
+    const [a, b, c, d, e, f, g, h] = names(t);
+    const w = (i) => `w${(t + i) % 16}`;
+    // Maj(a, b, c) = b ^ ((a ^ b) & (b ^ c)), and b ^ c is the a ^ b of the round before.
+    const [now, before] = t % 2 === 0 ? ['x', 'y'] : ['y', 'x'];
+    if (t >= 16) lines.push(`    ${w(0)} = expand(${w(0)}, ${w(1)}, ${w(9)}, ${w(14)});`);
+    lines.push(
+      `    t = i32x4.add(i32x4.add(choose(${e}, ${f}, ${g}, ${h}), i32x4.add(${w(0)}, i32x4.splat(<i32>${hex(K[t])}))), sigma1(${e}));`,
+      `    ${d} = i32x4.add(${d}, t);`,
+      `    ${now} = v128.xor(${a}, ${b});`,
+      `    ${h} = i32x4.add(i32x4.add(t, sigma0(${a})), v128.xor(${b}, v128.and(${now}, ${before})));`,
+    );
+  }
+  const words = Array.from({ length: 16 }, (_, i) => `w${i}`);
+  const load = (lane, i) => `turn(v128.load(p${lane} + done, ${i * 16}))`;
+  const quads = [0, 1, 2, 3].map((i) =>
+    [
+      `    r0 = ${load(0, i)};`,
+      `    r1 = ${load(1, i)};`,
+      `    r2 = ${load(2, i)};`,
+      `    r3 = ${load(3, i)};`,
+      '    u = low(r0, r1);',
+      '    v = low(r2, r3);',
+      `    w${i * 4} = lowHalves(u, v);`,
+      `    w${i * 4 + 1} = highHalves(u, v);`,
+      '    u = high(r0, r1);',
+      '    v = high(r2, r3);',
+      `    w${i * 4 + 2} = lowHalves(u, v);`,
+      `    w${i * 4 + 3} = highHalves(u, v);`,
+    ].join('\n'),
+  );
+  const gather = (names4, at) =>
+    [
+      `  r0 = v128.load(s0, ${at});`,
+      `  r1 = v128.load(s1, ${at});`,
+      `  r2 = v128.load(s2, ${at});`,
+      `  r3 = v128.load(s3, ${at});`,
+      '  u = low(r0, r1);',
+      '  v = low(r2, r3);',
+      `  let ${names4[0]} = lowHalves(u, v);`,
+      `  let ${names4[1]} = highHalves(u, v);`,
+      '  u = high(r0, r1);',
+      '  v = high(r2, r3);',
+      `  let ${names4[2]} = lowHalves(u, v);`,
+      `  let ${names4[3]} = highHalves(u, v);`,
+    ].join('\n');
+  const scatter = (names4, at) =>
+    [
+      `  u = low(${names4[0]}, ${names4[1]});`,
+      `  v = low(${names4[2]}, ${names4[3]});`,
+      `  v128.store(s0, lowHalves(u, v), ${at});`,
+      `  v128.store(s1, highHalves(u, v), ${at});`,
+      `  u = high(${names4[0]}, ${names4[1]});`,
+      `  v = high(${names4[2]}, ${names4[3]});`,
+      `  v128.store(s2, lowHalves(u, v), ${at});`,
+      `  v128.store(s3, highHalves(u, v), ${at});`,
+    ].join('\n');
+  return `${header('SHA-256 of four independent streams at once: lane i of every vector belongs to stream i.')}
+// @ts-nocheck: AssemblyScript
+
+// prettier-ignore
+// @ts-ignore: decorator
+@inline
+function turn(x: v128): v128 {
+  // A swizzle with a constant compiles to one byte shuffle.
+  return i8x16.swizzle(x, i8x16(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+}
+@inline
+function low(x: v128, y: v128): v128 {
+  return v128.shuffle<i32>(x, y, 0, 4, 1, 5);
+}
+@inline
+function high(x: v128, y: v128): v128 {
+  return v128.shuffle<i32>(x, y, 2, 6, 3, 7);
+}
+@inline
+function lowHalves(x: v128, y: v128): v128 {
+  return v128.shuffle<i64>(x, y, 0, 2);
+}
+@inline
+function highHalves(x: v128, y: v128): v128 {
+  return v128.shuffle<i64>(x, y, 1, 3);
+}
+@inline
+function rotate(x: v128, n: i32): v128 {
+  return v128.or(i32x4.shr_u(x, n), i32x4.shl(x, 32 - n));
+}
+@inline
+function sigma0(x: v128): v128 {
+  return v128.xor(v128.xor(rotate(x, 2), rotate(x, 13)), rotate(x, 22));
+}
+@inline
+function sigma1(x: v128): v128 {
+  return v128.xor(v128.xor(rotate(x, 6), rotate(x, 11)), rotate(x, 25));
+}
+@inline
+function choose(e: v128, f: v128, g: v128, h: v128): v128 {
+  return i32x4.add(h, v128.xor(g, v128.and(e, v128.xor(f, g))));
+}
+@inline
+function expand(w16: v128, w15: v128, w7: v128, w2: v128): v128 {
+  const s0 = v128.xor(v128.xor(rotate(w15, 7), rotate(w15, 18)), i32x4.shr_u(w15, 3));
+  const s1 = v128.xor(v128.xor(rotate(w2, 17), rotate(w2, 19)), i32x4.shr_u(w2, 10));
+  return i32x4.add(i32x4.add(w16, s0), i32x4.add(w7, s1));
+}
+
+/**
+ * Runs \`blocks\` whole blocks of four streams. \`s\` are the streams' eight state words (native order), \`p\` their data, anywhere
+ * in memory. Two lanes may name the same data but never the same state.
+ */
+export function compressLanes(s0: usize, s1: usize, s2: usize, s3: usize, p0: usize, p1: usize, p2: usize, p3: usize, blocks: u32): void {
+  let r0: v128, r1: v128, r2: v128, r3: v128, u: v128, v: v128, t: v128, x: v128, y: v128;
+  let ${words.map((word) => `${word}: v128`).join(', ')};
+${gather(['a', 'b', 'c', 'd'], 0)}
+${gather(['e', 'f', 'g', 'h'], 16)}
+  const end = <usize>blocks << 6;
+  for (let done: usize = 0; done < end; done += 64) {
+    const ${STATE.map((name) => `${name}0 = ${name}`).join(', ')};
+${quads.join('\n')}
+    y = v128.xor(b, c);
+${lines.join('\n')}
+${STATE.map((name) => `    ${name} = i32x4.add(${name}, ${name}0);`).join('\n')}
+  }
+${scatter(['a', 'b', 'c', 'd'], 0)}
+${scatter(['e', 'f', 'g', 'h'], 16)}
+}
+`;
+}
+
+function single() {
+  const lines = [];
+  for (let q = 0; q < 16; q += 1) {
+    const x = (i) => `x${(q + i) % 4}`;
+    const k = K.slice(q * 4, q * 4 + 4).map((word) => `<i32>${hex(word)}`);
+    lines.push(`    k = i32x4.add(${x(0)}, i32x4(${k.join(', ')}));`);
+    // The next four words of the schedule have no use before the next quad but one: the SIMD units work beside the rounds.
+    if (q < 12) lines.push(`    ${x(0)} = expand(${x(0)}, ${x(1)}, ${x(2)}, ${x(3)});`);
+    for (let i = 0; i < 4; i += 1) {
+      const t = q * 4 + i;
+      const [a, b, c, d, e, f, g, h] = names(t);
+      const [now, before] = t % 2 === 0 ? ['m', 'n'] : ['n', 'm'];
+      lines.push(
+        `    ${h} = ${h} + i32x4.extract_lane(k, ${i}) + (${g} ^ (${e} & (${f} ^ ${g}))) + sigma1(${e});`,
+        `    ${d} += ${h};`,
+        `    ${now} = ${a} ^ ${b};`,
+        `    ${h} = ${h} + sigma0(${a}) + (${b} ^ (${now} & ${before}));`,
+      );
+    }
+  }
+  return `${header('SHA-256 of one stream: scalar rounds, message schedule four words at a time.')}
+// @ts-nocheck: AssemblyScript
+
+@inline
+function turn(x: v128): v128 {
+  // A swizzle with a constant compiles to one byte shuffle.
+  return i8x16.swizzle(x, i8x16(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+}
+@inline
+function sigma0(x: i32): i32 {
+  return rotr(x, 2) ^ rotr(x, 13) ^ rotr(x, 22);
+}
+@inline
+function sigma1(x: i32): i32 {
+  return rotr(x, 6) ^ rotr(x, 11) ^ rotr(x, 25);
+}
+@inline
+function rotate(x: v128, n: i32): v128 {
+  return v128.or(i32x4.shr_u(x, n), i32x4.shl(x, 32 - n));
+}
+@inline
+function small1(x: v128): v128 {
+  return v128.xor(v128.xor(rotate(x, 17), rotate(x, 19)), i32x4.shr_u(x, 10));
+}
+/** The four words after the sixteen in x0 to x3. The upper two depend on the lower two, hence two steps. */
+@inline
+function expand(x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+  const zero = i32x4.splat(0);
+  const w15 = v128.shuffle<i32>(x0, x1, 1, 2, 3, 4);
+  const w7 = v128.shuffle<i32>(x2, x3, 1, 2, 3, 4);
+  const s0 = v128.xor(v128.xor(rotate(w15, 7), rotate(w15, 18)), i32x4.shr_u(w15, 3));
+  const sum = i32x4.add(i32x4.add(x0, w7), s0);
+  const lower = i32x4.add(sum, small1(v128.shuffle<i32>(x3, zero, 2, 3, 4, 5)));
+  return i32x4.add(lower, small1(v128.shuffle<i32>(zero, lower, 2, 3, 4, 5)));
+}
+
+/** Runs \`blocks\` whole blocks at \`p\` into the eight state words (native order) at \`s\`. */
+export function compress(s: usize, p: usize, blocks: u32): void {
+  let k: v128, m: i32, n: i32;
+${STATE.map((name, i) => `  let ${name} = load<i32>(s, ${i * 4});`).join('\n')}
+  const end = p + (<usize>blocks << 6);
+  for (; p < end; p += 64) {
+    const ${STATE.map((name) => `${name}0 = ${name}`).join(', ')};
+    let x0 = turn(v128.load(p));
+    let x1 = turn(v128.load(p, 16));
+    let x2 = turn(v128.load(p, 32));
+    let x3 = turn(v128.load(p, 48));
+    n = b ^ c;
+${lines.join('\n')}
+${STATE.map((name) => `    ${name} += ${name}0;`).join('\n')}
+  }
+${STATE.map((name, i) => `  store<i32>(s, ${name}, ${i * 4});`).join('\n')}
+}
+`;
+}
+
+export const GENERATED = { 'sha256-single.ts': single, 'sha256-lanes.ts': lanes };
+
+if (process.argv[1] === import.meta.filename) {
+  for (const [name, write] of Object.entries(GENERATED)) writeFileSync(new URL(name, import.meta.url), write());
+}

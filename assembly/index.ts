@@ -1,0 +1,115 @@
+import {
+  BINDING,
+  BYTES,
+  CREDENTIALS,
+  FORK_AT,
+  FORKS,
+  HEADER,
+  HELD,
+  KEPT,
+  PIECE_BYTES,
+  PIECES,
+  RESUME_AT,
+  SPAN_OFFSET,
+  TAG,
+  WHOLE,
+  ZEROED_BYTES,
+} from '../src/engine/core-layout';
+import { absorb, close, fork, plan, run, start } from './digest';
+import { settle } from './settle';
+import { walk } from './walk';
+
+const NO_FORK: u32 = 0xffff_ffff;
+
+/** Makes a context ready for a new file. `tag` is never 0. */
+export function init(context: usize, tag: u32): void {
+  memory.fill(context, 0, ZEROED_BYTES);
+  start(context + WHOLE);
+  store<u32>(context, tag, TAG);
+}
+
+/** Reads structure only. Returns 0, or 1 (nothing touched) when the context is not of this build or finished. */
+export function parse(context: usize, address: usize, length: u32, tag: u32): u32 {
+  if (load<u32>(context, TAG) != tag) return 1;
+  walk(context, address, length);
+  return 0;
+}
+
+/**
+ * Reads and hashes the `count` pieces in the scratch. Returns 0, or (nothing touched) a mask of the pieces whose context is not
+ * of this build or finished.
+ *
+ * The binding digest is the whole-file digest's state, copied where the credential's header starts, that goes on behind the
+ * chunk. Since a header may straddle pieces, its first bytes are held back unhashed until it is complete.
+ */
+export function update(scratch: usize, count: u32, tag: u32): u32 {
+  let refused: u32 = 0;
+  for (let i: u32 = 0; i < count; i += 1) {
+    if (load<u32>(load<u32>(scratch + PIECES + i * PIECE_BYTES, 0), TAG) != tag) refused |= 1 << i;
+  }
+  if (refused != 0) return refused;
+
+  // First wave: every upload up to its fork or its end.
+  let jobs: u32 = 0;
+  for (let i: u32 = 0; i < count; i += 1) {
+    const piece = scratch + PIECES + i * PIECE_BYTES;
+    const context = <usize>load<u32>(piece, 0);
+    const address = <usize>load<u32>(piece, 4);
+    const length = load<u32>(piece, 8);
+    const begin = load<u64>(context, BYTES);
+    const kept = load<u32>(context, HELD);
+    const forked = load<u64>(context, FORK_AT) != 0;
+    store<u64>(scratch + KEPT + i * 8, load<u64>(context, HEADER));
+    walk(context, address, length);
+
+    let cut = NO_FORK;
+    const forkAt = load<u64>(context, FORK_AT);
+    if (!forked && forkAt != 0) {
+      if (forkAt < begin) fork(context + WHOLE, context + BINDING);
+      else cut = <u32>(forkAt - begin);
+    }
+    store<u32>(scratch + FORKS + i * 8, cut);
+    const held = load<u32>(context, HELD);
+    // All of the piece may belong to a header that is still incomplete.
+    if (held > length || length == 0) continue;
+    if (kept > 0) absorb(context + WHOLE, scratch + KEPT + i * 8, kept);
+    jobs = plan(scratch, jobs, context + WHOLE, address, cut == NO_FORK ? length - held : cut);
+  }
+  run(scratch, jobs);
+
+  // Second wave: what lies behind a fork, and the binding digests that have resumed.
+  jobs = 0;
+  for (let i: u32 = 0; i < count; i += 1) {
+    const piece = scratch + PIECES + i * PIECE_BYTES;
+    const context = <usize>load<u32>(piece, 0);
+    const address = <usize>load<u32>(piece, 4);
+    const length = load<u32>(piece, 8);
+    const cut = load<u32>(scratch + FORKS + i * 8);
+    if (cut != NO_FORK) {
+      fork(context + WHOLE, context + BINDING);
+      jobs = plan(scratch, jobs, context + WHOLE, address + cut, length - cut);
+    }
+    // With a second credential there is no binding digest to report.
+    if (load<u64>(context, FORK_AT) == 0 || load<u32>(context, CREDENTIALS) > 1) continue;
+    const begin = load<u64>(context, BYTES) - length;
+    const resumeAt = load<u64>(context, RESUME_AT);
+    const skip = resumeAt > begin ? resumeAt - begin : 0;
+    if (skip < length) jobs = plan(scratch, jobs, context + BINDING, address + <usize>skip, length - <u32>skip);
+  }
+  run(scratch, jobs);
+  return 0;
+}
+
+/** Settles digests and the findings that need the end of the file. Status as `parse`; the context takes no more pieces. */
+export function finish(context: usize, tag: u32): u32 {
+  if (load<u32>(context, TAG) != tag) return 1;
+  const held = load<u32>(context, HELD);
+  if (held > 0) absorb(context + WHOLE, context + HEADER, held);
+  close(context + WHOLE);
+  close(context + BINDING);
+  settle(context);
+  store<u64>(context, 0, SPAN_OFFSET);
+  store<u32>(context, 0, HELD);
+  store<u32>(context, 0, TAG);
+  return 0;
+}

@@ -1,0 +1,325 @@
+import {
+  BEXT,
+  BEXT_FIXED_BYTES,
+  BEXT_SIZE,
+  BYTES,
+  CAPTURE,
+  CHUNK_AT,
+  CHUNK_COUNT,
+  CHUNK_COUNT_LIMIT,
+  CHUNK_END,
+  CHUNK_ENTRY_BYTES,
+  CHUNK_ODD,
+  CHUNK_TABLE_LIMIT,
+  CHUNKS,
+  CODING_HISTORY_LIMIT,
+  CONTAINER,
+  CREDENTIAL_LIMIT,
+  CREDENTIALS,
+  DATA_OFFSET,
+  DATA_SIZE,
+  DS64,
+  DS64_APPLIES,
+  DS64_BYTES,
+  FILL,
+  FMT,
+  FMT_AT,
+  FMT_BYTES,
+  FMT_SIZE,
+  FORK_AT,
+  HEADER,
+  HELD,
+  MEMBER_END,
+  RESUME_AT,
+  RIFF_END,
+  RIFF_FIELD,
+  SEEN_BEXT,
+  SEEN_DATA,
+  SEEN_DATA_OPEN,
+  SEEN_DS64,
+  SEEN_FACT,
+  SEEN_FMT,
+  SEEN_WALKED,
+  SPAN_LENGTH,
+  SPAN_OFFSET,
+  STATE,
+} from '../src/engine/core-layout';
+import { Id, validId, variantOfCredential } from './chunk-id';
+import { Container, sniff } from './container';
+import { readBext, readDs64, readFmt, resolveSize, SENTINEL, takeRiffField } from './fields';
+import { Finding } from './findings';
+import { closeMember, nextMember, openList, openMember } from './list';
+import { note, position, see, seen } from './notes';
+import { State } from './state';
+
+const enum Capture {
+  None,
+  Fmt,
+  Ds64,
+  Bext,
+}
+
+/** Reads the next `length` bytes of the file at `data`. Every step consumes bytes or leaves the state, so it ends. */
+export function walk(context: usize, data: usize, length: u32): void {
+  const begin = position(context);
+  const end = data + length;
+  while (data < end || memberEnded(context)) data += step(context, data, <u32>(end - data));
+
+  // Only a header that may become the credential's is of interest, and only the first credential counts.
+  const held = load<u32>(context, STATE) == State.ChunkHeader && load<u32>(context, CREDENTIALS) == 0 ? load<u32>(context, FILL) : 0;
+  store<u32>(context, held, HELD);
+  span(context, begin, begin + length);
+}
+
+/** A member without data, or a list that has just been closed: the step that follows needs no byte, so it is not left to the next piece. */
+function memberEnded(context: usize): bool {
+  return load<u32>(context, STATE) == State.ListBody && load<u64>(context, MEMBER_END) == position(context);
+}
+
+/** Where the credential's data lies in a piece that covers [begin, end) of the file. */
+function span(context: usize, begin: u64, end: u64): void {
+  const forkAt = load<u64>(context, FORK_AT);
+  const from = max(forkAt + 8, begin);
+  const to = min(load<u64>(context, RESUME_AT), end);
+  const some = forkAt != 0 && from < to;
+  store<u32>(context, some ? <u32>(from - begin) : 0, SPAN_OFFSET);
+  store<u32>(context, some ? <u32>(to - from) : 0, SPAN_LENGTH);
+}
+
+/** Consumes some of the `left` bytes at `data`, and returns how many. */
+function step(context: usize, data: usize, left: u32): u32 {
+  switch (load<u32>(context, STATE)) {
+    case State.FileHeader: {
+      const taken = gather(context, data, left, 12);
+      if (load<u32>(context, FILL) == 12) openFile(context);
+      return taken;
+    }
+    case State.ChunkHeader: {
+      const at = position(context);
+      if (load<u32>(context, FILL) == 0 && load<u64>(context, RIFF_END) - at < 8) {
+        note(context, Finding.chunk_header_truncated, at);
+        store<u32>(context, State.Opaque, STATE);
+        return 0;
+      }
+      const taken = gather(context, data, left, 8);
+      if (load<u32>(context, FILL) == 8) openChunk(context);
+      return taken;
+    }
+    case State.Body: {
+      const taken = upTo(context, load<u64>(context, CHUNK_END), left);
+      capture(context, data, taken);
+      advance(context, taken);
+      if (position(context) == load<u64>(context, CHUNK_END)) closeChunk(context);
+      return taken;
+    }
+    case State.Pad: {
+      if (load<u8>(data) != 0) note(context, Finding.pad_nonzero, position(context));
+      advance(context, 1);
+      nextChunk(context);
+      return 1;
+    }
+    case State.ListType: {
+      const taken = gather(context, data, left, 4);
+      if (load<u32>(context, FILL) == 4 && nextMember(context)) closeChunk(context);
+      return taken;
+    }
+    case State.MemberHeader: {
+      const taken = gather(context, data, left, 8);
+      if (load<u32>(context, FILL) == 8) openMember(context);
+      return taken;
+    }
+    case State.ListBody: {
+      const taken = upTo(context, load<u64>(context, MEMBER_END), left);
+      advance(context, taken);
+      if (position(context) == load<u64>(context, MEMBER_END) && closeMember(context)) closeChunk(context);
+      return taken;
+    }
+    case State.MemberPad: {
+      if (load<u8>(data) != 0) note(context, Finding.pad_nonzero, position(context));
+      advance(context, 1);
+      if (nextMember(context)) closeChunk(context);
+      return 1;
+    }
+    default: {
+      advance(context, left);
+      return left;
+    }
+  }
+}
+
+function advance(context: usize, by: u32): void {
+  store<u64>(context, position(context) + by, BYTES);
+}
+
+function upTo(context: usize, end: u64, left: u32): u32 {
+  return <u32>min<u64>(end - position(context), left);
+}
+
+/** Collects a header of `want` bytes that may straddle pieces. */
+function gather(context: usize, data: usize, left: u32, want: u32): u32 {
+  const fill = load<u32>(context, FILL);
+  const taken = min<u32>(want - fill, left);
+  for (let i: u32 = 0; i < taken; i += 1) store<u8>(context + HEADER + fill + i, load<u8>(data + i));
+  store<u32>(context, fill + taken, FILL);
+  advance(context, taken);
+  return taken;
+}
+
+function openFile(context: usize): void {
+  const header = context + HEADER;
+  const container = sniff(header);
+  store<u32>(context, container, CONTAINER);
+  store<u32>(context, State.Opaque, STATE);
+  if (container != Container.Riff && container != Container.Rf64 && container != Container.Bw64) return;
+  if (load<u32>(header, 8) != <u32>Id.WAVE) {
+    note(context, Finding.form_not_wave, 8);
+    return;
+  }
+  see(context, SEEN_WALKED);
+  store<u64>(context, u64.MAX_VALUE, RIFF_END);
+  store<u32>(context, load<u32>(header, 4), RIFF_FIELD);
+  // RF64: the end is known with the ds64, which is the first chunk.
+  if (container == Container.Riff) takeRiffField(context);
+  nextChunk(context);
+}
+
+/** The walk stands between two chunks. */
+function nextChunk(context: usize): void {
+  store<u32>(context, 0, FILL);
+  store<u32>(context, position(context) < load<u64>(context, RIFF_END) ? State.ChunkHeader : State.Opaque, STATE);
+}
+
+/** Eight bytes of a chunk's header are gathered. */
+function openChunk(context: usize): void {
+  const id = load<u32>(context, HEADER);
+  const field = load<u32>(context, HEADER + 4);
+  const bodyAt = position(context);
+  const at = bodyAt - 8;
+  const count = load<u32>(context, CHUNK_COUNT) + 1;
+  store<u32>(context, count, CHUNK_COUNT);
+  if (count > <u32>CHUNK_COUNT_LIMIT) {
+    note(context, Finding.too_many_chunks, at);
+    store<u32>(context, State.Opaque, STATE);
+    return;
+  }
+  if (!validId(id)) note(context, Finding.chunk_id_invalid, at);
+  if (variantOfCredential(id)) note(context, Finding.credential_id_variant, at);
+  if (count == 1 && load<u32>(context, CONTAINER) != Container.Riff && id != <u32>Id.DS64) takeRiffField(context);
+
+  const size = resolveSize(context, id, id == <u32>Id.DATA, field, at);
+  const end = bodyAt + size;
+  store<u64>(context, at, CHUNK_AT);
+  store<u64>(context, end, CHUNK_END);
+  store<u32>(context, <u32>size & 1, CHUNK_ODD);
+  store<u32>(context, Capture.None, CAPTURE);
+  store<u32>(context, State.Body, STATE);
+  if (count <= <u32>CHUNK_TABLE_LIMIT) {
+    const entry = context + CHUNKS + (count - 1) * CHUNK_ENTRY_BYTES;
+    store<u32>(entry, id, 0);
+    store<u64>(entry, at, 8);
+    store<u64>(entry, size, 16);
+  }
+  if (load<u32>(context, CREDENTIALS) > 0) note(context, Finding.credential_not_last, at);
+
+  const streaming = id == <u32>Id.DATA && size == SENTINEL && load<u32>(context, DS64_APPLIES) == 0;
+  if (streaming) {
+    note(context, Finding.data_size_streaming, at);
+    store<u64>(context, u64.MAX_VALUE, CHUNK_END);
+  } else if (end > load<u64>(context, RIFF_END)) note(context, Finding.chunk_past_end, at);
+
+  switch (id) {
+    case Id.FMT: {
+      if (see(context, SEEN_FMT)) {
+        note(context, Finding.duplicate_fmt, at);
+        break;
+      }
+      store<u64>(context, at, FMT_AT);
+      store<u32>(context, <u32>min<u64>(size, SENTINEL), FMT_SIZE);
+      store<u32>(context, Capture.Fmt, CAPTURE);
+      break;
+    }
+    case Id.DATA: {
+      if (see(context, SEEN_DATA)) {
+        note(context, Finding.duplicate_data, at);
+        break;
+      }
+      if (!seen(context, SEEN_FMT)) note(context, Finding.data_before_fmt, at);
+      if (streaming) see(context, SEEN_DATA_OPEN);
+      store<u64>(context, bodyAt, DATA_OFFSET);
+      store<u64>(context, size, DATA_SIZE);
+      break;
+    }
+    case Id.DS64: {
+      if (see(context, SEEN_DS64)) {
+        note(context, Finding.duplicate_ds64, at);
+        break;
+      }
+      if (count != 1) note(context, Finding.ds64_not_first, at);
+      store<u32>(context, Capture.Ds64, CAPTURE);
+      break;
+    }
+    case Id.BEXT: {
+      if (see(context, SEEN_BEXT)) {
+        note(context, Finding.duplicate_bext, at);
+        break;
+      }
+      store<u64>(context, size, BEXT_SIZE);
+      store<u32>(context, Capture.Bext, CAPTURE);
+      break;
+    }
+    case Id.FACT: {
+      if (see(context, SEEN_FACT)) note(context, Finding.duplicate_fact, at);
+      break;
+    }
+    case Id.C2PA: {
+      const credentials = load<u32>(context, CREDENTIALS) + 1;
+      store<u32>(context, credentials, CREDENTIALS);
+      if (credentials > 1) note(context, Finding.credential_duplicate, at);
+      if (size > <u64>CREDENTIAL_LIMIT) note(context, Finding.credential_too_large, at);
+      else if (credentials == 1) {
+        store<u64>(context, at, FORK_AT);
+        store<u64>(context, end, RESUME_AT);
+      }
+      break;
+    }
+    case Id.LIST: {
+      openList(context, end, (size & 1) != 0);
+      break;
+    }
+    default:
+  }
+  if (size == 0 && id != <u32>Id.LIST) closeChunk(context);
+}
+
+/** Keeps the leading bytes of the chunks whose fields are read. */
+function capture(context: usize, data: usize, length: u32): void {
+  const kind = load<u32>(context, CAPTURE);
+  if (kind == Capture.None) return;
+  const done = position(context) - load<u64>(context, CHUNK_AT) - 8;
+  let to = context + FMT;
+  let room: u64 = FMT_BYTES;
+  if (kind == Capture.Ds64) {
+    to = context + DS64;
+    room = DS64_BYTES;
+  } else if (kind == Capture.Bext) {
+    to = context + BEXT;
+    room = BEXT_FIXED_BYTES + CODING_HISTORY_LIMIT;
+  }
+  if (done < room) memory.copy(to + <usize>done, data, <usize>min<u64>(room - done, length));
+}
+
+/** The chunk's data has ended; its pad byte, when it has one, comes next. */
+function closeChunk(context: usize): void {
+  const kind = load<u32>(context, CAPTURE);
+  if (kind == Capture.Fmt) readFmt(context);
+  else if (kind == Capture.Ds64) readDs64(context, load<u32>(context, CHUNK_COUNT) == 1 && load<u32>(context, CONTAINER) != Container.Riff);
+  else if (kind == Capture.Bext) readBext(context);
+
+  const at = position(context);
+  if (load<u32>(context, CHUNK_ODD) == 0) nextChunk(context);
+  else if (at < load<u64>(context, RIFF_END)) store<u32>(context, State.Pad, STATE);
+  else {
+    note(context, Finding.pad_missing, at);
+    nextChunk(context);
+  }
+}

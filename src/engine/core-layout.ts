@@ -1,0 +1,118 @@
+/**
+ * Where things lie in linear memory: byte offsets inside an upload's context and inside an instance's scratch. The WASM core and
+ * its host compile this same file, so they cannot disagree; therefore nothing but plain integer constants.
+ */
+
+// Context: everything known of one upload between two pieces. Zeroed by init.
+/** u32: first word of the build's fingerprint, 0 once finished. */
+export const TAG = 0;
+/** u32: index into CONTAINERS. */
+export const CONTAINER = 4;
+/** u64: bytes of the file so far. */
+export const BYTES = 8;
+/** u32, u32: credential data inside the piece just processed. */
+export const SPAN_OFFSET = 16;
+export const SPAN_LENGTH = 20;
+/** u64, u64: file offsets where the binding digest leaves out the credential chunk; 0 = no credential. */
+export const FORK_AT = 24;
+export const RESUME_AT = 32;
+/** u32: trailing bytes that may be the start of a credential header, not hashed yet. */
+export const HELD = 40;
+/** u32: credential chunks at top level. */
+export const CREDENTIALS = 44;
+/** u64: bit i = STRUCTURE_FINDINGS[i]. */
+export const FINDINGS = 48;
+/** u32: what has been met, see SEEN_ below. */
+export const SEEN = 56;
+/** u32: index into ENCODINGS. */
+export const ENCODING = 60;
+/** Hash states: eight words, u64 bytes absorbed, one partial block. */
+export const WHOLE = 64;
+export const BINDING = 192;
+export const HASH_LENGTH = 32;
+export const HASH_BUFFER = 48;
+export const HASH_BYTES = 112;
+
+export const STATE = 320;
+/** u32: bytes gathered in HEADER. */
+export const FILL = 324;
+export const HEADER = 328;
+/** u32: what the current chunk's data is captured for, see CAPTURE_ in the core. */
+export const CAPTURE = 344;
+export const CHUNK_ODD = 348;
+export const CHUNK_AT = 352;
+export const CHUNK_END = 360;
+export const RIFF_END = 368;
+export const RIFF_FIELD = 376;
+export const CHUNK_COUNT = 380;
+export const DATA_OFFSET = 384;
+/** u64: as declared; after finish what the file holds of it. */
+export const DATA_SIZE = 392;
+export const FRAMES = 400;
+export const LIST_DEPTH = 408;
+/** u32: bit i = the list at depth i + 1 has odd size. */
+export const LIST_ODD = 412;
+export const MEMBER_END = 416;
+export const MEMBER_ODD = 424;
+/** u32: size field of the fmt chunk, capped at 2^32 - 1. */
+export const FMT_SIZE = 428;
+export const FMT_AT = 432;
+export const BEXT_SIZE = 440;
+/** u64 each: ends of the open lists. */
+export const LIST_ENDS = 448;
+export const LIST_DEPTH_LIMIT = 8;
+export const FMT = 512;
+export const FMT_BYTES = 40;
+export const DS64 = 560;
+export const DS64_TABLE_LIMIT = 16;
+export const DS64_BYTES = 220;
+/** u32: entries of the ds64 table; u32: the ds64 governs this file's sizes. */
+export const DS64_TABLE_LENGTH = 784;
+export const DS64_APPLIES = 788;
+/** u64 each: first occurrence. */
+export const FINDING_OFFSETS = 832;
+/** Everything below this offset is zeroed by init; the rest is written before it is read. */
+export const ZEROED_BYTES = 1344;
+/** {u32 id, u32 unused, u64 offset, u64 size} each. */
+export const CHUNKS = 1344;
+export const CHUNK_ENTRY_BYTES = 24;
+export const CHUNK_TABLE_LIMIT = 256;
+export const CHUNK_COUNT_LIMIT = 4096;
+export const BEXT = 7488;
+export const BEXT_FIXED_BYTES = 602;
+export const CODING_HISTORY_LIMIT = 4096;
+export const CONTEXT_BYTES = 12224;
+
+export const CREDENTIAL_LIMIT = 1048576;
+
+export const SEEN_WALKED = 1;
+export const SEEN_FMT = 2;
+export const SEEN_FMT_WHOLE = 4;
+export const SEEN_DATA = 8;
+export const SEEN_DS64 = 16;
+/** A ds64 whose fields could be read. */
+export const SEEN_DS64_WHOLE = 32;
+export const SEEN_BEXT = 64;
+export const SEEN_BEXT_WHOLE = 128;
+export const SEEN_FACT = 256;
+export const SEEN_FRAMES = 512;
+/** The data chunk runs to the end of the file because its size was never written. */
+export const SEEN_DATA_OPEN = 1024;
+/** The first credential chunk is complete. */
+export const SEEN_CREDENTIAL = 2048;
+
+// Scratch: belongs to one instance, holds nothing between calls.
+/** {u32 context, u32 address, u32 length} each, written by the host. */
+export const PIECES = 0;
+export const PIECE_BYTES = 12;
+export const PIECE_LIMIT = 4;
+/** {u32 hash, u32 address, u32 length} each: hashing left to do. */
+export const JOBS = 64;
+export const JOB_BYTES = 12;
+/** State of the lane that has no stream when three run. */
+export const SPARE = 160;
+/** u64 per piece: header bytes that were held back. */
+export const KEPT = 192;
+/** {u32 fork or 0xFFFFFFFF, u32 unused} per piece. */
+export const FORKS = 224;
+export const SCRATCH_BYTES = 256;

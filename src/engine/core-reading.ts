@@ -1,0 +1,157 @@
+import { CONTAINERS, ENCODINGS } from '../domain/audio.js';
+import type { AudioFormat, BroadcastExtension, ChunkEntry, DataSize64, Measurement } from '../domain/audio.js';
+import { STRUCTURE_FINDINGS } from '../domain/findings.js';
+import * as layout from './core-layout.js';
+
+/** `loudness` fields a version 2 writer leaves unset. */
+const LOUDNESS_UNSET = 0x7fff;
+
+/** A measurement as the core holds it: the extent of the credential, not yet its bytes. */
+export type CoreMeasurement = Omit<Measurement, 'credential'> & {
+  /** File offset of the chunk header, and 8 + size. */
+  readonly credential?: { readonly offset: number; readonly length: number };
+};
+
+/**
+ * Where inside the piece just processed the data of the first credential chunk lies; offsets are relative to the piece.
+ * Undefined when there is none, also for a chunk that is too large.
+ */
+export function credentialSpan(memory: WebAssembly.Memory, context: number): { offset: number; length: number } | undefined {
+  const view = new DataView(memory.buffer, context, layout.CONTEXT_BYTES);
+  const length = view.getUint32(layout.SPAN_LENGTH, true);
+  return length === 0 ? undefined : { offset: view.getUint32(layout.SPAN_OFFSET, true), length };
+}
+
+/** What a hash outside the core needs to know to compute the binding digest. File offsets. */
+export interface ForkReport {
+  /** Start of the credential's header. */
+  readonly forkAt?: number;
+  /** First byte behind its data; may lie ahead of what has been read. */
+  readonly resumeAt?: number;
+  /** So many trailing bytes (0 to 7) of the file so far may yet turn out to be the start of the credential's header. */
+  readonly heldBack: number;
+}
+
+/** After `parse` or `update`. */
+export function forkReport(memory: WebAssembly.Memory, context: number): ForkReport {
+  const view = new DataView(memory.buffer, context, layout.CONTEXT_BYTES);
+  const heldBack = view.getUint32(layout.HELD, true);
+  const forkAt = number64(view, layout.FORK_AT);
+  return forkAt === 0 ? { heldBack } : { forkAt, resumeAt: number64(view, layout.RESUME_AT), heldBack };
+}
+
+/**
+ * Reads a finished context.
+ * @param digests Lower-case hex, for an engine that hashed elsewhere; without them the core's own.
+ */
+export function readMeasurement(memory: WebAssembly.Memory, context: number, digests?: { readonly sha256: string; readonly bindingSha256?: string }): CoreMeasurement {
+  // A copy, because text is not decoded from shared memory.
+  const bytes = Buffer.from(new Uint8Array(memory.buffer, context, layout.CONTEXT_BYTES).slice().buffer);
+  const view = new DataView(bytes.buffer);
+  const seen = view.getUint32(layout.SEEN, true);
+  const has = (flag: number): boolean => (seen & flag) !== 0;
+  const u64 = (at: number): number => number64(view, at);
+
+  const chunkCount = view.getUint32(layout.CHUNK_COUNT, true);
+  const whole = has(layout.SEEN_CREDENTIAL);
+  const only = whole && view.getUint32(layout.CREDENTIALS, true) === 1;
+  const own = { sha256: hex(bytes, layout.WHOLE, 32), bindingSha256: hex(bytes, layout.BINDING, 32) };
+  const { sha256, bindingSha256 } = digests ?? own;
+  const forkAt = u64(layout.FORK_AT);
+
+  return {
+    bytes: u64(layout.BYTES),
+    sha256,
+    ...(only && bindingSha256 !== undefined && { bindingSha256 }),
+    container: CONTAINERS[view.getUint32(layout.CONTAINER, true)] ?? 'unknown',
+    ...(has(layout.SEEN_FMT_WHOLE) && { format: readFormat(view) }),
+    ...(has(layout.SEEN_FRAMES) && { frames: u64(layout.FRAMES) }),
+    ...(has(layout.SEEN_DATA) && { data: { offset: u64(layout.DATA_OFFSET), size: u64(layout.DATA_SIZE) } }),
+    ...(has(layout.SEEN_BEXT_WHOLE) && { bext: readBext(bytes, view) }),
+    ...(has(layout.SEEN_DS64_WHOLE) && { ds64: readDs64(view) }),
+    chunks: readChunks(bytes, view, Math.min(chunkCount, layout.CHUNK_TABLE_LIMIT)),
+    chunkCount,
+    ...(whole && { credential: { offset: forkAt, length: u64(layout.RESUME_AT) - forkAt } }),
+    findings: readFindings(view),
+  };
+}
+
+/** The core keeps every reported count below 2^53. */
+function number64(view: DataView, at: number): number {
+  return Number(view.getBigUint64(at, true));
+}
+
+function hex(bytes: Buffer, at: number, length: number): string {
+  return bytes.toString('hex', at, at + length);
+}
+
+function readFormat(view: DataView): AudioFormat {
+  const formatTag = view.getUint16(layout.FMT, true);
+  const extensible = formatTag === 0xfffe;
+  return {
+    encoding: ENCODINGS[view.getUint32(layout.ENCODING, true)] ?? 'other',
+    formatTag,
+    extensible,
+    channels: view.getUint16(layout.FMT + 2, true),
+    sampleRate: view.getUint32(layout.FMT + 4, true),
+    byteRate: view.getUint32(layout.FMT + 8, true),
+    blockAlign: view.getUint16(layout.FMT + 12, true),
+    bitsPerSample: view.getUint16(layout.FMT + 14, true),
+    ...(extensible &&
+      view.getUint32(layout.FMT_SIZE, true) >= layout.FMT_BYTES && {
+        validBitsPerSample: view.getUint16(layout.FMT + 18, true),
+        channelMask: view.getUint32(layout.FMT + 20, true),
+      }),
+  };
+}
+
+function readBext(bytes: Buffer, view: DataView): BroadcastExtension {
+  const bext = layout.BEXT;
+  const text = (at: number, length: number): string => {
+    const field = bytes.subarray(bext + at, bext + at + length);
+    const end = field.indexOf(0);
+    return field.toString('latin1', 0, end === -1 ? length : end);
+  };
+  const version = view.getUint16(bext + 346, true);
+  const codingHistoryBytes = number64(view, layout.BEXT_SIZE) - layout.BEXT_FIXED_BYTES;
+  return {
+    version,
+    description: text(0, 256),
+    originator: text(256, 32),
+    originatorReference: text(288, 32),
+    originationDate: text(320, 10),
+    originationTime: text(330, 8),
+    timeReference: view.getBigUint64(bext + 338, true),
+    ...((version === 1 || version === 2) && { umid: hex(bytes, bext + 348, 64) }),
+    ...(version === 2 && readLoudness(view)),
+    codingHistory: text(layout.BEXT_FIXED_BYTES, Math.min(codingHistoryBytes, layout.CODING_HISTORY_LIMIT)),
+    codingHistoryBytes,
+  };
+}
+
+function readLoudness(view: DataView): Partial<BroadcastExtension> {
+  const names = ['loudnessValue', 'loudnessRange', 'maxTruePeakLevel', 'maxMomentaryLoudness', 'maxShortTermLoudness'] as const;
+  const written = names.map((name, i) => [name, view.getInt16(layout.BEXT + 412 + i * 2, true)] as const);
+  return Object.fromEntries(written.filter(([, value]) => value !== LOUDNESS_UNSET).map(([name, value]) => [name, value / 100]));
+}
+
+function readDs64(view: DataView): DataSize64 {
+  return {
+    riffSize: view.getBigUint64(layout.DS64, true),
+    dataSize: view.getBigUint64(layout.DS64 + 8, true),
+    sampleCount: view.getBigUint64(layout.DS64 + 16, true),
+    tableLength: view.getUint32(layout.DS64_TABLE_LENGTH, true),
+  };
+}
+
+function readChunks(bytes: Buffer, view: DataView, count: number): ChunkEntry[] {
+  return Array.from({ length: count }, (_, i) => {
+    const at = layout.CHUNKS + i * layout.CHUNK_ENTRY_BYTES;
+    return { id: bytes.toString('latin1', at, at + 4), offset: number64(view, at + 8), size: number64(view, at + 16) };
+  });
+}
+
+function readFindings(view: DataView): Measurement['findings'] {
+  const bits = view.getBigUint64(layout.FINDINGS, true);
+  return STRUCTURE_FINDINGS.flatMap((slug, i) => (((bits >> BigInt(i)) & 1n) === 0n ? [] : [{ slug, offset: number64(view, layout.FINDING_OFFSETS + i * 8) }]));
+}
