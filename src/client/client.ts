@@ -115,8 +115,9 @@ export class Client {
 
   async #uploadToFreshSlot(source: AudioSource, options: UploadOptions): Promise<StoredUpload> {
     for (let attempt = 1; ; attempt += 1) {
-      // Its own failures are retried inside.
-      const slot = await this.createUpload({ contentLength: source.bytes === 0 ? undefined : source.bytes, signal: options.signal });
+      // Its own failures are retried inside. The length is not announced: a file that is too long is then refused here, by the
+      // slot's own limit and in words on the file, instead of as an invalid member.
+      const slot = await this.createUpload({ signal: options.signal });
       try {
         return await this.#post(slot, source, options);
       } catch (error) {
