@@ -1,6 +1,6 @@
 import type { AssetStore } from '../ports/assets.js';
 import type { Clock } from '../ports/clock.js';
-import type { ProofStore, UploadStore } from '../ports/stores.js';
+import type { ProofStore, Stores } from '../ports/stores.js';
 
 /** Rows that one sweep removes at most, so that it never holds up the callers. */
 const SWEEP_ROWS = 1_000;
@@ -11,8 +11,8 @@ export async function sweepUnfinished({ stores, assets, clock }: { readonly stor
   await assets.sweep(async (proofId) => (await stores.getProof(proofId))?.state === 'issued');
 }
 
-/** Now and then: slots and facts whose time has passed. */
-export async function sweepExpired({ stores, clock }: { readonly stores: UploadStore; readonly clock: Clock }): Promise<void> {
+/** Now and then: everything whose time has passed. */
+export async function sweepExpired({ stores, clock }: { readonly stores: Pick<Stores, 'sweepExpired'>; readonly clock: Clock }): Promise<void> {
   const now = Math.floor(clock.now() / 1000);
-  while ((await stores.sweepUploads(now, SWEEP_ROWS)) === SWEEP_ROWS);
+  while ((await stores.sweepExpired(now, SWEEP_ROWS)) === SWEEP_ROWS);
 }
