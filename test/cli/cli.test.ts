@@ -182,6 +182,8 @@ t.test('operator commands', async (t) => {
 
   operator.refusals = [422];
   t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: 'takemark: Refused for the test. (a_reason, request rq_double)\n' });
+  operator.refusals = [503, 503, 503];
+  t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: /run again with --idempotency-key [0-9a-f-]{36} \(a_reason, request rq_double\)\n$/ });
   operator.damage = true;
   t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: /prf_1 was issued but not written .* --idempotency-key [0-9a-f-]{36}\n$/ });
   t.same((await readdir(directory)).sort(), ['Straße + Wege.wav', 'out.sidecar', 'out.wav'], 'no half-written file is left');

@@ -205,6 +205,9 @@ t.test('a source that fails or lies ends the call with its own error', async (t)
     throw new Error('disk on fire');
   })());
   t.match(await failure(client.verifyFile(broken, { bytes: 140_000 })), { code: 'source_failed', message: /disk on fire/ });
+  const unread = Readable.from([noise(10)]);
+  await failure(client.verifyFile(unread, { bytes: 10, sidecar: join(directory, 'absent') }));
+  t.ok(unread.destroyed, 'a stream that was never sent is closed too');
   const closed = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: KEY, retry: { maxAttempts: 2, baseDelayMs: 1 } });
   t.match(await failure(closed.verifyFile(noise(10))), { code: 'connection_failed', message: /ECONNREFUSED/ });
 });
