@@ -240,6 +240,18 @@ t.test('as a program: exit codes and no stack', async (t) => {
   t.match(err, /^takemark: no answer from the service at http:\/\/127\.0\.0\.1:1: .*\n$/);
 });
 
+t.test('the demo shows all six verdicts on the real service', async (t) => {
+  const { directory } = await setUp(t);
+  const keep = join(directory, 'kept');
+  const demo = spawn(process.execPath, [MAIN, 'demo', '--json', '--keep', keep], { env: {} });
+  const [out, err, [code]] = await Promise.all([text(demo.stdout), text(demo.stderr), once(demo, 'exit')]);
+  t.match({ code, err }, { code: 0, err: '' });
+  const rows = out.trim().split('\n').map((line) => JSON.parse(line) as { expected: string; got: string; asExpected: boolean });
+  t.ok(rows.every((row) => row.asExpected && row.expected === row.got), out);
+  t.same([...new Set(rows.map((row) => row.got))].sort(), ['audioChanged', 'local_seal', 'tampered', 'unreadable', 'unregistered', 'valid']);
+  t.ok((await readdir(keep)).includes('sealed.wav'));
+});
+
 t.test('the recording of the demo is a real one', async (t) => {
   const recording = renderRecording(2);
   const asWav = broadcastWave(recording, 'Title');
