@@ -1,0 +1,78 @@
+import { createHmac } from 'node:crypto';
+
+/** What is recorded, for each partner, in a hash-chained log. Ids and closed words only: no content, so erasure leaves none. */
+
+export const AUDIT_ACTIONS = [
+  'partner_created',
+  'key_created',
+  'key_revoked',
+  'key_rotated',
+  'proof_issued',
+  'proof_erased',
+  'review_created',
+  'review_evidence_opened',
+  'review_evidence_supplied',
+  'review_evidence_closed',
+  'review_resolved',
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+export interface AuditDraft {
+  readonly partnerId: string;
+  readonly action: AuditAction;
+  /** Unix seconds. */
+  readonly at: number;
+  /** Who did it: a key id, or `operator`. */
+  readonly actor: string;
+  /** Ids of what it was done to. */
+  readonly subjects: readonly string[];
+}
+
+export interface AuditEntry extends AuditDraft {
+  /** From 1, without gaps. */
+  readonly sequence: number;
+  /** HMAC-SHA-256 over the entry and the mac before it, lower-case hex: an edit, deletion or reorder breaks the chain. */
+  readonly mac: string;
+}
+
+/** How far a partner's log had come, kept apart from the log, so that a truncated log is found. */
+export interface AuditHead {
+  readonly partnerId: string;
+  readonly sequence: number;
+  readonly mac: string;
+}
+
+export const AUDIT_GENESIS = '0'.repeat(64);
+
+export function chainAudit(key: Uint8Array, previous: AuditHead | undefined, draft: AuditDraft): AuditEntry {
+  const sequence = (previous?.sequence ?? 0) + 1;
+  return { ...draft, sequence, mac: auditMac(key, previous?.mac ?? AUDIT_GENESIS, { ...draft, sequence }) };
+}
+
+export function auditMac(key: Uint8Array, previousMac: string, entry: Omit<AuditEntry, 'mac'>): string {
+  const { partnerId, action, at, actor, subjects, sequence } = entry;
+  return createHmac('sha256', key).update(JSON.stringify(['takemark audit', previousMac, sequence, partnerId, action, at, actor, subjects])).digest('hex');
+}
+
+export interface AuditVerification {
+  readonly ok: boolean;
+  readonly entries: number;
+  /** The first entry that does not fit, and why. */
+  readonly fault?: { readonly sequence: number; readonly reason: 'sequence_broken' | 'mac_mismatch' | 'truncated' | 'head_mismatch' };
+}
+
+/** Walks a whole log, oldest first, against the head that was kept apart. A log that is ahead of its head was cut off by a crash between the two writes, and is sound. */
+export function verifyAudit(key: Uint8Array, entries: Iterable<AuditEntry>, head: AuditHead | undefined): AuditVerification {
+  let sequence = 0;
+  let mac = AUDIT_GENESIS;
+  const fault = (reason: NonNullable<AuditVerification['fault']>['reason']): AuditVerification => ({ ok: false, entries: sequence, fault: { sequence, reason } });
+  for (const entry of entries) {
+    sequence += 1;
+    if (entry.sequence !== sequence) return fault('sequence_broken');
+    if (entry.mac !== auditMac(key, mac, entry)) return fault('mac_mismatch');
+    mac = entry.mac;
+    if (head?.sequence === sequence && head.mac !== mac) return fault('head_mismatch');
+  }
+  if (head !== undefined && head.sequence > sequence) return fault('truncated');
+  return { ok: true, entries: sequence };
+}
