@@ -45,7 +45,7 @@ export function sendError(exchange: Exchange, error: DomainError, headers: Reado
 
 function sendText(exchange: Exchange, status: number, mediaType: string, text: string, extra: Readonly<Record<string, string>> | undefined): void {
   const { request, response } = exchange;
-  if (response.headersSent || response.destroyed) return;
+  if (response.headersSent || response.destroyed || request.socket.destroyed) return;
   const bytes = Buffer.byteLength(text);
   exchange.bytesOut = bytes;
   const headers: Record<string, string | number> = { 'Content-Type': mediaType, 'Content-Length': bytes, ...exchange.headers, ...extra };

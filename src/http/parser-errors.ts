@@ -73,11 +73,11 @@ export function answerParserErrors(server: Server, listener: Route['listener'], 
       return;
     }
     // Earlier requests of this connection are still being answered, and answers come in order.
-    let left = waiting.length;
+    let unanswered = waiting.length;
     for (const { response } of waiting) {
       response.once('close', () => {
-        left -= 1;
-        if (left === 0) answerOnSocket(socket, error);
+        unanswered -= 1;
+        if (unanswered === 0) answerOnSocket(socket, error);
       });
     }
   });

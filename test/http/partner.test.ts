@@ -135,6 +135,7 @@ t.test('order of checks and every refusal of JSON requests', async (t) => {
   t.equal(operations.verified.length, 0, 'none of them reached the operation');
   operations.scopes = ['proofs'];
   matchError(t, await ask(port, verify('{"uploadId":"upl_1"}')), 'forbidden', undefined, 'a key without the scope');
+  operations.scopes = ['verify'];
 
   const client = new RawClient(port);
   await client.send(request('POST', '/nothing', {}, 'x'.repeat(1_000)));
