@@ -2,8 +2,8 @@ import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { HashTask, WorkerInput } from './worker.js';
 
-/** Pause before a pool without a thread is replaced. */
-const RENEW_MS = 100;
+/** Pause before a pool that lacks threads is looked after. */
+const COMPLETE_MS = 100;
 
 export interface WorkerPoolOptions {
   readonly workers: number;
@@ -24,7 +24,8 @@ export class WorkerPool {
   readonly #alive = new Map<Worker, Promise<void>>();
   #pool: ThreadPool;
   #closing = false;
-  #renewing = false;
+  #completing = false;
+  #filling = false;
   #deaths = 0;
 
   constructor(options: WorkerPoolOptions) {
@@ -85,8 +86,8 @@ export class WorkerPool {
       minThreads: workers,
       maxThreads: workers,
       concurrentTasksPerWorker: 1,
-      // While dead workers are replaced their tasks stand in the queue too.
-      maxQueue: workers + maxQueue,
+      // While dead workers are replaced their tasks stand in the queue too, and those of `#fill` beside them.
+      maxQueue: 2 * workers + maxQueue,
       recordTiming: false,
       execArgv: [],
       workerData: input,
@@ -122,24 +123,37 @@ export class WorkerPool {
     this.#deaths += 1;
     this.#options.onDeath(new Error('a worker thread ended'));
     this.#watch();
-    if (this.#pool.threads.length === 0) this.#renewSoon();
+    this.#completeSoon();
   }
 
   /**
    * The pool replaces a worker that dies, but not any more once a replacement died while it started: from then on it starts one
-   * only for a new task, and with its queue full of tasks there never is a new one.
+   * only for a task that finds no idle thread, and none at all when its queue is full.
    */
-  #renewSoon(): void {
-    if (this.#renewing) return;
-    this.#renewing = true;
+  #completeSoon(): void {
+    if (this.#completing || this.#pool.threads.length >= this.#options.workers) return;
+    this.#completing = true;
     setTimeout(() => {
-      this.#renewing = false;
-      if (this.#closing || this.#pool.threads.length > 0) return;
-      const empty = this.#pool;
-      this.#pool = this.#create();
-      this.#watch();
-      // Rejects its queue, which `run` gives to the new pool.
-      void empty.destroy();
-    }, RENEW_MS).unref();
+      this.#completing = false;
+      if (this.#closing) return;
+      if (this.#pool.threads.length === 0) this.#renew();
+      else void this.#fill().then(() => this.#completeSoon());
+    }, COMPLETE_MS).unref();
+  }
+
+  #renew(): void {
+    const empty = this.#pool;
+    this.#pool = this.#create();
+    this.#watch();
+    // Rejects its queue, which `run` gives to the new pool.
+    void empty.destroy();
+  }
+
+  /** One task for each worker: the missing ones are started for want of an idle thread. */
+  async #fill(): Promise<void> {
+    if (this.#filling) return;
+    this.#filling = true;
+    await this.ready().catch(this.#options.onDeath);
+    this.#filling = false;
   }
 }

@@ -409,9 +409,10 @@ t.test('workers die under load', async (t) => {
   let right = 0;
   let failed = 0;
   let done = false;
+  const samples = Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? credentialed(next(4 * MIB), next(200_000), i + 1) : opaque(next(4 * MIB), i + 1)));
   const uploads = Array.from({ length: 16 }, async (_, slot) => {
     while (!done) {
-      const one = next(3) === 0 ? credentialed(next(5 * MIB), next(200_000), slot + 1) : opaque(next(6 * MIB), slot + 1);
+      const one = samples[next(samples.length)]!;
       const ingest = engine.open();
       try {
         const measured = await send(ingest, one.file, random(slot + 1));
@@ -425,8 +426,8 @@ t.test('workers die under load', async (t) => {
     }
   });
   let kills = 0;
-  for (const rest = Date.now() + 4_000; Date.now() < rest; ) {
-    await sleep(next(80));
+  while (kills < 30 || right < 30 || failed < 10) {
+    await sleep(next(120));
     const victim = engine.threads[next(2)];
     if (victim !== undefined) {
       // Not awaited: the next one may die while this one's replacement starts.
@@ -436,7 +437,7 @@ t.test('workers die under load', async (t) => {
   }
   done = true;
   await Promise.all(uploads);
-  t.ok(right > 16 && failed > 0, `${kills} kills: ${right} right, ${failed} failed`);
+  t.comment(`${kills} kills: ${right} right, ${failed} failed`);
   t.ok(failed <= LANES * engine.stats().workerRestarts, 'a worker takes no more than its lanes with it');
   t.ok(engine.stats().workerRestarts > 0 && faults.length >= engine.stats().workerRestarts);
   t.equal(engine.stats().slabsInUse, 0);
