@@ -278,7 +278,7 @@ t.test('content our writer would not make is altered even when we sign it', (t) 
   const hashData = (members: object): string => read(resigned((assertions) => (assertions[2] = record(members, 'c2pa.hash.data'))));
   const hash = { exclusions: [{ start: extent.offset, length: extent.length }], alg: 'sha256', hash: new Uint8Array(32), pad: new Uint8Array(0) };
   t.equal(hashData(hash), 'service');
-  t.equal(hashData({ ...hash, exclusions: [{ start: extent.offset + 2, length: extent.length }] }), 'exclusion_not_chunk');
+  t.equal(hashData({ ...hash, exclusions: [{ start: extent.offset + 2, length: extent.length }] }), 'service', 'another start is a hard binding that fails');
   t.equal(hashData({ ...hash, exclusions: [{ start: extent.offset, length: extent.length - 2 }] }), 'exclusion_not_chunk');
   t.equal(hashData({ ...hash, exclusions: [...hash.exclusions, { start: 12, length: 24 }] }), 'not_writer_form');
   t.equal(hashData({ ...hash, pad: new Uint8Array(1) }), 'not_writer_form');
@@ -346,6 +346,26 @@ t.test('who may sign what', async (t) => {
   const pair = newDevice({ name: 'x', clock: { now: () => Date.now() }, random });
   t.ok(createSigner(new X509Certificate(pair.certificate), createPrivateKey(pair.key)));
   t.equal(stateSeal(device.identity, 5).device, 'Studio laptop');
+});
+
+t.test('an intact credential in another place is ours and not bound', (t) => {
+  const { signer, trust } = testSigning();
+  const device = testDevice();
+  for (const [kind, file] of [['service', issued(wav(300), signer)], ['local_seal', sealed(wav(300), device)]] as const) {
+    const extent = extentOf(file)!;
+    const store = storeIn(file, extent);
+    for (const plain of [wav(298), wav(302), riff([chunk({ id: 'JUNK', data: noise(4) }), fmtChunk(), chunk({ id: 'data', data: noise(300) })])]) {
+      const { reading, bound } = readFile(withStore(plain, store), trust);
+      t.equal(reading?.kind, kind);
+      t.notOk(bound);
+    }
+    // Audio moved behind the chunk: the same bytes in the same order are hashed, and only the place tells.
+    const moved = Buffer.concat([file.subarray(0, extent.offset - 100), file.subarray(extent.offset, extent.offset + extent.length), file.subarray(extent.offset - 100, extent.offset), file.subarray(extent.offset + extent.length)]);
+    const reading = readEmbedded(store, { offset: extent.offset - 100, length: extent.length }, trust);
+    t.equal('binding' in reading && reading.binding?.sha256, bindingOf(moved, { offset: extent.offset - 100, length: extent.length }));
+    t.equal('binding' in reading && reading.binding?.exclusion.start, extent.offset);
+  }
+  t.end();
 });
 
 t.test('what is not a store', (t) => {
