@@ -1,10 +1,6 @@
 // Written by generate-sha256.mjs; change it there.
 // SHA-256 of four independent streams at once: lane i of every vector belongs to stream i.
 
-// @ts-nocheck: AssemblyScript
-
-// prettier-ignore
-// @ts-ignore: decorator
 @inline
 function turn(x: v128): v128 {
   // A swizzle with a constant compiles to one byte shuffle.
