@@ -34,7 +34,7 @@ const hex = (word) => `0x${word.toString(16).padStart(8, '0')}`;
 const names = (t) => STATE.map((_, i) => STATE[(i - t + 64) % 8]);
 
 function header(purpose) {
-  return `// Written by generate-sha256.mjs; change it there.\n// ${purpose}\n`;
+  return `// Written by generate-sha256.mjs; change it there.\n// ${purpose}\nimport { rotate, turn } from './vectors';\n`;
 }
 
 function lanes() {
@@ -98,11 +98,6 @@ function lanes() {
     ].join('\n');
   return `${header('SHA-256 of four independent streams at once: lane i of every vector belongs to stream i.')}
 @inline
-function turn(x: v128): v128 {
-  // A swizzle with a constant compiles to one byte shuffle.
-  return i8x16.swizzle(x, i8x16(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
-}
-@inline
 function low(x: v128, y: v128): v128 {
   return v128.shuffle<i32>(x, y, 0, 4, 1, 5);
 }
@@ -117,10 +112,6 @@ function lowHalves(x: v128, y: v128): v128 {
 @inline
 function highHalves(x: v128, y: v128): v128 {
   return v128.shuffle<i64>(x, y, 1, 3);
-}
-@inline
-function rotate(x: v128, n: i32): v128 {
-  return v128.or(i32x4.shr_u(x, n), i32x4.shl(x, 32 - n));
 }
 @inline
 function sigma0(x: v128): v128 {
@@ -185,11 +176,6 @@ function single() {
     }
   }
   return `${header('SHA-256 of one stream: scalar rounds, message schedule four words at a time.')}
-@inline
-function turn(x: v128): v128 {
-  // A swizzle with a constant compiles to one byte shuffle.
-  return i8x16.swizzle(x, i8x16(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
-}
 // rotr 2 ^ rotr 13 ^ rotr 22, and rotr 6 ^ rotr 11 ^ rotr 25. A rotation overwrites its operand, so nesting saves two copies a
 // round: a quarter of the speed.
 @inline
@@ -199,10 +185,6 @@ function sigma0(x: i32): i32 {
 @inline
 function sigma1(x: i32): i32 {
   return rotr(rotr(rotr(x, 14) ^ x, 5) ^ x, 6);
-}
-@inline
-function rotate(x: v128, n: i32): v128 {
-  return v128.or(i32x4.shr_u(x, n), i32x4.shl(x, 32 - n));
 }
 /** The small sigma 1 of two words: each fills a 64-bit lane twice, so that one shift rotates it. The result is in the lanes' lower halves. */
 @inline

@@ -1,11 +1,7 @@
 // Written by generate-sha256.mjs; change it there.
 // SHA-256 of one stream: scalar rounds, message schedule four words at a time.
+import { rotate, turn } from './vectors';
 
-@inline
-function turn(x: v128): v128 {
-  // A swizzle with a constant compiles to one byte shuffle.
-  return i8x16.swizzle(x, i8x16(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
-}
 // rotr 2 ^ rotr 13 ^ rotr 22, and rotr 6 ^ rotr 11 ^ rotr 25. A rotation overwrites its operand, so nesting saves two copies a
 // round: a quarter of the speed.
 @inline
@@ -15,10 +11,6 @@ function sigma0(x: i32): i32 {
 @inline
 function sigma1(x: i32): i32 {
   return rotr(rotr(rotr(x, 14) ^ x, 5) ^ x, 6);
-}
-@inline
-function rotate(x: v128, n: i32): v128 {
-  return v128.or(i32x4.shr_u(x, n), i32x4.shl(x, 32 - n));
 }
 /** The small sigma 1 of two words: each fills a 64-bit lane twice, so that one shift rotates it. The result is in the lanes' lower halves. */
 @inline
