@@ -69,13 +69,10 @@ export function readFmt(context: usize): void {
   if (tag == TAG_EXTENSIBLE) {
     if (size != FMT_BYTES || extension != 22) note(context, Finding.fmt_malformed, at);
     else encoding = encodingOf(tagOfGuid(fmt + 24));
-  } else if (encoding == OTHER) {
-    if (size != 16 && size != 18 + extension) note(context, Finding.fmt_malformed, at);
-  } else {
-    // Pro Tools writes 40 bytes with the plain PCM tag.
-    const proTools = size == FMT_BYTES && (extension == 0 || extension == 22);
-    if (size != 16 && !(size == 18 && extension == 0) && !proTools) note(context, Finding.fmt_malformed, at);
-  }
+  } else if (encoding == PCM) {
+    // WAVEFORMATEX: cbSize is ignored for PCM. Pro Tools writes 40 bytes with the plain PCM tag.
+    if (size != 16 && size != 18 && size != FMT_BYTES) note(context, Finding.fmt_malformed, at);
+  } else if (size != 16 && size != 18 + extension) note(context, Finding.fmt_malformed, at);
   store<u32>(context, encoding, ENCODING);
   if (encoding == OTHER) note(context, Finding.codec_unsupported, at);
 

@@ -4,6 +4,7 @@ import { mkdir, rm, writeFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';
+import { createDevice } from './adapters/signing/device.js';
 import { loadSigning } from './adapters/signing/load-signing.js';
 import { loadOperatorToken } from './adapters/signing/operator-token.js';
 import { loadSecrets } from './adapters/signing/secrets.js';
@@ -23,6 +24,7 @@ import { issueProof } from './operations/issue-proof.js';
 import type { Operations } from './operations/operations.js';
 import { readDeliverable } from './operations/read-deliverable.js';
 import { receiveUpload } from './operations/receive-upload.js';
+import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
 import { sweepExpired, sweepUnfinished } from './operations/sweep.js';
 import { createUploadClaims } from './operations/upload-claims.js';
 import { createUploadPolicySigner } from './operations/upload-policy.js';
@@ -167,4 +169,20 @@ async function writeEndpoints(directory: string, endpoints: { readonly partner: 
   const path = join(directory, ENDPOINTS_FILE);
   await writeFile(`${path}.new`, `${JSON.stringify(endpoints)}\n`, { mode: 0o600 });
   await rename(`${path}.new`, path);
+}
+
+/**
+ * The device behind `takemark seal`: an engine and a key of its own, without a service, a store or a network.
+ * @param directory where the device's key is kept; it is made on first use
+ */
+export async function openSealer(directory: string) {
+  const signer = await createDevice({ directory, name: 'Local device', clock: systemClock, random: randomBytes });
+  const engine = createAudioEngine({ kind: 'native', workers: 1 });
+  await engine.start();
+  const deps = { engine, signer, clock: systemClock, random: randomBytes };
+  return {
+    embed: (audio: PlainAudio) => sealInFile(deps, audio),
+    sidecar: (audio: PlainAudio) => sealBesideFile(deps, audio),
+    close: () => engine.stop(),
+  };
 }

@@ -44,12 +44,16 @@ export interface Sign1 {
   /** DER, leaf first. */
   readonly chain: readonly Uint8Array[];
   readonly signature: Uint8Array;
+  /** The unprotected header, which nothing signs, holds more than certificates, padding, time-stamps and revocation values. */
+  readonly hasUnknownHeaders: boolean;
 }
 
 export type Sign1Fault = 'cose_malformed' | 'cose_payload_present' | 'cose_algorithm_missing' | 'cose_certificate_missing' | 'cose_padding_not_zero';
 
 const BUDGET: CborBudget = { bytes: 1_048_576, depth: 16, items: 4_096 };
 const MAX_CHAIN = 8;
+/** C2PA 2.2 sections 13.2.3, 14.5, 15.8 and 15.9. */
+const UNPROTECTED: ReadonlySet<CborValue> = new Set<CborValue>([HEADER_X5CHAIN, 'x5chain', 'pad', 'pad2', 'sigTst', 'sigTst2', 'rVals']);
 
 /** Reads anyone's COSE_Sign1. */
 export function readSign1(bytes: Uint8Array): { readonly ok: true; readonly sign1: Sign1 } | { readonly ok: false; readonly fault: Sign1Fault } {
@@ -74,7 +78,8 @@ export function readSign1(bytes: Uint8Array): { readonly ok: true; readonly sign
   const chain = chainIn(protectedMap) ?? chainIn(unprotectedMap as ReadonlyMap<CborValue, CborValue>);
   if (chain === undefined) return { ok: false, fault: 'cose_certificate_missing' };
   const algorithm = ALGORITHMS.get(stated);
-  return { ok: true, sign1: { protectedBytes, ...(algorithm === undefined ? {} : { algorithm }), chain, signature } };
+  const hasUnknownHeaders = [...(unprotectedMap as ReadonlyMap<CborValue, CborValue>).keys()].some((key) => !UNPROTECTED.has(key));
+  return { ok: true, sign1: { protectedBytes, ...(algorithm === undefined ? {} : { algorithm }), chain, signature, hasUnknownHeaders } };
 }
 
 /** x5chain as integer label (RFC 9360) or as the text label of older writers: one bstr, or an array of them, leaf first. */

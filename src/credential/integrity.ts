@@ -43,7 +43,8 @@ export function checkIntegrity(manifest: Manifest, extent: Extent): Integrity {
   const signature = checkClaimSignature(manifest, sign1, certificate, notChecked);
   if (signature !== undefined) return { failed: signature, ...read };
   noteUnread(manifest, notChecked);
-  if (!chainHangsTogether(sign1.chain)) notChecked.push('certificate_chain_broken');
+  if (sign1.hasUnknownHeaders) note(notChecked, 'unprotected_header_unknown');
+  if (!chainHangsTogether(sign1.chain)) note(notChecked, 'certificate_chain_broken');
   const binding = readBinding(manifest, claim, extent, notChecked);
   return typeof binding === 'string' ? { failed: binding, ...read } : { ...read, ...(binding === undefined ? {} : { binding }) };
 }
@@ -76,6 +77,7 @@ function checkClaimSignature(manifest: Manifest, sign1: Sign1, certificate: Sign
 
 /** Legal things this reader leaves alone: decisions, section Verify, rule 4. */
 function noteUnread(manifest: Manifest, notChecked: string[]): void {
+  if (manifest.isOldType) note(notChecked, 'manifest_type_old');
   if (manifest.isUpdate) note(notChecked, 'update_manifest');
   if (manifest.otherManifests > 0) note(notChecked, 'other_manifests');
   if (manifest.assertions.some(({ label }) => label.startsWith('c2pa.ingredient'))) note(notChecked, 'ingredients');

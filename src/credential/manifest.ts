@@ -5,6 +5,8 @@ import { ASSERTIONS_LABEL, SIGNATURE_LABEL, STORE_LABEL } from './store-form.js'
 export interface Manifest {
   readonly label: string;
   readonly isUpdate: boolean;
+  /** `c2md`, which old writers used for `c2ma`. */
+  readonly isOldType: boolean;
   readonly assertions: readonly Assertion[];
   readonly claimLabel: string;
   readonly claim: Uint8Array;
@@ -68,6 +70,7 @@ export function readManifest(store: Uint8Array): ManifestReading {
     manifest: {
       label,
       isUpdate: type === BOX_TYPES.updateManifest,
+      isOldType: type === BOX_TYPES.manifestOld,
       assertions,
       claimLabel: claimBox.description?.label ?? '',
       claim,

@@ -1,2 +1,2 @@
 /** SHA-256 of dist/core.wasm. Written by `npm run build:fingerprint`. */
-export const CORE_FINGERPRINT = '25fca5e7453d71a1191f966cfb3e0e7bbe362074f9f5d2c119bc614f7b6a1ca5';
+export const CORE_FINGERPRINT = 'b45c2182fa3ab5e003e07db9cbf353d24a4a55f68f8d8004627530be96f5ad54';

@@ -1,5 +1,6 @@
 import type { AudioEngine } from '../ports/audio-engine.js';
 import { completeOptions, type EngineOptions } from './engine-options.js';
+import { NativeEngine } from './native-engine.js';
 import { WasmEngine } from './wasm-engine.js';
 
 /**
@@ -8,5 +9,5 @@ import { WasmEngine } from './wasm-engine.js';
  */
 export function createAudioEngine(options: EngineOptions): AudioEngine {
   const complete = completeOptions(options);
-  return new WasmEngine(complete);
+  return complete.kind === 'native' ? new NativeEngine(complete) : new WasmEngine(complete);
 }

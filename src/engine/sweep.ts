@@ -13,6 +13,12 @@ export class Sweep {
     }, sweepMs).unref();
   }
 
+  /** Whether the beat keeps the process alive; at first it does not. */
+  hold(alive: boolean): void {
+    if (alive) this.#timer.ref();
+    else this.#timer.unref();
+  }
+
   stop(): void {
     clearInterval(this.#timer);
   }

@@ -2,18 +2,16 @@ import type { Worker } from 'node:worker_threads';
 import type { Measurement } from '../domain/audio.js';
 import type { AudioEngine, AudioIngest, EngineStats } from '../ports/audio-engine.js';
 import { CONTEXT_BYTES, SCRATCH_BYTES, createCoreMemory, credentialSpan, instantiateCore, loadCore, type Core, type Piece } from './core.js';
-import { readResult } from './result.js';
 import type { CompleteOptions } from './engine-options.js';
 import { Gather } from './gather.js';
+import { aligned, RESERVED_BYTES } from './layout.js';
 import { RateWindow } from './rate-window.js';
 import { engineFull, shuttingDown } from './refusals.js';
 import { Region } from './region.js';
+import { readResult } from './result.js';
 import { Sweep } from './sweep.js';
 import { SLAB_BYTES, SLABS_PER_UPLOAD, WasmIngest, type IngestHost } from './wasm-ingest.js';
 import { WorkerPool } from './worker-pool.js';
-
-/** The first page stays the core's own: its constants lie there. */
-const RESERVED_BYTES = 64 * 1024;
 
 /** What exists from `start` to the end of `stop`. */
 interface Running {
@@ -106,12 +104,14 @@ export class WasmEngine implements AudioEngine {
 
   open(): AudioIngest {
     if (this.#stopped !== undefined) throw shuttingDown();
-    const { contexts, core } = this.#run();
+    const { contexts, core, sweep } = this.#run();
     const context = contexts.take();
     if (context === undefined) throw engineFull();
     core.init(context);
     const ingest = new WasmIngest(context, this.#host, new RateWindow(this.#options.minimumRate));
     this.#uploads.add(ingest);
+    // Threads do not keep the process alive, least of all one that is just being replaced; an upload does.
+    sweep.hold(true);
     return ingest;
   }
 
@@ -177,7 +177,9 @@ export class WasmEngine implements AudioEngine {
       closed: (ingest) => {
         run().contexts.give(ingest.context);
         this.#uploads.delete(ingest);
-        if (this.#uploads.size === 0) this.#whenEmpty?.();
+        if (this.#uploads.size > 0) return;
+        run().sweep.hold(false);
+        this.#whenEmpty?.();
       },
     };
   }
@@ -235,9 +237,4 @@ export class WasmEngine implements AudioEngine {
     core.finish(context);
     return readResult(memory, context, credential);
   }
-}
-
-/** Cache lines of two threads' areas must not touch. */
-function aligned(bytes: number): number {
-  return Math.ceil(bytes / 128) * 128;
 }

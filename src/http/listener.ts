@@ -144,6 +144,7 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const exchange = begin(request, response, false);
     exchange.route = 'malformed';
+    exchange.closing = true;
     sendError(exchange, malformed('The only expectation is 100-continue.'));
   });
   answerParserErrors(server, name, open, { ids, requestLog, ...(requestIdHeader === undefined ? {} : { requestIdHeader }) });

@@ -5,6 +5,7 @@ import { DomainError } from '../domain/errors.js';
 import type { Ids } from '../ports/ids.js';
 import type { RequestLog } from '../ports/request-log.js';
 import { LINGER_MS, sendError } from './answer.js';
+import { left } from './body-reader.js';
 import { errorAnswer } from './error-body.js';
 import type { Exchange } from './exchange.js';
 import { malformed } from './http-grammar.js';
@@ -63,7 +64,7 @@ export function answerParserErrors(server: Server, listener: Route['listener'], 
       current.broken = true;
       current.closing = true;
       if (current.response.headersSent) current.response.end();
-      else if (current.failBody !== undefined) current.failBody(error);
+      else if (current.failBody !== undefined) current.failBody(cause.code === 'HPE_INVALID_EOF_STATE' ? left() : error);
       else sendError(current, error);
       return;
     }
@@ -72,11 +73,11 @@ export function answerParserErrors(server: Server, listener: Route['listener'], 
       return;
     }
     // Earlier requests of this connection are still being answered, and answers come in order.
-    let left = waiting.length;
+    let unanswered = waiting.length;
     for (const { response } of waiting) {
       response.once('close', () => {
-        left -= 1;
-        if (left === 0) answerOnSocket(socket, error);
+        unanswered -= 1;
+        if (unanswered === 0) answerOnSocket(socket, error);
       });
     }
   });

@@ -92,7 +92,8 @@ async function takeIn(engine: AudioEngine, audio: AsyncIterable<Uint8Array>, sta
   });
 }
 
-async function measure(engine: AudioEngine, audio: AsyncIterable<Uint8Array>, alongside?: (chunk: Uint8Array, bytes: number) => Promise<void>): Promise<Measurement> {
+/** One pass of the engine over `audio`; `alongside` sees each chunk, and the bytes so far, before the engine does. */
+export async function measure(engine: AudioEngine, audio: AsyncIterable<Uint8Array>, alongside?: (chunk: Uint8Array, bytes: number) => Promise<void>): Promise<Measurement> {
   const ingest = engine.open();
   try {
     let bytes = 0;
@@ -133,7 +134,7 @@ async function embed(deps: IssueProofDeps, statement: ProductionStatement, origi
 }
 
 /** "Issuing refuses, with a clear reason, malformed RIFF, a file that already carries a credential." */
-function refuseUnembeddable(original: Measurement): void {
+export function refuseUnembeddable(original: Measurement): void {
   if (original.container !== 'riff') throw new DomainError('unprocessable', 'Only WAV and BWF files can carry their credential; ask for a sidecar.', { reason: 'container_needs_sidecar' });
   if (original.chunks.some((chunk) => chunk.id === 'C2PA')) throw new DomainError('unprocessable', 'The file already carries a credential.', { reason: 'audio_already_credentialed' });
   const slugs = original.findings.map((finding) => finding.slug);

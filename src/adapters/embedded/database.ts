@@ -83,8 +83,13 @@ export class Database {
   async write(writes: Writes): Promise<void> {
     if (this.#reopening !== undefined) throw storeUnavailable();
     try {
-      const batch = Array.from(writes, ([key, value]) => (value === null ? ({ type: 'del', key } as const) : ({ type: 'put', key, value } as const)));
-      await this.#level.batch(batch, { sync: true });
+      // Chained, because an array of operations costs three times as much here: abstract-level copies each one.
+      const batch = this.#level.batch();
+      for (const [key, row] of writes) {
+        if (row === null) batch.del(key);
+        else batch.put(key, row);
+      }
+      await batch.write({ sync: true });
     } catch (error) {
       this.#reopening ??= this.#reopen().finally(() => {
         this.#reopening = undefined;

@@ -47,9 +47,13 @@ export async function openEmbeddedStore({ directory, onCommit }: EmbeddedStoreOp
 
     async sweepExpired(now, limit) {
       let swept = 0;
+      let range = before(now + 1, 'expiry');
       while (swept < limit) {
-        const entries = await rows.keys(before(now + 1, 'expiry'), Math.min(SWEEP_STEP, limit - swept));
-        if (entries.length === 0) break;
+        const entries = await rows.keys(range, Math.min(SWEEP_STEP, limit - swept));
+        const last = entries.at(-1);
+        if (last === undefined) break;
+        // Onward from here: from the start LevelDB would walk over all it has just removed.
+        range = { gte: `${last}\0`, lt: range.lt };
         await rows.run((tx) => {
           for (const entry of entries) {
             // Gone since it was read: the row was given more time.

@@ -6,14 +6,15 @@ export function usageStore(rows: Rows): UsageStore {
   return {
     charge: ({ partnerId, operation, dedupeKey, at, monthlyQuota, dedupeUntil }) =>
       rows.run((tx) => {
-        const month = monthKey(partnerId, utcDay(at).slice(0, 7));
+        const date = utcDay(at);
+        const month = monthKey(partnerId, date.slice(0, 7));
         const used = tx.get(month)?.used ?? 0;
         const billed = billedKey(partnerId, dedupeKey);
         const earlier = tx.get(billed);
         if (earlier !== undefined && earlier.until > at) return { outcome: 'already_charged', used };
         if (used >= monthlyQuota) return { outcome: 'quota_exceeded', used };
 
-        const day = dayKey(partnerId, utcDay(at));
+        const day = dayKey(partnerId, date);
         const operations = tx.get(day)?.operations ?? {};
         tx.put(day, { operations: { ...operations, [operation]: (operations[operation] ?? 0) + 1 } });
         tx.put(month, { used: used + 1 });

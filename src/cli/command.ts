@@ -1,0 +1,116 @@
+import { parseArgs } from 'node:util';
+import type { Config } from '../config.js';
+import type { Sealer } from './sealer.js';
+import type { Terminal } from './terminal.js';
+
+/** `good` is for a good verdict, or a command that did its work. */
+export const EXIT = { good: 0, notGood: 1, usage: 2, trouble: 3, interrupted: 130 } as const;
+
+/** What the command line needs to know of its environment. */
+export type ClientConfig = Config['client'] & Pick<Config, 'dataDirectory'>;
+
+/** What a command is given of the world. */
+export interface Surroundings {
+  readonly terminal: Terminal;
+  readonly config: ClientConfig;
+  /** Aborted when the user interrupts. */
+  readonly signal: AbortSignal;
+  /** Opens the device in a directory, making its key on first use. */
+  readonly openSealer: (directory: string) => Promise<Sealer>;
+}
+
+export interface OptionSpec {
+  /** Name of the value in the help; absent for a flag. */
+  readonly value?: string;
+  readonly required?: boolean;
+  readonly help: string;
+}
+
+export interface Command {
+  /** As typed: `operator key create`. */
+  readonly name: string;
+  readonly summary: string;
+  /** Lines below the usage line. */
+  readonly details?: readonly string[];
+  /** Names of what stands without a dash; all of them are required. */
+  readonly operands: readonly string[];
+  readonly options: Readonly<Record<string, OptionSpec>>;
+  /** @returns the exit code */
+  run(given: Arguments, surroundings: Surroundings): Promise<number>;
+}
+
+/** Wrong use of the command line: exit code 2. */
+export class UsageError extends Error {}
+
+/** Trouble with files or the service, in words for the user: exit code 3. */
+export class TroubleError extends Error {}
+
+/** What was typed behind a command's name, after it was checked against the command. */
+export class Arguments {
+  readonly #operands: ReadonlyMap<string, string>;
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  constructor(operands: ReadonlyMap<string, string>, values: Readonly<Record<string, unknown>>) {
+    this.#operands = operands;
+    this.#values = values;
+  }
+
+  operand(name: string): string {
+    const value = this.#operands.get(name);
+    if (value === undefined) throw new TypeError(`the command has no operand ${name}`);
+    return value;
+  }
+
+  flag(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#values[name];
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  requiredText(name: string): string {
+    const value = this.text(name);
+    if (value === undefined) throw new UsageError(`--${name} is missing`);
+    return value;
+  }
+}
+
+/** @throws UsageError */
+export function parseArguments(command: Command, words: readonly string[]): Arguments {
+  const options: Record<string, { type: 'string' | 'boolean' }> = {};
+  for (const [name, spec] of Object.entries(command.options)) options[name] = { type: spec.value === undefined ? 'boolean' : 'string' };
+  const { values, positionals } = parsed(words, options);
+  for (const [name, spec] of Object.entries(command.options)) {
+    if (spec.required === true && values[name] === undefined) throw new UsageError(`--${name} is missing`);
+    if (values[name] === '') throw new UsageError(`--${name} is empty`);
+  }
+  const missing = command.operands[positionals.length];
+  if (missing !== undefined) throw new UsageError(`<${missing}> is missing`);
+  const surplus = positionals[command.operands.length];
+  if (surplus !== undefined) throw new UsageError(`unexpected '${surplus}'`);
+  return new Arguments(new Map(command.operands.map((name, at) => [name, positionals[at] ?? ''])), values);
+}
+
+function parsed(words: readonly string[], options: Record<string, { type: 'string' | 'boolean' }>): { values: Readonly<Record<string, unknown>>; positionals: readonly string[] } {
+  try {
+    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    // Node explains how to pass what begins with a dash in further sentences; the first one names the mistake.
+    throw new UsageError(error instanceof Error ? (error.message.split(/\.\s|\n/)[0] ?? error.message) : String(error));
+  }
+}
+
+export function commandHelp(command: Command): string {
+  const required = Object.entries(command.options).filter(([, spec]) => spec.required === true);
+  const usage = ['takemark', command.name, ...command.operands.map((name) => `<${name}>`), ...required.map(([name, spec]) => `--${name} <${spec.value ?? ''}>`), '[options]'];
+  const rows = [...Object.entries(command.options).map(([name, spec]) => [`--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`, spec.help] as const), ['--help', 'this text'] as const];
+  return [`${command.summary}.`, '', `Usage: ${usage.join(' ')}`, ...(command.details === undefined ? [] : ['', ...command.details]), '', 'Options:', ...columns(rows)].join('\n') + '\n';
+}
+
+/** Two aligned columns, indented. */
+export function columns(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
+}

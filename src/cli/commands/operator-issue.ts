@@ -1,0 +1,99 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { basename } from 'node:path';
+import { audioSource } from '../../client/source.js';
+import { EXIT, TroubleError, UsageError, type Arguments, type Command } from '../command.js';
+import type { IssuedProof, OperatorClient } from '../operator-client.js';
+import { planOutput, writeOutput, type PlannedOutput } from '../output-file.js';
+import { formatTime, printable } from '../terminal.js';
+import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+
+export const issue: Command = {
+  name: 'operator issue',
+  summary: 'Issue a credential for a recording',
+  details: [
+    'Without --sidecar-out, --out receives a WAV/BWF with the credential embedded.',
+    'With --sidecar-out the credential is a sidecar beside audio of any kind, and --out, where',
+    'it is given, receives that audio as it is.',
+    '',
+    ...OPERATOR_DETAILS,
+  ],
+  operands: ['audio'],
+  options: {
+    partner: { value: 'partnerId', required: true, help: 'whose proof it is' },
+    song: { value: 'title', required: true, help: 'title in the production record' },
+    out: { value: 'file', help: 'where the credentialed file goes' },
+    'sidecar-out': { value: 'file', help: 'where the sidecar of a pair goes' },
+    'idempotency-key': { value: 'key', help: '16 to 128 characters; the same call under it is answered again' },
+    force: { help: 'replace files that exist' },
+    json: { help: 'the result as one line of JSON' },
+  },
+  async run(given, surroundings) {
+    const { terminal } = surroundings;
+    const path = given.operand('audio');
+    const outputs = await planOutputs(given, path);
+    const audio = await audioSource(path);
+    const idempotencyKey = given.text('idempotency-key') ?? randomUUID();
+    const bar = terminal.progressBar(basename(path));
+    try {
+      await withOperator(surroundings, async (client) => {
+        const proof = await client.issue({
+          partnerId: given.requiredText('partner'),
+          song: given.requiredText('song'),
+          fileName: basename(path),
+          carrier: outputs.sidecar === undefined ? 'embedded' : 'sidecar',
+          idempotencyKey,
+          audio,
+          onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes),
+        });
+        bar.end();
+        await fetchDeliverables(client, proof, outputs).catch((cause: unknown) => {
+          surroundings.signal.throwIfAborted();
+          // Issued is issued: the message has what fetches the files after all.
+          const reason = cause instanceof Error ? cause.message : String(cause);
+          throw new TroubleError(`${proof.proofId} was issued but not written (${reason}); run again with --idempotency-key ${idempotencyKey}`);
+        });
+        const written = { ...(outputs.audio === undefined ? {} : { out: outputs.audio.path }), ...(outputs.sidecar === undefined ? {} : { sidecarOut: outputs.sidecar.path }) };
+        if (given.flag('json')) terminal.printJson({ ...proof, ...written });
+        else terminal.print(`${proof.proofId}  issued ${formatTime(proof.issuedAt)}  ${printable(Object.values(written).join(', '))}`);
+      });
+    } finally {
+      bar.end();
+    }
+    return EXIT.good;
+  },
+};
+
+/** Where the results of issuing and of sealing go: embedded into `audio`, or a pair. */
+export interface CredentialOutputs {
+  readonly audio?: PlannedOutput;
+  readonly sidecar?: PlannedOutput;
+}
+
+/** @throws UsageError before anything is issued or sealed */
+export async function planOutputs(given: Arguments, input: string): Promise<CredentialOutputs> {
+  const out = given.text('out');
+  const sidecarOut = given.text('sidecar-out');
+  if (out === undefined && sidecarOut === undefined) throw new UsageError('--out is missing');
+  if (out !== undefined && out === sidecarOut) throw new UsageError('--out and --sidecar-out name the same file');
+  const force = given.flag('force');
+  return {
+    ...(out === undefined ? {} : { audio: await planOutput(out, force, [input]) }),
+    ...(sidecarOut === undefined ? {} : { sidecar: await planOutput(sidecarOut, force, [input]) }),
+  };
+}
+
+async function fetchDeliverables(client: OperatorClient, proof: IssuedProof, outputs: CredentialOutputs): Promise<void> {
+  const { audio, sidecar } = outputs;
+  if (audio !== undefined) await client.readAsset(proof.proofId, 'audio', (body) => writeOutput(audio, checked(body, proof.asset)));
+  if (sidecar !== undefined) await client.readAsset(proof.proofId, 'sidecar', (body) => writeOutput(sidecar, body));
+}
+
+/** Ends in an error, and so without a file, where the bytes are not those that were issued. */
+async function* checked(body: AsyncIterable<Uint8Array>, expected: IssuedProof['asset']): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256');
+  for await (const chunk of body) {
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (hash.digest('hex') !== expected.sha256) throw new TroubleError('the file that arrived is not the one that was issued');
+}

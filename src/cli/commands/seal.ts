@@ -1,0 +1,62 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { EXIT, TroubleError, type Command } from '../command.js';
+import { writeOutput } from '../output-file.js';
+import type { PlainAudio, SealFacts, Sealer } from '../sealer.js';
+import { formatTime, printable } from '../terminal.js';
+import { planOutputs, type CredentialOutputs } from './operator-issue.js';
+
+export const seal: Command = {
+  name: 'seal',
+  summary: "Seal a recording with this device's own key, offline",
+  details: [
+    'A seal shows that a file is as it was when the device sealed it. It is not registered, so',
+    'the service answers local_seal for it. Without --sidecar-out the seal is embedded into a',
+    'WAV/BWF; with it, the seal is a sidecar beside audio of any kind.',
+  ],
+  operands: ['audio'],
+  options: {
+    out: { value: 'file', help: 'where the sealed file goes' },
+    'sidecar-out': { value: 'file', help: 'where the sidecar of a pair goes' },
+    'device-dir': { value: 'directory', help: "where the device's key is kept (~/.takemark/device)" },
+    force: { help: 'replace files that exist' },
+    json: { help: 'what was sealed as one line of JSON' },
+  },
+  async run(given, { terminal, openSealer }) {
+    const path = given.operand('audio');
+    const outputs = await planOutputs(given, path);
+    const audio = await plainAudio(path);
+    const sealer = await openSealer(given.text('device-dir') ?? join(homedir(), '.takemark', 'device'));
+    try {
+      const { sealedAt, kid, device } = await sealInto(sealer, audio, outputs);
+      const written = { ...(outputs.audio === undefined ? {} : { out: outputs.audio.path }), ...(outputs.sidecar === undefined ? {} : { sidecarOut: outputs.sidecar.path }) };
+      if (given.flag('json')) terminal.printJson({ sealedAt, kid, device, ...written });
+      else terminal.print(`sealed ${formatTime(sealedAt)} by ${printable(device)} (key ${kid.slice(0, 16)})  ${printable(Object.values(written).join(', '))}`);
+    } finally {
+      await sealer.close();
+    }
+    return EXIT.good;
+  },
+};
+
+async function sealInto(sealer: Sealer, audio: PlainAudio, outputs: CredentialOutputs): Promise<SealFacts> {
+  if (outputs.sidecar === undefined) {
+    const sealed = await sealer.embed(audio);
+    if (outputs.audio !== undefined) await writeOutput(outputs.audio, sealed.file);
+    return sealed;
+  }
+  const sealed = await sealer.sidecar(audio);
+  // The sidecar last: where it stands, its audio does.
+  if (outputs.audio !== undefined) await writeOutput(outputs.audio, audio.read());
+  await writeOutput(outputs.sidecar, [sealed.sidecar]);
+  return sealed;
+}
+
+/** @throws TroubleError */
+export async function plainAudio(path: string): Promise<PlainAudio> {
+  const info = await stat(path);
+  if (!info.isFile()) throw new TroubleError(`${path} is not a regular file`);
+  return { bytes: info.size, read: () => createReadStream(path) };
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+import { ConfigError, readConfig } from '../config.js';
+import { EXIT } from './command.js';
+import { run } from './program.js';
+import type { Sealer } from './sealer.js';
+import { Terminal } from './terminal.js';
+
+/**
+ * The one place where the command line reaches past the service. Loaded when it is needed: every other command starts without
+ * the engine.
+ */
+async function openSealer(directory: string): Promise<Sealer> {
+  const compose = await import('../compose.js');
+  return compose.openSealer(directory);
+}
+
+async function main(): Promise<number> {
+  const interruption = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    // Once: a second one ends the process at once, whatever it is doing.
+    process.once(name, () => interruption.abort(new Error(name)));
+  }
+  // `takemark ... | head` closes the pipe early, which is no failure of ours.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.good : EXIT.trouble));
+  const { client, dataDirectory } = readConfig();
+  const config = { ...client, dataDirectory };
+  return run(process.argv.slice(2), { terminal: new Terminal(process.stdout, process.stderr), config, signal: interruption.signal, openSealer });
+}
+
+try {
+  // The code is set, not forced: what is still in a pipe gets written.
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof ConfigError)) throw error;
+  process.stderr.write(`takemark: ${error.message.replaceAll('\n', '; ')}\n`);
+  process.exitCode = EXIT.usage;
+}

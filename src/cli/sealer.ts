@@ -1,0 +1,26 @@
+/** A file as it is before it is sealed; it is read twice. */
+export interface PlainAudio {
+  readonly bytes: number;
+  read(): AsyncIterable<Uint8Array>;
+}
+
+/** What a seal says. */
+export interface SealFacts {
+  /** Unix seconds by this device's clock. */
+  readonly sealedAt: number;
+  /** Lower-case hex SHA-256 of the device's certificate. */
+  readonly kid: string;
+  readonly device: string;
+}
+
+/**
+ * An artist's device: seals audio offline with a key it keeps. It is the one thing the command line does itself instead of
+ * asking the service.
+ */
+export interface Sealer {
+  /** Seals a WAV/BWF in itself. `file` yields the sealed file, once. */
+  embed(audio: PlainAudio): Promise<SealFacts & { readonly file: AsyncIterable<Uint8Array> }>;
+  /** Seals any file as the audio of a pair. */
+  sidecar(audio: PlainAudio): Promise<SealFacts & { readonly sidecar: Uint8Array }>;
+  close(): Promise<void>;
+}

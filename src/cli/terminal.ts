@@ -1,0 +1,114 @@
+import type { Writable } from 'node:stream';
+
+/** A stream that may be a terminal; `hasColors` is Node's, and knows NO_COLOR and dumb terminals. */
+export interface Output extends Pick<Writable, 'write'> {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  hasColors?(): boolean;
+}
+
+const STYLES = { bold: '1', dim: '2', red: '31', green: '32', yellow: '33', cyan: '36' } as const;
+export type Style = keyof typeof STYLES;
+
+/** Results go to `out`, everything else to `err`, so that a pipe gets results alone. */
+export class Terminal {
+  readonly #out: Output;
+  readonly #err: Output;
+
+  constructor(out: Output, err: Output) {
+    this.#out = out;
+    this.#err = err;
+  }
+
+  print(text: string): void {
+    this.#out.write(`${text}\n`);
+  }
+
+  /** One value a line of JSON, for scripts. */
+  printJson(value: unknown): void {
+    this.#out.write(`${JSON.stringify(value)}\n`);
+  }
+
+  /** Bytes of a result as they are. */
+  printRaw(text: string): void {
+    this.#out.write(text);
+  }
+
+  note(text: string): void {
+    this.#err.write(`${text}\n`);
+  }
+
+  /** Styles text for `out`: plain wherever that is no terminal. */
+  style(text: string, ...styles: readonly Style[]): string {
+    if (this.#out.isTTY !== true || this.#out.hasColors?.() !== true) return text;
+    return `\u001b[${styles.map((style) => STYLES[style]).join(';')}m${text}\u001b[0m`;
+  }
+
+  /** A progress bar on `err`, where that is a terminal. */
+  progressBar(label: string): ProgressBar {
+    return new ProgressBar(this.#err, label);
+  }
+}
+
+const REDRAW_MS = 80;
+
+export class ProgressBar {
+  readonly #stream: Output;
+  readonly #label: string;
+  readonly #startedAt = performance.now();
+  #drawnAt = -Infinity;
+  #drawn = false;
+
+  constructor(stream: Output, label: string) {
+    this.#stream = stream;
+    this.#label = printable(label);
+  }
+
+  update(done: number, total: number | undefined): void {
+    if (this.#stream.isTTY !== true) return;
+    const now = performance.now();
+    if (now - this.#drawnAt < REDRAW_MS && done !== total) return;
+    this.#drawnAt = now;
+    this.#drawn = true;
+    const rate = `${formatBytes(done / Math.max(0.05, (now - this.#startedAt) / 1000))}/s`;
+    const width = (this.#stream.columns ?? 80) - 1;
+    const text = total === undefined || total === 0 ? `${this.#label}  ${formatBytes(done)}  ${rate}` : `${this.#label}  ${bar(done / total)}  ${formatBytes(done)} of ${formatBytes(total)}  ${rate}`;
+    this.#stream.write(`\r\u001b[2K${text.slice(0, width)}`);
+  }
+
+  /** Takes the bar away, so that the result stands alone. */
+  end(): void {
+    if (this.#drawn) this.#stream.write('\r\u001b[2K');
+    this.#drawn = false;
+  }
+}
+
+function bar(share: number): string {
+  const cells = 24;
+  const filled = Math.min(cells, Math.round(share * cells));
+  return `${'█'.repeat(filled)}${'░'.repeat(cells - filled)} ${String(Math.floor(share * 100)).padStart(3)}%`;
+}
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_000) return `${Math.round(bytes)} B`;
+  if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(1)} kB`;
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** `2026-01-31 12:00:00 UTC` from unix seconds. */
+export function formatTime(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? String(seconds) : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** Names of devices, issuers and files are other people's text: without this they could steer the terminal they are shown on. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
+}
+
+/** A table with a rule under its head. `style` is applied to a padded cell, so that colours do not shift columns. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[], style: (cell: string, row: number, column: number) => string): string[] {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)));
+  const line = (cells: readonly string[], row: number): string => cells.map((cell, column) => style(cell.padEnd(widths[column] ?? 0), row, column)).join('  ').trimEnd();
+  return [line(head, -1), widths.map((width) => '─'.repeat(width)).join('  '), ...rows.map((cells, row) => line(cells, row))];
+}

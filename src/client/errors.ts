@@ -1,0 +1,99 @@
+/** Codes the client makes itself, beside those the service sends. */
+export type ClientErrorCode =
+  /** No connection, or one that broke before an answer. */
+  | 'connection_failed'
+  /** No answer, or no progress, within the time allowed. */
+  | 'timed_out'
+  /** An answer that is not what the contract says. */
+  | 'bad_response'
+  /** The audio or sidecar could not be read on this side, or was not of the length announced. */
+  | 'source_failed';
+
+export interface TakemarkErrorOptions {
+  readonly status?: number | undefined;
+  readonly reason?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/**
+ * Every failure of a call but an abort, which rejects with the signal's own reason. `code` is the service's slug, or one of
+ * `ClientErrorCode`; an unrecognised one is to be treated as its status class. The message never holds a key, a form field
+ * or an address.
+ */
+export class TakemarkError extends Error {
+  readonly code: string;
+  /** HTTP status; absent where no answer came. */
+  readonly status: number | undefined;
+  /** The precise slug beside `code`, where the service sends one. */
+  readonly reason: string | undefined;
+  /** To be quoted in problem reports. */
+  readonly requestId: string | undefined;
+  /** Seconds the service asked to wait. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: string, message: string, options: TakemarkErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'TakemarkError';
+    this.code = code;
+    this.status = options.status;
+    this.reason = options.reason;
+    this.requestId = options.requestId;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+/** Makes an error of an answer outside 2xx; the body may be anything. */
+export function errorFromAnswer(status: number, headers: { readonly [name: string]: string | string[] | undefined }, body: Buffer): TakemarkError {
+  const { error, code, reason } = parseErrorBody(body);
+  return new TakemarkError(code ?? codeOfStatusClass(status), error ?? `the service answered ${status}`, {
+    status,
+    reason,
+    requestId: singleHeader(headers['x-request-id']),
+    retryAfterSeconds: parseRetryAfter(singleHeader(headers['retry-after'])),
+  });
+}
+
+export function singleHeader(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/** Seconds, or the HTTP date that proxies in between may send (RFC 9110, section 10.2.3). */
+export function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\d{1,9}$/.test(value)) return Number(value);
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000));
+}
+
+function parseErrorBody(body: Buffer): { error?: string; code?: string; reason?: string } {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString('utf8'));
+  } catch {
+    // A proxy's HTML page, or an answer cut short: the status alone has to do.
+    return {};
+  }
+  if (typeof parsed !== 'object' || parsed === null) return {};
+  const members: { error?: string; code?: string; reason?: string } = {};
+  for (const name of ['error', 'code', 'reason'] as const) {
+    const value = (parsed as Record<string, unknown>)[name];
+    if (typeof value === 'string' && value !== '') members[name] = value.slice(0, 1_000);
+  }
+  return members;
+}
+
+/** "An unrecognised `code` is treated as its HTTP status class", and so is an absent one. */
+function codeOfStatusClass(status: number): string {
+  const known: Record<number, string> = {
+    403: 'forbidden',
+    404: 'not_found',
+    409: 'conflict',
+    411: 'length_required',
+    413: 'payload_too_large',
+    429: 'rate_limited',
+    503: 'unavailable',
+  };
+  return known[status] ?? (status >= 500 ? 'internal' : status >= 400 ? 'invalid_request' : 'bad_response');
+}

@@ -1,0 +1,243 @@
+import http from 'node:http';
+import https from 'node:https';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { TakemarkError, errorFromAnswer, singleHeader } from './errors.js';
+import { sourceError, type AudioSource } from './source.js';
+
+/** Largest answer that is read into memory. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+export interface Progress {
+  /** Bytes of the file handed to the connection. */
+  readonly sentBytes: number;
+  /** Undefined for a stream of unknown length. */
+  readonly totalBytes: number | undefined;
+}
+
+/** A body that is sent as it is read, with what stands before and after it. */
+export interface StreamedBody {
+  readonly source: AudioSource;
+  readonly head?: Buffer;
+  readonly tail?: Buffer;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+export interface Exchange {
+  readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH';
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Buffer | StreamedBody;
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds to the complete answer; where something streams, milliseconds without progress. */
+  readonly timeoutMs: number;
+  /** Takes the body of a 2xx answer as it comes, instead of having it collected. */
+  readonly receive?: (body: AsyncIterable<Uint8Array>) => Promise<void>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** Connections to one service, kept alive between calls. Follows no redirects: none is part of the contract. */
+export class Transport {
+  readonly #plain = new http.Agent({ keepAlive: true });
+  readonly #secure = new https.Agent({ keepAlive: true });
+
+  /** @returns an answer of 2xx; any other is thrown as TakemarkError, as are all failures but an abort. */
+  async exchange(exchange: Exchange): Promise<Answer> {
+    exchange.signal?.throwIfAborted();
+    const call = new Call(exchange, this.#request(exchange));
+    try {
+      const answer = await call.run();
+      if (answer.status < 200 || answer.status > 299) throw errorFromAnswer(answer.status, answer.headers, answer.body);
+      return answer;
+    } finally {
+      call.close();
+    }
+  }
+
+  /** Drops idle connections and ends those in use. */
+  close(): void {
+    this.#plain.destroy();
+    this.#secure.destroy();
+  }
+
+  #request({ method, url, headers, body }: Exchange): http.ClientRequest {
+    const secure = url.protocol === 'https:';
+    // A kept connection may turn out closed by the other side as soon as it is written to. A source that can be read only
+    // once would be lost with it, so it gets a connection of its own.
+    const once = body !== undefined && !Buffer.isBuffer(body) && !body.source.reopenable;
+    const options = { method, headers: { ...headers, ...lengthHeader(body) }, agent: once ? false : secure ? this.#secure : this.#plain } as const;
+    return secure ? https.request(url, options) : http.request(url, options);
+  }
+}
+
+function lengthHeader(body: Exchange['body']): Record<string, string> {
+  if (body === undefined) return {};
+  if (Buffer.isBuffer(body)) return { 'content-length': String(body.length) };
+  const { source, head, tail } = body;
+  return source.bytes === undefined ? {} : { 'content-length': String((head?.length ?? 0) + source.bytes + (tail?.length ?? 0)) };
+}
+
+/** One request and its answer. The answer may come at any moment of the sending, and then ends it. */
+class Call {
+  readonly #exchange: Exchange;
+  readonly #message: http.ClientRequest;
+  readonly #timer: NodeJS.Timeout;
+  readonly #onAbort = (): void => this.#fail(this.#exchange.signal?.reason);
+  readonly #answered: Promise<http.IncomingMessage>;
+  /** Sending has lost its point: there is an answer, or no connection. */
+  #ended = false;
+  /** The answer was read whole and nothing is left to send, so the connection can be kept. */
+  #complete = false;
+  /** The first cause; what follows from it is noise. */
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(exchange: Exchange, message: http.ClientRequest) {
+    this.#exchange = exchange;
+    this.#message = message;
+    this.#timer = setTimeout(() => this.#fail(new TakemarkError('timed_out', 'the service did not answer in time')), exchange.timeoutMs);
+    exchange.signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#answered = new Promise((resolve, reject) => {
+      message.once('response', (response) => {
+        this.#ended = true;
+        resolve(response);
+      });
+      // Stays for the life of the message: a connection may break again after its answer was read.
+      message.on('error', (error) => {
+        this.#failure ??= { error: connectionError(error) };
+        reject(this.#failure.error);
+      });
+      // Destroying a message is not always reported as an error.
+      message.once('close', () => {
+        this.#ended = true;
+        reject(this.#failure?.error ?? new TakemarkError('connection_failed', 'the connection closed before an answer'));
+      });
+    });
+    this.#answered.catch(() => undefined);
+  }
+
+  async run(): Promise<Answer> {
+    const { body } = this.#exchange;
+    if (body === undefined || Buffer.isBuffer(body)) {
+      this.#message.end(body);
+      return this.#read(await this.#answered);
+    }
+    // Opened here, so that a refusal to open is the caller's error and not an unhandled one.
+    const chunks = body.source.open();
+    const sent = this.#send(body, chunks);
+    try {
+      // A source that fails must not leave the service, and us, waiting for the rest of it.
+      return await this.#read(await Promise.race([this.#answered, sent.then(() => this.#answered)]));
+    } finally {
+      this.#ended = true;
+      release(chunks);
+      sent.catch(() => undefined);
+    }
+  }
+
+  /** Ends what is left. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#exchange.signal?.removeEventListener('abort', this.#onAbort);
+    if (!this.#complete) this.#message.destroy();
+  }
+
+  /** Resolves when all is sent, or when sending has lost its point. Throws for the source alone. */
+  async #send({ source, head, tail, onProgress }: StreamedBody, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+    const totalBytes = source.bytes;
+    let sentBytes = 0;
+    try {
+      if (head !== undefined) await this.#write(head);
+      for await (const chunk of chunks) {
+        if (this.#ended) return;
+        sentBytes += chunk.byteLength;
+        if (totalBytes !== undefined && sentBytes > totalBytes) throw new TakemarkError('source_failed', 'the source is longer than announced');
+        await this.#write(chunk);
+        onProgress?.({ sentBytes, totalBytes });
+      }
+      if (this.#ended) return;
+      if (totalBytes !== undefined && sentBytes < totalBytes) throw new TakemarkError('source_failed', 'the source is shorter than announced');
+    } catch (error) {
+      throw error instanceof TakemarkError ? error : sourceError(error);
+    }
+    this.#message.end(tail);
+  }
+
+  /** Resolves when more may be written, so that memory stays constant however slow the connection. */
+  async #write(bytes: Uint8Array): Promise<void> {
+    if (this.#message.write(bytes)) {
+      // Small writes must not starve the reading side either: an early refusal is seen before a reset.
+      await nextTurn();
+    } else if (!this.#ended) {
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          for (const event of ['drain', 'response', 'close']) this.#message.off(event, done);
+          resolve();
+        };
+        for (const event of ['drain', 'response', 'close']) this.#message.on(event, done);
+      });
+    }
+    this.#timer.refresh();
+  }
+
+  async #read(response: http.IncomingMessage): Promise<Answer> {
+    const status = response.statusCode ?? 0;
+    const { headers } = response;
+    const { receive } = this.#exchange;
+    if (receive !== undefined && status >= 200 && status <= 299) {
+      await receive(this.#watched(response));
+      this.#complete = response.complete;
+      return { status, headers, body: Buffer.alloc(0) };
+    }
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    try {
+      for await (const part of response as AsyncIterable<Buffer>) {
+        bytes += part.length;
+        if (bytes > MAX_ANSWER_BYTES) throw new TakemarkError('bad_response', 'the answer is too large', { status, requestId: singleHeader(headers['x-request-id']) });
+        parts.push(part);
+      }
+    } catch (error) {
+      // A refusal whose body was cut off (a service may close on a sender who does not stop) still says enough by its status.
+      const aborted = this.#failure !== undefined && !(this.#failure.error instanceof TakemarkError);
+      if (error instanceof TakemarkError || aborted || status < 400) throw this.#cause(error);
+    }
+    this.#complete = response.complete && this.#message.writableFinished;
+    return { status, headers, body: Buffer.concat(parts) };
+  }
+
+  async *#watched(response: http.IncomingMessage): AsyncGenerator<Uint8Array> {
+    const source = (response as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await source.next().catch((error: unknown) => {
+        throw this.#cause(error);
+      });
+      if (next.done === true) return;
+      this.#timer.refresh();
+      yield next.value;
+    }
+  }
+
+  #cause(error: unknown): unknown {
+    return this.#failure?.error ?? (error instanceof TakemarkError ? error : connectionError(error));
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#ended = true;
+    this.#message.destroy(new Error('call ended'));
+  }
+}
+
+/** Closes a source that is not read to its end. A stream is destroyed: its iterator's `return` would wait for a read that may never come. */
+function release(chunks: AsyncIterable<Uint8Array>): void {
+  if ('destroy' in chunks && typeof chunks.destroy === 'function') chunks.destroy();
+}
+
+function connectionError(cause: unknown): TakemarkError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
+  return new TakemarkError('connection_failed', `the connection failed${code === undefined ? '' : ` (${code})`}`, { cause });
+}

@@ -1,0 +1,50 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { HostDigests } from './result.js';
+
+/** What the core says of the binding digest after a piece; see `forkReport`. File offsets, and a count of trailing bytes. */
+export interface Fork {
+  readonly forkAt?: number;
+  readonly resumeAt?: number;
+  readonly heldBack: number;
+}
+
+/** Whole-file and binding digest in one pass: the second state is a copy of the first at the credential's header. */
+export class ForkedHash {
+  readonly #whole: Hash = createHash('sha256');
+  #binding: Hash | undefined;
+  #resumeAt = 0;
+  #hashed = 0;
+  /** Bytes that may be the begin of a credential header: hashed only when the core knows whether to fork before them. */
+  #held: Uint8Array = new Uint8Array(0);
+
+  /** Takes a piece right after the core has parsed it. Keeps at most a copy of its last bytes. */
+  update(piece: Uint8Array, fork: Fork): void {
+    const held = this.#held;
+    const due = held.length + piece.length - fork.heldBack;
+    const fromPiece = Math.max(0, due - held.length);
+    this.#absorb(held.subarray(0, due), fork);
+    this.#absorb(piece.subarray(0, fromPiece), fork);
+    this.#held = Buffer.concat([held.subarray(Math.min(due, held.length)), piece.subarray(fromPiece)]);
+  }
+
+  digests(): HostDigests {
+    this.#absorb(this.#held, { heldBack: 0 });
+    const sha256 = this.#whole.digest('hex');
+    return this.#binding === undefined ? { sha256 } : { sha256, bindingSha256: this.#binding.digest('hex') };
+  }
+
+  #absorb(bytes: Uint8Array, { forkAt, resumeAt = 0 }: Fork): void {
+    const start = this.#hashed;
+    this.#hashed += bytes.length;
+    if (this.#binding === undefined && forkAt !== undefined && forkAt <= this.#hashed) {
+      const before = bytes.subarray(0, forkAt - start);
+      this.#whole.update(before);
+      this.#binding = this.#whole.copy();
+      this.#resumeAt = resumeAt;
+      this.#whole.update(bytes.subarray(before.length));
+    } else {
+      this.#whole.update(bytes);
+    }
+    this.#binding?.update(bytes.subarray(Math.min(bytes.length, Math.max(0, this.#resumeAt - start))));
+  }
+}

@@ -1,0 +1,197 @@
+import type { Measurement } from '../domain/audio.js';
+import type { AudioEngine, AudioIngest, EngineStats } from '../ports/audio-engine.js';
+import { CONTEXT_BYTES, SCRATCH_BYTES, createCoreMemory, credentialSpan, forkReport, instantiateCore, loadCore, type Core } from './core.js';
+import type { CompleteOptions } from './engine-options.js';
+import { ForkedHash } from './forked-hash.js';
+import { aligned, RESERVED_BYTES } from './layout.js';
+import { RateWindow } from './rate-window.js';
+import { engineFailed, engineFull, shuttingDown, uploadAborted } from './refusals.js';
+import { Region } from './region.js';
+import { readResult } from './result.js';
+import { Sweep } from './sweep.js';
+
+/** A socket's chunk; longer writes are parsed in several steps. */
+const STAGE_BYTES = 64 * 1024;
+
+interface Running {
+  readonly memory: WebAssembly.Memory;
+  readonly bytes: Uint8Array;
+  readonly core: Core;
+  readonly contexts: Region;
+  /** Address of the one area through which the core sees each piece. */
+  readonly stage: number;
+  readonly sweep: Sweep;
+}
+
+/** Parses in the WASM core and hashes with Node's own hash, both on the calling thread: no workers, no slabs, no backpressure. */
+export class NativeEngine implements AudioEngine {
+  readonly #options: CompleteOptions;
+  readonly #uploads = new Set<NativeIngest>();
+  #running: Running | undefined;
+  #started: Promise<void> | undefined;
+  #stopped: Promise<void> | undefined;
+  #whenEmpty: (() => void) | undefined;
+  #bytes = 0;
+
+  constructor(options: CompleteOptions) {
+    this.#options = options;
+  }
+
+  start(): Promise<void> {
+    if (this.#started !== undefined || this.#stopped !== undefined) throw new Error('the audio engine starts once');
+    this.#started = this.#boot();
+    return this.#started;
+  }
+
+  open(): AudioIngest {
+    if (this.#stopped !== undefined) throw shuttingDown();
+    const running = this.#running;
+    if (running === undefined) throw new Error('the audio engine has not started');
+    const context = running.contexts.take();
+    if (context === undefined) throw engineFull();
+    running.core.init(context);
+    const ingest: NativeIngest = new NativeIngest(context, running, new RateWindow(this.#options.minimumRate), {
+      received: (bytes) => {
+        this.#bytes += bytes;
+      },
+      closed: () => {
+        running.contexts.give(context);
+        this.#uploads.delete(ingest);
+        if (this.#uploads.size === 0) this.#whenEmpty?.();
+      },
+    });
+    this.#uploads.add(ingest);
+    return ingest;
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#drain();
+    return this.#stopped;
+  }
+
+  stats(): EngineStats {
+    return {
+      kind: 'native',
+      uploadsInFlight: this.#uploads.size,
+      slabsInUse: 0,
+      slabs: 0,
+      tasks: 0,
+      lanes: 0,
+      bytes: this.#bytes,
+      workerRestarts: 0,
+    };
+  }
+
+  async #boot(): Promise<void> {
+    const { maxUploads } = this.#options;
+    const module = await loadCore();
+    const scratch = RESERVED_BYTES;
+    const stage = scratch + aligned(SCRATCH_BYTES);
+    const firstContext = stage + STAGE_BYTES;
+    const memory = createCoreMemory(firstContext + maxUploads * aligned(CONTEXT_BYTES));
+    this.#running = {
+      memory,
+      bytes: new Uint8Array(memory.buffer),
+      core: instantiateCore(module, memory, scratch),
+      contexts: new Region(firstContext, aligned(CONTEXT_BYTES), maxUploads),
+      stage,
+      sweep: new Sweep(this.#options, (elapsedMs) => {
+        for (const ingest of this.#uploads) ingest.sweep(elapsedMs);
+      }),
+    };
+  }
+
+  async #drain(): Promise<void> {
+    // A start that fails has its own caller to tell.
+    await this.#started?.catch(() => undefined);
+    if (this.#uploads.size > 0) await new Promise<void>((resolve) => (this.#whenEmpty = resolve));
+    this.#running?.sweep.stop();
+  }
+}
+
+interface NativeHost {
+  readonly received: (bytes: number) => void;
+  readonly closed: () => void;
+}
+
+class NativeIngest implements AudioIngest {
+  readonly #context: number;
+  readonly #running: Running;
+  readonly #rate: RateWindow;
+  readonly #host: NativeHost;
+  readonly #gaveUp = new AbortController();
+  readonly #hash = new ForkedHash();
+  readonly #credential: Uint8Array[] = [];
+  #received = 0;
+  /** Why nothing more is taken. */
+  #over: unknown;
+
+  constructor(context: number, running: Running, rate: RateWindow, host: NativeHost) {
+    this.#context = context;
+    this.#running = running;
+    this.#rate = rate;
+    this.#host = host;
+  }
+
+  get signal(): AbortSignal {
+    return this.#gaveUp.signal;
+  }
+
+  write(chunk: Uint8Array): undefined {
+    if (this.#over !== undefined) throw this.#over;
+    this.#received += chunk.length;
+    this.#host.received(chunk.length);
+    try {
+      for (let at = 0; at < chunk.length; at += STAGE_BYTES) this.#take(chunk.subarray(at, at + STAGE_BYTES));
+    } catch (error) {
+      throw this.#fail(engineFailed(error));
+    }
+    return undefined;
+  }
+
+  async end(): Promise<Measurement> {
+    if (this.#over !== undefined) throw this.#over;
+    const { core, memory } = this.#running;
+    try {
+      core.finish(this.#context);
+      const measurement = readResult(memory, this.#context, this.#credential, this.#hash.digests());
+      this.#close(new Error('the upload has ended'));
+      return measurement;
+    } catch (error) {
+      throw this.#fail(engineFailed(error));
+    }
+  }
+
+  abort(): void {
+    if (this.#over === undefined) this.#close(uploadAborted());
+  }
+
+  sweep(elapsedMs: number): void {
+    try {
+      this.#rate.charge(elapsedMs, this.#received);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #take(piece: Uint8Array): void {
+    const { bytes, core, memory, stage } = this.#running;
+    bytes.set(piece, stage);
+    core.parse({ context: this.#context, address: stage, length: piece.length });
+    const span = credentialSpan(memory, this.#context);
+    // A copy: `slice` of a Buffer would be a view of bytes the caller may reuse.
+    if (span !== undefined) this.#credential.push(new Uint8Array(piece.subarray(span.offset, span.offset + span.length)));
+    this.#hash.update(piece, forkReport(memory, this.#context));
+  }
+
+  #fail(error: unknown): unknown {
+    this.#close(error);
+    this.#gaveUp.abort(error);
+    return error;
+  }
+
+  #close(reason: unknown): void {
+    this.#over = reason;
+    this.#host.closed();
+  }
+}

@@ -1,0 +1,252 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { parseBuffer } from 'music-metadata';
+import t, { type Test } from 'tap';
+import { aiff, broadcastWave } from '../../src/cli/demo/audio-files.js';
+import { renderRecording } from '../../src/cli/demo/music.js';
+import { run } from '../../src/cli/program.js';
+import type { Sealer } from '../../src/cli/sealer.js';
+import { Terminal } from '../../src/cli/terminal.js';
+import { ServiceDouble } from '../client/service-double.js';
+import { wav } from '../fixtures/wav.js';
+import { OperatorDouble } from './operator-double.js';
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+interface Bench {
+  readonly service: ServiceDouble;
+  readonly operator: OperatorDouble;
+  readonly directory: string;
+  file(name: string, bytes?: Uint8Array): Promise<string>;
+  takemark(...words: string[]): Promise<Ran>;
+  /** As on a terminal with colours. */
+  onTerminal(...words: string[]): Promise<Ran>;
+}
+
+async function setUp(test: Test, overrides: { readonly apiKey?: string | undefined; readonly operatorToken?: string | undefined; readonly operatorUrl?: string; readonly signal?: AbortSignal } = {}): Promise<Bench> {
+  const service = await new ServiceDouble().start();
+  const operator = await new OperatorDouble().start();
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-cli-'));
+  test.teardown(async () => {
+    await Promise.all([service.stop(), operator.stop()]);
+    await rm(directory, { recursive: true });
+  });
+  const start = async (isTTY: boolean, words: string[]): Promise<Ran> => {
+    const written = { out: '', err: '' };
+    const output = (to: 'out' | 'err') => ({ isTTY, columns: 100, hasColors: () => isTTY, write: (chunk: string) => ((written[to] += chunk), true) });
+    const code = await run(words, {
+      terminal: new Terminal(output('out'), output('err')),
+      config: { url: service.url, operatorUrl: operator.url, apiKey: 'tmk_key', operatorToken: operator.token, dataDirectory: directory, ...overrides },
+      signal: overrides.signal ?? new AbortController().signal,
+      openSealer: async (where) => sealerDouble(where),
+    });
+    return { code, ...written };
+  };
+  return {
+    service,
+    operator,
+    directory,
+    async file(name, bytes = wav(1_000)) {
+      const path = join(directory, name);
+      await writeFile(path, bytes);
+      return path;
+    },
+    takemark: (...words) => start(false, words),
+    onTerminal: (...words) => start(true, words),
+  };
+}
+
+/** Stands for the device: the command's own part is files and words. */
+function sealerDouble(directory: string): Sealer {
+  const facts = { sealedAt: 1_767_225_600, kid: 'ab'.repeat(32), device: `device in ${directory}` };
+  return {
+    embed: async (audio) => ({
+      ...facts,
+      file: (async function* () {
+        yield* audio.read();
+        yield Buffer.from('seal');
+      })(),
+    }),
+    sidecar: async () => ({ ...facts, sidecar: Buffer.from('a sidecar') }),
+    close: async () => undefined,
+  };
+}
+
+t.test('help and wrong use', async (t) => {
+  const { takemark } = await setUp(t);
+  for (const words of ['verify', 'seal', 'operator partner create', 'operator key create', 'operator issue', 'operator authority', 'demo']) {
+    const { code, out, err } = await takemark(...words.split(' '), '--help');
+    t.match({ code, err }, { code: 0, err: '' }, words);
+    t.match(out, new RegExp(`Usage: takemark ${words}`));
+  }
+  t.match(await takemark('--help'), { code: 0, out: /operator key create/, err: '' });
+  t.match(await takemark(), { code: 2, out: '', err: /Usage: takemark <command>/ });
+  t.match(await takemark('operator', '-h'), { code: 0, out: /operator issue/ });
+  for (const [words, err] of [
+    [['frob'], /there is no command 'frob'/],
+    [['operator', 'frob'], /there is no command 'operator frob'/],
+    [['verify'], /<file> is missing/],
+    [['verify', 'a', 'b'], /unexpected 'b'/],
+    [['verify', 'a', '--nope'], /Unknown option '--nope'/],
+    [['verify', 'a', '--sidecar'], /sidecar/],
+    [['verify', 'a', '--sidecar='], /--sidecar is empty/],
+    [['operator', 'key', 'create', '--partner', 'p'], /--name is missing/],
+    [['operator', 'issue', 'a', '--partner', 'p', '--song', 's'], /--out is missing/],
+    [['seal', 'a'], /--out is missing/],
+  ] as const) {
+    const ran = await takemark(...words);
+    t.match(ran, { code: 2, out: '', err }, words.join(' '));
+    t.equal(ran.err.split('\n').length, 2, 'one line');
+  }
+});
+
+t.test('verify: words, JSON and exit codes', async (t) => {
+  const { service, file, takemark, onTerminal } = await setUp(t);
+  const path = await file('song.wav');
+  const decision = { status: 'verified_binding', reasons: ['binding_verified'], recommendedAction: 'accept_credential', credentialCarrier: 'embedded', sourceDetailCoverage: 'none', counts: {} };
+  service.verdict = { verdict: 'valid', good: true, decision, issuedAt: 1_767_225_600, proofId: 'prf_1', verifiedAt: 1, audio: { container: 'riff', sampleRate: 44_100, bitsPerSample: 16, channels: 2, durationSeconds: 61.2, bytes: 10, sha256: 'ff' } };
+  const good = await takemark('verify', path);
+  t.match(good, { code: 0, err: '', out: /^✔ VALID  song\.wav\n/ });
+  t.match(good.out, /issued +2026-01-01 00:00:00 UTC/);
+  t.match(good.out, /RIFF, 44\.1 kHz, 16 bit, stereo, 1:01/);
+  t.notMatch(good.out, /\u001b/, 'no colours in a pipe');
+  const coloured = await onTerminal('verify', path);
+  t.match(coloured.out, /\u001b\[1;32m✔ VALID/);
+  t.match(coloured.err, /song\.wav {2}█+ 100%/);
+  t.ok(coloured.err.endsWith('\u001b[2K'), 'the bar goes away');
+  const json = await takemark('verify', path, '--json');
+  t.match(JSON.parse(json.out), { verdict: 'valid', accepted: true, proofId: 'prf_1' });
+  t.equal(json.out.split('\n').length, 2, 'one line');
+
+  for (const [verdict, title] of [['audioChanged', 'AUDIO CHANGED'], ['tampered', 'TAMPERED'], ['unregistered', 'UNREGISTERED'], ['unreadable', 'UNREADABLE'], ['local_seal', 'LOCAL SEAL'], ['brand_new', 'UNKNOWN VERDICT brand_new'], ['toString', 'UNKNOWN VERDICT toString']] as const) {
+    service.verdict = { verdict, good: verdict === 'brand_new', decision: { ...decision, reasons: ['\u001b[31mred\u009b'] } };
+    const bad = await takemark('verify', path);
+    t.equal(bad.code, 1, verdict);
+    t.ok(bad.out.startsWith(`✘ ${title}`));
+    t.notMatch(bad.out, /\u001b|\u009b/, 'what others wrote does not steer the terminal');
+  }
+  const sidecar = await file('song.sidecar', Buffer.from('abc'));
+  await takemark('verify', path, '--sidecar', sidecar);
+  t.match(JSON.parse(service.requests('/v1/verify').at(-1)!.text), { sidecar: 'YWJj' });
+});
+
+t.test('verify: trouble is 3, in one line with the request id', async (t) => {
+  const { service, file, takemark, directory } = await setUp(t);
+  const path = await file('song.wav');
+  service.queue('/v1/uploads', { status: 403, body: { error: 'The key is missing or not valid for this action.', code: 'forbidden' } });
+  const refused = await takemark('verify', path);
+  t.match(refused, { code: 3, out: '', err: 'takemark: The key is missing or not valid for this action. (forbidden, request rq_1)\n' });
+  service.queue('/v1/uploads', { status: 429, headers: { 'retry-after': '9999' }, body: { error: 'No units left.', code: 'rate_limited', reason: 'quota_exceeded' } });
+  t.match(await takemark('verify', path), { code: 3, err: /^takemark: No units left\. \(quota_exceeded, request rq_2\)\n$/ });
+  t.match(await takemark('verify', join(directory, 'absent.wav'), '--json'), { code: 3, out: '', err: /ENOENT.*absent\.wav/ });
+  t.match(await (await setUp(t, { apiKey: undefined })).takemark('verify', path), { code: 2, err: /TAKEMARK_API_KEY/ });
+  t.match(await (await setUp(t, { signal: AbortSignal.abort() })).takemark('verify', path), { code: 130, err: 'takemark: interrupted\n' });
+});
+
+t.test('operator commands', async (t) => {
+  const { operator, takemark, file, directory } = await setUp(t);
+  t.match(JSON.parse((await takemark('operator', 'partner', 'create', 'Nord Licht', '--plan', 'volume', '--json')).out), { partnerId: 'ptr_1', name: 'Nord Licht', plan: 'volume' });
+  t.same(JSON.parse((await takemark('operator', 'key', 'create', '--partner', 'ptr_1', '--name', 'ingest', '--json')).out), { keyId: 'key_1', apiKey: 'tmk_secret', name: 'ingest' });
+  t.match(await takemark('operator', 'key', 'create', '--partner', 'ptr_1', '--name', 'ingest'), { code: 0, out: 'tmk_secret\n', err: /never shown again/ });
+  t.match(await takemark('operator', 'authority'), { code: 0, out: /^-----BEGIN CERTIFICATE-----\n/ });
+
+  const path = await file('Straße + Wege.wav');
+  const out = join(directory, 'out.wav');
+  operator.refusals = [503];
+  const issued = await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 'Grüße & Küsse +1', '--out', out, '--json');
+  t.match(issued, { code: 0, err: '' });
+  t.match(JSON.parse(issued.out), { proofId: 'prf_1', issuedAt: 1_767_225_600, out });
+  t.same(await readFile(out), Buffer.concat([await readFile(path), Buffer.from('credential')]));
+  const calls = operator.calls.filter((call) => call.path === '/operator/v1/proofs');
+  t.equal(calls.length, 2, 'repeated under one key');
+  t.equal(calls[0]!.headers['idempotency-key'], calls[1]!.headers['idempotency-key']);
+  t.same(Object.fromEntries(calls[1]!.query), { partnerId: 'ptr_1', song: 'Grüße & Küsse +1', fileName: 'Straße + Wege.wav', carrier: 'embedded' });
+  t.equal(calls[1]!.headers['content-length'], '1044');
+
+  const sidecarOut = join(directory, 'out.sidecar');
+  t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--sidecar-out', sidecarOut, '--idempotency-key', 'k'.repeat(16)), { code: 0, out: /^prf_1 {2}issued 2026/ });
+  t.equal(await readFile(sidecarOut, 'utf8'), 'the sidecar');
+  t.match(operator.calls.at(-2), { headers: { 'idempotency-key': 'k'.repeat(16) } });
+  t.equal(operator.calls.at(-2)!.query.get('carrier'), 'sidecar');
+
+  operator.refusals = [422];
+  t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: 'takemark: Refused for the test. (a_reason, request rq_double)\n' });
+  operator.damage = true;
+  t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: /prf_1 was issued but not written .* --idempotency-key [0-9a-f-]{36}\n$/ });
+  t.same((await readdir(directory)).sort(), ['Straße + Wege.wav', 'out.sidecar', 'out.wav'], 'no half-written file is left');
+});
+
+t.test('the operator token comes from the environment or from the data directory of this machine', async (t) => {
+  const bench = await setUp(t, { operatorToken: undefined });
+  t.match(await bench.takemark('operator', 'authority'), { code: 2, err: /TAKEMARK_OPERATOR_TOKEN/ });
+  await bench.file('operator-token', Buffer.from(`${bench.operator.token}\n`));
+  t.match(await bench.takemark('operator', 'authority'), { code: 0 });
+  await bench.file('operator-token', Buffer.from('another-token'));
+  t.match(await bench.takemark('operator', 'authority'), { code: 3, err: /not valid/ });
+  const remote = await setUp(t, { operatorToken: undefined, operatorUrl: 'http://operator.example:8081' });
+  await remote.file('operator-token', Buffer.from('secret'));
+  t.match(await remote.takemark('operator', 'authority'), { code: 2, err: /another machine/ }, 'a local token is not sent elsewhere');
+});
+
+t.test('outputs are whole, new, and never an input', async (t) => {
+  const { takemark, file, directory, operator } = await setUp(t);
+  const path = await file('a.wav');
+  const before = await readFile(path);
+  const other = await file('b.wav', Buffer.from('mine'));
+  const base = ['operator', 'issue', path, '--partner', 'ptr_1', '--song', 's'];
+  t.match(await takemark(...base, '--out', other), { code: 2, err: /exists; give --force/ });
+  t.match(await takemark(...base, '--out', path, '--force'), { code: 2, err: /is the input itself/ });
+  t.match(await takemark(...base, '--out', join(directory, '.', 'sub', '..', 'a.wav'), '--force'), { code: 2 });
+  t.match(await takemark(...base, '--out', directory, '--force'), { code: 2, err: /not a file/ });
+  t.match(await takemark(...base, '--out', join(directory, 'absent', 'x.wav')), { code: 2, err: /directory of .* does not exist/ });
+  t.match(await takemark(...base, '--out', join(directory, 'x'), '--sidecar-out', join(directory, 'x')), { code: 2, err: /same file/ });
+  t.equal(operator.calls.length, 0, 'nothing was issued for nothing');
+  t.match(await takemark(...base, '--out', other, '--force'), { code: 0 });
+  t.equal((await readFile(other)).length, before.length + 10);
+  t.same(await readFile(path), before);
+
+  const sealed = join(directory, 'sealed.wav');
+  t.match(await takemark('seal', path, '--out', sealed, '--device-dir', 'dir', '--json'), { code: 0, out: /"device":"device in dir"/ });
+  t.same(await readFile(sealed), Buffer.concat([before, Buffer.from('seal')]));
+  t.match(await takemark('seal', path, '--out', join(directory, 'copy.wav'), '--sidecar-out', join(directory, 'c.sidecar')), { code: 0, out: /^sealed 2026-01-01/ });
+  t.same(await readFile(join(directory, 'copy.wav')), before);
+  t.equal(await readFile(join(directory, 'c.sidecar'), 'utf8'), 'a sidecar');
+  t.match(await takemark('seal', join(directory, 'absent.wav'), '--out', join(directory, 'n.wav')), { code: 3, err: /ENOENT/ });
+});
+
+t.test('as a program: exit codes and no stack', async (t) => {
+  const { directory } = await setUp(t);
+  await mkdir(join(directory, 'empty'));
+  const start = (...words: string[]) => spawn(process.execPath, [MAIN, ...words], { cwd: join(directory, 'empty'), env: { TAKEMARK_URL: 'http://127.0.0.1:1', TAKEMARK_API_KEY: 'k' } });
+  const help = start('--help');
+  t.match(await text(help.stdout), /Usage/);
+  t.equal(help.exitCode ?? (await once(help, 'exit'))[0], 0);
+  const trouble = start('verify', MAIN);
+  const [err, [code]] = await Promise.all([text(trouble.stderr), once(trouble, 'exit')]);
+  t.equal(code, 3);
+  t.match(err, /^takemark: no answer from the service at http:\/\/127\.0\.0\.1:1: .*\n$/);
+});
+
+t.test('the recording of the demo is a real one', async (t) => {
+  const recording = renderRecording(2);
+  const asWav = broadcastWave(recording, 'Title');
+  const asAiff = aiff(recording);
+  for (const [bytes, type, container] of [[asWav, 'audio/wav', 'WAVE'], [asAiff, 'audio/aiff', 'AIFF']] as const) {
+    const { format } = await parseBuffer(bytes, { mimeType: type });
+    t.match(format, { container, sampleRate: 44_100, numberOfChannels: 2, bitsPerSample: 16, duration: 2 });
+  }
+  t.equal(asWav.readUInt32LE(4) + 8, asWav.length);
+  t.equal(asAiff.readUInt32BE(4) + 8, asAiff.length);
+  t.ok(recording.left.some((value) => Math.abs(value) > 0.3) && recording.left.every((value) => Math.abs(value) <= 0.86), 'heard, and not clipped');
+});

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** What the operator listener does, over real HTTP and without any credential: the deliverable is the audio and a few bytes. */
+export class OperatorDouble {
+  url = '';
+  readonly token = 'operator-token-of-the-double';
+  readonly calls: { readonly method: string; readonly path: string; readonly query: URLSearchParams; readonly headers: http.IncomingHttpHeaders; readonly body: Buffer }[] = [];
+  /** Statuses to answer with before the ordinary answers. */
+  refusals: number[] = [];
+  /** Flips a byte of the next deliverable. */
+  damage = false;
+  #asset = Buffer.alloc(0);
+  readonly #server = http.createServer((request, response) => void this.#answer(request, response));
+
+  async start(): Promise<this> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', this.url);
+    const body = await buffer(request);
+    this.calls.push({ method: request.method ?? '', path: url.pathname, query: url.searchParams, headers: request.headers, body });
+    const send = (status: number, value: Buffer | object | string): void => {
+      const bytes = Buffer.isBuffer(value) || typeof value === 'string' ? Buffer.from(value) : Buffer.from(JSON.stringify(value));
+      response.writeHead(status, { 'x-request-id': 'rq_double', 'content-length': bytes.length }).end(bytes);
+    };
+    const refusal = this.refusals.shift();
+    if (refusal !== undefined) return send(refusal, { error: 'Refused for the test.', code: 'refused', reason: 'a_reason' });
+    if (request.headers.authorization !== `Bearer ${this.token}`) return send(403, { error: 'The token is not valid.', code: 'forbidden' });
+    switch (`${request.method ?? ''} ${url.pathname}`) {
+      case 'POST /operator/v1/partners':
+        return send(201, { partnerId: 'ptr_1', plan: 'standard', createdAt: 1_767_225_600, ...(JSON.parse(body.toString()) as object) });
+      case 'POST /operator/v1/partners/ptr_1/keys':
+        return send(201, { keyId: 'key_1', apiKey: 'tmk_secret', ...(JSON.parse(body.toString()) as object) });
+      case 'POST /operator/v1/proofs': {
+        this.#asset = Buffer.concat([body, Buffer.from('credential')]);
+        const sha256 = createHash('sha256').update(this.#asset).digest('hex');
+        return send(201, { proofId: 'prf_1', issuedAt: 1_767_225_600, carrier: url.searchParams.get('carrier'), originalSha256: sha256, boundAudioSha256: sha256, asset: { bytes: this.#asset.length, sha256, fileName: 'a.wav', mediaType: 'audio/wav' } });
+      }
+      case 'GET /operator/v1/proofs/prf_1/asset': {
+        if (url.searchParams.get('part') === 'sidecar') return send(200, 'the sidecar');
+        const bytes = Buffer.from(this.#asset);
+        if (this.damage) bytes[0] = (bytes[0] ?? 0) ^ 1;
+        return send(200, bytes);
+      }
+      case 'GET /operator/v1/authority':
+        return send(200, '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n');
+      default:
+        return send(404, { error: 'No such route.', code: 'not_found' });
+    }
+  }
+}

@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { inspect } from 'node:util';
+import t, { type Test } from 'tap';
+import { createClient, TakemarkError, type Client, type ClientOptions, type Progress } from '../../src/client/index.js';
+import { parseRetryAfter } from '../../src/client/errors.js';
+import { pauseBefore } from '../../src/client/retry.js';
+import { noise } from '../fixtures/wav.js';
+import { ServiceDouble } from './service-double.js';
+
+const KEY = 'tmk_beta_key_secret';
+
+async function setUp(test: Test, options: Partial<ClientOptions> = {}): Promise<{ service: ServiceDouble; client: Client; directory: string }> {
+  const service = await new ServiceDouble().start();
+  const client = createClient({ baseUrl: service.url, apiKey: KEY, ...options, retry: { baseDelayMs: 5, ...options.retry } });
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-client-'));
+  test.teardown(async () => {
+    client.close();
+    await service.stop();
+    await rm(directory, { recursive: true });
+  });
+  return { service, client, directory };
+}
+
+async function failure(promise: Promise<unknown>): Promise<TakemarkError> {
+  const error = await promise.then(() => undefined, (reason: unknown) => reason);
+  if (!(error instanceof TakemarkError)) throw new Error(`expected a TakemarkError, got ${inspect(error)}`);
+  return error;
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+t.test('verifies a file: slot, form, verdict', async (t) => {
+  const { service, client, directory } = await setUp(t);
+  const audio = noise(300_001);
+  const path = join(directory, 'Ünïcode "name".wav');
+  await writeFile(path, audio);
+  const steps: Progress[] = [];
+  const result = await client.verifyFile(path, { sidecar: Buffer.from([1, 2, 3, 4]), onProgress: (progress) => steps.push(progress) });
+
+  t.match(result, { verdict: 'valid', good: true, accepted: true, requestId: 'rq_3' });
+  const [slot, post, verify] = service.seen;
+  t.same(JSON.parse(slot!.text), { purpose: 'verify', contentLength: 300_001 });
+  t.equal(slot!.headers['x-api-key'], KEY);
+  t.equal(post!.headers['x-api-key'], undefined, 'the key does not travel to the presigned address');
+  t.equal(Number(post!.headers['content-length']), post!.bytes, 'known length');
+  t.equal(post!.fileSha256, sha256(audio));
+  t.ok(post!.text.indexOf('name="policy"\r\n\r\np"1\r\n') < post!.text.indexOf('name="signature"'));
+  t.match(post!.text.slice(0, 1_000), /name="signature"\r\n\r\ns1\r\n--[^\r]+\r\nContent-Disposition: form-data; name="file"; filename="audio"\r\n/, 'file comes last, under no name of the creator');
+  t.same(JSON.parse(verify!.text), { uploadId: 'upl_1', sidecar: 'AQIDBA==' });
+  t.same(steps.at(-1), { sentBytes: 300_001, totalBytes: 300_001 });
+  t.equal(new Set(service.seen.map((seen) => seen.connection)).size, 1, 'one connection for all three');
+});
+
+t.test('takes bytes and streams, of known and unknown length', async (t) => {
+  const { service, client } = await setUp(t);
+  const audio = noise(200_000);
+  const stream = (): Readable => Readable.from([audio.subarray(0, 70_000), audio.subarray(70_000)]);
+  await client.verifyFile(audio);
+  await client.verifyFile(stream(), { bytes: audio.length });
+  await client.verifyFile(stream());
+  const posts = service.requests('/uploads');
+  t.same(posts.map((post) => post.fileSha256), [sha256(audio), sha256(audio), sha256(audio)]);
+  t.ok(posts[1]!.headers['content-length']);
+  t.equal(posts[2]!.headers['transfer-encoding'], 'chunked');
+  t.same(JSON.parse(service.requests('/v1/uploads')[2]!.text), { purpose: 'verify' });
+  await client.verifyFile(Buffer.alloc(0), { sidecar: Buffer.alloc(0) });
+  t.match(JSON.parse(service.requests('/v1/verify').at(-1)!.text), { sidecar: '' }, 'a sidecar that holds nothing is sent as one');
+});
+
+t.test('only good and valid together are accepted', async (t) => {
+  const { service, client } = await setUp(t);
+  for (const [verdict, accepted] of [
+    [{ verdict: 'valid', good: true }, true],
+    [{ verdict: 'valid', good: false }, false],
+    [{ verdict: 'tampered', good: true }, false],
+    [{ verdict: 'certified_v9', good: true, accepted: true }, false],
+    [{ verdict: 'valid', good: true, accepted: false, later: { member: 1 } }, true],
+  ] as const) {
+    service.verdict = verdict;
+    t.equal((await client.verify({ uploadId: 'upl_1' })).accepted, accepted, JSON.stringify(verdict));
+  }
+  t.match(await client.verify({ uploadId: 'upl_1' }), { later: { member: 1 } }, 'unknown members are kept');
+  for (const verdict of [{ good: true }, { verdict: 'valid', good: 'yes' }, [], 'text']) {
+    service.verdict = verdict as object;
+    t.equal((await failure(client.verify({ uploadId: 'upl_1' }))).code, 'bad_response');
+  }
+});
+
+t.test('errors carry status, code, reason and request id', async (t) => {
+  const { service, client } = await setUp(t);
+  service.queue('/v1/verify', { status: 409, body: { error: 'The audio has not arrived', code: 'conflict', reason: 'upload_incomplete' } });
+  const error = await failure(client.verify({ uploadId: 'upl_1' }));
+  t.match(error, { status: 409, code: 'conflict', reason: 'upload_incomplete', requestId: 'rq_1', message: 'The audio has not arrived' });
+  service.queue('/v1/verify', { status: 418, body: '<html>' }, { status: 302, headers: { location: `${service.url}/v1/health` } });
+  t.match(await failure(client.verify({ uploadId: 'upl_1' })), { status: 418, code: 'invalid_request', reason: undefined });
+  t.match(await failure(client.verify({ uploadId: 'upl_1' })), { status: 302, code: 'bad_response' }, 'no redirect is followed');
+  t.equal(service.requests('/v1/health').length, 0);
+  t.notMatch(inspect(client, { depth: 9, showHidden: true }) + JSON.stringify(client), /key_secret/);
+  t.throws(() => createClient({ baseUrl: service.url, apiKey: 'secret\n' }), /apiKey must/);
+  t.throws(() => createClient({ baseUrl: 'ftp://host' }), /http/);
+  t.match(await createClient({ baseUrl: `${service.url}/v1/` }).health(), { ok: true });
+});
+
+t.test('retries what is safe, within bounds', async (t) => {
+  const { service, client } = await setUp(t, { retry: { maxAttempts: 3, maxDelayMs: 2_000 } });
+  service.queue('/v1/uploads', { status: 503 }, { status: 200, drop: true });
+  service.queue('/v1/verify', { status: 500 });
+  service.queue('/v1/health', { status: 502, body: 'bad gateway' });
+  t.match(await client.verifyFile(noise(1_000)), { accepted: true });
+  t.ok((await client.health()).ok);
+  t.equal(service.requests('/v1/uploads').length, 3);
+
+  service.queue('/v1/verify', { status: 503 }, { status: 503 }, { status: 503 }, { status: 503 });
+  const before = service.requests('/v1/verify').length;
+  t.match(await failure(client.verify({ uploadId: 'upl_1' })), { status: 503 });
+  t.equal(service.requests('/v1/verify').length - before, 3, 'three attempts, no more');
+
+  service.queue('/v1/uploads', { status: 403 });
+  t.match(await failure(client.createUpload()), { status: 403 }, 'a refusal is final');
+});
+
+t.test('obeys Retry-After', async (t) => {
+  const { service, client } = await setUp(t);
+  service.queue('/v1/uploads', { status: 429, headers: { 'retry-after': '1' }, body: { error: 'slow', code: 'rate_limited', reason: 'rate_exceeded' } });
+  await client.createUpload();
+  const [first, second] = service.seen;
+  t.ok(second!.at - first!.at >= 995, `waited ${second!.at - first!.at} ms`);
+
+  service.queue('/v1/uploads', { status: 429, headers: { 'retry-after': '86400' }, body: { error: 'quota', code: 'rate_limited', reason: 'quota_exceeded' } });
+  t.match(await failure(client.createUpload()), { status: 429, reason: 'quota_exceeded', retryAfterSeconds: 86_400 }, 'does not sleep for a day');
+  t.equal(service.requests('/v1/uploads').length, 3);
+
+  const policy = { maxAttempts: 4, baseDelayMs: 100, maxDelayMs: 1_000 };
+  const told = new TakemarkError('unavailable', '', { status: 503, retryAfterSeconds: 1 });
+  t.equal(pauseBefore(told, 1, policy, () => 0), 1_000, 'never earlier than told');
+  t.equal(pauseBefore(told, 1, policy, () => 1), 1_100);
+  t.equal(pauseBefore(told, 4, policy), undefined);
+  t.equal(parseRetryAfter('Thu, 01 Jan 1970 00:00:10 GMT', 4_000), 6);
+  t.equal(parseRetryAfter('soon'), undefined);
+});
+
+t.test('a failed post is repeated with a fresh slot, where the audio can be read again', async (t) => {
+  const { service, client } = await setUp(t);
+  service.queue('/uploads', { status: 201, drop: true }, { status: 503, headers: { 'retry-after': '0' } });
+  await client.verifyFile(noise(500_000));
+  t.same(service.requests('/uploads').map((post) => post.path), ['/uploads/upl_1', '/uploads/upl_2', '/uploads/upl_3']);
+  service.queue('/uploads', { status: 503, headers: { 'retry-after': '0' } });
+  t.match(await failure(client.verifyFile(Readable.from([noise(10)]), { bytes: 10 })), { status: 503 });
+  t.equal(service.requests('/uploads').length, 4, 'a stream is sent once');
+  service.queue('/uploads', { status: 409, body: { error: 'used', code: 'conflict', reason: 'upload_already_used' } });
+  t.match(await failure(client.verifyFile(noise(10))), { reason: 'upload_already_used' });
+});
+
+t.test('reads a refusal while still sending', async (t) => {
+  const { service, client } = await setUp(t);
+  for (const [status, reason] of [[413, undefined], [403, 'form_policy_expired']] as const) {
+    service.queue('/uploads', { status, early: true, body: { error: 'refused', code: status === 413 ? 'payload_too_large' : 'forbidden', ...(reason === undefined ? {} : { reason }) } });
+    const error = await failure(client.verifyFile(endless(60 * 1024 * 1024), { bytes: 60 * 1024 * 1024 }));
+    t.match(error, { status, requestId: /^rq_/ });
+  }
+  t.ok(service.requests('/uploads').every((post) => post.bytes === 0), 'the body was not read');
+  const stuck = new Readable({ read: () => undefined });
+  service.queue('/uploads', { status: 503, early: true });
+  t.match(await failure(client.verifyFile(stuck, { bytes: 100 })), { status: 503 }, 'even while the source gives nothing');
+  t.ok(stuck.destroyed, 'and lets go of the source');
+  t.match(await failure(client.verifyFile(endless(70_000_000), { bytes: 70_000_000 })), { code: 'payload_too_large', status: undefined }, 'a file no slot takes is not sent');
+});
+
+t.test('aborts and times out at every stage', async (t) => {
+  const { service, client } = await setUp(t, { timeoutMs: 150, idleTimeoutMs: 150, retry: { maxAttempts: 1 } });
+  for (const path of ['/v1/uploads', '/uploads', '/v1/verify']) {
+    service.queue(path, { status: 200, hang: true }, { status: 200, hang: true });
+    const reason = new Error('enough');
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(reason), 30);
+    await t.rejects(client.verifyFile(endless(40_000_000), { bytes: 40_000_000, signal: controller.signal }), reason, `${path} aborted`);
+    t.match(await failure(client.verifyFile(endless(40_000_000), { bytes: 40_000_000 })), { code: 'timed_out' }, `${path} stalled`);
+  }
+  await t.rejects(client.health({ signal: AbortSignal.abort(new Error('before')) }), /before/);
+  const patient = createClient({ baseUrl: service.url, apiKey: KEY, retry: { maxAttempts: 2 } });
+  service.queue('/v1/verify', { status: 503, headers: { 'retry-after': '20' } });
+  const started = performance.now();
+  await t.rejects(patient.verify({ uploadId: 'u' }, { signal: AbortSignal.timeout(50) }), { name: 'TimeoutError' });
+  t.ok(performance.now() - started < 2_000, 'a pause can be aborted');
+  patient.close();
+});
+
+t.test('a source that fails or lies ends the call with its own error', async (t) => {
+  const { client, directory } = await setUp(t);
+  t.match(await failure(client.verifyFile(join(directory, 'absent.wav'))), { code: 'source_failed', message: /ENOENT/ });
+  t.match(await failure(client.verifyFile(directory)), { code: 'source_failed' });
+  t.match(await failure(client.verifyFile(noise(10), { sidecar: join(directory, 'absent') })), { code: 'source_failed' });
+  t.match(await failure(client.verifyFile(noise(10), { sidecar: Buffer.alloc(1_048_577) })), { code: 'source_failed' });
+  t.match(await failure(client.verifyFile(Readable.from([noise(10)]), { bytes: 11 })), { message: /shorter/ });
+  t.match(await failure(client.verifyFile(Readable.from([noise(12)]), { bytes: 11 })), { message: /longer/ });
+  const broken = Readable.from((async function* () {
+    yield noise(70_000);
+    throw new Error('disk on fire');
+  })());
+  t.match(await failure(client.verifyFile(broken, { bytes: 140_000 })), { code: 'source_failed', message: /disk on fire/ });
+  const closed = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: KEY, retry: { maxAttempts: 2, baseDelayMs: 1 } });
+  t.match(await failure(closed.verifyFile(noise(10))), { code: 'connection_failed', message: /ECONNREFUSED/ });
+});
+
+t.test('sends 60 MiB in constant memory', async (t) => {
+  const { service, client } = await setUp(t);
+  const bytes = 60 * 1024 * 1024;
+  // Warms up what is allocated once.
+  await client.verifyFile(endless(1_000_000), { bytes: 1_000_000 });
+  const baseline = external();
+  let peak = 0;
+  await client.verifyFile(endless(bytes), { bytes, onProgress: () => (peak = Math.max(peak, external())) });
+  t.equal(service.requests('/uploads').at(-1)!.bytes > bytes, true);
+  // Buffers that were let go stay until the next collection; 16 MiB is far below the file and far above what is in flight.
+  t.ok(peak - baseline < 16 * 1024 * 1024, `${Math.round((peak - baseline) / 1024)} KiB above the start`);
+});
+
+/** Buffers live outside the heap. */
+function external(): number {
+  const { external, arrayBuffers, heapUsed } = process.memoryUsage();
+  return Math.max(external, arrayBuffers) + heapUsed;
+}
+
+async function* endless(bytes: number): AsyncGenerator<Uint8Array> {
+  const chunk = Buffer.alloc(65_536, 0x5a);
+  for (let at = 0; at < bytes; at += chunk.length) yield chunk.subarray(0, Math.min(chunk.length, bytes - at));
+}

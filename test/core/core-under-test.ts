@@ -1,0 +1,83 @@
+import { CONTEXT_BYTES, createCoreMemory, instantiateCore, loadCore, readMeasurement, SCRATCH_BYTES } from '../../src/engine/core.js';
+import type { Core, CoreMeasurement } from '../../src/engine/core.js';
+import { WHOLE } from '../../src/engine/core-layout.js';
+
+const CONTEXTS = 8;
+const INSTANCES = 4;
+/** Where pieces are placed; odd, because a slab's fill level is. */
+const FLOOR = INSTANCES * SCRATCH_BYTES + CONTEXTS * CONTEXT_BYTES + 65_537;
+
+/** Some instances on one memory, with contexts and room for `room` bytes of pieces. */
+export class CoreUnderTest {
+  readonly memory: WebAssembly.Memory;
+  readonly bytes: Uint8Array;
+  readonly cores: readonly Core[];
+  readonly #room: number;
+
+  private constructor(module: WebAssembly.Module, room: number) {
+    this.#room = room;
+    this.memory = createCoreMemory(FLOOR + room);
+    this.bytes = new Uint8Array(this.memory.buffer);
+    this.cores = Array.from({ length: INSTANCES }, (_, i) => instantiateCore(module, this.memory, i * SCRATCH_BYTES));
+  }
+
+  static async load(room = 16 << 20): Promise<CoreUnderTest> {
+    return new CoreUnderTest(await loadCore(), room);
+  }
+
+  get core(): Core {
+    return this.cores[0]!;
+  }
+
+  context(i: number): number {
+    return INSTANCES * SCRATCH_BYTES + i * CONTEXT_BYTES;
+  }
+
+  /** Puts bytes where a piece may be, and returns their address. */
+  place(bytes: Uint8Array, at = 0): number {
+    if (at + bytes.length > this.#room) throw new RangeError('no room for the piece');
+    this.bytes.set(bytes, FLOOR + at);
+    return FLOOR + at;
+  }
+
+  digest(context: number): string {
+    return Buffer.from(this.bytes.slice(context + WHOLE, context + WHOLE + 32)).toString('hex');
+  }
+
+  /** One file through one context; `cuts` are the ends of its pieces (the last one is implied), each by another instance. */
+  measure(file: Uint8Array, cuts: Iterable<number> = [], context = this.context(0)): CoreMeasurement {
+    const address = this.place(file);
+    this.core.init(context);
+    let from = 0;
+    let turn = 0;
+    const piece = (to: number): void => {
+      this.cores[turn++ % INSTANCES]!.update([{ context, address: address + from, length: to - from }]);
+      from = to;
+    };
+    for (const cut of cuts) piece(cut);
+    piece(file.length);
+    this.core.finish(context);
+    return readMeasurement(this.memory, context);
+  }
+}
+
+/** Whole numbers below `bound` that repeat for the same seed (xorshift32). */
+export function randomNumbers(seed: number): (bound: number) => number {
+  let x = seed | 0 || 1;
+  return (bound) => {
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    return (x >>> 0) % bound;
+  };
+}
+
+/** Up to `most` ascending cuts in [0, length], repeats (empty pieces) among them. */
+export function randomCuts(random: (bound: number) => number, length: number, most: number): number[] {
+  return Array.from({ length: random(most) + 1 }, () => random(length + 1)).sort((a, b) => a - b);
+}
+
+/** Every position: pieces of one byte. */
+export function* everyByte(from: number, to: number): Generator<number> {
+  for (let i = from; i <= to; i += 1) yield i;
+}

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { noise } from '../fixtures/wav.js';
+import { CoreUnderTest, randomCuts, randomNumbers } from './core-under-test.js';
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const vectors = process.env.TAKEMARK_VECTORS;
+const withoutVectors = vectors === undefined && 'TAKEMARK_VECTORS does not name the directory of the NIST vectors';
+const under = await CoreUnderTest.load();
+
+function single(message: Uint8Array): string {
+  const context = under.context(0);
+  under.core.init(context);
+  under.core.update([{ context, address: under.place(message), length: message.length }]);
+  under.core.finish(context);
+  return under.digest(context);
+}
+
+/** The message in lane `lane`, other bytes of the same length in the other lanes. */
+function inLanes(message: Uint8Array, lane: number): string {
+  const address = under.place(message);
+  const pieces = [0, 1, 2, 3].map((i) => ({
+    context: under.context(i),
+    address: i === lane ? address : address + message.length + 64 * i,
+    length: message.length,
+  }));
+  for (const { context } of pieces) under.core.init(context);
+  under.core.update(pieces);
+  for (const { context } of pieces) under.core.finish(context);
+  return under.digest(under.context(lane));
+}
+
+function readVectors(name: string): { message: Buffer; digest: string }[] {
+  const text = readFileSync(join(vectors!, 'nist-sha256', name), 'latin1');
+  return [...text.matchAll(/Len = (\d+)\s+Msg = ([0-9a-f]+)\s+MD = ([0-9a-f]+)/g)].map(([, bits, message, digest]) => ({
+    message: Buffer.from(message!, 'hex').subarray(0, Number(bits) / 8),
+    digest: digest!,
+  }));
+}
+
+t.test('NIST CAVP short and long messages, one stream and each lane', { skip: withoutVectors }, async (t) => {
+  const all = [...readVectors('SHA256ShortMsg.rsp'), ...readVectors('SHA256LongMsg.rsp')];
+  t.equal(all.length, 129);
+  for (const { message, digest } of all) {
+    const found = [single(message), ...[0, 1, 2, 3].map((lane) => inLanes(message, lane))];
+    if (found.some((each) => each !== digest)) t.fail(`${message.length} bytes`, { found, digest });
+  }
+});
+
+t.test('NIST CAVP Monte Carlo', { skip: withoutVectors }, async (t) => {
+  const text = readFileSync(join(vectors!, 'nist-sha256', 'SHA256Monte.rsp'), 'latin1');
+  const expected = [...text.matchAll(/MD = ([0-9a-f]+)/g)].map(([, digest]) => digest);
+  t.equal(expected.length, 100);
+  const paths = { single, lanes: (message: Uint8Array) => inLanes(message, 2) };
+  for (const [name, hash] of Object.entries(paths)) {
+    let seed = Buffer.from(/Seed = ([0-9a-f]+)/.exec(text)![1]!, 'hex');
+    const found = expected.map(() => {
+      let last = [seed, seed, seed];
+      for (let i = 0; i < 1000; i += 1) last = [last[1]!, last[2]!, Buffer.from(hash(Buffer.concat(last)), 'hex')];
+      seed = last[2]!;
+      return seed.toString('hex');
+    });
+    t.strictSame(found, expected, name);
+  }
+});
+
+t.test('every length around the block size', async (t) => {
+  const wrong: number[] = [];
+  for (let length = 0; length <= 200; length += 1) {
+    const message = noise(length, length + 1);
+    const expected = sha256(message);
+    if (single(message) !== expected || inLanes(message, length % 4) !== expected) wrong.push(length);
+  }
+  t.strictSame(wrong, []);
+});
+
+t.test('random splits of one to four uploads of different lengths', async (t) => {
+  const random = randomNumbers(20);
+  const pool = noise(1 << 20, 3);
+  const wrong: string[] = [];
+  for (let round = 0; round < 600; round += 1) {
+    const uploads = Array.from({ length: random(4) + 1 }, (_, i) => {
+      const length = random(round % 10 === 0 ? 100_000 : 2_000);
+      const file = pool.subarray(random(pool.length - length)).subarray(0, length);
+      return { file, context: under.context(i), cuts: [...randomCuts(random, length, 8), length], from: 0 };
+    });
+    for (const { context } of uploads) under.core.init(context);
+    for (let step = 0; uploads.some(({ cuts }) => step < cuts.length); step += 1) {
+      let at = 0;
+      const pieces = uploads
+        .filter(({ cuts }) => step < cuts.length)
+        .map((upload) => {
+          const part = upload.file.subarray(upload.from, upload.cuts[step]);
+          upload.from += part.length;
+          const address = under.place(part, at);
+          at += part.length;
+          return { context: upload.context, address, length: part.length };
+        });
+      under.cores[random(under.cores.length)]!.update(pieces);
+    }
+    for (const { context, file } of uploads) {
+      under.core.finish(context);
+      if (under.digest(context) !== sha256(file)) wrong.push(`round ${round}, ${file.length} bytes`);
+    }
+  }
+  t.strictSame(wrong, []);
+});
+
+/** Repeats one slab until every stream has `bytes`: four streams in lanes and one alone, and node:crypto. */
+function longStreams(bytes: number): { found: string[]; expected: string } {
+  const slab = noise(8 << 20, 7);
+  const address = under.place(slab);
+  const oracle = createHash('sha256');
+  const contexts = [0, 1, 2, 3, 4].map((i) => under.context(i));
+  for (const context of contexts) under.core.init(context);
+  for (let done = 0; done < bytes; ) {
+    const length = Math.min(slab.length, bytes - done);
+    const pieces = contexts.map((context) => ({ context, address, length }));
+    under.core.update(pieces.slice(0, 4));
+    under.core.update(pieces.slice(4));
+    oracle.update(slab.subarray(0, length));
+    done += length;
+  }
+  for (const context of contexts) under.core.finish(context);
+  return { found: contexts.map((context) => under.digest(context)), expected: oracle.digest('hex') };
+}
+
+t.test('more than 2^32 bits', async (t) => {
+  const { found, expected } = longStreams(2 ** 29 + 77);
+  t.strictSame(found, Array.from({ length: 5 }, () => expected));
+});
+
+t.test('more than 2^32 bytes', { skip: process.env.TAKEMARK_SLOW_TESTS === undefined && 'TAKEMARK_SLOW_TESTS is not set' }, async (t) => {
+  const { found, expected } = longStreams(2 ** 32 + 77);
+  t.strictSame(found, Array.from({ length: 5 }, () => expected));
+});

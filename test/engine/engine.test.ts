@@ -1,0 +1,357 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import type { Measurement } from '../../src/domain/audio.js';
+import { DomainError } from '../../src/domain/errors.js';
+import { createAudioEngine } from '../../src/engine/create-engine.js';
+import { completeOptions, type EngineOptions } from '../../src/engine/engine-options.js';
+import { WasmEngine } from '../../src/engine/wasm-engine.js';
+import type { AudioEngine, AudioIngest } from '../../src/ports/audio-engine.js';
+import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';
+
+const MIB = 1024 * 1024;
+
+/** Repeats for the same seed. */
+function random(seed: number): (below: number) => number {
+  let x = seed | 0 || 1;
+  return (below) => {
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    return (x >>> 0) % below;
+  };
+}
+
+interface Sample {
+  readonly file: Buffer;
+  readonly sha256: string;
+  readonly bindingSha256?: string;
+  readonly credential?: Buffer;
+}
+
+const sha256 = (...parts: Uint8Array[]): string => parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
+
+function opaque(bytes: number, seed: number): Sample {
+  const file = noise(bytes, seed);
+  return { file, sha256: sha256(file) };
+}
+
+/** A WAV with a credential of `credentialBytes` at its end. */
+function credentialed(audioBytes: number, credentialBytes: number, seed: number): Sample {
+  const credential = noise(credentialBytes, seed + 1);
+  const file = riff([fmtChunk(), chunk({ id: 'data', data: noise(audioBytes, seed) }), chunk({ id: 'C2PA', data: credential })]);
+  const at = 12 + 24 + 8 + audioBytes + (audioBytes % 2);
+  return { file, sha256: sha256(file), bindingSha256: sha256(file.subarray(0, at), file.subarray(at + 8 + credentialBytes)), credential };
+}
+
+function sample(next: (below: number) => number): Sample {
+  const seed = next(1_000_000) + 1;
+  const bytes = [next(200), next(5_000), next(300_000), next(3 * MIB)][next(4)] ?? 0;
+  return next(2) === 0 ? opaque(bytes, seed) : credentialed(bytes, next(8) === 0 ? next(MIB) : next(4_000), seed);
+}
+
+async function send(ingest: AudioIngest, file: Uint8Array, next: (below: number) => number, largest = 64 * 1024): Promise<Measurement> {
+  for (let at = 0; at < file.length; ) {
+    // A buffer of our own that is overwritten after the write: the engine must have copied it.
+    const part = Uint8Array.from(file.subarray(at, at + 1 + next(largest)));
+    await ingest.write(part);
+    at += part.length;
+    part.fill(0xee);
+    if (next(8) === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return ingest.end();
+}
+
+function check(test: Test, measured: Measurement, expected: Sample, name: string): void {
+  test.equal(measured.bytes, expected.file.length, `${name}: bytes`);
+  test.equal(measured.sha256, expected.sha256, `${name}: digest`);
+  test.equal(measured.bindingSha256, expected.bindingSha256, `${name}: binding digest`);
+  test.ok(expected.credential === undefined ? measured.credential === undefined : expected.credential.equals(measured.credential?.data ?? noise(1)), `${name}: credential`);
+}
+
+/** The DomainError that `act` throws or rejects with. */
+async function refusal(act: () => unknown): Promise<DomainError> {
+  try {
+    await act();
+  } catch (error) {
+    if (error instanceof DomainError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+async function started(test: Test, options: EngineOptions): Promise<AudioEngine> {
+  const engine = createAudioEngine(options);
+  await engine.start();
+  test.teardown(() => engine.stop());
+  return engine;
+}
+
+async function startedWasm(test: Test, options: Omit<EngineOptions, 'kind'>): Promise<WasmEngine> {
+  const engine = new WasmEngine(completeOptions({ kind: 'wasm', ...options }));
+  await engine.start();
+  test.teardown(() => engine.stop());
+  return engine;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let i = 0; i < 500; i += 1) {
+    if (condition()) return;
+    await sleep(10);
+  }
+  throw new Error('it did not come to pass in 5 s');
+}
+
+async function openWhenFree(engine: AudioEngine): Promise<AudioIngest> {
+  for (;;) {
+    try {
+      return engine.open();
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.reason !== 'engine_full') throw error;
+      await sleep(5);
+    }
+  }
+}
+
+for (const kind of ['wasm', 'native'] as const) {
+  t.test(`${kind} engine`, async (t) => {
+    for (const [uploads, slabs, workers] of [[1, 4, 1], [3, 12, 2], [5, 3, 1], [17, 20, 1], [40, 60, 2], [12, 1, 2]] as const) {
+      await t.test(`${uploads} uploads through ${slabs} slabs and ${workers} workers`, async (t) => {
+        const engine = await started(t, { kind, workers, slabs, maxUploads: uploads });
+        const next = random(uploads * 7 + slabs);
+        const samples = Array.from({ length: uploads }, () => sample(next));
+        const measured = await Promise.all(samples.map((one, i) => send(engine.open(), one.file, random(i + 1), [1, 64 * 1024, 200_000, 2 * MIB][one.file.length < 5_000 ? i % 4 : 1 + (i % 3)])));
+        for (const [i, one] of samples.entries()) check(t, measured[i]!, one, `upload ${i}`);
+        t.equal(engine.stats().uploadsInFlight, 0);
+        t.equal(engine.stats().slabsInUse, 0);
+        t.equal(engine.stats().bytes, samples.reduce((sum, { file }) => sum + file.length, 0));
+      });
+    }
+
+    await t.test('an empty upload', async (t) => {
+      const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
+      const nothing = engine.open();
+      check(t, await nothing.end(), opaque(0, 1), 'no write');
+      nothing.abort();
+      const empty = engine.open();
+      t.equal(empty.write(new Uint8Array(0)), undefined);
+      check(t, await empty.end(), opaque(0, 1), 'an empty write');
+      t.equal(engine.stats().uploadsInFlight, 0);
+    });
+
+    await t.test('credential headers on every side of a chunk border', async (t) => {
+      const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
+      const one = credentialed(51, 33, 5);
+      for (let cut = 1; cut < one.file.length; cut += 1) {
+        const ingest = engine.open();
+        await ingest.write(one.file.subarray(0, cut));
+        await ingest.write(one.file.subarray(cut));
+        const measured = await ingest.end();
+        if (measured.bindingSha256 !== one.bindingSha256 || measured.sha256 !== one.sha256) t.fail(`cut at ${cut}`);
+      }
+      const ingest = engine.open();
+      for (const byte of one.file) await ingest.write(Uint8Array.of(byte));
+      check(t, await ingest.end(), one, 'byte by byte');
+    });
+
+    await t.test('aborts disturb nobody', async (t) => {
+      const engine = await started(t, { kind, workers: 1, slabs: 9, maxUploads: 24 });
+      const next = random(99);
+      const uploads = Array.from({ length: 60 }, async (_, i) => {
+        const one = sample(next);
+        const ingest = await openWhenFree(engine);
+        if (i % 3 !== 0) return check(t, await send(ingest, one.file, random(i + 1)), one, `upload ${i}`);
+        const sending = send(ingest, one.file, random(i + 1)).catch((error: unknown) => error);
+        await sleep(next(30));
+        ingest.abort();
+        ingest.abort();
+        const outcome = await sending;
+        if (outcome instanceof DomainError) {
+          t.equal(outcome.reason, 'upload_aborted');
+          t.equal((await refusal(() => ingest.write(Uint8Array.of(1)))).reason, 'upload_aborted');
+        }
+        t.notOk(ingest.signal.aborted, 'the caller knows of its own abort');
+      });
+      await Promise.all(uploads);
+      await until(() => engine.stats().uploadsInFlight === 0);
+      t.equal(engine.stats().slabsInUse, 0);
+    });
+
+    await t.test('a full engine refuses', async (t) => {
+      const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
+      const first = engine.open();
+      engine.open().abort();
+      const second = engine.open();
+      const error = await refusal(() => engine.open());
+      t.match(error, { code: 'unavailable', reason: 'engine_full' });
+      t.ok((error.retryAfterSeconds ?? 0) > 0);
+      first.abort();
+      engine.open().abort();
+      check(t, await send(second, noise(1_000), random(1)), opaque(1_000, 1), 'the one in flight');
+    });
+
+    await t.test('a client below the minimum rate is cut, one above is not', async (t) => {
+      let now = 0;
+      const engine = await started(t, {
+        kind, workers: 1, slabs: 4, maxUploads: 4, sweepMs: 10, minimumRate: { bytesPerSecond: 1_000, windowMs: 1_000 },
+        // Each beat of the sweep finds 100 ms gone.
+        now: () => (now += 100),
+      });
+      const steady = engine.open();
+      const slow = engine.open();
+      const part = noise(60_000);
+      const cut = new Promise<unknown>((resolve) => slow.signal.addEventListener('abort', () => resolve(slow.signal.reason)));
+      await slow.write(noise(100));
+      let steadyBytes = 0;
+      while (!slow.signal.aborted) {
+        await steady.write(part.subarray(steadyBytes % 50_000, (steadyBytes % 50_000) + 500));
+        steadyBytes += 500;
+        await sleep(5);
+      }
+      t.match(await cut, { code: 'timeout', reason: 'client_too_slow' });
+      t.equal((await refusal(() => slow.write(part))).reason, 'client_too_slow');
+      t.equal((await refusal(() => slow.end())).reason, 'client_too_slow');
+      slow.abort();
+      await until(() => engine.stats().uploadsInFlight === 1);
+      t.notOk(steady.signal.aborted);
+      t.equal((await steady.end()).bytes, steadyBytes);
+      t.equal(engine.stats().slabsInUse, 0);
+    });
+
+    await t.test('stop lets admitted uploads finish', async (t) => {
+      const engine = createAudioEngine({ kind, workers: 1, maxUploads: 4 });
+      t.throws(() => engine.open(), { message: 'the audio engine has not started' });
+      await engine.start();
+      const one = opaque(2 * MIB + 17, 3);
+      const ingest = engine.open();
+      await ingest.write(one.file.subarray(0, 5));
+      const stopped = engine.stop();
+      t.equal(await Promise.race([stopped.then(() => 'stopped'), sleep(50, 'draining')]), 'draining');
+      t.match(await refusal(() => engine.open()), { code: 'unavailable', reason: 'shutting_down' });
+      check(t, await send({ ...bound(ingest) }, one.file.subarray(5), random(1)), one, 'admitted');
+      await stopped;
+      await engine.stop();
+      const unused = createAudioEngine({ kind });
+      await unused.stop();
+    });
+  });
+}
+
+function bound(ingest: AudioIngest): AudioIngest {
+  return { signal: ingest.signal, write: (part) => ingest.write(part), end: () => ingest.end(), abort: () => ingest.abort() };
+}
+
+t.test('options out of range are refused', async (t) => {
+  t.throws(() => createAudioEngine({ kind: 'wasm', workers: 0 }), RangeError);
+  t.throws(() => createAudioEngine({ kind: 'wasm', slabs: 1.5 }), RangeError);
+});
+
+t.test('a paused client holds no slab', async (t) => {
+  const engine = await startedWasm(t, { workers: 1, slabs: 4, maxUploads: 4, sweepMs: 10 });
+  const one = opaque(70_000, 8);
+  const ingest = engine.open();
+  await ingest.write(one.file.subarray(0, 30_000));
+  t.equal(engine.stats().slabsInUse, 1);
+  await until(() => engine.stats().slabsInUse === 0);
+  t.equal(engine.stats().uploadsInFlight, 1);
+  check(t, await send(ingest, one.file.subarray(30_000), random(1)), one, 'after the pause');
+});
+
+t.test('clients that trickle give way to one that waits for a slab', async (t) => {
+  const engine = await startedWasm(t, { workers: 1, slabs: 2, maxUploads: 4, sweepMs: 10 });
+  const slow = [engine.open(), engine.open()];
+  let done = false;
+  const trickle = (async () => {
+    while (!done) {
+      for (const ingest of slow) await ingest.write(Uint8Array.of(1));
+      await sleep(1);
+    }
+  })();
+  const one = opaque(5 * MIB, 9);
+  check(t, await send(engine.open(), one.file, random(1)), one, 'the fast one');
+  done = true;
+  await trickle;
+  for (const ingest of slow) ingest.abort();
+  await until(() => engine.stats().slabsInUse === 0);
+});
+
+t.test('backpressure is not held against the client', async (t) => {
+  let now = 0;
+  const engine = await startedWasm(t, { workers: 1, slabs: 1, maxUploads: 2, sweepMs: 5, minimumRate: { bytesPerSecond: MIB * 1_000, windowMs: 100 }, now: () => (now += 50) });
+  const ingest = engine.open();
+  // One write of the whole file: from its first byte on the client waits for the engine.
+  const one = opaque(24 * MIB, 4);
+  await ingest.write(one.file);
+  check(t, await ingest.end(), one, 'in one write');
+});
+
+t.test('fast uploads share their tasks', async (t) => {
+  const engine = await startedWasm(t, { workers: 1, slabs: 24, maxUploads: 8 });
+  for (const uploads of [4, 8]) {
+    const before = engine.stats();
+    const one = opaque(12 * MIB, 11);
+    const all = await Promise.all(Array.from({ length: uploads }, (_, i) => send(engine.open(), one.file, random(i + 1))));
+    t.ok(all.every((measured) => measured.sha256 === one.sha256));
+    const { tasks, lanes } = engine.stats();
+    const ratio = (lanes - before.lanes) / (tasks - before.tasks);
+    t.ok(ratio > 3, `${uploads} uploads: ${ratio.toFixed(2)} lanes a task`);
+  }
+});
+
+t.test('memory does not grow with the upload', async (t) => {
+  const engine = await startedWasm(t, { workers: 1, slabs: 12, maxUploads: 4 });
+  const part = noise(MIB);
+  const pour = async (mebibytes: number): Promise<void> => {
+    const ingest = engine.open();
+    for (let i = 0; i < mebibytes; i += 1) await ingest.write(part);
+    await ingest.end();
+  };
+  await pour(16);
+  const before = process.memoryUsage().rss;
+  await pour(256);
+  const grown = process.memoryUsage().rss - before;
+  t.ok(grown < 24 * MIB, `grew by ${Math.round(grown / MIB)} MiB over 256 MiB`);
+});
+
+t.test('workers die under load', async (t) => {
+  const faults: unknown[] = [];
+  const engine = await startedWasm(t, { workers: 2, slabs: 40, maxUploads: 16, observer: { fault: (_, error) => faults.push(error) } });
+  const next = random(4_242);
+  let right = 0;
+  let failed = 0;
+  let done = false;
+  const uploads = Array.from({ length: 16 }, async (_, slot) => {
+    while (!done) {
+      const one = next(3) === 0 ? credentialed(next(5 * MIB), next(200_000), slot + 1) : opaque(next(6 * MIB), slot + 1);
+      const ingest = engine.open();
+      try {
+        const measured = await send(ingest, one.file, random(slot + 1));
+        if (measured.sha256 !== one.sha256 || measured.bindingSha256 !== one.bindingSha256) t.fail('a wrong digest');
+        right += 1;
+      } catch (error) {
+        if (!(error instanceof DomainError) || error.reason !== 'engine_failed' || error.retryAfterSeconds !== 1) throw error;
+        if (!ingest.signal.aborted || ingest.signal.reason !== error) t.fail('the signal says the same');
+        failed += 1;
+      }
+    }
+  });
+  let kills = 0;
+  for (const rest = Date.now() + 4_000; Date.now() < rest; ) {
+    await sleep(next(80));
+    const victim = engine.threads[next(2)];
+    if (victim !== undefined) {
+      // Not awaited: the next one may die while this one's replacement starts.
+      void victim.terminate();
+      kills += 1;
+    }
+  }
+  done = true;
+  await Promise.all(uploads);
+  t.ok(right > 16 && failed > 0, `${kills} kills: ${right} right, ${failed} failed`);
+  t.ok(engine.stats().workerRestarts > 0 && faults.length >= engine.stats().workerRestarts);
+  t.equal(engine.stats().slabsInUse, 0);
+  t.equal(engine.stats().uploadsInFlight, 0);
+  await until(() => engine.threads.length === 2);
+  const after = credentialed(3 * MIB, 5_000, 77);
+  check(t, await send(engine.open(), after.file, random(3)), after, 'afterwards');
+});

@@ -1,0 +1,262 @@
+import { Agent, request as httpRequest } from 'node:http';
+import t from 'tap';
+import { KEY, startPartner, until } from './doubles.js';
+import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
+
+const AUTH = { 'x-api-key': KEY };
+const JSON_AUTH = { ...AUTH, 'Content-Type': 'application/json' };
+
+t.test('routes: health, uploads, verify', async (t) => {
+  const { port, listener, operations, reports } = await startPartner();
+  t.teardown(() => listener.close(100));
+
+  const health = await ask(port, request('GET', '/v1/health?probe=1'));
+  t.equal(health!.status, 200);
+  t.same(jsonOf(health), { ok: true, version: '1.0.0', commit: 'abc', deployedAt: 1, environment: 'production', contract: '3.0.0' });
+  t.equal(health!.headers.get('x-request-id'), health!.headers.get('x-gateway-id'), 'a second header name carries the same id');
+
+  const head = new RawClient(port, { head: true });
+  await head.send(request('HEAD', '/v1/health'));
+  const answer = await head.read();
+  t.equal(answer!.headers.get('content-length'), health!.headers.get('content-length'), 'HEAD answers like GET');
+  t.equal(head.unread, 0, 'without a body');
+  head.destroy();
+
+  for (const [name, bytes] of [
+    ['body', request('POST', '/v1/uploads', JSON_AUTH, '{"purpose":"identify"}')],
+    ['query', request('POST', '/v1/uploads?purpose=identify', AUTH)],
+    ['both', request('POST', '/v1/uploads?purpose=identify', JSON_AUTH, '{"purpose":"identify","contentLength":68157440}')],
+  ] as const) {
+    const slot = await ask(port, bytes);
+    t.equal(slot!.status, 201, name);
+    t.match(jsonOf(slot), { fields: { purpose: 'identify' }, uploadId: /^upl_/ }, name);
+    t.equal(slot!.headers.get('cache-control'), 'no-store', name);
+  }
+  t.match(jsonOf(await ask(port, request('POST', '/v1/uploads', { ...AUTH, 'Content-Length': '0' }))), { fields: { purpose: 'verify' } }, 'no purpose means verify');
+  matchError(t, await ask(port, request('POST', '/v1/uploads?purpose=verify', JSON_AUTH, '{"purpose":"identify"}')), 'invalid_request', 'purpose_mismatch', 'body and query disagree');
+
+  operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
+  const sidecar = Buffer.alloc(1_048_576, 7);
+  const verified = await ask(port, request('POST', '/v1/verify', { ...AUTH, 'Content-Type': 'application/json; charset=utf-8' }, JSON.stringify({ uploadId: 'upl_1', sidecar: sidecar.toString('base64') })));
+  t.equal(verified!.status, 200, 'a sidecar of 1 MiB passes');
+  t.equal(verified!.headers.get('cache-control'), 'no-store');
+  t.ok(sidecar.equals(operations.verified.at(-1)!.sidecar!), 'and arrives as it was');
+  await ask(port, request('POST', '/v1/verify', JSON_AUTH, '{"uploadId":"upl_1","sidecar":""}'));
+  t.equal(operations.verified.at(-1)!.sidecar!.length, 0, 'an empty sidecar is a sidecar');
+  matchError(t, await ask(port, request('POST', '/v1/verify', JSON_AUTH, '{"uploadId":"upl_2"}')), 'not_found', undefined, 'unknown upload');
+
+  const chunked = await ask(port, Buffer.concat([request('POST', '/v1/verify', { ...JSON_AUTH, 'Transfer-Encoding': 'Chunked' }), Buffer.from('13\r\n{"uploadId":"upl_1"\r\n1\r\n}\r\n0\r\n\r\n')]));
+  t.equal(chunked!.status, 200, 'a chunked body');
+  const slow = new RawClient(port);
+  const whole = request('POST', '/v1/verify', JSON_AUTH, '{"uploadId":"upl_1"}');
+  for (const byte of whole) await slow.send(Buffer.from([byte]));
+  t.equal((await slow.read())!.status, 200, 'byte by byte');
+  await slow.send(Buffer.concat([whole, whole]));
+  t.same([(await slow.read())!.status, (await slow.read())!.status], [200, 200], 'pipelined on the same connection');
+  slow.destroy();
+  t.equal((await ask(port, request('GET', 'http://api.example.com/v1/health')))!.status, 200, 'absolute form');
+
+  t.ok(await until(() => reports.records.length >= 12));
+  const record = reports.records.find(({ route, status }) => route === '/v1/verify' && status === 200)!;
+  t.match(record, { listener: 'partner', method: 'POST', keyId: 'key_1', requestId: verified!.headers.get('x-request-id'), bytesOut: verified!.body.length });
+  t.ok(record.bytesIn > 1_000_000 && record.durationMs > 0);
+  t.notMatch(JSON.stringify(reports.records), /upl_|tmk_/, 'no id of a body and no secret is logged');
+
+  operations.verifyFault = new Error('/secret/path in leveldb');
+  matchError(t, await ask(port, whole), 'internal', undefined, 'a fault');
+  t.equal(reports.faults.length, 1, 'is reported');
+});
+
+t.test('order of checks and every refusal of JSON requests', async (t) => {
+  const { port, listener, operations } = await startPartner({ bodyMs: 200, drainMs: 500 });
+  t.teardown(() => listener.close(100));
+  const verify = (body: string | Uint8Array, headers: Record<string, string> = {}) => request('POST', '/v1/verify', { ...JSON_AUTH, ...headers }, body);
+  const cases: [string, Uint8Array, Parameters<typeof matchError>[2], string | undefined][] = [
+    ['unknown route', request('GET', '/nothing'), 'not_found', 'unknown_route'],
+    ['trailing slash', request('GET', '/v1/health/'), 'not_found', 'unknown_route'],
+    ['other case', request('GET', '/V1/health'), 'not_found', 'unknown_route'],
+    ['double slash', request('GET', '//v1/health'), 'not_found', 'unknown_route'],
+    ['dot segment', request('GET', '/v1/./health'), 'not_found', 'unknown_route'],
+    ['encoded letter in a route', request('GET', '/v1/h%65alth'), 'not_found', 'unknown_route'],
+    ['asterisk', request('OPTIONS', '*'), 'not_found', 'unknown_route'],
+    ['operator route', request('GET', '/operator/v1/authority'), 'not_found', 'unknown_route'],
+    ['metrics', request('GET', '/metrics'), 'not_found', 'unknown_route'],
+    ['unknown route with a body and no key', request('POST', '/nothing', {}, 'x'.repeat(100)), 'not_found', 'unknown_route'],
+    ['method before key', request('GET', '/v1/verify'), 'method_not_allowed', undefined],
+    ['OPTIONS', request('OPTIONS', '/v1/verify'), 'method_not_allowed', undefined],
+    ['TRACE', request('TRACE', '/v1/health'), 'method_not_allowed', undefined],
+    ['DELETE', request('DELETE', '/uploads/upl_1'), 'method_not_allowed', undefined],
+    ['key before media type', request('POST', '/v1/verify', { 'Content-Type': 'text/plain' }, 'x'), 'forbidden', undefined],
+    ['wrong key', request('POST', '/v1/verify', { 'x-api-key': 'nonsense', 'Content-Type': 'application/json' }, '{}'), 'forbidden', undefined],
+    ['key twice', request('POST', '/v1/verify', { ...JSON_AUTH, 'X-API-KEY': KEY }, '{}'), 'forbidden', undefined],
+    ['media type before size', request('POST', '/v1/verify', { ...AUTH, 'Content-Length': '99999999', 'Content-Type': 'text/plain' }), 'unsupported_media_type', undefined],
+    ['no media type', request('POST', '/v1/verify', AUTH, '{}'), 'unsupported_media_type', undefined],
+    ['other charset', verify('{}', { 'Content-Type': 'application/json; charset=latin1' }), 'unsupported_media_type', undefined],
+    ['compressed', verify('{}', { 'Content-Encoding': 'gzip' }), 'unsupported_media_type', undefined],
+    ['no length', request('POST', '/v1/verify', JSON_AUTH), 'length_required', undefined],
+    ['too large by its length', request('POST', '/v1/verify', { ...JSON_AUTH, 'Content-Length': '2000000' }), 'payload_too_large', 'body_too_large'],
+    ['uploads have 64 KiB', request('POST', '/v1/uploads', JSON_AUTH, JSON.stringify({ purpose: ' '.repeat(65_536) })), 'payload_too_large', 'body_too_large'],
+    ['too large as it comes', Buffer.concat([request('POST', '/v1/uploads', { ...JSON_AUTH, 'Transfer-Encoding': 'chunked' }), Buffer.from(`20000\r\n${' '.repeat(0x20000)}\r\n0\r\n\r\n`)]), 'payload_too_large', 'body_too_large'],
+    ['empty body', verify('', { 'Content-Length': '0' }), 'invalid_request', 'malformed_json'],
+    ['not JSON', verify('{"uploadId":'), 'invalid_request', 'malformed_json'],
+    ['not UTF-8', verify(Buffer.from([0x22, 0xff, 0x22])), 'invalid_request', 'malformed_json'],
+    ['byte order mark', verify('\ufeff{"uploadId":"upl_1"}'), 'invalid_request', 'malformed_json'],
+    ['member twice', verify('{"uploadId":"upl_1","uploadId":"upl_1"}'), 'invalid_request', 'malformed_json'],
+    ['member twice, once escaped', verify('{"uploadId":"upl_1","upload\\u0049d":"upl_1"}'), 'invalid_request', 'malformed_json'],
+    ['33 levels', verify('['.repeat(33) + ']'.repeat(33)), 'invalid_request', 'malformed_json'],
+    ['30,000 levels', verify('[{"a":'.repeat(30_000)), 'invalid_request', 'malformed_json'],
+    ['32 levels', verify('['.repeat(32) + ']'.repeat(32)), 'invalid_request', 'invalid_member'],
+    ['an array', verify('[]'), 'invalid_request', 'invalid_member'],
+    ['null', verify('null'), 'invalid_request', 'invalid_member'],
+    ['nothing required', verify('{}'), 'invalid_request', 'invalid_member'],
+    ['unknown member', verify('{"uploadId":"upl_1","extra":1}'), 'invalid_request', 'invalid_member'],
+    ['__proto__', verify('{"uploadId":"upl_1","__proto__":{"a":1}}'), 'invalid_request', 'invalid_member'],
+    ['wrong type', verify('{"uploadId":1}'), 'invalid_request', 'invalid_member'],
+    ['malformed id', verify('{"uploadId":"upl 1"}'), 'invalid_request', 'invalid_member'],
+    ['id with a line end', verify('{"uploadId":"upl_1\\n"}'), 'invalid_request', 'invalid_member'],
+    ['null sidecar', verify('{"uploadId":"upl_1","sidecar":null}'), 'invalid_request', 'invalid_member'],
+    ['sidecar too long', verify(JSON.stringify({ uploadId: 'upl_1', sidecar: 'A'.repeat(1_398_108) })), 'invalid_request', 'invalid_member'],
+    ...['AAA', 'AA=', 'AA', 'AB==', 'A A=', 'AA==\\n', 'AA-_', '=AAA', 'AA==AA=='].map(
+      (sidecar): [string, Uint8Array, 'invalid_request', string] => [`sidecar ${sidecar}`, verify(`{"uploadId":"upl_1","sidecar":"${sidecar}"}`), 'invalid_request', 'sidecar_not_base64'],
+    ),
+    ['unknown purpose', request('POST', '/v1/uploads?purpose=other', AUTH), 'invalid_request', 'invalid_member'],
+    ['query parameter twice', request('POST', '/v1/uploads?purpose=verify&purpose=verify', AUTH), 'invalid_request', 'duplicate_parameter'],
+    ['query parameter twice, once escaped', request('POST', '/v1/uploads?purpose=verify&purp%6fse=verify', AUTH), 'invalid_request', 'duplicate_parameter'],
+    ['unknown query parameter', request('POST', '/v1/uploads?other=1', AUTH), 'invalid_request', 'invalid_member'],
+    ['__proto__ in the query', request('POST', '/v1/uploads?__proto__=1', AUTH), 'invalid_request', 'invalid_member'],
+    ['broken escape in the query', request('POST', '/v1/uploads?purpose=%zz', AUTH), 'invalid_request', 'invalid_member'],
+    ['contentLength too large', request('POST', '/v1/uploads', JSON_AUTH, '{"contentLength":68157441}'), 'invalid_request', 'invalid_member'],
+    ['contentLength a fraction', request('POST', '/v1/uploads', JSON_AUTH, '{"contentLength":1.5}'), 'invalid_request', 'invalid_member'],
+    ['body stalls', request('POST', '/v1/verify', { ...JSON_AUTH, 'Content-Length': '100' }, '{'), 'timeout', 'client_too_slow'],
+  ];
+  for (const [name, bytes, code, reason] of cases) matchError(t, await ask(port, bytes), code, reason, name);
+  t.equal((await ask(port, request('PUT', '/v1/health')))!.headers.get('allow'), 'GET, HEAD');
+  t.equal((await ask(port, request('PUT', '/uploads/upl_1')))!.headers.get('allow'), 'POST');
+  t.equal(operations.verified.length, 0, 'none of them reached the operation');
+  operations.scopes = ['proofs'];
+  matchError(t, await ask(port, verify('{"uploadId":"upl_1"}')), 'forbidden', undefined, 'a key without the scope');
+
+  const client = new RawClient(port);
+  await client.send(request('POST', '/nothing', {}, 'x'.repeat(1_000)));
+  await client.read();
+  await client.send(request('GET', '/v1/health'));
+  t.equal((await client.read())!.status, 200, 'a refusal with a small body keeps the connection');
+  client.destroy();
+  const large = new RawClient(port);
+  void large.send(request('POST', '/v1/verify', JSON_AUTH, Buffer.alloc(8 * 1_048_576, 32)));
+  const refused = await large.read();
+  matchError(t, refused, 'payload_too_large', 'body_too_large', 'readable while 8 MiB are still coming');
+  t.equal(refused!.headers.get('connection'), 'close');
+  t.ok(await large.ended(), 'and the connection ends');
+});
+
+t.test('malformed HTTP', async (t) => {
+  const { port, listener, reports } = await startPartner({ headersMs: 300, checkMs: 50 });
+  t.teardown(() => listener.close(100));
+  const post = (lines: string, body = '') => `POST /v1/verify HTTP/1.1\r\n${lines}\r\n${body}`;
+  const cases: [string, string, Parameters<typeof matchError>[2], string][] = [
+    ['not HTTP', 'hello\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'invalid_request', 'malformed_http'],
+    ['HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['unknown method', 'FROB /v1/health HTTP/1.1\r\nHost: a\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['unknown version', 'GET /v1/health HTTP/3.7\r\nHost: a\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['space in the target', 'GET /v1/he alth HTTP/1.1\r\nHost: a\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['fragment', 'GET /v1/health#a HTTP/1.1\r\nHost: a\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['no Host', 'GET /v1/health HTTP/1.1\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['two Hosts', 'GET /v1/health HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['xchunked', post('Host: a\r\nTransfer-Encoding: xchunked\r\n', '0\r\n\r\n'), 'invalid_request', 'malformed_http'],
+    ['gzip, chunked', post('Host: a\r\nTransfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n'), 'invalid_request', 'malformed_http'],
+    ['chunked twice', post('Host: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'), 'invalid_request', 'malformed_http'],
+    ['identity', post('Host: a\r\nTransfer-Encoding: identity\r\n'), 'invalid_request', 'malformed_http'],
+    ['chunked in 1.0', 'POST /v1/verify HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['both length headers', post('Host: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'), 'invalid_request', 'malformed_http'],
+    ['both length headers, other order', post('Host: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n', '0\r\n\r\n'), 'invalid_request', 'malformed_http'],
+    ['two lengths', post('Host: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n', 'x'), 'invalid_request', 'malformed_http'],
+    ['length not a number', post('Host: a\r\nContent-Length: 1a\r\n', 'x'), 'invalid_request', 'malformed_http'],
+    ['negative length', post('Host: a\r\nContent-Length: -1\r\n', 'x'), 'invalid_request', 'malformed_http'],
+    ['space before the colon', 'GET /v1/health HTTP/1.1\r\nHost : a\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['folded header', 'GET /v1/health HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['NUL in a header', 'GET /v1/health HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['other expectation', 'GET /v1/health HTTP/1.1\r\nHost: a\r\nExpect: wonders\r\n\r\n', 'invalid_request', 'malformed_http'],
+    ['two content types', post(`Host: a\r\nx-api-key: ${KEY}\r\nContent-Type: application/json\r\nContent-Type: application/json\r\nContent-Length: 2\r\n`, '{}'), 'invalid_request', 'malformed_http'],
+    ['headers too large', `GET /v1/health HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`, 'headers_too_large', 'malformed_http'],
+    ['target too large', `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 'headers_too_large', 'malformed_http'],
+    ['bad chunk size', post(`Host: a\r\nx-api-key: ${KEY}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n`, '2\r\n{}\r\nzz\r\n'), 'invalid_request', 'malformed_http'],
+    ['headers never end', 'GET /v1/health HTTP/1.1\r\nHost: a\r\n', 'timeout', 'client_too_slow'],
+    ['nothing at all', '', 'timeout', 'client_too_slow'],
+  ];
+  for (const [name, bytes, code, reason] of cases) {
+    const client = new RawClient(port);
+    await client.send(bytes);
+    matchError(t, await client.read(), code, reason, name);
+    t.ok(await client.ended(2_500), `${name}: the connection ends`);
+    t.equal(client.unread, 0, `${name}: after one answer`);
+    client.destroy();
+  }
+  const many = Array.from({ length: 1_200 }, (_, i) => `a${i}:\r\n`).join('');
+  matchError(t, await ask(port, `GET /v1/health HTTP/1.1\r\nHost: a\r\n${many}Host: b\r\n\r\n`), 'invalid_request', 'malformed_http', 'a second Host behind 1,200 headers');
+  t.equal((await ask(port, 'GET /v1/health HTTP/1.0\r\n\r\n'))!.status, 200, 'HTTP/1.0 needs no Host');
+
+  const connect = await ask(port, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n');
+  matchError(t, connect, 'method_not_allowed', undefined, 'CONNECT');
+  const upgrade = await ask(port, request('GET', '/v1/health', { Connection: 'Upgrade', Upgrade: 'websocket' }));
+  t.equal(upgrade!.status, 200, 'an upgrade is not taken up');
+
+  const pipelined = new RawClient(port);
+  await pipelined.send(Buffer.concat([request('POST', '/v1/uploads', AUTH), Buffer.from('garbage\r\n\r\n')]));
+  t.equal((await pipelined.read())!.status, 201, 'garbage behind a request does not take its answer');
+  matchError(t, await pipelined.read(), 'invalid_request', 'malformed_http', 'and is answered after it');
+  t.ok(await pipelined.ended());
+
+  const half = new RawClient(port);
+  await half.send(request('POST', '/v1/verify', { ...JSON_AUTH, 'Content-Length': '100' }, '{'));
+  half.socket.end();
+  matchError(t, await half.read(), 'invalid_request', 'upload_aborted', 'a body that ends early, the other half still open');
+  const gone = new RawClient(port);
+  await gone.send(request('POST', '/v1/verify', { ...JSON_AUTH, 'Content-Length': '100' }, '{'));
+  const before = reports.records.length;
+  gone.socket.resetAndDestroy();
+  t.ok(await until(() => reports.records.length > before), 'a caller that leaves is logged');
+  t.match(reports.records.at(-1), { route: '/v1/verify', status: 0 }, 'without a status');
+  t.equal(reports.faults.length, 0, 'none of it is a fault');
+});
+
+t.test('100-continue, keep-alive and stopping', async (t) => {
+  const { port, listener, operations } = await startPartner();
+  const expecting = new RawClient(port);
+  await expecting.send(request('POST', '/v1/verify', { ...JSON_AUTH, Expect: '100-continue', 'Content-Length': '20' }));
+  t.equal((await expecting.read())!.status, 100, 'a request in order is invited');
+  operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
+  await expecting.send('{"uploadId":"upl_1"}');
+  t.equal((await expecting.read())!.status, 200);
+  expecting.destroy();
+  const refused = new RawClient(port);
+  await refused.send(request('POST', '/v1/verify', { Expect: '100-continue', 'Content-Length': '20' }));
+  matchError(t, await refused.read(), 'forbidden', undefined, 'one without a key is not');
+  t.ok(await refused.ended(), 'and its connection ends, since nobody knows whether the body comes');
+
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const once = (path: string) =>
+    new Promise<number>((resolve, reject) => {
+      httpRequest({ port, path, agent }, (response) => response.resume().on('end', () => resolve(response.statusCode!))).on('error', reject).end();
+    });
+  t.equal(await once('/v1/health'), 200);
+  t.equal(await once('/nothing'), 404);
+
+  const inFlight = new RawClient(port);
+  await inFlight.send(request('POST', '/v1/verify', { ...JSON_AUTH, 'Content-Length': '20' }, '{"uploadId"'));
+  const stuck = new RawClient(port);
+  await stuck.send('GET /v1/health HTTP/1.1\r\n');
+  await until(() => false, 30);
+  const started = Date.now();
+  const closed = listener.close(400);
+  await t.rejects(once('/v1/health'), 'no new connections');
+  await inFlight.send(':"upl_1"}');
+  const last = await inFlight.read();
+  t.equal(last!.status, 200, 'a request in flight is answered');
+  t.ok(await inFlight.ended(2_000));
+  await closed;
+  t.ok(Date.now() - started < 2_000, 'what is left is cut');
+  agent.destroy();
+  stuck.destroy();
+});

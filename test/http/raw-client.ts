@@ -1,0 +1,150 @@
+import { connect, type Socket } from 'node:net';
+import type { Test } from 'tap';
+import { STATUS_OF_CODE } from '../../src/http/status.js';
+import type { ErrorCode } from '../../src/domain/errors.js';
+
+/** One answer as it came over the wire. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+}
+
+/** A connection that sends exactly the bytes it is given and reads answers one by one. */
+export class RawClient {
+  readonly socket: Socket;
+  readonly #head: boolean;
+  #buffer: Buffer = Buffer.alloc(0);
+  #closed = false;
+  #wake: (() => void) | undefined;
+
+  /** @param options.head answers have no body, as those to HEAD */
+  constructor(port: number, options: { readonly head?: boolean } = {}) {
+    this.#head = options.head ?? false;
+    this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    this.socket.on('data', (chunk) => {
+      this.#buffer = Buffer.concat([this.#buffer, chunk]);
+      this.#wake?.();
+    });
+    const closed = () => {
+      this.#closed = true;
+      this.#wake?.();
+    };
+    this.socket.on('end', closed).on('close', closed).on('error', closed);
+  }
+
+  /** Resolves when the bytes were taken by the kernel. */
+  send(data: string | Uint8Array): Promise<void> {
+    return new Promise((resolve) => this.socket.write(typeof data === 'string' ? Buffer.from(data, 'latin1') : data, () => resolve()));
+  }
+
+  /** The next answer, or undefined where the connection ends before one is complete. */
+  async read(timeoutMs = 5_000): Promise<RawAnswer | undefined> {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const answer = this.#parse();
+      if (answer !== undefined) return answer;
+      if (this.#closed) return undefined;
+      if (!(await this.#more(deadline))) throw new Error('no answer in time');
+    }
+  }
+
+  /** True when the other side has closed in time. */
+  async ended(timeoutMs = 5_000): Promise<boolean> {
+    const deadline = Date.now() + timeoutMs;
+    while (!this.#closed) if (!(await this.#more(deadline))) return false;
+    return true;
+  }
+
+  get unread(): number {
+    return this.#buffer.length;
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  #more(deadline: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), Math.max(0, deadline - Date.now()));
+      this.#wake = () => {
+        clearTimeout(timer);
+        this.#wake = undefined;
+        resolve(true);
+      };
+    });
+  }
+
+  #parse(): RawAnswer | undefined {
+    const end = this.#buffer.indexOf('\r\n\r\n');
+    if (end < 0) return undefined;
+    const [statusLine, ...lines] = this.#buffer.subarray(0, end).toString('latin1').split('\r\n');
+    const status = Number(statusLine!.split(' ')[1]);
+    const headers = new Map(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
+    const length = this.#head || status === 100 ? 0 : Number(headers.get('content-length') ?? 0);
+    if (this.#buffer.length < end + 4 + length) return undefined;
+    const body = Buffer.from(this.#buffer.subarray(end + 4, end + 4 + length));
+    this.#buffer = this.#buffer.subarray(end + 4 + length);
+    return { status, headers, body };
+  }
+}
+
+/** Sends one request on its own connection and reads one answer. */
+export async function ask(port: number, data: string | Uint8Array, options: { readonly head?: boolean } = {}): Promise<RawAnswer | undefined> {
+  const client = new RawClient(port, options);
+  try {
+    await client.send(data);
+    return await client.read();
+  } finally {
+    client.destroy();
+  }
+}
+
+/** A request with a body, its length and the usual headers. */
+export function request(method: string, path: string, headers: Readonly<Record<string, string>> = {}, body: string | Uint8Array = ''): Buffer {
+  const bytes = Buffer.from(body as string);
+  const all: Record<string, string> = { Host: 'api.example.com', ...(bytes.length > 0 ? { 'Content-Length': String(bytes.length) } : {}), ...headers };
+  const head = `${method} ${path} HTTP/1.1\r\n${Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  return Buffer.concat([Buffer.from(head, 'latin1'), bytes]);
+}
+
+/** "Every error response [...] has the JSON shape", and "carries header `X-Request-Id`". */
+export function matchError(t: Test, answer: RawAnswer | undefined, code: ErrorCode, reason: string | undefined, name: string): void {
+  if (answer === undefined) {
+    t.fail(`${name}: no answer`);
+    return;
+  }
+  const body = JSON.parse(answer.body.toString()) as Record<string, unknown>;
+  t.match(
+    { status: answer.status, code: body['code'], reason: body['reason'], type: answer.headers.get('content-type'), id: answer.headers.get('x-request-id'), error: body['error'] },
+    { status: STATUS_OF_CODE[code], code, reason, type: 'application/json', id: /^rq_[0-9A-Z]{26}$/, error: /^[A-Za-z].*\.$/ },
+    name,
+  );
+  t.notOk(answer.headers.get('x-powered-by') ?? answer.headers.get('etag') ?? answer.headers.get('access-control-allow-origin'), `${name}: no header that was ruled out`);
+  if (answer.status === 503 || answer.status === 429) t.match(answer.headers.get('retry-after'), /^[1-9]\d*$/, `${name}: Retry-After`);
+}
+
+export function jsonOf(answer: RawAnswer | undefined): Record<string, unknown> {
+  return JSON.parse(answer!.body.toString()) as Record<string, unknown>;
+}
+
+export interface FormPart {
+  readonly name?: string;
+  readonly filename?: string;
+  readonly type?: string;
+  readonly body: string | Uint8Array;
+  /** Replaces the whole part head. */
+  readonly head?: string;
+}
+
+/** A multipart body; `closing` replaces what follows the last part. */
+export function form(parts: readonly FormPart[], { boundary = 'XBOUNDARYX', preamble = '', closing }: { readonly boundary?: string; readonly preamble?: string; readonly closing?: string } = {}): Buffer {
+  const pieces: Buffer[] = [Buffer.from(preamble)];
+  parts.forEach(({ name, filename, type, body, head }, index) => {
+    const disposition = `Content-Disposition: form-data${name === undefined ? '' : `; name="${name}"`}${filename === undefined ? '' : `; filename="${filename}"`}`;
+    const lines = head ?? `${disposition}\r\n${type === undefined ? '' : `Content-Type: ${type}\r\n`}`;
+    pieces.push(Buffer.from(`${index === 0 ? '' : '\r\n'}--${boundary}\r\n${lines}\r\n`), Buffer.from(body as string));
+  });
+  pieces.push(Buffer.from(closing ?? `\r\n--${boundary}--\r\n`));
+  return Buffer.concat(pieces);
+}
