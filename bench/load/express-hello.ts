@@ -4,7 +4,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { answerCalls } from '../service/child.js';
 
-export const HELLO = 'hello';
+const HELLO = 'hello';
 
 const app = express();
 app.get('/', (_request, response) => void response.send(HELLO));

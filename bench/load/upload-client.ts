@@ -8,7 +8,7 @@ import { jsonRequest, uploadRequest } from './form.js';
 
 export interface UploadLoad {
   readonly port: number;
-  /** Absent: a sink that takes any form at `/` and answers the count of bytes. */
+  /** Absent: a sink that takes any form and answers the count of bytes. */
   readonly apiKey?: string | undefined;
   /** Uploads at once, each on a connection of its own. */
   readonly connections: number;
@@ -40,7 +40,7 @@ interface Slot {
 
 const STEP = 4_099;
 const takes = new Map<string, Take>();
-let samples = Buffer.alloc(0);
+let samples: Buffer = Buffer.alloc(0);
 
 /**
  * A file for each connection: the same random samples from different offsets, so that no byte of one upload stands where it
@@ -62,7 +62,7 @@ function takeOf(connection: number, bytes: number): Take {
 }
 
 async function mint(connection: Connection, apiKey: string | undefined): Promise<Slot> {
-  if (apiKey === undefined) return { path: '/', fields: { policy: 'p'.repeat(160), signature: 's'.repeat(43) } };
+  if (apiKey === undefined) return { path: '/uploads/upl_bench', fields: { policy: 'p'.repeat(160), signature: 's'.repeat(43) } };
   const { status, body } = await connection.request([jsonRequest('/v1/uploads', { 'x-api-key': apiKey }, '{"purpose":"verify"}')]);
   if (status !== 201) throw new Error(`a slot was refused: ${status} ${body.toString()}`);
   const { uploadId, url, fields } = JSON.parse(body.toString()) as { uploadId: string; url: string; fields: Record<string, string> };
