@@ -18,9 +18,12 @@ export interface Comparison {
   readonly label: string;
   /** The named baseline, or what the value is a count of. */
   readonly baseline: string;
+  /** Of `value`: `x` for a ratio. */
   readonly unit: string;
   readonly rounds: readonly number[];
   readonly value: number;
+  /** Medians of what the ratio is made of. */
+  readonly sides?: { readonly unit: string; readonly ours: number; readonly baseline: number };
   readonly bar?: Bar;
   readonly met?: boolean;
 }
@@ -58,8 +61,13 @@ export function figure(id: string, label: string, unit: string, role: Figure['ro
 }
 
 /** `ours` over `theirs`, round by round: what both saw of the machine's moods falls out of the ratio. */
-export function ratio(id: string, label: string, baseline: string, ours: readonly number[], theirs: readonly number[]): Comparison {
-  return held(id, label, baseline, 'x', ours.map((value, round) => value / theirs[round]!));
+export function ratio(id: string, label: string, baseline: string, unit: string, ours: readonly number[], theirs: readonly number[]): Comparison {
+  return { ...held(id, label, baseline, 'x', ours.map((value, round) => value / theirs[round]!)), sides: { unit, ours: median(ours), baseline: median(theirs) } };
+}
+
+/** How many times faster, of two times. */
+export function speedup(id: string, label: string, baseline: string, unit: string, ours: readonly number[], theirs: readonly number[]): Comparison {
+  return { ...held(id, label, baseline, 'x', ours.map((value, round) => theirs[round]! / value)), sides: { unit, ours: median(ours), baseline: median(theirs) } };
 }
 
 /** A value for each round against the bar of that id, where there is one. */

@@ -83,12 +83,12 @@ function report(speeds: ReadonlyMap<string, readonly number[]>): Section {
       figure('hash.hash-wasm', 'hash-wasm', 'MB/s', 'baseline', of('hash-wasm')),
     ],
     comparisons: [
-      ratio('hash.single/hash-wasm', 'one stream', 'hash-wasm', single, of('hash-wasm')),
-      ratio('hash.single/masked', 'one stream', 'node:crypto, SHA masked', single, of('node:crypto, SHA masked')),
-      ratio('hash.lanes/hash-wasm', 'four lanes', 'hash-wasm', lanes, of('hash-wasm')),
-      ratio('hash.lanes/node', 'four lanes', 'node:crypto', lanes, of('node:crypto')),
-      ratio('hash.lanes/masked', 'four lanes', 'node:crypto, SHA masked', lanes, of('node:crypto, SHA masked')),
-      ratio('hash.native/node', 'native engine', 'node:crypto', of('native engine'), of('node:crypto')),
+      ratio('hash.single/hash-wasm', 'one stream', 'hash-wasm', 'MB/s', single, of('hash-wasm')),
+      ratio('hash.single/masked', 'one stream', 'node:crypto, SHA masked', 'MB/s', single, of('node:crypto, SHA masked')),
+      ratio('hash.lanes/hash-wasm', 'four lanes', 'hash-wasm', 'MB/s', lanes, of('hash-wasm')),
+      ratio('hash.lanes/node', 'four lanes', 'node:crypto', 'MB/s', lanes, of('node:crypto')),
+      ratio('hash.lanes/masked', 'four lanes', 'node:crypto, SHA masked', 'MB/s', lanes, of('node:crypto, SHA masked')),
+      ratio('hash.native/node', 'native engine', 'node:crypto', 'MB/s', of('native engine'), of('node:crypto')),
     ],
     notes: [
       shaInstructions === false

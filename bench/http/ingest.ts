@@ -34,7 +34,7 @@ async function measureIngest(run: Run): Promise<Section> {
       title: 'Ingest',
       method: `${CONNECTIONS} concurrent uploads of ${(bytes / 2 ** 20).toFixed(0)} MiB from another process. The real partner listener, form reader, slabs and scheduler, with a worker thread that acknowledges each task and hashes nothing: what taking bytes in costs before anything is computed.`,
       figures: [figure('ingest.slabs', 'partner listener, copy into slabs', 'MB/s', 'ours', ours), figure('ingest.busboy', 'node:http and busboy that discards', 'MB/s', 'baseline', baseline)],
-      comparisons: [ratio('ingest.slabs/busboy', 'ingress with copy into slabs', 'http + busboy that discards', ours, baseline)],
+      comparisons: [ratio('ingest.slabs/busboy', 'ingress with copy into slabs', 'http + busboy that discards', 'MB/s', ours, baseline)],
       notes: [],
     };
   } finally {

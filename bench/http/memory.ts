@@ -40,7 +40,7 @@ async function measureMemory(run: Run): Promise<Section> {
     ],
     comparisons: [
       held('memory.large', `RSS an upload in flight, ${mib(memoryBytes.large)} files`, 'the service at rest', 'MB', grown.large),
-      ratio('memory.size', `growth with the file, ${mib(memoryBytes.large)}`, `uploads of ${mib(memoryBytes.small)}`, grown.large, grown.small),
+      ratio('memory.size', `growth with the file, ${mib(memoryBytes.large)}`, `uploads of ${mib(memoryBytes.small)}`, 'MB', grown.large, grown.small),
     ],
     notes: [],
   };

@@ -98,19 +98,19 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
       if (server === 'busboy') continue;
       for (const percent of [50, 99]) figures.push(figure(`upload.${server}.${connections}.p${percent}`, `${LABELS[server]}, ${connections} at once, p${percent} of an upload`, 'ms', 'ours', of(name).map((load) => percentile(load.times, percent) * 1_000)));
     }
-    comparisons.push(ratio(`upload.${connections}/busboy`, `service, ${connections} uploads at once`, 'http + busboy that discards', speed(`wasm ${connections}`), speed(`busboy ${connections}`)));
+    comparisons.push(ratio(`upload.${connections}/busboy`, `service, ${connections} uploads at once`, 'http + busboy that discards', 'MB/s', speed(`wasm ${connections}`), speed(`busboy ${connections}`)));
     comparisons.push(held(`upload.${connections}.cpu`, `CPU seconds a GB, ${connections} at once`, 'busboy + one pass of four lanes', 'x', cpuRatios(cpu(`wasm ${connections}`), cpu(`busboy ${connections}`), cpu('four lanes'))));
     comparisons.push(held(`upload.${connections}.lanes`, `lanes a task, ${connections} at once`, 'count of the engine', 'lanes', of(`wasm ${connections}`).map((load) => load.lanesPerTask)));
     comparisons.push(held(`upload.${connections}.tail`, `p99 / p50 of an upload's time, ${connections} at once`, 'its own p50', 'x', [tail(times(`wasm ${connections}`))]));
-    comparisons.push(ratio(`upload.${connections}/native`, `service, ${connections} at once`, 'the same on the native engine', speed(`wasm ${connections}`), speed(`native ${connections}`)));
-    comparisons.push(ratio(`upload.${connections}.cpu/native`, `CPU seconds a GB, ${connections} at once`, 'the same on the native engine', cpu(`wasm ${connections}`), cpu(`native ${connections}`)));
+    comparisons.push(ratio(`upload.${connections}/native`, `service, ${connections} at once`, 'the same on the native engine', 'MB/s', speed(`wasm ${connections}`), speed(`native ${connections}`)));
+    comparisons.push(ratio(`upload.${connections}.cpu/native`, `CPU seconds a GB, ${connections} at once`, 'the same on the native engine', 'CPU s/GB', cpu(`wasm ${connections}`), cpu(`native ${connections}`)));
     comparisons.push(held(`upload.native.${connections}.tail`, `p99 / p50, ${connections} at once, native engine`, 'its own p50', 'x', [tail(times(`native ${connections}`))]));
   }
   figures.push(figure('upload.wasm.1', 'service, one upload alone', 'MB/s', 'ours', speed('wasm 1')));
   figures.push(figure('upload.native.1', 'service, native engine, one upload alone', 'MB/s', 'ours', speed('native 1')));
   figures.push(figure('upload.kernel.single', 'one stream of the core, in memory', 'MB/s', 'other', speed('one stream')));
   figures.push(figure('upload.kernel.lanes', 'four lanes of the core, in memory', 'MB/s', 'other', speed('four lanes')));
-  comparisons.push(ratio('upload.1/kernel', 'one upload alone', 'one stream of the core, in memory', speed('wasm 1'), speed('one stream')));
+  comparisons.push(ratio('upload.1/kernel', 'one upload alone', 'one stream of the core, in memory', 'MB/s', speed('wasm 1'), speed('one stream')));
   return {
     id: 'upload',
     title: 'Upload, end to end',

@@ -161,9 +161,9 @@ function report(results: ReadonlyMap<string, readonly Rate[]>, calls: number): S
       ),
     ],
     comparisons: [
-      ratio('verify.embedded/express', 'verify, embedded, each a new unit', 'Express hello', rates('embedded'), rates('express')),
-      ratio('verify.pair/express', 'verify, pair, each a new unit', 'Express hello', rates('pair'), rates('express')),
-      ratio('verify.replay/express', 'verify, replays only', 'Express hello', rates('replay'), rates('express')),
+      ratio('verify.embedded/express', 'verify, embedded, each a new unit', 'Express hello', 'calls/s', rates('embedded'), rates('express')),
+      ratio('verify.pair/express', 'verify, pair, each a new unit', 'Express hello', 'calls/s', rates('pair'), rates('express')),
+      ratio('verify.replay/express', 'verify, replays only', 'Express hello', 'calls/s', rates('replay'), rates('express')),
       held('verify.embedded.tail', 'p99 / p50 of a call, embedded', 'its own p50', 'x', results.get('embedded')!.map(({ times }) => percentile(times, 99) / percentile(times, 50))),
     ],
     notes: [],

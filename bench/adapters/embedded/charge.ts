@@ -39,7 +39,7 @@ async function measureStore(run: Run): Promise<Section> {
         figure('store.charge', 'charge(), durable', 'calls/s', 'ours', speeds.get('charge')!),
         figure('store.put', 'classic-level put with sync', 'calls/s', 'baseline', speeds.get('put')!),
       ],
-      comparisons: [ratio('store.charge/put', 'charge()', 'classic-level put with sync', speeds.get('charge')!, speeds.get('put')!)],
+      comparisons: [ratio('store.charge/put', 'charge()', 'classic-level put with sync', 'calls/s', speeds.get('charge')!, speeds.get('put')!)],
       notes: [],
     };
   } finally {
