@@ -5,11 +5,10 @@ import type { UploadClient } from '../load/upload-client.js';
 import { describeMachine } from '../machine.js';
 import { figure, held, interleave, ratio, type Comparison, type Figure, type Measure, type Run, type Section } from '../measure.js';
 import { Child } from '../service/child.js';
-import type { Probe } from '../service/process-probe.js';
+import type { Probe } from '../service/process-use.js';
 import { ServiceProcess } from '../service/service-process.js';
 import { percentile } from '../statistics.js';
 
-const PROBE = new URL('../service/process-probe.js', import.meta.url);
 const CONCURRENCIES = [4, 16] as const;
 const KERNEL_SLABS = 96;
 
@@ -35,7 +34,7 @@ export const upload: Measure = { name: 'upload', run: measureUpload };
 async function measureUpload(run: Run): Promise<Section> {
   const kernel = await Kernel.load();
   const client = new Child<UploadClient>(new URL('../load/upload-client.js', import.meta.url));
-  const sink = new Child<BusboySink & Probe>(new URL('../load/busboy-sink.js', import.meta.url), { execArgv: ['--import', PROBE.href] });
+  const sink = new Child<BusboySink>(new URL('../load/busboy-sink.js', import.meta.url));
   const services: ServiceProcess[] = [];
   try {
     const busboy: Server = { name: 'busboy', port: await sink.call('listen'), probe: sink as unknown as Child<Probe> };

@@ -3,6 +3,7 @@ import busboy from 'busboy';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { answerCalls } from '../service/child.js';
+import { probe } from '../service/process-use.js';
 
 const server = createServer((request, response) => {
   let bytes = 0;
@@ -16,6 +17,7 @@ const server = createServer((request, response) => {
 });
 
 const methods = {
+  ...probe,
   listen: () => new Promise<number>((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))),
 };
 export type BusboySink = typeof methods;

@@ -7,14 +7,14 @@ export function number(value: number): string {
   const size = Math.abs(value);
   if (size >= 100) return Math.round(value).toLocaleString('en-US');
   if (size === 0) return '0';
-  return size < 0.001 ? value.toExponential(1) : value.toPrecision(3);
+  return size < 0.01 ? value.toPrecision(2) : value.toPrecision(3);
 }
 
 export function withUnit(value: number, unit: string): string {
-  return unit === 'x' ? `${ratioText(value)}×` : `${number(value)} ${unit}`;
+  if (unit !== 'x') return `${number(value)} ${unit}`;
+  return value < 0.01 ? `${number(value * 100)} %` : `${ratioText(value)}×`;
 }
 
-/** Two decimals, and enough digits to see a small share. */
 function ratioText(value: number): string {
   return value >= 0.1 && value < 100 ? value.toFixed(2) : number(value);
 }

@@ -17,8 +17,10 @@ interface Answer {
 }
 
 const STOP_MS = 15_000;
+/** Longer than any call takes, even on a busy machine. */
+const CALL_MS = 180_000;
 
-/** Answers the parent's calls; for the child's side. Messages that are no calls are left alone. */
+/** Answers the parent's calls; for the child's side, once. */
 export function answerCalls(methods: Methods): void {
   process.on('message', (message: Request) => {
     const { call, method, argument } = message;
@@ -62,7 +64,12 @@ export class Child<M extends Methods> {
   call<Name extends keyof M & string>(method: Name, ...[argument]: Parameters<M[Name]>): Promise<Awaited<ReturnType<M[Name]>>> {
     const call = ++this.#calls;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(call, { resolve, reject });
+      const patience = setTimeout(() => reject(new Error(`${method} was not answered: ${this.#words}`)), CALL_MS);
+      const settled = <Value>(settle: (value: Value) => void) => (value: Value) => {
+        clearTimeout(patience);
+        settle(value);
+      };
+      this.#waiting.set(call, { resolve: settled(resolve), reject: settled(reject) });
       this.process.send({ call, method, argument } satisfies Request);
     });
   }

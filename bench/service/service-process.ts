@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Child } from './child.js';
-import type { Probe } from './process-probe.js';
+import type { Probe } from './process-use.js';
 
 const MAIN = new URL('../../src/main.js', import.meta.url);
 const PROBE = new URL('./process-probe.js', import.meta.url);
