@@ -1,7 +1,7 @@
 import { TakemarkError, singleHeader } from './errors.js';
 import { uploadForm } from './form.js';
 import { isTransient, pauseBefore, pauseFor, retrying, type RetryPolicy } from './retry.js';
-import { audioSource, sidecarBytes, type AudioInput, type AudioSource } from './source.js';
+import { audioSource, release, sidecarBytes, type AudioInput, type AudioSource } from './source.js';
 import { Transport, type Answer, type Progress } from './transport.js';
 import type { Health, StoredUpload, UploadPurpose, UploadSlot, Verification, VerificationResult } from './types.js';
 
@@ -68,14 +68,19 @@ export class Client {
 
   /**
    * Uploads a file and verifies it: one credentialed WAV/BWF, or audio with its sidecar. Constant memory, whatever the length.
-   * @param input a path, bytes, or a stream; only a stream cannot be sent a second time when an upload fails
+   * @param input a path, bytes, or a stream; a stream cannot be sent a second time when an upload fails, and is closed at the
+   * end whatever the outcome
    */
   async verifyFile(input: AudioInput, options: VerifyFileOptions = {}): Promise<Verification> {
-    const source = await audioSource(input, options.bytes);
-    // Read before the upload: a sidecar that is not there should not cost one.
-    const sidecar = options.sidecar === undefined ? undefined : await sidecarBytes(options.sidecar);
-    const { uploadId } = await this.#uploadToFreshSlot(source, options);
-    return this.verify({ uploadId, sidecar }, options);
+    try {
+      const source = await audioSource(input, options.bytes);
+      // Read before the upload: a sidecar that is not there should not cost one.
+      const sidecar = options.sidecar === undefined ? undefined : await sidecarBytes(options.sidecar);
+      const { uploadId } = await this.#uploadToFreshSlot(source, options);
+      return await this.verify({ uploadId, sidecar }, options);
+    } finally {
+      if (typeof input !== 'string' && !(input instanceof Uint8Array)) release(input);
+    }
   }
 
   /** Mints a slot. */
@@ -115,8 +120,9 @@ export class Client {
 
   async #uploadToFreshSlot(source: AudioSource, options: UploadOptions): Promise<StoredUpload> {
     for (let attempt = 1; ; attempt += 1) {
-      // Its own failures are retried inside.
-      const slot = await this.createUpload({ contentLength: source.bytes === 0 ? undefined : source.bytes, signal: options.signal });
+      // Its own failures are retried inside. The length is not announced: a file that is too long is then refused here, by the
+      // slot's own limit and in words on the file, instead of as an invalid member.
+      const slot = await this.createUpload({ signal: options.signal });
       try {
         return await this.#post(slot, source, options);
       } catch (error) {

@@ -46,6 +46,11 @@ async function fileSource(path: string): Promise<AudioSource> {
   };
 }
 
+/** Closes a source that is not read to its end. A stream is destroyed: its iterator's `return` would wait for a read that may never come. */
+export function release(chunks: AsyncIterable<Uint8Array>): void {
+  if ('destroy' in chunks && typeof chunks.destroy === 'function') chunks.destroy();
+}
+
 async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += READ_CHUNK_BYTES) yield bytes.subarray(at, at + READ_CHUNK_BYTES);
 }

@@ -2,7 +2,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TakemarkError, errorFromAnswer, singleHeader } from './errors.js';
-import { sourceError, type AudioSource } from './source.js';
+import { release, sourceError, type AudioSource } from './source.js';
 
 /** Largest answer that is read into memory. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
@@ -230,11 +230,6 @@ class Call {
     this.#ended = true;
     this.#message.destroy(new Error('call ended'));
   }
-}
-
-/** Closes a source that is not read to its end. A stream is destroyed: its iterator's `return` would wait for a read that may never come. */
-function release(chunks: AsyncIterable<Uint8Array>): void {
-  if ('destroy' in chunks && typeof chunks.destroy === 'function') chunks.destroy();
 }
 
 function connectionError(cause: unknown): TakemarkError {

@@ -6,6 +6,7 @@ declare namespace WebAssembly {
     static exports(module: Module): { name: string; kind: string }[];
     static imports(module: Module): { module: string; name: string; kind: string }[];
   }
+  class RuntimeError extends Error {}
   class Memory {
     constructor(descriptor: { initial: number; maximum?: number; shared?: boolean });
     readonly buffer: SharedArrayBuffer;

@@ -182,6 +182,8 @@ t.test('operator commands', async (t) => {
 
   operator.refusals = [422];
   t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: 'takemark: Refused for the test. (a_reason, request rq_double)\n' });
+  operator.refusals = [503, 503, 503];
+  t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: /run again with --idempotency-key [0-9a-f-]{36} \(a_reason, request rq_double\)\n$/ });
   operator.damage = true;
   t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: /prf_1 was issued but not written .* --idempotency-key [0-9a-f-]{36}\n$/ });
   t.same((await readdir(directory)).sort(), ['Straße + Wege.wav', 'out.sidecar', 'out.wav'], 'no half-written file is left');
@@ -236,6 +238,18 @@ t.test('as a program: exit codes and no stack', async (t) => {
   const [err, [code]] = await Promise.all([text(trouble.stderr), once(trouble, 'exit')]);
   t.equal(code, 3);
   t.match(err, /^takemark: no answer from the service at http:\/\/127\.0\.0\.1:1: .*\n$/);
+});
+
+t.test('the demo shows all six verdicts on the real service', async (t) => {
+  const { directory } = await setUp(t);
+  const keep = join(directory, 'kept');
+  const demo = spawn(process.execPath, [MAIN, 'demo', '--json', '--keep', keep], { env: {} });
+  const [out, err, [code]] = await Promise.all([text(demo.stdout), text(demo.stderr), once(demo, 'exit')]);
+  t.match({ code, err }, { code: 0, err: '' });
+  const rows = out.trim().split('\n').map((line) => JSON.parse(line) as { expected: string; got: string; asExpected: boolean });
+  t.ok(rows.every((row) => row.asExpected && row.expected === row.got), out);
+  t.same([...new Set(rows.map((row) => row.got))].sort(), ['audioChanged', 'local_seal', 'tampered', 'unreadable', 'unregistered', 'valid']);
+  t.ok((await readdir(keep)).includes('sealed.wav'));
 });
 
 t.test('the recording of the demo is a real one', async (t) => {

@@ -45,7 +45,7 @@ t.test('verifies a file: slot, form, verdict', async (t) => {
 
   t.match(result, { verdict: 'valid', good: true, accepted: true, requestId: 'rq_3' });
   const [slot, post, verify] = service.seen;
-  t.same(JSON.parse(slot!.text), { purpose: 'verify', contentLength: 300_001 });
+  t.same(JSON.parse(slot!.text), { purpose: 'verify' });
   t.equal(slot!.headers['x-api-key'], KEY);
   t.equal(post!.headers['x-api-key'], undefined, 'the key does not travel to the presigned address');
   t.equal(Number(post!.headers['content-length']), post!.bytes, 'known length');
@@ -68,7 +68,8 @@ t.test('takes bytes and streams, of known and unknown length', async (t) => {
   t.same(posts.map((post) => post.fileSha256), [sha256(audio), sha256(audio), sha256(audio)]);
   t.ok(posts[1]!.headers['content-length']);
   t.equal(posts[2]!.headers['transfer-encoding'], 'chunked');
-  t.same(JSON.parse(service.requests('/v1/uploads')[2]!.text), { purpose: 'verify' });
+  await client.createUpload({ purpose: 'identify', contentLength: 7 });
+  t.same(JSON.parse(service.requests('/v1/uploads').at(-1)!.text), { purpose: 'identify', contentLength: 7 });
   await client.verifyFile(Buffer.alloc(0), { sidecar: Buffer.alloc(0) });
   t.match(JSON.parse(service.requests('/v1/verify').at(-1)!.text), { sidecar: '' }, 'a sidecar that holds nothing is sent as one');
 });
@@ -204,6 +205,9 @@ t.test('a source that fails or lies ends the call with its own error', async (t)
     throw new Error('disk on fire');
   })());
   t.match(await failure(client.verifyFile(broken, { bytes: 140_000 })), { code: 'source_failed', message: /disk on fire/ });
+  const unread = Readable.from([noise(10)]);
+  await failure(client.verifyFile(unread, { bytes: 10, sidecar: join(directory, 'absent') }));
+  t.ok(unread.destroyed, 'a stream that was never sent is closed too');
   const closed = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: KEY, retry: { maxAttempts: 2, baseDelayMs: 1 } });
   t.match(await failure(closed.verifyFile(noise(10))), { code: 'connection_failed', message: /ECONNREFUSED/ });
 });

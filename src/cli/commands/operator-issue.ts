@@ -1,9 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
+import { TakemarkError } from '../../client/errors.js';
+import { isTransient } from '../../client/retry.js';
 import { audioSource } from '../../client/source.js';
-import { EXIT, TroubleError, UsageError, type Arguments, type Command } from '../command.js';
+import type { Progress } from '../../client/transport.js';
+import { EXIT, TroubleError, type Command } from '../command.js';
+import { planOutputs, writtenPaths, type CredentialOutputs } from '../credential-outputs.js';
 import type { IssuedProof, OperatorClient } from '../operator-client.js';
-import { planOutput, writeOutput, type PlannedOutput } from '../output-file.js';
+import { writeOutput } from '../output-file.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
@@ -36,14 +40,17 @@ export const issue: Command = {
     const bar = terminal.progressBar(basename(path));
     try {
       await withOperator(surroundings, async (client) => {
-        const proof = await client.issue({
+        const call = {
           partnerId: given.requiredText('partner'),
           song: given.requiredText('song'),
           fileName: basename(path),
           carrier: outputs.sidecar === undefined ? 'embedded' : 'sidecar',
           idempotencyKey,
           audio,
-          onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes),
+          onProgress: ({ sentBytes, totalBytes }: Progress) => bar.update(sentBytes, totalBytes),
+        } as const;
+        const proof = await client.issue(call).catch((error: unknown) => {
+          throw isTransient(error) ? withRetryHint(error, idempotencyKey) : error;
         });
         bar.end();
         await fetchDeliverables(client, proof, outputs).catch((cause: unknown) => {
@@ -52,7 +59,7 @@ export const issue: Command = {
           const reason = cause instanceof Error ? cause.message : String(cause);
           throw new TroubleError(`${proof.proofId} was issued but not written (${reason}); run again with --idempotency-key ${idempotencyKey}`);
         });
-        const written = { ...(outputs.audio === undefined ? {} : { out: outputs.audio.path }), ...(outputs.sidecar === undefined ? {} : { sidecarOut: outputs.sidecar.path }) };
+        const written = writtenPaths(outputs);
         if (given.flag('json')) terminal.printJson({ ...proof, ...written });
         else terminal.print(`${proof.proofId}  issued ${formatTime(proof.issuedAt)}  ${printable(Object.values(written).join(', '))}`);
       });
@@ -63,23 +70,10 @@ export const issue: Command = {
   },
 };
 
-/** Where the results of issuing and of sealing go: embedded into `audio`, or a pair. */
-export interface CredentialOutputs {
-  readonly audio?: PlannedOutput;
-  readonly sidecar?: PlannedOutput;
-}
-
-/** @throws UsageError before anything is issued or sealed */
-export async function planOutputs(given: Arguments, input: string): Promise<CredentialOutputs> {
-  const out = given.text('out');
-  const sidecarOut = given.text('sidecar-out');
-  if (out === undefined && sidecarOut === undefined) throw new UsageError('--out is missing');
-  if (out !== undefined && out === sidecarOut) throw new UsageError('--out and --sidecar-out name the same file');
-  const force = given.flag('force');
-  return {
-    ...(out === undefined ? {} : { audio: await planOutput(out, force, [input]) }),
-    ...(sidecarOut === undefined ? {} : { sidecar: await planOutput(sidecarOut, force, [input]) }),
-  };
+/** Without an answer nobody here knows whether a proof was issued; the key makes it safe to ask again. */
+function withRetryHint(error: TakemarkError, idempotencyKey: string): TakemarkError {
+  const { code, status, reason, requestId, retryAfterSeconds } = error;
+  return new TakemarkError(code, `${error.message}; to issue it once only, run again with --idempotency-key ${idempotencyKey}`, { status, reason, requestId, retryAfterSeconds, cause: error });
 }
 
 async function fetchDeliverables(client: OperatorClient, proof: IssuedProof, outputs: CredentialOutputs): Promise<void> {

@@ -3,10 +3,10 @@ import { stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { EXIT, TroubleError, type Command } from '../command.js';
+import { planOutputs, writtenPaths, type CredentialOutputs } from '../credential-outputs.js';
 import { writeOutput } from '../output-file.js';
 import type { PlainAudio, SealFacts, Sealer } from '../sealer.js';
 import { formatTime, printable } from '../terminal.js';
-import { planOutputs, type CredentialOutputs } from './operator-issue.js';
 
 export const seal: Command = {
   name: 'seal',
@@ -31,7 +31,7 @@ export const seal: Command = {
     const sealer = await openSealer(given.text('device-dir') ?? join(homedir(), '.takemark', 'device'));
     try {
       const { sealedAt, kid, device } = await sealInto(sealer, audio, outputs);
-      const written = { ...(outputs.audio === undefined ? {} : { out: outputs.audio.path }), ...(outputs.sidecar === undefined ? {} : { sidecarOut: outputs.sidecar.path }) };
+      const written = writtenPaths(outputs);
       if (given.flag('json')) terminal.printJson({ sealedAt, kid, device, ...written });
       else terminal.print(`sealed ${formatTime(sealedAt)} by ${printable(device)} (key ${kid.slice(0, 16)})  ${printable(Object.values(written).join(', '))}`);
     } finally {
@@ -54,8 +54,8 @@ async function sealInto(sealer: Sealer, audio: PlainAudio, outputs: CredentialOu
   return sealed;
 }
 
-/** @throws TroubleError */
-export async function plainAudio(path: string): Promise<PlainAudio> {
+/** @throws TroubleError for what cannot be read twice */
+async function plainAudio(path: string): Promise<PlainAudio> {
   const info = await stat(path);
   if (!info.isFile()) throw new TroubleError(`${path} is not a regular file`);
   return { bytes: info.size, read: () => createReadStream(path) };

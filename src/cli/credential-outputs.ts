@@ -1,0 +1,26 @@
+import { UsageError, type Arguments } from './command.js';
+import { planOutput, type PlannedOutput } from './output-file.js';
+
+/** Where the results of issuing and of sealing go: embedded into `audio`, or a pair. */
+export interface CredentialOutputs {
+  readonly audio?: PlannedOutput;
+  readonly sidecar?: PlannedOutput;
+}
+
+/** @throws UsageError before anything is issued or sealed */
+export async function planOutputs(given: Arguments, input: string): Promise<CredentialOutputs> {
+  const out = given.text('out');
+  const sidecarOut = given.text('sidecar-out');
+  if (out === undefined && sidecarOut === undefined) throw new UsageError('--out is missing');
+  if (out !== undefined && out === sidecarOut) throw new UsageError('--out and --sidecar-out name the same file');
+  const force = given.flag('force');
+  return {
+    ...(out === undefined ? {} : { audio: await planOutput(out, force, [input]) }),
+    ...(sidecarOut === undefined ? {} : { sidecar: await planOutput(sidecarOut, force, [input]) }),
+  };
+}
+
+/** As the commands report it. */
+export function writtenPaths({ audio, sidecar }: CredentialOutputs): { readonly out?: string; readonly sidecarOut?: string } {
+  return { ...(audio === undefined ? {} : { out: audio.path }), ...(sidecar === undefined ? {} : { sidecarOut: sidecar.path }) };
+}
