@@ -6,7 +6,7 @@ import type { ExpressHello } from '../load/express-hello.js';
 import { jsonRequest } from '../load/form.js';
 import type { PreparedCall, RequestClient } from '../load/request-client.js';
 import type { UploadClient } from '../load/upload-client.js';
-import { figure, held, interleave, ratio, type Measure, type Run, type Section } from '../measure.js';
+import { figure, interleave, ratio, type Measure, type Run, type Section } from '../measure.js';
 import { Child } from '../service/child.js';
 import { ServiceProcess } from '../service/service-process.js';
 import { percentile } from '../statistics.js';
@@ -146,6 +146,7 @@ async function checkUnits(run: Run, dataDir: string, partners: readonly Partner[
 
 function report(results: ReadonlyMap<string, readonly Rate[]>, calls: number): Section {
   const rates = (name: string): readonly number[] => results.get(name)!.map(({ perSecond }) => perSecond);
+  const percentiles = (name: string, percent: number): readonly number[] => results.get(name)!.map(({ times }) => percentile(times, percent));
   const labels = { embedded: 'verify, embedded credential', pair: 'verify, audio and sidecar', replay: 'verify, replays only' } as const;
   const names = ['embedded', 'pair', 'replay'] as const;
   return {
@@ -157,14 +158,14 @@ function report(results: ReadonlyMap<string, readonly Rate[]>, calls: number): S
       figure('verify.express', 'Express 5, hello', 'calls/s', 'baseline', rates('express')),
       ...names.map((name) => figure(`verify.${name}.cpu`, labels[name], 'CPU µs a call', 'ours', results.get(name)!.map(({ cpu }) => cpu))),
       ...(['express', ...names] as const).map((name) =>
-        figure(`verify.${name}.p99`, `${name === 'express' ? 'Express 5, hello' : labels[name]}, p99`, 'ms', name === 'express' ? 'baseline' : 'ours', results.get(name)!.map(({ times }) => percentile(times, 99))),
+        figure(`verify.${name}.p99`, `${name === 'express' ? 'Express 5, hello' : labels[name]}, p99`, 'ms', name === 'express' ? 'baseline' : 'ours', percentiles(name, 99)),
       ),
     ],
     comparisons: [
       ratio('verify.embedded/express', 'verify, embedded, each a new unit', 'Express hello', 'calls/s', rates('embedded'), rates('express')),
       ratio('verify.pair/express', 'verify, pair, each a new unit', 'Express hello', 'calls/s', rates('pair'), rates('express')),
       ratio('verify.replay/express', 'verify, replays only', 'Express hello', 'calls/s', rates('replay'), rates('express')),
-      held('verify.embedded.tail', 'p99 / p50 of a call, embedded', 'its own p50', 'x', results.get('embedded')!.map(({ times }) => percentile(times, 99) / percentile(times, 50))),
+      ratio('verify.embedded.tail', 'p99 of a call, embedded', 'its own p50', 'ms', percentiles('embedded', 99), percentiles('embedded', 50)),
     ],
     notes: [],
   };

@@ -2,7 +2,7 @@ import type { Comparison, Figure } from '../measure.js';
 import { barText, number, withUnit } from './numbers.js';
 
 const WIDTH = 860;
-const LABELS = 330;
+const LABELS = 300;
 const VALUES = 96;
 const ROW = 30;
 const THICK = 14;

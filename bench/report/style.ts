@@ -17,6 +17,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th { text-align: left; font-size: 12px; font-weight: 600; color: var(--quiet); padding: 4px 10px 6px 0; white-space: nowrap; }
 td { padding: 6px 10px 6px 0; border-top: 1px solid var(--line); vertical-align: middle; }
 td small { display: block; color: var(--quiet); font-size: 12.5px; }
+td:first-child { min-width: 230px; }
 th.n, td.n { text-align: right; white-space: nowrap; }
 td.strong { font-weight: 600; }
 td.group { padding-top: 16px; font-weight: 600; border-top: 0; }
