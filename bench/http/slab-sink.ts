@@ -23,6 +23,8 @@ const listener = createPartnerListener({
       const ingest = engine.open();
       return {
         maxBytes: MAX_UPLOAD_BYTES,
+
+        signal: ingest.signal,
         write: (chunk) => ingest.write(chunk),
         async finish() {
           const { bytes, sha256 } = await ingest.end();
