@@ -45,6 +45,10 @@ export interface Service {
   readonly partner: { readonly port: number; readonly host: string };
   readonly operator: { readonly port: number; readonly host: string };
   readonly operatorToken: string;
+  /** Where the token is kept, and whether this start made it; undefined where it was given. */
+  readonly operatorTokenFile: { readonly path: string; readonly made: boolean } | undefined;
+  readonly publicUrl: string;
+  readonly dataDirectory: string;
   readonly operations: Operations;
   /** Stops taking work, finishes what is in flight within the configured grace, and closes the store. Safe to call twice. */
   stop(): Promise<void>;
@@ -158,7 +162,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       telemetry.note('stopping');
       await closeAll();
     };
-    return { partner, operator, operatorToken: token, operations, stop: () => (stopping ??= stop()) };
+    return { partner, operator, operatorToken: token, operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop: () => (stopping ??= stop()) };
   } catch (error) {
     await closeAll();
     throw error;

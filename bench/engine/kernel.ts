@@ -1,0 +1,78 @@
+import { seededBytes } from '../fixtures/random.js';
+import { CONTEXT_BYTES, createCoreMemory, instantiateCore, loadCore, readMeasurement, SCRATCH_BYTES, type Core, type Piece } from '../../src/engine/core.js';
+import { SLAB_BYTES } from '../../src/engine/wasm-ingest.js';
+
+const LANES = 4;
+const PAGE = 65_536;
+const BLOCK = 16_384;
+/** As many slabs as four uploads hold in the engine; more than the second-level cache. */
+export const SLABS = 12;
+
+export interface HashRun {
+  readonly megabytesPerSecond: number;
+  readonly digests: readonly string[];
+}
+
+/** The bytes that every contender hashes: these slabs, over and over. */
+export function hashSlabs(): readonly Buffer[] {
+  return Array.from({ length: SLABS }, (_, i) => seededBytes(`slab ${i}`, SLAB_BYTES));
+}
+
+/** The slabs of one lane, in the order in which it takes them; without a lane all of them. */
+export function slabOrder(lane: number | undefined, count: number): readonly number[] {
+  const own = SLABS / LANES;
+  return Array.from({ length: count }, (_, i) => (lane === undefined ? i % SLABS : lane * own + (i % own)));
+}
+
+/** The core on this thread, called as the engine's worker calls it: slabs of 1 MiB in place, in one stream or in four lanes. */
+export class Kernel {
+  readonly #memory: WebAssembly.Memory;
+  readonly #core: Core;
+
+  private constructor(memory: WebAssembly.Memory, core: Core) {
+    this.#memory = memory;
+    this.#core = core;
+  }
+
+  static async load(): Promise<Kernel> {
+    const module = await loadCore();
+    const memory = createCoreMemory(slabAddress(SLABS));
+    const core = instantiateCore(module, memory, PAGE);
+    hashSlabs().forEach((slab, i) => new Uint8Array(memory.buffer).set(slab, slabAddress(i)));
+    return new Kernel(memory, core);
+  }
+
+  single(slabs: number): HashRun {
+    const order = slabOrder(undefined, slabs);
+    return this.#run([0], order.map((slab) => [piece(0, slab)]));
+  }
+
+  /** @param slabs of all lanes together */
+  lanes(slabs: number): HashRun {
+    const lanes = [0, 1, 2, 3];
+    const orders = lanes.map((lane) => slabOrder(lane, slabs / LANES));
+    return this.#run(lanes, orders[0]!.map((_, i) => lanes.map((lane) => piece(lane, orders[lane]![i]!))));
+  }
+
+  #run(lanes: readonly number[], calls: readonly (readonly Piece[])[]): HashRun {
+    const start = performance.now();
+    for (const lane of lanes) this.#core.init(contextAddress(lane));
+    for (const pieces of calls) this.#core.update(pieces);
+    for (const lane of lanes) this.#core.finish(contextAddress(lane));
+    const seconds = (performance.now() - start) / 1_000;
+    const bytes = calls.reduce((total, pieces) => total + pieces.length * SLAB_BYTES, 0);
+    return { megabytesPerSecond: bytes / seconds / 1e6, digests: lanes.map((lane) => readMeasurement(this.#memory, contextAddress(lane)).sha256) };
+  }
+}
+
+function piece(lane: number, slab: number): Piece {
+  return { context: contextAddress(lane), address: slabAddress(slab), length: SLAB_BYTES };
+}
+
+function contextAddress(lane: number): number {
+  return PAGE + Math.ceil(SCRATCH_BYTES / BLOCK) * BLOCK + lane * Math.ceil(CONTEXT_BYTES / BLOCK) * BLOCK;
+}
+
+function slabAddress(slab: number): number {
+  return 4 * PAGE + slab * SLAB_BYTES;
+}

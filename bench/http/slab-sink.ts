@@ -1,0 +1,42 @@
+/** Child process: the real partner listener and form reader in front of an engine that copies into slabs and hashes nothing. */
+import { createIds, systemClock } from '../../src/adapters/system/system.js';
+import { createPartnerListener } from '../../src/http/partner-listener.js';
+import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
+import { answerCalls } from '../service/child.js';
+import { AcknowledgingEngine } from './acknowledging-engine.js';
+
+const engine = new AcknowledgingEngine();
+const refuse = async (): Promise<never> => {
+  throw new Error('only posts are measured here');
+};
+
+const listener = createPartnerListener({
+  ids: createIds(systemClock),
+  requestLog: { request: () => undefined },
+  observer: { verdict: () => undefined, upload: () => undefined, issued: () => undefined, fault: (where, error) => console.error(where, error) },
+  build: { version: '0', commit: 'bench', deployedAt: 0, environment: 'beta' },
+  operations: {
+    authenticate: refuse,
+    createUpload: refuse,
+    verifyUpload: refuse,
+    async receiveUpload(uploadId) {
+      const ingest = engine.open();
+      return {
+        maxBytes: MAX_UPLOAD_BYTES,
+
+        signal: ingest.signal,
+        write: (chunk) => ingest.write(chunk),
+        async finish() {
+          const { bytes, sha256 } = await ingest.end();
+          return { uploadId, bytes, sha256 };
+        },
+        abort: () => ingest.abort(),
+      };
+    },
+  },
+});
+
+const methods = { listen: async () => (await listener.listen(0, '127.0.0.1')).port };
+export type SlabSink = typeof methods;
+
+answerCalls(methods);

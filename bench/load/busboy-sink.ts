@@ -1,0 +1,25 @@
+/** Child process, baseline: node:http and busboy; the file's bytes are counted and thrown away. */
+import busboy from 'busboy';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { answerCalls } from '../service/child.js';
+import { probe } from '../service/process-use.js';
+
+const server = createServer((request, response) => {
+  let bytes = 0;
+  const parser = busboy({ headers: request.headers });
+  parser.on('file', (_name, stream) => stream.on('data', (chunk: Buffer) => (bytes += chunk.length)));
+  parser.on('close', () => {
+    const body = JSON.stringify({ bytes });
+    response.writeHead(201, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
+  });
+  request.pipe(parser);
+});
+
+const methods = {
+  ...probe,
+  listen: () => new Promise<number>((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))),
+};
+export type BusboySink = typeof methods;
+
+answerCalls(methods);

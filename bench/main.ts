@@ -1,0 +1,66 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { store } from './adapters/embedded/charge.js';
+import { hash } from './engine/hash.js';
+import { parse } from './engine/parse.js';
+import { ingest } from './http/ingest.js';
+import { memory } from './http/memory.js';
+import { upload } from './http/upload.js';
+import { verify } from './http/verify.js';
+import type { Measure, Run, Section } from './measure.js';
+import { readOptions, USAGE, type Options } from './options.js';
+import { htmlReport } from './report/html.js';
+import { terminalReport } from './report/terminal.js';
+import { gatherResults } from './results.js';
+
+const MEASURES: readonly Measure[] = [hash, parse, ingest, upload, memory, verify, store];
+const COMPARED_PACKAGES = ['hash-wasm', 'music-metadata', 'busboy', 'express', 'classic-level'];
+
+async function measureAll(options: Options): Promise<boolean> {
+  const startedAt = new Date();
+  const out = resolve(options.out);
+  await mkdir(out, { recursive: true });
+  const dataDir = await mkdtemp(join(out, 'data-'));
+  const wrong: string[] = [];
+  const sections: Section[] = [];
+  const tty = process.stderr.isTTY;
+  const run: Run = {
+    scale: options.scale,
+    dataDir,
+    profileDir: options.profile ? join(out, 'profiles') : undefined,
+    progress: (text) => void (tty && process.stderr.write(`\r\u001b[K${text}`)),
+    wrong: (what) => void wrong.push(what),
+  };
+  try {
+    for (const measure of MEASURES) {
+      if (options.only !== undefined && !options.only.includes(measure.name)) continue;
+      if (!tty) process.stderr.write(`${measure.name} ...\n`);
+      sections.push(await measure.run(run));
+    }
+  } finally {
+    if (tty) process.stderr.write('\r\u001b[K');
+    await rm(dataDir, { recursive: true, force: true });
+  }
+  const results = gatherResults({ startedAt, options, versions: await versionsOf(COMPARED_PACKAGES), sections, wrong });
+  await writeFile(join(out, 'results.json'), `${JSON.stringify(results, undefined, 2)}\n`);
+  await writeFile(join(out, 'report.html'), htmlReport(results));
+  process.stdout.write(`${terminalReport(results, process.stdout.isTTY)}\n${join(options.out, 'report.html')}\n`);
+  return wrong.length === 0;
+}
+
+async function versionsOf(names: readonly string[]): Promise<Readonly<Record<string, string>>> {
+  const entries = names.map(async (name) => {
+    const manifest = JSON.parse(await readFile(new URL(`../../node_modules/${name}/package.json`, import.meta.url), 'utf8')) as { version: string };
+    return [name, manifest.version] as const;
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+let options: Options;
+try {
+  options = readOptions(process.argv.slice(2), MEASURES.map(({ name }) => name));
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n\n${USAGE}\n`);
+  process.exit(2);
+}
+process.exit((await measureAll(options)) ? 0 : 1);

@@ -1,0 +1,96 @@
+import { BARS, meets, type Bar } from './bars.js';
+import type { Scale } from './options.js';
+import { median } from './statistics.js';
+
+/** One quantity, measured once in each round. */
+export interface Figure {
+  readonly id: string;
+  readonly label: string;
+  readonly unit: string;
+  readonly role: 'ours' | 'baseline' | 'other';
+  readonly rounds: readonly number[];
+  readonly median: number;
+}
+
+/** A figure beside its baseline, or one that is held against a bar by itself. */
+export interface Comparison {
+  readonly id: string;
+  readonly label: string;
+  /** The named baseline, or what the value is a count of. */
+  readonly baseline: string;
+  /** Of `value`: `x` for a ratio. */
+  readonly unit: string;
+  readonly rounds: readonly number[];
+  readonly value: number;
+  /** Medians of what the ratio is made of. */
+  readonly sides?: { readonly unit: string; readonly ours: number; readonly baseline: number };
+  readonly bar?: Bar;
+  readonly met?: boolean;
+}
+
+export interface Section {
+  readonly id: string;
+  readonly title: string;
+  /** How it is measured, in full sentences. */
+  readonly method: string;
+  readonly figures: readonly Figure[];
+  readonly comparisons: readonly Comparison[];
+  readonly notes: readonly string[];
+}
+
+/** What a measurement gets from the run it is part of. */
+export interface Run {
+  readonly scale: Scale;
+  /** On the disk that holds the results: what is synced here is synced to a real disk. */
+  readonly dataDir: string;
+  /** Where CPU profiles of the service go; undefined: none are taken. */
+  readonly profileDir: string | undefined;
+  /** Shows what is being measured. */
+  progress(text: string): void;
+  /** An answer was not what it must be: the run goes on, and ends with a failure. */
+  wrong(what: string): void;
+}
+
+export interface Measure {
+  readonly name: string;
+  run(run: Run): Promise<Section>;
+}
+
+export function figure(id: string, label: string, unit: string, role: Figure['role'], rounds: readonly number[]): Figure {
+  return { id, label, unit, role, rounds, median: median(rounds) };
+}
+
+/** `ours` over `theirs`, round by round: what both saw of the machine's moods falls out of the ratio. */
+export function ratio(id: string, label: string, baseline: string, unit: string, ours: readonly number[], theirs: readonly number[]): Comparison {
+  return { ...held(id, label, baseline, 'x', ours.map((value, round) => value / theirs[round]!)), sides: { unit, ours: median(ours), baseline: median(theirs) } };
+}
+
+/** How many times faster, of two times. */
+export function speedup(id: string, label: string, baseline: string, unit: string, ours: readonly number[], theirs: readonly number[]): Comparison {
+  return { ...held(id, label, baseline, 'x', ours.map((value, round) => theirs[round]! / value)), sides: { unit, ours: median(ours), baseline: median(theirs) } };
+}
+
+/** A value for each round against the bar of that id, where there is one. */
+export function held(id: string, label: string, baseline: string, unit: string, rounds: readonly number[]): Comparison {
+  const bar = BARS[id];
+  const value = median(rounds);
+  return { id, label, baseline, unit, rounds, value, ...(bar === undefined ? {} : { bar, met: meets(bar, value) }) };
+}
+
+export interface Contender<Result> {
+  readonly name: string;
+  readonly once: () => Promise<Result>;
+}
+
+/** One warm-up of each contender, then rounds of A B A B: neighbours in time are compared with each other. */
+export async function interleave<Result>(run: Run, title: string, rounds: number, contenders: readonly Contender<Result>[]): Promise<ReadonlyMap<string, readonly Result[]>> {
+  const results = new Map<string, Result[]>(contenders.map(({ name }) => [name, []]));
+  for (let round = 0; round <= rounds; round++) {
+    for (const { name, once } of contenders) {
+      run.progress(`${title}: ${name}, ${round === 0 ? 'warm-up' : `round ${round} of ${rounds}`}`);
+      const result = await once();
+      if (round > 0) results.get(name)!.push(result);
+    }
+  }
+  return results;
+}

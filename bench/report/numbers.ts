@@ -1,0 +1,31 @@
+import { shortfall, type Bar } from '../bars.js';
+import type { Comparison } from '../measure.js';
+
+/** Three significant digits, thousands grouped. */
+export function number(value: number): string {
+  if (!Number.isFinite(value)) return '–';
+  const size = Math.abs(value);
+  if (size >= 100) return Math.round(value).toLocaleString('en-US');
+  if (size === 0) return '0';
+  return size < 0.01 ? value.toPrecision(2) : value.toPrecision(3);
+}
+
+export function withUnit(value: number, unit: string): string {
+  if (unit !== 'x') return `${number(value)} ${unit}`;
+  return value < 0.01 ? `${number(value * 100)} %` : `${ratioText(value)}×`;
+}
+
+function ratioText(value: number): string {
+  return value >= 0.1 && value < 100 ? value.toFixed(2) : number(value);
+}
+
+export function barText(bar: Bar, unit: string): string {
+  return `${bar.kind === 'at least' ? '≥' : '≤'} ${bar.limit}${unit === 'x' ? '×' : ` ${unit}`}`;
+}
+
+/** `met`, or by how much not. */
+export function outcome({ bar, met, value }: Comparison): string {
+  if (bar === undefined) return '';
+  if (met) return 'met';
+  return `${bar.kind === 'at least' ? 'short' : 'over'} by ${(shortfall(bar, value) * 100).toFixed(1)} %`;
+}

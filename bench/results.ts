@@ -1,0 +1,47 @@
+import { CORE_FINGERPRINT } from '../src/engine/core-fingerprint.js';
+import { describeMachine, type Machine } from './machine.js';
+import type { Comparison, Section } from './measure.js';
+import type { Options } from './options.js';
+
+/** All of one run, as results.json has it. */
+export interface Results {
+  readonly startedAt: string;
+  readonly seconds: number;
+  readonly quick: boolean;
+  readonly machine: Machine;
+  readonly versions: Readonly<Record<string, string>>;
+  /** SHA-256 of dist/core.wasm. */
+  readonly coreFingerprint: string;
+  readonly bars: { readonly met: number; readonly of: number };
+  readonly sections: readonly Section[];
+  /** Answers that were not what they must be; a speed is worth nothing while there is one. */
+  readonly wrong: readonly string[];
+}
+
+export interface ResultParts {
+  readonly startedAt: Date;
+  readonly options: Options;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly sections: readonly Section[];
+  readonly wrong: readonly string[];
+}
+
+export function gatherResults({ startedAt, options, versions, sections, wrong }: ResultParts): Results {
+  const held = barred(sections);
+  return {
+    startedAt: startedAt.toISOString(),
+    seconds: Math.round((Date.now() - startedAt.getTime()) / 1_000),
+    quick: options.quick,
+    machine: describeMachine(),
+    versions,
+    coreFingerprint: CORE_FINGERPRINT,
+    bars: { met: held.filter(({ met }) => met).length, of: held.length },
+    sections,
+    wrong,
+  };
+}
+
+/** The comparisons that have a bar. */
+export function barred(sections: readonly Section[]): readonly (Comparison & { readonly bar: NonNullable<Comparison['bar']> })[] {
+  return sections.flatMap(({ comparisons }) => comparisons.flatMap((comparison) => (comparison.bar === undefined ? [] : [{ ...comparison, bar: comparison.bar }])));
+}
