@@ -1,29 +1,22 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { z } from 'zod';
 import type { Route } from '../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../contract/routes.js';
+import { validate, type RequestSchema, type RouteInput } from '../contract/validation.js';
 import { DomainError } from '../domain/errors.js';
 import type { Caller } from '../operations/operations.js';
 import type { Answer } from './answer.js';
 import { readBody, tooLarge } from './body-reader.js';
 import type { Exchange } from './exchange.js';
+import type { Capacity } from './capacity.js';
 import { countHeader } from './http-grammar.js';
 import { parseJson } from './json-text.js';
 import { checkMediaType, declaredLength } from './media-type.js';
 import { parseQuery } from './query.js';
 
-type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
-type Member<R, Name extends string> = R extends { readonly [K in Name]: infer Value } ? Value : undefined;
-
 /** What an endpoint gets: everything checked, in the shape the path table gives. */
-export interface Call<R extends Route> {
+export interface Call<R extends Route> extends RouteInput<R> {
   readonly exchange: Exchange;
   readonly caller: R['auth'] extends 'key' ? Caller : undefined;
-  readonly params: Output<Member<R, 'params'>>;
-  readonly query: Output<Member<R, 'query'>>;
-  readonly headers: Output<Member<R, 'headers'>>;
-  /** The JSON body. A form or audio body is the endpoint's to read. */
-  readonly body: Output<Member<Member<R, 'body'>, 'schema'>>;
 }
 
 /** One function for each row of the table, checked by the compiler to be complete. */
@@ -45,8 +38,12 @@ export function joinEndpoints<Listener extends Route['listener']>(listener: List
     .map(([id, route]) => ({ route, run: run[id]! }));
 }
 
-/** How a listener recognises its callers. */
+/** Beyond this many bytes a body counts as large. */
+const SMALL_BODY = 65_536;
+
+/** How a listener recognises its callers, and how many large bodies it reads at once. */
 export interface Gate {
+  readonly largeBodies: Capacity;
   /** Throws `forbidden`. */
   readonly key?: (apiKey: string | undefined) => Promise<Caller>;
   readonly bearer?: (request: Exchange['request']) => void;
@@ -74,13 +71,7 @@ export async function runEndpoint({ route, run }: Endpoint, gate: Gate, exchange
     checkMediaType(request, body);
     if (declaredLength(request) > body.maxBytes) throw tooLarge(body.maxBytes);
   }
-  let json: unknown;
-  if (body?.kind === 'json') {
-    const read = readBody(exchange, body.maxBytes);
-    const bytes = read instanceof Promise ? await read : read;
-    json = check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes));
-  }
-  return run({
+  const call = (json: unknown): Call<Route> => ({
     exchange,
     caller: caller as undefined,
     params: (route.params && checkParams(route.params, request.url!, params)) as undefined,
@@ -88,27 +79,32 @@ export async function runEndpoint({ route, run }: Endpoint, gate: Gate, exchange
     headers: (route.headers && check(route.headers, singleHeaders(request.headers, route.headers))) as undefined,
     body: json as undefined,
   });
+  if (body?.kind !== 'json') return run(call(undefined));
+  const readAndRun = async (): Promise<Answer> => {
+    const read = readBody(exchange, body.maxBytes);
+    const bytes = read instanceof Promise ? await read : read;
+    return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes))));
+  };
+  const mayBeLarge = body.maxBytes > SMALL_BODY && (declaredLength(request) > SMALL_BODY || request.headers['transfer-encoding'] !== undefined);
+  return mayBeLarge ? gate.largeBodies.admit(readAndRun) : readAndRun();
 }
 
 /** Identifiers hold nothing that needs an escape, so an escaped one is a second spelling: 400. */
-function checkParams(schema: z.ZodObject, target: string, params: unknown): unknown {
+function checkParams(schema: RequestSchema, target: string, params: unknown): unknown {
   const path = target.split('?', 1)[0]!;
   if (path.includes('%')) throw new DomainError('invalid_request', 'An identifier in the path is malformed.', { reason: 'invalid_member' });
   return check(schema, params);
 }
 
-function singleHeaders(headers: Exchange['request']['headers'], schema: z.ZodObject): Record<string, unknown> {
+function singleHeaders(headers: Exchange['request']['headers'], schema: RequestSchema): Record<string, unknown> {
   return Object.fromEntries(Object.keys(schema.shape).flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
 }
 
-/** "Requests are strict (an unknown member is 400)." The message names the member and the rule, never the value. */
-function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0]!;
-  const path = issue.path.length === 0 ? '' : `${issue.path.join('.')}: `;
-  const message = issue.code === 'unrecognized_keys' ? `${path}There is a member that this request does not have.` : `${path}${issue.message}.`;
-  throw new DomainError('invalid_request', message, { reason: 'invalid_member' });
+/** "Requests are strict (an unknown member is 400)." */
+function check(schema: RequestSchema, value: unknown): unknown {
+  const result = validate(schema, value);
+  if ('problem' in result) throw new DomainError('invalid_request', result.problem, { reason: 'invalid_member' });
+  return result.value;
 }
 
 function forbidden(): DomainError {
