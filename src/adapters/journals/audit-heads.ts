@@ -48,7 +48,8 @@ export function createAuditHeads({ directory, secrets, surplus = SURPLUS_LINES }
       return heads.get(partnerId);
     },
     async close() {
-      await (await opened)?.close();
+      // What could not be opened has told so already.
+      await (await opened?.catch(() => undefined))?.close();
     },
   };
 }
