@@ -12,7 +12,6 @@ export interface SignerCertificate {
 }
 
 const MAX_CERTIFICATE_BYTES = 16 * 1024;
-const MAX_NAME = 256;
 
 export function certificateKid(der: Uint8Array): string {
   return createHash('sha256').update(der).digest('hex');
@@ -70,5 +69,5 @@ function nameOf(certificate: X509Certificate): string | undefined {
   // The legacy form has the values as they are; `subject` escapes them. An attribute given twice is an array there.
   const { O: organisation, CN: commonName } = certificate.toLegacyObject().subject as Record<string, string | readonly string[] | undefined>;
   const name = organisation ?? commonName;
-  return (typeof name === 'string' ? name : name?.[0])?.slice(0, MAX_NAME);
+  return typeof name === 'string' ? name : name?.[0];
 }

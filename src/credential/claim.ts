@@ -5,8 +5,9 @@ import { ASSERTIONS_LABEL, SIGNATURE_LABEL, STORE_LABEL } from './store-form.js'
 export interface Claim {
   readonly version: 1 | 2;
   readonly generator?: string;
-  /** Label of the manifest's own signature box was named. */
   readonly namesItsSignature: boolean;
+  /** The signature is named from the store's root, so the claim binds the manifest's label; relative, the label is unsigned. */
+  readonly bindsLabel: boolean;
   readonly references: readonly Reference[];
   /** Hash algorithm of whatever does not name its own. */
   readonly algorithm?: string;
@@ -22,7 +23,6 @@ export interface Reference {
 type Fields = ReadonlyMap<CborValue, CborValue>;
 
 const BUDGET: CborBudget = { bytes: 1_048_576, depth: 32, items: 16_384 };
-const MAX_GENERATOR = 256;
 
 /** Undefined: not a claim of either version. */
 export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: string): Claim | undefined {
@@ -43,9 +43,11 @@ export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: 
   }
   const algorithm = fields.get('alg');
   const generator = generatorIn(fields);
+  const signature = fields.get('signature');
   return {
     version,
-    namesItsSignature: ownPath(fields.get('signature'), manifestLabel) === SIGNATURE_LABEL,
+    namesItsSignature: ownPath(signature, manifestLabel) === SIGNATURE_LABEL,
+    bindsLabel: typeof signature === 'string' && signature.startsWith('self#jumbf=/'),
     references,
     ...(typeof algorithm === 'string' ? { algorithm } : {}),
     ...(generator === undefined ? {} : { generator }),
@@ -85,8 +87,8 @@ function generatorIn(fields: Fields): string | undefined {
   if (first instanceof Map) {
     const name = (first as Fields).get('name');
     const version = (first as Fields).get('version');
-    if (typeof name === 'string') return (typeof version === 'string' ? `${name} ${version}` : name).slice(0, MAX_GENERATOR);
+    if (typeof name === 'string') return typeof version === 'string' ? `${name} ${version}` : name;
   }
   const text = fields.get('claim_generator');
-  return typeof text === 'string' ? text.slice(0, MAX_GENERATOR) : undefined;
+  return typeof text === 'string' ? text : undefined;
 }

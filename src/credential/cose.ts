@@ -46,6 +46,8 @@ export interface Sign1 {
   readonly signature: Uint8Array;
   /** The unprotected header, which nothing signs, holds more than certificates, padding, time-stamps and revocation values. */
   readonly hasUnknownHeaders: boolean;
+  /** A time-stamp or revocation value is there. Its own authority signs it; it is not read here. */
+  readonly hasTimeStamp: boolean;
 }
 
 export type Sign1Fault = 'cose_malformed' | 'cose_payload_present' | 'cose_algorithm_missing' | 'cose_certificate_missing' | 'cose_padding_not_zero';
@@ -78,8 +80,10 @@ export function readSign1(bytes: Uint8Array): { readonly ok: true; readonly sign
   const chain = chainIn(protectedMap) ?? chainIn(unprotectedMap as ReadonlyMap<CborValue, CborValue>);
   if (chain === undefined) return { ok: false, fault: 'cose_certificate_missing' };
   const algorithm = ALGORITHMS.get(stated);
-  const hasUnknownHeaders = [...(unprotectedMap as ReadonlyMap<CborValue, CborValue>).keys()].some((key) => !UNPROTECTED.has(key));
-  return { ok: true, sign1: { protectedBytes, ...(algorithm === undefined ? {} : { algorithm }), chain, signature, hasUnknownHeaders } };
+  const unprotectedKeys = [...(unprotectedMap as ReadonlyMap<CborValue, CborValue>).keys()];
+  const hasUnknownHeaders = unprotectedKeys.some((key) => !UNPROTECTED.has(key));
+  const hasTimeStamp = unprotectedKeys.some((key) => key === 'sigTst' || key === 'sigTst2' || key === 'rVals');
+  return { ok: true, sign1: { protectedBytes, ...(algorithm === undefined ? {} : { algorithm }), chain, signature, hasUnknownHeaders, hasTimeStamp } };
 }
 
 /** x5chain as integer label (RFC 9360) or as the text label of older writers: one bstr, or an array of them, leaf first. */

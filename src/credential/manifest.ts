@@ -28,7 +28,7 @@ export interface Assertion {
 export type ManifestReading =
   | { readonly kind: 'manifest'; readonly manifest: Manifest }
   /** Brotli inside (C2PA 2.2 section 11.2.3): nothing in it can be looked at here. */
-  | { readonly kind: 'compressed'; readonly label: string }
+  | { readonly kind: 'compressed' }
   | { readonly kind: 'malformed'; readonly reason: string };
 
 const MANIFEST_TYPES: readonly string[] = [BOX_TYPES.manifest, BOX_TYPES.manifestOld, BOX_TYPES.updateManifest, BOX_TYPES.compressedManifest];
@@ -44,7 +44,7 @@ export function readManifest(store: Uint8Array): ManifestReading {
   const active = manifests.at(-1);
   if (active?.description === undefined) return malformed('manifest_missing');
   const { label, type } = active.description;
-  if (active.children.some((child) => child.type === 'brob')) return { kind: 'compressed', label };
+  if (type === BOX_TYPES.compressedManifest && active.children.length === 1 && active.children[0]?.type === 'brob') return { kind: 'compressed' };
 
   const assertionStore = only(active, BOX_TYPES.assertionStore);
   const claimBox = only(active, BOX_TYPES.claim);

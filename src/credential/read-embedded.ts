@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CredentialReport, EmbeddedReading } from '../domain/credential-reading.js';
+import { shownText } from '../domain/display-name.js';
 import type { SigningIdentity, TrustList } from '../ports/signing.js';
 import { toBeSigned } from './cose.js';
 import { chunkHeader } from './embed.js';
@@ -43,7 +44,7 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
   const reading = readManifest(store);
   if (reading.kind === 'malformed') return altered(reading.reason);
   if (reading.kind === 'compressed') {
-    return { kind: 'foreign', report: { format: 'c2pa', manifestLabel: reading.label.slice(0, 256), integrity: 'not_checked', trust: 'unknown', reasons: ['compressed_manifest'] } };
+    return { kind: 'foreign', report: { format: 'c2pa', integrity: 'not_checked', trust: 'unknown', reasons: ['compressed_manifest'] } };
   }
   const { manifest } = reading;
   const integrity = checkIntegrity(manifest, extent);
@@ -87,8 +88,10 @@ function serviceFault(content: StoreContent, identity: SigningIdentity, { certif
 }
 
 function foreign(manifest: Manifest, integrity: Integrity): EmbeddedReading {
-  const { binding, notChecked } = integrity;
-  const outcome = report(manifest, integrity, notChecked.length === 0 ? 'verified' : 'not_checked', 'unknown', notChecked);
+  const { binding, notChecked, sign1 } = integrity;
+  // It says when, not what: the manifest is intact without it.
+  const reasons = sign1?.hasTimeStamp === true ? [...notChecked, 'time_stamp_not_checked'] : notChecked;
+  const outcome = report(manifest, integrity, notChecked.length === 0 ? 'verified' : 'not_checked', 'unknown', reasons);
   return { kind: 'foreign', ...(binding === undefined ? {} : { binding }), report: outcome };
 }
 
@@ -109,11 +112,12 @@ function report(
   const claimVersion = integrity?.claim?.version;
   return {
     format: 'c2pa',
-    ...(issuer === undefined ? {} : { issuer }),
-    ...(generator === undefined ? {} : { generator }),
+    ...(issuer === undefined ? {} : { issuer: shownText(issuer) }),
+    ...(generator === undefined ? {} : { generator: shownText(generator) }),
     ...(algorithm === undefined ? {} : { algorithm }),
     ...(claimVersion === undefined ? {} : { claimVersion }),
-    ...(manifest === undefined ? {} : { manifestLabel: manifest.label.slice(0, 256) }),
+    // An unsigned label could be anybody's word.
+    ...(manifest === undefined || integrity?.claim?.bindsLabel !== true ? {} : { manifestLabel: shownText(manifest.label) }),
     integrity: outcome,
     trust,
     reasons: [...reasons],

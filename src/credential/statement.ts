@@ -1,4 +1,5 @@
 import type { ProductionStatement, SealStatement } from '../domain/credential-reading.js';
+import { DISPLAY_NAME_PATTERN } from '../domain/display-name.js';
 import { IDENTIFIER_PATTERN } from '../domain/identifiers.js';
 import type { SigningIdentity } from '../ports/signing.js';
 import { readCertificate } from './certificate.js';
@@ -14,8 +15,6 @@ export const PRODUCTION_LABEL = 'io.takemark.production-record';
 export const SEAL_LABEL = 'io.takemark.local-seal';
 
 const SHA256_HEX = /^[0-9a-f]{64}$/;
-/** Text that means the same in every font and terminal: no control, format, surrogate or separator characters. */
-const NAME = /^(?! )(?:[^\p{C}\p{Z}]| ){1,64}(?<! )$/u;
 /** 9999-12-31T23:59:59Z, the end of what a certificate can say (RFC 5280 section 4.1.2.5). */
 const MAX_TIME = 253_402_300_799;
 
@@ -27,9 +26,8 @@ export function isSha256Hex(value: unknown): value is string {
   return typeof value === 'string' && SHA256_HEX.test(value);
 }
 
-/** Names of services, devices and generators: 1 to 64 visible characters. */
 export function isName(value: unknown): value is string {
-  return typeof value === 'string' && NAME.test(value);
+  return typeof value === 'string' && DISPLAY_NAME_PATTERN.test(value);
 }
 
 /** Undefined unless the members are exactly those of a production statement. */

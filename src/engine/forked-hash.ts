@@ -14,7 +14,7 @@ export class ForkedHash {
   #binding: Hash | undefined;
   #resumeAt = 0;
   #hashed = 0;
-  /** Bytes that may be the begin of a credential header: hashed only when the core knows whether to fork before them. */
+  /** Bytes that may be the start of a credential header: hashed only when the core knows whether to fork before them. */
   #held: Uint8Array = new Uint8Array(0);
 
   /** Takes a piece right after the core has parsed it. Keeps at most a copy of its last bytes. */

@@ -2,8 +2,8 @@ import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { HashTask, WorkerInput } from './worker.js';
 
-/** A pool that could not replace a worker because the replacement died too is asked again after this pause. */
-const REVIVE_MS = 100;
+/** Pause before a pool that lacks threads is looked after. */
+const COMPLETE_MS = 100;
 
 export interface WorkerPoolOptions {
   readonly workers: number;
@@ -15,32 +15,22 @@ export interface WorkerPoolOptions {
   readonly onDeath: (error: unknown) => void;
 }
 
+type ThreadPool = Piscina<HashTask, string | undefined>;
+
 /** Worker threads that are always there: started once, replaced when one dies. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
-  readonly #pool: Piscina<HashTask, string | undefined>;
   /** Threads that may still run, with the moment of their exit; the pool itself forgets a thread before it is gone. */
   readonly #alive = new Map<Worker, Promise<void>>();
+  #pool: ThreadPool;
   #closing = false;
+  #completing = false;
+  #filling = false;
   #deaths = 0;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.#pool = new Piscina<HashTask, string | undefined>({
-      filename: new URL('./worker.js', import.meta.url).href,
-      name: 'hash',
-      minThreads: options.workers,
-      maxThreads: options.workers,
-      concurrentTasksPerWorker: 1,
-      // One place more for each worker: the empty task of `#revive` must fit in beside a full queue.
-      maxQueue: options.maxQueue + options.workers,
-      recordTiming: false,
-      execArgv: [],
-      workerData: options.input,
-    });
-    // A thread that dies without a task is reported here; with no listener it would end the process.
-    this.#pool.on('error', (error: unknown) => this.#options.onDeath(error));
-    this.#pool.on('workerCreate', () => this.#watch());
+    this.#pool = this.#create();
     this.#watch();
   }
 
@@ -55,18 +45,25 @@ export class WorkerPool {
 
   /** Resolves when every worker has run its first task. Rejects with what kept one from it. */
   async ready(): Promise<void> {
-    await Promise.all(Array.from({ length: this.#options.workers }, () => this.run(this.#emptyTask())));
+    const { workers, idleScratch } = this.#options;
+    await Promise.all(Array.from({ length: workers }, () => this.run({ scratch: idleScratch, pieces: [] })));
   }
 
   /**
-   * Resolves or rejects when no thread touches the task's memory any more, and not earlier. No AbortSignal: the pool answers
-   * one by ending the thread, and three more uploads with it.
+   * Resolves or rejects when no thread touches the task's memory any more, and not earlier. At most `workers + maxQueue` at a
+   * time. No AbortSignal: the pool answers one by ending the thread, and three more uploads with it.
    */
   async run(task: HashTask): Promise<void> {
+    const pool = this.#pool;
     let trap: string | undefined;
     try {
-      trap = await this.#pool.run(task);
+      const outcome = pool.run(task);
+      // A task that finds no thread makes the pool start one.
+      this.#watch();
+      trap = await outcome;
     } catch (error) {
+      // A pool is given up when it has no thread left, so what it still refuses then has never run.
+      if (pool !== this.#pool) return this.run(task);
       // The pool rejects on a thread's `error`, when the thread may still be unwinding; its memory is free at its exit.
       await this.#gone();
       throw new Error('the worker died', { cause: error });
@@ -81,8 +78,24 @@ export class WorkerPool {
     await Promise.all(this.#alive.values());
   }
 
-  #emptyTask(): HashTask {
-    return { scratch: this.#options.idleScratch, pieces: [] };
+  #create(): ThreadPool {
+    const { workers, maxQueue, input, onDeath } = this.#options;
+    const pool: ThreadPool = new Piscina({
+      filename: new URL('./worker.js', import.meta.url).href,
+      name: 'hash',
+      minThreads: workers,
+      maxThreads: workers,
+      concurrentTasksPerWorker: 1,
+      // While dead workers are replaced their tasks stand in the queue too, and those of `#fill` beside them.
+      maxQueue: 2 * workers + maxQueue,
+      recordTiming: false,
+      execArgv: [],
+      workerData: input,
+    });
+    // A thread that dies without a task is reported here; with no listener it would end the process.
+    pool.on('error', onDeath);
+    pool.on('workerCreate', () => this.#watch());
+    return pool;
   }
 
   #watch(): void {
@@ -110,16 +123,37 @@ export class WorkerPool {
     this.#deaths += 1;
     this.#options.onDeath(new Error('a worker thread ended'));
     this.#watch();
-    setTimeout(() => this.#revive(), REVIVE_MS).unref();
+    this.#completeSoon();
   }
 
   /**
-   * The pool replaces a worker, but gives up for ever once a replacement dies while it starts: tasks in its queue would wait
-   * for a thread that never comes. A new task makes it try again.
+   * The pool replaces a worker that dies, but not any more once a replacement died while it started: from then on it starts one
+   * only for a task that finds no idle thread, and none at all when its queue is full.
    */
-  #revive(): void {
-    if (this.#closing || this.#pool.threads.length >= this.#options.workers) return;
-    this.run(this.#emptyTask()).catch((error: unknown) => this.#options.onDeath(error));
+  #completeSoon(): void {
+    if (this.#completing || this.#pool.threads.length >= this.#options.workers) return;
+    this.#completing = true;
+    setTimeout(() => {
+      this.#completing = false;
+      if (this.#closing) return;
+      if (this.#pool.threads.length === 0) this.#renew();
+      else void this.#fill().then(() => this.#completeSoon());
+    }, COMPLETE_MS).unref();
+  }
+
+  #renew(): void {
+    const empty = this.#pool;
+    this.#pool = this.#create();
     this.#watch();
+    // Rejects its queue, which `run` gives to the new pool.
+    void empty.destroy();
+  }
+
+  /** One task for each worker: the missing ones are started for want of an idle thread. */
+  async #fill(): Promise<void> {
+    if (this.#filling) return;
+    this.#filling = true;
+    await this.ready().catch(this.#options.onDeath);
+    this.#filling = false;
   }
 }

@@ -45,12 +45,12 @@ export function sendError(exchange: Exchange, error: DomainError, headers: Reado
 
 function sendText(exchange: Exchange, status: number, mediaType: string, text: string, extra: Readonly<Record<string, string>> | undefined): void {
   const { request, response } = exchange;
-  if (response.headersSent || response.destroyed) return;
+  if (response.headersSent || response.destroyed || request.socket.destroyed) return;
   const bytes = Buffer.byteLength(text);
   exchange.bytesOut = bytes;
   const headers: Record<string, string | number> = { 'Content-Type': mediaType, 'Content-Length': bytes, ...exchange.headers, ...extra };
   if (exchange.closing) headers['Connection'] = 'close';
-  if (request.complete || exchange.awaitsContinue || !response.writable) {
+  if (request.complete || request.destroyed || exchange.awaitsContinue) {
     response.writeHead(status, headers);
     response.end(text);
     return;
@@ -79,10 +79,9 @@ function drain(exchange: Exchange): void {
     if (left < 0) cut();
   });
   request.once('end', () => response.end());
-  request.once('close', () => {
-    clearTimeout(timer);
-    response.end();
-  });
+  request.once('close', () => response.end());
+  // The request of an answer that has ended gets no `close` when its connection goes.
+  response.once('close', () => clearTimeout(timer));
   request.resume();
 }
 

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { z } from 'zod';
 import type { Route } from '../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../contract/routes.js';
+import { validate, type RequestSchema, type RouteInput } from '../contract/validation.js';
 import { DomainError } from '../domain/errors.js';
 import type { Caller } from '../operations/operations.js';
 import type { Answer } from './answer.js';
@@ -12,18 +12,10 @@ import { parseJson } from './json-text.js';
 import { checkMediaType, declaredLength } from './media-type.js';
 import { parseQuery } from './query.js';
 
-type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
-type Member<R, Name extends string> = R extends { readonly [K in Name]: infer Value } ? Value : undefined;
-
 /** What an endpoint gets: everything checked, in the shape the path table gives. */
-export interface Call<R extends Route> {
+export interface Call<R extends Route> extends RouteInput<R> {
   readonly exchange: Exchange;
   readonly caller: R['auth'] extends 'key' ? Caller : undefined;
-  readonly params: Output<Member<R, 'params'>>;
-  readonly query: Output<Member<R, 'query'>>;
-  readonly headers: Output<Member<R, 'headers'>>;
-  /** The JSON body. A form or audio body is the endpoint's to read. */
-  readonly body: Output<Member<Member<R, 'body'>, 'schema'>>;
 }
 
 /** One function for each row of the table, checked by the compiler to be complete. */
@@ -91,24 +83,21 @@ export async function runEndpoint({ route, run }: Endpoint, gate: Gate, exchange
 }
 
 /** Identifiers hold nothing that needs an escape, so an escaped one is a second spelling: 400. */
-function checkParams(schema: z.ZodObject, target: string, params: unknown): unknown {
+function checkParams(schema: RequestSchema, target: string, params: unknown): unknown {
   const path = target.split('?', 1)[0]!;
   if (path.includes('%')) throw new DomainError('invalid_request', 'An identifier in the path is malformed.', { reason: 'invalid_member' });
   return check(schema, params);
 }
 
-function singleHeaders(headers: Exchange['request']['headers'], schema: z.ZodObject): Record<string, unknown> {
+function singleHeaders(headers: Exchange['request']['headers'], schema: RequestSchema): Record<string, unknown> {
   return Object.fromEntries(Object.keys(schema.shape).flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
 }
 
-/** "Requests are strict (an unknown member is 400)." The message names the member and the rule, never the value. */
-function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0]!;
-  const path = issue.path.length === 0 ? '' : `${issue.path.join('.')}: `;
-  const message = issue.code === 'unrecognized_keys' ? `${path}There is a member that this request does not have.` : `${path}${issue.message}.`;
-  throw new DomainError('invalid_request', message, { reason: 'invalid_member' });
+/** "Requests are strict (an unknown member is 400)." */
+function check(schema: RequestSchema, value: unknown): unknown {
+  const result = validate(schema, value);
+  if ('problem' in result) throw new DomainError('invalid_request', result.problem, { reason: 'invalid_member' });
+  return result.value;
 }
 
 function forbidden(): DomainError {

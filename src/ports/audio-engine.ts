@@ -11,7 +11,10 @@ export interface AudioEngine {
   open(): AudioIngest;
   /** Resolves when the workers run; rejects when the audio core cannot be loaded or no worker can run it. Once, before `open`. */
   start(): Promise<void>;
-  /** Lets admitted uploads finish, then stops the workers. `open` refuses from the first call on (`shutting_down`). */
+  /**
+   * Lets admitted uploads finish, then stops the workers: the caller aborts those it will not wait for. `open` refuses from the
+   * first call on (`unavailable` / `shutting_down`).
+   */
   stop(): Promise<void>;
   stats(): EngineStats;
 }

@@ -4,8 +4,12 @@ import t, { type Test } from 'tap';
 import type { Measurement } from '../../src/domain/audio.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { createAudioEngine } from '../../src/engine/create-engine.js';
+import { createCoreMemory, loadCore } from '../../src/engine/core.js';
 import { completeOptions, type EngineOptions } from '../../src/engine/engine-options.js';
+import { Gather, LANES, type Lane } from '../../src/engine/gather.js';
+import { Region } from '../../src/engine/region.js';
 import { WasmEngine } from '../../src/engine/wasm-engine.js';
+import { WorkerPool } from '../../src/engine/worker-pool.js';
 import type { AudioEngine, AudioIngest } from '../../src/ports/audio-engine.js';
 import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';
 
@@ -246,6 +250,87 @@ t.test('options out of range are refused', async (t) => {
   t.throws(() => createAudioEngine({ kind: 'wasm', slabs: 1.5 }), RangeError);
 });
 
+t.test('a block is given back once', async (t) => {
+  const region = new Region(1_000, 10, 2);
+  t.same([region.take(), region.take(), region.take()], [1_000, 1_010, undefined]);
+  region.give(1_010);
+  t.throws(() => region.give(1_010), { message: 'block 1010 is not taken' });
+  t.throws(() => region.give(5), { message: 'block 5 is not taken' });
+  t.equal(region.inUse, 1);
+});
+
+t.test('gathering', async (t) => {
+  const runs: { readonly lanes: number[]; readonly settle: (failure?: Error) => void }[] = [];
+  let open = 9;
+  let idle = 0;
+  const gather = new Gather({
+    workers: 2,
+    maxQueue: 1,
+    scratches: new Region(0, 8, 3),
+    open: () => open,
+    idle: () => (idle += 1),
+    run: ({ pieces }) => new Promise((resolve, reject) => runs.push({ lanes: pieces.map(({ context }) => context), settle: (failure) => (failure === undefined ? resolve() : reject(failure)) })),
+  });
+  const outcomes: [number, unknown][] = [];
+  const lane = (context: number): Lane => ({ take: () => ({ context, address: 0, length: 1 }), settled: (failure) => outcomes.push([context, failure]) });
+  const ran = (): number[][] => runs.map(({ lanes }) => lanes);
+  const settle = async (i: number, failure?: Error): Promise<void> => {
+    runs[i]?.settle(failure);
+    await sleep(0);
+  };
+
+  gather.offer(lane(1));
+  t.same(ran(), [[1]], 'an idle pool takes what is ready');
+  const withdrawn = lane(2);
+  for (const each of [withdrawn, lane(3), lane(4)]) gather.offer(each);
+  gather.withdraw(withdrawn);
+  gather.offer(lane(5));
+  t.equal(runs.length, 1, 'while a task runs, three wait for a fourth');
+  for (let i = 6; i <= 18; i += 1) gather.offer(lane(i));
+  t.same(ran().slice(1), [[3, 4, 5, 6], [7, 8, 9, 10]], 'four at a time, the oldest first, up to the bound of the queue');
+  const failure = new Error('died');
+  await settle(1, failure);
+  t.same(outcomes, [[3, failure], [4, failure], [5, failure], [6, failure]]);
+  t.same(ran().at(-1), [11, 12, 13, 14]);
+  await settle(0);
+  await settle(2);
+  t.same(ran().at(-1), [15, 16, 17, 18]);
+  gather.offer(lane(19));
+  t.equal(runs.length, 5);
+  await settle(3);
+  t.equal(runs.length, 5, 'a task still runs');
+  await settle(4);
+  t.same(ran().at(-1), [19], 'the pool is idle');
+  open = 2;
+  gather.offer(lane(20));
+  t.same(ran().at(-1), [20], 'four will not come together: a free worker takes one');
+  gather.offer(lane(21));
+  t.equal(runs.length, 7, 'but the queue does not');
+  await settle(5);
+  t.same(ran().at(-1), [21]);
+  t.equal(idle, 0);
+  await settle(6);
+  await settle(7);
+  t.equal(idle, 1);
+  t.ok(gather.isIdle);
+  t.same([gather.tasks, gather.lanes], [8, 20]);
+});
+
+t.test('what the core refuses is no dead worker', async (t) => {
+  const module = await loadCore();
+  const memory = createCoreMemory(MIB);
+  const deaths: unknown[] = [];
+  const pool = new WorkerPool({ workers: 1, maxQueue: 1, input: { module, memory }, idleScratch: 65_536, onDeath: (error) => deaths.push(error) });
+  await pool.ready();
+  await t.rejects(pool.run({ scratch: 65_536, pieces: [{ context: 131_072, address: 0, length: 1 }] }), { message: /^the audio core failed: Error: contexts not of this build/ });
+  await pool.run({ scratch: 65_536, pieces: [] });
+  await pool.close();
+  t.same([deaths, pool.deaths], [[], 0]);
+  const broken = new WorkerPool({ workers: 2, maxQueue: 1, input: { module: {} as WebAssembly.Module, memory }, idleScratch: 65_536, onDeath: () => undefined });
+  await t.rejects(broken.ready(), { message: /^the audio core failed: TypeError/ });
+  await broken.close();
+});
+
 t.test('a paused client holds no slab', async (t) => {
   const engine = await startedWasm(t, { workers: 1, slabs: 4, maxUploads: 4, sweepMs: 10 });
   const one = opaque(70_000, 8);
@@ -285,12 +370,21 @@ t.test('backpressure is not held against the client', async (t) => {
   check(t, await ingest.end(), one, 'in one write');
 });
 
+/** As fast as the engine takes it. */
+async function pour(engine: AudioEngine, file: Uint8Array, times = 1): Promise<Measurement> {
+  const ingest = engine.open();
+  for (let i = 0; i < times; i += 1) {
+    for (let at = 0; at < file.length; at += 65_536) await ingest.write(file.subarray(at, at + 65_536));
+  }
+  return ingest.end();
+}
+
 t.test('fast uploads share their tasks', async (t) => {
   const engine = await startedWasm(t, { workers: 1, slabs: 24, maxUploads: 8 });
+  const one = opaque(16 * MIB, 11);
   for (const uploads of [4, 8]) {
     const before = engine.stats();
-    const one = opaque(12 * MIB, 11);
-    const all = await Promise.all(Array.from({ length: uploads }, (_, i) => send(engine.open(), one.file, random(i + 1))));
+    const all = await Promise.all(Array.from({ length: uploads }, () => pour(engine, one.file)));
     t.ok(all.every((measured) => measured.sha256 === one.sha256));
     const { tasks, lanes } = engine.stats();
     const ratio = (lanes - before.lanes) / (tasks - before.tasks);
@@ -301,14 +395,9 @@ t.test('fast uploads share their tasks', async (t) => {
 t.test('memory does not grow with the upload', async (t) => {
   const engine = await startedWasm(t, { workers: 1, slabs: 12, maxUploads: 4 });
   const part = noise(MIB);
-  const pour = async (mebibytes: number): Promise<void> => {
-    const ingest = engine.open();
-    for (let i = 0; i < mebibytes; i += 1) await ingest.write(part);
-    await ingest.end();
-  };
-  await pour(16);
+  await pour(engine, part, 16);
   const before = process.memoryUsage().rss;
-  await pour(256);
+  await pour(engine, part, 256);
   const grown = process.memoryUsage().rss - before;
   t.ok(grown < 24 * MIB, `grew by ${Math.round(grown / MIB)} MiB over 256 MiB`);
 });
@@ -320,9 +409,10 @@ t.test('workers die under load', async (t) => {
   let right = 0;
   let failed = 0;
   let done = false;
+  const samples = Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? credentialed(next(4 * MIB), next(200_000), i + 1) : opaque(next(4 * MIB), i + 1)));
   const uploads = Array.from({ length: 16 }, async (_, slot) => {
     while (!done) {
-      const one = next(3) === 0 ? credentialed(next(5 * MIB), next(200_000), slot + 1) : opaque(next(6 * MIB), slot + 1);
+      const one = samples[next(samples.length)]!;
       const ingest = engine.open();
       try {
         const measured = await send(ingest, one.file, random(slot + 1));
@@ -336,8 +426,8 @@ t.test('workers die under load', async (t) => {
     }
   });
   let kills = 0;
-  for (const rest = Date.now() + 4_000; Date.now() < rest; ) {
-    await sleep(next(80));
+  while (kills < 30 || right < 30 || failed < 10) {
+    await sleep(next(120));
     const victim = engine.threads[next(2)];
     if (victim !== undefined) {
       // Not awaited: the next one may die while this one's replacement starts.
@@ -347,7 +437,8 @@ t.test('workers die under load', async (t) => {
   }
   done = true;
   await Promise.all(uploads);
-  t.ok(right > 16 && failed > 0, `${kills} kills: ${right} right, ${failed} failed`);
+  t.comment(`${kills} kills: ${right} right, ${failed} failed`);
+  t.ok(failed <= LANES * engine.stats().workerRestarts, 'a worker takes no more than its lanes with it');
   t.ok(engine.stats().workerRestarts > 0 && faults.length >= engine.stats().workerRestarts);
   t.equal(engine.stats().slabsInUse, 0);
   t.equal(engine.stats().uploadsInFlight, 0);

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
+import { DISPLAY_NAME_PATTERN } from '../../domain/display-name.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Signer } from '../../ports/signing.js';
 import { makeCertificate } from './certificate-profile.js';
@@ -19,7 +20,10 @@ export interface DeviceOptions {
 
 const LIFE_MS = 7_305 * 86_400_000;
 
-/** An artist's device: the key that local seals are made with, made on first use. Its identity's `issuer` is its name. */
+/**
+ * An artist's device: the key that local seals are made with, made on first use. Its identity's `issuer` is its name.
+ * @throws Error for a name that cannot be shown
+ */
 export async function createDevice(options: DeviceOptions): Promise<Signer> {
   await removeUnfinished(options.directory, options.clock.now());
   const pair = (await readKeyPair(join(options.directory, 'device'))) ?? (await keepKeyPair(options.directory, 'device', newDevice(options)));
@@ -31,6 +35,7 @@ export async function createDevice(options: DeviceOptions): Promise<Signer> {
  * identifier, or with issuer and subject alike, and nobody needs that authority again.
  */
 export function newDevice({ name, algorithm = 'Ed25519', clock, random }: Omit<DeviceOptions, 'directory'>): KeyPair {
+  if (!DISPLAY_NAME_PATTERN.test(name)) throw new Error('a device has a name of 1 to 64 visible characters');
   const authority = generateKey(algorithm);
   const device = generateKey(algorithm);
   const der = makeCertificate({

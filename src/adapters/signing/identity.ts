@@ -1,5 +1,6 @@
 import { createHash, createPublicKey, generateKeyPairSync, sign, X509Certificate, type KeyObject } from 'node:crypto';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
+import { DISPLAY_NAME_PATTERN } from '../../domain/display-name.js';
 import type { Signer, SigningIdentity } from '../../ports/signing.js';
 
 /** Order of P-256 (SEC 2 section 2.4.2). */
@@ -13,7 +14,7 @@ export function identityOf(certificate: X509Certificate): SigningIdentity {
   // The legacy form has the values as they are; `subject` escapes them.
   const { O: organisation, CN: commonName } = certificate.toLegacyObject().subject as Record<string, unknown>;
   const issuer = organisation ?? commonName;
-  if (typeof issuer !== 'string') throw new Error('a signing certificate names its organisation');
+  if (typeof issuer !== 'string' || !DISPLAY_NAME_PATTERN.test(issuer)) throw new Error('a signing certificate names its organisation in 1 to 64 visible characters');
   return {
     kid: createHash('sha256').update(certificate.raw).digest('hex'),
     algorithm: algorithmOf(certificate.publicKey),

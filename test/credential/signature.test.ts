@@ -1,0 +1,150 @@
+import { createPublicKey, verify } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { decodeCborStrict, decodeCborTolerant, encodeCbor } from '../../src/codec/cbor.js';
+import { decodeMessagePackStrict, encodeMessagePack } from '../../src/codec/messagepack.js';
+import { checkSignature } from '../../src/credential/signature.js';
+import { foreignSigner, signAs } from '../fixtures/foreign-store.js';
+import { testSigning } from '../fixtures/signing.js';
+
+interface Vectors {
+  readonly testGroups: readonly {
+    readonly publicKeyDer: string;
+    readonly publicKey: { readonly keySize?: number; readonly curve: string };
+    readonly tests: readonly { readonly tcId: number; readonly comment: string; readonly msg: string; readonly sig: string; readonly result: 'valid' | 'invalid' | 'acceptable'; readonly flags: readonly string[] }[];
+  }[];
+}
+
+const VECTORS = process.env['TAKEMARK_VECTORS'];
+const skip = VECTORS === undefined ? 'TAKEMARK_VECTORS is not set' : false;
+const HALF_ORDER = 0x7fffffff800000007fffffffffffffffde737d56d38bcf4279dce5617e3192a8n;
+
+function vectors(name: string): Vectors {
+  return JSON.parse(readFileSync(join(VECTORS!, 'wycheproof', name), 'utf8')) as Vectors;
+}
+
+t.test('Wycheproof, Ed25519', { skip }, (t) => {
+  let tried = 0;
+  for (const group of vectors('ed25519_test.json').testGroups) {
+    const key = createPublicKey({ key: Buffer.from(group.publicKeyDer, 'hex'), format: 'der', type: 'spki' });
+    for (const { tcId, comment, msg, sig, result } of group.tests) {
+      const answer = checkSignature('Ed25519', key, Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex'), { requireLowS: true });
+      tried += 1;
+      if (answer !== (result === 'valid')) t.fail(`${tcId} ${comment}: ${answer}`);
+      if (checkSignature('ES256', key, Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex'), { requireLowS: false })) t.fail('the key decides');
+    }
+  }
+  t.comment(`${tried} vectors`);
+  t.ok(tried > 100);
+  t.end();
+});
+
+t.test('Wycheproof, ECDSA P-256 with r || s', { skip }, (t) => {
+  let tried = 0;
+  let highS = 0;
+  for (const group of vectors('ecdsa_secp256r1_sha256_p1363_test.json').testGroups) {
+    const key = createPublicKey({ key: Buffer.from(group.publicKeyDer, 'hex'), format: 'der', type: 'spki' });
+    for (const { tcId, comment, msg, sig, result } of group.tests) {
+      const [message, signature] = [Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex')];
+      const foreign = checkSignature('ES256', key, message, signature, { requireLowS: false });
+      const ours = checkSignature('ES256', key, message, signature, { requireLowS: true });
+      const high = signature.length === 64 && BigInt(`0x${signature.subarray(32).toString('hex')}`) > HALF_ORDER;
+      tried += 1;
+      if (foreign !== (result === 'valid')) t.fail(`${tcId} ${comment}: ${foreign}`);
+      // The expected refusals of our own mode: valid in the vectors, with s above half the order.
+      if (ours !== (result === 'valid' && !high)) t.fail(`${tcId} ${comment} as ours: ${ours}`);
+      if (result === 'valid' && high) highS += 1;
+    }
+  }
+  t.comment(`${tried} vectors, ${highS} valid ones refused for high S in our own mode`);
+  t.ok(highS > 10);
+  t.end();
+});
+
+t.test('Wycheproof, ECDSA P-256 in DER is never taken', { skip }, (t) => {
+  let tried = 0;
+  for (const group of vectors('ecdsa_secp256r1_sha256_test.json').testGroups) {
+    const key = createPublicKey({ key: Buffer.from(group.publicKeyDer, 'hex'), format: 'der', type: 'spki' });
+    for (const { tcId, msg, sig } of group.tests) {
+      tried += 1;
+      // COSE has r || s alone (RFC 9053 section 2.1); 64 bytes of DER would be read as that and fail.
+      if (checkSignature('ES256', key, Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex'), { requireLowS: false })) t.fail(`${tcId}`);
+    }
+  }
+  t.ok(tried > 100);
+  t.end();
+});
+
+t.test('the algorithm belongs to the key', (t) => {
+  const names = ['Ed25519', 'ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512'] as const;
+  const message = Buffer.from('message');
+  for (const algorithm of names) {
+    const signer = foreignSigner(algorithm);
+    const signature = signAs(signer, message);
+    const key = createPublicKey(signer.privateKey);
+    for (const claimed of names) {
+      t.equal(checkSignature(claimed, key, message, signature, { requireLowS: false }), claimed === algorithm, `${algorithm} claimed as ${claimed}`);
+    }
+    t.notOk(checkSignature(algorithm, key, message, Buffer.concat([signature, Buffer.from([0])]), { requireLowS: false }));
+    t.notOk(checkSignature(algorithm, key, message, Buffer.alloc(0), { requireLowS: false }));
+    t.notOk(checkSignature(algorithm, key, Buffer.from('Message'), signature, { requireLowS: false }));
+  }
+  t.notOk(checkSignature('PS256', createPublicKey(foreignSigner('PS256').privateKey), message, Buffer.alloc(256), { requireLowS: true }));
+  t.end();
+});
+
+t.test('ES256 signatures of ours always have low S', (t) => {
+  const { signer } = testSigning({ algorithm: 'ES256' });
+  for (let run = 0; run < 40; run += 1) {
+    const message = Buffer.from([run]);
+    const signature = Buffer.from(signer.sign(message));
+    t.ok(BigInt(`0x${signature.subarray(32).toString('hex')}`) <= HALF_ORDER && signature.length === 64);
+    t.ok(verify('sha256', message, { key: createPublicKey(`-----BEGIN CERTIFICATE-----\n${Buffer.from(signer.identity.certificate).toString('base64')}\n-----END CERTIFICATE-----`), dsaEncoding: 'ieee-p1363' }, signature));
+  }
+  t.end();
+});
+
+t.test('CBOR: one encoding', (t) => {
+  const value = new Map<string | number, never>(Object.entries({ b: 1, a: [1, -7, 'x', null, true, new Uint8Array(3)], aa: 70_000 }) as never);
+  const bytes = encodeCbor(value);
+  t.equal(Buffer.from(bytes).toString('hex'), 'a361618601266178f6f543000000616201626161' + '1a00011170', 'sorted by encoded key (RFC 8949 section 4.2.1)');
+  t.same(decodeCborStrict(bytes), { ok: true, value: new Map([...value].sort()) });
+  const refused: [string, string][] = [
+    ['a2616201616102', 'not_canonical'],
+    ['a2616101616102', 'malformed'],
+    ['1801', 'malformed'],
+    ['1b0000000000000001', 'malformed'],
+    ['5800', 'malformed'],
+    ['9f01ff', 'malformed'],
+    ['bf616101ff', 'malformed'],
+    ['5f4101ff', 'malformed'],
+    ['c001', 'malformed'],
+    ['f7', 'malformed'],
+    ['f97e00', 'malformed'],
+    ['fb3ff0000000000000', 'not_canonical'],
+    ['0100', 'malformed'],
+    ['', 'malformed'],
+    ['61ff', 'not_canonical'],
+    [`${'81'.repeat(20)}00`, 'over_budget'],
+  ];
+  for (const [hex, fault] of refused) t.same(decodeCborStrict(Buffer.from(hex, 'hex')), { ok: false, fault }, hex);
+  const budget = { bytes: 100, depth: 4, items: 10 };
+  for (const hex of ['a2616201616102', '1801', '9f01ff', 'bf616101ff', 'd8ff01', 'fb3ff0000000000000']) t.ok(decodeCborTolerant(Buffer.from(hex, 'hex'), budget).ok, hex);
+  for (const [hex, fault] of [['a2616101616102', 'malformed'], ['0100', 'malformed'], ['818181818100', 'over_budget'], ['8b0000000000000000000000', 'over_budget'], ['00'.repeat(101), 'over_budget'], ['9bffffffffffffffff', 'over_budget']]) {
+    const decoded = decodeCborTolerant(Buffer.from(hex!, 'hex'), budget);
+    t.notOk(decoded.ok, hex!);
+    if (!decoded.ok && hex !== '9bffffffffffffffff') t.equal(decoded.fault, fault);
+  }
+  t.end();
+});
+
+t.test('MessagePack: one encoding', (t) => {
+  const bytes = encodeMessagePack({ b: 1, a: new Uint8Array(3), c: [null, 'x', 2 ** 40] });
+  t.same(decodeMessagePackStrict(bytes, 100), { ok: true, value: { b: 1, a: new Uint8Array(3), c: [null, 'x', 2 ** 40] } });
+  for (const hex of ['82a16101a16102', 'cc01', 'd900', 'dc0000', 'c40100ff', 'cb3ff0000000000000', '', 'c1', 'd40100', '81a95f5f70726f746f5f5f01', `${'91'.repeat(20)}00`, 'ddffffffff', 'dfffffffff', 'c6ffffffff']) {
+    t.notOk(decodeMessagePackStrict(Buffer.from(hex, 'hex'), 100).ok, hex);
+  }
+  t.same(decodeMessagePackStrict(bytes, 10), { ok: false, fault: 'over_budget' });
+  t.end();
+});

@@ -1,0 +1,169 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import t from 'tap';
+import { z } from 'zod';
+import { readConfig } from '../../src/config.js';
+import type { Route } from '../../src/contract/route.js';
+import { ROUTES } from '../../src/contract/routes.js';
+import { errorSchema } from '../../src/contract/error-schema.js';
+import { DomainError, ERROR_CODES } from '../../src/domain/errors.js';
+import { contentDisposition } from '../../src/http/file-name.js';
+import { parseJson } from '../../src/http/json-text.js';
+import { STATUS_OF_CODE } from '../../src/http/status.js';
+import { createProbes } from '../../src/telemetry/probes.js';
+import { createTelemetry } from '../../src/telemetry/telemetry.js';
+
+t.test('path table', async (t) => {
+  const schemas = new Map<string, z.ZodType>([['Error', errorSchema]]);
+  for (const [id, row] of Object.entries(ROUTES)) {
+    const route: Route = row;
+    const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+    t.same(Object.keys(route.params?.shape ?? {}), names, `${id}: the path and its parameters agree`);
+    t.equal(route.auth === 'key', route.scope !== undefined, `${id}: a key has a scope`);
+    if (route.auth !== 'public') t.ok(route.errors.includes(403), `${id}: may refuse`);
+    t.ok(route.errors.includes(500), `${id}: may fail`);
+    for (const [name, schema] of Object.entries({ params: route.params, query: route.query, headers: route.headers, body: route.body?.kind === 'json' ? route.body.schema : undefined })) {
+      if (schema !== undefined) schemas.set(`${id} ${name}`, schema);
+    }
+    for (const [status, { schema }] of Object.entries(route.answers)) if (schema !== undefined) schemas.set(`${id} ${status}`, schema);
+  }
+  for (const [name, schema] of schemas) {
+    const { examples } = schema.meta() as { examples?: unknown[] };
+    t.ok(examples !== undefined && examples.length > 0, `${name}: has examples`);
+    for (const example of examples ?? []) t.ok(schema.safeParse(example).success, `${name}: its example is valid`);
+  }
+  const paths = Object.values(ROUTES).map(({ method, path }) => `${method} ${path}`);
+  t.equal(new Set(paths).size, paths.length, 'no row twice');
+  t.same(new Set(Object.keys(STATUS_OF_CODE)), new Set(ERROR_CODES));
+  t.equal(new Set(Object.values(STATUS_OF_CODE)).size, ERROR_CODES.length, 'one code per status');
+});
+
+t.test('JSON text', async (t) => {
+  for (const text of ['{"a":{"b":[1,{"b":2,"a":"x,\\"a\\":{"}]},"b":1}', '"\\\\"', '[]', ' {"a":"}","b":"{"} ', '[{"a":1},{"a":2}]', '{"a":["a","a"],"\\u0062":1}']) {
+    t.same(parseJson(Buffer.from(text)), JSON.parse(text), text);
+  }
+  for (const text of ['{"a":1,"a":1}', '{"a":{},"b":[],"a":1}', '{"\\u0061":1,"a":2}', '[{"x":{"a":1,"a":2}}]', '{"a', '{"a":"\\', ']', '{]}', '', '01', '{"a":1,}', "{'a':1}"]) {
+    t.throws(() => parseJson(Buffer.from(text)), { code: 'invalid_request' }, text);
+  }
+});
+
+t.test('file names', async (t) => {
+  t.equal(contentDisposition('../../etc/passwd'), `attachment; filename="passwd"; filename*=UTF-8''passwd`);
+  t.equal(contentDisposition('a\r\nX: y\u0000.wav'), `attachment; filename="a__X_ y_.wav"; filename*=UTF-8''a%0D%0AX%3A%20y%00.wav`);
+  t.match(contentDisposition('\ud800.wav'), /filename="_\.wav"/);
+  t.match(contentDisposition('..'), /filename="_"/);
+});
+
+t.test('configuration', async (t) => {
+  t.match(readConfig({}), {
+    partner: { port: 8080 },
+    operator: { port: 8081, host: '127.0.0.1', token: undefined },
+    dataDirectory: './takemark-data',
+    environment: 'production',
+    publicUrl: 'http://127.0.0.1:8080',
+    store: 'embedded',
+    bus: 'embedded',
+    engine: { kind: 'wasm' },
+  });
+  t.equal(readConfig({ TAKEMARK_PORT: '0', PATH: '/bin' }).publicUrl, undefined);
+  t.equal(readConfig({ TAKEMARK_PUBLIC_URL: 'https://api.example.com/base/' }).publicUrl, 'https://api.example.com/base');
+  t.same(readConfig({ TAKEMARK_OPERATOR_TOKEN: '', TAKEMARK_PORT: '9000' }).partner.port, 9_000, 'empty is not set');
+  const files = { TAKEMARK_SIGNING_CERT: 'a', TAKEMARK_SIGNING_KEY: 'b', TAKEMARK_SIGNING_AUTHORITY: 'c' };
+  t.same(readConfig(files).signing.files, { certificate: 'a', key: 'b', authority: 'c' });
+  t.throws(() => readConfig({ ...files, TAKEMARK_SIGNING_KEY: '' }), { message: /all three or none/ });
+  t.throws(() => readConfig({ TAKEMARK_PROT: '1' }), { name: 'ConfigError', message: /^TAKEMARK_PROT: is not a setting/ });
+  t.throws(() => readConfig({ TAKEMARK_PORT: '8081' }), { message: /must differ/ });
+  const wrong = { TAKEMARK_PORT: '65536', TAKEMARK_ENVIRONMENT: 'prod', TAKEMARK_ENGINE: 'rust', TAKEMARK_PUBLIC_URL: 'ftp://x', TAKEMARK_OPERATOR_TOKEN: 'short secret', TAKEMARK_LOG_LEVEL: 'loud', TAKEMARK_MAX_UPLOADS: '0' };
+  try {
+    readConfig(wrong);
+    t.fail('wrong values pass');
+  } catch (error) {
+    const { message } = error as Error;
+    t.same(message.split('\n').map((line) => line.split(':')[0]).sort(), Object.keys(wrong).sort(), 'every problem is named');
+    t.notMatch(message, /short secret/, 'without its value');
+  }
+});
+
+t.test('telemetry', async (t) => {
+  const lines: string[] = [];
+  const telemetry = createTelemetry({
+    level: 'trace',
+    destination: { write: (line) => void lines.push(line) },
+    engineStats: () => ({ kind: 'wasm', uploadsInFlight: 3, slabsInUse: 1, slabs: 8, tasks: 10, lanes: 39, bytes: 5, workerRestarts: 0 }),
+  });
+  const canary = 'CANARY-4711';
+  telemetry.requestLog.request({ listener: 'partner', method: 'POST', route: '/v1/verify', status: 200, requestId: 'rq_1', keyId: 'key_1', durationMs: 1.23456, bytesIn: 1, bytesOut: 2, body: canary } as never);
+  telemetry.observer.verdict('valid', 'embedded');
+  telemetry.observer.upload('stored', 100);
+  telemetry.observer.issued('sidecar');
+  telemetry.observer.fault('store', Object.assign(new Error(canary, { cause: new Error(canary) }), { code: 'ENOSPC', detail: canary }));
+  telemetry.observer.fault('engine', new DomainError('unavailable', 'The engine stopped.', { reason: 'engine_failed', cause: new TypeError(canary) }));
+  telemetry.observer.fault('other', canary);
+  const output = lines.join('');
+  t.notMatch(output, canary, 'no message, cause or extra member of an error or a record is written');
+  t.match(JSON.parse(lines[0]!), { event: 'request', route: '/v1/verify', keyId: 'key_1', requestId: 'rq_1', status: 200, durationMs: 1.235, bytesIn: 1, bytesOut: 2 });
+  t.match(JSON.parse(lines[1]!), { event: 'fault', where: 'store', error: { code: 'ENOSPC', at: [/^at /], cause: { name: 'Error' } } });
+  t.match(JSON.parse(lines[2]!), { error: { message: 'The engine stopped.', reason: 'engine_failed', cause: { name: 'TypeError' } } });
+  const { text, mediaType } = await telemetry.metrics();
+  t.match(mediaType, /^text\/plain/);
+  for (const line of [
+    'takemark_requests_total{listener="partner",method="POST",route="/v1/verify",status="200"} 1',
+    'takemark_verdicts_total{verdict="valid",carrier="embedded"} 1',
+    'takemark_uploads_total{outcome="stored"} 1',
+    'takemark_upload_bytes_total{outcome="stored"} 100',
+    'takemark_proofs_issued_total{carrier="sidecar"} 1',
+    'takemark_faults_total{where="store"} 1',
+    'takemark_engine_uploads_in_flight 3',
+    'takemark_engine_lanes 39',
+  ]) {
+    t.ok(text.includes(line), line);
+  }
+
+  await createProbes(async () => {}).ready();
+  await t.rejects(createProbes(async () => { throw new Error('x'); }).ready(), { code: 'unavailable' });
+  await t.rejects(createProbes(() => new Promise(() => {}), 20).ready(), { code: 'unavailable' });
+  const probes = createProbes(async () => {});
+  probes.stopping();
+  await t.rejects(probes.ready(), { message: 'The service is stopping.' });
+});
+
+t.test('import rules', async (t) => {
+  const script = resolve('test/check-imports.mjs');
+  const check = (cwd: string) => spawnSync(process.execPath, [script], { cwd, encoding: 'utf8' });
+  const clean = check('.');
+  t.equal(clean.status, 0, clean.stdout + clean.stderr);
+
+  // A copy, so that nothing that runs beside this test sees the planted files.
+  const copy = mkdtempSync('dist/planted-');
+  t.teardown(() => rmSync(copy, { recursive: true }));
+  const nothing = check(copy);
+  t.not(nothing.status, 0, 'seeing no modules is a failure');
+  t.match(nothing.stderr, /no modules/);
+  cpSync('src', join(copy, 'src'), { recursive: true });
+  const planted: [string, string, string][] = [
+    ['domain/planted-a.ts', "import '../ports/clock.js';", 'domain'],
+    ['domain/planted-b.ts', "import { readFileSync } from 'node:fs';\nexport const x = readFileSync;", 'domain-without-io'],
+    ['ports/planted-c.ts', "import type { Answer } from '../http/answer.js';\nexport type X = Answer;", 'ports'],
+    ['operations/planted-d.ts', "import express from 'express';\nexport const x = express;", 'library-express'],
+    ['contract/planted-e.ts', "import { pino } from 'pino';\nexport const x = pino;", 'library-pino'],
+    ['http/planted-f.ts', "import '../telemetry/log.js';", 'http'],
+    ['http/planted-g.ts', "export const x = import('zod');", 'library-zod'],
+    ['telemetry/planted-h.ts', "import '../config.js';", 'telemetry'],
+    ['engine/planted-i.ts', "import { request } from 'undici';\nexport const x = request;", 'library-unlisted'],
+    ['client/planted-j.ts', "import { ROUTES } from '../contract/routes.js';\nexport const x = ROUTES;", 'client-types-only'],
+    ['adapters/kafka/planted-k.ts', "import '../cassandra/planted-l.js';", 'adapters-apart'],
+    ['adapters/cassandra/planted-l.ts', 'export const x = 1;', ''],
+    ['http/planted-m.ts', "import './no-such-file.js';", 'resolved'],
+    ['stray/planted-n.ts', "import '../http/answer.js';", 'folders'],
+  ];
+  for (const [name, source] of planted) {
+    mkdirSync(dirname(join(copy, 'src', name)), { recursive: true });
+    writeFileSync(join(copy, 'src', name), `${source}\n`);
+  }
+  const found = check(copy);
+  t.not(found.status, 0);
+  for (const [name, , rule] of planted) {
+    if (rule !== '') t.ok(found.stdout.split('\n').some((line) => line.includes(`error ${rule}:`) && line.includes(name)), `${rule}: ${name} is found`);
+  }
+});

@@ -1,0 +1,257 @@
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { DomainError } from '../../src/domain/errors.js';
+import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
+import { noise } from '../fixtures/wav.js';
+import { FIELDS, sleep, startPartner, until } from './doubles.js';
+import { ask, form, jsonOf, matchError, RawClient, request, type FormPart } from './raw-client.js';
+
+const PATH = '/uploads/upl_1';
+const TYPE = { 'Content-Type': 'multipart/form-data; boundary=XBOUNDARYX' };
+const fields: FormPart[] = Object.entries(FIELDS).map(([name, body]) => ({ name, body }));
+const audio = noise(300_000, 3);
+const file: FormPart = { name: 'file', filename: 'a.wav', type: 'audio/wav', body: audio };
+const post = (body: Uint8Array, headers: Record<string, string> = {}, path = PATH) => request('POST', path, { ...TYPE, ...headers }, body);
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+t.test('forms that are in order', async (t) => {
+  const { port, listener, operations, reports } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const small = noise(5_000, 9);
+  const tricky = Buffer.concat([Buffer.from('\r\n--XBOUNDARY\r\n--XBOUNDARYY\r\n--'), small, Buffer.from('\r\n-\r\n--\r\r\n\r\n')]);
+  const cases: [string, Uint8Array, Uint8Array][] = [
+    ['whole', post(form([...fields, file])), audio],
+    ['no line end after the last boundary', post(form([...fields, file], { closing: '\r\n--XBOUNDARYX--' })), audio],
+    ['audio that looks like boundaries', post(form([...fields, { ...file, body: tricky }])), tricky],
+    ['empty file', post(form([...fields, { ...file, body: '' }])), Buffer.alloc(0)],
+    ['no type on the file', post(form([...fields, { name: 'file', filename: 'a.wav', body: small }])), small],
+    ['UTF-8 file name', post(form([...fields, { name: 'file', filename: 'Morgenröte.wav', body: small }])), small],
+    ['quoted boundary with odd characters', post(form([...fields, { ...file, body: small }], { boundary: "a b'()+_,-./:=?z" }), { 'Content-Type': 'Multipart/Form-Data; boundary="a b\'()+_,-./:=?z"' }), small],
+    ['boundary of 70', post(form([...fields, { ...file, body: small }], { boundary: 'b'.repeat(70) }), { 'Content-Type': `multipart/form-data;boundary=${'b'.repeat(70)}` }), small],
+  ];
+  for (const [name, bytes, expected] of cases) {
+    operations.uploads.clear();
+    const answer = await ask(port, bytes);
+    t.equal(answer!.status, 201, name);
+    t.same(jsonOf(answer), { uploadId: 'upl_1', bytes: expected.length, sha256: sha256(expected) }, name);
+  }
+  operations.uploads.clear();
+  const body = form([...fields, { ...file, body: tricky }]);
+  const bytewise = new RawClient(port);
+  await bytewise.send(request('POST', PATH, { ...TYPE, 'Content-Length': String(body.length) }));
+  for (const byte of body) bytewise.socket.write(Buffer.from([byte]));
+  t.equal(jsonOf(await bytewise.read())['sha256'], sha256(tricky), 'byte by byte');
+  operations.uploads.clear();
+  await bytewise.send(Buffer.concat([request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' }), Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n0\r\n\r\n')]));
+  t.equal((await bytewise.read())!.status, 201, 'chunked, on the same connection');
+  operations.uploads.clear();
+  await bytewise.send(request('POST', PATH, { ...TYPE, Expect: '100-continue', 'Content-Length': String(body.length) }));
+  t.equal((await bytewise.read())!.status, 100, '100-continue');
+  await bytewise.send(body);
+  t.equal((await bytewise.read())!.status, 201);
+  await bytewise.send(body.length === 0 ? '' : post(form([...fields, file])));
+  matchError(t, await bytewise.read(), 'conflict', 'upload_already_used', 'a second post');
+  bytewise.destroy();
+  t.ok(await until(() => reports.records.length === cases.length + 4));
+  t.notMatch(JSON.stringify(reports.records), /upl_1|policy/, 'the log holds templates only');
+  t.same(new Set(reports.uploads), new Set(['stored', 'refused']));
+});
+
+t.test('forms that are refused', async (t) => {
+  const { port, listener, operations, reports } = await startPartner({ drainMs: 300 });
+  t.teardown(() => listener.close(100));
+  const B = '--XBOUNDARYX';
+  const cd = (rest: string) => `Content-Disposition: form-data; ${rest}\r\n`;
+  const cases: [string, Uint8Array, Parameters<typeof matchError>[2], string | undefined][] = [
+    ['malformed id', post(form([...fields, file]), {}, '/uploads/upl_1%2f..'), 'invalid_request', 'invalid_member'],
+    ['escaped id', post(form([...fields, file]), {}, '/uploads/%75pl_1'), 'invalid_request', 'invalid_member'],
+    ['escape that is not UTF-8', post(form([...fields, file]), {}, '/uploads/%ff'), 'invalid_request', 'invalid_member'],
+    ['NUL in the id', post(form([...fields, file]), {}, '/uploads/upl_1%00'), 'invalid_request', 'invalid_member'],
+    ['id too long', post(form([...fields, file]), {}, `/uploads/${'a'.repeat(129)}`), 'invalid_request', 'invalid_member'],
+    ['wrong type', post(form([...fields, file]), { 'Content-Type': 'application/json' }), 'unsupported_media_type', undefined],
+    ['mixed', post(form([...fields, file]), { 'Content-Type': 'multipart/mixed; boundary=XBOUNDARYX' }), 'unsupported_media_type', undefined],
+    ['no boundary', post(form([...fields, file]), { 'Content-Type': 'multipart/form-data' }), 'invalid_request', 'form_malformed'],
+    ['empty boundary', post(form([...fields, file]), { 'Content-Type': 'multipart/form-data; boundary=' }), 'invalid_request', 'form_malformed'],
+    ['two boundaries', post(form([...fields, file]), { 'Content-Type': 'multipart/form-data; boundary=XBOUNDARYX; boundary=b' }), 'invalid_request', 'form_malformed'],
+    ['boundary of 71', post(form([...fields, file]), { 'Content-Type': `multipart/form-data; boundary=${'b'.repeat(71)}` }), 'invalid_request', 'form_malformed'],
+    ['other boundary', post(form([...fields, file]), { 'Content-Type': 'multipart/form-data; boundary=other' }), 'invalid_request', 'form_malformed'],
+    ['no length', request('POST', PATH, TYPE), 'length_required', undefined],
+    ['empty', request('POST', PATH, { ...TYPE, 'Content-Length': '0' }), 'invalid_request', 'form_malformed'],
+    ['too large by its length', request('POST', PATH, { ...TYPE, 'Content-Length': String(MAX_UPLOAD_BYTES + 65_537) }), 'payload_too_large', 'body_too_large'],
+    ['preamble', post(form([...fields, file], { preamble: 'hello\r\n' })), 'invalid_request', 'form_malformed'],
+    ['a line end before the first boundary', post(form([...fields, file], { preamble: '\r\n' })), 'invalid_request', 'form_malformed'],
+    ['epilogue', post(form([...fields, file], { closing: `\r\n${B}--\r\nmore` })), 'invalid_request', 'form_malformed'],
+    ['epilogue of one line end', post(form([...fields, file], { closing: `\r\n${B}--\r\n\r\n` })), 'invalid_request', 'form_malformed'],
+    ['epilogue that ends like a form', post(form([...fields, file], { closing: `\r\n${B}--\r\nx\r\n${B}--\r\n` })), 'invalid_request', 'form_malformed'],
+    ['second form behind the first', post(Buffer.concat([form([...fields, file]), form([...fields, file])])), 'invalid_request', 'file_not_last'],
+    ['no last boundary', post(form([...fields, file], { closing: '' })), 'invalid_request', 'form_malformed'],
+    ['last boundary cut', post(form([...fields, file], { closing: `\r\n${B}-` })), 'invalid_request', 'form_malformed'],
+    ['boundary with a tail in the file', post(form([...fields, { ...file, body: `a\r\n${B}yz` }])), 'invalid_request', 'form_malformed'],
+    ['boundary with a tail in a field', post(form([{ name: 'policy', body: `a-signed-policy\r\n${B}yz` }, fields[1]!, file])), 'invalid_request', 'form_malformed'],
+    ['no file', post(form(fields)), 'invalid_request', 'file_missing'],
+    ['no part', post(form([], { closing: `${B}--\r\n` })), 'invalid_request', 'file_missing'],
+    ['two files', post(form([...fields, file, { ...file, filename: 'b.wav' }])), 'invalid_request', 'file_not_last'],
+    ['field after the file', post(form([fields[0]!, file, fields[1]!])), 'invalid_request', 'form_field_missing'],
+    ['extra field after the file', post(form([...fields, file, { name: 'late', body: 'x' }])), 'invalid_request', 'file_not_last'],
+    ['part without disposition after the file', post(form([...fields, file, { head: 'X: y\r\n', body: 'x' }])), 'invalid_request', 'form_malformed'],
+    ['part without disposition before it', post(form([...fields, { head: 'X: y\r\n', body: 'x' }, file])), 'invalid_request', 'form_malformed'],
+    ['part that is no form-data', post(form([...fields, { head: 'Content-Disposition: attachment; name="x"\r\n', body: 'x' }, file])), 'invalid_request', 'form_malformed'],
+    ['file in another field', post(form([...fields, { ...file, name: 'audio' }])), 'invalid_request', 'form_field_unknown'],
+    ['file without a file name', post(form([...fields, { name: 'file', body: 'RIFF' }])), 'invalid_request', 'file_name_missing'],
+    ['file without a file name, as bytes', post(form([...fields, { name: 'file', type: 'application/octet-stream', body: audio }])), 'invalid_request', 'file_name_missing'],
+    ['file with an empty file name', post(form([...fields, { name: 'file', filename: '', body: 'RIFF' }])), 'invalid_request', 'file_name_missing'],
+    ['part without a name', post(form([{ body: 'x' }, ...fields, file])), 'invalid_request', 'form_malformed'],
+    ['file part without a name', post(form([...fields, { filename: 'a.wav', body: 'x' }])), 'invalid_request', 'form_malformed'],
+    ['field twice', post(form([...fields, fields[0]!, file])), 'invalid_request', 'form_field_duplicated'],
+    ['field missing', post(form([fields[0]!, file])), 'invalid_request', 'form_field_missing'],
+    ['field altered', post(form([fields[0]!, { name: 'signature', body: 'other' }, file])), 'forbidden', 'form_policy_invalid'],
+    ['field unknown', post(form([...fields, { name: 'acl', body: 'x' }, file])), 'invalid_request', 'form_field_unknown'],
+    ['field name in other case', post(form([{ name: 'Policy', body: FIELDS.policy }, fields[1]!, file])), 'invalid_request', 'form_field_unknown'],
+    ['17 fields', post(form([...Array.from({ length: 17 }, (_, i) => ({ name: `f${i}`, body: 'x' })), file])), 'invalid_request', 'form_malformed'],
+    ['name too long', post(form([{ name: 'n'.repeat(65), body: 'x' }, ...fields, file])), 'invalid_request', 'form_field_too_large'],
+    ['field too large', post(form([{ name: 'policy', body: 'x'.repeat(8_193) }, ...fields, file])), 'invalid_request', 'form_field_too_large'],
+    ['many headers before the file', post(form([...Array.from({ length: 12 }, (_, i) => ({ head: `${cd(`name="f${i}"`)}X: ${'x'.repeat(12_000)}\r\n`, body: '' })), file])), 'invalid_request', 'form_field_too_large'],
+    ['malformed part head', post(form([{ head: 'Content Disposition\r\n', body: 'x' }, ...fields, file])), 'invalid_request', 'form_malformed'],
+    ['part head without lines', post(form([{ head: '', body: 'x' }, ...fields, file])), 'invalid_request', 'form_malformed'],
+    ['part head too large', post(form([{ head: `${cd('name="a"')}X: ${'x'.repeat(17_000)}\r\n`, body: 'x' }, ...fields, file])), 'invalid_request', 'form_malformed'],
+    ['base64 file', post(form([...fields, { head: `${cd('name="file"; filename="a"')}Content-Transfer-Encoding: base64\r\n`, body: 'AAAA' }])), 'invalid_request', 'form_malformed'],
+    ['base64 field', post(form([{ head: `${cd('name="policy"')}Content-Transfer-Encoding: base64\r\n`, body: 'AAAA' }, file])), 'invalid_request', 'form_malformed'],
+    ['compressed form', post(form([...fields, file]), { 'Content-Encoding': 'gzip' }), 'unsupported_media_type', undefined],
+  ];
+  for (const [name, bytes, code, reason] of cases) {
+    matchError(t, await ask(port, bytes), code, reason, name);
+  }
+  t.equal(operations.uploads.size, 0, 'none was stored');
+  t.equal(operations.aborted, operations.opened.length, 'every slot that was claimed was given back');
+  t.ok(reports.uploads.every((outcome) => outcome === 'refused'));
+  t.equal(reports.faults.length, 0);
+
+  operations.refusal = new DomainError('unavailable', 'Too many uploads at once.', { reason: 'engine_full', retryAfterSeconds: 3 });
+  const full = await ask(port, post(form([...fields, file])));
+  matchError(t, full, 'unavailable', 'engine_full', 'a full engine');
+  t.equal(full!.headers.get('retry-after'), '3');
+});
+
+t.test('65 MiB is exact, with backpressure and in constant memory', async (t) => {
+  const { port, listener, operations } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const exact = Buffer.alloc(MAX_UPLOAD_BYTES, 'takemark');
+  const passed = await ask(port, post(form([...fields, { ...file, body: exact }])));
+  t.equal(passed!.status, 201);
+  t.same(jsonOf(passed), { uploadId: 'upl_1', bytes: 68_157_440, sha256: sha256(exact) });
+  operations.uploads.clear();
+  const over = form([...fields, { ...file, body: Buffer.concat([exact, Buffer.from('x')]) }]);
+  matchError(t, await ask(port, post(over)), 'payload_too_large', 'body_too_large', 'one more');
+
+  const endless = new RawClient(port);
+  await endless.send(Buffer.concat([request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' })]));
+  const first = form([...fields, { ...file, body: '' }], { closing: '' });
+  await endless.send(Buffer.concat([Buffer.from(`${first.length.toString(16)}\r\n`), first, Buffer.from('\r\n')]));
+  operations.maxBytes = 1_048_576;
+  const mebibyte = Buffer.concat([Buffer.from('100000\r\n'), Buffer.alloc(1_048_576, 1), Buffer.from('\r\n')]);
+  const sending = (async () => {
+    for (let i = 0; i < 400 && !endless.socket.destroyed; i += 1) await endless.send(mebibyte);
+  })();
+  const refused = await endless.read();
+  matchError(t, refused, 'payload_too_large', 'body_too_large', 'readable while the caller still sends');
+  t.ok(await endless.ended(15_000), 'and the connection is cut beyond a bound');
+  endless.destroy();
+  await sending;
+  t.equal(operations.aborted, 2);
+
+  operations.maxBytes = MAX_UPLOAD_BYTES;
+  operations.written = 0;
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  operations.gate = () => held;
+  const pushing = new RawClient(port);
+  let sent = 0;
+  pushing.socket.on('error', () => {});
+  const bytes = post(form([...fields, { ...file, body: exact }]));
+  const push = (async () => {
+    for (let at = 0; at < bytes.length; at += 65_536) {
+      await pushing.send(bytes.subarray(at, at + 65_536));
+      sent = at;
+    }
+  })();
+  await sleep(400);
+  t.ok(operations.written <= 65_536, 'a receiver that is full gets one chunk');
+  t.ok(sent < 16 * 1_048_576, `and the caller is held back by the socket (${sent} bytes sent)`);
+  operations.gate = undefined;
+  release();
+  await push;
+  t.equal(jsonOf(await pushing.read(20_000))['sha256'], sha256(exact), 'released, it ends as it should');
+  pushing.destroy();
+});
+
+t.test('callers that stall or leave', async (t) => {
+  const { port, listener, operations, reports } = await startPartner({ idleMs: 150, graceMs: 300, minRate: 2_000, streamMs: 1_500, drainMs: 200 });
+  t.teardown(() => listener.close(100));
+  const whole = form([...fields, file]);
+  const head = request('POST', PATH, { ...TYPE, 'Content-Length': String(whole.length) });
+  const stages: [string, number][] = [
+    ['before the body', 0],
+    ['within the first boundary', 5],
+    ['within a field', 90],
+    ['within the file part head', whole.indexOf('a.wav') + 3],
+    ['at the first audio byte', whole.indexOf('audio/wav') + 13],
+    ['within the audio', 200_000],
+    ['within the last boundary', whole.length - 5],
+    ['one byte before the end', whole.length - 1],
+  ];
+  for (const [name, at] of stages) {
+    const stalled = new RawClient(port);
+    await stalled.send(Buffer.concat([head, whole.subarray(0, at)]));
+    matchError(t, await stalled.read(), 'timeout', 'client_too_slow', `stalls ${name}`);
+    t.ok(await stalled.ended(), `${name}: its connection ends`);
+    stalled.destroy();
+    for (const leave of ['reset', 'end'] as const) {
+      const count = reports.uploads.length;
+      const client = new RawClient(port);
+      await client.send(Buffer.concat([head, whole.subarray(0, at)]));
+      await sleep(15);
+      if (leave === 'reset') client.socket.resetAndDestroy();
+      else client.destroy();
+      t.ok(await until(() => reports.uploads.length > count), `leaves ${name} (${leave})`);
+      t.equal(reports.uploads.at(-1), 'aborted');
+    }
+  }
+  t.equal(operations.aborted, operations.opened.length, 'every slot was given back');
+  t.equal(operations.uploads.size, 0);
+  t.equal(reports.faults.length, 0);
+
+  const drip = new RawClient(port);
+  await drip.send(Buffer.concat([head, whole.subarray(0, 90)]));
+  const started = Date.now();
+  const timer = setInterval(() => drip.socket.write('x'), 50);
+  matchError(t, await drip.read(), 'timeout', 'client_too_slow', 'a drip below the rate');
+  t.ok(Date.now() - started >= 150);
+  clearInterval(timer);
+  drip.destroy();
+
+  const patient = new RawClient(port);
+  await patient.send(Buffer.concat([head, whole.subarray(0, 50_000)]));
+  let at = 50_000;
+  const feeding = setInterval(() => patient.socket.write(whole.subarray(at, (at += 500))), 50);
+  const began = Date.now();
+  matchError(t, await patient.read(), 'timeout', 'client_too_slow', 'above the rate, but longer than a slot lives');
+  t.ok(Date.now() - began >= 1_400);
+  clearInterval(feeding);
+  patient.destroy();
+
+  operations.gate = () => sleep(600);
+  const slowUs = await ask(port, post(form([...fields, { ...file, body: noise(1_000) }])));
+  t.equal(slowUs!.status, 201, 'time that the service takes does not count');
+  operations.gate = undefined;
+
+  operations.uploads.clear();
+  const broken = new RawClient(port);
+  await broken.send(Buffer.concat([request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' }), Buffer.from(`${(70_000).toString(16)}\r\n`), whole.subarray(0, 70_000), Buffer.from('zz\r\n')]));
+  matchError(t, await broken.read(), 'invalid_request', 'malformed_http', 'broken chunking within the audio');
+  t.ok(await broken.ended());
+  await until(() => operations.aborted === operations.opened.length - 1);
+  t.equal(operations.aborted, operations.opened.length - 1, 'and its slot is given back');
+  broken.destroy();
+});

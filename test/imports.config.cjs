@@ -1,0 +1,88 @@
+/**
+ * The import rule of the house, one direction: each folder may import what stands here and nothing else of `src/`.
+ * @type {Record<string, string[]>}
+ */
+const MAY_IMPORT = {
+  domain: [],
+  ports: ['domain'],
+  codec: [],
+  credential: ['domain', 'codec', 'ports'],
+  operations: ['domain', 'ports', 'credential', 'codec'],
+  contract: ['domain'],
+  http: ['operations', 'ports', 'contract', 'domain'],
+  engine: ['ports', 'domain', 'codec'],
+  adapters: ['ports', 'domain', 'codec'],
+  consumers: ['operations', 'ports', 'domain', 'codec'],
+  telemetry: ['ports', 'domain'],
+  client: ['contract'],
+  // `takemark seal` is a device of its own, without a service: it loads the engine and the key through compose, when it runs.
+  cli: ['client', 'contract', 'config.ts', 'compose.ts'],
+  'config.ts': [],
+  'compose.ts': [...['domain', 'ports', 'codec', 'credential', 'operations', 'contract', 'http', 'engine', 'adapters', 'consumers', 'telemetry', 'client'], 'config.ts'],
+  'main.ts': ['compose.ts', 'config.ts'],
+};
+
+/** "A third-party library lives in one folder." */
+const LIBRARIES = {
+  express: ['http'],
+  busboy: ['http'],
+  piscina: ['engine'],
+  'classic-level': ['adapters/embedded'],
+  'cassandra-driver': ['adapters/cassandra'],
+  'node-rdkafka': ['adapters/kafka'],
+  zod: ['contract', 'config.ts'],
+  cborg: ['codec'],
+  '@msgpack/msgpack': ['codec'],
+  'prom-client': ['telemetry'],
+  pino: ['telemetry'],
+  '@peculiar/x509': ['credential', 'adapters/signing'],
+};
+
+const escape = (text) => text.replace(/[.\\/@-]/g, '\\$&');
+const place = (name) => `^src/${escape(name)}${name.endsWith('.ts') ? '$' : '/'}`;
+/** A package, wherever it is installed, and its types. */
+const library = (name) => `(^|/)node_modules/(@types/)?${escape(name)}/`;
+
+module.exports = {
+  forbidden: [
+    ...Object.entries(MAY_IMPORT).map(([name, allowed]) => ({
+      name,
+      severity: 'error',
+      from: { path: place(name) },
+      to: { path: '^(src|test|bench)/', pathNot: [name, ...allowed].map(place) },
+    })),
+    ...Object.entries(LIBRARIES).map(([name, homes]) => ({
+      name: `library-${name.replace(/^@/, '').replace('/', '-')}`,
+      severity: 'error',
+      from: { path: '^src/', pathNot: homes.map(place) },
+      to: { path: library(name) },
+    })),
+    {
+      name: 'library-unlisted',
+      comment: 'a library that has no home yet: give it one above',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '(^|/)node_modules/', pathNot: [...Object.keys(LIBRARIES).map(library), '(^|/)node_modules/@types/node/'] },
+    },
+    { name: 'folders', comment: 'the folders are fixed', severity: 'error', from: { path: '^src/', pathNot: Object.keys(MAY_IMPORT).map(place) }, to: {} },
+    {
+      name: 'domain-without-io',
+      comment: 'hashing is a pure function; everything else of the platform is the world',
+      severity: 'error',
+      from: { path: '^src/(domain|contract)/' },
+      to: { dependencyTypes: ['core'], pathNot: '^(node:)?crypto$' },
+    },
+    { name: 'adapters-apart', severity: 'error', from: { path: '^src/adapters/([^/]+)/' }, to: { path: '^src/adapters/', pathNot: '^src/adapters/$1/' } },
+    { name: 'cli-compose-when-needed', severity: 'error', from: { path: '^src/cli/' }, to: { path: '^src/compose', dependencyTypesNot: ['dynamic-import'] } },
+    { name: 'client-types-only', severity: 'error', from: { path: '^src/client/' }, to: { path: '^src/contract/', dependencyTypesNot: ['type-only'] } },
+    { name: 'client-alone', comment: 'the client ships without dependencies', severity: 'error', from: { path: '^src/client/' }, to: { path: '(^|/)node_modules/', pathNot: '@types/node/' } },
+    { name: 'resolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    { name: 'no-circles', severity: 'error', from: { path: '^src/' }, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    // `import type` counts too: the rule is about what knows what.
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'], extensions: ['.ts', '.js', '.d.ts'] },
+  },
+};
