@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry, AuditVerification } from '../domain/audit.js';
-import type { Partner, Plan, Scope } from '../domain/partner.js';
+import type { KeyStatus, Partner, Plan, Scope } from '../domain/partner.js';
 import type { Carrier } from '../domain/proof.js';
 import type { EvidenceKind, ReviewBindings, ReviewCase, ReviewOutcome } from '../domain/review.js';
 import type { UploadPurpose } from '../domain/upload.js';
@@ -86,8 +86,6 @@ export interface Deliverable {
   readonly mediaType: string;
   read(range?: { readonly start: number; readonly end: number }): Promise<Readable>;
 }
-
-export type KeyStatus = 'active' | 'expiring' | 'expired' | 'revoked';
 
 export interface KeyEntry {
   readonly keyId: string;
