@@ -4,19 +4,23 @@ import { appendFile, readFile, stat, truncate, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import t from 'tap';
 import { AUDIT_HEADS_FILE } from '../../src/adapters/journals/audit-heads.js';
+import { createIds } from '../../src/adapters/system/system.js';
+import { readConfig } from '../../src/config.js';
 import { AuditWalk, chainAudit, type AuditEntry, type AuditHead } from '../../src/domain/audit.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { parseApiKey } from '../../src/domain/partner-key.js';
-import { keyStatus, SHIPPED_PLANS, type PartnerKey, type Plan } from '../../src/domain/partner.js';
+import { formatApiKey, parseApiKey } from '../../src/domain/partner-key.js';
+import { keyStatus, SCOPES, SHIPPED_PLANS, type PartnerKey, type Plan } from '../../src/domain/partner.js';
 import {
   EVIDENCE_KINDS, EVIDENCE_STATUSES, EVIDENCE_TRIGGERS, evidenceStep, openEvidence, resolveReview, REVIEW_OUTCOMES, REVIEW_STATES, reviewStep, stepEvidence, type ReviewCase,
 } from '../../src/domain/review.js';
 import { createCursors } from '../../src/operations/cursors.js';
 import { createKeyUses } from '../../src/operations/key-uses.js';
+import type { Caller } from '../../src/operations/operations.js';
 import { createRateLimits } from '../../src/operations/rate-limits.js';
-import { deriveSuccessor } from '../../src/operations/rotate-key.js';
+import { deriveSuccessor, rotateKey } from '../../src/operations/rotate-key.js';
 import { createRotationClaims } from '../../src/operations/rotation-claims.js';
 import { createUsageMeter } from '../../src/operations/usage-meter.js';
+import type { KeyStore, Rotation } from '../../src/ports/stores.js';
 import { seeded } from '../fixtures/service.js';
 import { openLogs, secretsOf, stillClock } from './doubles.js';
 
@@ -262,6 +266,63 @@ t.test('the successor of a key', async (t) => {
   await Promise.all(waiting);
   t.same(order, [1, 2, 3]);
   (await claims.take('key_1'))();
+});
+
+t.test('rotation between processes', async (t) => {
+  const clock = stillClock();
+  const secrets = secretsOf();
+  const apiKey = formatApiKey('production', 'key_01HZZZZZZZZZZZZZZZZZZZZZZZ', randomBytes(32));
+  const caller: Caller = { partnerId: 'ptr_1', keyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZZ', scopes: SCOPES, plan: { ...trial, rotationsPerDay: 1 } };
+  const keys = new Map<string, PartnerKey>([[caller.keyId, { keyId: caller.keyId, partnerId: 'ptr_1', name: 'main', scopes: SCOPES, secretHash: '', pepperId: '', createdAt: 1 }]]);
+  const rotations = new Map<string, Rotation>();
+  let down = false;
+  let writes = 0;
+  const stores = {
+    getKey: async (keyId: string) => keys.get(keyId),
+    getRotation: async (keyId: string) => {
+      // Both processes look before either writes.
+      const found = rotations.get(keyId);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return found;
+    },
+    rotateKey: async (rotation: Rotation, successor: PartnerKey) => {
+      if (down) throw new DomainError('unavailable', 'down', { reason: 'store_unavailable' });
+      writes += 1;
+      const holding = rotations.get(rotation.keyId) ?? rotation;
+      rotations.set(rotation.keyId, holding);
+      if (holding === rotation) keys.set(successor.keyId, successor);
+      return holding;
+    },
+  } as unknown as KeyStore;
+  const process = () => {
+    const deps = { stores, environment: 'production', secrets, clock, ids: createIds(clock), limits: createRateLimits(clock), claims: createRotationClaims() } as const;
+    return { deps, rotate: (idempotencyKey: string) => rotateKey(deps, caller, apiKey, idempotencyKey) };
+  };
+  const [one, two, three] = [process(), process(), process()];
+  down = true;
+  await t.rejects(one.rotate('0123456789abcdef'), { code: 'unavailable' });
+  t.equal(refusal(() => one.deps.limits.spend('ptr_1', caller.plan, 'rotation')), undefined, 'what failed gave the lane back');
+  one.deps.limits.giveBack('ptr_1', caller.plan, 'rotation');
+  down = false;
+  const [first, second, other] = await Promise.allSettled([one.rotate('0123456789abcdef'), two.rotate('0123456789abcdef'), three.rotate('fedcba9876543210')]);
+  t.equal(writes, 3, 'all three came to the store');
+  t.match(first, { status: 'fulfilled', value: { replayed: false, name: 'main' } });
+  t.same(second, { status: 'fulfilled', value: { ...(first as { value: object }).value, replayed: true } }, 'answered by the one that was first');
+  t.match(other, { status: 'rejected', reason: { code: 'conflict', reason: 'already_rotated' } });
+  t.ok(refusal(() => one.deps.limits.spend('ptr_1', caller.plan, 'rotation')), 'the winner spent');
+  t.equal(refusal(() => two.deps.limits.spend('ptr_1', caller.plan, 'rotation')), undefined, 'the others did not');
+  t.equal(refusal(() => three.deps.limits.spend('ptr_1', caller.plan, 'rotation')), undefined);
+});
+
+t.test('settings', async (t) => {
+  t.same([...readConfig({}).downloads], []);
+  t.match(readConfig({ TAKEMARK_DATA_DIR: '/srv/takemark' }), { journalDirectory: '/srv/takemark/journals' });
+  t.match(readConfig({ TAKEMARK_JOURNAL_DIR: '/mnt/journals' }), { journalDirectory: '/mnt/journals' });
+  const downloads = '{"plugin/macos-arm64":"https://downloads.example/a b.pkg"}';
+  t.same([...readConfig({ TAKEMARK_DOWNLOADS: downloads }).downloads], [['plugin/macos-arm64', 'https://downloads.example/a%20b.pkg']], 'fit for a header');
+  for (const bad of ['x', '[]', '"https://x.example"', '{"plugin":"https://x.example"}', '{"a/b/c":"https://x.example"}', '{"a/b":"javascript:alert(1)"}', '{"a/b":7}', 'null']) {
+    t.throws(() => readConfig({ TAKEMARK_DOWNLOADS: bad }), { name: 'ConfigError', message: /^TAKEMARK_DOWNLOADS/ });
+  }
 });
 
 t.test('what is gathered before it is written', async (t) => {
