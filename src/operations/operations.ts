@@ -138,7 +138,7 @@ export interface PartnerOperations {
    */
   receiveUpload(uploadId: string, fields: ReadonlyMap<string, string>): Promise<UploadReceiver>;
   /**
-   * Spends one call of the partner's request rate.
+   * Spends one call of the partner's request rate. `rotateKey` spends the rotation lane itself, because its replays do not.
    * @throws DomainError `rate_limited` / `rate_exceeded` with a `retryAfterSeconds` after which a lone caller's next call succeeds
    */
   admit(caller: Caller, lane: RateLane): void;
