@@ -34,7 +34,7 @@ const hex = (word) => `0x${word.toString(16).padStart(8, '0')}`;
 const names = (t) => STATE.map((_, i) => STATE[(i - t + 64) % 8]);
 
 function header(purpose) {
-  return `// Written by generate-sha256.mjs; change it there.\n// ${purpose}\n`;
+  return `// Written by generate-sha256.mjs; change it there.\n// ${purpose}\nimport { rotate, turn } from './vectors';\n`;
 }
 
 function lanes() {
@@ -97,15 +97,6 @@ function lanes() {
       `  v128.store(s3, highHalves(u, v), ${at});`,
     ].join('\n');
   return `${header('SHA-256 of four independent streams at once: lane i of every vector belongs to stream i.')}
-// @ts-nocheck: AssemblyScript
-
-// prettier-ignore
-// @ts-ignore: decorator
-@inline
-function turn(x: v128): v128 {
-  // A swizzle with a constant compiles to one byte shuffle.
-  return i8x16.swizzle(x, i8x16(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
-}
 @inline
 function low(x: v128, y: v128): v128 {
   return v128.shuffle<i32>(x, y, 0, 4, 1, 5);
@@ -121,10 +112,6 @@ function lowHalves(x: v128, y: v128): v128 {
 @inline
 function highHalves(x: v128, y: v128): v128 {
   return v128.shuffle<i64>(x, y, 1, 3);
-}
-@inline
-function rotate(x: v128, n: i32): v128 {
-  return v128.or(i32x4.shr_u(x, n), i32x4.shl(x, 32 - n));
 }
 @inline
 function sigma0(x: v128): v128 {
@@ -189,39 +176,40 @@ function single() {
     }
   }
   return `${header('SHA-256 of one stream: scalar rounds, message schedule four words at a time.')}
-// @ts-nocheck: AssemblyScript
-
-@inline
-function turn(x: v128): v128 {
-  // A swizzle with a constant compiles to one byte shuffle.
-  return i8x16.swizzle(x, i8x16(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
-}
+// rotr 2 ^ rotr 13 ^ rotr 22, and rotr 6 ^ rotr 11 ^ rotr 25. A rotation overwrites its operand, so nesting saves two copies a
+// round: a quarter of the speed.
 @inline
 function sigma0(x: i32): i32 {
-  return rotr(x, 2) ^ rotr(x, 13) ^ rotr(x, 22);
+  return rotr(rotr(rotr(x, 9) ^ x, 11) ^ x, 2);
 }
 @inline
 function sigma1(x: i32): i32 {
-  return rotr(x, 6) ^ rotr(x, 11) ^ rotr(x, 25);
+  return rotr(rotr(rotr(x, 14) ^ x, 5) ^ x, 6);
 }
+/** The small sigma 1 of two words: each fills a 64-bit lane twice, so that one shift rotates it. The result is in the lanes' lower halves. */
 @inline
-function rotate(x: v128, n: i32): v128 {
-  return v128.or(i32x4.shr_u(x, n), i32x4.shl(x, 32 - n));
+function small1(pairs: v128): v128 {
+  return v128.xor(v128.xor(i64x2.shr_u(pairs, 17), i64x2.shr_u(pairs, 19)), i32x4.shr_u(pairs, 10));
 }
+/** Lower halves to words 0 and 1, zero in the others. */
 @inline
-function small1(x: v128): v128 {
-  return v128.xor(v128.xor(rotate(x, 17), rotate(x, 19)), i32x4.shr_u(x, 10));
+function toLower(x: v128): v128 {
+  return i8x16.swizzle(x, i8x16(0, 1, 2, 3, 8, 9, 10, 11, -1, -1, -1, -1, -1, -1, -1, -1));
+}
+/** Lower halves to words 2 and 3, zero in the others. */
+@inline
+function toUpper(x: v128): v128 {
+  return i8x16.swizzle(x, i8x16(-1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 2, 3, 8, 9, 10, 11));
 }
 /** The four words after the sixteen in x0 to x3. The upper two depend on the lower two, hence two steps. */
 @inline
 function expand(x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-  const zero = i32x4.splat(0);
   const w15 = v128.shuffle<i32>(x0, x1, 1, 2, 3, 4);
   const w7 = v128.shuffle<i32>(x2, x3, 1, 2, 3, 4);
   const s0 = v128.xor(v128.xor(rotate(w15, 7), rotate(w15, 18)), i32x4.shr_u(w15, 3));
   const sum = i32x4.add(i32x4.add(x0, w7), s0);
-  const lower = i32x4.add(sum, small1(v128.shuffle<i32>(x3, zero, 2, 3, 4, 5)));
-  return i32x4.add(lower, small1(v128.shuffle<i32>(zero, lower, 2, 3, 4, 5)));
+  const lower = i32x4.add(sum, toLower(small1(v128.shuffle<i32>(x3, x3, 2, 2, 3, 3))));
+  return i32x4.add(lower, toUpper(small1(v128.shuffle<i32>(lower, lower, 0, 0, 1, 1))));
 }
 
 /** Runs \`blocks\` whole blocks at \`p\` into the eight state words (native order) at \`s\`. */

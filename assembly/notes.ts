@@ -1,7 +1,6 @@
 import { BYTES, FINDING_OFFSETS, FINDINGS, SEEN } from '../src/engine/core-layout';
 import { Finding } from './findings';
 
-// @ts-ignore: decorator
 @inline
 export function position(context: usize): u64 {
   return load<u64>(context, BYTES);

@@ -1,15 +1,7 @@
 // Written by generate-sha256.mjs; change it there.
 // SHA-256 of four independent streams at once: lane i of every vector belongs to stream i.
+import { rotate, turn } from './vectors';
 
-// @ts-nocheck: AssemblyScript
-
-// prettier-ignore
-// @ts-ignore: decorator
-@inline
-function turn(x: v128): v128 {
-  // A swizzle with a constant compiles to one byte shuffle.
-  return i8x16.swizzle(x, i8x16(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
-}
 @inline
 function low(x: v128, y: v128): v128 {
   return v128.shuffle<i32>(x, y, 0, 4, 1, 5);
@@ -25,10 +17,6 @@ function lowHalves(x: v128, y: v128): v128 {
 @inline
 function highHalves(x: v128, y: v128): v128 {
   return v128.shuffle<i64>(x, y, 1, 3);
-}
-@inline
-function rotate(x: v128, n: i32): v128 {
-  return v128.or(i32x4.shr_u(x, n), i32x4.shl(x, 32 - n));
 }
 @inline
 function sigma0(x: v128): v128 {

@@ -35,7 +35,6 @@ const LIBRARIES = {
   '@msgpack/msgpack': ['codec'],
   'prom-client': ['telemetry'],
   pino: ['telemetry'],
-  '@peculiar/x509': ['credential', 'adapters/signing'],
 };
 
 const escape = (text) => text.replace(/[.\\/@-]/g, '\\$&');

@@ -2,13 +2,12 @@ import { createHash } from 'node:crypto';
 import type { CredentialReport, EmbeddedReading } from '../domain/credential-reading.js';
 import { shownText } from '../domain/display-name.js';
 import type { SigningIdentity, TrustList } from '../ports/signing.js';
-import { toBeSigned } from './cose.js';
 import { chunkHeader } from './embed.js';
 import { checkIntegrity, type Extent, type Integrity } from './integrity.js';
 import { beginsAsStore } from './jumbf.js';
 import { readManifest, type Manifest } from './manifest.js';
 import { namesOurAssertion, readOwnForm } from './own-form.js';
-import { checkSignature } from './signature.js';
+import { isLowS } from './signature.js';
 import { isProduction } from './statement.js';
 import type { StoreContent } from './store-form.js';
 
@@ -31,7 +30,8 @@ const MAX_STORE_BYTES = 1_048_576;
  * |                            | anyone else's                | local seal, our form         | local_seal |
  * |                            | anyone else's                | none                         | foreign    |
  *
- * "Our form" is byte for byte what the writer makes of the content, with the exclusion equal to the chunk's extent and low S.
+ * "Our form" is byte for byte what the writer makes of the content, with the excluded length equal to the chunk's and low S. Whether
+ * the exclusion begins where the chunk does belongs to the hard binding and to the caller, like its digest.
  * A production record under a foreign key is somebody's claim to have registered, not a damaged one of ours. A certificate that
  * names our authority and is not pinned was never signed with by us, whatever its signature says.
  * @param store the chunk's data
@@ -57,7 +57,7 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
 
   const own = readOwnForm(store, manifest, integrity.sign1);
   if (!own.ok) return altered(own.reason, manifest, integrity);
-  const fault = ownFault(own.content, manifest, integrity) ?? (identity === undefined ? undefined : serviceFault(own.content, identity, integrity));
+  const fault = ownFault(own.content, extent, integrity) ?? (identity === undefined ? undefined : serviceFault(own.content, identity, integrity));
   if (fault !== undefined) return altered(fault, manifest, integrity);
   const { statement, binding } = own.content;
   const chunkSha256 = createHash('sha256').update(chunkHeader(store.length)).update(store).digest('hex');
@@ -69,12 +69,15 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
 }
 
 /** What every credential of our form must satisfy beyond its form, whoever signed it. */
-function ownFault({ statement, algorithm }: StoreContent, manifest: Manifest, { notChecked, certificate, sign1 }: Integrity): string | undefined {
-  // `exclusion_not_chunk` is the one that a store of our form can meet.
-  if (notChecked.length > 0) return notChecked[0];
+function ownFault({ statement, binding, algorithm }: StoreContent, extent: Extent, { notChecked, certificate, sign1 }: Integrity): string | undefined {
+  // The length excluded is the store's own, and a store that says otherwise was never ours. Its offset is the file's: there a
+  // difference is a hard binding that fails, which is judged with the audio.
+  if (binding.exclusion.length !== extent.length) return 'exclusion_not_chunk';
+  const other = notChecked.find((slug) => slug !== 'exclusion_not_chunk');
+  if (other !== undefined) return other;
   if (certificate === undefined || sign1 === undefined || statement.kid !== certificate.kid) return 'kid_mismatch';
-  const message = toBeSigned(sign1.protectedBytes, manifest.claim);
-  return checkSignature(algorithm, certificate.publicKey, message, sign1.signature, { requireLowS: true }) ? undefined : 'signature_not_low_s';
+  // The signature was verified already, in the mode that takes both of its forms.
+  return algorithm === 'ES256' && !isLowS(sign1.signature) ? 'signature_not_low_s' : undefined;
 }
 
 /** What a credential under a pinned certificate must satisfy. The certificate is judged at the time of issue, not today. */

@@ -70,6 +70,6 @@ export function checkSignature(
 }
 
 /** Of a 64-byte P-256 signature r || s. */
-function isLowS(signature: Uint8Array): boolean {
+export function isLowS(signature: Uint8Array): boolean {
   return BigInt(`0x${Buffer.from(signature.subarray(32)).toString('hex')}`) <= P256_HALF_ORDER;
 }

@@ -11,7 +11,7 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
   const { request } = exchange;
   invite(exchange);
   if (request.complete) {
-    // The usual case: head and body came in one packet, so there is nothing to wait for.
+    // The usual case where the key is looked up in a store: head and body came in one packet meanwhile.
     const body = (request.read() as Buffer | null) ?? NOTHING;
     exchange.bytesIn = body.length;
     if (body.length > maxBytes) throw tooLarge(maxBytes);

@@ -7,6 +7,7 @@ import type { Caller } from '../operations/operations.js';
 import type { Answer } from './answer.js';
 import { readBody, tooLarge } from './body-reader.js';
 import type { Exchange } from './exchange.js';
+import type { Capacity } from './capacity.js';
 import { countHeader } from './http-grammar.js';
 import { parseJson } from './json-text.js';
 import { checkMediaType, declaredLength } from './media-type.js';
@@ -37,8 +38,12 @@ export function joinEndpoints<Listener extends Route['listener']>(listener: List
     .map(([id, route]) => ({ route, run: run[id]! }));
 }
 
-/** How a listener recognises its callers. */
+/** Beyond this many bytes a body counts as large. */
+const SMALL_BODY = 65_536;
+
+/** How a listener recognises its callers, and how many large bodies it reads at once. */
 export interface Gate {
+  readonly largeBodies: Capacity;
   /** Throws `forbidden`. */
   readonly key?: (apiKey: string | undefined) => Promise<Caller>;
   readonly bearer?: (request: Exchange['request']) => void;
@@ -66,13 +71,7 @@ export async function runEndpoint({ route, run }: Endpoint, gate: Gate, exchange
     checkMediaType(request, body);
     if (declaredLength(request) > body.maxBytes) throw tooLarge(body.maxBytes);
   }
-  let json: unknown;
-  if (body?.kind === 'json') {
-    const read = readBody(exchange, body.maxBytes);
-    const bytes = read instanceof Promise ? await read : read;
-    json = check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes));
-  }
-  return run({
+  const call = (json: unknown): Call<Route> => ({
     exchange,
     caller: caller as undefined,
     params: (route.params && checkParams(route.params, request.url!, params)) as undefined,
@@ -80,6 +79,14 @@ export async function runEndpoint({ route, run }: Endpoint, gate: Gate, exchange
     headers: (route.headers && check(route.headers, singleHeaders(request.headers, route.headers))) as undefined,
     body: json as undefined,
   });
+  if (body?.kind !== 'json') return run(call(undefined));
+  const readAndRun = async (): Promise<Answer> => {
+    const read = readBody(exchange, body.maxBytes);
+    const bytes = read instanceof Promise ? await read : read;
+    return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes))));
+  };
+  const mayBeLarge = body.maxBytes > SMALL_BODY && (declaredLength(request) > SMALL_BODY || request.headers['transfer-encoding'] !== undefined);
+  return mayBeLarge ? gate.largeBodies.admit(readAndRun) : readAndRun();
 }
 
 /** Identifiers hold nothing that needs an escape, so an escaped one is a second spelling: 400. */

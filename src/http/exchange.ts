@@ -16,6 +16,10 @@ export interface ListenerLimits {
   readonly drainMs: number;
   /** Connections open at once; more are closed unanswered. */
   readonly connections: number;
+  /** Upload forms read at once, the ones still at their fields included. */
+  readonly forms: number;
+  /** Requests with a large JSON body (a sidecar) that are read or judged at once. */
+  readonly largeBodies: number;
   /** A streamed body that brings no byte for this long has stalled. */
   readonly idleMs: number;
   /** Average rate, in bytes a second, below which a streamed body is refused once `graceMs` of waiting have passed. */
@@ -33,6 +37,8 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   drainBytes: 128 * 1_048_576,
   drainMs: 10_000,
   connections: 4_096,
+  forms: 256,
+  largeBodies: 128,
   idleMs: 30_000,
   minRate: 4_096,
   graceMs: 30_000,

@@ -7,6 +7,7 @@ import type { Ids } from '../ports/ids.js';
 import type { Observer } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
 import { send, sendError } from './answer.js';
+import { Capacity } from './capacity.js';
 import { runEndpoint, type Endpoint, type Gate } from './endpoint.js';
 import { asDomainError } from './error-body.js';
 import type { Exchange, ListenerLimits } from './exchange.js';
@@ -33,8 +34,9 @@ export interface Listener {
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 
-export function createListener(name: Route['listener'], endpoints: readonly Endpoint[], gate: Gate, limits: ListenerLimits, parts: ListenerParts): Listener {
+export function createListener(name: Route['listener'], endpoints: readonly Endpoint[], gates: Omit<Gate, 'largeBodies'>, limits: ListenerLimits, parts: ListenerParts): Listener {
   const { ids, requestLog, observer, requestIdHeader } = parts;
+  const gate: Gate = { ...gates, largeBodies: new Capacity(limits.largeBodies) };
   const open: OpenExchanges = new WeakMap();
   const byResponse = new WeakMap<ServerResponse, Exchange>();
   let stopping = false;
@@ -59,8 +61,9 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
   }
 
   const refuse = (exchange: Exchange, error: unknown): void => {
-    // A caller that leaves while it is answered is no fault of ours.
-    if (!(error instanceof DomainError) && !(exchange.response.headersSent && exchange.request.destroyed)) observer.fault(exchange.route, error);
+    // A refusal with a cause hides a failure of the world. A caller that leaves while it is answered is no fault of ours.
+    const fault = error instanceof DomainError ? error.cause !== undefined : !(exchange.response.headersSent && exchange.request.destroyed);
+    if (fault) observer.fault(exchange.route, error);
     sendError(exchange, asDomainError(error));
   };
 

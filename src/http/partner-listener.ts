@@ -4,6 +4,7 @@ import type { UploadPurpose } from '../domain/upload.js';
 import type { PartnerOperations, StoredUpload } from '../operations/operations.js';
 import type { Observer } from '../ports/observer.js';
 import { json, type Answer } from './answer.js';
+import { Capacity } from './capacity.js';
 import { joinEndpoints, type Endpoints } from './endpoint.js';
 import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
 import { createListener, type Listener, type ListenerParts } from './listener.js';
@@ -26,6 +27,8 @@ export interface PartnerListenerParts extends ListenerParts {
 /** The partner API and the presigned upload address. */
 export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const { operations, observer, build } = parts;
+  const limits = { ...DEFAULT_LIMITS, ...parts.limits };
+  const forms = new Capacity(limits.forms);
   const health: Answer = json(200, { ok: true, ...build, contract: CONTRACT_VERSION });
   const endpoints: Endpoints<'partner'> = {
     verify: async ({ caller, body: { uploadId, sidecar } }) =>
@@ -38,11 +41,11 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     },
 
     postUpload: async ({ exchange, params: { uploadId } }) =>
-      json(201, await observed(observer, exchange, receiveForm(exchange, (fields) => operations.receiveUpload(uploadId, fields)))),
+      json(201, await observed(observer, exchange, forms.admit(() => receiveForm(exchange, (fields) => operations.receiveUpload(uploadId, fields))))),
 
     health: () => health,
   };
-  return createListener('partner', joinEndpoints('partner', endpoints), { key: (apiKey) => operations.authenticate(apiKey) }, { ...DEFAULT_LIMITS, ...parts.limits }, parts);
+  return createListener('partner', joinEndpoints('partner', endpoints), { key: (apiKey) => operations.authenticate(apiKey) }, limits, parts);
 }
 
 /** "`sidecar` is padded RFC 4648 section 4, checked by encoding again; `""` is a sidecar that holds nothing." */

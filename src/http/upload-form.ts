@@ -134,6 +134,8 @@ class FormReader {
       (receiver) => {
         if (this.#settled) return receiver.abort();
         this.#receiver = receiver;
+        // The engine may give up an upload whose client is waited for; nothing that the client sends would tell.
+        receiver.signal.addEventListener('abort', () => this.#fail(receiver.signal.reason), { once: true });
         stream.on('data', this.#onAudio);
       },
       (error: unknown) => this.#fail(error),

@@ -37,6 +37,8 @@ export interface StoredUpload {
 /** One upload on its way into the engine. */
 export interface UploadReceiver {
   readonly maxBytes: number;
+  /** Aborts, with the DomainError as its reason, when the engine gives the upload up while its client is waited for. */
+  readonly signal: AbortSignal;
   /** As AudioIngest.write; throws `payload_too_large` on the first byte too many. */
   write(chunk: Uint8Array): Promise<void> | undefined;
   /** Measures, reads the credential, stores the facts. */

@@ -52,6 +52,7 @@ function receiver(deps: ReceiveUploadDeps, slot: UploadSlot, maxBytes: number, i
   };
   return {
     maxBytes,
+    signal: ingest.signal,
     write(chunk) {
       bytes += chunk.length;
       if (bytes > maxBytes) {

@@ -275,3 +275,46 @@ t.test('fuzz: never a throw, never ours', (t) => {
   t.comment(`slowest ${slowest.toFixed(1)} ms`, Object.fromEntries(kinds));
   t.end();
 });
+
+t.test('fuzz: well signed nonsense', (t) => {
+  const pick = seeded(0x51);
+  const words = ['', 'url', 'hash', 'alg', 'sha256', 'sha384', 'start', 'length', 'exclusions', 'self#jumbf=c2pa.assertions/c2pa.hash.data', 'self#jumbf=', 'version', '__proto__', 'proofId', 'kid', 'ü'.repeat(40)];
+  const value = (depth: number): unknown => {
+    switch (pick(depth > 3 ? 8 : 11)) {
+      case 0: return null;
+      case 1: return pick(2) === 1;
+      case 2: return pick(1_000) - 500;
+      case 3: return [1e20, -1.5, 2 ** 53 - 1, BigInt('18446744073709551615')][pick(4)];
+      case 4: return words[pick(words.length)];
+      case 5: case 6: return noise(pick(40), pick(9) + 1);
+      case 7: return undefined;
+      case 8: return Array.from({ length: pick(4) }, () => value(depth + 1));
+      default: return new Map(Array.from({ length: pick(5) }, () => [pick(5) === 0 ? pick(40) : words[pick(words.length)], value(depth + 1)]));
+    }
+  };
+  const keys = ['signature', 'alg', 'created_assertions', 'gathered_assertions', 'assertions', 'claim_generator_info', 'claim_generator', 'instanceID'];
+  const labels = ['io.takemark.production-record', 'io.takemark.local-seal', 'c2pa.hash.data', 'c2pa.hash.data__2', 'c2pa.ingredient', 'x'];
+  const device = foreignSigner('Ed25519');
+  const kinds = new Map<string, number>();
+  for (let run = 0; run < 2_500; run += 1) {
+    const manifest = foreignManifest(run % 2 === 0 ? device : P256, {
+      ...(pick(3) === 0 ? { exclusions: value(1) as never } : {}),
+      ...(pick(4) === 0 ? { payload: value(2) ?? null } : {}),
+      ...(pick(3) === 0 ? { unprotected: new Map([[words[pick(words.length)], value(1)], ['pad', value(2)]]) } : {}),
+      withoutBinding: pick(3) === 0,
+      claimVersion: pick(2) === 0 ? 1 : 2,
+      moreAssertions: pick(2) === 0 ? [] : [superbox('cbor', labels[pick(labels.length)]!, [cborBox(value(0))])],
+      bend: ({ claim }) => {
+        for (let bends = pick(3); bends > 0; bends -= 1) claim.set(keys[pick(keys.length)]!, value(0));
+      },
+    });
+    const store = storeOf([manifest]);
+    const reading = readEmbedded(store, { offset: PLAIN.length, length: 8 + store.length }, ours.trust);
+    const kind = reading.kind === 'altered' ? `altered ${reading.reason}` : reading.kind === 'foreign' ? `foreign ${reading.report.integrity}` : reading.kind;
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    if (reading.kind === 'service' || reading.kind === 'local_seal') t.fail(`run ${run}: ${reading.kind}`);
+  }
+  t.ok(kinds.size > 8);
+  t.comment(Object.fromEntries(kinds));
+  t.end();
+});

@@ -96,6 +96,7 @@ export class MemoryOperations implements Operations {
     let done = false;
     return {
       maxBytes: this.maxBytes,
+      signal: new AbortController().signal,
       write: (chunk) => {
         hash.update(chunk);
         bytes += chunk.length;
