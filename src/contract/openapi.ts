@@ -89,9 +89,7 @@ export function openApiDocument(routes: Readonly<Record<string, Route>> = ROUTES
     paths,
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
-      headers: Object.fromEntries(
-        Object.entries(RESPONSE_HEADERS).map(([name, { description, type, pattern }]) => [name, { description, schema: type === 'integer' ? { type, minimum: 0 } : { type, pattern } }]),
-      ),
+      headers: headerComponents(),
       responses: {
         // No operation of its own can have this one: it answers methods that a path does not have.
         MethodNotAllowed: {
@@ -179,12 +177,20 @@ function refusalSchema(error: JsonSchema, status: ErrorStatus, reasons: readonly
 }
 
 function headerObjects(route: Route, status: number): Record<string, unknown> {
-  return Object.fromEntries([...headersOf(route, status)].map(([name, when]) => [name, when === 'always' ? { required: true, ...headerObject(name) } : headerObject(name)]));
+  return Object.fromEntries([...headersOf(route, status)].map(([name, when]) => [name, { $ref: `#/components/headers/${when === 'always' ? name : `${name}.optional`}` }]));
 }
 
-function headerObject(name: keyof typeof RESPONSE_HEADERS): Record<string, unknown> {
-  const { description, type } = RESPONSE_HEADERS[name];
-  return { description, schema: { type } };
+/** Each header twice: a reference cannot say whether it is there every time. */
+function headerComponents(): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(RESPONSE_HEADERS).flatMap(([name, { description, type, pattern }]) => {
+      const schema = type === 'integer' ? { type, minimum: 0 } : { type, pattern };
+      return [
+        [name, { description, required: true, schema }],
+        [`${name}.optional`, { description, schema }],
+      ];
+    }),
+  );
 }
 
 /** The schema with what it refers to moved into the document's components. */
