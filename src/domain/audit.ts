@@ -57,22 +57,53 @@ export function auditMac(key: Uint8Array, previousMac: string, entry: Omit<Audit
 export interface AuditVerification {
   readonly ok: boolean;
   readonly entries: number;
+  /** How far the head that is kept apart says the log had come; absent where there is none, and a cut-off end cannot be seen. */
+  readonly head?: number;
   /** The first entry that does not fit, and why. */
   readonly fault?: { readonly sequence: number; readonly reason: 'sequence_broken' | 'mac_mismatch' | 'truncated' | 'head_mismatch' };
 }
 
-/** Walks a whole log, oldest first, against the head that was kept apart. A log that is ahead of its head was cut off by a crash between the two writes, and is sound. */
-export function verifyAudit(key: Uint8Array, entries: Iterable<AuditEntry>, head: AuditHead | undefined): AuditVerification {
-  let sequence = 0;
-  let mac = AUDIT_GENESIS;
-  const fault = (reason: NonNullable<AuditVerification['fault']>['reason']): AuditVerification => ({ ok: false, entries: sequence, fault: { sequence, reason } });
-  for (const entry of entries) {
-    sequence += 1;
-    if (entry.sequence !== sequence) return fault('sequence_broken');
-    if (entry.mac !== auditMac(key, mac, entry)) return fault('mac_mismatch');
-    mac = entry.mac;
-    if (head?.sequence === sequence && head.mac !== mac) return fault('head_mismatch');
+/**
+ * Walks a whole log, oldest first, against the head that was kept apart. Read the head before the log: a log that is ahead of
+ * its head has grown since, or was cut off by a crash between the two writes, and is sound.
+ */
+export class AuditWalk {
+  readonly #keys: readonly Uint8Array[];
+  readonly #head: AuditHead | undefined;
+  #sequence = 0;
+  #mac = AUDIT_GENESIS;
+  #fault: AuditVerification['fault'];
+
+  /** @param keys every audit secret that may have signed an entry */
+  constructor(keys: readonly Uint8Array[], head: AuditHead | undefined) {
+    this.#keys = keys;
+    this.#head = head;
   }
-  if (head !== undefined && head.sequence > sequence) return fault('truncated');
-  return { ok: true, entries: sequence };
+
+  /** @returns false from the first entry on that does not fit */
+  take(entry: AuditEntry): boolean {
+    if (this.#fault !== undefined) return false;
+    this.#sequence += 1;
+    if (entry.sequence !== this.#sequence) return this.#found('sequence_broken');
+    if (!this.#keys.some((key) => entry.mac === auditMac(key, this.#mac, entry))) return this.#found('mac_mismatch');
+    this.#mac = entry.mac;
+    if (this.#head?.sequence === this.#sequence && this.#head.mac !== this.#mac) return this.#found('head_mismatch');
+    return true;
+  }
+
+  /** After the last entry. */
+  end(): AuditVerification {
+    if (this.#fault === undefined && this.#head !== undefined && this.#head.sequence > this.#sequence) this.#found('truncated');
+    return {
+      ok: this.#fault === undefined,
+      entries: this.#sequence,
+      ...(this.#head === undefined ? {} : { head: this.#head.sequence }),
+      ...(this.#fault === undefined ? {} : { fault: this.#fault }),
+    };
+  }
+
+  #found(reason: NonNullable<AuditVerification['fault']>['reason']): false {
+    this.#fault = { sequence: this.#sequence, reason };
+    return false;
+  }
 }

@@ -114,6 +114,7 @@ export function stepEvidence(review: ReviewCase, requestId: string, trigger: Evi
   if (request === undefined) return undefined;
   const step = evidenceStep(request.status, trigger);
   if ('refused' in step) return step;
+  if (step.to === request.status) return { review };
   const changed: EvidenceRequest = { ...request, status: step.to, updatedAt: now, ...(responseReference === undefined ? {} : { responseReference }) };
   return { review: { ...review, updatedAt: now, evidenceRequests: review.evidenceRequests.map((candidate) => (candidate === request ? changed : candidate)) } };
 }

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry, AuditVerification } from '../domain/audit.js';
-import type { Partner, Plan, Scope } from '../domain/partner.js';
+import type { KeyStatus, Partner, Plan, Scope } from '../domain/partner.js';
 import type { Carrier } from '../domain/proof.js';
 import type { EvidenceKind, ReviewBindings, ReviewCase, ReviewOutcome } from '../domain/review.js';
 import type { UploadPurpose } from '../domain/upload.js';
@@ -89,8 +89,6 @@ export interface Deliverable {
   read(range?: { readonly start: number; readonly end: number }): Promise<Readable>;
 }
 
-export type KeyStatus = 'active' | 'expiring' | 'expired' | 'revoked';
-
 export interface KeyEntry {
   readonly keyId: string;
   readonly name: string;
@@ -140,7 +138,7 @@ export interface PartnerOperations {
    */
   receiveUpload(uploadId: string, fields: ReadonlyMap<string, string>): Promise<UploadReceiver>;
   /**
-   * Spends one call of the partner's request rate.
+   * Spends one call of the partner's request rate. `rotateKey` spends the rotation lane itself, because its replays do not.
    * @throws DomainError `rate_limited` / `rate_exceeded` with a `retryAfterSeconds` after which a lone caller's next call succeeds
    */
   admit(caller: Caller, lane: RateLane): void;

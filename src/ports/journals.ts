@@ -8,6 +8,7 @@ export interface ErasureJournal {
   /** Durable when it resolves; called before the store's tombstone is acknowledged. Repeating it is harmless. */
   record(erasure: { readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }): Promise<void>;
   read(): AsyncIterable<{ readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }>;
+  close(): Promise<void>;
 }
 
 /** Signed head counts of the audit logs, kept apart from them, so that a log that was cut off is found. */

@@ -27,11 +27,21 @@ export interface Rotation {
   /** The successor, and the public half of what its secret is derived from: 32 bytes as hex. */
   readonly newKeyId: string;
   readonly nonce: string;
+  /** Id of the service's own secret (purpose `rotation`) that went into the derivation. */
+  readonly secretId: string;
   readonly rotatedAt: number;
   /** When the calling key stops working. */
   readonly previousKeyExpiresAt: number;
   /** Unix seconds; from then on nothing is replayed. */
   readonly replayUntil: number;
+}
+
+/** Kept beside the key's row and not in it: the row is written under conditions, this is not. */
+export interface KeyUse {
+  readonly partnerId: string;
+  readonly keyId: string;
+  /** Unix seconds. */
+  readonly at: number;
 }
 
 export interface KeyStore {
@@ -46,9 +56,14 @@ export interface KeyStore {
   getRotation(keyId: string): Promise<Rotation | undefined>;
   /**
    * One successor for a key, in one atomic write: the successor's row, the old key's `expiresAt`, the rotation, the audit entry.
-   * @returns the rotation that holds: this one, or the one that came first
+   * @returns the rotation that holds: this one, or the one that came first; undefined where the old key is not there or has
+   * been revoked, so that a revocation is never outrun by a successor
    */
-  rotateKey(rotation: Rotation, successor: PartnerKey, audit: AuditDraft): Promise<Rotation>;
+  rotateKey(rotation: Rotation, successor: PartnerKey, audit: AuditDraft): Promise<Rotation | undefined>;
+  /** Notes when keys were last used: in batches, the latest time wins. What a crash loses of it is at most a batch. */
+  touchKeys(uses: readonly KeyUse[]): Promise<void>;
+  /** Last uses of these keys of a partner; a key that was never used is absent. */
+  getKeyUses(partnerId: string, keyIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
 export interface UploadStore {
