@@ -32,7 +32,12 @@ export class AuditLog implements AuditStore {
   async run<Value>(operation: (tx: Transaction, append: (draft: AuditDraft) => void) => Value): Promise<Value> {
     let head: AuditHead | undefined;
     const value = await this.#rows.run((tx) => operation(tx, (draft) => (head = this.#append(tx, draft))));
-    if (head !== undefined) await this.#record(head);
+    if (head === undefined) return value;
+    try {
+      await this.#heads.record(head);
+    } catch (error) {
+      throw storeUnavailable(error);
+    }
     return value;
   }
 
@@ -40,7 +45,7 @@ export class AuditLog implements AuditStore {
   async catchUp(): Promise<void> {
     for (const [, head] of await this.#rows.entries<AuditHead>(under('audit-head'))) {
       const recorded = await this.#heads.get(head.partnerId);
-      if (recorded === undefined || recorded.sequence < head.sequence) await this.#record(head);
+      if (recorded === undefined || recorded.sequence < head.sequence) await this.#heads.record(head);
     }
   }
 
@@ -56,13 +61,5 @@ export class AuditLog implements AuditStore {
     tx.put(auditKey(partnerId, entry.sequence), entry);
     tx.put(auditHeadKey(partnerId), head);
     return head;
-  }
-
-  async #record(head: AuditHead): Promise<void> {
-    try {
-      await this.#heads.record(head);
-    } catch (error) {
-      throw storeUnavailable(error);
-    }
   }
 }

@@ -28,7 +28,7 @@ export interface EmbeddedStoreOptions {
 
 /**
  * The store of one machine: LevelDB with a synced log, one writer that gathers, reads of what is on disk.
- * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `damaged`, `io_failed`
+ * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `damaged`, `io_failed`; what the audit heads throw when they cannot be opened
  */
 export async function openEmbeddedStore({ directory, onCommit, audit }: EmbeddedStoreOptions): Promise<Stores> {
   const codec = new RecordCodec();
@@ -38,9 +38,7 @@ export async function openEmbeddedStore({ directory, onCommit, audit }: Embedded
   const log = new AuditLog(rows, audit);
   try {
     await checkFormat(directory, database, codec, queue);
-    await log.catchUp().catch((error: unknown) => {
-      throw new StoreOpenError('io_failed', `The audit heads of the store in ${directory} could not be brought up to date.`, error);
-    });
+    await log.catchUp();
   } catch (error) {
     await database.close();
     throw error;
