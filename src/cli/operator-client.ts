@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseAnswer, parseBase } from '../client/client.js';
+import { parseAnswer, parseBase } from '../client/connection.js';
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { Transport, type Exchange, type Progress } from '../client/transport.js';
