@@ -13,6 +13,8 @@ export type ClientConfig = Config['client'] & Pick<Config, 'dataDirectory'>;
 export interface Surroundings {
   readonly terminal: Terminal;
   readonly config: ClientConfig;
+  /** Of the package. */
+  readonly version: string;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
   /** Opens the device in a directory, making its key on first use. */

@@ -64,12 +64,17 @@ export class ProgressBar {
     this.#label = printable(label);
   }
 
+  /** Whether anybody sees it. */
+  get visible(): boolean {
+    return this.#stream.isTTY === true;
+  }
+
   /**
    * Bytes done, of a total where that is known.
    * @param facts `label` replaces the bar's own; `workedBytes` is what the rate is made of, where some were done without work
    */
   update(done: number, total: number | undefined, { label = this.#label, workedBytes = done }: { readonly label?: string; readonly workedBytes?: number } = {}): void {
-    if (this.#stream.isTTY !== true) return;
+    if (!this.visible) return;
     const now = performance.now();
     if (now - this.#drawnAt < REDRAW_MS && done !== total) return;
     this.#drawnAt = now;
@@ -85,10 +90,10 @@ export class ProgressBar {
     this.#stream.write(`\r\u001b[2K${`${label}  ${bar(Math.min(1, done / total))}  ${formatBytes(done)} of ${formatBytes(total)}  ${rate}${left}`.slice(0, width)}`);
   }
 
-  /** Takes the bar away for a line of another kind; the next update brings it back. */
+  /** Takes the bar away for a line of another kind; the next update brings it back at once. */
   clear(): void {
+    if (this.#drawn) this.#drawnAt = -Infinity;
     this.end();
-    this.#drawnAt = -Infinity;
   }
 
   /** Takes the bar away, so that the result stands alone. */
