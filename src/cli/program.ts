@@ -106,7 +106,8 @@ function startsWith(words: readonly string[], start: readonly string[]): boolean
 function troubleInWords(error: unknown, command: Command, { config }: Surroundings): string {
   if (error instanceof TakemarkError) {
     const address = command.name.startsWith('operator') ? config.operatorUrl : config.url;
-    const text = error.code === 'connection_failed' || error.code === 'timed_out' ? `no answer from the service at ${address}: ${error.message}` : error.message;
+    const unreached = error.code === 'connection_failed' || error.code === 'timed_out' || error.code === 'tls_failed';
+    const text = unreached ? `no answer from the service at ${address}: ${error.message}` : error.message;
     const details = [error.reason ?? (error.status === undefined ? undefined : error.code), error.requestId === undefined ? undefined : `request ${error.requestId}`].filter((part) => part !== undefined);
     return details.length === 0 ? text : `${text} (${details.join(', ')})`;
   }

@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import type { RotationState, RotationStore } from '../client/index.js';
-import { syncDirectory } from './batch/resume-file.js';
 import { UsageError } from './command.js';
+import { syncDirectory, writeOutput } from './output-file.js';
 
 const KIND = 'key rotation';
 
@@ -18,21 +17,9 @@ export function rotationFile(path: string): RotationStore {
       return text === undefined ? undefined : parseState(text, path);
     },
     async save(state) {
-      const directory = dirname(resolve(path));
-      const temporary = join(directory, `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
-      try {
-        const handle = await open(temporary, 'wx', 0o600);
-        try {
-          await handle.appendFile(`${JSON.stringify({ takemark: KIND, version: 1, ...state })}\n`);
-          await handle.sync();
-        } finally {
-          await handle.close();
-        }
-        await rename(temporary, path);
-        await syncDirectory(directory);
-      } finally {
-        await rm(temporary, { force: true });
-      }
+      const text = `${JSON.stringify({ takemark: KIND, version: 1, ...state })}\n`;
+      await writeOutput({ path, force: true }, [Buffer.from(text)], 0o600);
+      await syncDirectory(dirname(resolve(path)));
     },
   };
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { answered } from './connection.js';
 import { TakemarkError, singleHeader } from './errors.js';
 import type { OpenAnswer } from './transport.js';
 import type { AnswerFacts } from './types.js';
@@ -32,17 +33,16 @@ export function assetOf({ status, headers, body, close }: OpenAnswer, checkDiges
   }
   const sha256 = parseReprDigest(singleHeader(headers['repr-digest']));
   const length = headers['content-length'];
-  return {
+  return answered({ requestId, headers }, {
     totalBytes: range === undefined ? (length === undefined ? undefined : Number(length)) : range.total,
     ...(range === undefined ? {} : { range: { start: range.start, end: range.end } }),
     mediaType: headers['content-type'],
     fileName: parseFileName(headers['content-disposition']),
     etag: headers.etag,
     sha256,
-    ...(requestId === undefined ? {} : { requestId }),
     body: checkDigest && sha256 !== undefined && range === undefined ? checked(body, sha256, { status, requestId }) : body,
     close,
-  };
+  });
 }
 
 async function* checked(body: AsyncIterable<Uint8Array>, expected: string, facts: { readonly status: number; readonly requestId: string | undefined }): AsyncGenerator<Uint8Array> {

@@ -240,12 +240,12 @@ export class Client {
   }
 
   /** The address a product is downloaded from. It is not followed, and the key is not for it. */
-  async download({ product, platform }: { readonly product: string; readonly platform: string }, { signal }: CallOptions = {}): Promise<{ readonly location: string; readonly requestId?: string }> {
+  async download({ product, platform }: { readonly product: string; readonly platform: string }, { signal }: CallOptions = {}): Promise<Answered<{ readonly location: string }>> {
     const { status, headers } = await this.#connection.raw({ method: 'GET', path: 'download', query: { product, platform }, signal });
     const requestId = singleHeader(headers['x-request-id']);
     const { location } = headers;
     if (location === undefined || !URL.canParse(location) || !/^https?:$/.test(new URL(location).protocol)) throw unexpected({ status, requestId }, 'an address to download from');
-    return { location, ...(requestId === undefined ? {} : { requestId }) };
+    return answered({ requestId, headers }, { location });
   }
 
   /** Reports counters; names are those of the service's closed list. */

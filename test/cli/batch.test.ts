@@ -11,6 +11,7 @@ import { findAudio } from '../../src/cli/batch/find-audio.js';
 import { ResumeFile } from '../../src/cli/batch/resume-file.js';
 import { csvLine } from '../../src/cli/batch/row-formats.js';
 import { runBatch } from '../../src/cli/batch/run-batch.js';
+import { formatDuration, Terminal } from '../../src/cli/terminal.js';
 import type { ServiceDouble } from '../client/service-double.js';
 import { MAIN, setUp } from './bench.js';
 
@@ -234,6 +235,15 @@ t.test('CSV: RFC 4180, and no formulas', async (t) => {
   t.match(second, /"not_good","tampered","","","because_tampered"/);
   t.match(third, /"failed","","","","","","","","ENOENT/);
   t.equal(end, '');
+});
+
+t.test('the bar tells rate and remaining time', async (t) => {
+  let written = '';
+  const bar = new Terminal({ write: () => true }, { isTTY: true, columns: 120, write: (chunk: string) => ((written += chunk), true) }).progressBar('');
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  bar.update(60_000_000, 100_000_000, { label: '6/10 files', workedBytes: 40_000_000 });
+  t.match(written, /6\/10 files {2}█+░+ {2}60% {2}60\.0 MB of 100\.0 MB {2}[\d.]+ MB\/s {2}0:01 left$/);
+  t.same([0.2, 59.1, 3_599.5, 7_325].map(formatDuration), ['0:01', '1:00', '1:00:00', '2:02:05']);
 });
 
 t.test('a batch of any length takes constant memory, in order or not', async (t) => {

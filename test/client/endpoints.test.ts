@@ -7,6 +7,9 @@ import { inspect } from 'node:util';
 import t, { type Test } from 'tap';
 import { parseReprDigest } from '../../src/client/asset.js';
 import { createClient, TakemarkError, type Client, type ClientOptions, type RotationState, type RotationStore } from '../../src/client/index.js';
+import type * as wire from '../../src/client/types.js';
+import type { VerificationResult } from '../../src/domain/verification.js';
+import type * as service from '../../src/operations/operations.js';
 import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
 import { generateKey } from '../../src/adapters/signing/identity.js';
 import { noise } from '../fixtures/wav.js';
@@ -35,6 +38,30 @@ async function failure(promise: Promise<unknown>): Promise<TakemarkError> {
 function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
+
+/** Compiles while everything the service answers is what the client says it is. */
+type Is<Own, Service extends Own> = [Own, Service];
+export type ServiceFitsClient = [
+  Is<wire.VerificationResult, VerificationResult>,
+  Is<wire.UploadSlot, service.CreatedUpload>,
+  Is<wire.StoredUpload, service.StoredUpload>,
+  Is<wire.ProofEntry, service.ProofEntry>,
+  Is<wire.ProofDetail, service.ProofDetail>,
+  Is<wire.ProofRecord, service.ProofRecord>,
+  Is<wire.KeyEntry, service.KeyEntry>,
+  Is<wire.RotatedKey, service.RotatedKey>,
+  Is<wire.UsageReport, service.UsageReport>,
+  Is<wire.PartnerReviewCase, service.ReviewView>,
+  Is<wire.RateLimit, service.QuotaFacts>,
+  Is<wire.Identification, Awaited<ReturnType<service.PartnerOperations['identify']>>>,
+  Is<wire.ProofPage, Awaited<ReturnType<service.PartnerOperations['listProofs']>>>,
+  Is<wire.KeyPage, Awaited<ReturnType<service.PartnerOperations['listKeys']>>>,
+  Is<wire.ErasedProof, Awaited<ReturnType<service.PartnerOperations['eraseProof']>>>,
+  // What is sent: the service takes all that the client can say.
+  Is<Parameters<service.PartnerOperations['openEvidence']>[2]['kind'], wire.EvidenceKind>,
+  Is<Parameters<service.PartnerOperations['resolveReview']>[2]['outcome'], wire.ReviewOutcome>,
+  Is<Parameters<service.PartnerOperations['createReview']>[1]['bindings'], wire.ReviewBindings>,
+];
 
 t.test('every endpoint: method, path, query, body, answer', async (t) => {
   const { service, client } = await setUp(t);

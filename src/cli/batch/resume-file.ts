@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { UsageError } from '../command.js';
+import { syncDirectory } from '../output-file.js';
 import type { FoundAudio } from './find-audio.js';
 import type { JudgedRow } from './row.js';
 
@@ -126,14 +127,4 @@ async function read(handle: FileHandle, at: number, bytes: number): Promise<Buff
     filled += bytesRead;
   }
   return buffer.subarray(0, filled);
-}
-
-/** Without it a new file can be gone after a power cut, however well its content was synced. */
-export async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
