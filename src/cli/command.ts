@@ -36,6 +36,8 @@ export interface Command {
   readonly details?: readonly string[];
   /** Names of what stands without a dash; all of them are required. */
   readonly operands: readonly string[];
+  /** Names of what may follow them. */
+  readonly optionalOperands?: readonly string[];
   /** Whether the last operand may be given many times. */
   readonly many?: boolean;
   readonly options: Readonly<Record<string, OptionSpec>>;
@@ -66,6 +68,10 @@ export class Arguments {
     const value = this.#operands[this.#names.indexOf(name)];
     if (value === undefined) throw new TypeError(`the command has no operand ${name}`);
     return value;
+  }
+
+  optionalOperand(name: string): string | undefined {
+    return this.#operands[this.#names.indexOf(name)];
   }
 
   /** The last operand, as often as it was given. */
@@ -118,10 +124,11 @@ export function parseArguments(command: Command, words: readonly string[]): Argu
   }
   const missing = command.operands[positionals.length];
   if (missing !== undefined) throw new UsageError(`<${missing}> is missing`);
-  const surplus = positionals[command.operands.length];
+  const names = [...command.operands, ...(command.optionalOperands ?? [])];
+  const surplus = positionals[names.length];
   if (surplus !== undefined && command.many !== true) throw new UsageError(`unexpected '${surplus}'`);
   if (positionals.includes('')) throw new UsageError('an operand is empty');
-  return new Arguments(command.operands, positionals, values);
+  return new Arguments(names, positionals, values);
 }
 
 function parsed(words: readonly string[], options: Record<string, { type: 'string' | 'boolean' }>): { values: Readonly<Record<string, unknown>>; positionals: readonly string[] } {
@@ -135,7 +142,7 @@ function parsed(words: readonly string[], options: Record<string, { type: 'strin
 
 export function commandHelp(command: Command): string {
   const required = Object.entries(command.options).filter(([, spec]) => spec.required === true);
-  const usage = ['takemark', command.name, ...command.operands.map((name) => `<${name}>`), ...(command.many === true ? ['...'] : []), ...required.map(([name, spec]) => `--${name} <${spec.value ?? ''}>`), '[options]'];
+  const usage = ['takemark', command.name, ...command.operands.map((name) => `<${name}>`), ...(command.many === true ? ['...'] : []), ...(command.optionalOperands ?? []).map((name) => `[${name}]`), ...required.map(([name, spec]) => `--${name} <${spec.value ?? ''}>`), '[options]'];
   const rows = [...Object.entries(command.options).map(([name, spec]) => [`--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`, spec.help] as const), ['--help', 'this text'] as const];
   return [`${command.summary}.`, '', `Usage: ${usage.join(' ')}`, ...(command.details === undefined ? [] : ['', ...command.details]), '', 'Options:', ...columns(rows)].join('\n') + '\n';
 }

@@ -145,8 +145,9 @@ t.test('operator commands: accounts and records', async (t) => {
   t.match(await takemark('operator', 'erasure', 'status', 'prf_left', '--json'), { code: 1, out: /"assetPresent":true/ });
   t.match(await takemark('operator', 'audit', 'read', 'ptr_1', '--from', '7', '--limit', '2'), { code: 0, out: '     7  2026-01-01 00:00:00 UTC  key_rotated               key_1  key_1 key_2\n' });
   t.same(Object.fromEntries(operator.calls.at(-1)!.query), { from: '7', limit: '2' });
-  t.match(await takemark('operator', 'audit', 'verify', 'ptr_1'), { code: 0, out: '✔ SOUND  12 entries\n' });
-  t.match(await takemark('operator', 'audit', 'verify', 'ptr_2'), { code: 1, out: '✘ NOT SOUND  truncated at entry 9\n' });
+  t.match(await takemark('operator', 'audit', 'verify', 'ptr_1'), { code: 0, out: '✔ SOUND  ptr_1  12 entries\n' });
+  t.match(await takemark('operator', 'audit', 'verify', 'ptr_2'), { code: 1, out: '✘ NOT SOUND  ptr_2  truncated at entry 9\n' });
+  t.match(await takemark('operator', 'audit', 'verify'), { code: 0, out: '✔ SOUND  ptr_1  12 entries\n' }, 'all partners where none is named');
   t.match(await takemark('operator', 'audit', 'verify', 'ptr_2', '--json'), { code: 1, out: /"reason":"truncated"/ });
   t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier has/ });
 });

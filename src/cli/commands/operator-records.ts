@@ -1,4 +1,5 @@
 import { EXIT, type Command } from '../command.js';
+import type { AuditVerification } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
@@ -62,17 +63,27 @@ export const readAudit: Command = {
 
 export const verifyAudit: Command = {
   name: 'operator audit verify',
-  summary: "Check a partner's whole audit log for edits, deletions, reordering and truncation",
-  details: ['The exit code is 0 for a sound log alone, and 1 for one that is not.', '', ...OPERATOR_DETAILS],
-  operands: ['partnerId'],
-  options: { json: { help: 'the result as one line of JSON' } },
+  summary: 'Check whole audit logs for edits, deletions, reordering and truncation',
+  details: ['All partners are checked where none is named.', 'The exit code is 0 where every log is sound, and 1 where one is not.', '', ...OPERATOR_DETAILS],
+  operands: [],
+  optionalOperands: ['partnerId'],
+  options: { json: { help: 'one line of JSON for each log' } },
   async run(given, surroundings) {
     const { terminal } = surroundings;
-    const result = await withOperator(surroundings, (client) => client.verifyAudit(given.operand('partnerId')));
-    const { ok, entries, fault } = result;
-    if (given.flag('json')) terminal.printJson(result);
-    else if (ok === true) terminal.print(`${terminal.style('✔ SOUND', 'bold', 'green')}  ${entries} entries`);
-    else terminal.print(`${terminal.style('✘ NOT SOUND', 'bold', 'red')}  ${printable(fault === undefined ? 'no fault named' : `${fault.reason} at entry ${fault.sequence}`)}`);
-    return ok === true ? EXIT.good : EXIT.notGood;
+    const named = given.optionalOperand('partnerId');
+    const results = await withOperator(surroundings, async (client) => {
+      const partnerIds = named === undefined ? (await client.listPartners()).map(({ partnerId }) => partnerId) : [named];
+      const checked: { partnerId: string; result: AuditVerification }[] = [];
+      for (const partnerId of partnerIds) checked.push({ partnerId, result: await client.verifyAudit(partnerId) });
+      return checked;
+    });
+    for (const { partnerId, result } of results) {
+      const { ok, entries, fault } = result;
+      const whose = printable(partnerId);
+      if (given.flag('json')) terminal.printJson({ partnerId, ...result });
+      else if (ok === true) terminal.print(`${terminal.style('✔ SOUND', 'bold', 'green')}  ${whose}  ${entries} entries`);
+      else terminal.print(`${terminal.style('✘ NOT SOUND', 'bold', 'red')}  ${whose}  ${printable(fault === undefined ? 'no fault named' : `${fault.reason} at entry ${fault.sequence}`)}`);
+    }
+    return results.every(({ result }) => result.ok === true) ? EXIT.good : EXIT.notGood;
   },
 };
