@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { createAuditHeads } from '../../src/adapters/journals/audit-heads.js';
-import { openErasureJournal } from '../../src/adapters/journals/erasure-journal.js';
 import type { Clock } from '../../src/ports/clock.js';
 import type { Secret, SecretPurpose, Secrets } from '../../src/ports/secrets.js';
 import { SECRET_PURPOSES } from '../../src/ports/secrets.js';
@@ -25,19 +23,5 @@ export function secretsOf(former: ReadonlyMap<SecretPurpose, readonly Secret[]> 
     find: (purpose, id) => known.get(purpose)!.find((secret) => secret.id === id),
     all: (purpose) => known.get(purpose)!,
     replaced: () => secretsOf(known),
-  };
-}
-
-export async function openLogs(directory: string, secrets: Secrets, surplus?: number) {
-  const heads = createAuditHeads({ directory, secrets, ...(surplus === undefined ? {} : { surplus }) });
-  await heads.get('ptr_0');
-  const journal = await openErasureJournal({ directory, secrets });
-  return {
-    heads,
-    journal,
-    async close() {
-      await heads.close();
-      await journal.close();
-    },
   };
 }
