@@ -9,10 +9,11 @@ import type { Commit } from '../../src/adapters/embedded/commit-queue.js';
 import { crc32c } from '../../src/codec/crc32c.js';
 import { RecordCodec } from '../../src/codec/record.js';
 import { type AuditEntry, AuditWalk } from '../../src/domain/audit.js';
+import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
 import type { AuditHeads } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { auditOf } from '../store-contract/audit-contract.js';
-import { audit, issuedProof, NOW, partnerKey, uploadFacts, uploadSlot, usageCharge } from '../store-contract/samples.js';
+import { audit, issuedProof, issuingReplay, NOW, partnerKey, reviewCase, uploadFacts, uploadSlot, usageCharge } from '../store-contract/samples.js';
 import { type OpenedStore, storeContract } from '../store-contract/suite.js';
 import { AUDIT_KEY, fileHeads, kill, line, PLAIN_NODE, withLevel, writer, WRITER } from './embedded-process.js';
 import { checkCharges } from './embedded-checks.js';
@@ -186,6 +187,39 @@ void t.test('the head of an audit log is recorded apart, before the change is to
   t.equal((await kept.get('ptr_1'))?.sequence, 3, 'a head that was left behind is caught up with');
   t.equal((await auditOf({ stores: again }, 'ptr_1')).length, 3);
   await again.close();
+});
+
+void t.test('erasing and expiring leave no entry behind', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const stores = await openStore(directory);
+  for (const proofId of ['prf_erased', 'prf_kept']) {
+    await stores.reserveProof(proofId, 'ptr_1', NOW);
+    await stores.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId), issuingReplay(`replay_${proofId}`, proofId));
+    for (const partnerId of ['ptr_1', 'ptr_2']) await stores.createReview(reviewCase(`rev_${proofId}-${partnerId}`, partnerId, proofId), audit(partnerId, 'review_created'));
+  }
+  await stores.eraseProof('prf_erased', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_erased'));
+  const keys = async () => {
+    let found: readonly string[] = [];
+    await stores.close();
+    await withLevel(directory, async (level) => {
+      found = await level.keys().all();
+    });
+    return found.filter((key) => !/^(?:meta|audit|audit-head)\//.test(key));
+  };
+  t.strictSame((await keys()).filter((key) => key.includes('prf_erased')), ['proof/prf_erased'], 'of an erased proof the tombstone stays');
+  const again = await openStore(directory);
+  await again.sweepExpired(NOW + REVIEW_LIFE_SECONDS, 1000);
+  await again.close();
+  const digests = issuedProof('prf_kept', 'ptr_1');
+  t.strictSame(await keys(), [
+    `bound/${digests.boundAudioSha256}/prf_kept`,
+    `credential/${digests.credentialSha256}/prf_kept`,
+    `original/${digests.originalSha256}/prf_kept`,
+    `proof-time/ptr_1/00${NOW}/prf_kept`,
+    'proof/prf_erased',
+    'proof/prf_kept',
+    'review-count/prf_kept',
+  ], 'of expired cases the count alone');
 });
 
 void t.test('who changes the audit log in the store is found', async (t) => {

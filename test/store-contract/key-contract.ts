@@ -101,7 +101,12 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     t.ok(await rotate(first, second));
     t.ok(await rotate(second, third));
     t.equal((await stores.listKeys(partnerId)).length, 3);
-    t.strictSame(await actionsOf(opened(), partnerId), ['key_created', 'key_rotated', 'key_rotated']);
+    await stores.revokeKey(partnerId, second.keyId, NOW, audit(partnerId, 'key_revoked', second.keyId));
+    t.equal(await rotate(second, third), undefined, 'a revoked key’s rotation holds for nobody');
+    await stores.revokeKey(partnerId, third.keyId, NOW, audit(partnerId, 'key_revoked', third.keyId));
+    t.equal(await rotate(third, partnerKey(id('key', 'chain-d'), partnerId)), undefined);
+    t.equal(await stores.getKey(id('key', 'chain-d')), undefined);
+    t.strictSame(await actionsOf(opened(), partnerId), ['key_created', 'key_rotated', 'key_rotated', 'key_revoked', 'key_revoked']);
   });
 
   await t.test('no successor outruns a revocation, and uses disturb neither', async (t) => {
