@@ -5,6 +5,7 @@ import type { Route } from '../../src/contract/route.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
+import { ask, jsonOf, request } from '../http/raw-client.js';
 
 const BINDINGS = { creatorId: 'c-1', accountId: 'a-1', submissionId: 's-1', trackId: 't-1' };
 
@@ -114,6 +115,17 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
     const proofId = 'proofId' in params ? params.proofId : (await service.service.operations.partner.readReview(owner.caller, params.reviewId)).proofId;
     await service.service.operations.partner.eraseProof(owner.caller, proofId);
     return params;
+  }
+});
+
+t.test('former host names', async (t) => {
+  const service = await TestService.start({ TAKEMARK_LOG_LEVEL: 'silent', TAKEMARK_PUBLIC_URL: 'https://api.example.com/base' });
+  t.teardown(() => service.stop());
+  const { apiKey } = await service.partner();
+  for (const Host of ['api.example.com', 'former-name.example.org:8443', 'localhost']) {
+    const slot = await ask(service.service.partner.port, request('POST', '/v1/uploads', { Host, 'x-api-key': apiKey }));
+    t.equal(slot!.status, 201, `${Host} serves the contract`);
+    t.match(jsonOf(slot)['url'], /^https:\/\/api\.example\.com\/base\/uploads\/upl_/, 'and gives the canonical address');
   }
 });
 
