@@ -93,7 +93,7 @@ export const assetHeadersSchema = z
   .object({
     range: z.string().meta({ description: 'One range of bytes; several are answered with the whole file.' }).exactOptional(),
     'if-range': z.string().meta({ description: 'The range counts only while this is the ETag.' }).exactOptional(),
-    'if-match': z.string().exactOptional(),
+    'if-match': z.string().meta({ description: '412 where it does not hold the ETag.' }).exactOptional(),
     'if-none-match': z.string().meta({ description: '304 where it holds the ETag.' }).exactOptional(),
   })
   .meta({ examples: [{}, { range: 'bytes=0-1023' }] });
