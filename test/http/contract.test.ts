@@ -215,6 +215,35 @@ t.test('operator rows', async (t) => {
   for (const query of ['from=0', 'limit=1001', 'x=1']) t.match(await read(`partners/ptr_1/audit?${query}`, 400), { reason: 'invalid_member' });
   t.match(await read('partners/ptr_1/audit/verification'), { ok: true });
   t.match(await read('proofs/prf_1/erasure'), { state: 'issued', assetPresent: true });
+  const submission = { surveyVersion: '1', submissionId: 'sub_1', subject: 'creator_1', submittedAt: 1, answers: { declaredOrigin: 'from_scratch', disputedAssessment: 'disputed' } };
+  const declare = (body: object, proofId = 'prf_1') => ask(port, request('POST', `/operator/v1/proofs/${proofId}/declarations`, { ...auth, 'Content-Type': 'application/json' }, JSON.stringify(body)));
+  const recorded = await declare(submission);
+  t.equal(recorded!.status, 201);
+  t.match(jsonOf(recorded), { ...submission, bindingStatus: 'authenticated_post_issuance_record' });
+  const again = await declare(submission);
+  t.equal(again!.status, 200, 'said again');
+  t.same(jsonOf(again), jsonOf(recorded));
+  matchError(t, await declare({ ...submission, answers: { manualWork: 'some' } }), 'conflict', 'submission_id_reused', 'said otherwise');
+  matchError(t, await declare(submission, 'prf_9'), 'not_found', undefined, 'of no proof');
+  const { answers } = submission;
+  for (const [name, over] of Object.entries({
+    'no answer': { answers: {} },
+    'an unknown dimension': { answers: { ...answers, note: 'none' } },
+    'another word': { answers: { aiShareBand: '12 %' } },
+    'free text': { answers: { manualWork: 'I played all of it' } },
+    'no text': { answers: { manualWork: null } },
+    'an unknown member': { note: 'x' },
+    'a name': { subject: 'Ada Lovelace' },
+    'an e-mail address': { subject: 'ada@example.com' },
+    'a long id': { submissionId: 'a'.repeat(129) },
+    'a version with spaces': { surveyVersion: 'the first' },
+    'no time': { submittedAt: undefined },
+    'half a second': { submittedAt: 1.5 },
+    'before all time': { submittedAt: -1 },
+  })) matchError(t, await declare({ ...submission, submissionId: 'sub_2', ...over }), 'invalid_request', 'invalid_member', name);
+  t.same(await read('proofs/prf_1/declarations'), { declarations: [{ ...jsonOf(recorded) as object, authentic: true }] });
+  t.same(await read('proofs/prf_2/declarations'), { declarations: [] });
+  await read('proofs/prf_9/declarations', 404);
   const revoked = await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_1/revoke', auth));
   t.match(jsonOf(revoked), { status: 'revoked' });
   matchError(t, await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_9/revoke', auth)), 'not_found', undefined, 'unknown key');
