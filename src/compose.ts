@@ -63,6 +63,7 @@ import { createUsageMeter } from './operations/usage-meter.js';
 import { verifyAudit } from './operations/verify-audit.js';
 import { verifyUpload } from './operations/verify-upload.js';
 import type { Clock } from './ports/clock.js';
+import type { Ids } from './ports/ids.js';
 import { createProbes } from './telemetry/probes.js';
 import { createTelemetry, type TelemetryParts } from './telemetry/telemetry.js';
 
@@ -70,6 +71,8 @@ export interface ServiceOptions {
   readonly version: string;
   /** The system's by default; tests move it. */
   readonly clock?: Clock;
+  /** The system's by default; tests watch it. */
+  readonly ids?: Ids;
   readonly logDestination?: TelemetryParts['destination'];
 }
 
@@ -101,7 +104,7 @@ const KEY_USES_MS = 30_000;
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   if (config.store !== 'embedded' || config.bus !== 'embedded') throw new Error('this version has the embedded store and the embedded bus only');
   const clock = options.clock ?? systemClock;
-  const ids = createIds(clock);
+  const ids = options.ids ?? createIds(clock);
   const directory = config.dataDirectory;
   const opened: (() => Promise<unknown>)[] = [];
   const closeAll = async (): Promise<void> => {

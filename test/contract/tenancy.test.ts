@@ -83,11 +83,15 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
   // What has an id and a key belongs into the matrix.
   for (const [id, route] of Object.entries<Route>(PARTNER_ROUTES)) if (route.auth === 'key' && route.params !== undefined) t.ok(rows[id], `${id} is in the matrix`);
 
+  const pending = { proofId: await pendingProof() };
   for (const [id, prepare] of Object.entries(rows)) {
     const { own, never } = await prepare();
     const shared = SHARED.has(id);
     const absent = await call(service, owner.apiKey, id, never);
     t.equal(absent.status, 404, `${id}: never issued is 404`);
+    if ('proofId' in never) {
+      for (const { apiKey } of [owner, other]) t.equal((await call(service, apiKey, id, pending)).comparable, (await call(service, apiKey, id, never)).comparable, `${id}: pending is like never issued, to the byte`);
+    }
     // Foreign first, so that whatever it did would be seen by the owner's own call.
     const foreign = await call(service, other.apiKey, id, own);
     if (shared) t.ok(foreign.status < 300, `${id}: any key of the environment may`);
@@ -106,6 +110,26 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
     }
     const gone = await goneId(id, own);
     if (gone !== undefined) t.equal((await call(service, owner.apiKey, id, gone)).comparable, absent.comparable, `${id}: erased is like never issued, to the byte`);
+  }
+
+  /** The id of an issuing whose audio has not all come in. */
+  async function pendingProof(): Promise<string> {
+    let finish = (): void => {};
+    const stalled = new Promise<void>((resolve) => (finish = resolve));
+    const audio = async function* () {
+      yield wav(800).subarray(0, 400);
+      await stalled;
+    };
+    const known = service.reservedProofs.length;
+    const issuing = service.service.operations.operator.issueProof({ partnerId: owner.partnerId, songTitle: 'Pending', fileName: 'pending.wav', carrier: 'embedded', audio: audio() });
+    t.teardown(() => {
+      finish();
+      return issuing.catch(() => {});
+    });
+    while (service.reservedProofs.length === known) await new Promise(setImmediate);
+    const proofId = service.reservedProofs[known]!;
+    while ((await service.service.operations.operator.erasureStatus(proofId).catch(() => undefined))?.state !== 'pending') await new Promise(setImmediate);
+    return proofId;
   }
 
   /** The ids of the row after its proof was erased; nothing for uploads, and for erasing again, which says so. */
