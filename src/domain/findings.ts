@@ -1,3 +1,6 @@
+/** Top-level chunks of a file that is still walked. */
+export const MAX_CHUNKS = 4_096;
+
 /**
  * Structural findings of the RIFF / RF64 / BW64 reader. Each one makes a file unreadable for an embedded credential; none of
  * them matters to a legacy pair, whose audio is opaque bytes. The position in this list is the bit the WASM core sets, so

@@ -13,10 +13,27 @@ export function formBoundary(contentType: string | undefined): string {
   if (contentType === undefined || !/^multipart\/form-data[ \t]*(;|$)/i.test(contentType)) {
     throw new DomainError('unsupported_media_type', 'The form is posted as multipart/form-data.');
   }
-  const match = /^multipart\/form-data[ \t]*;[ \t]*boundary=(?:([0-9A-Za-z'+_.-]{1,70})|"([0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-])")[ \t]*$/i.exec(contentType);
-  const boundary = match?.[1] ?? match?.[2];
+  const parameters = mediaTypeParameters(contentType);
+  const boundaries = parameters?.filter(([name]) => name.toLowerCase() === 'boundary').map(([, value]) => value) ?? [];
+  const boundary = boundaries.length === 1 && BOUNDARY.test(boundaries[0]!) ? boundaries[0] : undefined;
   if (boundary === undefined) throw malformedForm('The boundary parameter is missing or malformed.');
   return boundary;
+}
+
+const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/;
+
+/** RFC 9110, 5.6.6: names and values, quotes taken off; undefined where what stands behind the type is not a list of them. */
+function mediaTypeParameters(contentType: string): (readonly [name: string, value: string])[] | undefined {
+  const parameters: (readonly [string, string])[] = [];
+  const parameter = /[ \t]*;[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"([^"\\]*)")[ \t]*/y;
+  parameter.lastIndex = contentType.search(/[ \t]*;/);
+  if (parameter.lastIndex < 0) return undefined;
+  while (parameter.lastIndex < contentType.length) {
+    const match = parameter.exec(contentType);
+    if (match === null) return undefined;
+    parameters.push([match[1]!, match[2] ?? match[3]!]);
+  }
+  return parameters;
 }
 
 /**

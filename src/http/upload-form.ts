@@ -107,8 +107,10 @@ class FormReader {
     if (!this.#exchange.request.complete) this.#fail(left());
   };
 
-  #onField(name: string | undefined, value: string, info: busboy.FieldInfo): void {
+  #onField(name: string | undefined, value: string | undefined, info: busboy.FieldInfo): void {
     if (this.#file !== undefined) throw fileNotLast();
+    // busboy gives `undefined` for a character set it does not know.
+    if (value === undefined) throw malformedForm('A part of the form has an unknown character set.');
     // busboy gives `undefined` for a part without a name.
     if (name === undefined) throw malformedForm('A part of the form has no name.');
     // A file part without a file name arrives as a field.

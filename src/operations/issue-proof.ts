@@ -3,6 +3,7 @@ import type { Container, Measurement } from '../domain/audio.js';
 import type { EmbeddedReading, ProductionStatement, SidecarReading } from '../domain/credential-reading.js';
 import { DomainError } from '../domain/errors.js';
 import type { IssuedProof } from '../domain/proof.js';
+import { MAX_CHUNKS } from '../domain/findings.js';
 import { MAX_UPLOAD_BYTES } from '../domain/upload.js';
 import { judge } from '../domain/verdict.js';
 import type { AssetStore, StagedAsset } from '../ports/assets.js';
@@ -136,9 +137,11 @@ async function embed(deps: IssueProofDeps, statement: ProductionStatement, origi
 /** "Issuing refuses, with a clear reason, malformed RIFF, a file that already carries a credential." */
 export function refuseUnembeddable(original: Measurement): void {
   if (original.container !== 'riff') throw new DomainError('unprocessable', 'Only WAV and BWF files can carry their credential; ask for a sidecar.', { reason: 'container_needs_sidecar' });
-  if (original.chunks.some((chunk) => chunk.id === 'C2PA')) throw new DomainError('unprocessable', 'The file already carries a credential.', { reason: 'audio_already_credentialed' });
   const slugs = original.findings.map((finding) => finding.slug);
+  if (original.credential !== undefined || slugs.some((slug) => slug.startsWith('credential_'))) throw new DomainError('unprocessable', 'The file already carries a credential.', { reason: 'audio_already_credentialed' });
   if (slugs.length > 0) throw new DomainError('unprocessable', `The WAV file is malformed: ${slugs.join(', ')}.`, { reason: 'audio_malformed' });
+  // The credential is one more.
+  if (original.chunkCount >= MAX_CHUNKS) throw new DomainError('unprocessable', `A file with a credential has at most ${MAX_CHUNKS} chunks.`, { reason: 'audio_malformed' });
   if (original.frames === undefined || original.frames === 0) throw new DomainError('unprocessable', 'The file holds no audio.', { reason: 'audio_empty' });
 }
 

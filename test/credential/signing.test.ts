@@ -69,6 +69,10 @@ t.test('former identities in known/ keep verifying', async (t) => {
   t.equal(trust.find(signer.identity.certificate)?.kid, signer.identity.kid);
   t.equal(trust.find(Buffer.from('x')), undefined);
   t.equal(trust.namesOurAuthority(Buffer.from('x')), false);
+  const ours = testSigning().trust;
+  for (const [organisation, names] of [[' Takemark', true], ['TAKEMARK  ', true], ['Takemarks', false]] as const) {
+    t.equal(ours.namesOurAuthority(testSigning({ organisation }).signer.identity.certificate), names, `'${organisation}' ${names ? 'is' : 'is not'} our name`);
+  }
   await writeFile(join(directory, 'beta', 'known', 'broken.pem'), 'nothing');
   await t.rejects(loadSigning(options(directory)), /broken\.pem/);
 });

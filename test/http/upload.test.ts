@@ -27,6 +27,8 @@ t.test('forms that are in order', async (t) => {
     ['no type on the file', post(form([...fields, { name: 'file', filename: 'a.wav', body: small }])), small],
     ['UTF-8 file name', post(form([...fields, { name: 'file', filename: 'Morgenröte.wav', body: small }])), small],
     ['quoted boundary with odd characters', post(form([...fields, { ...file, body: small }], { boundary: "a b'()+_,-./:=?z" }), { 'Content-Type': 'Multipart/Form-Data; boundary="a b\'()+_,-./:=?z"' }), small],
+    ['a character set behind the boundary', post(form([...fields, { ...file, body: small }]), { 'Content-Type': 'multipart/form-data; boundary=XBOUNDARYX; charset=utf-8' }), small],
+    ['a character set before the boundary', post(form([...fields, { ...file, body: small }]), { 'Content-Type': 'multipart/form-data; charset="utf-8"; boundary=XBOUNDARYX' }), small],
     ['boundary of 70', post(form([...fields, { ...file, body: small }], { boundary: 'b'.repeat(70) }), { 'Content-Type': `multipart/form-data;boundary=${'b'.repeat(70)}` }), small],
   ];
   for (const [name, bytes, expected] of cases) {
@@ -115,6 +117,7 @@ t.test('forms that are refused', async (t) => {
     ['part head without lines', post(form([{ head: '', body: 'x' }, ...fields, file])), 'invalid_request', 'form_malformed'],
     ['part head too large', post(form([{ head: `${cd('name="a"')}X: ${'x'.repeat(17_000)}\r\n`, body: 'x' }, ...fields, file])), 'invalid_request', 'form_malformed'],
     ['base64 file', post(form([...fields, { head: `${cd('name="file"; filename="a"')}Content-Transfer-Encoding: base64\r\n`, body: 'AAAA' }])), 'invalid_request', 'form_malformed'],
+    ['field of an unknown character set', post(form([{ head: `${cd('name="policy"')}Content-Type: text/plain; charset=utf-16\r\n`, body: 'AAAA' }, file])), 'invalid_request', 'form_malformed'],
     ['base64 field', post(form([{ head: `${cd('name="policy"')}Content-Transfer-Encoding: base64\r\n`, body: 'AAAA' }, file])), 'invalid_request', 'form_malformed'],
     ['compressed form', post(form([...fields, file]), { 'Content-Encoding': 'gzip' }), 'unsupported_media_type', undefined],
   ];

@@ -49,6 +49,13 @@ t.test('pairs of every container', { skip: needs('ffmpeg') }, async (t) => {
   }
 });
 
+const JUNK = chunk({ id: 'JUNK', data: Buffer.alloc(4) });
+
+/** A file whose chunk table, which is bounded, ends before its last chunk. */
+function credentialBehind(chunks: number, data: Buffer): Buffer {
+  return riff([fmtChunk(), ...Array.from({ length: chunks }, () => JUNK), chunk({ id: 'data', data: noise(100) }), chunk({ id: 'C2PA', data })]);
+}
+
 t.test('issuing refuses what could not be verified, and says why', async (t) => {
   const service = await TestService.start();
   t.teardown(() => service.stop());
@@ -59,6 +66,9 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
     ['a file with bytes after the RIFF end', Buffer.concat([wav(1_000), Buffer.of(0, 0)]), 'audio_malformed'],
     ['a RIFF that was never closed', riff([fmtChunk(), chunk({ id: 'data', data: noise(100) })], { riffSize: 0xffff_ffff }), 'audio_malformed'],
     ['a second data chunk', riff([fmtChunk(), chunk({ id: 'data', data: noise(100) }), chunk({ id: 'data', data: noise(100) })]), 'audio_malformed'],
+    ['a credential behind 300 other chunks', credentialBehind(300, issued.file.subarray(1_052)), 'audio_already_credentialed'],
+    ['a chunk of the credential’s id that is none', credentialBehind(300, Buffer.from('hello!')), 'audio_already_credentialed'],
+    ['no room for one more chunk', riff([fmtChunk(), ...Array.from({ length: 4_094 }, () => JUNK), chunk({ id: 'data', data: noise(100) })]), 'audio_malformed'],
     ['no audio at all', wav(0), 'audio_empty'],
     ['an empty file', new Uint8Array(0), 'container_needs_sidecar'],
   ];
@@ -66,6 +76,8 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
   await t.rejects(service.issue(partnerId, new Uint8Array(0), { carrier: 'sidecar' }), { code: 'unprocessable', reason: 'audio_empty' }, 'an empty pair');
   await t.rejects(service.issue('ptr_00000000000000000000000000', wav(1_000)), { code: 'not_found' }, 'an unknown partner');
   t.match(await service.verify(caller, issued.file), { verdict: 'valid' });
+  const most = await service.issue(partnerId, riff([fmtChunk(), ...Array.from({ length: 4_093 }, () => JUNK), chunk({ id: 'data', data: noise(100) })]));
+  t.match(await service.verify(caller, most.file), { verdict: 'valid' }, '4,096 chunks with the credential');
 });
 
 t.test('65 MiB is exact', async (t) => {

@@ -26,9 +26,14 @@ export function createTrustList(identities: readonly SigningIdentity[], authorit
   };
 }
 
-/** Names compare without case and spacing (RFC 5280 section 7.1). */
+/** Names compare without case and spacing (RFC 5280 section 7.1). Node writes an attribute a line, and a backslash before an outer space. */
 function comparable(name: string): string {
-  return name.normalize('NFKC').toLowerCase().replace(/[ \t]+/g, ' ').trim();
+  return name
+    .normalize('NFKC')
+    .toLowerCase()
+    .split('\n')
+    .map((attribute) => attribute.replace(/\\/g, '').replace(/\s+/g, ' ').replace(/ ?= ?/, '=').trim())
+    .join('\n');
 }
 
 /** The subjectKeyIdentifier extension: its OID, an octet string, and inside it another (RFC 5280 section 4.2.1.2). */
