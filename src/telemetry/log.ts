@@ -34,6 +34,11 @@ export function describeError(error: unknown, depth = 0): Readonly<Record<string
   };
 }
 
+/** What a process may say when it ends by an error that nothing caught: Node itself would print the message and every member. */
+export function crashLine(error: unknown): string {
+  return `${JSON.stringify({ level: pino.levels.values['fatal'], time: Date.now(), event: 'crash', error: describeError(error) })}\n`;
+}
+
 /** A stack repeats the message, whose lines may look like frames; where it is not found, nothing tells the two apart. */
 function framesOf({ stack = '', message }: Error): readonly string[] {
   const header = stack.indexOf(message);
