@@ -205,6 +205,8 @@ t.test('the rotation lane', async (t) => {
     key = answer.json!['apiKey'] as string;
   }
   const last = 'the-one-that-is-refused';
+  // So that the wait is no whole number of seconds, and has to be rounded up.
+  clock.advance(0.4);
   const refused = await rotate(key, last);
   t.match(refused, { status: 429, json: { code: 'rate_limited', reason: 'rate_exceeded' } });
   numbers(t, refused, planOf('trial'), 0, 'refused by the rotation lane');
