@@ -64,6 +64,9 @@ import type { Clock } from './ports/clock.js';
 import { createProbes } from './telemetry/probes.js';
 import { createTelemetry, type TelemetryParts } from './telemetry/telemetry.js';
 
+/** For the process, which names nothing but this file. */
+export { crashLine } from './telemetry/log.js';
+
 export interface ServiceOptions {
   readonly version: string;
   /** The system's by default; tests move it. */

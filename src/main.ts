@@ -1,7 +1,6 @@
 import { readFileSync, writeSync } from 'node:fs';
-import { startService } from './compose.js';
+import { crashLine, startService } from './compose.js';
 import { ConfigError, readConfig } from './config.js';
-import { crashLine } from './telemetry/log.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
 
