@@ -67,6 +67,9 @@ import type { Ids } from './ports/ids.js';
 import { createProbes } from './telemetry/probes.js';
 import { createTelemetry, type TelemetryParts } from './telemetry/telemetry.js';
 
+/** For the process, which names nothing but this file. */
+export { crashLine } from './telemetry/log.js';
+
 export interface ServiceOptions {
   readonly version: string;
   /** The system's by default; tests move it. */

@@ -1,8 +1,14 @@
-import { readFileSync } from 'node:fs';
-import { startService } from './compose.js';
+import { readFileSync, writeSync } from 'node:fs';
+import { crashLine, startService } from './compose.js';
 import { ConfigError, readConfig } from './config.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+
+// Rejections that nobody handles come here too. What was acknowledged is on disk, so there is nothing to save.
+process.on('uncaughtException', (error: unknown) => {
+  writeSync(2, crashLine(error));
+  process.exit(1);
+});
 
 try {
   const config = readConfig();

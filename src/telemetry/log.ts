@@ -29,7 +29,19 @@ export function describeError(error: unknown, depth = 0): Readonly<Record<string
     ...(typeof code === 'string' ? { code } : {}),
     ...(typeof syscall === 'string' ? { syscall } : {}),
     ...(error instanceof DomainError ? { message: error.message, ...(error.reason === undefined ? {} : { reason: error.reason }) } : {}),
-    at: (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)).slice(0, FRAMES).map((line) => line.trim()),
+    at: framesOf(error).slice(0, FRAMES),
     ...(error.cause === undefined || depth === CAUSES ? {} : { cause: describeError(error.cause, depth + 1) }),
   };
+}
+
+/** What a process may say when it ends by an error that nothing caught: Node itself would print the message and every member. */
+export function crashLine(error: unknown): string {
+  return `${JSON.stringify({ level: pino.levels.values['fatal'], time: Date.now(), event: 'crash', error: describeError(error) })}\n`;
+}
+
+/** A stack repeats the message, whose lines may look like frames; where it is not found, nothing tells the two apart. */
+function framesOf({ stack = '', message }: Error): readonly string[] {
+  const header = stack.indexOf(message);
+  if (header < 0) return [];
+  return stack.slice(header + message.length).split('\n').filter((line) => /^\s+at /.test(line)).map((line) => line.trim());
 }
