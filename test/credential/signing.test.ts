@@ -5,7 +5,9 @@ import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
+import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
 import { createDevice } from '../../src/adapters/signing/device.js';
+import { generateKey } from '../../src/adapters/signing/identity.js';
 import { loadSigning, type SigningOptions } from '../../src/adapters/signing/load-signing.js';
 import { issued, readFile as readCredential, sealed } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
@@ -70,8 +72,12 @@ t.test('former identities in known/ keep verifying', async (t) => {
   t.equal(trust.find(Buffer.from('x')), undefined);
   t.equal(trust.namesOurAuthority(Buffer.from('x')), false);
   const ours = testSigning().trust;
-  for (const [organisation, names] of [[' Takemark', true], ['TAKEMARK  ', true], ['Takemarks', false]] as const) {
-    t.equal(ours.namesOurAuthority(testSigning({ organisation }).signer.identity.certificate), names, `'${organisation}' ${names ? 'is' : 'is not'} our name`);
+  const { publicKey, privateKey } = generateKey('Ed25519');
+  for (const [organisation, names] of [['Takemark', true], [' Takemark', true], ['TAKEMARK  ', true], ['Takemarks', false]] as const) {
+    const subject = { organisation: 'Anyone', commonName: 'Anyone' };
+    const validity = { notBefore: new Date(0), notAfter: new Date(2 ** 41), serial: new Uint8Array(16) };
+    const leaf = makeCertificate({ ...validity, subject, issuer: { organisation, commonName: ' Takemark test authority ' }, subjectKey: publicKey, issuerKey: privateKey, issuerPublicKey: publicKey, kind: 'leaf' });
+    t.equal(ours.namesOurAuthority(leaf), names, `'${organisation}' ${names ? 'is' : 'is not'} our name`);
   }
   await writeFile(join(directory, 'beta', 'known', 'broken.pem'), 'nothing');
   await t.rejects(loadSigning(options(directory)), /broken\.pem/);

@@ -99,6 +99,7 @@ t.test('65 MiB is exact', async (t) => {
 t.test('an Idempotency-Key is bound to the complete request', async (t) => {
   const service = await TestService.start();
   t.teardown(() => service.stop());
+  service.clock.hold();
   const { partnerId } = await service.partner();
   const request = { idempotencyKey: 'b7e23ec2-9d8c-4f2e-8d3f-0d7f6b8f3a11' };
   const first = await service.issue(partnerId, wav(1_000), request);
@@ -123,6 +124,7 @@ t.test('an Idempotency-Key is bound to the complete request', async (t) => {
 t.test('uploads: one use, own partner, lives of slot and facts to the second', async (t) => {
   const service = await TestService.start();
   t.teardown(() => service.stop());
+  service.clock.hold();
   const { caller } = await service.partner();
   const { partner } = service.service.operations;
   const stranger = await service.partner();
