@@ -4,6 +4,8 @@ import { mkdir, rm, writeFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';
+import { createAuditHeads } from './adapters/journals/audit-heads.js';
+import { openErasureJournal } from './adapters/journals/erasure-journal.js';
 import { createDevice } from './adapters/signing/device.js';
 import { loadSigning } from './adapters/signing/load-signing.js';
 import { loadOperatorToken } from './adapters/signing/operator-token.js';
@@ -17,17 +19,46 @@ import { createAudioEngine } from './engine/create-engine.js';
 import { createOperatorListener } from './http/operator-listener.js';
 import { createPartnerListener } from './http/partner-listener.js';
 import { authenticate } from './operations/authenticate.js';
+import { closeEvidence } from './operations/close-evidence.js';
 import { createKey } from './operations/create-key.js';
 import { createPartner } from './operations/create-partner.js';
+import { createReview } from './operations/create-review.js';
 import { createUpload } from './operations/create-upload.js';
+import { createCursors } from './operations/cursors.js';
+import { eraseProof } from './operations/erase-proof.js';
+import { findDownload } from './operations/find-download.js';
+import { identifyUpload } from './operations/identify-upload.js';
 import { issueProof } from './operations/issue-proof.js';
+import { createKeyUses } from './operations/key-uses.js';
+import { listKeys } from './operations/list-keys.js';
+import { listPartnerKeys } from './operations/list-partner-keys.js';
+import { listProofs } from './operations/list-proofs.js';
+import { openEvidence } from './operations/open-evidence.js';
 import type { Operations } from './operations/operations.js';
+import { createRateLimits } from './operations/rate-limits.js';
+import { readAsset } from './operations/read-asset.js';
+import { readAudit } from './operations/read-audit.js';
 import { readDeliverable } from './operations/read-deliverable.js';
+import { readErasureStatus } from './operations/read-erasure-status.js';
+import { readProof } from './operations/read-proof.js';
+import { readQuota } from './operations/read-quota.js';
+import { readRecord } from './operations/read-record.js';
+import { readReview } from './operations/read-review.js';
+import { readUsage } from './operations/read-usage.js';
 import { receiveUpload } from './operations/receive-upload.js';
+import { replayErasures } from './operations/replay-erasures.js';
+import { resolveReview } from './operations/resolve-review.js';
+import { revokeKey } from './operations/revoke-key.js';
+import { rotateKey } from './operations/rotate-key.js';
+import { createRotationClaims } from './operations/rotation-claims.js';
 import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
+import { supplyEvidence } from './operations/supply-evidence.js';
 import { sweepExpired, sweepUnfinished } from './operations/sweep.js';
+import { takeTelemetry } from './operations/take-telemetry.js';
 import { createUploadClaims } from './operations/upload-claims.js';
 import { createUploadPolicySigner } from './operations/upload-policy.js';
+import { createUsageMeter } from './operations/usage-meter.js';
+import { verifyAudit } from './operations/verify-audit.js';
 import { verifyUpload } from './operations/verify-upload.js';
 import type { Clock } from './ports/clock.js';
 import { createProbes } from './telemetry/probes.js';
@@ -57,6 +88,9 @@ export interface Service {
 /** Where a started service says which ports it bound, for tools on the same machine. */
 export const ENDPOINTS_FILE = 'endpoints.json';
 const SWEEP_MS = 30_000;
+const METER_MS = 1_000;
+/** Half of the minute to which `lastUsedAt` is exact. */
+const KEY_USES_MS = 30_000;
 
 /**
  * Starts a service from its configuration. Everything that was opened is closed again when a later step fails.
@@ -94,9 +128,14 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const telemetry = createTelemetry({ level: config.logLevel, engineStats: () => engine.stats(), ...(options.logDestination === undefined ? {} : { destination: options.logDestination }) });
     const { observer, requestLog } = telemetry;
     opened.push(async () => telemetry.flush());
-    const stores = await openEmbeddedStore({ directory: join(directory, 'store') });
+    const heads = createAuditHeads({ directory: config.journalDirectory, secrets });
+    opened.push(() => heads.close());
+    const stores = await openEmbeddedStore({ directory: join(directory, 'store'), audit: { key: secrets.current('audit').key, heads } });
     opened.push(() => stores.close());
+    const journal = await openErasureJournal({ directory: config.journalDirectory, secrets });
+    opened.push(() => journal.close());
     const assets = await openAssetDirectory({ directory: join(directory, 'assets') });
+    const erasedAgain = await replayErasures({ stores, assets, journal });
     await sweepUnfinished({ stores, assets, clock });
     await engine.start();
     opened.push(() => engine.stop());
@@ -106,22 +145,56 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readPair = (sidecar: Uint8Array) => readSidecar(sidecar, trust);
     const policies = createUploadPolicySigner(secrets, config.environment);
     const claims = createUploadClaims();
+    const cursors = createCursors(secrets, config.environment);
+    const limits = createRateLimits(clock);
+    const rotations = createRotationClaims();
+    const meter = createUsageMeter(stores, clock);
+    const uses = createKeyUses(stores);
+    // After the listeners are closed and before the store is.
+    opened.push(async () => void (await Promise.allSettled([meter.flush(), uses.flush()])));
     const concurrentUploads = async (partnerId: string) => plans.get((await stores.getPartner(partnerId))?.plan ?? '')?.concurrentUploads;
     // Known once the partner listener is bound: with port 0 the address of the slots follows it.
     let publicUrl = config.publicUrl ?? '';
 
     const operations: Operations = {
       partner: {
-        authenticate: (apiKey) => authenticate({ environment: config.environment, plans, secrets, stores, clock }, apiKey),
+        authenticate: (apiKey) => authenticate({ environment: config.environment, plans, secrets, stores, clock, uses }, apiKey),
+        admit: (caller, lane) => limits.spend(caller.partnerId, caller.plan, lane),
+        quota: (caller) => readQuota({ stores, clock }, caller),
+        meter: (caller, operation) => meter.count(caller.partnerId, operation),
         createUpload: (caller, request) => createUpload({ stores, clock, ids, policies, publicUrl }, caller, request),
         receiveUpload: (uploadId, fields) => receiveUpload({ stores, engine, clock, policies, claims, readEmbedded: readChunk, concurrentUploads }, uploadId, fields),
         verifyUpload: (caller, request) => verifyUpload({ stores, clock, observer, readSidecar: readPair }, caller, request),
+        identify: (caller, request) => identifyUpload({ stores, clock }, caller, request),
+        listProofs: (caller, query) => listProofs({ stores, cursors }, caller, query),
+        readProof: (caller, proofId) => readProof(stores, caller, proofId),
+        readRecord: (caller, proofId) => readRecord(stores, caller, proofId),
+        readAsset: (caller, proofId, part) => readAsset({ stores, assets }, caller, proofId, part),
+        eraseProof: (caller, proofId) => eraseProof({ stores, assets, journal, clock }, caller, proofId),
+        listKeys: (caller, query) => listKeys({ stores, cursors, clock }, caller, query),
+        rotateKey: (caller, apiKey, idempotencyKey) => rotateKey({ stores, environment: config.environment, secrets, clock, ids, limits, claims: rotations }, caller, apiKey, idempotencyKey),
+        readUsage: (caller, query) => readUsage({ stores, clock }, caller, query),
+        createReview: (caller, request) => createReview({ stores, clock, ids }, caller, request),
+        readReview: (caller, reviewId) => readReview({ stores, clock }, caller, reviewId),
+        openEvidence: (caller, reviewId, request) => openEvidence({ stores, clock, ids }, caller, reviewId, request),
+        closeEvidence: (caller, reviewId, requestId, request) => closeEvidence({ stores, clock }, caller, reviewId, requestId, request),
+        resolveReview: (caller, reviewId, request) => resolveReview({ stores, clock }, caller, reviewId, request),
+        download: (_caller, query) => findDownload(config.downloads, query),
+        telemetry: (_caller, events) => takeTelemetry(observer, events),
       },
       operator: {
+        listPartners: () => stores.listPartners(),
+        listPlans: () => [...plans.values()],
         createPartner: (request) => createPartner({ stores, plans, clock, ids }, request),
         createKey: (request) => createKey({ stores, environment: config.environment, secrets, clock, ids }, request),
+        listPartnerKeys: (partnerId) => listPartnerKeys({ stores, clock }, partnerId),
+        revokeKey: (request) => revokeKey({ stores, clock }, request),
+        supplyEvidence: (request) => supplyEvidence({ stores, clock }, request),
         issueProof: (request) => issueProof({ stores, assets, engine, signer, clock, ids, observer, readEmbedded: readChunk, readSidecar: readPair }, request),
         readDeliverable: (proofId, part) => readDeliverable({ stores, assets }, proofId, part),
+        erasureStatus: (proofId) => readErasureStatus({ stores, assets }, proofId),
+        readAudit: (request) => readAudit(stores, request),
+        verifyAudit: (partnerId) => verifyAudit({ stores, heads, secrets }, partnerId),
         authority: () => trust.authorities().join(''),
       },
     };
@@ -141,10 +214,19 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       sweepExpired({ stores, clock }).catch((error: unknown) => observer.fault('sweep', error));
     }, SWEEP_MS);
     opened.push(async () => clearInterval(sweeping));
+    const flushing = setInterval(() => {
+      meter.flush().catch((error: unknown) => observer.fault('meter', error));
+    }, METER_MS);
+    opened.push(async () => clearInterval(flushing));
+    const noting = setInterval(() => {
+      uses.flush().catch((error: unknown) => observer.fault('key_uses', error));
+    }, KEY_USES_MS);
+    opened.push(async () => clearInterval(noting));
     await writeEndpoints(directory, { partner: partner.port, operator: operator.port });
     opened.push(() => rm(join(directory, ENDPOINTS_FILE), { force: true }));
 
     for (const name of config.unknown) telemetry.note('setting_unknown', { name });
+    if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     telemetry.note('started', {
       version: options.version,
       environment: config.environment,

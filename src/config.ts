@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { z } from 'zod';
 
 /** A configuration that cannot be used; the message lists every problem, one a line. */
@@ -26,6 +27,19 @@ const baseUrlSchema = z
   .refine((url) => !/[?#]/.test(url), 'must have no query or fragment')
   .transform((url) => url.replace(/\/+$/, ''));
 
+/** Addresses by `product/platform`, as one JSON object; they go into a `Location` header. */
+const downloadsSchema = z
+  .string()
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      context.addIssue({ code: 'custom', message: 'must be a JSON object' });
+      return z.NEVER;
+    }
+  })
+  .pipe(z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}\/[a-z0-9][a-z0-9._-]{0,63}$/, 'must be named product/platform'), z.url({ protocol: /^https?$/, error: 'must be http or https addresses' }).transform((url) => new URL(url).href)));
+
 /** Everything that may be set. A name with the prefix that is not here is most likely a spelling mistake: reported at start. */
 const variables = {
   /** Partner listener; 0 takes any free port. */
@@ -37,6 +51,8 @@ const variables = {
   /** Kept in a file of the data directory where it is not given. */
   TAKEMARK_OPERATOR_TOKEN: z.string().regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters').optional(),
   TAKEMARK_DATA_DIR: z.string().min(1).default('./takemark-data'),
+  /** Erasures and audit heads; `journals` in the data directory by default. On another volume, a restored backup does not take them back. */
+  TAKEMARK_JOURNAL_DIR: z.string().min(1).optional(),
   TAKEMARK_ENVIRONMENT: z.enum(['production', 'beta']).default('production'),
   /** Canonical address under which slots are posted to. */
   TAKEMARK_PUBLIC_URL: baseUrlSchema.optional(),
@@ -58,6 +74,8 @@ const variables = {
   TAKEMARK_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   /** Second header name for the request id. */
   TAKEMARK_REQUEST_ID_HEADER: z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be a header name').optional(),
+  /** What `GET /download` redirects to. */
+  TAKEMARK_DOWNLOADS: downloadsSchema.default({}),
   /** What `GET /health` reports. */
   TAKEMARK_COMMIT: z.string().regex(/^[0-9A-Za-z._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots or dashes').default('unknown'),
   TAKEMARK_DEPLOYED_AT: countSchema(9_999_999_999).optional(),
@@ -81,6 +99,7 @@ export interface Config {
   readonly partner: { readonly port: number; readonly host: string };
   readonly operator: { readonly port: number; readonly host: string; readonly token: string | undefined };
   readonly dataDirectory: string;
+  readonly journalDirectory: string;
   readonly environment: 'production' | 'beta';
   /** Without a trailing slash. Undefined: `http://127.0.0.1:<port that was bound>`. */
   readonly publicUrl: string | undefined;
@@ -96,6 +115,8 @@ export interface Config {
   };
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   readonly requestIdHeader: string | undefined;
+  /** By `product/platform`. */
+  readonly downloads: ReadonlyMap<string, string>;
   /** Names with the prefix that are no setting. */
   readonly unknown: readonly string[];
   readonly build: { readonly commit: string; /** Unix seconds. */ readonly deployedAt: number | undefined };
@@ -117,6 +138,7 @@ export function readConfig(environment: Environment = process.env): Config {
     partner: { port: values.TAKEMARK_PORT, host: values.TAKEMARK_HOST },
     operator: { port: values.TAKEMARK_OPERATOR_PORT, host: values.TAKEMARK_OPERATOR_HOST, token: values.TAKEMARK_OPERATOR_TOKEN },
     dataDirectory: values.TAKEMARK_DATA_DIR,
+    journalDirectory: values.TAKEMARK_JOURNAL_DIR ?? join(values.TAKEMARK_DATA_DIR, 'journals'),
     environment: values.TAKEMARK_ENVIRONMENT,
     publicUrl: values.TAKEMARK_PUBLIC_URL ?? (values.TAKEMARK_PORT === 0 ? undefined : `http://127.0.0.1:${values.TAKEMARK_PORT}`),
     store: values.TAKEMARK_STORE,
@@ -130,6 +152,7 @@ export function readConfig(environment: Environment = process.env): Config {
     },
     logLevel: values.TAKEMARK_LOG_LEVEL,
     requestIdHeader: values.TAKEMARK_REQUEST_ID_HEADER,
+    downloads: new Map(Object.entries(values.TAKEMARK_DOWNLOADS)),
     unknown: Object.keys(given).filter((name) => !Object.hasOwn(variables, name)),
     build: { commit: values.TAKEMARK_COMMIT, deployedAt: values.TAKEMARK_DEPLOYED_AT },
     client: {

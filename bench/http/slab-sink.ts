@@ -1,31 +1,26 @@
 /** Child process: the real partner listener and form reader in front of an engine that copies into slabs and hashes nothing. */
 import { createIds, systemClock } from '../../src/adapters/system/system.js';
 import { createPartnerListener } from '../../src/http/partner-listener.js';
+import type { PartnerOperations } from '../../src/operations/operations.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import { answerCalls } from '../service/child.js';
 import { AcknowledgingEngine } from './acknowledging-engine.js';
 
 const engine = new AcknowledgingEngine();
-const refuse = async (): Promise<never> => {
-  throw new Error('only posts are measured here');
-};
-
 const listener = createPartnerListener({
   ids: createIds(systemClock),
   requestLog: { request: () => undefined },
-  observer: { verdict: () => undefined, upload: () => undefined, issued: () => undefined, fault: (where, error) => console.error(where, error) },
+  observer: { verdict: () => undefined, upload: () => undefined, issued: () => undefined, productEvent: () => undefined, fault: (where, error) => console.error(where, error) },
   build: { version: '0', commit: 'bench', deployedAt: 0, environment: 'beta' },
+  // Only the post of an upload is measured here.
   operations: {
-    authenticate: refuse,
-    createUpload: refuse,
-    verifyUpload: refuse,
-    async receiveUpload(uploadId) {
+    async receiveUpload(uploadId: string) {
       const ingest = engine.open();
       return {
         maxBytes: MAX_UPLOAD_BYTES,
 
         signal: ingest.signal,
-        write: (chunk) => ingest.write(chunk),
+        write: (chunk: Uint8Array) => ingest.write(chunk),
         async finish() {
           const { bytes, sha256 } = await ingest.end();
           return { uploadId, bytes, sha256 };
@@ -33,7 +28,7 @@ const listener = createPartnerListener({
         abort: () => ingest.abort(),
       };
     },
-  },
+  } as unknown as PartnerOperations,
 });
 
 const methods = { listen: async () => (await listener.listen(0, '127.0.0.1')).port };

@@ -13,6 +13,8 @@ export type ClientConfig = Config['client'] & Pick<Config, 'dataDirectory'>;
 export interface Surroundings {
   readonly terminal: Terminal;
   readonly config: ClientConfig;
+  /** Of the package. */
+  readonly version: string;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
   /** Opens the device in a directory, making its key on first use. */
@@ -34,6 +36,10 @@ export interface Command {
   readonly details?: readonly string[];
   /** Names of what stands without a dash; all of them are required. */
   readonly operands: readonly string[];
+  /** Names of what may follow them. */
+  readonly optionalOperands?: readonly string[];
+  /** Whether the last operand may be given many times. */
+  readonly many?: boolean;
   readonly options: Readonly<Record<string, OptionSpec>>;
   /** @returns the exit code */
   run(given: Arguments, surroundings: Surroundings): Promise<number>;
@@ -47,18 +53,30 @@ export class TroubleError extends Error {}
 
 /** What was typed behind a command's name, after it was checked against the command. */
 export class Arguments {
-  readonly #operands: ReadonlyMap<string, string>;
+  readonly #names: readonly string[];
+  /** In their order; at least as many as there are names. */
+  readonly #operands: readonly string[];
   readonly #values: Readonly<Record<string, unknown>>;
 
-  constructor(operands: ReadonlyMap<string, string>, values: Readonly<Record<string, unknown>>) {
+  constructor(names: readonly string[], operands: readonly string[], values: Readonly<Record<string, unknown>>) {
+    this.#names = names;
     this.#operands = operands;
     this.#values = values;
   }
 
   operand(name: string): string {
-    const value = this.#operands.get(name);
+    const value = this.#operands[this.#names.indexOf(name)];
     if (value === undefined) throw new TypeError(`the command has no operand ${name}`);
     return value;
+  }
+
+  optionalOperand(name: string): string | undefined {
+    return this.#operands[this.#names.indexOf(name)];
+  }
+
+  /** The last operand, as often as it was given. */
+  operandsFrom(name: string): readonly string[] {
+    return this.#operands.slice(this.#names.indexOf(name));
   }
 
   flag(name: string): boolean {
@@ -75,6 +93,24 @@ export class Arguments {
     if (value === undefined) throw new UsageError(`--${name} is missing`);
     return value;
   }
+
+  /** A whole number within bounds, as typed. @throws UsageError */
+  count(name: string, { min, max }: { readonly min: number; readonly max: number }): number | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const count = /^\d{1,15}$/.test(value) ? Number(value) : NaN;
+    if (!(count >= min && count <= max)) throw new UsageError(`--${name} must be a whole number from ${min} to ${max}`);
+    return count;
+  }
+
+  /** One of some words. @throws UsageError */
+  choice<Word extends string>(name: string, words: readonly Word[]): Word | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const word = words.find((candidate) => candidate === value);
+    if (word === undefined) throw new UsageError(`--${name} must be one of ${words.join(', ')}`);
+    return word;
+  }
 }
 
 /** @throws UsageError */
@@ -88,9 +124,11 @@ export function parseArguments(command: Command, words: readonly string[]): Argu
   }
   const missing = command.operands[positionals.length];
   if (missing !== undefined) throw new UsageError(`<${missing}> is missing`);
-  const surplus = positionals[command.operands.length];
-  if (surplus !== undefined) throw new UsageError(`unexpected '${surplus}'`);
-  return new Arguments(new Map(command.operands.map((name, at) => [name, positionals[at] ?? ''])), values);
+  const names = [...command.operands, ...(command.optionalOperands ?? [])];
+  const surplus = positionals[names.length];
+  if (surplus !== undefined && command.many !== true) throw new UsageError(`unexpected '${surplus}'`);
+  if (positionals.includes('')) throw new UsageError('an operand is empty');
+  return new Arguments(names, positionals, values);
 }
 
 function parsed(words: readonly string[], options: Record<string, { type: 'string' | 'boolean' }>): { values: Readonly<Record<string, unknown>>; positionals: readonly string[] } {
@@ -104,7 +142,7 @@ function parsed(words: readonly string[], options: Record<string, { type: 'strin
 
 export function commandHelp(command: Command): string {
   const required = Object.entries(command.options).filter(([, spec]) => spec.required === true);
-  const usage = ['takemark', command.name, ...command.operands.map((name) => `<${name}>`), ...required.map(([name, spec]) => `--${name} <${spec.value ?? ''}>`), '[options]'];
+  const usage = ['takemark', command.name, ...command.operands.map((name) => `<${name}>`), ...(command.many === true ? ['...'] : []), ...(command.optionalOperands ?? []).map((name) => `[${name}]`), ...required.map(([name, spec]) => `--${name} <${spec.value ?? ''}>`), '[options]'];
   const rows = [...Object.entries(command.options).map(([name, spec]) => [`--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`, spec.help] as const), ['--help', 'this text'] as const];
   return [`${command.summary}.`, '', `Usage: ${usage.join(' ')}`, ...(command.details === undefined ? [] : ['', ...command.details]), '', 'Options:', ...columns(rows)].join('\n') + '\n';
 }

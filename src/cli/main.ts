@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs';
 import { ConfigError, readConfig } from '../config.js';
 import { EXIT } from './command.js';
 import { run } from './program.js';
@@ -14,6 +15,8 @@ async function openSealer(directory: string): Promise<Sealer> {
   return compose.openSealer(directory);
 }
 
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string };
+
 async function main(): Promise<number> {
   const interruption = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -24,7 +27,7 @@ async function main(): Promise<number> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.good : EXIT.trouble));
   const { client, dataDirectory } = readConfig();
   const config = { ...client, dataDirectory };
-  return run(process.argv.slice(2), { terminal: new Terminal(process.stdout, process.stderr), config, signal: interruption.signal, openSealer });
+  return run(process.argv.slice(2), { terminal: new Terminal(process.stdout, process.stderr), config, version, signal: interruption.signal, openSealer });
 }
 
 try {

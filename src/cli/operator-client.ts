@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseAnswer, parseBase } from '../client/client.js';
+import { parseAnswer, parseBase, pathPart } from '../client/connection.js';
+import { TakemarkError } from '../client/errors.js';
+import type { KeyEntry, PartnerReviewCase } from '../client/index.js';
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { Transport, type Exchange, type Progress } from '../client/transport.js';
@@ -18,6 +20,38 @@ export interface CreatedKey {
   /** Shown once, here. */
   readonly apiKey: string;
   readonly name: string;
+}
+
+export interface Plan {
+  readonly name: string;
+  readonly monthlyQuota: number;
+  readonly requestsPerSecond: number;
+  readonly burst: number;
+  readonly concurrentUploads: number;
+  readonly rotationsPerDay: number;
+}
+
+export interface ErasureStatus {
+  readonly proofId: string;
+  readonly state: string;
+  /** Unix seconds. */
+  readonly erasedAt?: number;
+  readonly assetPresent: boolean;
+}
+
+export interface AuditEntry {
+  readonly sequence: number;
+  readonly at: number;
+  readonly action: string;
+  readonly actor: string;
+  readonly subjects: readonly string[];
+  readonly mac: string;
+}
+
+export interface AuditVerification {
+  readonly ok: boolean;
+  readonly entries: number;
+  readonly fault?: { readonly sequence: number; readonly reason: string };
 }
 
 export interface IssuedProof {
@@ -45,6 +79,8 @@ const RETRY = { maxAttempts: 3, baseDelayMs: 250, maxDelayMs: 10_000 };
 const TIMEOUT_MS = 30_000;
 /** Issuing ends with signing and writing the deliverable to disk. */
 const ISSUE_TIMEOUT_MS = 120_000;
+/** Every entry of a log is read and checked before the answer. */
+const AUDIT_TIMEOUT_MS = 600_000;
 
 /** The operator listener, as the command line needs it. */
 export class OperatorClient {
@@ -64,8 +100,42 @@ export class OperatorClient {
     return (await this.#post('partners', request)) as Partner;
   }
 
-  async createKey(partnerId: string, request: { readonly name: string }): Promise<CreatedKey> {
-    return (await this.#post(`partners/${encodeURIComponent(partnerId)}/keys`, request)) as CreatedKey;
+  async createKey(partnerId: string, request: { readonly name: string; readonly scopes?: readonly string[] }): Promise<CreatedKey> {
+    return (await this.#post(`partners/${pathPart(partnerId)}/keys`, request)) as CreatedKey;
+  }
+
+  async listPartners(): Promise<readonly Partner[]> {
+    return this.#list<Partner>('partners', 'partners');
+  }
+
+  async listPlans(): Promise<readonly Plan[]> {
+    return this.#list<Plan>('plans', 'plans');
+  }
+
+  async listPartnerKeys(partnerId: string): Promise<readonly KeyEntry[]> {
+    return this.#list<KeyEntry>(`partners/${pathPart(partnerId)}/keys`, 'keys');
+  }
+
+  /** A key that is revoked already stays so, which makes it safe to repeat. */
+  async revokeKey(partnerId: string, keyId: string): Promise<KeyEntry> {
+    return (await retrying(RETRY, this.#signal, () => this.#post(`partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke`))) as KeyEntry;
+  }
+
+  /** What is supplied already stays so, which makes it safe to repeat. */
+  async supplyEvidence(reviewId: string, requestId: string): Promise<PartnerReviewCase> {
+    return (await retrying(RETRY, this.#signal, () => this.#post(`reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}/supply`))) as PartnerReviewCase;
+  }
+
+  async erasureStatus(proofId: string): Promise<ErasureStatus> {
+    return (await this.#get(`proofs/${pathPart(proofId)}/erasure`)) as ErasureStatus;
+  }
+
+  async readAudit(partnerId: string, { from, limit }: { readonly from: number; readonly limit: number }): Promise<readonly AuditEntry[]> {
+    return this.#list<AuditEntry>(`partners/${pathPart(partnerId)}/audit`, 'entries', { from: String(from), limit: String(limit) });
+  }
+
+  async verifyAudit(partnerId: string): Promise<AuditVerification> {
+    return (await this.#get(`partners/${pathPart(partnerId)}/audit/verification`, AUDIT_TIMEOUT_MS)) as AuditVerification;
   }
 
   async issue({ partnerId, song, fileName, carrier, idempotencyKey, audio, onProgress }: IssueCall): Promise<IssuedProof> {
@@ -84,7 +154,7 @@ export class OperatorClient {
 
   /** @param receive takes the file as it comes; not called again once it was called */
   async readAsset(proofId: string, part: 'audio' | 'sidecar', receive: (body: AsyncIterable<Uint8Array>) => Promise<void>): Promise<void> {
-    await this.#exchange({ method: 'GET', url: this.#url(`proofs/${encodeURIComponent(proofId)}/asset`, { part }), headers: {}, timeoutMs: TIMEOUT_MS, receive });
+    await this.#exchange({ method: 'GET', url: this.#url(`proofs/${pathPart(proofId)}/asset`, { part }), headers: {}, timeoutMs: TIMEOUT_MS, receive });
   }
 
   /** PEM, the current certificate first. */
@@ -97,9 +167,20 @@ export class OperatorClient {
     this.#transport.close();
   }
 
-  async #post(path: string, value: object): Promise<object> {
-    const headers = { 'content-type': 'application/json', accept: 'application/json' };
-    return parseAnswer(await this.#exchange({ method: 'POST', url: this.#url(path), headers, body: Buffer.from(JSON.stringify(value)), timeoutMs: TIMEOUT_MS })).value;
+  async #post(path: string, value?: object): Promise<object> {
+    const headers = { accept: 'application/json', ...(value === undefined ? {} : { 'content-type': 'application/json' }) };
+    const body = value === undefined ? {} : { body: Buffer.from(JSON.stringify(value)) };
+    return parseAnswer(await this.#exchange({ method: 'POST', url: this.#url(path), headers, ...body, timeoutMs: TIMEOUT_MS })).value;
+  }
+
+  async #get(path: string, timeoutMs = TIMEOUT_MS, query: Readonly<Record<string, string>> = {}): Promise<object> {
+    return retrying(RETRY, this.#signal, async () => parseAnswer(await this.#exchange({ method: 'GET', url: this.#url(path, query), headers: { accept: 'application/json' }, timeoutMs })).value);
+  }
+
+  async #list<Entry>(path: string, member: string, query: Readonly<Record<string, string>> = {}): Promise<readonly Entry[]> {
+    const entries = ((await this.#get(path, TIMEOUT_MS, query)) as Readonly<Record<string, unknown>>)[member];
+    if (!Array.isArray(entries)) throw new TakemarkError('bad_response', `the answer has no ${member}`);
+    return entries as Entry[];
   }
 
   #exchange(exchange: Exchange): ReturnType<Transport['exchange']> {

@@ -29,11 +29,14 @@ export async function planOutput(path: string, force: boolean, inputs: readonly 
   return { path, force };
 }
 
-/** Writes all or nothing: a reader sees the complete file or none, and an interruption leaves nothing behind. */
-export async function writeOutput({ path, force }: PlannedOutput, chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
+/**
+ * Writes all or nothing: a reader sees the complete file or none, and an interruption leaves nothing behind.
+ * @param mode permissions of the file, less the process's mask
+ */
+export async function writeOutput({ path, force }: PlannedOutput, chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, mode = 0o666): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
   try {
-    const handle = await open(temporary, 'wx');
+    const handle = await open(temporary, 'wx', mode);
     try {
       // Not `handle.write`, which may write less than it is given.
       for await (const chunk of chunks) await handle.appendFile(chunk);
@@ -62,6 +65,16 @@ async function publish(temporary: string, path: string): Promise<void> {
     return;
   }
   await unlink(temporary);
+}
+
+/** Without it a new name can be gone after a power cut, however well its content was synced. */
+export async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 async function statIfThere(path: string): Promise<Stats | undefined> {

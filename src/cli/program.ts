@@ -1,14 +1,37 @@
 import { TakemarkError } from '../client/errors.js';
 import { columns, commandHelp, EXIT, parseArguments, TroubleError, UsageError, type Command, type Surroundings } from './command.js';
-import { authority, createKey, createPartner } from './commands/operator-accounts.js';
+import { authority, createKey, createPartner, listPartnerKeys, listPartners, listPlans, revokeKey } from './commands/operator-accounts.js';
 import { issue } from './commands/operator-issue.js';
+import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
+import { listKeys, rotateKey } from './commands/partner-keys.js';
+import { listProofs, showUsage } from './commands/partner-reports.js';
 import { seal } from './commands/seal.js';
 import { verify } from './commands/verify.js';
 import { demo } from './demo/demo.js';
 import { printable } from './terminal.js';
 
 /** In the order of the help. */
-const COMMANDS: readonly Command[] = [verify, seal, createPartner, createKey, issue, authority, demo];
+const COMMANDS: readonly Command[] = [
+  verify,
+  listProofs,
+  listKeys,
+  rotateKey,
+  showUsage,
+  seal,
+  createPartner,
+  listPartners,
+  listPlans,
+  createKey,
+  listPartnerKeys,
+  revokeKey,
+  issue,
+  supplyEvidence,
+  erasureStatus,
+  readAudit,
+  verifyAudit,
+  authority,
+  demo,
+];
 
 /**
  * The command line as a function. Errors become one line on stderr, never a stack.
@@ -17,6 +40,10 @@ const COMMANDS: readonly Command[] = [verify, seal, createPartner, createKey, is
  */
 export async function run(words: readonly string[], surroundings: Surroundings): Promise<number> {
   const { terminal, signal } = surroundings;
+  if (words[0] === '--version') {
+    terminal.print(`takemark ${surroundings.version}`);
+    return EXIT.good;
+  }
   // Help is asked for before the words are judged: whoever asks has not got them right yet.
   const optionsEnd = words.includes('--') ? words.indexOf('--') : words.length;
   const helpAsked = words.slice(0, optionsEnd).some((word) => word === '--help' || word === '-h') || words[0] === 'help';
@@ -79,7 +106,8 @@ function startsWith(words: readonly string[], start: readonly string[]): boolean
 function troubleInWords(error: unknown, command: Command, { config }: Surroundings): string {
   if (error instanceof TakemarkError) {
     const address = command.name.startsWith('operator') ? config.operatorUrl : config.url;
-    const text = error.code === 'connection_failed' || error.code === 'timed_out' ? `no answer from the service at ${address}: ${error.message}` : error.message;
+    const unreached = error.code === 'connection_failed' || error.code === 'timed_out' || error.code === 'tls_failed';
+    const text = unreached ? `no answer from the service at ${address}: ${error.message}` : error.message;
     const details = [error.reason ?? (error.status === undefined ? undefined : error.code), error.requestId === undefined ? undefined : `request ${error.requestId}`].filter((part) => part !== undefined);
     return details.length === 0 ? text : `${text} (${details.join(', ')})`;
   }

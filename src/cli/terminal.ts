@@ -64,16 +64,36 @@ export class ProgressBar {
     this.#label = printable(label);
   }
 
-  update(done: number, total: number | undefined): void {
-    if (this.#stream.isTTY !== true) return;
+  /** Whether anybody sees it. */
+  get visible(): boolean {
+    return this.#stream.isTTY === true;
+  }
+
+  /**
+   * Bytes done, of a total where that is known.
+   * @param facts `label` replaces the bar's own; `workedBytes` is what the rate is made of, where some were done without work
+   */
+  update(done: number, total: number | undefined, { label = this.#label, workedBytes = done }: { readonly label?: string; readonly workedBytes?: number } = {}): void {
+    if (!this.visible) return;
     const now = performance.now();
     if (now - this.#drawnAt < REDRAW_MS && done !== total) return;
     this.#drawnAt = now;
     this.#drawn = true;
-    const rate = `${formatBytes(done / Math.max(0.05, (now - this.#startedAt) / 1000))}/s`;
+    const bytesPerSecond = workedBytes / Math.max(0.05, (now - this.#startedAt) / 1000);
+    const rate = `${formatBytes(bytesPerSecond)}/s`;
     const width = (this.#stream.columns ?? 80) - 1;
-    const text = total === undefined || total === 0 ? `${this.#label}  ${formatBytes(done)}  ${rate}` : `${this.#label}  ${bar(done / total)}  ${formatBytes(done)} of ${formatBytes(total)}  ${rate}`;
-    this.#stream.write(`\r\u001b[2K${text.slice(0, width)}`);
+    if (total === undefined || total === 0) {
+      this.#stream.write(`\r\u001b[2K${`${label}  ${formatBytes(done)}  ${rate}`.slice(0, width)}`);
+      return;
+    }
+    const left = bytesPerSecond > 0 && done < total ? `  ${formatDuration((total - done) / bytesPerSecond)} left` : '';
+    this.#stream.write(`\r\u001b[2K${`${label}  ${bar(Math.min(1, done / total))}  ${formatBytes(done)} of ${formatBytes(total)}  ${rate}${left}`.slice(0, width)}`);
+  }
+
+  /** Takes the bar away for a line of another kind; the next update brings it back at once. */
+  clear(): void {
+    if (this.#drawn) this.#drawnAt = -Infinity;
+    this.end();
   }
 
   /** Takes the bar away, so that the result stands alone. */
@@ -93,6 +113,13 @@ export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${Math.round(bytes)} B`;
   if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(1)} kB`;
   return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** `0:07`, `12:34` or `3:00:00`. */
+export function formatDuration(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, String(whole % 60).padStart(2, '0')];
+  return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`;
 }
 
 /** `2026-01-31 12:00:00 UTC` from unix seconds. */

@@ -1,26 +1,35 @@
+import { assetOf, type Asset } from './asset.js';
+import { Connection, answered, parseAnswer, pathPart, unexpected, type CallOptions, type ClientOptions } from './connection.js';
 import { TakemarkError, singleHeader } from './errors.js';
 import { uploadForm } from './form.js';
-import { isTransient, pauseBefore, pauseFor, retrying, type RetryPolicy } from './retry.js';
+import { entriesOf } from './pages.js';
+import { isTransient, pauseBefore, pauseFor } from './retry.js';
+import { rotate, type RotateOptions, type Rotation } from './rotation.js';
 import { audioSource, release, sidecarBytes, type AudioInput, type AudioSource } from './source.js';
-import { Transport, type Answer, type Progress } from './transport.js';
-import type { Health, StoredUpload, UploadPurpose, UploadSlot, Verification, VerificationResult } from './types.js';
-
-export interface ClientOptions {
-  /** Address of the partner listener, with or without its `/v1`. */
-  readonly baseUrl: string;
-  /** A server-side secret: it never enters a browser, an app bundle or a log. Not needed for `health`. */
-  readonly apiKey?: string;
-  /** Milliseconds for a JSON call, from sending to its complete answer. Default 30,000. */
-  readonly timeoutMs?: number;
-  /** Milliseconds an upload may stand still, the wait for its answer included. Default 60,000. */
-  readonly idleTimeoutMs?: number;
-  /** Default: 4 attempts, 250 ms doubling, pauses of at most 30 s. */
-  readonly retry?: Partial<RetryPolicy>;
-}
-
-export interface CallOptions {
-  readonly signal?: AbortSignal | undefined;
-}
+import type { Progress } from './transport.js';
+import type {
+  Answered,
+  ErasedProof,
+  EvidenceKind,
+  Health,
+  Identification,
+  KeyEntry,
+  KeyPage,
+  PartnerReviewCase,
+  ProofDetail,
+  ProofEntry,
+  ProofPage,
+  ProofRecord,
+  ReviewBindings,
+  ReviewOutcome,
+  StoredUpload,
+  TelemetryEvent,
+  UploadPurpose,
+  UploadSlot,
+  UsageReport,
+  Verification,
+  VerificationResult,
+} from './types.js';
 
 export interface UploadOptions extends CallOptions {
   /** Length of a stream in bytes. Without it a stream is sent in chunks of unknown total. */
@@ -33,8 +42,32 @@ export interface VerifyFileOptions extends UploadOptions {
   readonly sidecar?: string | Uint8Array | undefined;
 }
 
-/** Checked here, so that a key with a newline from a file fails with a word on the key and not on a header. */
-const PRINTABLE = /^[\x21-\x7e]+$/;
+export interface PageOptions extends CallOptions {
+  /** Entries a page, 1 to 100. */
+  readonly limit?: number | undefined;
+  /** The `nextCursor` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+/** Unix seconds. */
+export interface ProofFilter {
+  readonly issuedAfter?: number | undefined;
+  readonly issuedBefore?: number | undefined;
+}
+
+export interface AssetOptions extends CallOptions {
+  /** `sidecar` is the other half of a pair. */
+  readonly part?: 'audio' | 'sidecar' | undefined;
+  /** First and last byte; without an end, the rest of the file. */
+  readonly range?: { readonly start: number; readonly end?: number } | undefined;
+  /** An `etag` seen before: if the file is another one by now, all of it is sent instead of the range. */
+  readonly ifRange?: string | undefined;
+  /** Whether a whole file is compared with the digest that the service announces. Default true. */
+  readonly checkDigest?: boolean | undefined;
+}
+
+/** Page size of the iterators: the largest there is, so that a long list costs the fewest calls. */
+const PAGE_ENTRIES = 100;
 
 /** @throws TypeError for an address or a key that cannot be one. */
 export function createClient(options: ClientOptions): Client {
@@ -43,27 +76,18 @@ export function createClient(options: ClientOptions): Client {
 
 /**
  * The partner API. Safe to share: calls run side by side over kept connections. Failures are TakemarkError, but an abort,
- * which rejects with the signal's reason.
+ * which rejects with the signal's reason, and an identifier that cannot be one, which is a TypeError.
  *
- * Retried, within the policy: GETs, POST /uploads and POST /verify, which the contract calls safe to repeat. The presigned post
+ * Repeated, within the policy: GETs, POST /uploads, POST /verify, DELETE and a rotation under its Idempotency-Key, which the
+ * contract calls safe. Every other call is sent again after a 429 alone, which says that nothing was done. The presigned post
  * is never repeated as such: `verifyFile` takes a fresh slot instead, where the audio can be read again.
  */
 export class Client {
   // Private members do not show when a client is logged; the key and the slots must not.
-  readonly #base: URL;
-  readonly #apiKey: string | undefined;
-  readonly #timeoutMs: number;
-  readonly #idleTimeoutMs: number;
-  readonly #retry: RetryPolicy;
-  readonly #transport = new Transport();
+  readonly #connection: Connection;
 
-  constructor({ baseUrl, apiKey, timeoutMs = 30_000, idleTimeoutMs = 60_000, retry }: ClientOptions) {
-    this.#base = parseBase(baseUrl);
-    if (apiKey !== undefined && !PRINTABLE.test(apiKey)) throw new TypeError('apiKey must be printable ASCII without spaces');
-    this.#apiKey = apiKey;
-    this.#timeoutMs = timeoutMs;
-    this.#idleTimeoutMs = idleTimeoutMs;
-    this.#retry = { maxAttempts: 4, baseDelayMs: 250, maxDelayMs: 30_000, ...retry };
+  constructor(options: ClientOptions) {
+    this.#connection = new Connection(options);
   }
 
   /**
@@ -76,141 +100,218 @@ export class Client {
       const source = await audioSource(input, options.bytes);
       // Read before the upload: a sidecar that is not there should not cost one.
       const sidecar = options.sidecar === undefined ? undefined : await sidecarBytes(options.sidecar);
-      const { uploadId } = await this.#uploadToFreshSlot(source, options);
+      const { uploadId } = await this.#uploadToFreshSlot(source, 'verify', options);
       return await this.verify({ uploadId, sidecar }, options);
     } finally {
       if (typeof input !== 'string' && !(input instanceof Uint8Array)) release(input);
     }
   }
 
+  /** Uploads a file and asks which issued recordings it is. Input as for `verifyFile`. */
+  async identifyFile(input: AudioInput, options: UploadOptions = {}): Promise<Answered<Identification>> {
+    try {
+      const { uploadId } = await this.#uploadToFreshSlot(await audioSource(input, options.bytes), 'identify', options);
+      return await this.identify({ uploadId }, options);
+    } finally {
+      if (typeof input !== 'string' && !(input instanceof Uint8Array)) release(input);
+    }
+  }
+
   /** Mints a slot. */
-  async createUpload({ purpose = 'verify', contentLength, signal }: CallOptions & { readonly purpose?: UploadPurpose; readonly contentLength?: number | undefined } = {}): Promise<UploadSlot> {
-    const answer = await this.#json('POST', 'uploads', signal, { purpose, ...(contentLength === undefined ? {} : { contentLength }) });
-    const slot = answer.value as Partial<UploadSlot>;
-    if (typeof slot.uploadId !== 'string' || typeof slot.url !== 'string' || typeof slot.fields !== 'object' || slot.fields === null) throw unexpected(answer, 'an upload slot');
-    return slot as UploadSlot;
+  createUpload({ purpose = 'verify', contentLength, signal }: CallOptions & { readonly purpose?: UploadPurpose; readonly contentLength?: number | undefined } = {}): Promise<Answered<UploadSlot>> {
+    return this.#connection.json<UploadSlot>(
+      { method: 'POST', path: 'uploads', json: { purpose, ...(contentLength === undefined ? {} : { contentLength }) }, repeatable: true, signal },
+      'an upload slot',
+      ({ uploadId, url, fields }) => typeof uploadId === 'string' && typeof url === 'string' && typeof fields === 'object' && fields !== null,
+    );
   }
 
   /** Posts audio to a slot, once. After a failure the slot may be spent or not: take a fresh one. */
-  async upload(slot: UploadSlot, input: AudioInput, options: UploadOptions = {}): Promise<StoredUpload> {
+  async upload(slot: UploadSlot, input: AudioInput, options: UploadOptions = {}): Promise<Answered<StoredUpload>> {
     return this.#post(slot, await audioSource(input, options.bytes), options);
   }
 
   /** Judges an upload. Has no side effects and is billed once, however often it is repeated. */
   async verify({ uploadId, sidecar }: { readonly uploadId: string; readonly sidecar?: Uint8Array | undefined }, { signal }: CallOptions = {}): Promise<Verification> {
-    const answer = await this.#json('POST', 'verify', signal, { uploadId, ...(sidecar === undefined ? {} : { sidecar: base64(sidecar) }) });
-    const result = answer.value as Partial<VerificationResult>;
-    if (typeof result.verdict !== 'string' || typeof result.good !== 'boolean') throw unexpected(answer, 'a verification result');
-    const { requestId } = answer;
+    const result = await this.#connection.json<VerificationResult>(
+      { method: 'POST', path: 'verify', json: { uploadId, ...(sidecar === undefined ? {} : { sidecar: base64(sidecar) }) }, repeatable: true, signal },
+      'a verification result',
+      ({ verdict, good }) => typeof verdict === 'string' && typeof good === 'boolean',
+    );
     // "A caller accepts only when `good` is true and `verdict` is `valid`"; last, so that no member of the answer can stand in for it.
-    return { ...(result as VerificationResult), ...(requestId === undefined ? {} : { requestId }), accepted: result.good && result.verdict === 'valid' };
+    return Object.assign(result, { accepted: result.good && result.verdict === 'valid' });
+  }
+
+  /** Asks which issued recordings an upload with purpose `identify` is. Counts towards the quota each time, so it is not repeated by itself. */
+  identify({ uploadId }: { readonly uploadId: string }, { signal }: CallOptions = {}): Promise<Answered<Identification>> {
+    return this.#connection.json<Identification>({ method: 'POST', path: 'recordings/identify', json: { uploadId }, signal }, 'a list of matches', ({ matches }) => Array.isArray(matches));
+  }
+
+  /** Every proof of the partner's own, newest first. */
+  listProofs({ limit = PAGE_ENTRIES, ...query }: ProofFilter & Omit<PageOptions, 'cursor'> = {}): AsyncGenerator<ProofEntry, void, undefined> {
+    return entriesOf(async (cursor) => {
+      const { proofs: entries, nextCursor } = await this.listProofsPage({ ...query, limit, cursor });
+      return { entries, nextCursor };
+    });
+  }
+
+  listProofsPage({ limit, cursor, issuedAfter, issuedBefore, signal }: ProofFilter & PageOptions = {}): Promise<Answered<ProofPage>> {
+    return this.#connection.json<ProofPage>({ method: 'GET', path: 'proofs', query: { limit, cursor, issuedAfter, issuedBefore }, signal }, 'a page of proofs', ({ proofs }) => Array.isArray(proofs));
+  }
+
+  async readProof(proofId: string, { signal }: CallOptions = {}): Promise<Answered<ProofDetail>> {
+    return this.#connection.json<ProofDetail>({ method: 'GET', path: `proofs/${pathPart(proofId)}`, signal }, 'a proof', (proof) => proof.proofId === proofId);
+  }
+
+  /** The registered record of a proof, without presenting audio: it does not say that any file matches. */
+  async readRecord(proofId: string, { signal }: CallOptions = {}): Promise<Answered<ProofRecord>> {
+    return this.#connection.json<ProofRecord>({ method: 'GET', path: `records/${pathPart(proofId)}`, signal }, 'a proof record', (record) => record.proofId === proofId);
+  }
+
+  /** An owned deliverable, or a part of it, as it comes. Read `body` to its end or `close` it. */
+  async readAsset(proofId: string, { part, range, ifRange, checkDigest = true, signal }: AssetOptions = {}): Promise<Asset> {
+    const headers = {
+      // Bytes as they are: a digest and a range are of the file and not of a compressed form.
+      accept: '*/*',
+      'accept-encoding': 'identity',
+      ...(range === undefined ? {} : { range: `bytes=${range.start}-${range.end ?? ''}` }),
+      ...(ifRange === undefined ? {} : { 'if-range': ifRange }),
+    };
+    return assetOf(await this.#connection.open({ method: 'GET', path: `proofs/${pathPart(proofId)}/asset`, query: { part }, headers, signal }), checkDigest);
+  }
+
+  /** Erases a proof for good. Idempotent: a repeat, the client's own after a lost answer included, reports `already_erased`. */
+  async eraseProof(proofId: string, { signal }: CallOptions = {}): Promise<Answered<ErasedProof>> {
+    return this.#connection.json<ErasedProof>({ method: 'DELETE', path: `proofs/${pathPart(proofId)}`, repeatable: true, signal }, 'the outcome of an erasure', ({ outcome }) => typeof outcome === 'string');
+  }
+
+  /** Metadata of every key of the partner; never a secret. */
+  listKeys({ limit = PAGE_ENTRIES, signal }: Omit<PageOptions, 'cursor'> = {}): AsyncGenerator<KeyEntry, void, undefined> {
+    return entriesOf(async (cursor) => {
+      const { keys: entries, nextCursor } = await this.listKeysPage({ limit, cursor, signal });
+      return { entries, nextCursor };
+    });
+  }
+
+  /** "With neither `limit` nor `cursor`" the complete inventory. */
+  listKeysPage({ limit, cursor, signal }: PageOptions = {}): Promise<Answered<KeyPage>> {
+    return this.#connection.json<KeyPage>({ method: 'GET', path: 'partner/keys', query: { limit, cursor }, signal }, 'a page of keys', ({ keys }) => Array.isArray(keys));
+  }
+
+  /**
+   * Rotates the key of this client. Its Idempotency-Key is saved in `store` before the call and the new secret before the
+   * result: whenever the process dies, calling this again with the same key and store ends in the same one new key. The client
+   * goes on using its own key, which works until `previousKeyExpiresAt`; make a new client for the new one.
+   * @throws TakemarkError `rotation_unfinished` where the store holds a secret or a rotation of another key
+   */
+  rotateKey(options: RotateOptions): Promise<Rotation> {
+    return rotate(this.#connection, options);
+  }
+
+  /** Limits and consumption. @param days 1 to 92; the service's default is 30 */
+  readUsage({ days, signal }: CallOptions & { readonly days?: number | undefined } = {}): Promise<Answered<UsageReport>> {
+    return this.#connection.json<UsageReport>({ method: 'GET', path: 'partner/usage', query: { days }, signal }, 'a usage report', (report) => Array.isArray(report.days));
+  }
+
+  createReview(request: { readonly proofId: string; readonly bindings: ReviewBindings }, { signal }: CallOptions = {}): Promise<Answered<PartnerReviewCase>> {
+    const { proofId, bindings } = request;
+    return this.#review({ method: 'POST', path: 'partner/reviews', json: { proofId, bindings }, signal });
+  }
+
+  async readReview(reviewId: string, { signal }: CallOptions = {}): Promise<Answered<PartnerReviewCase>> {
+    return this.#review({ method: 'GET', path: `partner/reviews/${pathPart(reviewId)}`, signal });
+  }
+
+  /** "A review can open each evidence kind once." */
+  async openEvidence(reviewId: string, { kind }: { readonly kind: EvidenceKind }, { signal }: CallOptions = {}): Promise<Answered<PartnerReviewCase>> {
+    return this.#review({ method: 'POST', path: `partner/reviews/${pathPart(reviewId)}/evidence-requests`, json: { kind }, signal });
+  }
+
+  /** Accepts or declines a request, for good. @param request `responseReference` is an opaque reference into the partner's own system */
+  async closeEvidence(reviewId: string, requestId: string, request: { readonly status: 'accepted' | 'declined'; readonly responseReference?: string }, { signal }: CallOptions = {}): Promise<Answered<PartnerReviewCase>> {
+    const { status, responseReference } = request;
+    const json = { status, ...(responseReference === undefined ? {} : { responseReference }) };
+    return this.#review({ method: 'PATCH', path: `partner/reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}`, json, signal });
+  }
+
+  /** Records the partner's own outcome, once no evidence request is open. */
+  async resolveReview(reviewId: string, { outcome }: { readonly outcome: ReviewOutcome }, { signal }: CallOptions = {}): Promise<Answered<PartnerReviewCase>> {
+    return this.#review({ method: 'POST', path: `partner/reviews/${pathPart(reviewId)}/resolve`, json: { outcome }, signal });
+  }
+
+  /** The address a product is downloaded from. It is not followed, and the key is not for it. */
+  async download({ product, platform }: { readonly product: string; readonly platform: string }, { signal }: CallOptions = {}): Promise<Answered<{ readonly location: string }>> {
+    const { status, headers } = await this.#connection.raw({ method: 'GET', path: 'download', query: { product, platform }, signal });
+    const requestId = singleHeader(headers['x-request-id']);
+    const { location } = headers;
+    if (location === undefined || !URL.canParse(location) || !/^https?:$/.test(new URL(location).protocol)) throw unexpected({ status, requestId }, 'an address to download from');
+    return answered({ requestId, headers }, { location });
+  }
+
+  /** Reports counters; names are those of the service's closed list. */
+  sendTelemetry(events: readonly TelemetryEvent[], { signal }: CallOptions = {}): Promise<Answered<{ readonly accepted: number }>> {
+    return this.#connection.json<{ readonly accepted: number }>({ method: 'POST', path: 'telemetry', json: { events }, signal }, 'a count of events', ({ accepted }) => typeof accepted === 'number');
   }
 
   /** Public: needs no key, and sends none. */
-  async health({ signal }: CallOptions = {}): Promise<Health> {
-    const answer = await this.#json('GET', 'health', signal);
-    if (typeof (answer.value as Partial<Health>).ok !== 'boolean') throw unexpected(answer, 'a health report');
-    return answer.value as Health;
+  health({ signal }: CallOptions = {}): Promise<Answered<Health>> {
+    return this.#connection.json<Health>({ method: 'GET', path: 'health', public: true, signal }, 'a health report', ({ ok }) => typeof ok === 'boolean');
   }
 
   /** Ends idle connections, and with them the process's reason to stay alive; calls in flight fail. */
   close(): void {
-    this.#transport.close();
+    this.#connection.transport.close();
   }
 
-  async #uploadToFreshSlot(source: AudioSource, options: UploadOptions): Promise<StoredUpload> {
+  #review(call: Parameters<Connection['json']>[0]): Promise<Answered<PartnerReviewCase>> {
+    return this.#connection.json<PartnerReviewCase>(call, 'a review case', ({ reviewId, evidenceRequests }) => typeof reviewId === 'string' && Array.isArray(evidenceRequests));
+  }
+
+  async #uploadToFreshSlot(source: AudioSource, purpose: UploadPurpose, options: UploadOptions): Promise<StoredUpload> {
     for (let attempt = 1; ; attempt += 1) {
       // Its own failures are retried inside. The length is not announced: a file that is too long is then refused here, by the
       // slot's own limit and in words on the file, instead of as an invalid member.
-      const slot = await this.createUpload({ signal: options.signal });
+      const slot = await this.createUpload({ purpose, signal: options.signal });
       try {
         return await this.#post(slot, source, options);
       } catch (error) {
-        const pause = source.reopenable && isTransient(error) ? pauseBefore(error, attempt, this.#retry) : undefined;
+        const pause = source.reopenable && isTransient(error) ? pauseBefore(error, attempt, this.#connection.retry) : undefined;
         if (pause === undefined) throw error;
         await pauseFor(pause, options.signal);
       }
     }
   }
 
-  async #post(slot: UploadSlot, source: AudioSource, { signal, onProgress }: UploadOptions): Promise<StoredUpload> {
+  async #post(slot: UploadSlot, source: AudioSource, { signal, onProgress }: UploadOptions): Promise<Answered<StoredUpload>> {
     if (source.bytes !== undefined && source.bytes > slot.maxBytes) {
       throw new TakemarkError('payload_too_large', `the file has ${source.bytes} bytes, the slot takes ${slot.maxBytes}`);
     }
     const form = uploadForm(slot.fields);
     // The presigned fields are the authority here; the key stays away from an address that an answer named.
     const answer = parseAnswer(
-      await this.#transport.exchange({
+      await this.#connection.transport.exchange({
         method: 'POST',
         url: this.#slotAddress(slot),
         headers: { 'content-type': form.contentType, accept: 'application/json' },
         body: { source, head: form.head, tail: form.tail, onProgress },
         signal,
-        timeoutMs: this.#idleTimeoutMs,
+        timeoutMs: this.#connection.idleTimeoutMs,
       }),
     );
-    const stored = answer.value as Partial<StoredUpload>;
+    const stored = answer.value as StoredUpload;
     if (stored.uploadId !== slot.uploadId) throw unexpected(answer, 'the stored upload');
-    return stored as StoredUpload;
+    return answered(answer, stored);
   }
 
   #slotAddress(slot: UploadSlot): URL {
     const url = URL.canParse(slot.url) ? new URL(slot.url) : undefined;
-    const allowed = this.#base.protocol === 'https:' ? ['https:'] : ['https:', 'http:'];
+    const allowed = this.#connection.base.protocol === 'https:' ? ['https:'] : ['https:', 'http:'];
     if (url === undefined || !allowed.includes(url.protocol)) throw new TakemarkError('bad_response', 'the upload slot has no address that audio may be sent to');
     return url;
   }
-
-  async #json(method: 'GET' | 'POST', path: string, signal: AbortSignal | undefined, value?: unknown): Promise<ParsedAnswer> {
-    const headers: Record<string, string> = { accept: 'application/json' };
-    if (path !== 'health') {
-      if (this.#apiKey === undefined) throw new TypeError('this call needs an apiKey');
-      headers['x-api-key'] = this.#apiKey;
-    }
-    if (value !== undefined) headers['content-type'] = 'application/json';
-    const url = new URL(`v1/${path}`, this.#base);
-    return retrying(this.#retry, signal, async () =>
-      parseAnswer(
-        await this.#transport.exchange({ method, url, headers, ...(value === undefined ? {} : { body: Buffer.from(JSON.stringify(value)) }), signal, timeoutMs: this.#timeoutMs }),
-      ),
-    );
-  }
-}
-
-interface ParsedAnswer {
-  readonly status: number;
-  readonly requestId: string | undefined;
-  readonly value: object;
-}
-
-/** Reads the JSON object that every 2xx answer of the contract is. */
-export function parseAnswer({ status, headers, body }: Answer): ParsedAnswer {
-  const requestId = singleHeader(headers['x-request-id']);
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch {
-    value = undefined;
-  }
-  if (typeof value !== 'object' || value === null) throw new TakemarkError('bad_response', 'the answer is not JSON', { status, requestId });
-  return { status, requestId, value };
-}
-
-function unexpected({ status, requestId }: ParsedAnswer, what: string): TakemarkError {
-  return new TakemarkError('bad_response', `the answer is not ${what}`, { status, requestId });
 }
 
 /** Padded, RFC 4648 section 4. */
 function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
-}
-
-/** Ends in a slash, without `/v1`, so that paths can be resolved against it. */
-export function parseBase(address: string): URL {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) throw new TypeError('the address of the service must begin with http:// or https://');
-  url.search = '';
-  url.hash = '';
-  url.pathname = `${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/`;
-  return url;
 }

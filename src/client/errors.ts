@@ -2,12 +2,16 @@
 export type ClientErrorCode =
   /** No connection, or one that broke before an answer. */
   | 'connection_failed'
+  /** The other side is not who it should be, or does not speak TLS; trying again would not change that. */
+  | 'tls_failed'
   /** No answer, or no progress, within the time allowed. */
   | 'timed_out'
   /** An answer that is not what the contract says. */
   | 'bad_response'
   /** The audio or sidecar could not be read on this side, or was not of the length announced. */
-  | 'source_failed';
+  | 'source_failed'
+  /** The store of a rotation holds another one that would be lost. */
+  | 'rotation_unfinished';
 
 export interface TakemarkErrorOptions {
   readonly status?: number | undefined;

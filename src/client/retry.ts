@@ -31,13 +31,21 @@ export function pauseBefore(error: TakemarkError, attempt: number, policy: Retry
   return asked > policy.maxDelayMs ? undefined : asked + random() * backoff;
 }
 
-/** Runs a call that is safe to repeat until it succeeds, fails for good, or the policy is used up. */
-export async function retrying<T>(policy: RetryPolicy, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
+/** "Clients back off and retry": the one failure after which it is certain that nothing was done, whatever the call. */
+export function isRefusedForNow(error: unknown): error is TakemarkError {
+  return error instanceof TakemarkError && error.status === 429;
+}
+
+/**
+ * Runs a call until it succeeds, fails for good, or the policy is used up.
+ * @param repeatable failures after which the call may be sent again; without it, those of a call that is safe to repeat
+ */
+export async function retrying<T>(policy: RetryPolicy, signal: AbortSignal | undefined, call: () => Promise<T>, repeatable: (error: unknown) => error is TakemarkError = isTransient): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await call();
     } catch (error) {
-      const pause = isTransient(error) ? pauseBefore(error, attempt, policy) : undefined;
+      const pause = repeatable(error) ? pauseBefore(error, attempt, policy) : undefined;
       if (pause === undefined) throw error;
       await pauseFor(pause, signal);
     }

@@ -32,6 +32,8 @@ export interface Exchange {
   readonly timeoutMs: number;
   /** Takes the body of a 2xx answer as it comes, instead of having it collected. */
   readonly receive?: (body: AsyncIterable<Uint8Array>) => Promise<void>;
+  /** An answer of 3xx is what is asked for, and not an error. */
+  readonly redirect?: boolean;
 }
 
 export interface Answer {
@@ -40,7 +42,16 @@ export interface Answer {
   readonly body: Buffer;
 }
 
-/** Connections to one service, kept alive between calls. Follows no redirects: none is part of the contract. */
+/** An answer of 2xx whose body is still to come. */
+export interface OpenAnswer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  /** Read it to its end or `close`; left alone, it ends with the time-out. Can be read once. */
+  readonly body: AsyncIterable<Uint8Array>;
+  close(): void;
+}
+
+/** Connections to one service, kept alive between calls. Follows no redirects: the one of the contract is the caller's to follow. */
 export class Transport {
   readonly #plain = new http.Agent({ keepAlive: true });
   readonly #secure = new https.Agent({ keepAlive: true });
@@ -51,10 +62,23 @@ export class Transport {
     const call = new Call(exchange, this.#request(exchange));
     try {
       const answer = await call.run();
-      if (answer.status < 200 || answer.status > 299) throw errorFromAnswer(answer.status, answer.headers, answer.body);
+      const redirected = exchange.redirect === true && answer.status >= 300 && answer.status <= 399;
+      if (!redirected && (answer.status < 200 || answer.status > 299)) throw errorFromAnswer(answer.status, answer.headers, answer.body);
       return answer;
     } finally {
       call.close();
+    }
+  }
+
+  /** As `exchange`, for a body that the caller reads at its own pace. */
+  async open(exchange: Exchange): Promise<OpenAnswer> {
+    exchange.signal?.throwIfAborted();
+    const call = new Call(exchange, this.#request(exchange));
+    try {
+      return await call.open();
+    } catch (error) {
+      call.close();
+      throw error;
     }
   }
 
@@ -113,6 +137,7 @@ class Call {
       // Destroying a message is not always reported as an error.
       message.once('close', () => {
         this.#ended = true;
+        clearTimeout(this.#timer);
         reject(this.#failure?.error ?? new TakemarkError('connection_failed', 'the connection closed before an answer'));
       });
     });
@@ -135,6 +160,24 @@ class Call {
       this.#ended = true;
       release(chunks);
       sent.catch(() => undefined);
+    }
+  }
+
+  async open(): Promise<OpenAnswer> {
+    this.#message.end();
+    const response = await this.#answered;
+    const status = response.statusCode ?? 0;
+    const { headers } = response;
+    if (status < 200 || status > 299) throw errorFromAnswer(status, headers, (await this.#read(response)).body);
+    return { status, headers, body: this.#streamed(response), close: () => this.close() };
+  }
+
+  async *#streamed(response: http.IncomingMessage): AsyncGenerator<Uint8Array> {
+    try {
+      yield* this.#watched(response);
+      this.#complete = response.complete;
+    } finally {
+      this.close();
     }
   }
 
@@ -232,7 +275,11 @@ class Call {
   }
 }
 
+/** Node's codes of a refused certificate (those of OpenSSL's X509_V_ERR_* among them) and of a failed handshake. */
+const TLS_CODES = /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|ERROR_IN_CERT_|ERROR_IN_CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_|HOSTNAME_MISMATCH$)/;
+
 function connectionError(cause: unknown): TakemarkError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
+  if (code !== undefined && TLS_CODES.test(code)) return new TakemarkError('tls_failed', `no trusted connection (${code})`, { cause });
   return new TakemarkError('connection_failed', `the connection failed${code === undefined ? '' : ` (${code})`}`, { cause });
 }

@@ -70,7 +70,8 @@ export interface CredentialReport {
 export interface VerificationResult {
   readonly verdict: Growing<KnownVerdict>;
   readonly good: boolean;
-  readonly decision: DecisionEnvelope;
+  /** On every answer of the service; absent on cached ones from before 2.7.0. */
+  readonly decision?: DecisionEnvelope;
   /** Unix seconds; with `valid` alone. */
   readonly issuedAt?: number;
   /** Whenever a signature of the service was verified. */
@@ -79,14 +80,35 @@ export interface VerificationResult {
   readonly verifiedAt: number;
   readonly audio: AudioSummary;
   readonly embeddedCredential?: CredentialReport;
+  /** Absent is to be read as unavailable source evidence. */
+  readonly evidenceReport?: Report;
 }
 
-/** A verification result and the one conclusion a partner may draw from it. */
-export interface Verification extends VerificationResult {
-  /** True only when `good` is true and `verdict` is `valid`; an unknown verdict is a failed verification. */
-  readonly accepted: boolean;
+/** A report whose layout grows: facts carry codes, and a code that is not recognised is shown as it is. */
+export type Report = Readonly<Record<string, unknown>>;
+
+/** Of the partner's month: "all three `X-RateLimit-*` headers are on every partner-scoped response". */
+export interface RateLimit {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Unix seconds at which the window resets. */
+  readonly reset: number;
+}
+
+/** What an answer says beside its body. */
+export interface AnswerFacts {
   /** To be quoted in problem reports. */
   readonly requestId?: string;
+  /** Not enumerable: it says something about the moment, and would not belong into a stored result. */
+  readonly rateLimit?: RateLimit;
+}
+
+export type Answered<Body> = Body & AnswerFacts;
+
+/** A verification result and the one conclusion a partner may draw from it. */
+export interface Verification extends VerificationResult, AnswerFacts {
+  /** True only when `good` is true and `verdict` is `valid`; an unknown verdict is a failed verification. */
+  readonly accepted: boolean;
 }
 
 export interface Health {
@@ -97,4 +119,127 @@ export interface Health {
   readonly deployedAt: number;
   readonly environment?: string;
   readonly contract?: string;
+}
+
+export type Carrier = Growing<'embedded' | 'sidecar'>;
+
+export interface ProofEntry {
+  readonly proofId: string;
+  /** Unix seconds. */
+  readonly issuedAt: number;
+  readonly song: { readonly title: string };
+  readonly carrier: Carrier;
+  /** Hard-binding digest of an embedded credential, the whole file's of a pair; lower-case hex. */
+  readonly boundAudioSha256: string;
+}
+
+export interface ProofPage {
+  readonly proofs: readonly ProofEntry[];
+  /** Opaque; absent on the last page. */
+  readonly nextCursor?: string;
+}
+
+export interface ProofDetail extends ProofEntry {
+  readonly createdAt: number;
+  readonly originalSha256: string;
+  readonly evidenceReport?: Report;
+  readonly processNote?: Report;
+}
+
+/** The registered record behind a proof. It is no verification result: nothing says that any file matches it. */
+export interface ProofRecord {
+  readonly proofId: string;
+  readonly song: { readonly title: string };
+  readonly issuedAt: number;
+  readonly boundAudioSha256: string;
+  readonly evidenceReport?: Report;
+  readonly processNote?: Report;
+  readonly delivery: { readonly carrier: Carrier; readonly bytes: number; readonly sha256: string; readonly mediaType: string; readonly fileName: string };
+}
+
+export interface ErasedProof {
+  readonly proofId: string;
+  readonly outcome: Growing<'erased' | 'already_erased'>;
+  readonly erasedAt: number;
+}
+
+export interface KeyEntry {
+  readonly keyId: string;
+  readonly name: string;
+  readonly status: Growing<'active' | 'expiring' | 'expired' | 'revoked'>;
+  readonly plan: string;
+  readonly createdAt: number;
+  readonly expiresAt?: number;
+  readonly lastUsedAt?: number;
+}
+
+export interface KeyPage {
+  readonly keys: readonly KeyEntry[];
+  readonly nextCursor?: string;
+}
+
+export interface RotatedKey {
+  /** The new secret. */
+  readonly apiKey: string;
+  readonly keyId: string;
+  readonly name: string;
+  /** Unix seconds at which the calling key stops working. */
+  readonly previousKeyExpiresAt: number;
+}
+
+export interface UsageReport {
+  readonly plan: string;
+  readonly period: { readonly start: number; readonly end: number };
+  readonly limit: number;
+  readonly used: number;
+  readonly remaining: number;
+  /** Ascending; `day` is `2026-01-31`, in UTC. */
+  readonly days: readonly { readonly day: string; readonly units: number; readonly operations: Readonly<Record<string, number>> }[];
+}
+
+/** The partner's own opaque identifiers: never names or e-mail addresses. */
+export interface ReviewBindings {
+  readonly creatorId: string;
+  readonly accountId: string;
+  readonly submissionId: string;
+  readonly trackId: string;
+}
+
+export type EvidenceKind = 'source_evidence' | 'source_licence' | 'creator_clarification';
+export type ReviewOutcome = 'accepted' | 'held' | 'rejected';
+
+export interface EvidenceRequest {
+  readonly requestId: string;
+  readonly kind: Growing<EvidenceKind>;
+  readonly status: Growing<'requested' | 'supplied' | 'accepted' | 'declined'>;
+  readonly responseReference?: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export interface PartnerReviewCase {
+  readonly reviewId: string;
+  readonly proofId: string;
+  readonly bindings: ReviewBindings;
+  readonly status: Growing<'open' | 'resolved'>;
+  readonly outcome?: Growing<ReviewOutcome>;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly resolvedAt?: number;
+  /** From this second on the case is not there. */
+  readonly expiresAt: number;
+  readonly evidenceRequests: readonly EvidenceRequest[];
+}
+
+/** Recordings that an upload was recognised as. */
+export interface Identification {
+  readonly matches: readonly { readonly proofId: string; readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file'>; /** 0 to 1. */ readonly confidence: number }[];
+}
+
+/** A counter of a closed list of names: no content can travel in it. */
+export interface TelemetryEvent {
+  readonly name: string;
+  readonly count: number;
+  /** Unix seconds. */
+  readonly at: number;
 }

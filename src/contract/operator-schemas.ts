@@ -1,6 +1,9 @@
 import { z } from 'zod';
+import { AUDIT_ACTIONS } from '../domain/audit.js';
 import { SCOPES } from '../domain/partner.js';
 import { identifierSchema, nameSchema, sha256Schema, timestampSchema } from './identifier.js';
+import { keyEntrySchema } from './key-schemas.js';
+import { queryInteger } from './query-number.js';
 
 export const createPartnerSchema = z
   .strictObject({ name: nameSchema(200), plan: nameSchema(64).exactOptional() })
@@ -36,11 +39,6 @@ export const issueQuerySchema = z
   })
   .meta({ id: 'IssueQuery', examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', song: 'Morgenröte', fileName: 'morgenröte.wav', carrier: 'embedded' }] });
 
-/** "`Idempotency-Key` length 16 to 128 characters". */
-export const idempotencyHeadersSchema = z
-  .object({ 'idempotency-key': z.string().regex(/^[\x21-\x7e]{16,128}$/).exactOptional() })
-  .meta({ examples: [{ 'idempotency-key': '0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a' }] });
-
 export const issuedProofSchema = z
   .object({
     proofId: identifierSchema,
@@ -69,8 +67,75 @@ export const issuedProofSchema = z
     ],
   });
 
-export const proofParamsSchema = z.strictObject({ proofId: identifierSchema }).meta({ examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
+export const partnerListSchema = z
+  .object({ partners: z.array(partnerSchema) })
+  .meta({ id: 'PartnerList', examples: [{ partners: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', name: 'Nordlicht Distribution', plan: 'standard', createdAt: 1_767_225_600 }] }] });
 
-export const assetQuerySchema = z
-  .strictObject({ part: z.enum(['audio', 'sidecar']).default('audio') })
-  .meta({ id: 'AssetQuery', examples: [{ part: 'sidecar' }, {}] });
+const countSchema = z.int().min(0);
+
+export const planListSchema = z
+  .object({
+    plans: z.array(
+      z.object({ name: z.string(), monthlyQuota: countSchema, requestsPerSecond: countSchema, burst: countSchema, concurrentUploads: countSchema, rotationsPerDay: countSchema }),
+    ),
+  })
+  .meta({ id: 'PlanList', examples: [{ plans: [{ name: 'trial', monthlyQuota: 1_000, requestsPerSecond: 5, burst: 10, concurrentUploads: 2, rotationsPerDay: 5 }] }] });
+
+export const partnerKeyParamsSchema = z
+  .strictObject({ partnerId: identifierSchema, keyId: identifierSchema })
+  .meta({ examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
+
+export const keyListSchema = z
+  .object({ keys: z.array(keyEntrySchema) })
+  .meta({ id: 'KeyList', examples: [{ keys: [{ keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', name: 'ingest', status: 'active', plan: 'standard', createdAt: 1_767_225_600 }] }] });
+
+export const erasureStatusSchema = z
+  .object({ proofId: identifierSchema, state: z.enum(['pending', 'issued', 'erased']), erasedAt: timestampSchema.exactOptional(), assetPresent: z.boolean() })
+  .meta({ id: 'ErasureStatus', examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', state: 'erased', erasedAt: 1_767_312_000, assetPresent: false }] });
+
+/** Entries count from 1. */
+export const auditQuerySchema = z
+  .strictObject({ from: queryInteger(1, 9_999_999_999).default(1), limit: queryInteger(1, 1_000).default(100) })
+  .meta({ id: 'AuditQuery', examples: [{}, { from: 101, limit: 100 }] });
+
+export const auditSchema = z
+  .object({
+    entries: z.array(
+      z.object({
+        partnerId: identifierSchema,
+        sequence: z.int().min(1),
+        action: z.enum(AUDIT_ACTIONS),
+        at: timestampSchema,
+        actor: z.string(),
+        subjects: z.array(z.string()),
+        mac: sha256Schema,
+      }),
+    ),
+  })
+  .meta({
+    id: 'Audit',
+    examples: [
+      {
+        entries: [
+          {
+            partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+            sequence: 1,
+            action: 'partner_created',
+            at: 1_767_225_600,
+            actor: 'operator',
+            subjects: ['ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2'],
+            mac: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+          },
+        ],
+      },
+    ],
+  });
+
+export const auditVerificationSchema = z
+  .object({
+    ok: z.boolean(),
+    entries: countSchema,
+    head: countSchema.exactOptional(),
+    fault: z.object({ sequence: countSchema, reason: z.enum(['sequence_broken', 'mac_mismatch', 'truncated', 'head_mismatch']) }).exactOptional(),
+  })
+  .meta({ id: 'AuditVerification', examples: [{ ok: true, entries: 12, head: 12 }, { ok: false, entries: 7, fault: { sequence: 7, reason: 'mac_mismatch' } }] });

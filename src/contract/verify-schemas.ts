@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CONTAINERS } from '../domain/audio.js';
 import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../domain/verification.js';
 import { identifierSchema, sha256Schema, timestampSchema } from './identifier.js';
+import { evidenceReportSchema } from './proof-schemas.js';
 
 /** A sidecar is at most 1 MiB; this is what that needs in padded base64. */
 export const MAX_SIDECAR_BASE64 = 4 * Math.ceil(1_048_576 / 3);
@@ -10,7 +11,7 @@ export const MAX_SIDECAR_BASE64 = 4 * Math.ceil(1_048_576 / 3);
 export const verifySchema = z
   .strictObject({
     uploadId: identifierSchema,
-    sidecar: z.string().max(MAX_SIDECAR_BASE64).exactOptional(),
+    sidecar: z.string().max(MAX_SIDECAR_BASE64).meta({ description: 'Legacy sidecar file in padded base64 (RFC 4648, section 4); omit for a one-file credentialed WAV.', contentEncoding: 'base64' }).exactOptional(),
   })
   .meta({
     id: 'Verify',
@@ -57,13 +58,14 @@ const credentialReportSchema = z
 
 export const verificationSchema = z
   .object({
-    verdict: z.enum(VERDICTS),
+    verdict: z.enum(VERDICTS).meta({ description: 'Accept only when this is `valid` and `good` is true. A value you do not know is a failed verification.' }),
     good: z.boolean(),
     decision: decisionSchema,
     issuedAt: timestampSchema.exactOptional(),
     proofId: identifierSchema.exactOptional(),
     verifiedAt: timestampSchema,
     audio: audioSummarySchema,
+    evidenceReport: evidenceReportSchema.exactOptional(),
     embeddedCredential: credentialReportSchema.exactOptional(),
   })
   .meta({

@@ -3,7 +3,7 @@
  * happened. A validation finding is data and never one of these.
  */
 
-/** Stable slug a client branches on; the HTTP status of each stands in `http/status.ts`. */
+/** Stable slug a client branches on; the HTTP status of each stands in `contract/error-codes.ts`. */
 export const ERROR_CODES = [
   'invalid_request',
   'forbidden',
@@ -12,8 +12,10 @@ export const ERROR_CODES = [
   'timeout',
   'conflict',
   'length_required',
+  'precondition_failed',
   'payload_too_large',
   'unsupported_media_type',
+  'range_not_satisfiable',
   'unprocessable',
   'rate_limited',
   'headers_too_large',

@@ -41,3 +41,13 @@ export interface PartnerKey {
   readonly expiresAt?: number;
   readonly revokedAt?: number;
 }
+
+export const KEY_STATUSES = ['active', 'expiring', 'expired', 'revoked'] as const;
+export type KeyStatus = (typeof KEY_STATUSES)[number];
+
+/** `active`, `expiring` (rotated, in its 72 hours), `expired`, `revoked`. Only the first two open a door. */
+export function keyStatus(key: PartnerKey, now: number): KeyStatus {
+  if (key.revokedAt !== undefined) return 'revoked';
+  if (key.expiresAt === undefined) return 'active';
+  return now < key.expiresAt ? 'expiring' : 'expired';
+}

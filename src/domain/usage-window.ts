@@ -8,6 +8,11 @@ export function dayOf(at: number): string {
   return new Date(at * 1000).toISOString().slice(0, 10);
 }
 
+export function monthStart(at: number): number {
+  const date = new Date(at * 1000);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) / 1000;
+}
+
 /** The second at which the window that holds `at` ends and the next one begins. */
 export function monthEnd(at: number): number {
   const date = new Date(at * 1000);

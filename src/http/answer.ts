@@ -7,7 +7,11 @@ import type { Exchange } from './exchange.js';
 /** What an endpoint answers. */
 export type Answer =
   | { readonly kind: 'json'; readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
-  | { readonly kind: 'text'; readonly status: number; readonly mediaType: string; readonly text: string }
+  | { readonly kind: 'text'; readonly status: number; readonly mediaType: string; readonly text: string; readonly headers?: Readonly<Record<string, string>> }
+  /** Without a body. `headers` may hold the Content-Type and Content-Length that the body would have. */
+  | { readonly kind: 'empty'; readonly status: number; readonly headers: Readonly<Record<string, string>> }
+  /** A refusal that needs headers of its own. */
+  | { readonly kind: 'refusal'; readonly error: DomainError; readonly headers: Readonly<Record<string, string>> }
   | { readonly kind: 'stream'; readonly status: number; readonly mediaType: string; readonly bytes: number; readonly stream: Readable; readonly headers?: Readonly<Record<string, string>> };
 
 export function json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Answer {
@@ -26,7 +30,13 @@ export async function send(exchange: Exchange, answer: Answer): Promise<void> {
       sendText(exchange, answer.status, JSON_TYPE, JSON.stringify(answer.body), answer.headers);
       return;
     case 'text':
-      sendText(exchange, answer.status, answer.mediaType, answer.text, undefined);
+      sendText(exchange, answer.status, answer.mediaType, answer.text, answer.headers);
+      return;
+    case 'empty':
+      sendBytes(exchange, answer.status, answer.headers, '');
+      return;
+    case 'refusal':
+      sendError(exchange, answer.error, answer.headers);
       return;
     case 'stream':
       await sendStream(exchange, answer);
@@ -44,11 +54,14 @@ export function sendError(exchange: Exchange, error: DomainError, headers: Reado
 }
 
 function sendText(exchange: Exchange, status: number, mediaType: string, text: string, extra: Readonly<Record<string, string>> | undefined): void {
+  sendBytes(exchange, status, { 'Content-Type': mediaType, 'Content-Length': String(Buffer.byteLength(text)), ...extra }, text);
+}
+
+function sendBytes(exchange: Exchange, status: number, own: Readonly<Record<string, string>>, text: string): void {
   const { request, response } = exchange;
   if (response.headersSent || response.destroyed || request.socket.destroyed) return;
-  const bytes = Buffer.byteLength(text);
-  exchange.bytesOut = bytes;
-  const headers: Record<string, string | number> = { 'Content-Type': mediaType, 'Content-Length': bytes, ...exchange.headers, ...extra };
+  exchange.bytesOut = Buffer.byteLength(text);
+  const headers: Record<string, string> = { ...own, ...exchange.headers };
   if (exchange.closing) headers['Connection'] = 'close';
   if (request.complete || request.destroyed || exchange.awaitsContinue) {
     response.writeHead(status, headers);
@@ -87,7 +100,7 @@ function drain(exchange: Exchange): void {
 
 async function sendStream(exchange: Exchange, answer: Extract<Answer, { kind: 'stream' }>): Promise<void> {
   const { request, response } = exchange;
-  const headers: Record<string, string | number> = { 'Content-Type': answer.mediaType, 'Content-Length': answer.bytes, ...exchange.headers, ...answer.headers };
+  const headers: Record<string, string | number> = { 'Content-Type': answer.mediaType, 'Content-Length': answer.bytes, ...answer.headers, ...exchange.headers };
   if (exchange.closing) headers['Connection'] = 'close';
   if (request.method === 'HEAD') {
     answer.stream.destroy();
@@ -111,6 +124,7 @@ async function sendStream(exchange: Exchange, answer: Extract<Answer, { kind: 's
 
 function readable(stream: Readable): Promise<void> {
   return new Promise((resolve, reject) => {
+    if (stream.errored) return reject(stream.errored);
     if (stream.readableLength > 0 || stream.readableEnded) return resolve();
     stream.once('error', reject);
     stream.once('end', resolve);

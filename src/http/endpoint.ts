@@ -3,7 +3,8 @@ import type { Route } from '../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../contract/routes.js';
 import { validate, type RequestSchema, type RouteInput } from '../contract/validation.js';
 import { DomainError } from '../domain/errors.js';
-import type { Caller } from '../operations/operations.js';
+import type { Caller, PartnerOperations } from '../operations/operations.js';
+import type { Observer } from '../ports/observer.js';
 import type { Answer } from './answer.js';
 import { readBody, tooLarge } from './body-reader.js';
 import type { Exchange } from './exchange.js';
@@ -26,6 +27,7 @@ export type Endpoints<Listener extends Route['listener']> = {
 
 /** A row and its function, as the listener runs it. */
 export interface Endpoint {
+  readonly id: string;
   readonly route: Route;
   readonly run: (call: Call<Route>) => Answer | Promise<Answer>;
 }
@@ -35,7 +37,7 @@ export function joinEndpoints<Listener extends Route['listener']>(listener: List
   const run = endpoints as unknown as Readonly<Record<string, Endpoint['run']>>;
   return Object.entries(ROUTES)
     .filter(([, route]) => route.listener === listener)
-    .map(([id, route]) => ({ route, run: run[id]! }));
+    .map(([id, route]) => ({ id, route, run: run[id]! }));
 }
 
 /** Beyond this many bytes a body counts as large. */
@@ -44,8 +46,9 @@ const SMALL_BODY = 65_536;
 /** How a listener recognises its callers, and how many large bodies it reads at once. */
 export interface Gate {
   readonly largeBodies: Capacity;
-  /** Throws `forbidden`. */
-  readonly key?: (apiKey: string | undefined) => Promise<Caller>;
+  readonly observer: Observer;
+  /** Where partners' keys are checked, and their limits kept. */
+  readonly partners?: Pick<PartnerOperations, 'authenticate' | 'admit' | 'quota' | 'meter'>;
   readonly bearer?: (request: Exchange['request']) => void;
 }
 
@@ -54,20 +57,48 @@ export interface Gate {
  * body, query and path 400, existence 404, state 409."
  * @param params the path's parameters, decoded
  */
-export async function runEndpoint({ route, run }: Endpoint, gate: Gate, exchange: Exchange, params: unknown): Promise<Answer> {
-  const { request } = exchange;
-  let caller: Caller | undefined;
-  if (route.auth === 'key') {
-    // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
-    caller = await gate.key!(request.headers['x-api-key'] as string | undefined);
-    exchange.keyId = caller.keyId;
+export async function runEndpoint(endpoint: Endpoint, gate: Gate, exchange: Exchange, params: unknown): Promise<Answer> {
+  const { auth } = endpoint.route;
+  if (auth === 'key') return runForPartner(endpoint, gate, exchange, params);
+  if (auth === 'bearer') gate.bearer!(exchange.request);
+  return runChecked(endpoint, gate, exchange, params, undefined);
+}
+
+async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange, params: unknown): Promise<Answer> {
+  const { id, route } = endpoint;
+  const partners = gate.partners!;
+  // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
+  const caller = await partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined);
+  exchange.keyId = caller.keyId;
+  try {
     // "A missing or invalid key, or an action not allowed for the key, yields 403."
     if (route.scope !== undefined && !caller.scopes.includes(route.scope)) throw forbidden();
-  } else if (route.auth === 'bearer') {
-    gate.bearer!(request);
+    // The rotation lane is the operation's to spend: "replays do not spend the rotation lane".
+    if (route.lane === 'standard') partners.admit(caller, route.lane);
+    const answer = await runChecked(endpoint, gate, exchange, params, caller);
+    // "The quota counts verify and identify; everything else is metered per day but free."
+    if (route.billed === undefined && answer.kind !== 'refusal') partners.meter(caller, id);
+    return answer;
+  } finally {
+    await quotaHeaders(gate, exchange, caller);
   }
+}
+
+/** "All three `X-RateLimit-*` headers are on every partner-scoped response", refusals included; read last, so that the call itself is counted. */
+async function quotaHeaders({ partners, observer }: Gate, exchange: Exchange, caller: Caller): Promise<void> {
+  try {
+    const { limit, remaining, reset } = await partners!.quota(caller);
+    Object.assign(exchange.headers, { 'X-RateLimit-Limit': String(limit), 'X-RateLimit-Remaining': String(remaining), 'X-RateLimit-Reset': String(reset) });
+  } catch (error) {
+    // The call has been done: its answer must not be lost because a counter cannot be read.
+    observer.fault('quota', error);
+  }
+}
+
+async function runChecked({ route, run }: Endpoint, gate: Gate, exchange: Exchange, params: unknown, caller: Caller | undefined): Promise<Answer> {
+  const { request } = exchange;
   const { body } = route;
-  if (body !== undefined) {
+  if (body !== undefined && body.kind !== 'none') {
     checkMediaType(request, body);
     if (declaredLength(request) > body.maxBytes) throw tooLarge(body.maxBytes);
   }
@@ -75,10 +106,11 @@ export async function runEndpoint({ route, run }: Endpoint, gate: Gate, exchange
     exchange,
     caller: caller as undefined,
     params: (route.params && checkParams(route.params, request.url!, params)) as undefined,
-    query: (route.query && check(route.query, parseQuery(request.url!))) as undefined,
+    query: checkQuery(route, request.url!) as undefined,
     headers: (route.headers && check(route.headers, singleHeaders(request.headers, route.headers))) as undefined,
     body: json as undefined,
   });
+  if (body?.kind === 'none') await refuseBody(exchange);
   if (body?.kind !== 'json') return run(call(undefined));
   const readAndRun = async (): Promise<Answer> => {
     const read = readBody(exchange, body.maxBytes);
@@ -87,6 +119,27 @@ export async function runEndpoint({ route, run }: Endpoint, gate: Gate, exchange
   };
   const mayBeLarge = body.maxBytes > SMALL_BODY && (declaredLength(request) > SMALL_BODY || request.headers['transfer-encoding'] !== undefined);
   return mayBeLarge ? gate.largeBodies.admit(readAndRun) : readAndRun();
+}
+
+/** "No body": a chunked one may still turn out to be empty. */
+async function refuseBody(exchange: Exchange): Promise<void> {
+  const refusal = () => new DomainError('invalid_request', 'This call has no body.', { reason: 'invalid_member' });
+  if (declaredLength(exchange.request) > 0) throw refusal();
+  if (exchange.request.headers['transfer-encoding'] === undefined) return;
+  try {
+    await readBody(exchange, 0);
+  } catch (error) {
+    throw error instanceof DomainError && error.code === 'payload_too_large' ? refusal() : error;
+  }
+}
+
+/** "Requests are strict": where a caller is known, a query that the row does not have holds unknown members. */
+function checkQuery({ query, auth }: Route, target: string): unknown {
+  if (query !== undefined) return check(query, parseQuery(target));
+  if ((auth === 'key' || auth === 'bearer') && Object.keys(parseQuery(target)).length > 0) {
+    throw new DomainError('invalid_request', 'This call has no query parameters.', { reason: 'invalid_member' });
+  }
+  return undefined;
 }
 
 /** Identifiers hold nothing that needs an escape, so an escaped one is a second spelling: 400. */

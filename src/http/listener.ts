@@ -1,6 +1,7 @@
 import express from 'express';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { noticesOf } from '../contract/deprecation.js';
 import type { Route } from '../contract/route.js';
 import { DomainError } from '../domain/errors.js';
 import type { Ids } from '../ports/ids.js';
@@ -34,15 +35,16 @@ export interface Listener {
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 
-export function createListener(name: Route['listener'], endpoints: readonly Endpoint[], gates: Omit<Gate, 'largeBodies'>, limits: ListenerLimits, parts: ListenerParts): Listener {
+export function createListener(name: Route['listener'], endpoints: readonly Endpoint[], gates: Omit<Gate, 'largeBodies' | 'observer'>, limits: ListenerLimits, parts: ListenerParts): Listener {
   const { ids, requestLog, observer, requestIdHeader } = parts;
-  const gate: Gate = { ...gates, largeBodies: new Capacity(limits.largeBodies) };
+  const gate: Gate = { ...gates, observer, largeBodies: new Capacity(limits.largeBodies) };
   const open: OpenExchanges = new WeakMap();
   const byResponse = new WeakMap<ServerResponse, Exchange>();
   let stopping = false;
 
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing').set('query parser', false);
+  const headers = new Map(endpoints.map((endpoint) => [endpoint, routeHeaders(endpoint.route)]));
   for (const [path, methods] of byPath(endpoints)) {
     const allow = allowed(methods);
     // One layer for each path, whatever the method: Express would answer OPTIONS by itself and fall through to 404 for the rest.
@@ -55,7 +57,7 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
         sendError(exchange, new DomainError('method_not_allowed', 'This path does not have that method.'), { Allow: allow });
         return;
       }
-      Object.assign(exchange.headers, routeHeaders(endpoint.route));
+      Object.assign(exchange.headers, headers.get(endpoint));
       runEndpoint(endpoint, gate, exchange, request.params).then((answer) => send(exchange, answer)).catch((error: unknown) => refuse(exchange, error));
     });
   }
@@ -189,16 +191,17 @@ function allowed(methods: ReadonlyMap<string, Endpoint>): string {
 }
 
 /** Headers that a row gives to each of its answers, refusals included. */
-function routeHeaders({ noStore, deprecation }: Route): Record<string, string> {
+function routeHeaders(route: Route): Record<string, string> {
+  const notices = noticesOf(route);
   return {
-    ...(noStore ? { 'Cache-Control': 'no-store' } : {}),
-    ...(deprecation === undefined
+    ...(route.noStore ? { 'Cache-Control': 'no-store' } : {}),
+    // "With a migration guide and `Sunset` headers on affected responses": of several notices, the earliest dates count.
+    ...(notices.length === 0
       ? {}
       : {
-          Deprecation: `@${deprecation.since}`,
-          Sunset: new Date(deprecation.sunset * 1_000).toUTCString(),
-          Link: `<${deprecation.guide}>; rel="deprecation"`,
+          Deprecation: `@${Math.min(...notices.map(({ since }) => since))}`,
+          Sunset: new Date(Math.min(...notices.map(({ sunset }) => sunset)) * 1_000).toUTCString(),
+          Link: [...new Set(notices.map(({ guide }) => `<${guide}>; rel="deprecation"`))].join(', '),
         }),
   };
 }
-

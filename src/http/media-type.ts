@@ -11,7 +11,7 @@ export function declaredLength(request: IncomingMessage): number {
 /**
  * @throws DomainError `unsupported_media_type`, or `length_required` for a call that needs a body and announces none
  */
-export function checkMediaType(request: IncomingMessage, body: RouteBody): void {
+export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody, { kind: 'none' }>): void {
   const { headers } = request;
   const chunked = headers['transfer-encoding'] !== undefined;
   const present = chunked || declaredLength(request) > 0;

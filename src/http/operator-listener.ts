@@ -26,6 +26,15 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
     createKey: async ({ params: { partnerId }, body: { name, scopes } }) =>
       json(201, await operations.createKey(scopes === undefined ? { partnerId, name } : { partnerId, name, scopes })),
 
+    listPartners: async () => json(200, { partners: await operations.listPartners() }),
+    listPlans: () => json(200, { plans: operations.listPlans() }),
+    listPartnerKeys: async ({ params: { partnerId } }) => json(200, { keys: await operations.listPartnerKeys(partnerId) }),
+    revokeKey: async ({ params }) => json(200, await operations.revokeKey(params)),
+    readAudit: async ({ params: { partnerId }, query: { from, limit } }) => json(200, { entries: await operations.readAudit({ partnerId, fromSequence: from, limit }) }),
+    verifyAudit: async ({ params: { partnerId } }) => json(200, await operations.verifyAudit(partnerId)),
+    supplyEvidence: async ({ params }) => json(200, await operations.supplyEvidence(params)),
+    readErasure: async ({ params: { proofId } }) => json(200, await operations.erasureStatus(proofId)),
+
     issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier }, headers }) => {
       const idempotencyKey = headers['idempotency-key'];
       const { replayed, ...proof } = await operations.issueProof({

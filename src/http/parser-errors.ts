@@ -84,7 +84,7 @@ export function answerParserErrors(server: Server, listener: Route['listener'], 
 
   // CONNECT has no route; without a listener Node closes the connection without a word.
   server.on('connect', (_request, socket: Socket) => {
-    answerOnSocket(socket, new DomainError('method_not_allowed', 'This path does not have that method.'), { Allow: 'GET, HEAD, POST' });
+    answerOnSocket(socket, new DomainError('method_not_allowed', 'This path does not have that method.'), { Allow: 'GET, HEAD, POST, PATCH, DELETE' });
   });
 }
 

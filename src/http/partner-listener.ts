@@ -1,10 +1,13 @@
+import { openApiDocument } from '../contract/openapi.js';
 import { CONTRACT_VERSION } from '../contract/routes.js';
 import { DomainError } from '../domain/errors.js';
 import type { UploadPurpose } from '../domain/upload.js';
 import type { PartnerOperations, StoredUpload } from '../operations/operations.js';
 import type { Observer } from '../ports/observer.js';
 import { json, type Answer } from './answer.js';
+import { assetAnswer } from './asset-answer.js';
 import { Capacity } from './capacity.js';
+import { docsAnswer } from './docs-page.js';
 import { joinEndpoints, type Endpoints } from './endpoint.js';
 import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
 import { createListener, type Listener, type ListenerParts } from './listener.js';
@@ -30,6 +33,9 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const limits = { ...DEFAULT_LIMITS, ...parts.limits };
   const forms = new Capacity(limits.forms);
   const health: Answer = json(200, { ok: true, ...build, contract: CONTRACT_VERSION });
+  const document = openApiDocument();
+  const openApi: Answer = json(200, document);
+  const docs = docsAnswer(document);
   const endpoints: Endpoints<'partner'> = {
     verify: async ({ caller, body: { uploadId, sidecar } }) =>
       json(200, await operations.verifyUpload(caller, sidecar === undefined ? { uploadId } : { uploadId, sidecar: decodeSidecar(sidecar) })),
@@ -43,9 +49,37 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     postUpload: async ({ exchange, params: { uploadId } }) =>
       json(201, await observed(observer, exchange, forms.admit(() => receiveForm(exchange, (fields) => operations.receiveUpload(uploadId, fields))))),
 
+    identify: async ({ caller, body }) => json(200, await operations.identify(caller, body)),
+
+    readRecord: async ({ caller, params: { proofId } }) => json(200, await operations.readRecord(caller, proofId)),
+    listProofs: async ({ caller, query }) => json(200, await operations.listProofs(caller, query)),
+    readProof: async ({ caller, params: { proofId } }) => json(200, await operations.readProof(caller, proofId)),
+    eraseProof: async ({ caller, params: { proofId } }) => json(200, await operations.eraseProof(caller, proofId)),
+    readProofAsset: async ({ exchange, caller, params: { proofId }, query: { part }, headers }) =>
+      assetAnswer(await operations.readAsset(caller, proofId, part), exchange.request.method!, headers),
+
+    listKeys: async ({ caller, query }) => json(200, await operations.listKeys(caller, query)),
+    rotateKey: async ({ exchange, caller, headers }) => {
+      const apiKey = exchange.request.headers['x-api-key'] as string;
+      const { replayed, ...key } = await operations.rotateKey(caller, apiKey, headers['idempotency-key']);
+      // "Replays the original response [...] and sets response header `idempotency-replayed` to `true`."
+      return json(201, key, replayed ? { 'idempotency-replayed': 'true' } : {});
+    },
+    readUsage: async ({ caller, query }) => json(200, await operations.readUsage(caller, query)),
+
+    createReview: async ({ caller, body }) => json(201, await operations.createReview(caller, body)),
+    readReview: async ({ caller, params: { reviewId } }) => json(200, await operations.readReview(caller, reviewId)),
+    openEvidence: async ({ caller, params: { reviewId }, body }) => json(201, await operations.openEvidence(caller, reviewId, body)),
+    closeEvidence: async ({ caller, params: { reviewId, requestId }, body }) => json(200, await operations.closeEvidence(caller, reviewId, requestId, body)),
+    resolveReview: async ({ caller, params: { reviewId }, body }) => json(200, await operations.resolveReview(caller, reviewId, body)),
+
+    download: ({ caller, query }) => ({ kind: 'empty', status: 302, headers: { Location: operations.download(caller, query), 'Content-Length': '0' } }),
+    telemetry: ({ caller, body: { events } }) => json(202, operations.telemetry(caller, events)),
     health: () => health,
+    readDocument: () => openApi,
+    readDocs: () => docs,
   };
-  return createListener('partner', joinEndpoints('partner', endpoints), { key: (apiKey) => operations.authenticate(apiKey) }, limits, parts);
+  return createListener('partner', joinEndpoints('partner', endpoints), { partners: operations }, limits, parts);
 }
 
 /** "`sidecar` is padded RFC 4648 section 4, checked by encoding again; `""` is a sidecar that holds nothing." */

@@ -1,20 +1,6 @@
+import { STATUS_OF_ERROR } from '../contract/error-codes.js';
 import type { ErrorStatus } from '../contract/route.js';
 import type { ErrorCode } from '../domain/errors.js';
 
-/** "One `code` per status": the one table that turns codes into statuses. */
-export const STATUS_OF_CODE: Readonly<Record<ErrorCode, ErrorStatus>> = {
-  invalid_request: 400,
-  forbidden: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  timeout: 408,
-  conflict: 409,
-  length_required: 411,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  unprocessable: 422,
-  rate_limited: 429,
-  headers_too_large: 431,
-  internal: 500,
-  unavailable: 503,
-};
+/** The contract's one table of codes and statuses, read from the code's side. */
+export const STATUS_OF_CODE = Object.fromEntries(Object.entries(STATUS_OF_ERROR).map(([status, { code }]) => [code, Number(status)])) as Readonly<Record<ErrorCode, ErrorStatus>>;

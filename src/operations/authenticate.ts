@@ -3,9 +3,11 @@ import { DomainError } from '../domain/errors.js';
 import type { Environment } from '../domain/partner-key.js';
 import { parseApiKey } from '../domain/partner-key.js';
 import type { PartnerKey, Plan } from '../domain/partner.js';
+import { keyStatus } from '../domain/partner.js';
 import type { Clock } from '../ports/clock.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { KeyStore, PartnerStore } from '../ports/stores.js';
+import type { KeyUses } from './key-uses.js';
 import type { Caller } from './operations.js';
 
 export interface AuthenticateDeps {
@@ -14,6 +16,7 @@ export interface AuthenticateDeps {
   readonly secrets: Secrets;
   readonly stores: KeyStore & PartnerStore;
   readonly clock: Clock;
+  readonly uses: KeyUses;
 }
 
 /** "A missing or invalid key, or an action not allowed for the key, yields 403": the same refusal for every reason. */
@@ -30,10 +33,12 @@ export async function authenticate(deps: AuthenticateDeps, apiKey: string | unde
   const keyId = apiKey === undefined ? undefined : parseApiKey(deps.environment, apiKey);
   if (apiKey === undefined || keyId === undefined) throw refused();
   const key = await deps.stores.getKey(keyId);
-  if (key === undefined || !secretMatches(deps.secrets, key, apiKey) || !isLive(key, Math.floor(deps.clock.now() / 1000))) throw refused();
+  const now = Math.floor(deps.clock.now() / 1000);
+  if (key === undefined || !secretMatches(deps.secrets, key, apiKey) || !isLive(key, now)) throw refused();
   const partner = await deps.stores.getPartner(key.partnerId);
   const plan = partner === undefined ? undefined : deps.plans.get(partner.plan);
   if (plan === undefined) throw refused();
+  deps.uses.note(key.partnerId, keyId, now);
   return { partnerId: key.partnerId, keyId, scopes: key.scopes, plan };
 }
 
@@ -42,6 +47,8 @@ function secretMatches(secrets: Secrets, key: PartnerKey, apiKey: string): boole
   return pepper !== undefined && timingSafeEqual(Buffer.from(hashApiKey(apiKey, pepper.key), 'hex'), Buffer.from(key.secretHash, 'hex'));
 }
 
+/** "The calling key stays valid until `previousKeyExpiresAt`." */
 function isLive(key: PartnerKey, now: number): boolean {
-  return key.revokedAt === undefined && (key.expiresAt === undefined || now < key.expiresAt);
+  const status = keyStatus(key, now);
+  return status === 'active' || status === 'expiring';
 }

@@ -26,14 +26,11 @@ export async function createKey(
   const keyId = deps.ids.next('key');
   const apiKey = formatApiKey(deps.environment, keyId, deps.ids.random(32));
   const pepper = deps.secrets.current('key-pepper');
-  await deps.stores.createKey({
-    keyId,
-    partnerId: request.partnerId,
-    name: request.name,
-    scopes: request.scopes ?? SCOPES,
-    secretHash: hashApiKey(apiKey, pepper.key),
-    pepperId: pepper.id,
-    createdAt: Math.floor(deps.clock.now() / 1000),
-  });
-  return { keyId, apiKey, name: request.name };
+  const createdAt = Math.floor(deps.clock.now() / 1000);
+  const { partnerId, name, scopes = SCOPES } = request;
+  await deps.stores.createKey(
+    { keyId, partnerId, name, scopes, secretHash: hashApiKey(apiKey, pepper.key), pepperId: pepper.id, createdAt },
+    { partnerId, action: 'key_created', at: createdAt, actor: 'operator', subjects: [keyId] },
+  );
+  return { keyId, apiKey, name };
 }

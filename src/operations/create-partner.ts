@@ -16,6 +16,6 @@ export async function createPartner(deps: CreatePartnerDeps, request: { readonly
   const plan = request.plan ?? DEFAULT_PLAN;
   if (!deps.plans.has(plan)) throw new DomainError('invalid_request', `There is no plan of that name; known: ${[...deps.plans.keys()].join(', ')}.`, { reason: 'plan_unknown' });
   const partner: Partner = { partnerId: deps.ids.next('partner'), name: request.name, plan, createdAt: Math.floor(deps.clock.now() / 1000) };
-  await deps.stores.createPartner(partner);
+  await deps.stores.createPartner(partner, { partnerId: partner.partnerId, action: 'partner_created', at: partner.createdAt, actor: 'operator', subjects: [partner.partnerId] });
   return partner;
 }

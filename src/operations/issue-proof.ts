@@ -70,7 +70,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     };
     proveReadable(deps, proof, bound.deliverable);
     await staged.publish();
-    if ((await deps.stores.issueProof(proof, replay)) === 'replay_exists') {
+    if ((await deps.stores.issueProof(proof, { partnerId: request.partnerId, action: 'proof_issued', at: createdAt, actor: 'operator', subjects: [proofId] }, replay)) === 'replay_exists') {
       await deps.assets.delete(proofId);
       const winner = await findEarlier(deps, replay, createdAt);
       if (winner === undefined) throw new Error('a replay that exists cannot be read');

@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
-import type { Partner, Plan, Scope } from '../domain/partner.js';
+import type { AuditEntry, AuditVerification } from '../domain/audit.js';
+import type { KeyStatus, Partner, Plan, Scope } from '../domain/partner.js';
 import type { Carrier } from '../domain/proof.js';
+import type { EvidenceKind, ReviewBindings, ReviewCase, ReviewOutcome } from '../domain/review.js';
 import type { UploadPurpose } from '../domain/upload.js';
 import type { VerificationResult } from '../domain/verification.js';
 
@@ -45,6 +47,87 @@ export interface UploadReceiver {
   abort(): void;
 }
 
+/** What the three `X-RateLimit-*` headers of a partner-scoped response say. */
+export interface QuotaFacts {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Unix seconds at which the window resets. */
+  readonly reset: number;
+}
+
+/** Lanes of the request rate. Rotation has its own, deliberately low one. */
+export type RateLane = 'standard' | 'rotation';
+
+export interface ProofEntry {
+  readonly proofId: string;
+  readonly issuedAt: number;
+  readonly song: { readonly title: string };
+  readonly carrier: Carrier;
+  readonly boundAudioSha256: string;
+}
+
+export interface ProofDetail extends ProofEntry {
+  readonly createdAt: number;
+  readonly originalSha256: string;
+}
+
+export interface ProofRecord {
+  readonly proofId: string;
+  readonly song: { readonly title: string };
+  readonly issuedAt: number;
+  readonly boundAudioSha256: string;
+  readonly delivery: { readonly carrier: Carrier; readonly bytes: number; readonly sha256: string; readonly mediaType: string; readonly fileName: string };
+}
+
+/** A deliverable as a response needs it; `range` is what `stream` holds. */
+export interface Deliverable {
+  /** Of the whole representation. */
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly fileName: string;
+  readonly mediaType: string;
+  read(range?: { readonly start: number; readonly end: number }): Promise<Readable>;
+}
+
+export interface KeyEntry {
+  readonly keyId: string;
+  readonly name: string;
+  readonly status: KeyStatus;
+  readonly plan: string;
+  readonly createdAt: number;
+  readonly expiresAt?: number;
+  /** To within a minute. */
+  readonly lastUsedAt?: number;
+}
+
+export interface RotatedKey {
+  readonly apiKey: string;
+  readonly keyId: string;
+  readonly name: string;
+  readonly previousKeyExpiresAt: number;
+}
+
+export interface UsageReport {
+  readonly plan: string;
+  /** Unix seconds. */
+  readonly period: { readonly start: number; readonly end: number };
+  readonly limit: number;
+  readonly used: number;
+  readonly remaining: number;
+  /** Ascending; days without use are zero. */
+  readonly days: readonly { readonly day: string; readonly units: number; readonly operations: Readonly<Record<string, number>> }[];
+}
+
+/** Acoustic matches come later; `confidence` of a digest match is 1. */
+export interface IdentifyMatch {
+  readonly proofId: string;
+  readonly type: 'exact_file' | 'bound_audio' | 'original_file';
+  readonly confidence: number;
+}
+
+/** A case as the partner sees it. */
+export type ReviewView = Omit<ReviewCase, 'partnerId'>;
+
 export interface PartnerOperations {
   /** @param apiKey the header as sent. Throws `forbidden` for a missing, malformed, foreign, unknown, expired or revoked key alike. */
   authenticate(apiKey: string | undefined): Promise<Caller>;
@@ -54,6 +137,41 @@ export interface PartnerOperations {
    * Called when the `file` part starts, before the first audio byte is read.
    */
   receiveUpload(uploadId: string, fields: ReadonlyMap<string, string>): Promise<UploadReceiver>;
+  /**
+   * Spends one call of the partner's request rate. `rotateKey` spends the rotation lane itself, because its replays do not.
+   * @throws DomainError `rate_limited` / `rate_exceeded` with a `retryAfterSeconds` after which a lone caller's next call succeeds
+   */
+  admit(caller: Caller, lane: RateLane): void;
+  /** Read when the answer is ready, so that it counts the call itself. */
+  quota(caller: Caller): Promise<QuotaFacts>;
+  /** Counts a call that is metered but free; never fails and never waits. */
+  meter(caller: Caller, operation: string): void;
+
+  identify(caller: Caller, request: { readonly uploadId: string }): Promise<{ readonly matches: readonly IdentifyMatch[] }>;
+  listProofs(
+    caller: Caller,
+    query: { readonly limit?: number; readonly cursor?: string; readonly issuedAfter?: number; readonly issuedBefore?: number },
+  ): Promise<{ readonly proofs: readonly ProofEntry[]; readonly nextCursor?: string }>;
+  readProof(caller: Caller, proofId: string): Promise<ProofDetail>;
+  readRecord(caller: Caller, proofId: string): Promise<ProofRecord>;
+  readAsset(caller: Caller, proofId: string, part: 'audio' | 'sidecar'): Promise<Deliverable>;
+  eraseProof(caller: Caller, proofId: string): Promise<{ readonly proofId: string; readonly outcome: 'erased' | 'already_erased'; readonly erasedAt: number }>;
+
+  listKeys(caller: Caller, query: { readonly limit?: number; readonly cursor?: string }): Promise<{ readonly keys: readonly KeyEntry[]; readonly nextCursor?: string }>;
+  /** @param apiKey the calling key itself: what the new secret is derived from. A new rotation spends the rotation lane, a replay does not. */
+  rotateKey(caller: Caller, apiKey: string, idempotencyKey: string): Promise<RotatedKey & { readonly replayed: boolean }>;
+  readUsage(caller: Caller, query: { readonly days: number }): Promise<UsageReport>;
+
+  createReview(caller: Caller, request: { readonly proofId: string; readonly bindings: ReviewBindings }): Promise<ReviewView>;
+  readReview(caller: Caller, reviewId: string): Promise<ReviewView>;
+  openEvidence(caller: Caller, reviewId: string, request: { readonly kind: EvidenceKind }): Promise<ReviewView>;
+  closeEvidence(caller: Caller, reviewId: string, requestId: string, request: { readonly status: 'accepted' | 'declined'; readonly responseReference?: string }): Promise<ReviewView>;
+  resolveReview(caller: Caller, reviewId: string, request: { readonly outcome: ReviewOutcome }): Promise<ReviewView>;
+
+  /** The configured address of a product's download; `not_found` otherwise. */
+  download(caller: Caller, query: { readonly product: string; readonly platform: string }): string;
+  telemetry(caller: Caller, events: readonly { readonly name: string; readonly count: number; readonly at: number }[]): { readonly accepted: number };
+
   verifyUpload(caller: Caller, request: { readonly uploadId: string; readonly sidecar?: Uint8Array }): Promise<VerificationResult>;
 }
 
@@ -78,6 +196,16 @@ export interface IssueResult {
 }
 
 export interface OperatorOperations {
+  listPartners(): Promise<readonly Partner[]>;
+  listPlans(): readonly Plan[];
+  listPartnerKeys(partnerId: string): Promise<readonly KeyEntry[]>;
+  revokeKey(request: { readonly partnerId: string; readonly keyId: string }): Promise<KeyEntry>;
+  /** "Said on the operator listener by the side that holds the evidence." */
+  supplyEvidence(request: { readonly reviewId: string; readonly requestId: string }): Promise<ReviewView>;
+  /** What is left of a proof: its state, and whether record, deliverable and cases are gone. */
+  erasureStatus(proofId: string): Promise<{ readonly proofId: string; readonly state: 'pending' | 'issued' | 'erased'; readonly erasedAt?: number; readonly assetPresent: boolean }>;
+  readAudit(request: { readonly partnerId: string; readonly fromSequence: number; readonly limit: number }): Promise<readonly AuditEntry[]>;
+  verifyAudit(partnerId: string): Promise<AuditVerification>;
   createPartner(request: { readonly name: string; readonly plan?: string }): Promise<Partner>;
   /** The secret is in this answer and nowhere else. */
   createKey(request: { readonly partnerId: string; readonly name: string; readonly scopes?: readonly Scope[] }): Promise<{ readonly keyId: string; readonly apiKey: string; readonly name: string }>;

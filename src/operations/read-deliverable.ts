@@ -16,10 +16,14 @@ export async function readDeliverable(deps: ReadDeliverableDeps, proofId: string
   const { asset, sidecar } = proof;
   if (part === 'sidecar') {
     if (sidecar === undefined) throw new DomainError('not_found', 'The credential of this proof is embedded; it has no sidecar.');
-    const fileName = `${asset.fileName.replace(/\.[^.]*$/, '')}.sidecar`;
-    return { bytes: sidecar.length, fileName, mediaType: 'application/octet-stream', stream: Readable.from([sidecar]) };
+    return { bytes: sidecar.length, fileName: sidecarName(asset.fileName), mediaType: 'application/octet-stream', stream: Readable.from([sidecar]) };
   }
   const stream = await deps.assets.read(proofId);
   if (stream === undefined) throw new DomainError('not_found', 'There is no such proof.');
   return { bytes: asset.bytes, fileName: asset.fileName, mediaType: asset.mediaType, stream };
+}
+
+/** `song.sidecar` beside `song.wav`. */
+export function sidecarName(fileName: string): string {
+  return `${fileName.replace(/\.[^.]*$/, '')}.sidecar`;
 }

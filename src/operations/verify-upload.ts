@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { decide, summariseAudio } from '../domain/decision.js';
-import { DomainError } from '../domain/errors.js';
 import type { SidecarReading } from '../domain/credential-reading.js';
 import type { VerificationResult } from '../domain/verification.js';
 import { judge, namedProof } from '../domain/verdict.js';
 import type { Clock } from '../ports/clock.js';
 import type { Observer } from '../ports/observer.js';
 import type { ProofStore, UploadStore, UsageStore } from '../ports/stores.js';
-import { secondsToNextMonth } from '../domain/usage-window.js';
+import { charge } from './charge.js';
+import { findUpload } from './find-upload.js';
 import type { Caller } from './operations.js';
 import { requireScope } from './require-scope.js';
 
@@ -22,12 +22,7 @@ export interface VerifyUploadDeps {
 export async function verifyUpload(deps: VerifyUploadDeps, caller: Caller, request: { readonly uploadId: string; readonly sidecar?: Uint8Array }): Promise<VerificationResult> {
   requireScope(caller, 'verify');
   const now = Math.floor(deps.clock.now() / 1000);
-  const upload = await deps.stores.getUpload(request.uploadId, now);
-  // A foreign slot is answered like one that never was.
-  if (upload === undefined || upload.slot.partnerId !== caller.partnerId) throw new DomainError('not_found', 'There is no such upload.');
-  const { facts } = upload;
-  if (facts === undefined) throw new DomainError('conflict', 'The audio has not been uploaded.', { reason: 'upload_incomplete' });
-  if (facts.purpose !== 'verify') throw new DomainError('conflict', 'The slot was made for another purpose.', { reason: 'purpose_mismatch' });
+  const facts = await findUpload(deps.stores, caller, request.uploadId, 'verify', now);
 
   const sidecar = request.sidecar === undefined ? undefined : deps.readSidecar(request.sidecar);
   const proofId = namedProof(facts.embedded, sidecar);
@@ -39,17 +34,7 @@ export async function verifyUpload(deps: VerifyUploadDeps, caller: Caller, reque
     ...(proof === undefined ? {} : { proof }),
   });
 
-  const { outcome } = await deps.stores.charge({
-    partnerId: caller.partnerId,
-    operation: 'verify',
-    dedupeKey: billedOnce(request),
-    at: now,
-    monthlyQuota: caller.plan.monthlyQuota,
-    dedupeUntil: facts.expiresAt,
-  });
-  if (outcome === 'quota_exceeded') {
-    throw new DomainError('rate_limited', 'The monthly quota is used up.', { reason: 'quota_exceeded', retryAfterSeconds: secondsToNextMonth(now) });
-  }
+  await charge(deps.stores, caller, { operation: 'verify', dedupeKey: billedOnce(request), at: now, dedupeUntil: facts.expiresAt });
   deps.observer.verdict(judgement.verdict, judgement.carrier);
 
   return {

@@ -1,5 +1,7 @@
+import type { AuditDraft, AuditEntry } from '../domain/audit.js';
 import type { Partner, PartnerKey } from '../domain/partner.js';
-import type { IssuedProof, Proof } from '../domain/proof.js';
+import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
+import type { ReviewCase, ReviewChange } from '../domain/review.js';
 import type { UploadFacts, UploadSlot } from '../domain/upload.js';
 
 /**
@@ -10,15 +12,58 @@ import type { UploadFacts, UploadSlot } from '../domain/upload.js';
 
 export interface PartnerStore {
   /** @throws DomainError `conflict` where another partner has this id; repeating the same call is harmless, here and in `createKey`. */
-  createPartner(partner: Partner): Promise<void>;
+  createPartner(partner: Partner, audit: AuditDraft): Promise<void>;
   getPartner(partnerId: string): Promise<Partner | undefined>;
   listPartners(): Promise<readonly Partner[]>;
 }
 
+/** A completed rotation: what its replays are answered from. The new secret is derived anew each time and never stored. */
+export interface Rotation {
+  /** The key that was rotated. */
+  readonly keyId: string;
+  readonly partnerId: string;
+  /** Digest of environment, partner, calling key and Idempotency-Key. */
+  readonly idempotencySha256: string;
+  /** The successor, and the public half of what its secret is derived from: 32 bytes as hex. */
+  readonly newKeyId: string;
+  readonly nonce: string;
+  /** Id of the service's own secret (purpose `rotation`) that went into the derivation. */
+  readonly secretId: string;
+  readonly rotatedAt: number;
+  /** When the calling key stops working. */
+  readonly previousKeyExpiresAt: number;
+  /** Unix seconds; from then on nothing is replayed. */
+  readonly replayUntil: number;
+}
+
+/** Kept beside the key's row and not in it: the row is written under conditions, this is not. */
+export interface KeyUse {
+  readonly partnerId: string;
+  readonly keyId: string;
+  /** Unix seconds. */
+  readonly at: number;
+}
+
 export interface KeyStore {
-  createKey(key: PartnerKey): Promise<void>;
+  /** `audit` is appended to the partner's log in the same write, here and below. */
+  createKey(key: PartnerKey, audit: AuditDraft): Promise<void>;
   /** Hot path: one read. */
   getKey(keyId: string): Promise<PartnerKey | undefined>;
+  /** Oldest first, at most `limit` after the position; all without one. */
+  listKeys(partnerId: string, page?: { readonly after?: { readonly createdAt: number; readonly keyId: string }; readonly limit: number }): Promise<readonly PartnerKey[]>;
+  /** The first revocation wins; `not_found` for another partner's key as well. */
+  revokeKey(partnerId: string, keyId: string, at: number, audit: AuditDraft): Promise<'revoked' | 'already_revoked' | 'not_found'>;
+  getRotation(keyId: string): Promise<Rotation | undefined>;
+  /**
+   * One successor for a key, in one atomic write: the successor's row, the old key's `expiresAt`, the rotation, the audit entry.
+   * @returns the rotation that holds: this one, or the one that came first; undefined where the old key is not there or has
+   * been revoked, so that a revocation is never outrun by a successor
+   */
+  rotateKey(rotation: Rotation, successor: PartnerKey, audit: AuditDraft): Promise<Rotation | undefined>;
+  /** Notes when keys were last used: in batches, the latest time wins. What a crash loses of it is at most a batch. */
+  touchKeys(uses: readonly KeyUse[]): Promise<void>;
+  /** Last uses of these keys of a partner; a key that was never used is absent. */
+  getKeyUses(partnerId: string, keyIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
 export interface UploadStore {
@@ -51,16 +96,31 @@ export interface ProofStore {
    * is not known gives `issued` again.
    * @throws DomainError `conflict` where the id is not reserved for this partner (any more)
    */
-  issueProof(proof: IssuedProof, replay?: IssuingReplay): Promise<'issued' | 'replay_exists'>;
+  issueProof(proof: IssuedProof, audit: AuditDraft, replay?: IssuingReplay): Promise<'issued' | 'replay_exists'>;
   getProof(proofId: string): Promise<Proof | undefined>;
+  /** The partner's issued proofs, newest first (createdAt, then proofId, both descending), strictly before the position. Bounds in unix seconds, inclusive. */
+  listProofs(
+    partnerId: string,
+    query: { readonly issuedAfter?: number; readonly issuedBefore?: number; readonly before?: { readonly createdAt: number; readonly proofId: string }; readonly limit: number },
+  ): Promise<readonly IssuedProof[]>;
+  /** Issued proofs of the environment whose bound or original audio has this digest, at most `limit`. */
+  findProofs(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]>;
+  /**
+   * Writes the tombstone, and in the same write removes the record, its indexes and the review cases of all partners on the
+   * proof. The first erasure wins and is the answer of every later one. Only an issued proof of this partner can be erased.
+   */
+  eraseProof(proofId: string, partnerId: string, at: number, audit: AuditDraft): Promise<{ readonly outcome: 'erased' | 'already_erased'; readonly proof: ErasedProof } | 'not_found'>;
   getIssuingReplay(key: string, now: number): Promise<IssuingReplay | undefined>;
   /** Ids reserved before `before` (unix seconds): an issuing that was killed. Removes them and returns their ids, so that staged assets can be swept. */
   sweepPending(before: number): Promise<readonly string[]>;
 }
 
+export const BILLED_OPERATIONS = ['verify', 'identify'] as const;
+export type BilledOperation = (typeof BILLED_OPERATIONS)[number];
+
 export interface UsageCharge {
   readonly partnerId: string;
-  readonly operation: 'verify' | 'identify';
+  readonly operation: BilledOperation;
   /** What is billed once: for verify, the upload and the sidecar's digest. */
   readonly dedupeKey: string;
   /** Unix seconds of the call; its UTC month and day are the windows. */
@@ -78,11 +138,32 @@ export interface UsageStore {
    */
   charge(charge: UsageCharge): Promise<{ readonly outcome: 'charged' | 'already_charged' | 'quota_exceeded'; readonly used: number }>;
   getUsed(partnerId: string, at: number): Promise<number>;
+  /** Counts calls that are metered but free. They come in batches; what a crash loses of them costs nobody anything. */
+  meter(counts: readonly { readonly partnerId: string; readonly operation: string; readonly count: number }[], at: number): Promise<void>;
   /** Units per UTC day (`YYYY-MM-DD`) and operation, for the days asked for, ascending; days without use are absent. */
   getDailyUsage(partnerId: string, fromDay: string, toDay: string): Promise<readonly { readonly day: string; readonly operations: Readonly<Record<string, number>> }[]>;
 }
 
-export interface Stores extends PartnerStore, KeyStore, UploadStore, ProofStore, UsageStore {
+/** All review calls see only the calling partner's cases, and none from its `expiresAt` on. */
+export interface ReviewStore {
+  /** `exists`: the partner has an unresolved case for the same proof and bindings; its id is given. `proof_gone`: the proof is not issued (any more). */
+  createReview(review: ReviewCase, audit: AuditDraft): Promise<{ readonly outcome: 'created' } | { readonly outcome: 'exists'; readonly reviewId: string } | { readonly outcome: 'proof_gone' }>;
+  getReview(partnerId: string, reviewId: string, now: number): Promise<ReviewCase | undefined>;
+  /**
+   * Reads, applies the rule, writes, as one atomic step. `change` is a pure function and may run again. An unchanged case is
+   * not written and not audited. undefined: there is no such case (or `change` found no such request).
+   */
+  changeReview(partnerId: string, reviewId: string, now: number, change: (review: ReviewCase) => ReviewChange | undefined, audit: AuditDraft): Promise<ReviewChange | undefined>;
+  /** For the operator's side, which knows no partner. */
+  findReviewPartner(reviewId: string, now: number): Promise<string | undefined>;
+}
+
+export interface AuditStore {
+  /** Oldest first, at most `limit` from `fromSequence` on. */
+  readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]>;
+}
+
+export interface Stores extends PartnerStore, KeyStore, UploadStore, ProofStore, UsageStore, ReviewStore, AuditStore {
   /**
    * Removes rows whose time has passed (slots, facts, replays, dedupe keys), at most `limit` of them. Returns how many; fewer
    * than `limit` means done. A store that lets rows expire by itself has nothing to do.

@@ -10,6 +10,7 @@ export interface Metrics {
   verdict(verdict: string, carrier: string): void;
   upload(outcome: string, bytes: number): void;
   issued(carrier: string): void;
+  productEvent(name: string, count: number): void;
   fault(where: string): void;
   render(): Promise<{ readonly mediaType: string; readonly text: string }>;
 }
@@ -31,6 +32,7 @@ export function createMetrics(engineStats: () => EngineStats | undefined): Metri
   const uploads = new Counter({ name: 'takemark_uploads_total', help: 'Posted uploads by how they ended', labelNames: ['outcome'], registers });
   const uploadBytes = new Counter({ name: 'takemark_upload_bytes_total', help: 'Bytes of posted uploads', labelNames: ['outcome'], registers });
   const issued = new Counter({ name: 'takemark_proofs_issued_total', help: 'Credentials issued', labelNames: ['carrier'], registers });
+  const productEvents = new Counter({ name: 'takemark_product_events_total', help: 'Events reported by products of partners', labelNames: ['name'], registers });
   const faults = new Counter({ name: 'takemark_faults_total', help: 'Failures that callers see as internal or unavailable', labelNames: ['where'], registers });
 
   const gauge = (name: string, help: string, value: (stats: EngineStats) => number) =>
@@ -62,6 +64,7 @@ export function createMetrics(engineStats: () => EngineStats | undefined): Metri
       uploadBytes.inc({ outcome }, bytes);
     },
     issued: (carrier) => issued.inc({ carrier }),
+    productEvent: (name, count) => productEvents.inc({ name }, count),
     fault: (where) => faults.inc({ where }),
     render: async () => ({ mediaType: registry.contentType, text: await registry.metrics() }),
   };

@@ -33,6 +33,7 @@ export function createTelemetry({ level, engineStats = () => undefined, destinat
       verdict: metrics.verdict,
       upload: metrics.upload,
       issued: metrics.issued,
+      productEvent: metrics.productEvent,
       fault: (where, error) => {
         metrics.fault(where);
         log.error({ event: 'fault', where, error: describeError(error) });

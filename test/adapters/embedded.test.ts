@@ -1,31 +1,36 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { ClassicLevel } from 'classic-level';
 import t, { type Test } from 'tap';
 import { findDamage } from '../../src/adapters/embedded/log-check.js';
-import { openEmbeddedStore, STORE_FORMAT } from '../../src/adapters/embedded/store.js';
+import { type EmbeddedStoreOptions, openEmbeddedStore, STORE_FORMAT } from '../../src/adapters/embedded/store.js';
 import type { Commit } from '../../src/adapters/embedded/commit-queue.js';
 import { crc32c } from '../../src/codec/crc32c.js';
 import { RecordCodec } from '../../src/codec/record.js';
+import { type AuditEntry, AuditWalk } from '../../src/domain/audit.js';
+import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
+import type { AuditHeads } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
-import { issuedProof, NOW, type OpenedStore, storeContract, uploadFacts, uploadSlot, usageCharge } from '../store-contract/suite.js';
+import { auditOf } from '../store-contract/audit-contract.js';
+import { audit, issuedProof, issuingReplay, NOW, partnerKey, reviewCase, uploadFacts, uploadSlot, usageCharge } from '../store-contract/samples.js';
+import { type OpenedStore, storeContract } from '../store-contract/suite.js';
+import { AUDIT_KEY, fileHeads, kill, line, PLAIN_NODE, withLevel, writer, WRITER } from './embedded-process.js';
+import { checkCharges } from './embedded-checks.js';
 
-const WRITER = fileURLToPath(new URL('./embedded-writer.js', import.meta.url));
-/** Plain node: the test runner's hooks slow a child down, and take a write over a size limit for the end of the process. */
-const PLAIN_NODE = ['env', '-u', 'NODE_OPTIONS', process.execPath] as const;
-const KILLS = Number(process.env.TAKEMARK_KILLS ?? 15);
-const SEED = Number(process.env.TAKEMARK_SEED ?? Date.now() % 1_000_000);
+storeContract(t, 'the embedded store', () => openAt(join(t.testdir(), 'store')));
 
-storeContract(t, 'the embedded store', () => openAt(t.testdir()));
+/** With audit heads beside the directory. */
+function openStore(directory: string, options: Partial<EmbeddedStoreOptions> = {}): Promise<Stores> {
+  return openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, ...options });
+}
 
 async function openAt(directory: string): Promise<OpenedStore> {
-  const stores = await openEmbeddedStore({ directory });
+  const audit = { key: AUDIT_KEY, heads: fileHeads(directory) };
+  const stores = await openStore(directory, { audit });
   return {
     stores,
+    audit,
     close: () => stores.close(),
     reopen: async () => {
       await stores.close();
@@ -37,38 +42,38 @@ async function openAt(directory: string): Promise<OpenedStore> {
 void t.test('a directory that cannot be served', async (t) => {
   const directory = t.testdir();
   const inner = join(directory, 'made', 'by', 'it');
-  const stores = await openEmbeddedStore({ directory: inner });
+  const stores = await openStore(inner);
   t.equal(statSync(inner).mode & 0o777, 0o700);
-  await t.rejects(openEmbeddedStore({ directory: inner }), { name: 'StoreOpenError', code: 'in_use', message: /in use/ }, 'opened here');
+  await t.rejects(openStore(inner), { name: 'StoreOpenError', code: 'in_use', message: /in use/ }, 'opened here');
   await stores.close();
   await t.resolves(stores.close(), 'closing again is harmless');
 
   const holder = writer('hold', inner);
   await line(holder, 'ready');
-  await t.rejects(openEmbeddedStore({ directory: inner }), { code: 'in_use' }, 'opened by another process');
+  await t.rejects(openStore(inner), { code: 'in_use' }, 'opened by another process');
   await kill(holder);
 
   await withLevel(inner, (level) => level.put('meta/format', new RecordCodec().encode('meta/format', 1, { format: STORE_FORMAT + 1 })));
-  await t.rejects(openEmbeddedStore({ directory: inner }), { code: 'newer_format', message: /format 2; .* up to 1/ });
-  await t.rejects(openEmbeddedStore({ directory: inner }), { code: 'newer_format' }, 'and the refusal leaves it closed');
+  await t.rejects(openStore(inner), { code: 'newer_format', message: /format 2; .* up to 1/ });
+  await t.rejects(openStore(inner), { code: 'newer_format' }, 'and the refusal leaves it closed');
 
   const foreign = join(directory, 'foreign');
   mkdirSync(foreign);
   await withLevel(foreign, (level) => level.put('a', Buffer.from('b')));
-  await t.rejects(openEmbeddedStore({ directory: foreign }), { code: 'not_a_store' });
+  await t.rejects(openStore(foreign), { code: 'not_a_store' });
 
   writeFileSync(join(directory, 'file'), '');
-  await t.rejects(openEmbeddedStore({ directory: join(directory, 'file') }), { code: 'io_failed' });
+  await t.rejects(openStore(join(directory, 'file')), { code: 'io_failed' });
 });
 
 void t.test('damage is never taken for data', async (t) => {
   t.equal(crc32c(Buffer.from('123456789')), 0xe3069283, 'the check value of CRC-32C');
   const directory = join(t.testdir(), 'store');
   const proofs = Array.from({ length: 40 }, (_, i) => issuedProof(`prf_${i}`, 'ptr_1'));
-  const stores = await openEmbeddedStore({ directory });
+  const stores = await openStore(directory);
   for (const proof of proofs) {
     await stores.reserveProof(proof.proofId, 'ptr_1', NOW);
-    await stores.issueProof({ ...proof, sidecar: new Uint8Array(1500) });
+    await stores.issueProof({ ...proof, sidecar: new Uint8Array(1500) }, audit('ptr_1', 'proof_issued', proof.proofId));
   }
   await stores.close();
   const log = readdirSync(directory).find((name) => name.endsWith('.log'))!;
@@ -88,7 +93,7 @@ void t.test('damage is never taken for data', async (t) => {
   t.strictSame(missed.filter((flip) => 32_768 - (flip % 32_768) > 6), [], 'a flipped bit before the end is damage');
   whole[5000]! ^= 1;
   writeFileSync(join(directory, log), whole);
-  await t.rejects(openEmbeddedStore({ directory }), { code: 'damaged', message: /damaged at byte/ });
+  await t.rejects(openStore(directory), { code: 'damaged', message: /damaged at byte/ });
   whole[5000]! ^= 1;
   writeFileSync(join(directory, log), whole);
 
@@ -102,11 +107,11 @@ void t.test('damage is never taken for data', async (t) => {
     await level.put('proof/prf_4', new Uint8Array(2));
     await level.put('proof/prf_5', new RecordCodec().encode('proof/prf_5', 2, {}));
   });
-  const opened = await openEmbeddedStore({ directory });
+  const opened = await openStore(directory);
   t.match(await opened.getProof('prf_1'), { proofId: 'prf_1' });
   for (const proofId of ['prf_2', 'prf_3', 'prf_4', 'prf_5']) {
     await t.rejects(opened.getProof(proofId), { code: 'unavailable', reason: 'store_unavailable', cause: { name: 'RecordError' } });
-    await t.rejects(opened.issueProof(issuedProof(proofId, 'ptr_1')), { code: 'unavailable', reason: 'store_unavailable' }, 'no condition is decided on it');
+    await t.rejects(opened.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId)), { code: 'unavailable', reason: 'store_unavailable' }, 'no condition is decided on it');
   }
   await opened.close();
 
@@ -114,12 +119,12 @@ void t.test('damage is never taken for data', async (t) => {
   mkdirSync(lost);
   for (const name of readdirSync(directory)) copyFileSync(join(directory, name), join(lost, name));
   rmSync(join(lost, 'CURRENT'));
-  await t.rejects(openEmbeddedStore({ directory: lost }), { code: 'damaged', message: /CURRENT/ }, 'instead of a new, empty store');
+  await t.rejects(openStore(lost), { code: 'damaged', message: /CURRENT/ }, 'instead of a new, empty store');
 });
 
 void t.test('commits are shared, and waiting is bounded', async (t) => {
   const commits: Commit[] = [];
-  const stores = await openEmbeddedStore({ directory: t.testdir(), onCommit: (commit) => commits.push(commit) });
+  const stores = await openStore(join(t.testdir(), 'store'), { onCommit: (commit) => commits.push(commit) });
   commits.length = 0;
   await Promise.all(Array.from({ length: 1000 }, (_, i) => stores.charge(usageCharge('ptr_1', `call-${i}`))));
   t.equal(commits.reduce((sum, { operations }) => sum + operations, 0), 1000);
@@ -147,6 +152,114 @@ void t.test('commits are shared, and waiting is bounded', async (t) => {
   t.strictSame(await last, { outcome: 'charged', used: 1 }, 'closing lets accepted operations end');
   await closed;
   await t.rejects(stores.charge(usageCharge('ptr_3', 'b')), { code: 'unavailable', reason: 'shutting_down' });
+});
+
+void t.test('the head of an audit log is recorded apart, before the change is told of', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const kept = fileHeads(directory);
+  const order: string[] = [];
+  let working = true;
+  const heads: AuditHeads = {
+    ...kept,
+    record: async (head) => {
+      await new Promise(setImmediate);
+      if (!working) throw new Error('the disk is full');
+      await kept.record(head);
+      order.push(`recorded ${head.sequence}`);
+    },
+  };
+  const stores = await openStore(directory, { audit: { key: AUDIT_KEY, heads } });
+  const create = (of: Stores, i: number) => of.createKey(partnerKey(`key_${i}`, 'ptr_1'), audit('ptr_1', 'key_created', `key_${i}`)).then(() => order.push(`told ${i}`));
+  await create(stores, 1);
+  await create(stores, 1);
+  await create(stores, 2);
+  t.strictSame(order, ['recorded 1', 'told 1', 'told 1', 'recorded 2', 'told 2']);
+  working = false;
+  await t.rejects(create(stores, 3), { code: 'unavailable', reason: 'store_unavailable' });
+  t.ok(await stores.getKey('key_3'), 'it took effect');
+  t.equal((await auditOf({ stores }, 'ptr_1')).length, 3);
+  t.equal((await kept.get('ptr_1'))?.sequence, 2);
+  await stores.close();
+
+  await t.rejects(openStore(directory, { audit: { key: AUDIT_KEY, heads } }), { message: 'the disk is full' });
+  working = true;
+  const again = await openStore(directory, { audit: { key: AUDIT_KEY, heads } });
+  t.equal((await kept.get('ptr_1'))?.sequence, 3, 'a head that was left behind is caught up with');
+  t.equal((await auditOf({ stores: again }, 'ptr_1')).length, 3);
+  await again.close();
+});
+
+void t.test('erasing and expiring leave no entry behind', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const stores = await openStore(directory);
+  for (const proofId of ['prf_erased', 'prf_kept']) {
+    await stores.reserveProof(proofId, 'ptr_1', NOW);
+    await stores.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId), issuingReplay(`replay_${proofId}`, proofId));
+    for (const partnerId of ['ptr_1', 'ptr_2']) await stores.createReview(reviewCase(`rev_${proofId}-${partnerId}`, partnerId, proofId), audit(partnerId, 'review_created'));
+  }
+  await stores.eraseProof('prf_erased', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_erased'));
+  const keys = async () => {
+    let found: readonly string[] = [];
+    await stores.close();
+    await withLevel(directory, async (level) => {
+      found = await level.keys().all();
+    });
+    return found.filter((key) => !/^(?:meta|audit|audit-head)\//.test(key));
+  };
+  t.strictSame((await keys()).filter((key) => key.includes('prf_erased')), ['proof/prf_erased'], 'of an erased proof the tombstone stays');
+  const again = await openStore(directory);
+  await again.sweepExpired(NOW + REVIEW_LIFE_SECONDS, 1000);
+  await again.close();
+  const digests = issuedProof('prf_kept', 'ptr_1');
+  t.strictSame(await keys(), [
+    `bound/${digests.boundAudioSha256}/prf_kept`,
+    `credential/${digests.credentialSha256}/prf_kept`,
+    `original/${digests.originalSha256}/prf_kept`,
+    `proof-time/ptr_1/00${NOW}/prf_kept`,
+    'proof/prf_erased',
+    'proof/prf_kept',
+    'review-count/prf_kept',
+  ], 'of expired cases the count alone');
+});
+
+void t.test('who changes the audit log in the store is found', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const heads = fileHeads(directory);
+  const options = { audit: { key: AUDIT_KEY, heads } };
+  const stores = await openStore(directory, options);
+  for (let i = 1; i <= 5; i++) await stores.createKey(partnerKey(`key_${i}`, 'ptr_1'), audit('ptr_1', 'key_created', `key_${i}`));
+  const entries = await auditOf({ stores }, 'ptr_1');
+  await stores.close();
+  const head = (await heads.get('ptr_1'))!;
+
+  const codec = new RecordCodec();
+  const at = (sequence: number) => `audit/ptr_1/${String(sequence).padStart(12, '0')}`;
+  /** The log as the store reads it after its rows were written anew, checksums and all. */
+  const verdict = async (rows: readonly AuditEntry[], storeHead = rows.at(-1)!) => {
+    await withLevel(directory, async (level) => {
+      for (let sequence = 1; sequence <= 6; sequence++) {
+        const row = rows[sequence - 1];
+        if (row === undefined) await level.del(at(sequence));
+        else await level.put(at(sequence), codec.encode(at(sequence), 1, row));
+      }
+      await level.put('audit-head/ptr_1', codec.encode('audit-head/ptr_1', 1, { partnerId: 'ptr_1', sequence: storeHead.sequence, mac: storeHead.mac }));
+    });
+    const opened = await openStore(directory, options);
+    const walk = new AuditWalk([AUDIT_KEY], head);
+    for (const entry of await auditOf({ stores: opened }, 'ptr_1')) walk.take(entry);
+    await opened.close();
+    const { ok, fault } = walk.end();
+    return ok ? 'sound' : `${fault?.sequence} ${fault?.reason}`;
+  };
+  const [first, second, third, fourth, fifth] = entries as [AuditEntry, AuditEntry, AuditEntry, AuditEntry, AuditEntry];
+  t.equal(await verdict(entries), 'sound');
+  t.equal(await verdict([first, { ...second, actor: 'key_9' }, third, fourth, fifth]), '2 mac_mismatch', 'edited');
+  t.equal(await verdict([first, third, fourth, fifth]), '2 sequence_broken', 'one taken out');
+  t.equal(await verdict([first, third, second, fourth, fifth]), '2 sequence_broken', 'two exchanged');
+  t.equal(await verdict([first, { ...third, sequence: 2 }, { ...second, sequence: 3 }, fourth, fifth]), '2 mac_mismatch', 'and numbered anew');
+  t.equal(await verdict([first, second, third]), '3 truncated', 'cut off, with the head in the store');
+  t.equal((await heads.get('ptr_1'))?.sequence, 5, 'opening took the recorded head for no less');
+  t.equal(await verdict([first, second, third], fifth), '3 truncated');
 });
 
 void t.test('an acknowledgement comes after the sync', async (t) => {
@@ -215,127 +328,9 @@ async function outlives(t: Test, wrapper: readonly [string, ...string[]], mend: 
   t.equal(failure, 'unavailable store_unavailable');
   t.ok(back, 'it serves again without a restart');
   t.ok(charged.length > 100 && charged.includes('after-49'));
-  const stores = await openEmbeddedStore({ directory });
+  const stores = await openStore(directory);
   await checkCharges(t, stores, 'ptr_full', new Set(charged), charged);
   await stores.close();
-}
-
-void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 3_000 }, async (t) => {
-  const directory = join(t.testdir(), 'store');
-  const random = mulberry32(SEED);
-  let acknowledged = 0;
-  let slowest = 0;
-  for (let round = 0; round < KILLS; round++) {
-    const child = writer('everything', directory, String(round));
-    const lines: string[] = [];
-    const reader = createInterface({ input: child.stdout! });
-    reader.on('line', (line) => lines.push(line));
-    await once(reader, 'line');
-    await new Promise((resolve) => setTimeout(resolve, random() * 300));
-    child.kill('SIGKILL');
-    await once(reader, 'close');
-
-    const start = performance.now();
-    const stores = await openEmbeddedStore({ directory });
-    await stores.ping();
-    slowest = Math.max(slowest, performance.now() - start);
-    acknowledged += await checkRound(t, stores, round, lines);
-    await stores.close();
-  }
-  t.ok(slowest < 2000, `slowest start after a kill: ${Math.round(slowest)} ms`);
-  t.comment(`${acknowledged} acknowledged operations were found again`);
-  await withLevel(directory, (level) => checkIndexes(t, level));
-});
-
-/** @returns how many acknowledged operations were looked for */
-async function checkRound(t: Test, stores: Stores, round: number, lines: readonly string[]): Promise<number> {
-  const begun = { charge: 0, slot: 0, proof: 0, quota: 0 };
-  const done = { charge: new Map<number, string>(), slot: new Map<number, string>(), proof: new Map<number, string>(), quota: new Map<number, string>() };
-  for (const line of lines) {
-    const [word, kind, index, outcome] = line.split(' ') as [string, keyof typeof begun, string, string];
-    if (word === 'begin') begun[kind] = Math.max(begun[kind], Number(index) + 1);
-    if (word === 'done') done[kind].set(Number(index), outcome);
-  }
-  const problems: string[] = [];
-
-  for (let i = 0; i < begun.quota; i++) {
-    const used = await stores.getUsed(`ptr_quota-${round}-${i}`, NOW);
-    const told = done.quota.get(i);
-    if (used > 5 || (told !== undefined && (told !== '5' || used !== 5))) problems.push(`quota ${i}: ${used} used, ${told} acknowledged`);
-  }
-  for (let i = 0; i < begun.slot; i++) {
-    const upload = await stores.getUpload(`upl_${round}-${i}`, NOW);
-    const stored = upload?.facts?.embedded?.kind === 'not_a_store' ? upload.facts.embedded.reason : undefined;
-    const told = done.slot.get(i);
-    if (told !== undefined && told !== stored) problems.push(`slot ${i}: ${told} was told, ${stored} is stored`);
-  }
-  for (let i = 0; i < begun.proof; i++) {
-    const ids = ['a', 'b'].map((letter) => `prf_${round}-${i}${letter}`);
-    const states = await Promise.all(ids.map(async (proofId) => (await stores.getProof(proofId))?.state));
-    const issued = ids.filter((_, j) => states[j] === 'issued');
-    const replay = await stores.getIssuingReplay(`replay_${round}-${i}`, NOW);
-    const told = done.proof.get(i);
-    if (issued.length > 1 || replay?.proofId !== issued[0] || (told !== undefined && told !== issued.join())) problems.push(`proof ${i}: ${told} was told, ${issued.join()} issued, replay of ${replay?.proofId}`);
-  }
-  const charged = new Set(Array.from(done.charge, ([i]) => `${round}-${i}`));
-  const tried = Array.from({ length: begun.charge }, (_, i) => `${round}-${i}`);
-  t.strictSame(problems, [], `round ${round}`);
-  await checkCharges(t, stores, 'ptr_kill', charged, tried);
-  return done.charge.size + done.quota.size + done.slot.size + done.proof.size;
-}
-
-/** What was acknowledged is charged; what is counted is what is charged, by month and by day. */
-async function checkCharges(t: Test, stores: Stores, partnerId: string, acknowledged: ReadonlySet<string>, tried: readonly string[]): Promise<void> {
-  const before = await stores.getUsed(partnerId, NOW);
-  const [day] = await stores.getDailyUsage(partnerId, '2026-03-31', '2026-03-31');
-  t.equal(day?.operations.verify ?? 0, before, 'the day’s and the month’s count agree');
-  const again = await Promise.all(tried.map((key) => stores.charge(usageCharge(partnerId, key))));
-  const lost = tried.filter((key, i) => acknowledged.has(key) && again[i]!.outcome !== 'already_charged');
-  t.strictSame(lost, [], 'no acknowledged charge is lost');
-  const news = again.filter(({ outcome }) => outcome === 'charged').length;
-  t.equal(await stores.getUsed(partnerId, NOW), before + news, 'no charge is counted twice');
-}
-
-/** Every row has its index entries, and every entry its row. */
-async function checkIndexes(t: Test, level: ClassicLevel<string, Uint8Array>): Promise<void> {
-  const keys = new Set(await level.keys().all());
-  const codec = new RecordCodec();
-  const problems: string[] = [];
-  const under = (prefix: string) => [...keys].filter((key) => key.startsWith(prefix));
-  const indexed = ['proof-time/', 'bound/', 'original/', 'credential/', 'pending/'].map((prefix) => new Set(under(prefix).map((key) => key.slice(key.lastIndexOf('/') + 1))));
-  for (const key of under('proof/')) {
-    const proof = codec.decode(key, (await level.get(key))!).value as { state: string; proofId: string };
-    const entries = indexed.map((ids) => ids.has(proof.proofId));
-    const expected = proof.state === 'issued' ? [true, true, true, true, false] : [false, false, false, false, true];
-    if (expected.some((each, i) => each !== entries[i])) problems.push(key);
-  }
-  const expiring = new Set(under('expiry/').map((key) => key.slice('expiry/000000000000/'.length)));
-  for (const key of [...under('billed/'), ...under('upload/'), ...under('replay/')]) if (!expiring.has(key)) problems.push(key);
-  for (const key of expiring) if (!keys.has(key)) problems.push(key);
-  const billed = under('billed/ptr_kill/').length;
-  const month = codec.decode('usage-month/ptr_kill/2026-03', (await level.get('usage-month/ptr_kill/2026-03'))!).value as { used: number };
-  t.equal(month.used, billed, 'one billed row for each unit');
-  t.strictSame(problems, [], `${keys.size} rows and entries agree`);
-}
-
-function writer(...args: readonly string[]): ChildProcess {
-  const [command, ...before] = PLAIN_NODE;
-  return spawn(command, [...before, WRITER, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-}
-
-async function line(child: ChildProcess, expected: string): Promise<void> {
-  for await (const each of createInterface({ input: child.stdout! })) if (each === expected) return;
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  child.kill('SIGKILL');
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-}
-
-async function withLevel(directory: string, use: (level: ClassicLevel<string, Uint8Array>) => Promise<void>): Promise<void> {
-  const level = new ClassicLevel<string, Uint8Array>(directory, { valueEncoding: 'view' });
-  await use(level);
-  await level.close();
 }
 
 /** False, and said so, where a tool of the system is missing; in CI that is a failure. */
@@ -344,15 +339,4 @@ function tool(t: Test, name: string): boolean {
   if (process.env.CI) t.fail(`${name} is not installed`);
   else t.pass('not shown here', { skip: `${name} is not installed` });
   return false;
-}
-
-/** Small seeded generator (mulberry32), numbers in [0, 1). */
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

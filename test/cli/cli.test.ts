@@ -1,95 +1,24 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { parseBuffer } from 'music-metadata';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { aiff, broadcastWave } from '../../src/cli/demo/audio-files.js';
 import { renderRecording } from '../../src/cli/demo/music.js';
-import { run } from '../../src/cli/program.js';
-import type { Sealer } from '../../src/cli/sealer.js';
-import { Terminal } from '../../src/cli/terminal.js';
-import { ServiceDouble } from '../client/service-double.js';
-import { wav } from '../fixtures/wav.js';
-import { OperatorDouble } from './operator-double.js';
-
-const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
-
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-interface Bench {
-  readonly service: ServiceDouble;
-  readonly operator: OperatorDouble;
-  readonly directory: string;
-  file(name: string, bytes?: Uint8Array): Promise<string>;
-  takemark(...words: string[]): Promise<Ran>;
-  /** As on a terminal with colours. */
-  onTerminal(...words: string[]): Promise<Ran>;
-}
-
-async function setUp(test: Test, overrides: { readonly apiKey?: string | undefined; readonly operatorToken?: string | undefined; readonly operatorUrl?: string; readonly signal?: AbortSignal } = {}): Promise<Bench> {
-  const service = await new ServiceDouble().start();
-  const operator = await new OperatorDouble().start();
-  const directory = await mkdtemp(join(tmpdir(), 'takemark-cli-'));
-  test.teardown(async () => {
-    await Promise.all([service.stop(), operator.stop()]);
-    await rm(directory, { recursive: true });
-  });
-  const start = async (isTTY: boolean, words: string[]): Promise<Ran> => {
-    const written = { out: '', err: '' };
-    const output = (to: 'out' | 'err') => ({ isTTY, columns: 100, hasColors: () => isTTY, write: (chunk: string) => ((written[to] += chunk), true) });
-    const code = await run(words, {
-      terminal: new Terminal(output('out'), output('err')),
-      config: { url: service.url, operatorUrl: operator.url, apiKey: 'tmk_key', operatorToken: operator.token, dataDirectory: directory, ...overrides },
-      signal: overrides.signal ?? new AbortController().signal,
-      openSealer: async (where) => sealerDouble(where),
-    });
-    return { code, ...written };
-  };
-  return {
-    service,
-    operator,
-    directory,
-    async file(name, bytes = wav(1_000)) {
-      const path = join(directory, name);
-      await writeFile(path, bytes);
-      return path;
-    },
-    takemark: (...words) => start(false, words),
-    onTerminal: (...words) => start(true, words),
-  };
-}
-
-/** Stands for the device: the command's own part is files and words. */
-function sealerDouble(directory: string): Sealer {
-  const facts = { sealedAt: 1_767_225_600, kid: 'ab'.repeat(32), device: `device in ${directory}` };
-  return {
-    embed: async (audio) => ({
-      ...facts,
-      file: (async function* () {
-        yield* audio.read();
-        yield Buffer.from('seal');
-      })(),
-    }),
-    sidecar: async () => ({ ...facts, sidecar: Buffer.from('a sidecar') }),
-    close: async () => undefined,
-  };
-}
+import { MAIN, setUp } from './bench.js';
 
 t.test('help and wrong use', async (t) => {
   const { takemark } = await setUp(t);
-  for (const words of ['verify', 'seal', 'operator partner create', 'operator key create', 'operator issue', 'operator authority', 'demo']) {
+  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority'].map((name) => `operator ${name}`)]) {
     const { code, out, err } = await takemark(...words.split(' '), '--help');
     t.match({ code, err }, { code: 0, err: '' }, words);
     t.match(out, new RegExp(`Usage: takemark ${words}`));
+    t.ok(out.split('\n').every((line) => line.length <= 100), `${words}: fits a terminal`);
+    if (!/authority/.test(words)) t.match(out, /--json/);
   }
+  t.match(await takemark('--version'), { code: 0, out: 'takemark 1.2.3\n', err: '' });
   t.match(await takemark('--help'), { code: 0, out: /operator key create/, err: '' });
   t.match(await takemark(), { code: 2, out: '', err: /Usage: takemark <command>/ });
   t.match(await takemark('operator', '-h'), { code: 0, out: /operator issue/ });
@@ -97,7 +26,18 @@ t.test('help and wrong use', async (t) => {
     [['frob'], /there is no command 'frob'/],
     [['operator', 'frob'], /there is no command 'operator frob'/],
     [['verify'], /<file> is missing/],
-    [['verify', 'a', 'b'], /unexpected 'b'/],
+    [['verify', 'a', 'b', '--json'], /use --format jsonl/],
+    [['verify', 'a', 'b', '--sidecar', 's'], /--sidecar is for one file/],
+    [['verify', 'a', '--format', 'xml'], /--format must be one of table, jsonl, csv/],
+    [['verify', 'a', 'b', '--concurrency', '0'], /--concurrency must be a whole number from 1 to 64/],
+    [['verify', 'a', ''], /an operand is empty/],
+    [['keys', 'rotate'], /--state is missing/],
+    [['usage', '--days', '93'], /--days must be/],
+    [['operator', 'key', 'revoke', '--partner', 'p'], /<keyId> is missing/],
+    [['operator', 'evidence', 'supply', 'rev_1'], /<requestId> is missing/],
+    [['operator', 'audit', 'read', 'p', '--limit', '1e3'], /--limit must be/],
+    [['operator', 'key', 'create', '--partner', 'p', '--name', 'n', '--scopes', 'verify,,erase'], /--scopes has an empty entry/],
+    [['operator', 'audit', 'read', 'p', 'q'], /unexpected 'q'/],
     [['verify', 'a', '--nope'], /Unknown option '--nope'/],
     [['verify', 'a', '--sidecar'], /sidecar/],
     [['verify', 'a', '--sidecar='], /--sidecar is empty/],
@@ -187,6 +127,59 @@ t.test('operator commands', async (t) => {
   operator.damage = true;
   t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: /prf_1 was issued but not written .* --idempotency-key [0-9a-f-]{36}\n$/ });
   t.same((await readdir(directory)).sort(), ['Straße + Wege.wav', 'out.sidecar', 'out.wav'], 'no half-written file is left');
+});
+
+t.test('operator commands: accounts and records', async (t) => {
+  const { operator, takemark } = await setUp(t);
+  t.match(await takemark('operator', 'partner', 'list'), { code: 0, out: 'ptr_1  2026-01-01 00:00:00 UTC  Nord\ufffdLicht (plan standard)\n' });
+  t.match(JSON.parse((await takemark('operator', 'partner', 'list', '--json')).out), { partnerId: 'ptr_1', later: 1 });
+  t.match(await takemark('operator', 'plan', 'list'), { code: 0, out: /^plan +units a month .*\n─.*\nstandard +100000 +50 +100 +8 +5\n$/ });
+  t.match(await takemark('operator', 'key', 'list', '--partner', 'ptr_1'), { code: 0, out: 'key_1  expiring  ingest (plan standard)  until 2026-01-01 00:00:00 UTC\n' });
+  await takemark('operator', 'key', 'create', '--partner', 'ptr_1', '--name', 'n', '--scopes', 'verify, usage');
+  t.same(JSON.parse(operator.calls.at(-1)!.body.toString()), { name: 'n', scopes: ['verify', 'usage'] });
+  operator.refusals = [503];
+  t.match(await takemark('operator', 'key', 'revoke', 'key_1', '--partner', 'ptr_1'), { code: 0, out: /^key_1 {2}revoked / });
+  t.match(await takemark('operator', 'evidence', 'supply', 'rev_1', 'req_1'), { code: 0, out: 'rev_1  open  proof prf_1\n  req_1  supplied   source_evidence\n' });
+  t.equal(operator.calls.at(-1)!.headers['content-type'], undefined, 'nothing is sent');
+  t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), { code: 0, out: 'prf_1  erased 2026-01-01 00:00:00 UTC, deliverable gone\n' });
+  t.match(await takemark('operator', 'erasure', 'status', 'prf_left', '--json'), { code: 1, out: /"assetPresent":true/ });
+  t.match(await takemark('operator', 'audit', 'read', 'ptr_1', '--from', '7', '--limit', '2'), { code: 0, out: '     7  2026-01-01 00:00:00 UTC  key_rotated               key_1  key_1 key_2\n' });
+  t.same(Object.fromEntries(operator.calls.at(-1)!.query), { from: '7', limit: '2' });
+  t.match(await takemark('operator', 'audit', 'verify', 'ptr_1'), { code: 0, out: '✔ SOUND  ptr_1  12 entries\n' });
+  t.match(await takemark('operator', 'audit', 'verify', 'ptr_2'), { code: 1, out: '✘ NOT SOUND  ptr_2  truncated at entry 9\n' });
+  t.match(await takemark('operator', 'audit', 'verify'), { code: 0, out: '✔ SOUND  ptr_1  12 entries\n' }, 'all partners where none is named');
+  t.match(await takemark('operator', 'audit', 'verify', 'ptr_2', '--json'), { code: 1, out: /"reason":"truncated"/ });
+  t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier has/ });
+});
+
+t.test("the partner's own account", async (t) => {
+  const { service, directory, takemark } = await setUp(t);
+  service.on('/v1/proofs', ({ query }) => ({ status: 200, body: { proofs: [{ proofId: `prf_${query.cursor ?? 0}`, issuedAt: 1_767_225_600, carrier: 'sidecar', song: { title: 'Gr\u001büße' } }], ...(query.cursor === undefined ? { nextCursor: '1' } : {}) } }));
+  t.match(await takemark('proofs', 'list', '--issued-after', '5'), { code: 0, out: /^prf_0 {2}2026-01-01 00:00:00 UTC {2}sidecar {3}Gr\ufffdüße\nprf_1 .*\n$/ });
+  t.equal((await takemark('proofs', 'list', '--json')).out.split('\n').length, 3);
+  service.on('/v1/partner/keys', () => ({ status: 200, body: { keys: [{ keyId: 'key_1', status: 'active', name: 'ingest', plan: 'volume', lastUsedAt: 1_767_225_600 }] } }));
+  t.match(await takemark('keys', 'list'), { code: 0, out: 'key_1  active    ingest (plan volume)  last used 2026-01-01 00:00:00 UTC\n' });
+  service.on('/v1/partner/usage', () => ({ status: 200, body: { plan: 'volume', period: { start: 0, end: 1_769_904_000 }, limit: 10, used: 4, remaining: 6, days: [{ day: '2026-01-01', units: 4, operations: { verify: 4, list_proofs: 2 } }] } }));
+  t.match(await takemark('usage', '--days', '1'), { code: 0, out: /^plan volume: 4 of 10 units used, 6 left until 2026-02-01 00:00:00 UTC\nday .*\n─.*\n2026-01-01 +4 +verify 4, list_proofs 2\n$/ });
+  t.equal(service.seen.at(-1)!.query.days, '1');
+
+  const state = join(directory, 'rotation.json');
+  const answer = { apiKey: 'tmk_new', keyId: 'key_2', name: 'ingest', previousKeyExpiresAt: 1_767_225_600 };
+  // Refused for good, after the state was saved: a kill between the two leaves the same.
+  service.queue('/v1/partner/keys/rotate', { status: 500 }, { status: 500 }, { status: 500 }, { status: 500 });
+  t.match(await takemark('keys', 'rotate', '--state', state), { code: 3, out: '' });
+  const pending = JSON.parse(await readFile(state, 'utf8')) as { idempotencyKey: string };
+  service.on('/v1/partner/keys/rotate', () => ({ status: 201, body: answer }));
+  t.match(await takemark('keys', 'rotate', '--state', state), { code: 0, out: 'tmk_new\n', err: 'key_2  ingest. The key in use until now works until 2026-01-01 00:00:00 UTC.\n' });
+  t.ok(service.requests('/v1/partner/keys/rotate').every(({ headers }) => headers['idempotency-key'] === pending.idempotencyKey));
+  t.equal((await stat(state)).mode & 0o777, 0o600);
+  const before = service.seen.length;
+  t.match(JSON.parse((await takemark('keys', 'rotate', '--state', state, '--json')).out), { ...answer, replayed: true });
+  t.equal(service.seen.length, before);
+  await writeFile(state, '{"something":"else"}');
+  t.match(await takemark('keys', 'rotate', '--state', state), { code: 2, err: /does not hold a rotation/ });
+  t.equal(await readFile(state, 'utf8'), '{"something":"else"}');
+  t.same((await readdir(directory)).sort(), ['rotation.json']);
 });
 
 t.test('the operator token comes from the environment or from the data directory of this machine', async (t) => {

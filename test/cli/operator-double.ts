@@ -53,6 +53,26 @@ export class OperatorDouble {
         if (this.damage) bytes[0] = (bytes[0] ?? 0) ^ 1;
         return send(200, bytes);
       }
+      case 'GET /operator/v1/partners':
+        return send(200, { partners: [{ partnerId: 'ptr_1', name: 'Nord\u0007Licht', plan: 'standard', createdAt: 1_767_225_600, later: 1 }] });
+      case 'GET /operator/v1/plans':
+        return send(200, { plans: [{ name: 'standard', monthlyQuota: 100_000, requestsPerSecond: 50, burst: 100, concurrentUploads: 8, rotationsPerDay: 5 }] });
+      case 'GET /operator/v1/partners/ptr_1/keys':
+        return send(200, { keys: [{ keyId: 'key_1', name: 'ingest', status: 'expiring', plan: 'standard', createdAt: 1, expiresAt: 1_767_225_600 }] });
+      case 'POST /operator/v1/partners/ptr_1/keys/key_1/revoke':
+        return send(200, { keyId: 'key_1', name: 'ingest', status: 'revoked', plan: 'standard', createdAt: 1 });
+      case 'POST /operator/v1/reviews/rev_1/evidence-requests/req_1/supply':
+        return send(200, { reviewId: 'rev_1', proofId: 'prf_1', status: 'open', evidenceRequests: [{ requestId: 'req_1', kind: 'source_evidence', status: 'supplied' }] });
+      case 'GET /operator/v1/proofs/prf_1/erasure':
+        return send(200, { proofId: 'prf_1', state: 'erased', erasedAt: 1_767_225_600, assetPresent: false });
+      case 'GET /operator/v1/proofs/prf_left/erasure':
+        return send(200, { proofId: 'prf_left', state: 'erased', erasedAt: 1_767_225_600, assetPresent: true });
+      case 'GET /operator/v1/partners/ptr_1/audit':
+        return send(200, { entries: [{ sequence: 7, at: 1_767_225_600, action: 'key_rotated', actor: 'key_1', subjects: ['key_1', 'key_2'], mac: 'ab' }] });
+      case 'GET /operator/v1/partners/ptr_1/audit/verification':
+        return send(200, { ok: true, entries: 12 });
+      case 'GET /operator/v1/partners/ptr_2/audit/verification':
+        return send(200, { ok: false, entries: 9, fault: { sequence: 9, reason: 'truncated' } });
       case 'GET /operator/v1/authority':
         return send(200, '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n');
       default:

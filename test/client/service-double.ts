@@ -13,11 +13,14 @@ export interface Reply {
   readonly drop?: boolean;
   /** Never answer. */
   readonly hang?: boolean;
+  /** Break the connection after this many bytes of the body. */
+  readonly cutAt?: number;
 }
 
 export interface Seen {
   readonly method: string;
   readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
   readonly headers: http.IncomingHttpHeaders;
   readonly at: number;
   readonly connection: number;
@@ -37,6 +40,8 @@ export class ServiceDouble {
   url = '';
   verdict: object = { verdict: 'valid', good: true };
   readonly #queued = new Map<string, Reply[]>();
+  /** What a path answers when nothing is queued. */
+  readonly #routes = new Map<string, (seen: Seen) => Reply | Promise<Reply>>();
   readonly #server = http.createServer((request, response) => void this.#answer(request, response));
   #connections = 0;
   #slots = 0;
@@ -66,14 +71,20 @@ export class ServiceDouble {
     return this;
   }
 
+  on(path: string, answer: (seen: Seen) => Reply | Promise<Reply>): this {
+    this.#routes.set(path, answer);
+    return this;
+  }
+
   requests(path: string): Seen[] {
     return this.seen.filter((seen) => routeOf(seen.path) === path);
   }
 
   async #answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
-    const path = new URL(request.url ?? '/', 'http://double').pathname;
+    const url = new URL(request.url ?? '/', 'http://double');
+    const path = url.pathname;
     const route = routeOf(path);
-    const seen: Seen = { method: request.method ?? '', path, headers: request.headers, at: performance.now(), connection: (request.socket as { ordinal?: number }).ordinal ?? 0, bytes: 0, text: '' };
+    const seen: Seen = { method: request.method ?? '', path, query: Object.fromEntries(url.searchParams), headers: request.headers, at: performance.now(), connection: (request.socket as { ordinal?: number }).ordinal ?? 0, bytes: 0, text: '' };
     this.seen.push(seen);
     const reply = this.#queued.get(route)?.shift();
     request.on('error', () => undefined);
@@ -94,7 +105,7 @@ export class ServiceDouble {
     } catch {
       return;
     }
-    this.#send(response, reply ?? this.#ordinary(route, path, seen));
+    this.#send(response, reply ?? (await this.#routes.get(route)?.(seen)) ?? this.#ordinary(route, path, seen));
   }
 
   #ordinary(route: string, path: string, seen: Seen): Reply {
@@ -115,10 +126,11 @@ export class ServiceDouble {
     }
   }
 
-  #send(response: http.ServerResponse, { status, body, headers = {} }: Reply): void {
-    const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? {}));
+  #send(response: http.ServerResponse, { status, body, headers = {}, cutAt }: Reply): void {
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? {}));
     response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': `rq_${this.seen.length}`, 'content-length': bytes.length, ...headers });
-    response.end(bytes);
+    if (cutAt === undefined) response.end(bytes);
+    else response.write(bytes.subarray(0, cutAt), () => response.destroy());
   }
 }
 

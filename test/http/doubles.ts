@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { DomainError } from '../../src/domain/errors.js';
 import { formatIdentifier } from '../../src/domain/identifiers.js';
-import { SHIPPED_PLANS, type Scope } from '../../src/domain/partner.js';
+import { SCOPES, SHIPPED_PLANS, type Scope } from '../../src/domain/partner.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import type { VerificationResult } from '../../src/domain/verification.js';
 import { createOperatorListener } from '../../src/http/operator-listener.js';
@@ -12,6 +12,7 @@ import type { Caller, IssueRequest, Operations, StoredUpload, UploadReceiver } f
 import type { Ids } from '../../src/ports/ids.js';
 import type { Observer } from '../../src/ports/observer.js';
 import type { RequestLog, RequestRecord } from '../../src/ports/request-log.js';
+import { MemoryContract } from './memory-contract.js';
 
 export const KEY = 'tmk_production_test_key';
 export const TOKEN = 'operator-token-for-tests';
@@ -21,7 +22,8 @@ export const ids: Ids = { next: (kind) => formatIdentifier(kind, Date.now(), ran
 
 /** The use cases in memory, hashing for real, with handles to make them fail, wait and be counted. */
 export class MemoryOperations implements Operations {
-  scopes: readonly Scope[] = ['verify'];
+  scopes: readonly Scope[] = SCOPES;
+  readonly contract = new MemoryContract(ids);
   maxBytes = MAX_UPLOAD_BYTES;
   /** Thrown by the next receiveUpload. */
   refusal: DomainError | undefined;
@@ -37,6 +39,7 @@ export class MemoryOperations implements Operations {
   deliverable: { fileName: string; stream: () => Readable; bytes: number } = { fileName: 'Morgenröte "1".wav', stream: () => Readable.from([Buffer.from('RIFF'), Buffer.from('data')]), bytes: 8 };
 
   readonly partner: Operations['partner'] = {
+    ...this.contract.partner(),
     authenticate: async (apiKey): Promise<Caller> => {
       if (apiKey !== KEY) throw new DomainError('forbidden', 'The key is missing or not valid for this action.');
       return { partnerId: 'ptr_1', keyId: 'key_1', scopes: this.scopes, plan: SHIPPED_PLANS[1]! };
@@ -65,6 +68,7 @@ export class MemoryOperations implements Operations {
   };
 
   readonly operator: Operations['operator'] = {
+    ...this.contract.operator(),
     createPartner: async ({ name, plan }) => ({ partnerId: ids.next('partner'), name, plan: plan ?? 'standard', createdAt: 1 }),
     createKey: async ({ name }) => ({ keyId: ids.next('key'), apiKey: 'tmk_secret', name }),
     issueProof: async ({ audio, ...request }) => {
@@ -141,6 +145,7 @@ export class MemoryReports implements Observer, RequestLog {
     this.records.push(record);
   }
   verdict(): void {}
+  productEvent(): void {}
   issued(): void {}
   upload(outcome: string): void {
     this.uploads.push(outcome);

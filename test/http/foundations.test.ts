@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import t from 'tap';
 import { z } from 'zod';
 import { readConfig } from '../../src/config.js';
+import { noticeProblem, noticesOf } from '../../src/contract/deprecation.js';
 import type { Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes.js';
 import { errorSchema } from '../../src/contract/error-schema.js';
@@ -20,9 +21,11 @@ t.test('path table', async (t) => {
     const route: Route = row;
     const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
     t.same(Object.keys(route.params?.shape ?? {}), names, `${id}: the path and its parameters agree`);
-    t.equal(route.auth === 'key', route.scope !== undefined, `${id}: a key has a scope`);
-    if (route.auth !== 'public') t.ok(route.errors.includes(403), `${id}: may refuse`);
-    t.ok(route.errors.includes(500), `${id}: may fail`);
+    if (route.auth !== 'key') t.notOk(route.scope ?? route.billed, `${id}: only a key has a scope and a price`);
+    t.equal(route.lane !== 'none', route.auth === 'key', `${id}: a key has a throttle`);
+    if (route.auth !== 'public') t.ok(route.errors[403], `${id}: may refuse`);
+    t.ok(route.errors[500], `${id}: may fail`);
+    for (const notice of noticesOf(route)) t.equal(noticeProblem(notice), undefined, `${id}: its notice is long enough`);
     for (const [name, schema] of Object.entries({ params: route.params, query: route.query, headers: route.headers, body: route.body?.kind === 'json' ? route.body.schema : undefined })) {
       if (schema !== undefined) schemas.set(`${id} ${name}`, schema);
     }

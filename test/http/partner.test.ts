@@ -1,5 +1,6 @@
 import { Agent, request as httpRequest } from 'node:http';
 import t from 'tap';
+import { SCOPES } from '../../src/domain/partner.js';
 import { KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
 
@@ -135,7 +136,7 @@ t.test('order of checks and every refusal of JSON requests', async (t) => {
   t.equal(operations.verified.length, 0, 'none of them reached the operation');
   operations.scopes = ['proofs'];
   matchError(t, await ask(port, verify('{"uploadId":"upl_1"}')), 'forbidden', undefined, 'a key without the scope');
-  operations.scopes = ['verify'];
+  operations.scopes = SCOPES;
 
   const client = new RawClient(port);
   await client.send(request('POST', '/nothing', {}, 'x'.repeat(1_000)));

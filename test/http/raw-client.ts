@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Test } from 'tap';
 import { STATUS_OF_CODE } from '../../src/http/status.js';
+import { partnerContract, type SentRequest } from '../fixtures/contract-check.js';
 import type { ErrorCode } from '../../src/domain/errors.js';
 
 /** One answer as it came over the wire. */
@@ -89,15 +90,29 @@ export class RawClient {
   }
 }
 
-/** Sends one request on its own connection and reads one answer. */
+/** Sends one request on its own connection and reads one answer, which is held to the contract. */
 export async function ask(port: number, data: string | Uint8Array, options: { readonly head?: boolean } = {}): Promise<RawAnswer | undefined> {
   const client = new RawClient(port, options);
   try {
     await client.send(data);
-    return await client.read();
+    const answer = await client.read();
+    if (answer !== undefined) partnerContract.assert(sentRequest(data), answer);
+    return answer;
   } finally {
     client.destroy();
   }
+}
+
+/** What was asked, where the bytes begin with something that could be a request. A chunked body is not looked at. */
+function sentRequest(data: string | Uint8Array): SentRequest | undefined {
+  const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : Buffer.from(data);
+  const end = bytes.indexOf('\r\n\r\n');
+  const [line, ...lines] = bytes.subarray(0, Math.max(0, end)).toString('latin1').split('\r\n');
+  const match = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/.exec(line!);
+  if (match === null) return undefined;
+  const headers = Object.fromEntries(lines.map((header) => [header.slice(0, header.indexOf(':')).toLowerCase(), header.slice(header.indexOf(':') + 1).trim()]));
+  const length = headers['content-length'];
+  return { method: match[1]!, target: match[2]!, headers, ...(length === undefined ? {} : { body: bytes.subarray(end + 4) }) };
 }
 
 /** A request with a body, its length and the usual headers. */

@@ -1,20 +1,31 @@
 import type { Test } from 'tap';
 import { DomainError } from '../../src/domain/errors.js';
-import type { PartnerKey } from '../../src/domain/partner.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
-import { FACTS_LIFE_SECONDS, SLOT_LIFE_SECONDS, type UploadFacts, type UploadSlot } from '../../src/domain/upload.js';
-import type { IssuingReplay, Stores, UsageCharge } from '../../src/ports/stores.js';
+import { FACTS_LIFE_SECONDS } from '../../src/domain/upload.js';
+import type { AuditHeads } from '../../src/ports/journals.js';
+import type { Stores, UsageCharge } from '../../src/ports/stores.js';
+import { auditContract } from './audit-contract.js';
+import { keyContract } from './key-contract.js';
+import { proofContract } from './proof-contract.js';
+import { reviewContract } from './review-contract.js';
+import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, uploadFacts, uploadSlot, usageCharge } from './samples.js';
 
 /** A store under test. */
 export interface OpenedStore {
   readonly stores: Stores;
+  /** What it was opened with. */
+  readonly audit: { readonly key: Uint8Array; readonly heads: AuditHeads };
   readonly close: () => Promise<void>;
   /** Closes it and opens the same data again; the object it came from is not used any more. */
   readonly reopen?: () => Promise<OpenedStore>;
 }
 
-/** 2026-03-31T23:59:59Z: the last second of a month. */
-export const NOW = 1_775_001_599;
+/** What the parts of the suite work on. */
+export interface Contract {
+  /** As it is open now. */
+  readonly opened: () => OpenedStore;
+  /** An id that no run had before. */
+  readonly id: (kind: string, of: string | number) => string;
+}
 
 /** Every store passes all of this. Ids are new in every run, so a store may hold what earlier runs left. */
 export function storeContract(t: Test, name: string, open: () => Promise<OpenedStore>): void {
@@ -24,24 +35,8 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
     const run = `${Date.now().toString(36)}-${process.pid}`;
     const id = (kind: string, of: string | number) => `${kind}_${run}.${of}`;
 
-    await t.test('partners and keys', async (t) => {
-      const { stores } = opened;
-      const partner = { partnerId: id('ptr', 1), name: 'Größenwahn Records', plan: 'standard', createdAt: NOW };
-      t.equal(await stores.getPartner(partner.partnerId), undefined);
-      await stores.createPartner(partner);
-      t.strictSame(await stores.getPartner(partner.partnerId), partner);
-      t.strictSame((await stores.listPartners()).filter((each) => each.partnerId === partner.partnerId), [partner]);
-      await t.resolves(stores.createPartner(partner), 'the same call again is harmless');
-      await t.rejects(stores.createPartner({ ...partner, name: 'Another' }), { code: 'conflict' });
-
-      const key: PartnerKey = { keyId: id('key', 1), partnerId: partner.partnerId, name: 'live', scopes: ['verify', 'usage'], secretHash: 'ab'.repeat(32), pepperId: 'pepper-1', createdAt: NOW };
-      const rotated: PartnerKey = { ...key, keyId: id('key', 2), expiresAt: NOW + 72 * 3600, revokedAt: NOW + 1 };
-      await Promise.all([stores.createKey(key), stores.createKey(rotated)]);
-      t.strictSame(await stores.getKey(key.keyId), key, 'absent members stay absent');
-      t.strictSame(await stores.getKey(rotated.keyId), rotated);
-      t.equal(await stores.getKey(`${key.keyId}0`), undefined);
-      await t.rejects(stores.createKey({ ...key, name: 'other' }), { code: 'conflict' });
-    });
+    const contract: Contract = { opened: () => opened, id };
+    await keyContract(t, contract);
 
     await t.test('an upload: slot, facts, expiry by the caller’s clock', async (t) => {
       const { stores } = opened;
@@ -98,28 +93,29 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
     await t.test('issuing', async (t) => {
       const { stores } = opened;
       const proof = issuedProof(id('prf', 1), id('ptr', 1));
+      const draft = audit(proof.partnerId, 'proof_issued', proof.proofId);
       const replay = issuingReplay(id('replay', 1), proof.proofId);
       t.equal(await stores.getProof(proof.proofId), undefined);
-      await t.rejects(stores.issueProof(proof, replay), { code: 'conflict' }, 'not reserved');
+      await t.rejects(stores.issueProof(proof, draft, replay), { code: 'conflict' }, 'not reserved');
       await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
       t.strictSame(await stores.getProof(proof.proofId), { state: 'pending', proofId: proof.proofId, partnerId: proof.partnerId, reservedAt: NOW });
       await t.rejects(stores.reserveProof(proof.proofId, id('ptr', 2), NOW), { code: 'conflict' }, 'reserved by another partner');
-      await t.rejects(stores.issueProof({ ...proof, partnerId: id('ptr', 2) }), { code: 'conflict' });
+      await t.rejects(stores.issueProof({ ...proof, partnerId: id('ptr', 2) }, draft), { code: 'conflict' });
       t.equal(await stores.getIssuingReplay(replay.key, NOW), undefined);
 
-      t.equal(await stores.issueProof(proof, replay), 'issued');
+      t.equal(await stores.issueProof(proof, draft, replay), 'issued');
       t.strictSame(await stores.getProof(proof.proofId), proof, 'the sidecar’s bytes included');
       t.strictSame(await stores.getIssuingReplay(replay.key, replay.expiresAt - 1), replay);
       t.equal(await stores.getIssuingReplay(replay.key, replay.expiresAt), undefined);
-      t.equal(await stores.issueProof(proof, replay), 'issued', 'repeating a call is harmless');
-      await t.rejects(stores.issueProof({ ...proof, credentialSha256: '0'.repeat(64) }), { code: 'conflict' }, 'issuing something else under the same id is not');
+      t.equal(await stores.issueProof(proof, draft, replay), 'issued', 'repeating a call is harmless');
+      await t.rejects(stores.issueProof({ ...proof, credentialSha256: '0'.repeat(64) }, draft), { code: 'conflict' }, 'issuing something else under the same id is not');
 
       const second = issuedProof(id('prf', 2), id('ptr', 1));
       await stores.reserveProof(second.proofId, second.partnerId, NOW);
-      t.equal(await stores.issueProof(second, { ...replay, proofId: second.proofId }), 'replay_exists');
+      t.equal(await stores.issueProof(second, draft, { ...replay, proofId: second.proofId }), 'replay_exists');
       t.equal((await stores.getProof(second.proofId))?.state, 'pending', 'nothing was written');
       const afterwards = { ...second, createdAt: replay.expiresAt };
-      t.equal(await stores.issueProof(afterwards, issuingReplay(replay.key, second.proofId, replay.expiresAt + 60)), 'issued', 'an expired replay gives way');
+      t.equal(await stores.issueProof(afterwards, draft, issuingReplay(replay.key, second.proofId, replay.expiresAt + 60)), 'issued', 'an expired replay gives way');
       t.equal((await stores.getIssuingReplay(replay.key, replay.expiresAt))?.proofId, second.proofId);
     });
 
@@ -128,7 +124,7 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
       const proofs = Array.from({ length: 20 }, (_, i) => issuedProof(id('prf', `race-${i}`), id('ptr', 1)));
       await Promise.all(proofs.map((proof) => stores.reserveProof(proof.proofId, proof.partnerId, NOW)));
       const key = id('replay', 'race');
-      const outcomes = await Promise.all(proofs.map((proof) => stores.issueProof(proof, issuingReplay(key, proof.proofId))));
+      const outcomes = await Promise.all(proofs.map((proof) => stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId), issuingReplay(key, proof.proofId))));
       t.equal(outcomes.filter((outcome) => outcome === 'issued').length, 1);
       t.equal(outcomes.filter((outcome) => outcome === 'replay_exists').length, 19);
       const winner = proofs[outcomes.indexOf('issued')]!;
@@ -150,7 +146,7 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
       t.notOk(swept.includes(young));
       t.equal(await stores.getProof(old), undefined);
       t.equal((await stores.getProof(young))?.state, 'pending');
-      await t.rejects(stores.issueProof(issuedProof(old, id('ptr', 1))), { code: 'conflict' }, 'an issuing that was given up cannot end');
+      await t.rejects(stores.issueProof(issuedProof(old, id('ptr', 1)), audit(id('ptr', 1), 'proof_issued', old)), { code: 'conflict' }, 'an issuing that was given up cannot end');
     });
 
     await t.test('charges: dedupe, quota, windows', async (t) => {
@@ -210,6 +206,31 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
       t.equal(await stores.getUsed(partnerId, NOW), 10);
     });
 
+    await t.test('free counts join the day’s and cost no unit', async (t) => {
+      const { stores } = opened;
+      const partnerId = id('ptr', 'meter');
+      const other = id('ptr', 'meter2');
+      await stores.charge(usageCharge(partnerId, 'a'));
+      await stores.meter([], NOW);
+      await Promise.all([
+        ...Array.from({ length: 50 }, () => stores.meter([{ partnerId, operation: 'list_proofs', count: 2 }, { partnerId, operation: 'read_record', count: 1 }, { partnerId: other, operation: 'read_record', count: 3 }], NOW)),
+        ...Array.from({ length: 50 }, (_, i) => stores.charge(usageCharge(partnerId, `call-${i}`))),
+        stores.meter([{ partnerId, operation: 'read_record', count: 1 }, { partnerId, operation: 'read_record', count: 1 }], NOW + 1),
+      ]);
+      t.equal(await stores.getUsed(partnerId, NOW), 51);
+      t.equal(await stores.getUsed(other, NOW), 0);
+      t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-04-01'), [
+        { day: '2026-03-31', operations: { verify: 51, list_proofs: 100, read_record: 50 } },
+        { day: '2026-04-01', operations: { read_record: 2 } },
+      ]);
+      t.strictSame(await stores.getDailyUsage(other, '2026-03-31', '2026-04-01'), [{ day: '2026-03-31', operations: { read_record: 150 } }]);
+    });
+
+    await proofContract(t, contract);
+    await auditContract(t, contract);
+    // Last, because it sweeps half a year ahead.
+    await reviewContract(t, contract);
+
     await t.test('it answers', async (t) => {
       await t.resolves(opened.stores.ping());
     });
@@ -222,7 +243,16 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
       const replay = issuingReplay(id('replay', 'reopen'), proof.proofId);
       const partnerId = id('ptr', 'reopen');
       const before = opened.stores;
-      await Promise.all([before.createSlot(slot), before.putFacts(facts), before.reserveProof(proof.proofId, proof.partnerId, NOW), before.issueProof(proof, replay), before.charge(usageCharge(partnerId, 'a'))]);
+      const key = partnerKey(id('key', 'reopen'), partnerId);
+      const rotated = rotation(key, id('key', 'reopened'), 1);
+      const review = reviewCase(id('rev', 'reopen'), partnerId, proof.proofId);
+      await Promise.all([
+        before.createPartner(partner(partnerId), audit(partnerId, 'partner_created', partnerId)),
+        before.createKey(key, audit(partnerId, 'key_created', key.keyId)),
+        before.rotateKey(rotated, partnerKey(rotated.newKeyId, partnerId), audit(partnerId, 'key_rotated', key.keyId)),
+        before.touchKeys([{ partnerId, keyId: key.keyId, at: NOW + 5 }]),
+      ]);
+      await Promise.all([before.createSlot(slot), before.putFacts(facts), before.reserveProof(proof.proofId, proof.partnerId, NOW), before.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId), replay), before.createReview(review, audit(partnerId, 'review_created', review.reviewId)), before.charge(usageCharge(partnerId, 'a'))]);
       opened = await opened.reopen!();
       const { stores } = opened;
       await t.rejects(before.ping(), DomainError, 'the closed one refuses');
@@ -232,58 +262,11 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
       t.strictSame(await stores.getProof(proof.proofId), proof);
       t.strictSame(await stores.getIssuingReplay(replay.key, NOW), replay);
       t.strictSame(await stores.charge(usageCharge(partnerId, 'a')), { outcome: 'already_charged', used: 1 });
-      t.equal((await stores.getKey(id('key', 1)))?.name, 'live');
+      t.equal((await stores.getKey(key.keyId))?.expiresAt, rotated.previousKeyExpiresAt);
+      t.strictSame(await stores.getRotation(key.keyId), rotated);
+      t.strictSame([...(await stores.getKeyUses(partnerId, [key.keyId]))], [[key.keyId, NOW + 5]]);
+      t.strictSame(await stores.getReview(partnerId, review.reviewId, NOW), review);
+      t.strictSame((await stores.readAudit(partnerId, 1, 10)).map(({ sequence, action }) => [sequence, action]), [[1, 'partner_created'], [2, 'key_created'], [3, 'key_rotated'], [4, 'review_created']]);
     });
   });
-}
-
-export function uploadSlot(uploadId: string, createdAt = NOW): UploadSlot {
-  return { uploadId, partnerId: 'ptr_test', purpose: 'verify', contentLength: 1000, createdAt, expiresAt: createdAt + SLOT_LIFE_SECONDS };
-}
-
-/** @param mark tells one writer's facts from another's */
-export function uploadFacts(slot: UploadSlot, mark: string, uploadedAt = slot.createdAt + 1): UploadFacts {
-  return {
-    uploadId: slot.uploadId,
-    partnerId: slot.partnerId,
-    purpose: slot.purpose,
-    uploadedAt,
-    expiresAt: uploadedAt + FACTS_LIFE_SECONDS,
-    measurement: {
-      bytes: 68_157_440,
-      sha256: 'cd'.repeat(32),
-      container: 'rf64',
-      data: { offset: 80, size: 2 ** 40 },
-      chunkCount: 3,
-      findings: [{ slug: 'chunk_past_end', offset: 2 ** 33 }],
-      broadcastWave: false,
-      credential: { offset: 17, length: 9 },
-    },
-    embedded: { kind: 'not_a_store', reason: mark },
-  };
-}
-
-export function issuedProof(proofId: string, partnerId: string): IssuedProof {
-  return {
-    state: 'issued',
-    proofId,
-    partnerId,
-    song: { title: 'Déjà vu 🎧' },
-    carrier: 'sidecar',
-    createdAt: NOW,
-    kid: '12'.repeat(32),
-    originalSha256: '34'.repeat(32),
-    boundAudioSha256: '56'.repeat(32),
-    credentialSha256: '78'.repeat(32),
-    asset: { bytes: 1234, sha256: '9a'.repeat(32), fileName: 'song.aiff', mediaType: 'audio/aiff' },
-    sidecar: Uint8Array.from({ length: 300 }, (_, i) => i & 0xff),
-  };
-}
-
-export function issuingReplay(key: string, proofId: string, expiresAt = NOW + 86_400): IssuingReplay {
-  return { key, requestSha256: 'be'.repeat(32), proofId, expiresAt };
-}
-
-export function usageCharge(partnerId: string, dedupeKey: string, over: Partial<UsageCharge> = {}): UsageCharge {
-  return { partnerId, operation: 'verify', dedupeKey, at: NOW, monthlyQuota: 1_000_000, dedupeUntil: NOW + 7200, ...over };
 }

@@ -1,6 +1,7 @@
 import { ClassicLevel } from 'classic-level';
 import { join } from 'node:path';
 import { openEmbeddedStore } from '../../../src/adapters/embedded/store.js';
+import { UNAUDITED } from './unaudited.js';
 import { figure, interleave, ratio, type Measure, type Run, type Section } from '../../measure.js';
 
 const CONCURRENCY = 64;
@@ -10,7 +11,7 @@ export const store: Measure = { name: 'store', run: measureStore };
 
 async function measureStore(run: Run): Promise<Section> {
   const { rounds, charges } = run.scale;
-  const stores = await openEmbeddedStore({ directory: join(run.dataDir, 'charges') });
+  const stores = await openEmbeddedStore({ directory: join(run.dataDir, 'charges'), audit: UNAUDITED });
   const level = new ClassicLevel<string, string>(join(run.dataDir, 'puts'));
   await level.open();
   const now = Math.floor(Date.now() / 1000);

@@ -46,11 +46,11 @@ export class CommitQueue {
   #draining: Promise<void> | undefined;
   #closed = false;
   /** Writes of the operation that runs. */
-  #staged: [key: string, row: Uint8Array | null][] = [];
+  #staged = new Map<string, Uint8Array | null>();
   readonly #transaction: Transaction = {
     get: <Row>(key: RowKey<Row>) => this.#get(key),
-    put: (key, row) => void this.#staged.push([key, this.#codec.encode(key, SCHEMA_VERSION, row)]),
-    delete: (key) => void this.#staged.push([key, null]),
+    put: (key, row) => void this.#staged.set(key, this.#codec.encode(key, SCHEMA_VERSION, row)),
+    delete: (key) => void this.#staged.set(key, null),
   };
 
   constructor(database: Database, codec: RecordCodec, onCommit?: (commit: Commit) => void) {
@@ -68,7 +68,7 @@ export class CommitQueue {
     const group = this.#gathering;
     if (group.operations >= MAX_WAITING_OPERATIONS || group.bytes >= MAX_WAITING_BYTES) throw storeUnavailable();
     let value: Value;
-    this.#staged = [];
+    this.#staged = new Map();
     try {
       value = operation(this.#transaction);
       for (const [key, row] of this.#staged) group.write(key, row);
@@ -126,9 +126,8 @@ export class CommitQueue {
   }
 
   #find(key: string): Uint8Array | null | undefined {
-    for (let i = this.#staged.length - 1; i >= 0; i--) {
-      if (this.#staged[i]![0] === key) return this.#staged[i]![1];
-    }
+    const staged = this.#staged.get(key);
+    if (staged !== undefined) return staged;
     const gathered = this.#gathering.writes.get(key);
     if (gathered !== undefined) return gathered;
     const syncing = this.#syncing?.writes.get(key);

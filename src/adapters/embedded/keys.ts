@@ -1,17 +1,21 @@
+import type { AuditEntry, AuditHead } from '../../domain/audit.js';
 import type { Partner, PartnerKey } from '../../domain/partner.js';
 import type { Proof } from '../../domain/proof.js';
+import type { ReviewBindings, ReviewCase } from '../../domain/review.js';
 import type { UploadFacts, UploadSlot } from '../../domain/upload.js';
-import type { IssuingReplay } from '../../ports/stores.js';
+import type { IssuingReplay, Rotation } from '../../ports/stores.js';
 
 /**
  * Key layout. A key is ASCII: a partition's name and its parts, joined by `/`. No part holds a `/`, so everything under
- * `a/b/` is the range [`a/b/`, `a/b0`). Times are unix seconds in 12 digits, so that they sort as text.
+ * `a/b/` is the range [`a/b/`, `a/b0`). Times are unix seconds and numbers count up, both in 12 digits, so that they sort as text.
  *
  *   meta/format                            format version of the whole store
  *   meta/ping                              what the readiness check writes
  *   partner/{partnerId}                    Partner
  *   key/{keyId}                            PartnerKey: the one read of every authenticated request
  *   partner-key/{partnerId}/{time}/{keyId} index: a partner's keys by age
+ *   rotation/{keyId}                       Rotation of this key: its being there is what refuses a second one
+ *   key-use/{partnerId}/{keyId}            when the key was last used; a row of its own, because it is written without conditions
  *   upload/{uploadId}                      slot and, once it was posted, its facts: one row, so that one read answers
  *   proof/{proofId}                        Proof: pending, issued, erased
  *   pending/{time}/{proofId}               index: reserved ids by age
@@ -20,6 +24,14 @@ import type { IssuingReplay } from '../../ports/stores.js';
  *   original/{sha256}/{proofId}            index: by the digest of the audio as it came to be issued
  *   credential/{sha256}/{proofId}          index: by the digest of the credential
  *   replay/{key}                           IssuingReplay
+ *   proof-replay/{proofId}                 the proof's replay key, so that erasing finds it
+ *   review/{reviewId}                      ReviewCase and its number on its proof
+ *   review-open/{proofId}/{partnerId}/{creatorId}/{accountId}/{submissionId}/{trackId}
+ *                                          the one unresolved case of a partner for these bindings
+ *   review-count/{proofId}                 numbers given to the cases of a proof so far, by all partners
+ *   proof-review/{proofId}/{number}        index: the proof's cases. Numbered, so that a transaction, which cannot read ranges, finds all
+ *   audit/{partnerId}/{sequence}           AuditEntry
+ *   audit-head/{partnerId}                 AuditHead: what the next entry is chained to
  *   usage-month/{partnerId}/{YYYY-MM}      units of the month: what the quota is held against
  *   usage-day/{partnerId}/{YYYY-MM-DD}     units of the day, by operation
  *   billed/{partnerId}/{dedupeKey}         what was charged already
@@ -29,6 +41,10 @@ import type { IssuingReplay } from '../../ports/stores.js';
  * batch: proof/P (issued) over the pending row, proof-time, bound, original and credential entries, replay/K with its expiry
  * entry, and removes pending/T/P. A kill before that batch leaves a pending row that `sweepPending` takes back; a kill after
  * it leaves an issued proof: there is nothing between.
+ *
+ * The life of one case. `createReview` writes review/R, review-open/…, proof-review/P/n with the count, and an expiry entry.
+ * A resolution that is final removes review-open/… and leaves the rest; expiry and the erasure of the proof remove it all.
+ * Creating reads proof/P and erasing walks the count, both in their transactions: no case outlives its proof.
  *
  * The life of one charge. One operation reads billed/…, usage-month/… and usage-day/…, and writes all three and an expiry
  * entry. Charges that arrive while a batch is being synced run against what the ones before them wrote and share the next
@@ -54,26 +70,55 @@ export interface BilledRow {
   readonly until: number;
 }
 
-const TIME_DIGITS = 12;
+export interface KeyUseRow {
+  readonly at: number;
+}
+export interface ReplayLinkRow {
+  readonly key: string;
+}
+export interface ReviewRow {
+  readonly review: ReviewCase;
+  readonly number: number;
+}
+export interface ReviewLinkRow {
+  readonly reviewId: string;
+}
+export interface ReviewCountRow {
+  readonly count: number;
+}
+
+const DIGITS = 12;
+const MAX_NUMBER = 10 ** DIGITS - 1;
 const PLAIN_PART = /^[A-Za-z0-9._:-]+$/;
 
 export const formatKey = key<{ readonly format: number }>('meta', 'format');
 export const pingKey = key<{ readonly at: number }>('meta', 'ping');
 export const partnerKey = (partnerId: string) => key<Partner>('partner', partnerId);
 export const keyKey = (keyId: string) => key<PartnerKey>('key', keyId);
-export const partnerKeyKey = (partnerId: string, createdAt: number, keyId: string) => key<null>('partner-key', partnerId, seconds(createdAt), keyId);
+export const partnerKeyKey = (partnerId: string, createdAt: number, keyId: string) => key<null>('partner-key', partnerId, digits(createdAt), keyId);
 export const uploadKey = (uploadId: string) => key<UploadRow>('upload', uploadId);
 export const proofKey = (proofId: string) => key<Proof>('proof', proofId);
-export const pendingKey = (reservedAt: number, proofId: string) => key<null>('pending', seconds(reservedAt), proofId);
-export const proofTimeKey = (partnerId: string, createdAt: number, proofId: string) => key<null>('proof-time', partnerId, seconds(createdAt), proofId);
+export const pendingKey = (reservedAt: number, proofId: string) => key<null>('pending', digits(reservedAt), proofId);
+export const proofTimeKey = (partnerId: string, createdAt: number, proofId: string) => key<null>('proof-time', partnerId, digits(createdAt), proofId);
 export const digestKey = (kind: 'bound' | 'original' | 'credential', sha256: string, proofId: string) => key<null>(kind, sha256, proofId);
 export const replayKey = (replay: string) => key<IssuingReplay>('replay', replay);
+export const replayLinkKey = (proofId: string) => key<ReplayLinkRow>('proof-replay', proofId);
+export const rotationKey = (keyId: string) => key<Rotation>('rotation', keyId);
+export const keyUseKey = (partnerId: string, keyId: string) => key<KeyUseRow>('key-use', partnerId, keyId);
+export const reviewKey = (reviewId: string) => key<ReviewRow>('review', reviewId);
+export const reviewOpenKey = (proofId: string, partnerId: string, { creatorId, accountId, submissionId, trackId }: ReviewBindings) =>
+  key<ReviewLinkRow>('review-open', proofId, partnerId, creatorId, accountId, submissionId, trackId);
+export const reviewCountKey = (proofId: string) => key<ReviewCountRow>('review-count', proofId);
+export const proofReviewKey = (proofId: string, number: number) => key<ReviewLinkRow>('proof-review', proofId, digits(number));
+export const auditKey = (partnerId: string, sequence: number) => key<AuditEntry>('audit', partnerId, digits(sequence));
+export const auditHeadKey = (partnerId: string) => key<AuditHead>('audit-head', partnerId);
 export const monthKey = (partnerId: string, month: string) => key<MonthRow>('usage-month', partnerId, month);
 export const dayKey = (partnerId: string, day: string) => key<DayRow>('usage-day', partnerId, day);
 export const billedKey = (partnerId: string, dedupeKey: string) => key<BilledRow>('billed', partnerId, dedupeKey);
-export const expiryKey = (at: number, row: RowKey<unknown>) => `expiry/${seconds(at)}/${row}` as RowKey<null>;
+export const expiryKey = (at: number, row: RowKey<unknown>) => `expiry/${digits(at)}/${row}` as RowKey<null>;
 /** The row that an expiry entry speaks of. */
-export const expiringRow = (entry: string) => entry.slice('expiry/'.length + TIME_DIGITS + 1) as RowKey<unknown>;
+export const expiringRow = (entry: string) => entry.slice('expiry/'.length + DIGITS + 1) as RowKey<unknown>;
+export const isReviewKey = (row: RowKey<unknown>): row is RowKey<ReviewRow> => row.startsWith('review/');
 /** The last part of a key. */
 export const lastPart = (text: string) => decodeURIComponent(text.slice(text.lastIndexOf('/') + 1));
 
@@ -90,8 +135,21 @@ export function under(...parts: readonly string[]): KeyRange {
 /** Everything under `parts` whose next part is a time before `end`. */
 export function before(end: number, ...parts: readonly string[]): KeyRange {
   const { gte } = under(...parts);
-  return { gte, lt: gte + seconds(end) };
+  return { gte, lt: gte + digits(end) };
 }
+/** Everything under `parts` whose next part is a number (or a time) in these bounds, both inclusive. */
+export function within({ from, to }: { readonly from?: number | undefined; readonly to?: number | undefined }, ...parts: readonly string[]): KeyRange {
+  const { gte, lt } = under(...parts);
+  // Bounds are the caller's wish, and may lie where no row can be.
+  return {
+    gte: from === undefined ? gte : from > MAX_NUMBER ? lt : gte + digits(Math.max(0, from)),
+    lt: to === undefined || to >= MAX_NUMBER ? lt : gte + digits(Math.max(-1, to) + 1),
+  };
+}
+/** What lies behind an entry, in the same range. */
+export const following = (range: KeyRange, entry: string): KeyRange => ({ gte: `${entry}\0`, lt: range.lt });
+/** What lies before an entry, in the same range. */
+export const preceding = (range: KeyRange, entry: string): KeyRange => ({ gte: range.gte, lt: entry < range.lt ? entry : range.lt });
 
 function key<Row>(...parts: readonly string[]): RowKey<Row> {
   return parts.map(part).join('/') as RowKey<Row>;
@@ -102,7 +160,7 @@ function part(text: string): string {
   return PLAIN_PART.test(text) ? text : encodeURIComponent(text);
 }
 
-function seconds(time: number): string {
-  if (!Number.isSafeInteger(time) || time < 0 || time >= 10 ** TIME_DIGITS) throw new RangeError('not a time in unix seconds');
-  return String(time).padStart(TIME_DIGITS, '0');
+function digits(number: number): string {
+  if (!Number.isSafeInteger(number) || number < 0 || number > MAX_NUMBER) throw new RangeError('not a time in unix seconds, nor a number in a row');
+  return String(number).padStart(DIGITS, '0');
 }

@@ -1,32 +1,96 @@
 import { DomainError } from '../../domain/errors.js';
 import type { Partner } from '../../domain/partner.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
+import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
-import { keyKey, partnerKey, partnerKeyKey, type RowKey, under } from './keys.js';
+import { following, keyKey, keyUseKey, lastPart, partnerKey, partnerKeyKey, rotationKey, type RowKey, under } from './keys.js';
 import type { Rows } from './rows.js';
 
-export function partnerStore(rows: Rows): PartnerStore {
+export function partnerStore(rows: Rows, log: AuditLog): PartnerStore {
   return {
-    createPartner: (partner) => rows.run((tx) => insert(tx, partnerKey(partner.partnerId), partner)),
+    createPartner: (partner, audit) =>
+      log.run((tx, append) => {
+        if (insert(tx, partnerKey(partner.partnerId), partner)) append(audit);
+      }),
     getPartner: async (partnerId) => rows.get(partnerKey(partnerId)),
     listPartners: async () => (await rows.entries<Partner>(under('partner'))).map(([, partner]) => partner),
   };
 }
 
-export function keyStore(rows: Rows): KeyStore {
+export function keyStore(rows: Rows, log: AuditLog): KeyStore {
   return {
-    createKey: (key) =>
-      rows.run((tx) => {
-        insert(tx, keyKey(key.keyId), key);
+    createKey: (key, audit) =>
+      log.run((tx, append) => {
+        if (!insert(tx, keyKey(key.keyId), key)) return;
         tx.put(partnerKeyKey(key.partnerId, key.createdAt, key.keyId), null);
+        append(audit);
       }),
+
     getKey: async (keyId) => rows.get(keyKey(keyId)),
+
+    async listKeys(partnerId, page) {
+      const all = under('partner-key', partnerId);
+      const range = page?.after === undefined ? all : following(all, partnerKeyKey(partnerId, page.after.createdAt, page.after.keyId));
+      const entries = await rows.keys(range, page?.limit ?? -1);
+      // A key's row is never removed.
+      return entries.map((entry) => rows.get(keyKey(lastPart(entry)))!);
+    },
+
+    revokeKey: (partnerId, keyId, at, audit) =>
+      log.run((tx, append) => {
+        const key = tx.get(keyKey(keyId));
+        if (key?.partnerId !== partnerId) return 'not_found';
+        if (key.revokedAt !== undefined) return 'already_revoked';
+        tx.put(keyKey(keyId), { ...key, revokedAt: at });
+        append(audit);
+        return 'revoked';
+      }),
+
+    getRotation: async (keyId) => rows.get(rotationKey(keyId)),
+
+    rotateKey: (rotation, successor, audit) =>
+      log.run((tx, append) => {
+        const key = tx.get(keyKey(rotation.keyId));
+        if (key?.partnerId !== rotation.partnerId || key.revokedAt !== undefined) return undefined;
+        const earlier = tx.get(rotationKey(rotation.keyId));
+        if (earlier !== undefined) return earlier;
+        if (!insert(tx, keyKey(successor.keyId), successor)) throw new DomainError('conflict', 'This id is taken.');
+        tx.put(partnerKeyKey(successor.partnerId, successor.createdAt, successor.keyId), null);
+        tx.put(keyKey(rotation.keyId), { ...key, expiresAt: rotation.previousKeyExpiresAt });
+        tx.put(rotationKey(rotation.keyId), rotation);
+        append(audit);
+        return rotation;
+      }),
+
+    touchKeys: (uses) =>
+      rows.run((tx) => {
+        for (const { partnerId, keyId, at } of uses) {
+          const key = keyUseKey(partnerId, keyId);
+          if ((tx.get(key)?.at ?? -1) < at) tx.put(key, { at });
+        }
+      }),
+
+    async getKeyUses(partnerId, keyIds) {
+      const uses = new Map<string, number>();
+      for (const keyId of keyIds) {
+        const use = rows.get(keyUseKey(partnerId, keyId));
+        if (use !== undefined) uses.set(keyId, use.at);
+      }
+      return uses;
+    },
   };
 }
 
-/** Writes a row that must be new, or the same as before: ids are drawn once, so an equal creation time is the same call again. */
-function insert<Row extends { readonly createdAt: number; readonly name: string }>(tx: Transaction, key: RowKey<Row>, row: Row): void {
+/**
+ * Writes a row that must be new, or the same as before: ids are drawn once, so an equal creation time is the same call again.
+ * @returns whether it is new
+ */
+function insert<Row extends { readonly partnerId: string; readonly createdAt: number; readonly name: string }>(tx: Transaction, key: RowKey<Row>, row: Row): boolean {
   const existing = tx.get(key);
-  if (existing === undefined) tx.put(key, row);
-  else if (existing.createdAt !== row.createdAt || existing.name !== row.name) throw new DomainError('conflict', 'This id is taken.');
+  if (existing === undefined) {
+    tx.put(key, row);
+    return true;
+  }
+  if (existing.partnerId === row.partnerId && existing.createdAt === row.createdAt && existing.name === row.name) return false;
+  throw new DomainError('conflict', 'This id is taken.');
 }

@@ -1,14 +1,16 @@
 import { DomainError } from '../../domain/errors.js';
-import type { IssuedProof } from '../../domain/proof.js';
+import type { ErasedProof, IssuedProof } from '../../domain/proof.js';
 import type { ProofStore } from '../../ports/stores.js';
+import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
-import { before, digestKey, expiryKey, lastPart, pendingKey, proofKey, proofTimeKey, replayKey } from './keys.js';
+import { before, digestKey, expiryKey, following, type KeyRange, lastPart, pendingKey, preceding, proofKey, proofTimeKey, replayKey, replayLinkKey, type RowKey, under, within } from './keys.js';
+import { removeReviewsOf } from './reviews.js';
 import type { Rows } from './rows.js';
 
 /** Reserved ids taken back in one batch. */
 const SWEEP_STEP = 256;
 
-export function proofStore(rows: Rows): ProofStore {
+export function proofStore(rows: Rows, log: AuditLog): ProofStore {
   return {
     reserveProof: (proofId, partnerId, now) =>
       rows.run((tx) => {
@@ -21,8 +23,8 @@ export function proofStore(rows: Rows): ProofStore {
         tx.put(pendingKey(now, proofId), null);
       }),
 
-    issueProof: (proof, replay) =>
-      rows.run((tx) => {
+    issueProof: (proof, audit, replay) =>
+      log.run((tx, append) => {
         const row = tx.get(proofKey(proof.proofId));
         if (row?.state === 'issued' && row.partnerId === proof.partnerId && row.credentialSha256 === proof.credentialSha256) return 'issued';
         const earlier = replay && tx.get(replayKey(replay.key));
@@ -30,16 +32,41 @@ export function proofStore(rows: Rows): ProofStore {
         if (earlier !== undefined && earlier.expiresAt > proof.createdAt) return 'replay_exists';
         if (row?.state !== 'pending' || row.partnerId !== proof.partnerId) throw new DomainError('conflict', 'This id is not reserved any more.');
         tx.delete(pendingKey(row.reservedAt, proof.proofId));
-        putIssued(tx, proof);
+        tx.put(proofKey(proof.proofId), proof);
+        for (const entry of indexEntries(proof)) tx.put(entry, null);
         if (earlier !== undefined) tx.delete(expiryKey(earlier.expiresAt, replayKey(earlier.key)));
         if (replay !== undefined) {
           tx.put(replayKey(replay.key), replay);
           tx.put(expiryKey(replay.expiresAt, replayKey(replay.key)), null);
+          tx.put(replayLinkKey(proof.proofId), { key: replay.key });
+          tx.put(expiryKey(replay.expiresAt, replayLinkKey(proof.proofId)), null);
         }
+        append(audit);
         return 'issued';
       }),
 
     getProof: async (proofId) => rows.get(proofKey(proofId)),
+
+    listProofs(partnerId, { issuedAfter, issuedBefore, before: position, limit }) {
+      const range = within({ from: issuedAfter, to: issuedBefore }, 'proof-time', partnerId);
+      return issuedIn(rows, position === undefined ? range : preceding(range, proofTimeKey(partnerId, position.createdAt, position.proofId)), limit, true);
+    },
+
+    findProofs: (kind, sha256, limit) => issuedIn(rows, under(kind, sha256), limit),
+
+    eraseProof: (proofId, partnerId, at, audit) =>
+      log.run((tx, append) => {
+        const proof = tx.get(proofKey(proofId));
+        if (proof === undefined || proof.partnerId !== partnerId || proof.state === 'pending') return 'not_found';
+        if (proof.state === 'erased') return { outcome: 'already_erased', proof };
+        const tombstone: ErasedProof = { state: 'erased', proofId, partnerId, erasedAt: at };
+        tx.put(proofKey(proofId), tombstone);
+        for (const entry of indexEntries(proof)) tx.delete(entry);
+        removeReplay(tx, proofId);
+        removeReviewsOf(tx, proofId);
+        append(audit);
+        return { outcome: 'erased', proof: tombstone };
+      }),
 
     async getIssuingReplay(key, now) {
       const replay = rows.get(replayKey(key));
@@ -69,10 +96,39 @@ export function proofStore(rows: Rows): ProofStore {
   };
 }
 
-function putIssued(tx: Transaction, proof: IssuedProof): void {
-  tx.put(proofKey(proof.proofId), proof);
-  tx.put(proofTimeKey(proof.partnerId, proof.createdAt, proof.proofId), null);
-  tx.put(digestKey('bound', proof.boundAudioSha256, proof.proofId), null);
-  tx.put(digestKey('original', proof.originalSha256, proof.proofId), null);
-  tx.put(digestKey('credential', proof.credentialSha256, proof.proofId), null);
+function indexEntries(proof: IssuedProof): readonly RowKey<null>[] {
+  return [
+    proofTimeKey(proof.partnerId, proof.createdAt, proof.proofId),
+    digestKey('bound', proof.boundAudioSha256, proof.proofId),
+    digestKey('original', proof.originalSha256, proof.proofId),
+    digestKey('credential', proof.credentialSha256, proof.proofId),
+  ];
+}
+
+function removeReplay(tx: Transaction, proofId: string): void {
+  const link = tx.get(replayLinkKey(proofId));
+  if (link === undefined) return;
+  const replay = tx.get(replayKey(link.key));
+  tx.delete(replayLinkKey(proofId));
+  // Where it has expired, another proof may have come under the same key; the link's own expiry entry is left to the sweep.
+  if (replay?.proofId !== proofId) return;
+  tx.delete(replayKey(link.key));
+  tx.delete(expiryKey(replay.expiresAt, replayKey(link.key)));
+  tx.delete(expiryKey(replay.expiresAt, replayLinkKey(proofId)));
+}
+
+/** The first `limit` issued proofs that an index's range names. One that is erased while it is read is not counted, so that only a page at the end is short. */
+async function issuedIn(rows: Rows, range: KeyRange, limit: number, reverse = false): Promise<readonly IssuedProof[]> {
+  const found: IssuedProof[] = [];
+  while (found.length < limit) {
+    const entries = await rows.keys(range, limit - found.length, reverse);
+    const last = entries.at(-1);
+    if (last === undefined) break;
+    range = reverse ? preceding(range, last) : following(range, last);
+    for (const entry of entries) {
+      const proof = rows.get(proofKey(lastPart(entry)));
+      if (proof?.state === 'issued') found.push(proof);
+    }
+  }
+  return found;
 }

@@ -25,18 +25,18 @@ export class Rows {
     return this.#queue.run(operation);
   }
 
-  /** All rows of a range, in key order. For ranges that are small by nature. */
-  async entries<Row>(range: KeyRange): Promise<readonly (readonly [key: RowKey<Row>, row: Row])[]> {
-    const found = await this.#database.scan(range);
+  /** Rows of a range, in key order. Without a limit for ranges that are small by nature. */
+  async entries<Row>(range: KeyRange, limit?: number): Promise<readonly (readonly [key: RowKey<Row>, row: Row])[]> {
+    const found = await this.#database.scan(range, limit === undefined ? {} : { limit });
     return found.map(([text, row]) => {
       const key = text as RowKey<Row>;
       return [key, decodeRow(this.#codec, key, row)];
     });
   }
 
-  /** Keys of index entries, at most `limit`. */
-  async keys(range: KeyRange, limit: number): Promise<readonly RowKey<null>[]> {
-    const found = await this.#database.scan(range, { limit });
+  /** Keys of index entries, at most `limit`; the last ones first where `reverse` is set. */
+  async keys(range: KeyRange, limit: number, reverse = false): Promise<readonly RowKey<null>[]> {
+    const found = await this.#database.scan(range, { limit, reverse });
     return found.map(([key]) => key as RowKey<null>);
   }
 }

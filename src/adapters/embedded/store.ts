@@ -1,11 +1,13 @@
 import { RecordCodec } from '../../codec/record.js';
 import type { Stores } from '../../ports/stores.js';
+import { AuditLog, type AuditOptions } from './audit-log.js';
 import { type Commit, CommitQueue, decodeRow } from './commit-queue.js';
 import { Database } from './database.js';
-import { before, expiringRow, formatKey, pingKey } from './keys.js';
+import { before, expiringRow, following, formatKey, isReviewKey, lastPart, pingKey } from './keys.js';
 import { StoreOpenError } from './open-error.js';
 import { partnerStore, keyStore } from './partners.js';
 import { proofStore } from './proofs.js';
+import { removeReview, reviewStore } from './reviews.js';
 import { Rows } from './rows.js';
 import { uploadStore } from './uploads.js';
 import { usageStore } from './usage.js';
@@ -21,29 +23,34 @@ export interface EmbeddedStoreOptions {
   readonly directory: string;
   /** Told of every synced batch. */
   readonly onCommit?: (commit: Commit) => void;
+  readonly audit: AuditOptions;
 }
 
 /**
  * The store of one machine: LevelDB with a synced log, one writer that gathers, reads of what is on disk.
- * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `damaged`, `io_failed`
+ * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `damaged`, `io_failed`; what the audit heads throw when they cannot be opened
  */
-export async function openEmbeddedStore({ directory, onCommit }: EmbeddedStoreOptions): Promise<Stores> {
+export async function openEmbeddedStore({ directory, onCommit, audit }: EmbeddedStoreOptions): Promise<Stores> {
   const codec = new RecordCodec();
   const database = await Database.open(directory);
   const queue = new CommitQueue(database, codec, onCommit);
   const rows = new Rows(database, queue, codec);
+  const log = new AuditLog(rows, audit);
   try {
     await checkFormat(directory, database, codec, queue);
+    await log.catchUp();
   } catch (error) {
     await database.close();
     throw error;
   }
   return {
-    ...partnerStore(rows),
-    ...keyStore(rows),
+    ...partnerStore(rows, log),
+    ...keyStore(rows, log),
     ...uploadStore(rows),
-    ...proofStore(rows),
+    ...proofStore(rows, log),
     ...usageStore(rows),
+    ...reviewStore(rows, log),
+    readAudit: (partnerId, fromSequence, limit) => log.readAudit(partnerId, fromSequence, limit),
 
     async sweepExpired(now, limit) {
       let swept = 0;
@@ -53,13 +60,15 @@ export async function openEmbeddedStore({ directory, onCommit }: EmbeddedStoreOp
         const last = entries.at(-1);
         if (last === undefined) break;
         // Onward from here: from the start LevelDB would walk over all it has just removed.
-        range = { gte: `${last}\0`, lt: range.lt };
+        range = following(range, last);
         await rows.run((tx) => {
           for (const entry of entries) {
             // Gone since it was read: the row was given more time.
             if (tx.get(entry) === undefined) continue;
             tx.delete(entry);
-            tx.delete(expiringRow(entry));
+            const row = expiringRow(entry);
+            if (isReviewKey(row)) removeReview(tx, lastPart(row));
+            else tx.delete(row);
             swept++;
           }
         });

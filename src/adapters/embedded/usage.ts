@@ -26,6 +26,16 @@ export function usageStore(rows: Rows): UsageStore {
 
     getUsed: async (partnerId, at) => rows.get(monthKey(partnerId, utcDay(at).slice(0, 7)))?.used ?? 0,
 
+    meter: (counts, at) =>
+      rows.run((tx) => {
+        const date = utcDay(at);
+        for (const { partnerId, operation, count } of counts) {
+          const day = dayKey(partnerId, date);
+          const operations = tx.get(day)?.operations ?? {};
+          tx.put(day, { operations: { ...operations, [operation]: (operations[operation] ?? 0) + count } });
+        }
+      }),
+
     async getDailyUsage(partnerId, fromDay, toDay) {
       // Up to and with `toDay`: `/` sorts behind its end and before any later day.
       const days = await rows.entries<DayRow>({ gte: dayKey(partnerId, fromDay), lt: `${dayKey(partnerId, toDay)}/` });

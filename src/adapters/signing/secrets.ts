@@ -32,7 +32,7 @@ export async function loadSecrets({ directory, environment, random }: { readonly
 
 function newBundle(environment: string, random: (length: number) => Uint8Array): Bundle {
   const one = () => [{ id: Buffer.from(random(4)).toString('hex'), key: Buffer.from(random(SECRET_BYTES)).toString('base64') }];
-  return { format: 1, environment, secrets: { 'key-pepper': one(), 'upload-policy': one(), cursor: one(), replay: one() } };
+  return { format: 1, environment, secrets: { 'key-pepper': one(), 'upload-policy': one(), cursor: one(), rotation: one(), audit: one() } };
 }
 
 function parse(text: string): Bundle {

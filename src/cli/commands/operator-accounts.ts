@@ -1,5 +1,7 @@
-import { EXIT, type Command, type Surroundings } from '../command.js';
+import { EXIT, UsageError, type Command, type Surroundings } from '../command.js';
 import { findOperatorToken, OperatorClient } from '../operator-client.js';
+import { formatTime, printable, table } from '../terminal.js';
+import { keyLine } from './partner-keys.js';
 
 /** What every operator command says of its environment. */
 export const OPERATOR_DETAILS = [
@@ -32,7 +34,42 @@ export const createPartner: Command = {
     const plan = given.text('plan');
     const partner = await withOperator(surroundings, (client) => client.createPartner({ name: given.operand('name'), ...(plan === undefined ? {} : { plan }) }));
     if (given.flag('json')) terminal.printJson(partner);
-    else terminal.print(`${partner.partnerId}  ${partner.name} (plan ${partner.plan})`);
+    else terminal.print(printable(`${partner.partnerId}  ${partner.name} (plan ${partner.plan})`));
+    return EXIT.good;
+  },
+};
+
+export const listPartners: Command = {
+  name: 'operator partner list',
+  summary: 'List the partners',
+  details: OPERATOR_DETAILS,
+  operands: [],
+  options: { json: { help: 'one line of JSON for each partner' } },
+  async run(given, surroundings) {
+    const { terminal } = surroundings;
+    for (const partner of await withOperator(surroundings, (client) => client.listPartners())) {
+      if (given.flag('json')) terminal.printJson(partner);
+      else terminal.print(printable(`${partner.partnerId}  ${formatTime(partner.createdAt)}  ${partner.name} (plan ${partner.plan})`));
+    }
+    return EXIT.good;
+  },
+};
+
+export const listPlans: Command = {
+  name: 'operator plan list',
+  summary: 'List the plans and their limits',
+  details: OPERATOR_DETAILS,
+  operands: [],
+  options: { json: { help: 'one line of JSON for each plan' } },
+  async run(given, surroundings) {
+    const { terminal } = surroundings;
+    const plans = await withOperator(surroundings, (client) => client.listPlans());
+    if (given.flag('json')) {
+      for (const plan of plans) terminal.printJson(plan);
+      return EXIT.good;
+    }
+    const rows = plans.map((plan) => [plan.name, plan.monthlyQuota, plan.requestsPerSecond, plan.burst, plan.concurrentUploads, plan.rotationsPerDay].map((cell) => printable(String(cell))));
+    for (const line of table(['plan', 'units a month', 'requests a second', 'burst', 'uploads at once', 'rotations a day'], rows, (cell) => cell)) terminal.print(line);
     return EXIT.good;
   },
 };
@@ -45,18 +82,64 @@ export const createKey: Command = {
   options: {
     partner: { value: 'partnerId', required: true, help: 'whose key it is' },
     name: { value: 'name', required: true, help: 'what the key is called in lists' },
+    scopes: { value: 'list', help: 'verify,proofs,erase,reviews,keys,usage, or some of them (all)' },
     json: { help: 'keyId, apiKey and name as one line of JSON' },
   },
   async run(given, surroundings) {
     const { terminal } = surroundings;
-    const key = await withOperator(surroundings, (client) => client.createKey(given.requiredText('partner'), { name: given.requiredText('name') }));
+    const key = await withOperator(surroundings, (client) => client.createKey(given.requiredText('partner'), { name: given.requiredText('name'), ...scopesOf(given.text('scopes')) }));
     if (given.flag('json')) {
       terminal.printJson(key);
     } else {
       // The secret alone on stdout, so that it can be piped into a vault.
-      terminal.note(`${key.keyId}  ${key.name}. Keep the secret now: it is never shown again.`);
+      terminal.note(`${printable(`${key.keyId}  ${key.name}`)}. Keep the secret now: it is never shown again.`);
       terminal.print(key.apiKey);
     }
+    return EXIT.good;
+  },
+};
+
+/** Which scopes there are is the service's to say. @throws UsageError */
+function scopesOf(list: string | undefined): { readonly scopes?: readonly string[] } {
+  if (list === undefined) return {};
+  const scopes = list.split(',').map((scope) => scope.trim());
+  if (scopes.includes('')) throw new UsageError('--scopes has an empty entry');
+  return { scopes };
+}
+
+export const listPartnerKeys: Command = {
+  name: 'operator key list',
+  summary: 'List the keys of a partner; never their secrets',
+  details: OPERATOR_DETAILS,
+  operands: [],
+  options: {
+    partner: { value: 'partnerId', required: true, help: 'whose keys' },
+    json: { help: 'one line of JSON for each key' },
+  },
+  async run(given, surroundings) {
+    const { terminal } = surroundings;
+    for (const key of await withOperator(surroundings, (client) => client.listPartnerKeys(given.requiredText('partner')))) {
+      if (given.flag('json')) terminal.printJson(key);
+      else terminal.print(keyLine(key));
+    }
+    return EXIT.good;
+  },
+};
+
+export const revokeKey: Command = {
+  name: 'operator key revoke',
+  summary: 'Revoke a key, at once and for good',
+  details: OPERATOR_DETAILS,
+  operands: ['keyId'],
+  options: {
+    partner: { value: 'partnerId', required: true, help: 'whose key it is' },
+    json: { help: 'the key as one line of JSON' },
+  },
+  async run(given, surroundings) {
+    const { terminal } = surroundings;
+    const key = await withOperator(surroundings, (client) => client.revokeKey(given.requiredText('partner'), given.operand('keyId')));
+    if (given.flag('json')) terminal.printJson(key);
+    else terminal.print(keyLine(key));
     return EXIT.good;
   },
 };

@@ -111,7 +111,7 @@ async function prepare({ directory }: Stage, partner: DemoPartner, stranger: Dem
 
 async function judge(specimen: Specimen, { client }: DemoPartner, signal: AbortSignal): Promise<Row> {
   const { verdict, accepted, decision } = await client.verifyFile(specimen.audio, { sidecar: specimen.sidecar, signal });
-  return { specimen, got: verdict, reason: decision.reasons[0] ?? '', asExpected: verdict === specimen.expected && accepted === (specimen.expected === 'valid') };
+  return { specimen, got: verdict, reason: decision?.reasons[0] ?? '', asExpected: verdict === specimen.expected && accepted === (specimen.expected === 'valid') };
 }
 
 function printRows(rows: readonly Row[], terminal: Terminal): void {

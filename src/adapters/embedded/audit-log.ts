@@ -1,0 +1,65 @@
+import { type AuditDraft, type AuditEntry, type AuditHead, chainAudit } from '../../domain/audit.js';
+import type { AuditHeads } from '../../ports/journals.js';
+import type { AuditStore } from '../../ports/stores.js';
+import type { Transaction } from './commit-queue.js';
+import { storeUnavailable } from './database.js';
+import { auditHeadKey, auditKey, under, within } from './keys.js';
+import type { Rows } from './rows.js';
+
+export interface AuditOptions {
+  /** What entries are chained with. */
+  readonly key: Uint8Array;
+  /** Kept apart from the store, so that a log that was cut off is found. Not closed by the store. */
+  readonly heads: AuditHeads;
+}
+
+/** The partners' logs. An entry is written with what it tells of, in one transaction; its head is recorded before anybody hears of it. */
+export class AuditLog implements AuditStore {
+  readonly #rows: Rows;
+  readonly #key: Uint8Array;
+  readonly #heads: AuditHeads;
+
+  constructor(rows: Rows, { key, heads }: AuditOptions) {
+    this.#rows = rows;
+    this.#key = key;
+    this.#heads = heads;
+  }
+
+  /**
+   * As `Rows.run`, for operations that may call `append`, once, when they change something.
+   * @throws DomainError `unavailable` where the head cannot be recorded, too: the operation took effect, and repeating it tells
+   */
+  async run<Value>(operation: (tx: Transaction, append: (draft: AuditDraft) => void) => Value): Promise<Value> {
+    let head: AuditHead | undefined;
+    const value = await this.#rows.run((tx) => operation(tx, (draft) => (head = this.#append(tx, draft))));
+    if (head === undefined) return value;
+    try {
+      await this.#heads.record(head);
+    } catch (error) {
+      throw storeUnavailable(error);
+    }
+    return value;
+  }
+
+  /** A crash or a failure between the two writes left heads behind: until they are caught up with, a cut that short is not found. */
+  async catchUp(): Promise<void> {
+    for (const [, head] of await this.#rows.entries<AuditHead>(under('audit-head'))) {
+      const recorded = await this.#heads.get(head.partnerId);
+      if (recorded === undefined || recorded.sequence < head.sequence) await this.#heads.record(head);
+    }
+  }
+
+  async readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]> {
+    const found = await this.#rows.entries<AuditEntry>(within({ from: fromSequence }, 'audit', partnerId), limit);
+    return found.map(([, entry]) => entry);
+  }
+
+  #append(tx: Transaction, draft: AuditDraft): AuditHead {
+    const { partnerId } = draft;
+    const entry = chainAudit(this.#key, tx.get(auditHeadKey(partnerId)), draft);
+    const head = { partnerId, sequence: entry.sequence, mac: entry.mac };
+    tx.put(auditKey(partnerId, entry.sequence), entry);
+    tx.put(auditHeadKey(partnerId), head);
+    return head;
+  }
+}

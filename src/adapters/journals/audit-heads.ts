@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import type { AuditHead } from '../../domain/audit.js';
+import type { AuditHeads } from '../../ports/journals.js';
+import type { Secrets } from '../../ports/secrets.js';
+import { SignedLog } from './signed-log.js';
+
+export const AUDIT_HEADS_FILE = 'audit-heads.log';
+
+/** Lines beyond the heads themselves, until the file is written anew. */
+const SURPLUS_LINES = 100_000;
+
+/**
+ * The last head of each partner's audit log, apart from the logs. A line a change, written anew with one line a partner when it
+ * is opened and when it has grown. Opened when it is first asked: by then its caller owns the store, and no other process is
+ * at work here.
+ * @throws JournalOpenError, from that first call
+ */
+export function createAuditHeads({ directory, secrets, surplus = SURPLUS_LINES }: { readonly directory: string; readonly secrets: Secrets; readonly surplus?: number }): AuditHeads {
+  const heads = new Map<string, AuditHead>();
+  const keep = (head: AuditHead): boolean => {
+    if ((heads.get(head.partnerId)?.sequence ?? 0) >= head.sequence) return false;
+    heads.set(head.partnerId, head);
+    return true;
+  };
+  const open = async (): Promise<SignedLog> => {
+    let allowed = 0;
+    const log = await SignedLog.open({
+      path: join(directory, AUDIT_HEADS_FILE),
+      purpose: 'audit heads',
+      secrets,
+      each: (entry) => keep(fromLine(entry)),
+      compact: (lines) => (lines > heads.size + allowed ? [...heads.values()].map(toLine) : undefined),
+    });
+    allowed = surplus;
+    return log;
+  };
+  let opened: Promise<SignedLog> | undefined;
+  const openOnce = (): Promise<SignedLog> => (opened ??= open());
+  return {
+    async record(head) {
+      const log = await openOnce();
+      if (keep(head)) await log.append(toLine(head));
+      // The higher head that makes this one needless may still be on its way.
+      else await log.settled();
+    },
+    async get(partnerId) {
+      await openOnce();
+      return heads.get(partnerId);
+    },
+    async close() {
+      // What could not be opened has told so already.
+      await (await opened?.catch(() => undefined))?.close();
+    },
+  };
+}
+
+function toLine({ partnerId, sequence, mac }: AuditHead): readonly [string, number, string] {
+  return [partnerId, sequence, mac];
+}
+
+function fromLine(entry: unknown): AuditHead {
+  const [partnerId, sequence, mac] = entry as [string, number, string];
+  return { partnerId, sequence, mac };
+}

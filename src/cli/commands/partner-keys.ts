@@ -1,0 +1,60 @@
+import { EXIT, type Command } from '../command.js';
+import { rotationFile } from '../rotation-file.js';
+import { formatTime, printable } from '../terminal.js';
+import { PARTNER_DETAILS, withPartner } from './partner-account.js';
+
+export const listKeys: Command = {
+  name: 'keys list',
+  summary: 'List your keys; never their secrets',
+  details: PARTNER_DETAILS,
+  operands: [],
+  options: { json: { help: 'one line of JSON for each key' } },
+  async run(given, surroundings) {
+    const { terminal, signal } = surroundings;
+    await withPartner(surroundings, async (client) => {
+      for await (const key of client.listKeys({ signal })) {
+        if (given.flag('json')) terminal.printJson(key);
+        else terminal.print(keyLine(key));
+      }
+    });
+    return EXIT.good;
+  },
+};
+
+/** As partners and the operator see a key. */
+export function keyLine(key: { readonly keyId: string; readonly name: string; readonly status: string; readonly plan: string; readonly expiresAt?: number; readonly lastUsedAt?: number }): string {
+  const until = key.expiresAt === undefined ? '' : `  until ${formatTime(key.expiresAt)}`;
+  const used = key.lastUsedAt === undefined ? '' : `  last used ${formatTime(key.lastUsedAt)}`;
+  return printable(`${key.keyId}  ${key.status.padEnd(8)}  ${key.name} (plan ${key.plan})${until}${used}`);
+}
+
+export const rotateKey: Command = {
+  name: 'keys rotate',
+  summary: 'Replace the key in use by a new one; the old one works for 72 hours more',
+  details: [
+    'The rotation is remembered in --state before the service is asked, and the new secret is',
+    'kept there too, readable by you alone. Whatever interrupts it, run it again with the same',
+    'key and the same file: it ends in the same one new key. Then set TAKEMARK_API_KEY to the',
+    'secret, and move the file to where your secrets are kept.',
+    '',
+    ...PARTNER_DETAILS,
+  ],
+  operands: [],
+  options: {
+    state: { value: 'file', required: true, help: 'where the rotation and the new secret are kept' },
+    json: { help: 'apiKey, keyId, name and previousKeyExpiresAt as one line of JSON' },
+  },
+  async run(given, surroundings) {
+    const { terminal, signal } = surroundings;
+    const store = rotationFile(given.requiredText('state'));
+    const rotated = await withPartner(surroundings, (client) => client.rotateKey({ store, signal }));
+    if (given.flag('json')) {
+      terminal.printJson(rotated);
+    } else {
+      // The secret alone on stdout, so that it can be piped into a vault.
+      terminal.note(printable(`${rotated.keyId}  ${rotated.name}. The key in use until now works until ${formatTime(rotated.previousKeyExpiresAt)}.`));
+      terminal.print(rotated.apiKey);
+    }
+    return EXIT.good;
+  },
+};

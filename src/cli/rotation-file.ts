@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { RotationState, RotationStore } from '../client/index.js';
+import { UsageError } from './command.js';
+import { syncDirectory, writeOutput } from './output-file.js';
+
+const KIND = 'key rotation';
+
+/** A rotation in a file that its owner alone can read; it is replaced as a whole, so that a crash leaves the old or the new state. */
+export function rotationFile(path: string): RotationStore {
+  return {
+    async load() {
+      const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return undefined;
+        throw error;
+      });
+      return text === undefined ? undefined : parseState(text, path);
+    },
+    async save(state) {
+      const text = `${JSON.stringify({ takemark: KIND, version: 1, ...state })}\n`;
+      await writeOutput({ path, force: true }, [Buffer.from(text)], 0o600);
+      await syncDirectory(dirname(resolve(path)));
+    },
+  };
+}
+
+/** @throws UsageError for a file that is another thing: it would be replaced */
+function parseState(text: string, path: string): RotationState {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  const state = value as (Partial<RotationState> & { readonly takemark?: unknown }) | null | undefined;
+  if (state?.takemark !== KIND || typeof state.idempotencyKey !== 'string' || typeof state.callingKey !== 'string' || typeof state.startedAt !== 'number') {
+    throw new UsageError(`${path} does not hold a rotation`);
+  }
+  return state as RotationState;
+}

@@ -1,0 +1,168 @@
+import { TakemarkError, singleHeader } from './errors.js';
+import { isRefusedForNow, isTransient, retrying, type RetryPolicy } from './retry.js';
+import { Transport, type Answer, type OpenAnswer } from './transport.js';
+import type { Answered, RateLimit } from './types.js';
+
+export interface ClientOptions {
+  /** Address of the partner listener, with or without its `/v1`. */
+  readonly baseUrl: string;
+  /** A server-side secret: it never enters a browser, an app bundle or a log. Not needed for `health`. */
+  readonly apiKey?: string;
+  /** Milliseconds for a JSON call, from sending to its complete answer. Default 30,000. */
+  readonly timeoutMs?: number;
+  /** Milliseconds an upload or a download may stand still, the wait for an answer included. Default 60,000. */
+  readonly idleTimeoutMs?: number;
+  /** Default: 4 attempts, 250 ms doubling, pauses of at most 30 s. */
+  readonly retry?: Partial<RetryPolicy>;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A query; members that are undefined are left out. */
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+export interface Call extends CallOptions {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Below `/v1/`, its variable parts made by `pathPart`. */
+  readonly path: string;
+  readonly query?: Query | undefined;
+  readonly json?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Whether the contract calls it safe to send it again after any failure that may pass; a 429 is always obeyed. Default: of a GET. */
+  readonly repeatable?: boolean | ((error: unknown) => error is TakemarkError);
+  /** Sends no key. */
+  readonly public?: boolean;
+}
+
+export interface ParsedAnswer {
+  readonly status: number;
+  readonly headers: Answer['headers'];
+  readonly requestId: string | undefined;
+  readonly value: object;
+}
+
+/** Checked here, so that a key with a newline from a file fails with a word on the key and not on a header. */
+const PRINTABLE = /^[\x21-\x7e]+$/;
+/** "Identifier format": what fails it is not sent, since `..` or nothing at all would make it another path. */
+const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+
+/** The JSON side of the contract: addresses, the key, retries and answers. */
+export class Connection {
+  readonly base: URL;
+  readonly retry: RetryPolicy;
+  readonly idleTimeoutMs: number;
+  readonly transport = new Transport();
+  // Private members do not show when a client is logged.
+  readonly #apiKey: string | undefined;
+  readonly #timeoutMs: number;
+
+  constructor({ baseUrl, apiKey, timeoutMs = 30_000, idleTimeoutMs = 60_000, retry }: ClientOptions) {
+    this.base = parseBase(baseUrl);
+    if (apiKey !== undefined && !PRINTABLE.test(apiKey)) throw new TypeError('apiKey must be printable ASCII without spaces');
+    this.#apiKey = apiKey;
+    this.#timeoutMs = timeoutMs;
+    this.idleTimeoutMs = idleTimeoutMs;
+    this.retry = { maxAttempts: 4, baseDelayMs: 250, maxDelayMs: 30_000, ...retry };
+  }
+
+  /** @throws TypeError without a key */
+  get apiKey(): string {
+    if (this.#apiKey === undefined) throw new TypeError('this call needs an apiKey');
+    return this.#apiKey;
+  }
+
+  /** @param fits whether the value is what `what` names, as far as the client itself relies on it */
+  async json<Body extends object>(call: Call, what: string, fits: (body: Partial<Body>) => boolean): Promise<Answered<Body>> {
+    const { body } = await this.answer(call, what, fits);
+    return body;
+  }
+
+  /** As `json`, with the headers. */
+  async answer<Body extends object>(call: Call, what: string, fits: (body: Partial<Body>) => boolean): Promise<{ readonly headers: Answer['headers']; readonly body: Answered<Body> }> {
+    const answer = parseAnswer(await this.#send(call, false));
+    if (!fits(answer.value as Partial<Body>)) throw unexpected(answer, what);
+    return { headers: answer.headers, body: answered(answer, answer.value as Body) };
+  }
+
+  /** The answer as it is, for what stands in its headers; a redirect is one. */
+  raw(call: Call): Promise<Answer> {
+    return this.#send(call, true);
+  }
+
+  /** Repeated until an answer begins, never once its body does. */
+  open(call: Call): Promise<OpenAnswer> {
+    const exchange = this.#exchangeOf(call, this.idleTimeoutMs);
+    return retrying(this.retry, call.signal, () => this.transport.open(exchange));
+  }
+
+  #send(call: Call, redirect: boolean): Promise<Answer> {
+    const { repeatable = call.method === 'GET' } = call;
+    const exchange = { ...this.#exchangeOf(call, this.#timeoutMs), redirect };
+    const again = typeof repeatable === 'function' ? repeatable : repeatable ? isTransient : isRefusedForNow;
+    return retrying(this.retry, call.signal, () => this.transport.exchange(exchange), again);
+  }
+
+  #exchangeOf({ method, path, query = {}, json, headers = {}, signal, public: open = false }: Call, timeoutMs: number) {
+    const url = new URL(`v1/${path}`, this.base);
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+    return {
+      method,
+      url,
+      headers: { accept: 'application/json', ...headers, ...(open ? {} : { 'x-api-key': this.apiKey }), ...(json === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(json === undefined ? {} : { body: Buffer.from(JSON.stringify(json)) }),
+      signal,
+      timeoutMs,
+    };
+  }
+}
+
+/** An identifier as part of a path. @throws TypeError for what cannot be one */
+export function pathPart(identifier: string): string {
+  if (!IDENTIFIER.test(identifier)) throw new TypeError('an identifier has 1 to 128 letters, digits, dots, underscores, colons or dashes, and begins with a letter or digit');
+  return encodeURIComponent(identifier);
+}
+
+/** Puts the facts of an answer on its body, last, so that no member of the body can stand in for them. */
+export function answered<Body extends object>({ requestId, headers }: Pick<ParsedAnswer, 'requestId' | 'headers'>, body: Body): Answered<Body> {
+  const rateLimit = readRateLimit(headers);
+  const result = { ...body, ...(requestId === undefined ? {} : { requestId }) };
+  if (rateLimit !== undefined) Object.defineProperty(result, 'rateLimit', { value: rateLimit, enumerable: false, configurable: true });
+  return result;
+}
+
+function readRateLimit(headers: Answer['headers']): RateLimit | undefined {
+  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) => {
+    const value = singleHeader(headers[`x-ratelimit-${name}`]);
+    return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
+  });
+  return limit === undefined || remaining === undefined || reset === undefined ? undefined : { limit, remaining, reset };
+}
+
+/** Reads the JSON object that every 2xx answer of the contract is. */
+export function parseAnswer({ status, headers, body }: Answer): ParsedAnswer {
+  const requestId = singleHeader(headers['x-request-id']);
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch {
+    value = undefined;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TakemarkError('bad_response', 'the answer is not a JSON object', { status, requestId });
+  return { status, headers, requestId, value };
+}
+
+export function unexpected({ status, requestId }: Pick<ParsedAnswer, 'status' | 'requestId'>, what: string): TakemarkError {
+  return new TakemarkError('bad_response', `the answer is not ${what}`, { status, requestId });
+}
+
+/** Ends in a slash, without `/v1`, so that paths can be resolved against it. */
+export function parseBase(address: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) throw new TypeError('the address of the service must begin with http:// or https://');
+  url.search = '';
+  url.hash = '';
+  url.pathname = `${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/`;
+  return url;
+}

@@ -1,0 +1,225 @@
+import { z } from 'zod';
+import { STATUS_OF_ERROR } from './error-codes.js';
+import { errorSchema } from './error-schema.js';
+import { headersOf, RESPONSE_HEADERS } from './response-headers.js';
+import { ROUTE_GROUPS, type ErrorStatus, type Route, type RouteBody } from './route.js';
+import { CONTRACT_VERSION, ROUTES } from './routes.js';
+
+/** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has it. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+}
+
+export interface MediaType {
+  readonly schema?: JsonSchema;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+
+export interface Response {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, MediaType>>;
+}
+
+export interface OperationObject {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly deprecated?: true;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, MediaType>> };
+  readonly responses: Readonly<Record<string, Response>>;
+  /** What the key must be allowed to do. */
+  readonly 'x-scope'?: string;
+}
+
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly summary: string; readonly description: string };
+  readonly servers: readonly { readonly url: string; readonly description: string }[];
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly headers: Readonly<Record<string, unknown>>;
+    readonly responses: Readonly<Record<string, Response>>;
+    readonly securitySchemes: Readonly<Record<string, unknown>>;
+  };
+}
+
+const DESCRIPTION = `Verify audio that carries a production credential and read the production record behind it.
+
+A \`valid\` result means three things passed: the service's own signature, a registry record, and the binding between the proof and the exact audio bytes. It attests a recorded account of the editing the service witnessed. It is not an "AI-free" or human-authorship certification.
+
+**Authentication.** Every operation but the public ones needs the header \`x-api-key\`. The key is a server-side secret: never in browser code, never logged. Production and beta keys are different secrets and are never interchangeable. A missing or invalid key, or an action the key does not allow, is 403.
+
+**Conventions.** Bodies are JSON in UTF-8, names are camelCase, times are whole unix seconds. Requests are strict: an unknown member or query parameter is 400. Responses may grow: tolerate members that you do not know, in any order. Treat an unknown verdict as a failed verification, and an unknown \`code\` as the class of its status.
+
+**Errors.** Every error has the body \`{ error, code, reason? }\`: \`code\` is one for each status, \`reason\` says precisely what happened. Every response carries \`X-Request-Id\`; quote it in problem reports. A path that does not exist is 404 with the reason \`unknown_route\`; a method that a path does not have is 405 with \`Allow\`. HEAD answers like GET.
+
+**Order of checks.** HTTP grammar, path 404, method 405, key 403, rate 429, media type 415, size 413, body, query and path 400, existence 404, state 409.
+
+**Limits.** Every response to a known key carries \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`: the monthly quota of the partner, exact to the unit. 429 adds \`Retry-After\`; refused calls cost nothing. Request rate and rotation have throttles of their own.
+
+**Versions.** Additive changes ship at any time. Breaking changes are announced at least 6 months ahead (12 months for integrations in production on the old behaviour), with \`Deprecation\`, \`Sunset\` and \`Link\` on the responses they affect.`;
+
+/** The contract's document, derived from the partner listener's rows. Operators' rows are no part of it. */
+export function openApiDocument(routes: Readonly<Record<string, Route>> = ROUTES): OpenApiDocument {
+  const schemas = new Map<string, JsonSchema>();
+  const paths: Record<string, Record<string, OperationObject>> = {};
+  const error = schemaOf(errorSchema, schemas);
+  for (const [id, route] of Object.entries(routes)) {
+    if (route.listener !== 'partner') continue;
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(id, route, error, schemas);
+  }
+  return {
+    openapi: '3.1.1',
+    info: { title: 'Takemark partner API', version: CONTRACT_VERSION, summary: 'Audio verification and review', description: DESCRIPTION },
+    servers: [{ url: '/', description: 'The environment that serves this document: production, or beta with keys, registry and data of its own' }],
+    tags: ROUTE_GROUPS.filter((group) => Object.values(routes).some((route) => route.listener === 'partner' && route.group === group)).map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
+      headers: headerComponents(),
+      responses: {
+        // No operation of its own can have this one: it answers methods that a path does not have.
+        MethodNotAllowed: {
+          description: 'The path does not have that method.',
+          headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' }, Allow: { description: 'The methods it has.', schema: { type: 'string' } } },
+          content: { 'application/json': { schema: refusalSchema(error, 405, []) } },
+        },
+      },
+      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The partner key, issued by the operator and shown once.' } },
+    },
+  };
+}
+
+function operation(id: string, route: Route, error: JsonSchema, schemas: Map<string, JsonSchema>): OperationObject {
+  const parameters = [...parametersOf('path', route.params, schemas), ...parametersOf('query', route.query, schemas), ...parametersOf('header', route.headers, schemas)];
+  const answers = Object.entries(route.answers).map(([status, { description, mediaTypes, schema }]): [string, Response] => [
+    status,
+    {
+      description,
+      headers: headerObjects(route, Number(status)),
+      ...(mediaTypes === undefined ? {} : { content: Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, schema === undefined ? {} : jsonContent(schema, schemas)])) }),
+    },
+  ]);
+  const refusals = Object.entries(route.errors).map(([text, reasons]): [string, Response] => {
+    const status = Number(text) as ErrorStatus;
+    return [text, { description: STATUS_OF_ERROR[status].description, headers: headerObjects(route, status), content: { 'application/json': { schema: refusalSchema(error, status, reasons) } } }];
+  });
+  return {
+    operationId: id,
+    tags: [route.group],
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    ...(route.deprecation === undefined ? {} : { deprecated: true }),
+    security: route.auth === 'key' ? [{ apiKey: [] }] : [],
+    ...(route.scope === undefined ? {} : { 'x-scope': route.scope }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...requestBody(route.body, schemas),
+    responses: Object.fromEntries([...answers, ...refusals].sort(([a], [b]) => Number(a) - Number(b))),
+  };
+}
+
+function parametersOf(place: Parameter['in'], schema: z.ZodObject | undefined, schemas: Map<string, JsonSchema>): Parameter[] {
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = inlineSchema(schema, schemas) as { properties?: Record<string, JsonSchema>; required?: string[] };
+  const examples = ((schema.meta() as { examples?: readonly Readonly<Record<string, unknown>>[] } | undefined)?.examples ?? []) as readonly Readonly<Record<string, unknown>>[];
+  return Object.entries(properties).map(([name, { description, ...rest }]) => {
+    const example = examples.find((candidate) => candidate[name] !== undefined)?.[name];
+    return {
+      name: place === 'header' ? titleCase(name) : name,
+      in: place,
+      required: required.includes(name),
+      ...(typeof description === 'string' ? { description } : {}),
+      schema: rest,
+      ...(example === undefined ? {} : { example }),
+    };
+  });
+}
+
+function requestBody(body: RouteBody | undefined, schemas: Map<string, JsonSchema>): Pick<OperationObject, 'requestBody'> {
+  switch (body?.kind) {
+    case 'json':
+      return { requestBody: { required: body.required, content: { 'application/json': jsonContent(body.schema, schemas) } } };
+    case 'form': {
+      const properties = { policy: { type: 'string' }, signature: { type: 'string' }, file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The audio; the last part, with a file name.' } };
+      const schema = { type: 'object', description: 'Every entry of the `fields` of the slot, then `file`.', properties, required: Object.keys(properties), additionalProperties: false };
+      return { requestBody: { required: true, content: { 'multipart/form-data': { schema } } } };
+    }
+    case 'audio':
+      return { requestBody: { required: true, content: { 'application/octet-stream': {} } } };
+    case 'none':
+    case undefined:
+      return {};
+  }
+}
+
+function jsonContent(schema: z.ZodType, schemas: Map<string, JsonSchema>): MediaType {
+  const { examples = [] } = (schema.meta() ?? {}) as { examples?: readonly unknown[] };
+  return { schema: schemaOf(schema, schemas), ...(examples.length === 0 ? {} : { examples: Object.fromEntries(examples.map((value, i) => [`example${i + 1}`, { value }])) }) };
+}
+
+/** The error body with its one code and the closed list of reasons that this operation has for this status. */
+function refusalSchema(error: JsonSchema, status: ErrorStatus, reasons: readonly string[]): JsonSchema {
+  const { code } = STATUS_OF_ERROR[status];
+  return { allOf: [error], properties: { code: { const: code }, reason: reasons.length === 0 ? false : { enum: reasons } } };
+}
+
+function headerObjects(route: Route, status: number): Record<string, unknown> {
+  return Object.fromEntries([...headersOf(route, status)].map(([name, when]) => [name, { $ref: `#/components/headers/${when === 'always' ? name : `${name}.optional`}` }]));
+}
+
+/** Each header twice: a reference cannot say whether it is there every time. */
+function headerComponents(): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(RESPONSE_HEADERS).flatMap(([name, { description, type, pattern }]) => {
+      const schema = type === 'integer' ? { type, minimum: 0 } : { type, pattern };
+      return [
+        [name, { description, required: true, schema }],
+        [`${name}.optional`, { description, schema }],
+      ];
+    }),
+  );
+}
+
+/** The schema with what it refers to moved into the document's components. */
+function schemaOf(schema: z.ZodType, schemas: Map<string, JsonSchema>): JsonSchema {
+  // `input`: what may be sent. It also leaves answers open to members that come later, as the contract demands of readers.
+  const { $schema: _draft, $defs = {}, ...root } = relocate(z.toJSONSchema(schema, { io: 'input' })) as Record<string, unknown>;
+  for (const [name, definition] of Object.entries($defs as Record<string, JsonSchema>)) {
+    const known = schemas.get(name);
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(definition)) throw new Error(`two schemas are called ${name}`);
+    schemas.set(name, definition);
+  }
+  const { id, ...rest } = root;
+  if (typeof id !== 'string') return rest;
+  schemas.set(id, rest);
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+/** As schemaOf, but the schema itself and not a reference to it: parameters are listed one by one and no component. */
+function inlineSchema(schema: z.ZodObject, schemas: Map<string, JsonSchema>): JsonSchema {
+  const { id: _id, ...meta } = (schema.meta() ?? {}) as Record<string, unknown>;
+  return schemaOf(z.strictObject(schema.shape).meta(meta), schemas);
+}
+
+function relocate(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(relocate);
+  if (typeof node !== 'object' || node === null) return node;
+  return Object.fromEntries(Object.entries(node).map(([name, value]) => [name, name === '$ref' && typeof value === 'string' ? value.replace('#/$defs/', '#/components/schemas/') : relocate(value)]));
+}
+
+function titleCase(name: string): string {
+  return name.replaceAll(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
+}

@@ -1,0 +1,26 @@
+import { type AuditEntry, type AuditVerification, AuditWalk } from '../domain/audit.js';
+import { DomainError } from '../domain/errors.js';
+import type { AuditHeads } from '../ports/journals.js';
+import type { Secrets } from '../ports/secrets.js';
+import type { AuditStore, PartnerStore } from '../ports/stores.js';
+
+/** Entries read at a time, so that a long log needs no memory. */
+const PAGE = 1_000;
+
+export interface VerifyAuditDeps {
+  readonly stores: AuditStore & PartnerStore;
+  readonly heads: AuditHeads;
+  readonly secrets: Secrets;
+}
+
+/** "Finds any edit, deletion, reorder or truncation" of a partner's log. */
+export async function verifyAudit({ stores, heads, secrets }: VerifyAuditDeps, partnerId: string): Promise<AuditVerification> {
+  // The head first: what is appended meanwhile only puts the log ahead of it.
+  const head = await heads.get(partnerId);
+  if (head === undefined && (await stores.getPartner(partnerId)) === undefined) throw new DomainError('not_found', 'There is no such partner.');
+  const walk = new AuditWalk(secrets.all('audit').map(({ key }) => key), head);
+  for (let from = 1, page: readonly AuditEntry[]; (page = await stores.readAudit(partnerId, from, PAGE)).length > 0; from = page.at(-1)!.sequence + 1) {
+    if (!page.every((entry) => walk.take(entry))) break;
+  }
+  return walk.end();
+}

@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import t, { type Test } from 'tap';
+import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
+import { type AuditHead, AuditWalk } from '../../src/domain/audit.js';
+import { EVIDENCE_KINDS } from '../../src/domain/review.js';
+import type { Stores } from '../../src/ports/stores.js';
+import { auditOf } from '../store-contract/audit-contract.js';
+import { NOW } from '../store-contract/samples.js';
+import { checkCharges, checkIndexes } from './embedded-checks.js';
+import { AUDIT_KEY, fileHeads, readHeads, withLevel, writer } from './embedded-process.js';
+
+const KILLS = Number(process.env.TAKEMARK_KILLS ?? (process.env.CI ? 50 : 15));
+const SEED = Number(process.env.TAKEMARK_SEED ?? Date.now() % 1_000_000);
+const KINDS = ['charge', 'quota', 'slot', 'proof', 'rotation', 'revocation', 'erasure', 'review', 'case', 'evidence', 'meter'] as const;
+type Kind = (typeof KINDS)[number];
+
+/** What a writer said before it was killed. */
+interface Told {
+  readonly begun: Readonly<Record<Kind, number>>;
+  /** Outcomes by number. */
+  readonly done: Readonly<Record<Kind, ReadonlyMap<number, string>>>;
+}
+
+/** What a partner's log says was done: how often each action befell each first subject. */
+type Logged = (action: string, subject: string) => number;
+
+void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 5_000 }, async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const random = mulberry32(SEED);
+  const acknowledged: Record<string, number> = {};
+  let slowest = 0;
+  for (let round = 0; round < KILLS; round++) {
+    const child = writer('everything', directory, String(round));
+    const lines: string[] = [];
+    const reader = createInterface({ input: child.stdout! });
+    reader.on('line', (line) => lines.push(line));
+    await once(reader, 'line');
+    await new Promise((resolve) => setTimeout(resolve, random() * 500));
+    child.kill('SIGKILL');
+    await once(reader, 'close');
+
+    // As the kill left them: opening brings them up to date.
+    const heads = readHeads(directory);
+    const start = performance.now();
+    const stores = await openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
+    await stores.ping();
+    slowest = Math.max(slowest, performance.now() - start);
+
+    const told = read(lines);
+    for (const kind of KINDS) acknowledged[kind] = (acknowledged[kind] ?? 0) + told.done[kind].size;
+    const partnerId = `ptr_audited-${Math.floor(round / 5)}`;
+    const logged = await checkAudit(t, stores, partnerId, heads.get(partnerId));
+    const problems = [...(await checkUploads(stores, round, told)), ...(await checkKeys(stores, round, told, logged)), ...(await checkProofs(stores, round, told, logged)), ...(await checkReviews(stores, partnerId, round, told, logged))];
+    t.strictSame(problems, [], `round ${round}`);
+    t.equal(readHeads(directory).get(partnerId)?.sequence ?? 0, (await auditOf({ stores }, partnerId)).length, 'opening caught up with the head');
+    const charged = new Set(Array.from(told.done.charge, ([i]) => `${round}-${i}`));
+    await checkCharges(t, stores, 'ptr_kill', charged, Array.from({ length: told.begun.charge }, (_, i) => `${round}-${i}`));
+    await stores.close();
+  }
+  t.ok(slowest < 2000, `slowest start after a kill: ${Math.round(slowest)} ms`);
+  t.comment(`slowest start after a kill: ${Math.round(slowest)} ms; acknowledged and found again: ${JSON.stringify(acknowledged)}`);
+  await withLevel(directory, (level) => checkIndexes(t, level));
+});
+
+function read(lines: readonly string[]): Told {
+  const begun = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
+  const done = Object.fromEntries(KINDS.map((kind) => [kind, new Map<number, string>()])) as Record<Kind, Map<number, string>>;
+  for (const line of lines) {
+    const [word, kind, index, outcome] = line.split(' ') as [string, Kind, string, string];
+    if (word === 'begin') begun[kind] = Math.max(begun[kind], Number(index) + 1);
+    if (word === 'done') done[kind].set(Number(index), outcome);
+  }
+  return { begun, done };
+}
+
+/** The chain is whole and not behind the head that was recorded. */
+async function checkAudit(t: Test, stores: Stores, partnerId: string, head: AuditHead | undefined): Promise<Logged> {
+  const walk = new AuditWalk([AUDIT_KEY], head);
+  const counts = new Map<string, number>();
+  for (const entry of await auditOf({ stores }, partnerId)) {
+    walk.take(entry);
+    const key = `${entry.action} ${entry.subjects[0]}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  t.match(walk.end(), { ok: true, fault: undefined }, `the log of ${partnerId}`);
+  return (action, subject) => counts.get(`${action} ${subject}`) ?? 0;
+}
+
+async function checkUploads(stores: Stores, round: number, { begun, done }: Told): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (let i = 0; i < begun.quota; i++) {
+    const used = await stores.getUsed(`ptr_quota-${round}-${i}`, NOW);
+    const told = done.quota.get(i);
+    if (used > 5 || (told !== undefined && (told !== '5' || used !== 5))) problems.push(`quota ${i}: ${used} used, ${told} acknowledged`);
+  }
+  for (let i = 0; i < begun.slot; i++) {
+    const upload = await stores.getUpload(`upl_${round}-${i}`, NOW);
+    const stored = upload?.facts?.embedded?.kind === 'not_a_store' ? upload.facts.embedded.reason : undefined;
+    const told = done.slot.get(i);
+    if (told !== undefined && told !== stored) problems.push(`slot ${i}: ${told} was told, ${stored} is stored`);
+  }
+  const [day] = await stores.getDailyUsage(`ptr_meter-${round}`, '2026-03-31', '2026-03-31');
+  const { read_record: reads = 0, list_proofs: lists = 0 } = day?.operations ?? {};
+  if (reads < done.meter.size || reads > begun.meter || lists !== 2 * reads) problems.push(`meter: ${reads} reads and ${lists} lists, between ${done.meter.size} and ${begun.meter} calls`);
+  return problems;
+}
+
+async function checkKeys(stores: Stores, round: number, { begun, done }: Told, logged: Logged): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (let i = 0; i < begun.rotation; i++) {
+    const keyId = `key_${round}-${i}`;
+    const key = await stores.getKey(keyId);
+    const rotation = await stores.getRotation(keyId);
+    const successors: string[] = [];
+    for (const letter of ['a', 'b', 'c', 'd']) if ((await stores.getKey(`${keyId}${letter}`)) !== undefined) successors.push(`${keyId}${letter}`);
+    const told = done.rotation.get(i);
+    const whole = successors.join() === (rotation?.newKeyId ?? '') && key?.expiresAt === rotation?.previousKeyExpiresAt;
+    const entries = logged('key_created', keyId) === Number(key !== undefined) && logged('key_rotated', keyId) === Number(rotation !== undefined);
+    if (!whole || !entries || (told !== undefined && told !== rotation?.newKeyId)) problems.push(`rotation ${i}: ${told} was told, ${rotation?.newKeyId} is stored, successors ${successors.join()}, ${logged('key_rotated', keyId)} entries`);
+  }
+  for (let i = 0; i < begun.revocation; i++) {
+    const keyId = `key_revoked-${round}-${i}`;
+    const revokedAt = (await stores.getKey(keyId))?.revokedAt;
+    const told = done.revocation.get(i);
+    if (logged('key_revoked', keyId) !== Number(revokedAt !== undefined) || (told !== undefined && told !== String(revokedAt))) problems.push(`revocation ${i}: ${told} was told, ${revokedAt} is stored`);
+  }
+  return problems;
+}
+
+async function checkProofs(stores: Stores, round: number, { begun, done }: Told, logged: Logged): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (let i = 0; i < begun.proof; i++) {
+    const ids = ['a', 'b'].map((letter) => `prf_${round}-${i}${letter}`);
+    const states = await Promise.all(ids.map(async (proofId) => (await stores.getProof(proofId))?.state));
+    const issued = ids.filter((_, j) => states[j] === 'issued');
+    const replay = await stores.getIssuingReplay(`replay_${round}-${i}`, NOW);
+    const told = done.proof.get(i);
+    const entries = ids.every((proofId) => logged('proof_issued', proofId) === Number(issued.includes(proofId)));
+    if (issued.length > 1 || !entries || replay?.proofId !== issued[0] || (told !== undefined && told !== issued.join())) problems.push(`proof ${i}: ${told} was told, ${issued.join()} issued, replay of ${replay?.proofId}`);
+  }
+  for (let i = 0; i < begun.erasure; i++) {
+    const proofId = `prf_erased-${round}-${i}`;
+    const proof = await stores.getProof(proofId);
+    const erased = proof?.state === 'erased';
+    const partners = await Promise.all(['a', 'b', 'c'].map((letter) => stores.findReviewPartner(`rev_erased-${round}-${i}${letter}`, NOW)));
+    const replay = await stores.getIssuingReplay(`replay_erased-${round}-${i}`, NOW);
+    const told = done.erasure.get(i);
+    const clean = !erased || (partners.every((each) => each === undefined) && replay === undefined);
+    const answer = erased ? `${proof.erasedAt},${proof.erasedAt}` : undefined;
+    if (!clean || logged('proof_erased', proofId) !== Number(erased) || (told !== undefined && told !== answer)) problems.push(`erasure ${i}: ${told} was told, ${proof?.state} is stored, ${partners.join()} left, ${logged('proof_erased', proofId)} entries`);
+  }
+  return problems;
+}
+
+async function checkReviews(stores: Stores, partnerId: string, round: number, { begun, done }: Told, logged: Logged): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (let i = 0; i < begun.review; i++) {
+    const found = [];
+    for (const letter of ['a', 'b', 'c']) {
+      const review = await stores.getReview(partnerId, `rev_${round}-${i}${letter}`, NOW);
+      if (review !== undefined) found.push(review);
+    }
+    const [review] = found;
+    const { reviewId = '', evidenceRequests: requests = [], outcome } = review ?? {};
+    const closed = requests.filter(({ status }) => status === 'accepted').length;
+    const entries = [logged('review_created', reviewId), logged('review_evidence_opened', reviewId), logged('review_evidence_closed', reviewId), logged('review_resolved', reviewId)].join();
+    const expected = [found.length, requests.length, closed, Number(outcome !== undefined)].join();
+    const kept = (done.case.get(i) ?? reviewId) === reviewId && (!done.evidence.has(i) || requests.length === EVIDENCE_KINDS.length) && (!done.review.has(i) || outcome === 'accepted');
+    if (found.length > 1 || !kept || entries !== expected) problems.push(`review ${i}: ${done.case.get(i)}, ${done.evidence.get(i)}, ${done.review.get(i)} told; ${found.length} cases, ${requests.length} requests, ${outcome}; entries ${entries}, not ${expected}`);
+  }
+  return problems;
+}
+
+/** Small seeded generator (mulberry32), numbers in [0, 1). */
+function mulberry32(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,80 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import { run } from '../../src/cli/program.js';
+import type { Sealer } from '../../src/cli/sealer.js';
+import { Terminal } from '../../src/cli/terminal.js';
+import { ServiceDouble } from '../client/service-double.js';
+import { wav } from '../fixtures/wav.js';
+import { OperatorDouble } from './operator-double.js';
+
+export const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface Bench {
+  readonly service: ServiceDouble;
+  readonly operator: OperatorDouble;
+  readonly directory: string;
+  file(name: string, bytes?: Uint8Array): Promise<string>;
+  takemark(...words: string[]): Promise<Ran>;
+  /** As on a terminal with colours. */
+  onTerminal(...words: string[]): Promise<Ran>;
+}
+
+export async function setUp(test: Test, overrides: { readonly apiKey?: string | undefined; readonly operatorToken?: string | undefined; readonly operatorUrl?: string; readonly signal?: AbortSignal } = {}): Promise<Bench> {
+  const service = await new ServiceDouble().start();
+  const operator = await new OperatorDouble().start();
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-cli-'));
+  test.teardown(async () => {
+    await Promise.all([service.stop(), operator.stop()]);
+    await rm(directory, { recursive: true });
+  });
+  const start = async (isTTY: boolean, words: string[]): Promise<Ran> => {
+    const written = { out: '', err: '' };
+    const output = (to: 'out' | 'err') => ({ isTTY, columns: 100, hasColors: () => isTTY, write: (chunk: string) => ((written[to] += chunk), true) });
+    const code = await run(words, {
+      terminal: new Terminal(output('out'), output('err')),
+      config: { url: service.url, operatorUrl: operator.url, apiKey: 'tmk_key', operatorToken: operator.token, dataDirectory: directory, ...overrides },
+      version: '1.2.3',
+      signal: overrides.signal ?? new AbortController().signal,
+      openSealer: async (where) => sealerDouble(where),
+    });
+    return { code, ...written };
+  };
+  return {
+    service,
+    operator,
+    directory,
+    async file(name, bytes = wav(1_000)) {
+      const path = join(directory, name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, bytes);
+      return path;
+    },
+    takemark: (...words) => start(false, words),
+    onTerminal: (...words) => start(true, words),
+  };
+}
+
+/** Stands for the device: the command's own part is files and words. */
+function sealerDouble(directory: string): Sealer {
+  const facts = { sealedAt: 1_767_225_600, kid: 'ab'.repeat(32), device: `device in ${directory}` };
+  return {
+    embed: async (audio) => ({
+      ...facts,
+      file: (async function* () {
+        yield* audio.read();
+        yield Buffer.from('seal');
+      })(),
+    }),
+    sidecar: async () => ({ ...facts, sidecar: Buffer.from('a sidecar') }),
+    close: async () => undefined,
+  };
+}

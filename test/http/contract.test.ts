@@ -1,0 +1,313 @@
+import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { z } from 'zod';
+import { deprecated, noticeProblem, type Deprecation } from '../../src/contract/deprecation.js';
+import { openApiDocument } from '../../src/contract/openapi.js';
+import type { Route } from '../../src/contract/route.js';
+import { ROUTES } from '../../src/contract/routes.js';
+import { DomainError } from '../../src/domain/errors.js';
+import { SCOPES } from '../../src/domain/partner.js';
+import { json } from '../../src/http/answer.js';
+import { DEFAULT_LIMITS } from '../../src/http/exchange.js';
+import { createListener } from '../../src/http/listener.js';
+import { ContractCheck, partnerContract } from '../fixtures/contract-check.js';
+import { ids, KEY, MemoryReports, startOperator, startPartner, TOKEN } from './doubles.js';
+import { ASSET, ASSET_SHA256 } from './memory-contract.js';
+import { ask, jsonOf, matchError, request } from './raw-client.js';
+
+const AUTH = { 'x-api-key': KEY };
+const JSON_AUTH = { ...AUTH, 'Content-Type': 'application/json' };
+const IDEMPOTENT = { ...AUTH, 'Idempotency-Key': '0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a' };
+const BINDINGS = { creatorId: 'c-1', accountId: 'a:1', submissionId: 's.1', trackId: '1_t' };
+const get = (path: string, headers: Record<string, string> = {}) => request('GET', path, { ...AUTH, ...headers });
+const send = (method: string, path: string, body: unknown) => request(method, path, JSON_AUTH, JSON.stringify(body));
+
+t.test('the document', async (t) => {
+  const document = openApiDocument();
+  const checkedIn = readFileSync('deploy/openapi/takemark.json', 'utf8');
+  t.ok(checkedIn === `${JSON.stringify(document, null, 2)}\n`, 'the one that is checked in is derived from the table; after a change: npm run build:openapi');
+  const rows = Object.values<Route>(ROUTES).filter(({ listener }) => listener === 'partner');
+  for (const { method, path } of rows) t.ok(document.paths[path]?.[method.toLowerCase()], `${method} ${path}`);
+  t.equal(Object.values(document.paths).flatMap(Object.keys).length, rows.length, 'and nothing else');
+  t.notMatch(checkedIn, /operator\/v1|livez|bearer/, "nothing of the operators'");
+  for (const [, name] of checkedIn.matchAll(/"#\/components\/schemas\/(\w+)"/g)) t.ok(document.components.schemas[name!], `${name} is there`);
+  for (const [, name] of checkedIn.matchAll(/"#\/components\/headers\/([\w.-]+)"/g)) if (!document.components.headers[name!]) t.fail(`the header ${name} is missing`);
+  for (const methods of Object.values(document.paths)) {
+    for (const { operationId, responses, summary, security } of Object.values(methods)) {
+      t.ok(/^[A-Z].*[^.]$/.test(summary), `${operationId}: has a summary`);
+      for (const [status, { headers }] of Object.entries(responses)) if (headers['X-Request-Id'] === undefined) t.fail(`${operationId} ${status}: no request id`);
+      if (security.length > 0) for (const status of ['403', '429', '503']) t.ok(responses[status], `${operationId}: may be ${status}`);
+    }
+  }
+
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const served = await ask(port, request('GET', '/v1/openapi.json'));
+  t.same(jsonOf(served), JSON.parse(checkedIn), 'is what is served');
+  const page = await ask(port, request('GET', '/docs'));
+  const html = page!.body.toString();
+  t.equal(page!.headers.get('content-type'), 'text/html; charset=utf-8');
+  t.notMatch(html, /<script|<link|<img|<iframe|@import|url\(|\son\w+=|style="/, 'the page loads and runs nothing');
+  t.same([...html.matchAll(/(?:href|src)="([^#"][^"]*)"/g)].map(([, address]) => address), ['/v1/openapi.json'], 'and points nowhere else');
+  const style = /<style>([^]*?)<\/style>/.exec(html)![1]!;
+  t.ok(page!.headers.get('content-security-policy')!.includes(`'sha256-${createHash('sha256').update(style).digest('base64')}'`), 'its style is the one that is allowed');
+  const targets = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+  for (const [, id] of html.matchAll(/href="#([^"]+)"/g)) if (!targets.has(id!)) t.fail(`#${id} is missing`);
+  for (const { path } of rows) t.ok(html.replaceAll('<wbr>', '').includes(path), `${path} is on the page`);
+});
+
+t.test('every row of the partner table', async (t) => {
+  const { port, listener, operations } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const { contract } = operations;
+  const quota = { limit: 100_000, remaining: 99_999, reset: 1_769_904_000 };
+  const checked = async (bytes: Uint8Array, status: number, name: string) => {
+    const answer = await ask(port, bytes);
+    t.equal(answer!.status, status, name);
+    t.same([...answer!.headers].filter(([header]) => header.startsWith('x-ratelimit')).map(([, value]) => Number(value)), Object.values(quota), `${name}: exact quota`);
+    return answer!;
+  };
+
+  t.equal((jsonOf(await checked(get('/v1/proofs'), 200, 'list'))['proofs'] as unknown[]).length, 3);
+  t.match(jsonOf(await checked(get('/v1/proofs?limit=1&issuedAfter=5&issuedBefore=9999999999&cursor=bmV4dA'), 200, 'a page')), { nextCursor: 'bmV4dA' });
+  t.same(contract.asked.at(-1), { limit: 1, issuedAfter: 5, issuedBefore: 9_999_999_999, cursor: 'bmV4dA' }, 'numbers arrive as numbers');
+  t.match(jsonOf(await checked(get('/v1/proofs/prf_1'), 200, 'one')), { proofId: 'prf_1', createdAt: 1_767_225_601 });
+  t.match(jsonOf(await checked(get('/v1/records/prf_1'), 200, 'record')), { delivery: { bytes: ASSET.length } });
+  t.match(jsonOf(await checked(request('DELETE', '/v1/proofs/prf_3', AUTH), 200, 'erase')), { outcome: 'erased' });
+  t.match(jsonOf(await checked(request('DELETE', '/v1/proofs/prf_3', AUTH), 200, 'again')), { outcome: 'already_erased' });
+
+  t.same(jsonOf(await checked(get('/v1/partner/keys'), 200, 'keys')), { keys: [{ keyId: 'key_1', name: 'ingest', status: 'active', plan: 'standard', createdAt: 1_767_225_600, lastUsedAt: 1_767_225_600 }] });
+  t.same(contract.asked.at(-1), {}, 'neither limit nor cursor');
+  await checked(get('/v1/partner/keys?limit=100'), 200, 'keys, a page');
+  const metered = contract.metered.length;
+  const rotated = await checked(request('POST', '/v1/partner/keys/rotate', IDEMPOTENT), 201, 'rotation');
+  t.notOk(rotated.headers.has('idempotency-replayed'));
+  t.equal(rotated.headers.get('cache-control'), 'no-store');
+  const replayed = await checked(Buffer.concat([request('POST', '/v1/partner/keys/rotate', { ...IDEMPOTENT, 'Transfer-Encoding': 'chunked' }), Buffer.from('0\r\n\r\n')]), 201, 'an empty chunked body is none');
+  t.equal(replayed.headers.get('idempotency-replayed'), 'true');
+  t.same(replayed.body, rotated.body, 'the same bytes');
+  t.not(replayed.headers.get('x-request-id'), rotated.headers.get('x-request-id'), 'under a new request id');
+  t.notOk(contract.admitted.includes('rotation'), 'its lane is spent by the operation');
+  t.same(contract.metered.slice(metered), ['rotateKey', 'rotateKey']);
+  t.equal((jsonOf(await checked(get('/v1/partner/usage'), 200, 'usage'))['days'] as unknown[]).length, 30, '30 days by default');
+  t.equal((jsonOf(await checked(get('/v1/partner/usage?days=92'), 200, 'usage'))['days'] as unknown[]).length, 92);
+
+  const { reviewId } = jsonOf(await checked(send('POST', '/v1/partner/reviews', { proofId: 'prf_1', bindings: BINDINGS }), 201, 'review')) as { reviewId: string };
+  const path = `/v1/partner/reviews/${reviewId}`;
+  t.match(jsonOf(await checked(get(path), 200, 'read')), { reviewId, bindings: BINDINGS, status: 'open' });
+  const { evidenceRequests } = jsonOf(await checked(send('POST', `${path}/evidence-requests`, { kind: 'source_licence' }), 201, 'evidence')) as { evidenceRequests: { requestId: string }[] };
+  const evidence = `${path}/evidence-requests/${evidenceRequests[0]!.requestId}`;
+  matchError(t, await checked(send('POST', `${path}/resolve`, { outcome: 'held' }), 409, 'still open'), 'conflict', 'evidence_requests_open', 'still open');
+  t.match(jsonOf(await checked(send('PATCH', evidence, { status: 'accepted', responseReference: 'e/2026.01:7_a-b' }), 200, 'close')), { evidenceRequests: [{ status: 'accepted', responseReference: 'e/2026.01:7_a-b' }] });
+  matchError(t, await checked(send('PATCH', evidence, { status: 'declined' }), 409, 'final'), 'conflict', 'evidence_request_final', 'final');
+  t.match(jsonOf(await checked(send('POST', `${path}/resolve`, { outcome: 'accepted' }), 200, 'resolve')), { status: 'resolved', outcome: 'accepted' });
+
+  t.match(jsonOf(await checked(send('POST', '/v1/recordings/identify', { uploadId: 'upl_1' }), 200, 'identify')), { matches: [{ proofId: 'prf_1' }] });
+  matchError(t, await checked(send('POST', '/v1/recordings/identify', { uploadId: 'upl_text' }), 422, 'no audio'), 'unprocessable', undefined, 'no audio');
+  const download = await checked(get('/v1/download?product=companion&platform=macos'), 302, 'download');
+  t.equal(download.headers.get('location'), 'https://downloads.example.com/companion/macos');
+  t.equal(download.body.length, 0);
+  t.same(jsonOf(await checked(send('POST', '/v1/telemetry', { events: [{ name: 'app_started', count: 3, at: 1 }] }), 202, 'telemetry')), { accepted: 1 });
+  await checked(send('POST', '/v1/uploads', {}), 201, 'slot');
+  t.notOk(contract.metered.includes('identify') || contract.metered.includes('verify'), 'what is billed is not metered as well');
+  t.ok(contract.metered.includes('createUpload') && contract.metered.includes('download'));
+
+  // Refusals behind the key carry the quota too, those before it do not, and cost nobody anything.
+  const free = contract.metered.length;
+  const refused = async (bytes: Uint8Array, ...[code, reason, name]: [Parameters<typeof matchError>[2], string | undefined, string]) => matchError(t, await checked(bytes, (await ask(port, bytes))!.status, name), code, reason, name);
+  await refused(get('/v1/proofs/prf_9'), 'not_found', undefined, 'unknown proof');
+  await refused(get('/v1/proofs/%70rf_1'), 'invalid_request', 'invalid_member', 'an escaped id is a second spelling');
+  await refused(get('/v1/proofs/prf_1%00'), 'invalid_request', 'invalid_member', 'NUL');
+  await refused(get('/v1/proofs/prf_1%2Fasset'), 'invalid_request', 'invalid_member', 'an escaped slash');
+  await refused(get('/v1/proofs/..'), 'invalid_request', 'invalid_member', 'dots');
+  await refused(get(`/v1/records/${'a'.repeat(129)}`), 'invalid_request', 'invalid_member', '129 characters');
+  await refused(get(`/v1/records/${'a'.repeat(128)}`), 'not_found', undefined, '128 characters');
+  await refused(get('/v1/records/odd:prefix'), 'not_found', undefined, 'an odd prefix is not malformed');
+  await refused(get('/v1/records/a@b'), 'invalid_request', 'invalid_member', 'an @');
+  await refused(get('/v1/proofs/prf_1?x=1'), 'invalid_request', 'invalid_member', 'a query that the row does not have');
+  await refused(get('/v1/proofs?limit=1&limit=1'), 'invalid_request', 'duplicate_parameter', 'twice');
+  for (const value of ['0', '101', '1.0', '01', '+1', '-1', '1e1', '0x1', '', ' 1', '1 ', '%31%00', 'NaN', '99999999999', '१']) {
+    await refused(get(`/v1/partner/keys?limit=${encodeURI(value)}`), 'invalid_request', 'invalid_member', `limit ${value}`);
+  }
+  for (const query of ['days=0', 'days=93', 'days=', 'cursor=', 'day=1']) await refused(get(`/v1/partner/usage?${query}`), 'invalid_request', 'invalid_member', query);
+  for (const query of ['cursor=', 'cursor=x', 'issuedAfter=-1', 'issuedAfter=1.5', 'issuedBefore=10000000000', 'cursor[]=a']) await refused(get(`/v1/proofs?${query}`), 'invalid_request', 'invalid_member', query);
+  for (const query of ['', '?product=companion', '?product=companion&platform=', '?product=../x&platform=macos', '?product=a%20b&platform=x']) await refused(get(`/v1/download${query}`), 'invalid_request', 'invalid_member', `download ${query}`);
+  await refused(get('/v1/download?product=other&platform=macos'), 'not_found', undefined, 'no such download');
+  const rotate = (headers: Record<string, string>, body = '') => request('POST', '/v1/partner/keys/rotate', { ...AUTH, ...headers }, body);
+  await refused(rotate({}), 'invalid_request', 'invalid_member', 'no Idempotency-Key');
+  for (const key of ['', 'k'.repeat(15), 'k'.repeat(129), `${'k'.repeat(16)} ${'k'.repeat(16)}`, `${'k'.repeat(16)}\u00e9`]) await refused(rotate({ 'Idempotency-Key': key }), 'invalid_request', 'invalid_member', `Idempotency-Key ${key.length}`);
+  await refused(rotate({ 'Idempotency-Key': 'k'.repeat(16) }), 'conflict', 'already_rotated', 'another Idempotency-Key');
+  await refused(rotate(IDEMPOTENT, '{}'), 'invalid_request', 'invalid_member', 'a body');
+  await refused(Buffer.concat([rotate({ ...IDEMPOTENT, 'Transfer-Encoding': 'chunked' }), Buffer.from('1\r\n \r\n0\r\n\r\n')]), 'invalid_request', 'invalid_member', 'a chunked body');
+  for (const [name, body] of [
+    ['e-mail address', { proofId: 'prf_1', bindings: { ...BINDINGS, creatorId: 'a@example.com' } }],
+    ['name', { proofId: 'prf_1', bindings: { ...BINDINGS, accountId: 'Ada Lovelace' } }],
+    ['three bindings', { proofId: 'prf_1', bindings: { creatorId: 'c', accountId: 'a', submissionId: 's' } }],
+    ['a fifth', { proofId: 'prf_1', bindings: { ...BINDINGS, note: 'n' } }],
+    ['free text', { proofId: 'prf_1', bindings: BINDINGS, note: 'a note' }],
+    ['no bindings', { proofId: 'prf_1' }],
+  ] as const) await refused(send('POST', '/v1/partner/reviews', body), 'invalid_request', 'invalid_member', name);
+  await refused(send('POST', '/v1/partner/reviews', { proofId: 'prf_9', bindings: BINDINGS }), 'not_found', undefined, 'unknown proof');
+  await refused(send('POST', '/v1/partner/reviews', { proofId: 'prf_1', bindings: BINDINGS }), 'conflict', 'review_exists', 'the same again');
+  for (const responseReference of ['', '/a', 'a b', 'a@b', 'a?b', 'r'.repeat(257), 'https://x/\u00e9']) await refused(send('PATCH', evidence, { status: 'accepted', responseReference }), 'invalid_request', 'invalid_member', `reference ${responseReference.slice(0, 9)}`);
+  for (const status of ['supplied', 'requested', 'Accepted', '']) await refused(send('PATCH', evidence, { status }), 'invalid_request', 'invalid_member', `status ${status}`);
+  for (const outcome of ['hold', 'reject', 'Accepted']) await refused(send('POST', `${path}/resolve`, { outcome }), 'invalid_request', 'invalid_member', `outcome ${outcome}`);
+  await refused(send('POST', `${path}/evidence-requests`, { kind: 'source_license' }), 'invalid_request', 'invalid_member', 'another spelling of the kind');
+  for (const event of [{ name: 'a text', count: 1, at: 1 }, { name: 'app_started', count: 0, at: 1 }, { name: 'app_started', count: 1, at: 1, note: 'x' }]) await refused(send('POST', '/v1/telemetry', { events: [event] }), 'invalid_request', 'invalid_member', JSON.stringify(event));
+  t.equal(contract.metered.length, free, 'refusals are not metered');
+
+  const anonymous = await ask(port, request('GET', '/v1/proofs'));
+  matchError(t, anonymous, 'forbidden', undefined, 'no key');
+  t.notOk([...anonymous!.headers.keys()].some((header) => header.startsWith('x-ratelimit')), 'nobody knows whose quota');
+  contract.rateRefusal = new DomainError('rate_limited', 'Too many requests.', { reason: 'rate_exceeded', retryAfterSeconds: 2.2 });
+  const limited = await checked(request('POST', '/v1/verify', { ...AUTH, 'Content-Type': 'text/plain' }, 'x'), 429, 'rate before media type');
+  t.equal(limited.headers.get('retry-after'), '3');
+  t.equal((await ask(port, request('POST', '/v1/verify', {}, 'x')))!.status, 403, 'and key before rate');
+  operations.scopes = SCOPES.filter((scope) => scope !== 'erase');
+  t.equal((await checked(request('DELETE', '/v1/proofs/prf_1', AUTH), 403, 'scope before rate')).status, 403);
+});
+
+t.test('deliverables: ranges and preconditions', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const path = '/v1/proofs/prf_1/asset';
+  const etag = `"${ASSET_SHA256}"`;
+  const whole = await ask(port, get(path));
+  t.same(whole!.body, ASSET);
+  t.match(Object.fromEntries(whole!.headers), {
+    'content-type': 'audio/wav',
+    'content-length': '1000',
+    'accept-ranges': 'bytes',
+    etag,
+    'repr-digest': `sha-256=:${createHash('sha256').update(ASSET).digest('base64')}:`,
+    'content-disposition': `attachment; filename="___ _1_.wav"; filename*=UTF-8''%E5%A4%9C%E6%98%8E%E3%81%91%20%221%22.wav`,
+    'cache-control': 'private, no-cache',
+    'x-ratelimit-limit': '100000',
+  });
+  t.equal((await ask(port, get(`${path}?part=sidecar`)))!.body.toString(), 'the sidecar');
+  const head = await ask(port, request('HEAD', path, { ...AUTH, Range: 'bytes=0-1' }), { head: true });
+  t.match([head!.status, head!.headers.get('content-length'), head!.headers.get('etag'), head!.headers.get('content-range')], [200, '1000', etag, undefined], 'HEAD knows no ranges');
+
+  const ranges: [string, number, number][] = [['0-0', 0, 0], ['0-999', 0, 999], ['10-19', 10, 19], ['990-', 990, 999], ['-1', 999, 999], ['-5000', 0, 999], ['999-99999999999999999999', 999, 999], ['0-', 0, 999]];
+  for (const [range, start, end] of ranges) {
+    const answer = await ask(port, get(path, { Range: `bytes=${range}` }));
+    t.equal(answer!.status, 206, range);
+    t.equal(answer!.headers.get('content-range'), `bytes ${start}-${end}/1000`, range);
+    t.same(answer!.body, ASSET.subarray(start, end + 1), range);
+    t.equal(answer!.headers.get('etag'), etag);
+  }
+  for (const range of ['bytes=1000-', 'bytes=1000-2000', 'bytes=-0']) {
+    const answer = await ask(port, get(path, { Range: range }));
+    matchError(t, { ...answer!, headers: new Map([...answer!.headers].filter(([name]) => name !== 'etag')) }, 'range_not_satisfiable', undefined, range);
+    t.equal(answer!.headers.get('content-range'), 'bytes */1000', range);
+  }
+  for (const range of ['bytes=0-1,5-6', 'bytes=5-1', 'bytes=', 'bytes=-', 'bytes=a-b', 'items=0-1', '0-1', 'bytes 0-1', 'bytes=0x0-1']) {
+    t.equal((await ask(port, get(path, { Range: range })))!.status, 200, `${range} is ignored`);
+  }
+  t.equal((await ask(port, get(path, { Range: 'bytes=0-1', 'If-Range': etag })))!.status, 206, 'If-Range holds');
+  for (const other of ['"other"', `W/${etag}`, 'Wed, 21 Oct 2015 07:28:00 GMT']) t.equal((await ask(port, get(path, { Range: 'bytes=2000-', 'If-Range': other })))!.status, 200, `If-Range ${other}`);
+  for (const tags of [etag, `W/${etag}`, '*', `"a", ${etag}`]) {
+    const answer = await ask(port, get(path, { 'If-None-Match': tags, Range: 'bytes=0-1' }));
+    t.match([answer!.status, answer!.body.length, answer!.headers.get('etag'), answer!.headers.get('content-type')], [304, 0, etag, undefined], `If-None-Match ${tags}`);
+  }
+  t.equal((await ask(port, request('HEAD', path, { ...AUTH, 'If-None-Match': etag }), { head: true }))!.status, 304);
+  for (const tags of ['"a"', 'nonsense', '']) t.equal((await ask(port, get(path, { 'If-None-Match': tags })))!.status, 200, `If-None-Match ${tags}`);
+  for (const tags of [etag, '*', `"a", ${etag}`]) t.equal((await ask(port, get(path, { 'If-Match': tags })))!.status, 200, `If-Match ${tags}`);
+  for (const tags of ['"a"', `W/${etag}`]) matchError(t, await ask(port, get(path, { 'If-Match': tags })), 'precondition_failed', undefined, `If-Match ${tags}`);
+  matchError(t, await ask(port, get('/v1/proofs/prf_9/asset', { Range: 'bytes=9999-', 'If-Match': '"a"' })), 'not_found', undefined, 'existence comes first');
+  matchError(t, await ask(port, get(`${path}?part=both`)), 'invalid_request', 'invalid_member', 'an unknown part');
+});
+
+t.test('a quota that cannot be read does not take the answer with it', async (t) => {
+  const { port, listener, operations, reports } = await startPartner();
+  t.teardown(() => listener.close(100));
+  operations.contract.quotaFault = new Error('EIO');
+  const client = await fetch(`http://127.0.0.1:${port}/v1/partner/keys/rotate`, { method: 'POST', headers: IDEMPOTENT });
+  t.equal(client.status, 201);
+  t.equal(client.headers.get('x-ratelimit-limit'), null);
+  t.equal(reports.faults.length, 1, 'and is a fault');
+});
+
+t.test('former host names', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const [one, other] = await Promise.all(['api.example.com', 'former-name.example.org:8443'].map((Host) => ask(port, request('GET', '/v1/proofs/prf_1', { ...AUTH, Host }))));
+  t.same(one!.body, other!.body, '"keep serving the identical contract"');
+});
+
+t.test('operator rows', async (t) => {
+  const { port, listener, operations } = await startOperator();
+  t.teardown(() => listener.close(100));
+  const auth = { Authorization: `Bearer ${TOKEN}` };
+  const read = async (path: string, status = 200) => {
+    const answer = await ask(port, request('GET', `/operator/v1/${path}`, auth));
+    t.equal(answer!.status, status, path);
+    return jsonOf(answer);
+  };
+  t.match(await read('partners'), { partners: [{ partnerId: 'ptr_1' }] });
+  t.match(await read('plans'), { plans: [{ name: 'trial' }, { name: 'standard' }, { name: 'volume' }] });
+  t.match(await read('partners/ptr_1/keys'), { keys: [{ keyId: 'key_1' }] });
+  await read('partners/ptr_2/keys', 404);
+  t.match(await read('partners/ptr_1/audit'), { entries: [{ sequence: 1 }] });
+  t.same(operations.contract.asked.at(-1), { partnerId: 'ptr_1', fromSequence: 1, limit: 100 });
+  await read('partners/ptr_1/audit?from=5&limit=1000');
+  t.same(operations.contract.asked.at(-1), { partnerId: 'ptr_1', fromSequence: 5, limit: 1_000 });
+  for (const query of ['from=0', 'limit=1001', 'x=1']) t.match(await read(`partners/ptr_1/audit?${query}`, 400), { reason: 'invalid_member' });
+  t.match(await read('partners/ptr_1/audit/verification'), { ok: true });
+  t.match(await read('proofs/prf_1/erasure'), { state: 'issued', assetPresent: true });
+  const revoked = await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_1/revoke', auth));
+  t.match(jsonOf(revoked), { status: 'revoked' });
+  matchError(t, await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_9/revoke', auth)), 'not_found', undefined, 'unknown key');
+  matchError(t, await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_1/revoke', auth, 'x')), 'invalid_request', 'invalid_member', 'with a body');
+  const review = await operations.contract.partner().createReview({} as never, { proofId: 'prf_1', bindings: BINDINGS });
+  const opened = await operations.contract.partner().openEvidence({} as never, review.reviewId, { kind: 'source_evidence' });
+  const supply = `/operator/v1/reviews/${review.reviewId}/evidence-requests/${opened.evidenceRequests[0]!.requestId}/supply`;
+  t.match(jsonOf(await ask(port, request('POST', supply, auth))), { evidenceRequests: [{ status: 'supplied' }] });
+  for (const route of ['GET /operator/v1/partners', 'GET /operator/v1/plans', `POST ${supply}`]) matchError(t, await ask(port, request(...(route.split(' ') as [string, string]))), 'forbidden', undefined, `${route} without a token`);
+  for (const [id, route] of Object.entries<Route>(ROUTES)) {
+    if (route.listener === 'operator' && route.auth === 'bearer' && id !== 'issueProof' && id !== 'createPartner' && id !== 'createKey') {
+      t.ok(Object.keys(route.answers).some((status) => partnerContract.seen.has(`${id} ${status}`)) || id === 'readAsset' || id === 'readAuthority', `${id} was answered`);
+    }
+  }
+});
+
+t.test('deprecation', async (t) => {
+  const at = (text: string) => Date.parse(`${text}T00:00:00Z`) / 1_000;
+  const notice = (since: string, sunset: string, inProduction = false): Deprecation => ({ since: at(since), sunset: at(sunset), guide: 'https://docs.example.com/move', inProduction });
+  t.equal(noticeProblem(notice('2026-01-31', '2026-07-31')), undefined);
+  t.match(noticeProblem({ ...notice('2026-01-31', '2026-07-31'), sunset: at('2026-07-31') - 1 }), /6 months/, 'a second less');
+  t.equal(noticeProblem(notice('2026-08-31', '2027-02-28')), undefined, 'a month without that day ends with its last');
+  t.match(noticeProblem(notice('2026-01-01', '2026-12-31', true)), /12 months/, 'in production');
+  t.equal(noticeProblem(notice('2026-01-01', '2027-01-01', true)), undefined);
+  t.match(noticeProblem({ ...notice('2026-01-01', '2027-01-01'), guide: '/move' }), /https/);
+
+  const base = { listener: 'partner', group: 'System', summary: 'A row', auth: 'public', lane: 'none', noStore: false, errors: { 400: ['malformed_http'], 500: [] } } as const;
+  const old = deprecated(z.string(), notice('2026-03-01', '2026-10-01'));
+  const answers = (schema: z.ZodType) => ({ 200: { description: 'An answer', mediaTypes: ['application/json'], schema } }) as const;
+  const routes: Record<string, Route> = {
+    plain: { ...base, method: 'GET', path: '/plain', answers: answers(z.object({ a: z.string() })) },
+    row: { ...base, method: 'GET', path: '/row', answers: answers(z.object({ a: z.string() })), deprecation: notice('2026-02-01', '2026-12-01') },
+    field: { ...base, method: 'GET', path: '/field', answers: answers(z.object({ list: z.array(z.object({ a: old.exactOptional() })) })) },
+    query: { ...base, method: 'GET', path: '/query', query: z.strictObject({ a: old.exactOptional() }), answers: answers(z.object({})), deprecation: notice('2026-02-01', '2026-12-01') },
+  };
+  const reports = new MemoryReports();
+  const endpoints = Object.entries(routes).map(([id, route]) => ({ id, route, run: () => json(200, id === 'field' ? { list: [{ a: 'x' }] } : id === 'query' ? {} : { a: 'x' }) }));
+  const listener = createListener('partner', endpoints, {}, DEFAULT_LIMITS, { ids, requestLog: reports, observer: reports });
+  const { port } = await listener.listen(0, '127.0.0.1');
+  t.teardown(() => listener.close(100));
+  const check = new ContractCheck({ routes });
+  const headersOf = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+    t.same(check.problems({ method: 'GET', target: path }, { status: answer.status, headers: new Map(answer.headers), body: Buffer.from(await answer.arrayBuffer()) }), [], path);
+    return ['deprecation', 'sunset', 'link'].map((name) => answer.headers.get(name));
+  };
+  const link = '<https://docs.example.com/move>; rel="deprecation"';
+  t.same(await headersOf('/plain'), [null, null, null]);
+  t.same(await headersOf('/row'), [`@${at('2026-02-01')}`, 'Tue, 01 Dec 2026 00:00:00 GMT', link]);
+  t.same(await headersOf('/field'), [`@${at('2026-03-01')}`, 'Thu, 01 Oct 2026 00:00:00 GMT', link], 'of a field deep in the answer');
+  t.same(await headersOf('/query'), [`@${at('2026-02-01')}`, 'Thu, 01 Oct 2026 00:00:00 GMT', link], 'the earliest of each, the guide once');
+  const { paths } = openApiDocument(routes);
+  t.equal(paths['/row']!['get']!.deprecated, true);
+  t.match(JSON.stringify(paths['/field']), /"deprecated":true/);
+});

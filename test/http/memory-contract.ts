@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { AuditEntry } from '../../src/domain/audit.js';
+import { DomainError, type ErrorReason } from '../../src/domain/errors.js';
+import type { Ids } from '../../src/ports/ids.js';
+import { SHIPPED_PLANS } from '../../src/domain/partner.js';
+import { openEvidence, resolveReview, stepEvidence, type ReviewCase, type ReviewChange } from '../../src/domain/review.js';
+import type { KeyEntry, Operations, ProofDetail, QuotaFacts, ReviewView } from '../../src/operations/operations.js';
+
+/** A deliverable whose every byte tells its place. */
+export const ASSET = Buffer.from(Array.from({ length: 1_000 }, (_, i) => i % 251));
+export const ASSET_SHA256 = createHash('sha256').update(ASSET).digest('hex');
+const SIDECAR = Buffer.from('the sidecar');
+const NOW = 1_767_225_600;
+
+/** State behind the rows that came with the whole contract; tests reach into it. */
+export class MemoryContract {
+  readonly proofs = new Map<string, ProofDetail>();
+  readonly erased = new Map<string, number>();
+  readonly reviews = new Map<string, ReviewCase>();
+  readonly rotations = new Map<string, { readonly apiKey: string; readonly keyId: string; readonly name: string; readonly previousKeyExpiresAt: number }>();
+  readonly admitted: string[] = [];
+  readonly metered: string[] = [];
+  readonly asked: unknown[] = [];
+  quota: QuotaFacts = { limit: 100_000, remaining: 99_999, reset: 1_769_904_000 };
+  quotaFault: Error | undefined;
+  /** Thrown by admit. */
+  rateRefusal: DomainError | undefined;
+  readonly #ids: Ids;
+
+  constructor(ids: Ids) {
+    this.#ids = ids;
+    for (let i = 1; i <= 3; i += 1) {
+      const proofId = `prf_${i}`;
+      this.proofs.set(proofId, { proofId, issuedAt: NOW + i, createdAt: NOW + i, song: { title: `Take ${i} – 夜明け` }, carrier: 'sidecar', boundAudioSha256: ASSET_SHA256, originalSha256: ASSET_SHA256 });
+    }
+  }
+
+  partner(): Omit<Operations['partner'], 'authenticate' | 'createUpload' | 'receiveUpload' | 'verifyUpload'> {
+    return {
+      admit: (_caller, lane) => {
+        this.admitted.push(lane);
+        if (this.rateRefusal !== undefined) throw this.rateRefusal;
+      },
+      quota: async () => {
+        if (this.quotaFault !== undefined) throw this.quotaFault;
+        return this.quota;
+      },
+      meter: (_caller, operation) => void this.metered.push(operation),
+      identify: async (_caller, request) => {
+        if (request.uploadId === 'upl_text') throw new DomainError('unprocessable', 'The file is no audio that the service knows.');
+        if (!request.uploadId.startsWith('upl_')) throw new DomainError('not_found', 'There is no such upload.');
+        return { matches: [{ proofId: 'prf_1', type: 'bound_audio', confidence: 1 }] };
+      },
+      listProofs: async (_caller, query) => {
+        this.asked.push(query);
+        if (query.cursor !== undefined && query.cursor !== 'bmV4dA') throw new DomainError('invalid_request', 'The cursor is not one of this list.', { reason: 'invalid_member' });
+        const proofs = [...this.proofs.values()].map(({ createdAt: _createdAt, originalSha256: _originalSha256, ...entry }) => entry);
+        return query.limit === undefined ? { proofs } : { proofs: proofs.slice(0, query.limit), nextCursor: 'bmV4dA' };
+      },
+      readProof: async (_caller, proofId) => this.#proof(proofId),
+      readRecord: async (_caller, proofId) => {
+        const { song, issuedAt, boundAudioSha256, carrier } = this.#proof(proofId);
+        return { proofId, song, issuedAt, boundAudioSha256, delivery: { carrier, bytes: ASSET.length, sha256: ASSET_SHA256, mediaType: 'audio/wav', fileName: 'take.wav' } };
+      },
+      readAsset: async (_caller, proofId, part) => {
+        this.#proof(proofId);
+        const bytes = part === 'sidecar' ? SIDECAR : ASSET;
+        return {
+          bytes: bytes.length,
+          sha256: createHash('sha256').update(bytes).digest('hex'),
+          fileName: part === 'sidecar' ? '夜明け.sidecar' : '夜明け "1".wav',
+          mediaType: part === 'sidecar' ? 'application/octet-stream' : 'audio/wav',
+          read: async (range) => {
+            this.asked.push(range);
+            return Readable.from([range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)]);
+          },
+        };
+      },
+      eraseProof: async (_caller, proofId) => {
+        const erasedAt = this.erased.get(proofId);
+        if (erasedAt !== undefined) return { proofId, outcome: 'already_erased', erasedAt };
+        this.#proof(proofId);
+        this.proofs.delete(proofId);
+        this.erased.set(proofId, NOW);
+        return { proofId, outcome: 'erased', erasedAt: NOW };
+      },
+      listKeys: async (_caller, query) => {
+        this.asked.push(query);
+        return query.limit === undefined ? { keys: [KEY_ENTRY] } : { keys: [KEY_ENTRY], nextCursor: 'bmV4dA' };
+      },
+      rotateKey: async (_caller, apiKey, idempotencyKey) => {
+        const earlier = this.rotations.get(idempotencyKey);
+        if (earlier !== undefined) return { ...earlier, replayed: true };
+        if (this.rotations.size > 0) throw conflict('already_rotated');
+        const rotated = { apiKey: `${apiKey}_new`, keyId: 'key_2', name: 'ingest', previousKeyExpiresAt: NOW };
+        this.rotations.set(idempotencyKey, rotated);
+        return { ...rotated, replayed: false };
+      },
+      readUsage: async (_caller, { days }) => ({
+        plan: 'standard',
+        period: { start: NOW, end: NOW + 1 },
+        limit: 100_000,
+        used: 1,
+        remaining: 99_999,
+        days: Array.from({ length: days }, (_, i) => ({ day: new Date((NOW + i * 86_400) * 1_000).toISOString().slice(0, 10), units: 1, operations: { verify: 1 } })),
+      }),
+      createReview: async (_caller, { proofId, bindings }) => {
+        this.#proof(proofId);
+        const review: ReviewCase = { reviewId: this.#ids.next('review'), partnerId: 'ptr_1', proofId, bindings, status: 'open', createdAt: NOW, updatedAt: NOW, expiresAt: NOW + 1, evidenceRequests: [] };
+        for (const other of this.reviews.values()) if (JSON.stringify([other.proofId, other.bindings]) === JSON.stringify([proofId, bindings])) throw conflict('review_exists');
+        this.reviews.set(review.reviewId, review);
+        return view(review);
+      },
+      readReview: async (_caller, reviewId) => view(this.#review(reviewId)),
+      openEvidence: async (_caller, reviewId, { kind }) => this.#change(openEvidence(this.#review(reviewId), kind, this.#ids.next('evidenceRequest'), NOW)),
+      closeEvidence: async (_caller, reviewId, requestId, { status, responseReference }) =>
+        this.#change(stepEvidence(this.#review(reviewId), requestId, status === 'accepted' ? 'accept' : 'decline', responseReference, NOW)),
+      resolveReview: async (_caller, reviewId, { outcome }) => this.#change(resolveReview(this.#review(reviewId), outcome, NOW)),
+      download: (_caller, { product, platform }) => {
+        if (product !== 'companion') throw new DomainError('not_found', 'There is no such download.');
+        return `https://downloads.example.com/${product}/${platform}`;
+      },
+      telemetry: (_caller, events) => ({ accepted: events.length }),
+    };
+  }
+
+  operator(): Pick<Operations['operator'], 'listPartners' | 'listPlans' | 'listPartnerKeys' | 'revokeKey' | 'supplyEvidence' | 'erasureStatus' | 'readAudit' | 'verifyAudit'> {
+    return {
+      listPartners: async () => [{ partnerId: 'ptr_1', name: 'Nordlicht', plan: 'standard', createdAt: NOW }],
+      listPlans: () => SHIPPED_PLANS,
+      listPartnerKeys: async (partnerId) => {
+        if (partnerId !== 'ptr_1') throw new DomainError('not_found', 'There is no such partner.');
+        return [KEY_ENTRY];
+      },
+      revokeKey: async ({ keyId }) => {
+        if (keyId !== 'key_1') throw new DomainError('not_found', 'There is no such key of this partner.');
+        return { ...KEY_ENTRY, status: 'revoked' };
+      },
+      supplyEvidence: async ({ reviewId, requestId }) => this.#change(stepEvidence(this.#review(reviewId), requestId, 'supply', undefined, NOW)),
+      erasureStatus: async (proofId) => {
+        const erasedAt = this.erased.get(proofId);
+        if (erasedAt !== undefined) return { proofId, state: 'erased', erasedAt, assetPresent: false };
+        this.#proof(proofId);
+        return { proofId, state: 'issued', assetPresent: true };
+      },
+      readAudit: async (request) => {
+        this.asked.push(request);
+        return [AUDIT_ENTRY];
+      },
+      verifyAudit: async () => ({ ok: true, entries: 1, head: 1 }),
+    };
+  }
+
+  #proof(proofId: string): ProofDetail {
+    const proof = this.proofs.get(proofId);
+    if (proof === undefined) throw new DomainError('not_found', 'There is no such proof.');
+    return proof;
+  }
+
+  #review(reviewId: string): ReviewCase {
+    const review = this.reviews.get(reviewId);
+    if (review === undefined) throw new DomainError('not_found', 'There is no such review.');
+    return review;
+  }
+
+  #change(change: ReviewChange | undefined): ReviewView {
+    if (change === undefined) throw new DomainError('not_found', 'There is no such review.');
+    if ('refused' in change) throw conflict(change.refused);
+    this.reviews.set(change.review.reviewId, change.review);
+    return view(change.review);
+  }
+}
+
+const KEY_ENTRY: KeyEntry = { keyId: 'key_1', name: 'ingest', status: 'active', plan: 'standard', createdAt: NOW, lastUsedAt: NOW };
+const AUDIT_ENTRY: AuditEntry = { partnerId: 'ptr_1', sequence: 1, action: 'partner_created', at: NOW, actor: 'operator', subjects: ['ptr_1'], mac: '0'.repeat(64) };
+
+function view({ partnerId: _partnerId, ...review }: ReviewCase): ReviewView {
+  return review;
+}
+
+function conflict(reason: ErrorReason): DomainError {
+  return new DomainError('conflict', 'The state does not allow this.', { reason });
+}

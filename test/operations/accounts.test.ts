@@ -1,0 +1,155 @@
+/** Keys, rotation, limits and usage on a whole service, to the second. */
+import t from 'tap';
+import type { Scope } from '../../src/domain/partner.js';
+import type { Caller } from '../../src/operations/operations.js';
+import { wav } from '../fixtures/wav.js';
+import { bindings, notFound, RestartedService } from './restarted-service.js';
+
+const house = await RestartedService.start({ TAKEMARK_DOWNLOADS: '{"plugin/macos-arm64":"https://downloads.example/plugin.pkg"}' });
+t.teardown(() => house.stop());
+
+const IDEMPOTENCY_KEY = '3f1c8f5e-0000-4000-8000-000000000001';
+
+t.test('rotation', async (t) => {
+  const { partnerId, apiKey, keyId, caller } = await house.service.partner();
+  const rotate = (idempotencyKey = IDEMPOTENCY_KEY) => house.partner.rotateKey(caller, apiKey, idempotencyKey);
+  // Keys of one second stand in the order of their ids.
+  house.clock.advance(1);
+  const start = house.seconds();
+  for (const bad of ['', 'x'.repeat(15), 'x'.repeat(129), 'with a space in it', 'tab\tin the middle', 'caf\u00e9caf\u00e9caf\u00e9caf\u00e9']) {
+    await t.rejects(rotate(bad), { code: 'invalid_request', reason: 'invalid_member' });
+  }
+  t.match(await house.partner.listKeys(caller, {}), { keys: [{ keyId, status: 'active' }] }, 'a refused rotation changes nothing');
+
+  const answers = await Promise.all(Array.from({ length: 100 }, () => rotate()));
+  const first = answers.find(({ replayed }) => !replayed)!;
+  t.equal(answers.filter(({ replayed }) => !replayed).length, 1);
+  for (const answer of answers) t.same({ ...answer, replayed: false }, first);
+  t.match(first, { name: 'test', previousKeyExpiresAt: start + 72 * 3_600 });
+  const successor = await house.partner.authenticate(first.apiKey);
+  t.same(successor, { ...caller, keyId: first.keyId }, 'same partner, plan and scopes');
+  t.match(await house.partner.listKeys(caller, {}), { keys: [{ keyId, status: 'expiring', expiresAt: first.previousKeyExpiresAt }, { keyId: first.keyId, status: 'active', name: 'test', plan: 'volume' }] });
+  await t.rejects(rotate(`${IDEMPOTENCY_KEY}x`), { code: 'conflict', reason: 'already_rotated' });
+  t.equal((await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(({ action }) => action === 'key_rotated').length, 1);
+
+  await house.restart();
+  t.same(await rotate(), { ...first, replayed: true }, 'after a restart');
+  const disk = await house.diskText();
+  t.notOk(disk.includes(first.apiKey.split('_')[4]!) || disk.includes(apiKey.split('_')[4]!), 'no secret is on the disk');
+
+  house.clock.moveTo(start + 24 * 3_600 - 1);
+  t.same(await rotate(), { ...first, replayed: true }, 'one second before 24 hours');
+  house.clock.moveTo(start + 24 * 3_600);
+  await t.rejects(rotate(), { code: 'conflict', reason: 'already_rotated' }, '24 hours');
+  house.clock.moveTo(start + 72 * 3_600 - 1);
+  t.match(await house.partner.authenticate(apiKey), { keyId }, 'one second before 72 hours');
+  house.clock.moveTo(start + 72 * 3_600);
+  await t.rejects(house.partner.authenticate(apiKey), { code: 'forbidden' }, '72 hours');
+  t.match(await house.partner.listKeys(successor, {}), { keys: [{ status: 'expired' }, { status: 'active' }] });
+
+  // One of the lane's five a day has come back in three days, of course all of them.
+  let current = first.apiKey;
+  for (let i = 0; i < 5; i++) current = (await house.partner.rotateKey(await house.partner.authenticate(current), current, `${IDEMPOTENCY_KEY}-${i}`)).apiKey;
+  const last = await house.partner.authenticate(current);
+  const refused = await house.partner.rotateKey(last, current, IDEMPOTENCY_KEY).then(() => undefined, (error: unknown) => error as { retryAfterSeconds: number });
+  t.match(refused, { code: 'rate_limited', reason: 'rate_exceeded', retryAfterSeconds: 17_280 });
+  house.clock.advance(17_279);
+  await t.rejects(house.partner.rotateKey(last, current, IDEMPOTENCY_KEY), { code: 'rate_limited' });
+  house.clock.advance(1);
+  t.match(await house.partner.rotateKey(last, current, IDEMPOTENCY_KEY), { replayed: false }, 'a 429 is not remembered');
+
+  const other = await house.service.partner();
+  await house.operator.revokeKey({ partnerId: other.partnerId, keyId: other.keyId });
+  for (let i = 0; i < 6; i++) await t.rejects(house.partner.rotateKey(other.caller, other.apiKey, IDEMPOTENCY_KEY), { code: 'forbidden' }, 'a revoked key has no successor, and spends nothing');
+  await t.rejects(house.partner.authenticate(other.apiKey), { code: 'forbidden' });
+  t.match(await house.operator.listPartnerKeys(other.partnerId), [{ keyId: other.keyId, status: 'revoked' }]);
+  t.match(await house.operator.revokeKey({ partnerId: other.partnerId, keyId: other.keyId }), { status: 'revoked' });
+  await t.rejects(house.operator.revokeKey({ partnerId, keyId: other.keyId }), notFound);
+});
+
+t.test('keys: inventory, pages, last use, scopes', async (t) => {
+  const { partnerId, caller, keyId } = await house.service.partner('trial');
+  for (let i = 0; i < 6; i++) await house.operator.createKey({ partnerId, name: `key ${i}` });
+  const all = await house.partner.listKeys(caller, {});
+  t.equal(all.keys.length, 7);
+  t.notOk('nextCursor' in all);
+  const paged = [];
+  let cursor: string | undefined;
+  do {
+    const page = await house.partner.listKeys(caller, { limit: 3, ...(cursor === undefined ? {} : { cursor }) });
+    paged.push(...page.keys);
+    cursor = page.nextCursor;
+    if (cursor !== undefined) await t.rejects(house.partner.listProofs(caller, { cursor }), { code: 'invalid_request', reason: 'invalid_member' }, 'a cursor of another route');
+  } while (cursor !== undefined);
+  t.same(paged, all.keys);
+  t.notOk('nextCursor' in (await house.partner.listKeys(caller, { limit: 7 })), 'a full last page is the last page');
+
+  const used = house.seconds();
+  await house.restart();
+  t.match((await house.partner.listKeys(caller, {})).keys.find((key) => key.keyId === keyId), { lastUsedAt: used }, 'last use outlives a restart');
+
+  const calls: [Scope, (caller: Caller) => unknown][] = [
+    ['keys', (caller) => house.partner.listKeys(caller, {})],
+    ['keys', (caller) => house.partner.rotateKey(caller, '', IDEMPOTENCY_KEY)],
+    ['usage', (caller) => house.partner.readUsage(caller, { days: 1 })],
+    ['verify', (caller) => house.partner.identify(caller, { uploadId: 'upl_1' })],
+    ['verify', (caller) => house.partner.createUpload(caller, { purpose: 'verify' })],
+    ['verify', (caller) => house.partner.verifyUpload(caller, { uploadId: 'upl_1' })],
+    ['proofs', (caller) => house.partner.listProofs(caller, {})],
+    ['proofs', (caller) => house.partner.readProof(caller, 'prf_1')],
+    ['proofs', (caller) => house.partner.readRecord(caller, 'prf_1')],
+    ['proofs', (caller) => house.partner.readAsset(caller, 'prf_1', 'audio')],
+    ['erase', (caller) => house.partner.eraseProof(caller, 'prf_1')],
+    ['reviews', (caller) => house.partner.readReview(caller, 'rev_1')],
+    ['reviews', (caller) => house.partner.createReview(caller, { proofId: 'prf_1', bindings: bindings('s') })],
+    ['reviews', (caller) => house.partner.openEvidence(caller, 'rev_1', { kind: 'source_evidence' })],
+    ['reviews', (caller) => house.partner.closeEvidence(caller, 'rev_1', 'req_1', { status: 'accepted' })],
+    ['reviews', (caller) => house.partner.resolveReview(caller, 'rev_1', { outcome: 'accepted' })],
+  ];
+  for (const [scope, call] of calls) {
+    const without = { ...caller, scopes: caller.scopes.filter((held) => held !== scope) };
+    await t.rejects(async () => call(without), { code: 'forbidden' }, `${scope} is needed`);
+  }
+});
+
+t.test('usage and quota', async (t) => {
+  // To the second before a month ends.
+  house.clock.moveTo(Date.UTC(new Date(house.clock.now()).getUTCFullYear() + 1, 2, 1) / 1_000 - 1);
+  const { caller } = await house.service.partner('trial');
+  t.match(await house.partner.quota(caller), { limit: 1_000, remaining: 1_000, reset: house.seconds() + 1 });
+  const small = { ...caller, plan: { ...caller.plan, monthlyQuota: 10 } };
+  const uploads = await Promise.all(Array.from({ length: 2 }, () => house.service.upload(caller, wav(500))));
+  const calls = await Promise.allSettled(Array.from({ length: 200 }, (_, i) => house.partner.verifyUpload(small, { uploadId: uploads[0]!.uploadId, sidecar: Buffer.from(String(i)) })));
+  t.equal(calls.filter(({ status }) => status === 'fulfilled').length, 10, '200 calls at once: not one too many');
+  for (const call of calls) if (call.status === 'rejected') t.match(call.reason, { code: 'rate_limited', reason: 'quota_exceeded', retryAfterSeconds: 1 });
+  t.match(await house.partner.quota(small), { limit: 10, remaining: 0 });
+  for (let i = 0; i < 3; i++) house.partner.meter(caller, 'list_proofs');
+  house.clock.advance(1);
+  t.match(await house.partner.verifyUpload(small, { uploadId: uploads[1]!.uploadId }), { verdict: 'unreadable' }, 'after Retry-After');
+  t.match(await house.partner.quota(small), { limit: 10, remaining: 9 });
+  await house.restart();
+
+  const report = await house.partner.readUsage(caller, { days: 92 });
+  t.match(report, { plan: 'trial', limit: 1_000, used: 1, remaining: 999, period: { start: house.seconds(), end: Date.UTC(new Date(house.clock.now()).getUTCFullYear(), 3, 1) / 1_000 } });
+  t.equal(report.days.length, 92);
+  t.same(report.days.at(-1), { day: new Date(house.clock.now()).toISOString().slice(0, 10), units: 1, operations: { verify: 1 } });
+  t.match(report.days.at(-2), { units: 10, operations: { verify: 10, list_proofs: 3 } }, 'metered, but free');
+  for (const { units, operations } of report.days.slice(0, 90)) if (units !== 0 || Object.keys(operations).length !== 0) t.fail('days without use are zero');
+  t.same(report.days.map(({ day }) => day), report.days.map((_, i) => new Date(house.clock.now() - (91 - i) * 86_400_000).toISOString().slice(0, 10)));
+  t.same((await house.partner.readUsage(caller, { days: 1 })).days, report.days.slice(-1));
+});
+
+t.test('download, telemetry, plans', async (t) => {
+  const { caller, partnerId } = await house.service.partner();
+  t.equal(house.partner.download(caller, { product: 'plugin', platform: 'macos-arm64' }), 'https://downloads.example/plugin.pkg');
+  for (const query of [{ product: 'plugin', platform: 'windows' }, { product: '__proto__', platform: '' }, { product: 'plugin/macos-arm64', platform: '' }]) t.throws(() => house.partner.download(caller, query), notFound);
+  t.same(house.partner.telemetry(caller, [{ name: 'app_started', count: 2, at: house.seconds() }]), { accepted: 1 });
+  t.throws(() => house.partner.telemetry(caller, [{ name: 'app_started', count: 1, at: 1 }, { name: 'My song title', count: 1, at: 1 }]), { code: 'invalid_request' });
+  t.match(house.operator.listPlans().map(({ name }) => name), ['trial', 'standard', 'volume']);
+  t.ok((await house.operator.listPartners()).some((known) => known.partnerId === partnerId));
+  await t.rejects(house.operator.listPartnerKeys('ptr_never'), notFound);
+  await t.rejects(house.operator.erasureStatus('prf_never'), notFound);
+  const { burst } = caller.plan;
+  const admitted = Array.from({ length: burst + 200 }, () => { try { house.partner.admit(caller, 'standard'); return 1; } catch { return 0; } }).reduce<number>((sum, one) => sum + one, 0);
+  t.equal(admitted, burst);
+});

@@ -1,0 +1,27 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../src/ports/clock.js';
+import type { Secret, SecretPurpose, Secrets } from '../../src/ports/secrets.js';
+import { SECRET_PURPOSES } from '../../src/ports/secrets.js';
+
+/** A clock that stands until it is moved. */
+export function stillClock(now = 1_700_000_000_000): Clock & { advanceMs(ms: number): void } {
+  return {
+    now: () => now,
+    advanceMs: (ms) => void (now += ms),
+  };
+}
+
+export interface TestSecrets extends Secrets {
+  /** The same with a new current secret of every purpose; the former ones still verify. */
+  replaced(): TestSecrets;
+}
+
+export function secretsOf(former: ReadonlyMap<SecretPurpose, readonly Secret[]> = new Map()): TestSecrets {
+  const known = new Map(SECRET_PURPOSES.map((purpose) => [purpose, [{ id: randomBytes(4).toString('hex'), key: randomBytes(32) }, ...(former.get(purpose) ?? [])]]));
+  return {
+    current: (purpose) => known.get(purpose)![0]!,
+    find: (purpose, id) => known.get(purpose)!.find((secret) => secret.id === id),
+    all: (purpose) => known.get(purpose)!,
+    replaced: () => secretsOf(known),
+  };
+}

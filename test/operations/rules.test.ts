@@ -1,0 +1,346 @@
+/** The parts of the partner contract that need no store: limits, cursors, state tables, audit chain, derivation. */
+import { randomBytes } from 'node:crypto';
+import t from 'tap';
+import { createIds } from '../../src/adapters/system/system.js';
+import { readConfig } from '../../src/config.js';
+import { AuditWalk, chainAudit, type AuditEntry, type AuditHead } from '../../src/domain/audit.js';
+import { DomainError } from '../../src/domain/errors.js';
+import { formatApiKey, parseApiKey } from '../../src/domain/partner-key.js';
+import { keyStatus, SCOPES, SHIPPED_PLANS, type PartnerKey, type Plan } from '../../src/domain/partner.js';
+import {
+  EVIDENCE_KINDS, EVIDENCE_STATUSES, EVIDENCE_TRIGGERS, evidenceStep, openEvidence, resolveReview, REVIEW_OUTCOMES, REVIEW_STATES, reviewStep, stepEvidence, type ReviewCase,
+} from '../../src/domain/review.js';
+import { createCursors } from '../../src/operations/cursors.js';
+import { createKeyUses } from '../../src/operations/key-uses.js';
+import type { Caller } from '../../src/operations/operations.js';
+import { createRateLimits } from '../../src/operations/rate-limits.js';
+import { deriveSuccessor, rotateKey } from '../../src/operations/rotate-key.js';
+import { createRotationClaims } from '../../src/operations/rotation-claims.js';
+import { createUsageMeter } from '../../src/operations/usage-meter.js';
+import type { KeyStore, Rotation } from '../../src/ports/stores.js';
+import { seeded } from '../fixtures/service.js';
+import { secretsOf, stillClock } from './doubles.js';
+
+const trial = SHIPPED_PLANS.find(({ name }) => name === 'trial')!;
+
+function refusal(work: () => unknown): DomainError | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    if (error instanceof DomainError) return error;
+    throw error;
+  }
+}
+
+t.test('rate limits', async (t) => {
+  t.test('200 calls at once are admitted exactly up to the burst, and refused ones cost nothing', async (t) => {
+    const clock = stillClock();
+    const limits = createRateLimits(clock);
+    const calls = await Promise.all(Array.from({ length: 200 }, async (_, i) => {
+      await new Promise((resolve) => setTimeout(resolve, i % 3));
+      return refusal(() => limits.spend('ptr_1', trial, 'standard'));
+    }));
+    t.equal(calls.filter((error) => error === undefined).length, trial.burst);
+    for (const error of calls) if (error !== undefined) t.match(error, { code: 'rate_limited', reason: 'rate_exceeded', retryAfterSeconds: 1 });
+    t.equal(refusal(() => limits.spend('ptr_2', trial, 'standard')), undefined, 'another partner is another bucket');
+    t.equal(refusal(() => limits.spend('ptr_1', trial, 'rotation')), undefined, 'the rotation lane is another bucket');
+    clock.advanceMs(199);
+    t.ok(refusal(() => limits.spend('ptr_1', trial, 'standard')), '5 a second come back every 200 ms');
+    clock.advanceMs(1);
+    t.equal(refusal(() => limits.spend('ptr_1', trial, 'standard')), undefined);
+  });
+
+  t.test('a lone caller that waits as told is admitted; the bucket never gives more than burst and rate', async (t) => {
+    const random = seeded(4);
+    for (let round = 0; round < 300; round++) {
+      const plan: Plan = { ...trial, requestsPerSecond: 1 + Math.floor(random() * 40), burst: 1 + Math.floor(random() * 40), rotationsPerDay: 1 + Math.floor(random() * 9) };
+      const lane = random() < 0.3 ? 'rotation' : 'standard';
+      const [burst, rate, period] = lane === 'rotation' ? [plan.rotationsPerDay, plan.rotationsPerDay, 86_400_000] : [plan.burst, plan.requestsPerSecond, 1_000];
+      const clock = stillClock();
+      const limits = createRateLimits(clock);
+      let admitted = 0;
+      let elapsed = 0;
+      for (let call = 0; call < 120; call++) {
+        const error = refusal(() => limits.spend('ptr_1', plan, lane));
+        if (error === undefined) admitted += 1;
+        else if (random() < 0.5) {
+          if (!Number.isSafeInteger(error.retryAfterSeconds) || error.retryAfterSeconds! < 1) t.fail('Retry-After is no whole number of seconds');
+          if (error.retryAfterSeconds! > 1) {
+            clock.advanceMs((error.retryAfterSeconds! - 1) * 1_000);
+            if (refusal(() => limits.spend('ptr_1', plan, lane)) === undefined) t.fail('told to wait a second too long');
+            clock.advanceMs(1_000);
+          } else clock.advanceMs(1_000);
+          elapsed += error.retryAfterSeconds! * 1_000;
+          if (refusal(() => limits.spend('ptr_1', plan, lane)) !== undefined) t.fail('refused after Retry-After');
+          admitted += 1;
+        }
+        const step = Math.floor(random() * (period / rate));
+        clock.advanceMs(step);
+        elapsed += step;
+        if (admitted > burst + Math.floor((elapsed * rate) / period)) t.fail('over-admission');
+      }
+    }
+    t.pass();
+  });
+
+  t.test('idle buckets are dropped; a clock set back neither gives nor locks', async (t) => {
+    const clock = stillClock();
+    const limits = createRateLimits(clock);
+    for (let i = 0; i < 1_000; i++) limits.spend(`ptr_${i}`, trial, 'standard');
+    t.equal(limits.size, 1_000);
+    clock.advanceMs(61_000);
+    limits.spend('ptr_1', trial, 'standard');
+    t.equal(limits.size, 1);
+    for (let i = 0; i < 9; i++) limits.spend('ptr_1', trial, 'standard');
+    clock.advanceMs(-3_600_000);
+    t.ok(refusal(() => limits.spend('ptr_1', trial, 'standard')));
+    clock.advanceMs(200);
+    t.equal(refusal(() => limits.spend('ptr_1', trial, 'standard')), undefined);
+    limits.giveBack('ptr_1', trial, 'standard');
+    t.equal(refusal(() => limits.spend('ptr_1', trial, 'standard')), undefined, 'what was given back can be spent');
+  });
+});
+
+t.test('cursors', async (t) => {
+  const secrets = secretsOf();
+  const cursors = createCursors(secrets, 'production');
+  const scope = { partnerId: 'ptr_1', route: 'GET /proofs', filter: [null, 1_700_000_000] };
+  const position = { createdAt: 1_700_000_000, id: 'prf_01HZZZZZZZZZZZZZZZZZZZZZZZ' };
+  const cursor = cursors.write(scope, position);
+  const refused = { code: 'invalid_request', reason: 'invalid_member' };
+  t.same(cursors.read(scope, cursor), position);
+
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. \u00e9';
+  let passed = 0;
+  for (let i = 0; i < cursor.length; i++) {
+    for (const other of alphabet) {
+      if (other === cursor[i]) continue;
+      if (refusal(() => cursors.read(scope, cursor.slice(0, i) + other + cursor.slice(i + 1))) === undefined) passed += 1;
+    }
+    if (refusal(() => cursors.read(scope, cursor.slice(0, i))) === undefined) passed += 1;
+    if (refusal(() => cursors.read(scope, cursor.slice(0, i) + cursor.slice(i + 1))) === undefined) passed += 1;
+  }
+  t.equal(passed, 0, 'no changed, missing or left-out character passes, trailing bits included');
+  for (const foreign of [`${cursor}=`, `${cursor} `, ` ${cursor}`, `${cursor}A`, `${cursor}\n`, '', 'x']) t.match(refusal(() => cursors.read(scope, foreign)), refused);
+  t.match(refusal(() => cursors.read({ ...scope, partnerId: 'ptr_2' }, cursor)), refused, 'bound to the partner');
+  t.match(refusal(() => cursors.read({ ...scope, route: 'GET /partner/keys' }, cursor)), refused, 'bound to the route');
+  t.match(refusal(() => cursors.read({ ...scope, filter: [1_700_000_000, null] }, cursor)), refused, 'bound to the filter');
+  t.match(refusal(() => createCursors(secrets, 'beta').read(scope, cursor)), refused, 'bound to the environment');
+  t.match(refusal(() => createCursors(secretsOf(), 'production').read(scope, cursor)), refused, 'another service');
+  t.same(createCursors(secrets.replaced(), 'production').read(scope, cursor), position, 'a former secret still verifies');
+});
+
+const review = (over: Partial<ReviewCase> = {}): ReviewCase => ({
+  reviewId: 'rev_1', partnerId: 'ptr_1', proofId: 'prf_1', bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' },
+  status: 'open', createdAt: 100, updatedAt: 100, expiresAt: 100 + 15_552_000, evidenceRequests: [], ...over,
+});
+
+t.test('state tables: every state and trigger', async (t) => {
+  const final = { refused: 'evidence_request_final' };
+  const evidence = {
+    requested: { supply: { to: 'supplied' }, accept: { to: 'accepted' }, decline: { to: 'declined' } },
+    supplied: { supply: { to: 'supplied' }, accept: { to: 'accepted' }, decline: { to: 'declined' } },
+    accepted: { supply: final, accept: final, decline: final },
+    declined: { supply: final, accept: final, decline: final },
+  };
+  for (const status of EVIDENCE_STATUSES) {
+    for (const trigger of EVIDENCE_TRIGGERS) {
+      t.same(evidenceStep(status, trigger), evidence[status][trigger], `${status} ${trigger}`);
+      const before = review({ evidenceRequests: [{ requestId: 'req_1', kind: 'source_evidence', status, createdAt: 100, updatedAt: 100 }] });
+      const after = stepEvidence(before, 'req_1', trigger, 'ref', 200)!;
+      const step = evidence[status][trigger];
+      if ('refused' in step) t.same(after, step);
+      else if (step.to === status) t.equal((after as { review: ReviewCase }).review, before, 'said again: the same case');
+      else t.match(after, { review: { updatedAt: 200, expiresAt: before.expiresAt, evidenceRequests: [{ status: step.to, responseReference: 'ref', createdAt: 100, updatedAt: 200 }] } });
+    }
+  }
+  t.equal(stepEvidence(review(), 'req_1', 'accept', undefined, 200), undefined);
+
+  const resolved = { refused: 'review_resolved' };
+  const cases = {
+    open: { accepted: { to: 'accepted' }, held: { to: 'held' }, rejected: { to: 'rejected' } },
+    held: { accepted: { to: 'accepted' }, held: { to: 'held' }, rejected: { to: 'rejected' } },
+    accepted: { accepted: { to: 'accepted' }, held: resolved, rejected: resolved },
+    rejected: { accepted: resolved, held: resolved, rejected: { to: 'rejected' } },
+  };
+  for (const state of REVIEW_STATES) {
+    const before = state === 'open' ? review() : review({ status: 'resolved', outcome: state, resolvedAt: 150 });
+    for (const outcome of REVIEW_OUTCOMES) {
+      const step = cases[state][outcome];
+      t.same(reviewStep(state, outcome), step, `${state} ${outcome}`);
+      const after = resolveReview(before, outcome, 200);
+      if ('refused' in step) t.same(after, step);
+      else if (step.to === state) t.equal((after as { review: ReviewCase }).review, before, 'unchanged');
+      else t.match(after, { review: { status: 'resolved', outcome, resolvedAt: 200, expiresAt: before.expiresAt } });
+      for (const status of ['requested', 'supplied'] as const) {
+        const open = { ...before, evidenceRequests: [{ requestId: 'req_1', kind: 'source_evidence' as const, status, createdAt: 100, updatedAt: 100 }] };
+        if (!('refused' in step) && step.to !== state) t.same(resolveReview(open, outcome, 200), { refused: 'evidence_requests_open' }, 'refused while one is open');
+      }
+    }
+    for (const kind of EVIDENCE_KINDS) {
+      const opened = openEvidence(before, kind, 'req_1', 200);
+      if (state === 'open' || state === 'held') {
+        t.match(opened, { review: { evidenceRequests: [{ requestId: 'req_1', kind, status: 'requested' }] } });
+        t.same(openEvidence((opened as { review: ReviewCase }).review, kind, 'req_2', 300), { refused: 'evidence_kind_already_open' });
+      } else t.same(opened, resolved);
+    }
+  }
+
+  const key: PartnerKey = { keyId: 'key_1', partnerId: 'ptr_1', name: 'n', scopes: [], secretHash: '', pepperId: '', createdAt: 1 };
+  t.equal(keyStatus(key, 10), 'active');
+  t.equal(keyStatus({ ...key, expiresAt: 10 }, 9), 'expiring');
+  t.equal(keyStatus({ ...key, expiresAt: 10 }, 10), 'expired');
+  t.equal(keyStatus({ ...key, expiresAt: 10, revokedAt: 5 }, 9), 'revoked');
+});
+
+t.test('audit chain', async (t) => {
+  const key = randomBytes(32);
+  const entries: AuditEntry[] = [];
+  for (let i = 0; i < 6; i++) entries.push(chainAudit(key, entries.at(-1), { partnerId: 'ptr_1', action: 'key_created', at: 100 + i, actor: 'operator', subjects: [`key_${i}`] }));
+  const head: AuditHead = { partnerId: 'ptr_1', sequence: 6, mac: entries[5]!.mac };
+  const walk = (log: readonly AuditEntry[], against: AuditHead | null = head, keys: readonly Uint8Array[] = [key]) => {
+    const walking = new AuditWalk(keys, against ?? undefined);
+    log.every((entry) => walking.take(entry));
+    return walking.end();
+  };
+  const fault = (sequence: number, reason: string) => ({ ok: false, fault: { sequence, reason } });
+  t.same(walk(entries), { ok: true, entries: 6, head: 6 });
+  t.same(walk(entries, null), { ok: true, entries: 6 }, 'without a head that is said');
+  t.same(walk(entries, { ...head, sequence: 4, mac: entries[3]!.mac }), { ok: true, entries: 6, head: 4 }, 'ahead of its head');
+  t.match(walk(entries, head, [randomBytes(32), key]), { ok: true }, 'a former secret');
+  const edits: Partial<AuditEntry>[] = [{ partnerId: 'ptr_2' }, { action: 'key_revoked' }, { at: 1 }, { actor: 'key_1' }, { subjects: ['key_9'] }, { subjects: [] }, { mac: '0'.repeat(64) }];
+  for (const edit of edits) {
+    for (let i = 0; i < 6; i++) t.match(walk(entries.map((entry, at) => (at === i ? { ...entry, ...edit } : entry))), fault(i + 1, 'mac_mismatch'));
+  }
+  for (let i = 0; i < 6; i++) {
+    const without = entries.filter((_, at) => at !== i);
+    t.match(walk(without), i === 5 ? fault(5, 'truncated') : fault(i + 1, 'sequence_broken'), `entry ${i + 1} deleted`);
+    t.match(walk(without.map((entry, at) => ({ ...entry, sequence: at + 1 }))), i === 5 ? fault(5, 'truncated') : fault(i + 1, 'mac_mismatch'), 'and renumbered');
+    t.match(walk(entries.slice(0, i)), fault(i, 'truncated'), `cut off after ${i}`);
+    if (i < 5) t.match(walk([...entries.slice(0, i), entries[i + 1]!, entries[i]!, ...entries.slice(i + 2)]), fault(i + 1, 'sequence_broken'), 'reordered');
+  }
+  const other = [...entries.slice(0, 5), chainAudit(key, entries[4], { ...entries[5]!, at: 1 })];
+  t.match(walk(other), fault(6, 'head_mismatch'), 'rewritten with the key');
+});
+
+t.test('the successor of a key', async (t) => {
+  const secrets = secretsOf();
+  const environment = 'production';
+  const apiKey = 'tmk_production_key_01HZZZZZZZZZZZZZZZZZZZZZZZ_secret_check';
+  const rotation = { partnerId: 'ptr_1', keyId: 'key_1', newKeyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZY', nonce: 'ab'.repeat(32), secretId: secrets.current('rotation').id };
+  const made = deriveSuccessor({ environment, secrets }, rotation, apiKey);
+  t.equal(parseApiKey('production', made), rotation.newKeyId);
+  t.equal(deriveSuccessor({ environment, secrets }, rotation, apiKey), made, 'every replay gives the same bytes');
+  t.equal(deriveSuccessor({ environment, secrets: secrets.replaced() }, rotation, apiKey), made, 'also after the secret was replaced');
+  const secretOf = (text: string) => text.split('_')[4];
+  for (const other of [{ nonce: 'ac'.repeat(32) }, { partnerId: 'ptr_2' }, { keyId: 'key_2' }, { newKeyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZX' }]) {
+    t.not(secretOf(deriveSuccessor({ environment, secrets }, { ...rotation, ...other }, apiKey)), secretOf(made));
+  }
+  t.not(secretOf(deriveSuccessor({ environment, secrets }, rotation, `${apiKey}x`)), secretOf(made), "needs the caller's own key");
+  const otherService = secretsOf();
+  t.not(secretOf(deriveSuccessor({ environment, secrets: otherService }, { ...rotation, secretId: otherService.current('rotation').id }, apiKey)), secretOf(made), "needs the service's secret");
+  t.throws(() => deriveSuccessor({ environment, secrets: otherService }, rotation, apiKey));
+
+  const claims = createRotationClaims(20);
+  const release = await claims.take('key_1');
+  await t.rejects(claims.take('key_1'), { code: 'conflict', reason: 'rotation_in_progress' });
+  (await claims.take('key_2'))();
+  const order: number[] = [];
+  const waiting = [1, 2, 3].map(async (i) => {
+    const done = await claims.take('key_1');
+    order.push(i);
+    done();
+    done();
+  });
+  release();
+  await Promise.all(waiting);
+  t.same(order, [1, 2, 3]);
+  (await claims.take('key_1'))();
+});
+
+t.test('rotation between processes', async (t) => {
+  const clock = stillClock();
+  const secrets = secretsOf();
+  const apiKey = formatApiKey('production', 'key_01HZZZZZZZZZZZZZZZZZZZZZZZ', randomBytes(32));
+  const caller: Caller = { partnerId: 'ptr_1', keyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZZ', scopes: SCOPES, plan: { ...trial, rotationsPerDay: 1 } };
+  const keys = new Map<string, PartnerKey>([[caller.keyId, { keyId: caller.keyId, partnerId: 'ptr_1', name: 'main', scopes: SCOPES, secretHash: '', pepperId: '', createdAt: 1 }]]);
+  const rotations = new Map<string, Rotation>();
+  let down = false;
+  let writes = 0;
+  const stores = {
+    getKey: async (keyId: string) => keys.get(keyId),
+    getRotation: async (keyId: string) => {
+      // Both processes look before either writes.
+      const found = rotations.get(keyId);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return found;
+    },
+    rotateKey: async (rotation: Rotation, successor: PartnerKey) => {
+      if (down) throw new DomainError('unavailable', 'down', { reason: 'store_unavailable' });
+      writes += 1;
+      const holding = rotations.get(rotation.keyId) ?? rotation;
+      rotations.set(rotation.keyId, holding);
+      if (holding === rotation) keys.set(successor.keyId, successor);
+      return holding;
+    },
+  } as unknown as KeyStore;
+  const process = () => {
+    const deps = { stores, environment: 'production', secrets, clock, ids: createIds(clock), limits: createRateLimits(clock), claims: createRotationClaims() } as const;
+    return { deps, rotate: (idempotencyKey: string) => rotateKey(deps, caller, apiKey, idempotencyKey) };
+  };
+  const [one, two, three] = [process(), process(), process()];
+  down = true;
+  await t.rejects(one.rotate('0123456789abcdef'), { code: 'unavailable' });
+  t.equal(refusal(() => one.deps.limits.spend('ptr_1', caller.plan, 'rotation')), undefined, 'what failed gave the lane back');
+  one.deps.limits.giveBack('ptr_1', caller.plan, 'rotation');
+  down = false;
+  const [first, second, other] = await Promise.allSettled([one.rotate('0123456789abcdef'), two.rotate('0123456789abcdef'), three.rotate('fedcba9876543210')]);
+  t.equal(writes, 3, 'all three came to the store');
+  t.match(first, { status: 'fulfilled', value: { replayed: false, name: 'main' } });
+  t.same(second, { status: 'fulfilled', value: { ...(first as { value: object }).value, replayed: true } }, 'answered by the one that was first');
+  t.match(other, { status: 'rejected', reason: { code: 'conflict', reason: 'already_rotated' } });
+  t.ok(refusal(() => one.deps.limits.spend('ptr_1', caller.plan, 'rotation')), 'the winner spent');
+  t.equal(refusal(() => two.deps.limits.spend('ptr_1', caller.plan, 'rotation')), undefined, 'the others did not');
+  t.equal(refusal(() => three.deps.limits.spend('ptr_1', caller.plan, 'rotation')), undefined);
+});
+
+t.test('settings', async (t) => {
+  t.same([...readConfig({}).downloads], []);
+  t.match(readConfig({ TAKEMARK_DATA_DIR: '/srv/takemark' }), { journalDirectory: '/srv/takemark/journals' });
+  t.match(readConfig({ TAKEMARK_JOURNAL_DIR: '/mnt/journals' }), { journalDirectory: '/mnt/journals' });
+  const downloads = '{"plugin/macos-arm64":"https://downloads.example/a b.pkg"}';
+  t.same([...readConfig({ TAKEMARK_DOWNLOADS: downloads }).downloads], [['plugin/macos-arm64', 'https://downloads.example/a%20b.pkg']], 'fit for a header');
+  for (const bad of ['x', '[]', '"https://x.example"', '{"plugin":"https://x.example"}', '{"a/b/c":"https://x.example"}', '{"a/b":"javascript:alert(1)"}', '{"a/b":7}', 'null']) {
+    t.throws(() => readConfig({ TAKEMARK_DOWNLOADS: bad }), { name: 'ConfigError', message: /^TAKEMARK_DOWNLOADS/ });
+  }
+});
+
+t.test('what is gathered before it is written', async (t) => {
+  const clock = stillClock(Date.UTC(2026, 0, 31, 23, 59, 59));
+  const written: { at: number; count: number; operation: string; partnerId: string }[] = [];
+  let failing = true;
+  const meter = createUsageMeter({
+    meter: async (counts, at) => {
+      if (failing) throw new Error('no');
+      written.push(...counts.map((count) => ({ ...count, at })));
+    },
+  }, clock);
+  for (let i = 0; i < 3; i++) meter.count('ptr_1', 'list_proofs');
+  clock.advanceMs(1_000);
+  meter.count('ptr_1', 'list_proofs');
+  await t.rejects(meter.flush());
+  failing = false;
+  await meter.flush();
+  await meter.flush();
+  const midnight = Date.UTC(2026, 1, 1) / 1_000;
+  t.same(written, [{ partnerId: 'ptr_1', operation: 'list_proofs', count: 3, at: midnight - 1 }, { partnerId: 'ptr_1', operation: 'list_proofs', count: 1, at: midnight }], 'nothing is lost, each in its day');
+
+  const touched: unknown[] = [];
+  const uses = createKeyUses({ touchKeys: async (batch) => void touched.push(...batch) });
+  uses.note('ptr_1', 'key_1', 10);
+  uses.note('ptr_1', 'key_1', 12);
+  await uses.flush();
+  await uses.flush();
+  t.same(touched, [{ partnerId: 'ptr_1', keyId: 'key_1', at: 12 }]);
+});

@@ -1,0 +1,144 @@
+import type { Test } from 'tap';
+import { EVIDENCE_KINDS, type EvidenceKind, openEvidence, resolveReview, type ReviewCase, type ReviewChange, type ReviewOutcome, stepEvidence } from '../../src/domain/review.js';
+import { actionsOf } from './audit-contract.js';
+import { audit, issuedProof, NOW, reviewCase } from './samples.js';
+import type { Contract } from './suite.js';
+
+/** Cases: one for the same bindings, changes one after another, 180 days to the second. */
+export async function reviewContract(t: Test, { opened, id }: Contract): Promise<void> {
+  const proofId = id('prf', 'reviewed');
+  const partnerId = id('ptr', 'reviews');
+  const foreign = id('ptr', 'reviews2');
+  const proof = issuedProof(proofId, id('ptr', 1));
+  await opened().stores.reserveProof(proofId, proof.partnerId, NOW);
+  await opened().stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proofId));
+
+  const create = (review: ReviewCase) => opened().stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
+  const change = (review: ReviewCase, rule: (current: ReviewCase) => ReviewChange | undefined, now = NOW + 1) => opened().stores.changeReview(review.partnerId, review.reviewId, now, rule, audit(review.partnerId, 'review_resolved', review.reviewId));
+  const resolve = (review: ReviewCase, outcome: ReviewOutcome, now = NOW + 1) => change(review, (current) => resolveReview(current, outcome, now), now);
+  const open = (review: ReviewCase, kind: EvidenceKind, requestId: string) => change(review, (current) => openEvidence(current, kind, requestId, NOW + 1));
+  /** A case of its own: bindings that no other has. */
+  const fresh = (name: string, over: Partial<ReviewCase> = {}) => reviewCase(id('rev', name), partnerId, proofId, { bindings: { creatorId: id('c', name), accountId: 'a', submissionId: 's', trackId: 't' }, ...over });
+
+  await t.test('a case: created, read, changed, by its partner alone', async (t) => {
+    const { stores } = opened();
+    const review = fresh('one');
+    t.strictSame(await create({ ...review, proofId: id('prf', 'never') }), { outcome: 'proof_gone' });
+    await stores.reserveProof(id('prf', 'review-pending'), partnerId, NOW);
+    t.strictSame(await create({ ...review, proofId: id('prf', 'review-pending') }), { outcome: 'proof_gone' }, 'a reserved id is not a proof');
+    t.equal(await stores.getReview(partnerId, review.reviewId, NOW), undefined);
+    t.strictSame(await create(review), { outcome: 'created' });
+    t.strictSame(await create(review), { outcome: 'created' }, 'the same call again is harmless');
+    t.strictSame(await stores.getReview(partnerId, review.reviewId, NOW), review);
+    t.equal(await stores.findReviewPartner(review.reviewId, NOW), partnerId);
+    t.equal(await stores.getReview(foreign, review.reviewId, NOW), undefined);
+    t.equal(await resolve({ ...review, partnerId: foreign }, 'accepted'), undefined);
+    await t.rejects(create({ ...review, partnerId: foreign }), { code: 'conflict' }, 'an id that is taken');
+
+    t.equal(await change(review, () => undefined), undefined);
+    t.strictSame(await change(review, () => ({ refused: 'evidence_requests_open' })), { refused: 'evidence_requests_open' });
+    t.strictSame(await change(review, (current) => ({ review: current })), { review });
+    t.strictSame(await stores.getReview(partnerId, review.reviewId, NOW), review, 'none of this changed it');
+    await t.rejects(change(review, () => { throw new RangeError('a rule that fails'); }), RangeError);
+    const changed = await open(review, 'source_evidence', id('req', 1));
+    t.strictSame(changed, openEvidence(review, 'source_evidence', id('req', 1), NOW + 1));
+    t.strictSame({ review: await stores.getReview(partnerId, review.reviewId, NOW) }, changed);
+    t.strictSame(await actionsOf(opened(), partnerId), ['review_created', 'review_resolved'], 'one entry for each change');
+    t.strictSame(await actionsOf(opened(), foreign), []);
+  });
+
+  await t.test('100 parallel creates of the same review give one', async (t) => {
+    const { stores } = opened();
+    const { bindings } = fresh('same');
+    const tries = Array.from({ length: 100 }, (_, i) => fresh(`same-${i}`, { bindings }));
+    const outcomes = await Promise.all(tries.map(create));
+    const won = outcomes.findIndex(({ outcome }) => outcome === 'created');
+    const winner = tries[won]!;
+    for (const [i, each] of outcomes.entries()) t.strictSame(each, i === won ? { outcome: 'created' } : { outcome: 'exists', reviewId: winner.reviewId });
+    const found = await Promise.all(tries.map(({ reviewId }) => stores.getReview(partnerId, reviewId, NOW)));
+    t.strictSame(found.filter((each) => each !== undefined), [winner]);
+    // Any other binding, partner or proof is another case.
+    t.strictSame(await create(fresh('same-track', { bindings: { ...bindings, trackId: 't2' } })), { outcome: 'created' });
+    t.strictSame(await create({ ...fresh('same-partner', { bindings }), partnerId: foreign }), { outcome: 'created' });
+
+    t.ok(await resolve(winner, 'held'));
+    t.strictSame(await create(fresh('same-held', { bindings })), { outcome: 'exists', reviewId: winner.reviewId }, 'held is unresolved');
+    t.ok(await resolve(winner, 'rejected'));
+    const next = fresh('same-next', { bindings });
+    t.strictSame(await create(next), { outcome: 'created' }, 'a final outcome gives the place up');
+    t.strictSame(await resolve(winner, 'accepted'), { refused: 'review_resolved' });
+    t.strictSame(await create(fresh('same-third', { bindings })), { outcome: 'exists', reviewId: next.reviewId }, 'and the old case does not touch it again');
+    t.equal((await stores.getReview(partnerId, winner.reviewId, NOW))?.outcome, 'rejected', 'which is still to be read');
+  });
+
+  await t.test('100 parallel openings of one evidence kind give one', async (t) => {
+    const { stores } = opened();
+    const review = fresh('kinds');
+    await create(review);
+    const results = await Promise.all(EVIDENCE_KINDS.flatMap((kind) => Array.from({ length: 100 }, (_, i) => open(review, kind, id('req', `${kind}-${i}`)))));
+    t.equal(results.filter((result) => result !== undefined && 'review' in result).length, 3);
+    t.equal(results.filter((result) => result !== undefined && 'refused' in result && result.refused === 'evidence_kind_already_open').length, 297);
+    t.strictSame((await stores.getReview(partnerId, review.reviewId, NOW))?.evidenceRequests.map(({ kind }) => kind).sort(), [...EVIDENCE_KINDS].sort());
+  });
+
+  await t.test('resolving against opening: one of the two came first', async (t) => {
+    const { stores } = opened();
+    const seen = new Set<string>();
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, i) => {
+        const review = fresh(`race-${i}`);
+        await create(review);
+        const requestId = id('req', `race-${i}`);
+        const calls = [() => resolve(review, 'accepted'), () => open(review, 'source_licence', requestId), () => change(review, (current) => stepEvidence(current, requestId, 'decline', undefined, NOW + 1))];
+        const order = [[0, 1, 2], [1, 0, 2], [1, 2, 0]][i % 3]!;
+        const results = await Promise.all(order.map((each) => calls[each]!()));
+        const [resolved, requested, declined] = [0, 1, 2].map((each) => results[order.indexOf(each)]);
+        const stored = await stores.getReview(partnerId, review.reviewId, NOW);
+        const story = [resolved, requested, declined].map((result) => (result === undefined ? 'none' : 'refused' in result ? result.refused : 'done')).join();
+        seen.add(story);
+        const state = `${stored?.outcome ?? 'open'} ${stored?.evidenceRequests.map(({ status }) => status).join() ?? ''}`;
+        const sound: Record<string, string> = {
+          'done,review_resolved,none': 'accepted ',
+          'evidence_requests_open,done,done': 'open declined',
+          'evidence_requests_open,done,none': 'open requested',
+          'done,done,done': 'accepted declined',
+        };
+        t.equal(state, sound[story], story);
+      }),
+    );
+    t.ok(seen.size > 1, [...seen].join(' | '));
+  });
+
+  await t.test('180 days, to the second', async (t) => {
+    const { stores } = opened();
+    const review = fresh('expiry');
+    await create(review);
+    const last = review.expiresAt - 1;
+    t.ok(await stores.getReview(partnerId, review.reviewId, last));
+    t.equal(await stores.findReviewPartner(review.reviewId, last), partnerId);
+    t.ok(await change(review, (current) => ({ review: current }), last));
+    t.equal(await stores.getReview(partnerId, review.reviewId, review.expiresAt), undefined);
+    t.equal(await stores.findReviewPartner(review.reviewId, review.expiresAt), undefined);
+    t.equal(await resolve(review, 'accepted', review.expiresAt), undefined);
+    const early = fresh('expiry-early', { bindings: review.bindings, createdAt: last });
+    t.strictSame(await create(early), { outcome: 'exists', reviewId: review.reviewId });
+    const next = fresh('expiry-next', { bindings: review.bindings, createdAt: review.expiresAt });
+    t.strictSame(await create(next), { outcome: 'created' }, 'an expired case gives its place up before it is swept');
+
+    const other = fresh('expiry-other', { createdAt: NOW + 100 });
+    await create(other);
+    const resolved = fresh('expiry-resolved', { createdAt: NOW + 100 });
+    await create(resolved);
+    await resolve(resolved, 'accepted', NOW + 101);
+    const successor = fresh('expiry-successor', { bindings: resolved.bindings, createdAt: NOW + 200 });
+    await create(successor);
+    while ((await stores.sweepExpired(other.expiresAt - 1, 100)) === 100);
+    t.strictSame(await stores.getReview(partnerId, other.reviewId, other.expiresAt - 1), other);
+    while ((await stores.sweepExpired(other.expiresAt, 100)) === 100);
+    t.equal(await stores.getReview(partnerId, other.reviewId, other.expiresAt - 1), undefined, 'swept');
+    t.equal(await stores.getReview(partnerId, resolved.reviewId, other.expiresAt - 1), undefined);
+    t.strictSame(await create(fresh('expiry-again', { bindings: other.bindings })), { outcome: 'created' });
+    t.strictSame(await create(fresh('expiry-second', { bindings: resolved.bindings, createdAt: NOW + 201 })), { outcome: 'exists', reviewId: successor.reviewId }, 'a sweep does not free a place that is another’s');
+    t.strictSame(await stores.getReview(partnerId, next.reviewId, next.expiresAt - 1), next);
+  });
+}

@@ -1,0 +1,104 @@
+import type { AuditAction, AuditDraft } from '../../src/domain/audit.js';
+import type { Partner, PartnerKey } from '../../src/domain/partner.js';
+import type { IssuedProof } from '../../src/domain/proof.js';
+import { REVIEW_LIFE_SECONDS, type ReviewCase } from '../../src/domain/review.js';
+import { FACTS_LIFE_SECONDS, SLOT_LIFE_SECONDS, type UploadFacts, type UploadSlot } from '../../src/domain/upload.js';
+import type { IssuingReplay, Rotation, UsageCharge } from '../../src/ports/stores.js';
+
+/** 2026-03-31T23:59:59Z: the last second of a month. */
+export const NOW = 1_775_001_599;
+
+export function partner(partnerId: string): Partner {
+  return { partnerId, name: 'Größenwahn Records', plan: 'standard', createdAt: NOW };
+}
+
+export function partnerKey(keyId: string, partnerId: string, over: Partial<PartnerKey> = {}): PartnerKey {
+  return { keyId, partnerId, name: 'live', scopes: ['verify', 'usage'], secretHash: 'ab'.repeat(32), pepperId: 'pepper-1', createdAt: NOW, ...over };
+}
+
+/** @param mark tells one caller's rotation from another's */
+export function rotation(key: PartnerKey, newKeyId: string, mark: number): Rotation {
+  return {
+    keyId: key.keyId,
+    partnerId: key.partnerId,
+    idempotencySha256: String(mark).padStart(64, '0'),
+    newKeyId,
+    nonce: String(mark).padStart(64, '0'),
+    secretId: 'rotation-1',
+    rotatedAt: NOW + 10,
+    previousKeyExpiresAt: NOW + 10 + 72 * 3600,
+    replayUntil: NOW + 10 + 24 * 3600,
+  };
+}
+
+export function reviewCase(reviewId: string, partnerId: string, proofId: string, over: Partial<ReviewCase> = {}): ReviewCase {
+  const createdAt = over.createdAt ?? NOW;
+  return {
+    reviewId,
+    partnerId,
+    proofId,
+    bindings: { creatorId: 'creator-1', accountId: 'account:1', submissionId: 'submission.1', trackId: 'track_1' },
+    status: 'open',
+    createdAt,
+    updatedAt: createdAt,
+    expiresAt: createdAt + REVIEW_LIFE_SECONDS,
+    evidenceRequests: [],
+    ...over,
+  };
+}
+
+export function audit(partnerId: string, action: AuditAction, ...subjects: readonly string[]): AuditDraft {
+  return { partnerId, action, at: NOW, actor: 'operator', subjects };
+}
+
+export function uploadSlot(uploadId: string, createdAt = NOW): UploadSlot {
+  return { uploadId, partnerId: 'ptr_test', purpose: 'verify', contentLength: 1000, createdAt, expiresAt: createdAt + SLOT_LIFE_SECONDS };
+}
+
+/** @param mark tells one writer's facts from another's */
+export function uploadFacts(slot: UploadSlot, mark: string, uploadedAt = slot.createdAt + 1): UploadFacts {
+  return {
+    uploadId: slot.uploadId,
+    partnerId: slot.partnerId,
+    purpose: slot.purpose,
+    uploadedAt,
+    expiresAt: uploadedAt + FACTS_LIFE_SECONDS,
+    measurement: {
+      bytes: 68_157_440,
+      sha256: 'cd'.repeat(32),
+      container: 'rf64',
+      data: { offset: 80, size: 2 ** 40 },
+      chunkCount: 3,
+      findings: [{ slug: 'chunk_past_end', offset: 2 ** 33 }],
+      broadcastWave: false,
+      credential: { offset: 17, length: 9 },
+    },
+    embedded: { kind: 'not_a_store', reason: mark },
+  };
+}
+
+export function issuedProof(proofId: string, partnerId: string, over: Partial<IssuedProof> = {}): IssuedProof {
+  return {
+    state: 'issued',
+    proofId,
+    partnerId,
+    song: { title: 'Déjà vu 🎧' },
+    carrier: 'sidecar',
+    createdAt: NOW,
+    kid: '12'.repeat(32),
+    originalSha256: '34'.repeat(32),
+    boundAudioSha256: '56'.repeat(32),
+    credentialSha256: '78'.repeat(32),
+    asset: { bytes: 1234, sha256: '9a'.repeat(32), fileName: 'song.aiff', mediaType: 'audio/aiff' },
+    sidecar: Uint8Array.from({ length: 300 }, (_, i) => i & 0xff),
+    ...over,
+  };
+}
+
+export function issuingReplay(key: string, proofId: string, expiresAt = NOW + 86_400): IssuingReplay {
+  return { key, requestSha256: 'be'.repeat(32), proofId, expiresAt };
+}
+
+export function usageCharge(partnerId: string, dedupeKey: string, over: Partial<UsageCharge> = {}): UsageCharge {
+  return { partnerId, operation: 'verify', dedupeKey, at: NOW, monthlyQuota: 1_000_000, dedupeUntil: NOW + 7200, ...over };
+}
