@@ -12,7 +12,7 @@ export interface Results {
   readonly versions: Readonly<Record<string, string>>;
   /** SHA-256 of dist/core.wasm. */
   readonly coreFingerprint: string;
-  /** What each measurement took, and the share of the processors that others took right before it. */
+  /** What each measurement took, and the larger share of the processors that others took right before and right after it. */
   readonly conditions: readonly Condition[];
   readonly bars: { readonly met: number; readonly of: number };
   readonly sections: readonly Section[];
@@ -38,7 +38,7 @@ export interface ResultParts {
 /** From this share on, figures say as much of the neighbours as of the service. */
 const DISTURBED = 0.1;
 
-/** The measurements before which the machine was not at rest. */
+/** The measurements around which the machine was not at rest. */
 export function disturbed({ conditions }: Results): readonly Condition[] {
   return conditions.filter(({ foreignLoad }) => foreignLoad >= DISTURBED);
 }

@@ -32,5 +32,5 @@ export function outcome({ bar, met, value }: Comparison): string {
 }
 
 export function disturbance(busy: readonly Condition[]): string {
-  return `The machine was not at rest: others took ${busy.map(({ name, foreignLoad }) => `${Math.round(foreignLoad * 100)} % before ${name}`).join(', ')}.`;
+  return `The machine was not at rest: others took ${busy.map(({ name, foreignLoad }) => `${Math.round(foreignLoad * 100)} % around ${name}`).join(', ')}.`;
 }
