@@ -30,6 +30,7 @@ import { findDownload } from './operations/find-download.js';
 import { identifyUpload } from './operations/identify-upload.js';
 import { issueProof } from './operations/issue-proof.js';
 import { createKeyUses } from './operations/key-uses.js';
+import { listDeclarations } from './operations/list-declarations.js';
 import { listKeys } from './operations/list-keys.js';
 import { listPartnerKeys } from './operations/list-partner-keys.js';
 import { listProofs } from './operations/list-proofs.js';
@@ -46,6 +47,7 @@ import { readRecord } from './operations/read-record.js';
 import { readReview } from './operations/read-review.js';
 import { readUsage } from './operations/read-usage.js';
 import { receiveUpload } from './operations/receive-upload.js';
+import { recordDeclaration } from './operations/record-declaration.js';
 import { replayErasures } from './operations/replay-erasures.js';
 import { resolveReview } from './operations/resolve-review.js';
 import { revokeKey } from './operations/revoke-key.js';
@@ -61,6 +63,7 @@ import { createUsageMeter } from './operations/usage-meter.js';
 import { verifyAudit } from './operations/verify-audit.js';
 import { verifyUpload } from './operations/verify-upload.js';
 import type { Clock } from './ports/clock.js';
+import type { Ids } from './ports/ids.js';
 import { createProbes } from './telemetry/probes.js';
 import { createTelemetry, type TelemetryParts } from './telemetry/telemetry.js';
 
@@ -68,6 +71,8 @@ export interface ServiceOptions {
   readonly version: string;
   /** The system's by default; tests move it. */
   readonly clock?: Clock;
+  /** The system's by default; tests watch it. */
+  readonly ids?: Ids;
   readonly logDestination?: TelemetryParts['destination'];
 }
 
@@ -99,7 +104,7 @@ const KEY_USES_MS = 30_000;
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   if (config.store !== 'embedded' || config.bus !== 'embedded') throw new Error('this version has the embedded store and the embedded bus only');
   const clock = options.clock ?? systemClock;
-  const ids = createIds(clock);
+  const ids = options.ids ?? createIds(clock);
   const directory = config.dataDirectory;
   const opened: (() => Promise<unknown>)[] = [];
   const closeAll = async (): Promise<void> => {
@@ -164,11 +169,11 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         meter: (caller, operation) => meter.count(caller.partnerId, operation),
         createUpload: (caller, request) => createUpload({ stores, clock, ids, policies, publicUrl }, caller, request),
         receiveUpload: (uploadId, fields) => receiveUpload({ stores, engine, clock, policies, claims, readEmbedded: readChunk, concurrentUploads }, uploadId, fields),
-        verifyUpload: (caller, request) => verifyUpload({ stores, clock, observer, readSidecar: readPair }, caller, request),
+        verifyUpload: (caller, request) => verifyUpload({ stores, secrets, clock, observer, readSidecar: readPair }, caller, request),
         identify: (caller, request) => identifyUpload({ stores, clock }, caller, request),
         listProofs: (caller, query) => listProofs({ stores, cursors }, caller, query),
-        readProof: (caller, proofId) => readProof(stores, caller, proofId),
-        readRecord: (caller, proofId) => readRecord(stores, caller, proofId),
+        readProof: (caller, proofId) => readProof({ stores, secrets }, caller, proofId),
+        readRecord: (caller, proofId) => readRecord({ stores, secrets }, caller, proofId),
         readAsset: (caller, proofId, part) => readAsset({ stores, assets }, caller, proofId, part),
         eraseProof: (caller, proofId) => eraseProof({ stores, assets, journal, clock }, caller, proofId),
         listKeys: (caller, query) => listKeys({ stores, cursors, clock }, caller, query),
@@ -191,6 +196,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         revokeKey: (request) => revokeKey({ stores, clock }, request),
         supplyEvidence: (request) => supplyEvidence({ stores, clock }, request),
         issueProof: (request) => issueProof({ stores, assets, engine, signer, clock, ids, observer, readEmbedded: readChunk, readSidecar: readPair }, request),
+        recordDeclaration: (proofId, declaration) => recordDeclaration({ stores, secrets, clock }, proofId, declaration),
+        listDeclarations: (proofId) => listDeclarations({ stores, secrets }, proofId),
         readDeliverable: (proofId, part) => readDeliverable({ stores, assets }, proofId, part),
         erasureStatus: (proofId) => readErasureStatus({ stores, assets }, proofId),
         readAudit: (request) => readAudit(stores, request),

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAnswer, parseBase, pathPart } from '../client/connection.js';
 import { TakemarkError } from '../client/errors.js';
-import type { KeyEntry, PartnerReviewCase } from '../client/index.js';
+import type { CreatorDeclaration, KeyEntry, PartnerReviewCase } from '../client/index.js';
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { Transport, type Exchange, type Progress } from '../client/transport.js';
@@ -37,6 +37,12 @@ export interface ErasureStatus {
   /** Unix seconds. */
   readonly erasedAt?: number;
   readonly assetPresent: boolean;
+}
+
+/** A creator's survey answers, as they were recorded. */
+export interface Declaration extends CreatorDeclaration {
+  /** In lists: false where it was altered in the store. */
+  readonly authentic?: boolean;
 }
 
 export interface AuditEntry {
@@ -124,6 +130,15 @@ export class OperatorClient {
   /** What is supplied already stays so, which makes it safe to repeat. */
   async supplyEvidence(reviewId: string, requestId: string): Promise<PartnerReviewCase> {
     return (await retrying(RETRY, this.#signal, () => this.#post(`reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}/supply`))) as PartnerReviewCase;
+  }
+
+  /** What was recorded already stays so, which makes it safe to repeat. */
+  async recordDeclaration(proofId: string, submission: object): Promise<Declaration> {
+    return (await retrying(RETRY, this.#signal, () => this.#post(`proofs/${pathPart(proofId)}/declarations`, submission))) as Declaration;
+  }
+
+  async listDeclarations(proofId: string): Promise<readonly Declaration[]> {
+    return this.#list<Declaration>(`proofs/${pathPart(proofId)}/declarations`, 'declarations');
   }
 
   async erasureStatus(proofId: string): Promise<ErasureStatus> {

@@ -81,10 +81,45 @@ export interface VerificationResult {
   readonly audio: AudioSummary;
   readonly embeddedCredential?: CredentialReport;
   /** Absent is to be read as unavailable source evidence. */
-  readonly evidenceReport?: Report;
+  readonly evidenceReport?: EvidenceReport;
 }
 
-/** A report whose layout grows: facts carry codes, and a code that is not recognised is shown as it is. */
+/** Report-only: it never changes whether a credential is valid. Its layout grows; read what you know and keep the rest. */
+export interface EvidenceReport {
+  readonly version: number;
+  readonly facts: readonly EvidenceFact[];
+  readonly conflicts: readonly EvidenceFact[];
+  /** Coverage gaps: what nobody witnessed. */
+  readonly unverifiable: readonly EvidenceFact[];
+  /** Creators' own answers, recorded after issuance. */
+  readonly declarations: readonly CreatorDeclaration[];
+}
+
+export interface EvidenceFact {
+  /** Stable slug; show one that you do not know as it is. */
+  readonly code: Growing<'creator_declaration' | 'session_evidence_unavailable' | 'rule_inference_unavailable' | 'creator_declaration_altered'>;
+  readonly contentClass: Growing<'direct_observation' | 'rule_inference' | 'creator_declaration' | 'explicit_conflict' | 'unverifiable_coverage_gap'>;
+  /** `needs_review` asks for a human decision. */
+  readonly status: Growing<'declared' | 'none_recorded' | 'unverifiable' | 'needs_review'>;
+  /** Of a declaration: a member of `answers`, what it was answered with, and in which submission. */
+  readonly dimension?: string;
+  readonly answer?: string;
+  readonly submissionId?: string;
+}
+
+export interface CreatorDeclaration {
+  readonly surveyVersion: string;
+  readonly submissionId: string;
+  readonly subject: string;
+  /** Unix seconds, by the survey's clock; `recordedAt` by the service's. */
+  readonly submittedAt: number;
+  readonly recordedAt: number;
+  readonly bindingStatus: Growing<'authenticated_post_issuance_record'>;
+  /** Answered dimensions alone. */
+  readonly answers: Readonly<Partial<Record<Growing<'declaredOrigin' | 'aiShareBand' | 'manualWork' | 'contributionBand' | 'disputedAssessment'>, string>>>;
+}
+
+/** A report whose layout grows. */
 export type Report = Readonly<Record<string, unknown>>;
 
 /** Of the partner's month: "all three `X-RateLimit-*` headers are on every partner-scoped response". */
@@ -142,7 +177,7 @@ export interface ProofPage {
 export interface ProofDetail extends ProofEntry {
   readonly createdAt: number;
   readonly originalSha256: string;
-  readonly evidenceReport?: Report;
+  readonly evidenceReport?: EvidenceReport;
   readonly processNote?: Report;
 }
 
@@ -152,7 +187,7 @@ export interface ProofRecord {
   readonly song: { readonly title: string };
   readonly issuedAt: number;
   readonly boundAudioSha256: string;
-  readonly evidenceReport?: Report;
+  readonly evidenceReport?: EvidenceReport;
   readonly processNote?: Report;
   readonly delivery: { readonly carrier: Carrier; readonly bytes: number; readonly sha256: string; readonly mediaType: string; readonly fileName: string };
 }

@@ -68,7 +68,7 @@ A \`valid\` result means three things passed: the service's own signature, a reg
 
 **Order of checks.** HTTP grammar, path 404, method 405, key 403, rate 429, media type 415, size 413, body, query and path 400, existence 404, state 409.
 
-**Limits.** Every response to a known key carries \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`: the monthly quota of the partner, exact to the unit. 429 adds \`Retry-After\`; refused calls cost nothing. Request rate and rotation have throttles of their own.
+**Limits.** Every response to a known key carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`: the monthly quota of the partner, exact to the unit. 429 adds \`Retry-After\`; refused calls cost nothing. Request rate and rotation have throttles of their own.
 
 **Versions.** Additive changes ship at any time. Breaking changes are announced at least 6 months ahead (12 months for integrations in production on the old behaviour), with \`Deprecation\`, \`Sunset\` and \`Link\` on the responses they affect.`;
 

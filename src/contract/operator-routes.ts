@@ -1,4 +1,5 @@
 import { MAX_UPLOAD_BYTES } from '../domain/upload.js';
+import { declarationListSchema, declarationSchema, declareSchema } from './evidence-schemas.js';
 import { idempotencyHeadersSchema, keyEntrySchema } from './key-schemas.js';
 import {
   auditQuerySchema,
@@ -135,6 +136,28 @@ export const OPERATOR_ROUTES = {
     params: proofParamsSchema,
     query: assetQuerySchema,
     answers: { 200: { description: 'The file', mediaTypes: ['audio/*', 'application/octet-stream'], headers: { 'Content-Disposition': 'always' } } },
+    errors: bearerRefusals({ 404: [] }),
+  },
+  recordDeclaration: {
+    ...row,
+    method: 'POST',
+    path: '/operator/v1/proofs/{proofId}/declarations',
+    summary: "Record a creator's survey answers for an issued proof; once for a submission id",
+    params: proofParamsSchema,
+    body: { kind: 'json', schema: declareSchema, required: true, maxBytes: JSON_BYTES },
+    answers: {
+      200: { description: 'What was recorded of this submission before', mediaTypes: JSON_TYPE, schema: declarationSchema },
+      201: { description: 'What was recorded', mediaTypes: JSON_TYPE, schema: declarationSchema },
+    },
+    errors: bearerRefusals(JSON_BODY, { 404: [], 409: ['submission_id_reused', 'declarations_full'] }),
+  },
+  listDeclarations: {
+    ...row,
+    method: 'GET',
+    path: '/operator/v1/proofs/{proofId}/declarations',
+    summary: "List a proof's declarations, in the order of recording",
+    params: proofParamsSchema,
+    answers: { 200: { description: 'The declarations', mediaTypes: JSON_TYPE, schema: declarationListSchema } },
     errors: bearerRefusals({ 404: [] }),
   },
   readErasure: {

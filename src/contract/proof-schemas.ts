@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { evidenceReportSchema } from './evidence-schemas.js';
 import { cursorSchema, identifierSchema, sha256Schema, timestampSchema } from './identifier.js';
 import { queryInteger } from './query-number.js';
 
@@ -29,11 +30,6 @@ const proofEntry = {
   carrier: z.enum(CARRIERS),
   boundAudioSha256: sha256Schema,
 };
-
-/** "The structured evidence report is report-only [...]. It never changes credential validity." */
-export const evidenceReportSchema = z
-  .looseObject({})
-  .meta({ id: 'EvidenceReport', description: 'Report-only; absent on older proofs, which is to be read as unavailable source evidence.', examples: [{}] });
 
 /** "A process note may carry an optional `policyVersion`." */
 export const processNoteSchema = z.looseObject({ policyVersion: z.string().exactOptional() }).meta({ id: 'ProcessNote', examples: [{ policyVersion: '1' }] });
@@ -93,7 +89,7 @@ export const assetHeadersSchema = z
   .object({
     range: z.string().meta({ description: 'One range of bytes; several are answered with the whole file.' }).exactOptional(),
     'if-range': z.string().meta({ description: 'The range counts only while this is the ETag.' }).exactOptional(),
-    'if-match': z.string().exactOptional(),
+    'if-match': z.string().meta({ description: '412 where it does not hold the ETag.' }).exactOptional(),
     'if-none-match': z.string().meta({ description: '304 where it holds the ETag.' }).exactOptional(),
   })
   .meta({ examples: [{}, { range: 'bytes=0-1023' }] });

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { CONTAINERS } from '../domain/audio.js';
 import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../domain/verification.js';
+import { evidenceReportSchema } from './evidence-schemas.js';
 import { identifierSchema, sha256Schema, timestampSchema } from './identifier.js';
-import { evidenceReportSchema } from './proof-schemas.js';
 
 /** A sidecar is at most 1 MiB; this is what that needs in padded base64. */
 export const MAX_SIDECAR_BASE64 = 4 * Math.ceil(1_048_576 / 3);

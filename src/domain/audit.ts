@@ -14,6 +14,7 @@ export const AUDIT_ACTIONS = [
   'review_evidence_supplied',
   'review_evidence_closed',
   'review_resolved',
+  'declaration_recorded',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

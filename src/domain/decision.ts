@@ -1,3 +1,4 @@
+import { asksForReview, countEvidence, type EvidenceReport } from './evidence-report.js';
 import type { AudioSummary, DecisionEnvelope, RecommendedAction, Verdict } from './verification.js';
 import type { UploadFacts } from './upload.js';
 import type { Judgement } from './verdict.js';
@@ -12,15 +13,22 @@ const ACTIONS: Readonly<Record<Verdict, RecommendedAction>> = {
   local_seal: 'reject',
 };
 
-/** The decision envelope of a verdict. Without an evidence report nothing asks for a human decision. */
-export function decide(judgement: Judgement): DecisionEnvelope {
+/**
+ * The decision envelope of a verdict, and of the evidence report where there is one. A report can ask for a human decision on
+ * a credential that passed; it "never changes credential validity".
+ * @param report with `valid` alone
+ */
+export function decide(judgement: Judgement, report?: EvidenceReport): DecisionEnvelope {
+  const valid = judgement.verdict === 'valid';
+  // "`needs_review` (binding passed, evidence report asks for a human decision; not a credential failure)".
+  const review = valid && report !== undefined && asksForReview(report);
   return {
-    status: judgement.verdict === 'valid' ? 'verified_binding' : 'invalid_proof',
-    reasons: judgement.reasons,
-    recommendedAction: ACTIONS[judgement.verdict],
+    status: review ? 'needs_review' : valid ? 'verified_binding' : 'invalid_proof',
+    reasons: review ? [...judgement.reasons, 'source_evidence_needs_review'] : judgement.reasons,
+    recommendedAction: review ? 'review' : ACTIONS[judgement.verdict],
     credentialCarrier: judgement.carrier,
     sourceDetailCoverage: 'none',
-    counts: { declarations: 0, conflicts: 0, unverifiable: 0 },
+    counts: report === undefined ? { declarations: 0, conflicts: 0, unverifiable: 0 } : countEvidence(report),
   };
 }
 

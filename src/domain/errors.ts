@@ -69,6 +69,9 @@ export const ERROR_REASONS = [
   'evidence_requests_open',
   'review_exists',
   'review_resolved',
+  // declarations
+  'submission_id_reused',
+  'declarations_full',
   // limits
   'quota_exceeded',
   'rate_exceeded',

@@ -1,4 +1,5 @@
 /** The registry's record of an issued credential. */
+import type { StoredDeclaration } from './declaration.js';
 
 export type Carrier = 'embedded' | 'sidecar';
 /** `pending` is a reserved id, 404 on every partner route. */
@@ -24,6 +25,11 @@ export interface IssuedProof {
   readonly asset: { readonly bytes: number; readonly sha256: string; readonly fileName: string; readonly mediaType: string };
   /** The sidecar of a pair, whole (at most a few hundred bytes). */
   readonly sidecar?: Uint8Array;
+  /**
+   * What creators declared after it was issued, in the order of recording; absent where nothing was. In the record itself, so
+   * that verifying reads nothing more and erasing leaves none.
+   */
+  readonly declarations?: readonly StoredDeclaration[];
 }
 
 /** A tombstone: nothing of the content is left. */

@@ -1,5 +1,6 @@
 import type { Container } from './audio.js';
 import type { CredentialReport } from './credential-reading.js';
+import type { EvidenceReport } from './evidence-report.js';
 
 export const VERDICTS = ['valid', 'audioChanged', 'tampered', 'unregistered', 'unreadable', 'local_seal'] as const;
 export type Verdict = (typeof VERDICTS)[number];
@@ -45,5 +46,7 @@ export interface VerificationResult {
   /** Unix seconds. */
   readonly verifiedAt: number;
   readonly audio: AudioSummary;
+  /** With `valid` alone, where anything was declared; "absent [...] is to be read as unavailable source evidence". */
+  readonly evidenceReport?: EvidenceReport;
   readonly embeddedCredential?: CredentialReport;
 }

@@ -120,7 +120,7 @@ function typeHtml(schema: JsonSchema): string {
     const name = String(schema['$ref']).split('/').at(-1)!;
     return `<a href="#schema-${text(name)}">${text(name)}</a>`;
   }
-  if (schema['enum'] !== undefined) return (schema['enum'] as readonly unknown[]).map((value) => `<code>${text(String(value))}</code>`).join('<wbr> | ');
+  if (schema['enum'] !== undefined) return (schema['enum'] as readonly unknown[]).map((value) => `<code>${text(String(value))}</code>`).join('<wbr> | ') + defaultText(schema);
   if (schema['const'] !== undefined) return `<code>${text(JSON.stringify(schema['const']))}</code>`;
   if (schema['type'] === 'array') return `list of ${typeHtml(schema['items'] as JsonSchema)}`;
   if (schema['type'] === 'object' && schema['additionalProperties'] !== undefined && typeof schema['additionalProperties'] === 'object') return `object of ${typeHtml(schema['additionalProperties'] as JsonSchema)}`;
@@ -134,8 +134,11 @@ function boundsText(schema: JsonSchema): string {
   const unit = schema['type'] === 'string' ? ' characters' : '';
   const range = from !== undefined && to !== undefined ? `${from} to ${to}${unit}` : from !== undefined && from !== 0 ? `from ${from}${unit}` : to !== undefined ? `up to ${to}${unit}` : '';
   const pattern = typeof schema['pattern'] === 'string' ? ` <code class="pattern">${text(schema['pattern'])}</code>` : '';
-  const fallback = schema['default'] === undefined ? '' : ` <small>default ${text(String(schema['default']))}</small>`;
-  return `${range === '' ? '' : ` <small>${range}</small>`}${pattern}${fallback}`;
+  return `${range === '' ? '' : ` <small>${range}</small>`}${pattern}${defaultText(schema)}`;
+}
+
+function defaultText(schema: JsonSchema): string {
+  return schema['default'] === undefined ? '' : ` <small>default ${text(String(schema['default']))}</small>`;
 }
 
 function examplesHtml(examples: readonly unknown[]): string {

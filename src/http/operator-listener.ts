@@ -33,6 +33,11 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
     readAudit: async ({ params: { partnerId }, query: { from, limit } }) => json(200, { entries: await operations.readAudit({ partnerId, fromSequence: from, limit }) }),
     verifyAudit: async ({ params: { partnerId } }) => json(200, await operations.verifyAudit(partnerId)),
     supplyEvidence: async ({ params }) => json(200, await operations.supplyEvidence(params)),
+    recordDeclaration: async ({ params: { proofId }, body }) => {
+      const { declaration, repeated } = await operations.recordDeclaration(proofId, body);
+      return json(repeated ? 200 : 201, declaration);
+    },
+    listDeclarations: async ({ params: { proofId } }) => json(200, { declarations: await operations.listDeclarations(proofId) }),
     readErasure: async ({ params: { proofId } }) => json(200, await operations.erasureStatus(proofId)),
 
     issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier }, headers }) => {

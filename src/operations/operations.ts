@@ -1,10 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry, AuditVerification } from '../domain/audit.js';
+import type { Declaration, DeclarationEnvelope } from '../domain/declaration.js';
+import type { EvidenceReport } from '../domain/evidence-report.js';
 import type { KeyStatus, Partner, Plan, Scope } from '../domain/partner.js';
 import type { Carrier } from '../domain/proof.js';
 import type { EvidenceKind, ReviewBindings, ReviewCase, ReviewOutcome } from '../domain/review.js';
 import type { UploadPurpose } from '../domain/upload.js';
 import type { VerificationResult } from '../domain/verification.js';
+import type { CheckedDeclaration } from './read-evidence.js';
 
 /** Every use case of the service, as the listeners call it. All of them throw DomainError for a refusal. */
 export interface Operations {
@@ -69,6 +72,7 @@ export interface ProofEntry {
 export interface ProofDetail extends ProofEntry {
   readonly createdAt: number;
   readonly originalSha256: string;
+  readonly evidenceReport?: EvidenceReport;
 }
 
 export interface ProofRecord {
@@ -76,6 +80,7 @@ export interface ProofRecord {
   readonly song: { readonly title: string };
   readonly issuedAt: number;
   readonly boundAudioSha256: string;
+  readonly evidenceReport?: EvidenceReport;
   readonly delivery: { readonly carrier: Carrier; readonly bytes: number; readonly sha256: string; readonly mediaType: string; readonly fileName: string };
 }
 
@@ -202,6 +207,9 @@ export interface OperatorOperations {
   revokeKey(request: { readonly partnerId: string; readonly keyId: string }): Promise<KeyEntry>;
   /** "Said on the operator listener by the side that holds the evidence." */
   supplyEvidence(request: { readonly reviewId: string; readonly requestId: string }): Promise<ReviewView>;
+  /** @returns what was stored; `repeated` where the same submission was recorded before */
+  recordDeclaration(proofId: string, declaration: Declaration): Promise<{ readonly declaration: DeclarationEnvelope; readonly repeated: boolean }>;
+  listDeclarations(proofId: string): Promise<readonly CheckedDeclaration[]>;
   /** What is left of a proof: its state, and whether record, deliverable and cases are gone. */
   erasureStatus(proofId: string): Promise<{ readonly proofId: string; readonly state: 'pending' | 'issued' | 'erased'; readonly erasedAt?: number; readonly assetPresent: boolean }>;
   readAudit(request: { readonly partnerId: string; readonly fromSequence: number; readonly limit: number }): Promise<readonly AuditEntry[]>;

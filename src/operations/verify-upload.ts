@@ -5,14 +5,17 @@ import type { VerificationResult } from '../domain/verification.js';
 import { judge, namedProof } from '../domain/verdict.js';
 import type { Clock } from '../ports/clock.js';
 import type { Observer } from '../ports/observer.js';
+import type { Secrets } from '../ports/secrets.js';
 import type { ProofStore, UploadStore, UsageStore } from '../ports/stores.js';
 import { charge } from './charge.js';
 import { findUpload } from './find-upload.js';
 import type { Caller } from './operations.js';
+import { readEvidence } from './read-evidence.js';
 import { requireScope } from './require-scope.js';
 
 export interface VerifyUploadDeps {
   readonly stores: UploadStore & ProofStore & UsageStore;
+  readonly secrets: Secrets;
   readonly clock: Clock;
   readonly observer: Observer;
   readonly readSidecar: (sidecar: Uint8Array) => SidecarReading;
@@ -34,17 +37,21 @@ export async function verifyUpload(deps: VerifyUploadDeps, caller: Caller, reque
     ...(proof === undefined ? {} : { proof }),
   });
 
+  // "`issuedAt` and `evidenceReport` come with `valid` alone." The report is made of the row that was read above.
+  const evidenceReport = judgement.verdict === 'valid' && proof?.state === 'issued' ? readEvidence(deps.secrets, proof) : undefined;
+
   await charge(deps.stores, caller, { operation: 'verify', dedupeKey: billedOnce(request), at: now, dedupeUntil: facts.expiresAt });
   deps.observer.verdict(judgement.verdict, judgement.carrier);
 
   return {
     verdict: judgement.verdict,
     good: judgement.verdict === 'valid',
-    decision: decide(judgement),
+    decision: decide(judgement, evidenceReport),
     ...(judgement.issuedAt === undefined ? {} : { issuedAt: judgement.issuedAt }),
     ...(judgement.proofId === undefined ? {} : { proofId: judgement.proofId }),
     verifiedAt: now,
     audio: summariseAudio(facts.measurement),
+    ...(evidenceReport === undefined ? {} : { evidenceReport }),
     ...(judgement.report === undefined ? {} : { embeddedCredential: judgement.report }),
   };
 }

@@ -1,4 +1,5 @@
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
+import type { DeclarationStep, StoredDeclaration } from '../domain/declaration.js';
 import type { Partner, PartnerKey } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
 import type { ReviewCase, ReviewChange } from '../domain/review.js';
@@ -106,10 +107,15 @@ export interface ProofStore {
   /** Issued proofs of the environment whose bound or original audio has this digest, at most `limit`. */
   findProofs(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]>;
   /**
-   * Writes the tombstone, and in the same write removes the record, its indexes and the review cases of all partners on the
-   * proof. The first erasure wins and is the answer of every later one. Only an issued proof of this partner can be erased.
+   * Writes the tombstone, and in the same write removes the record with its declarations, its indexes and the review cases of
+   * all partners on the proof. The first erasure wins and is the answer of every later one. Only an issued proof of this partner can be erased.
    */
   eraseProof(proofId: string, partnerId: string, at: number, audit: AuditDraft): Promise<{ readonly outcome: 'erased' | 'already_erased'; readonly proof: ErasedProof } | 'not_found'>;
+  /**
+   * Reads, applies `addDeclaration`, writes, as one atomic step; only what was `recorded` is written and audited. `proof_gone`:
+   * the proof is not issued (any more). What was recorded is part of the proof wherever it is read, and goes with its erasure.
+   */
+  recordDeclaration(proofId: string, declaration: StoredDeclaration, audit: AuditDraft): Promise<DeclarationStep | { readonly outcome: 'proof_gone' }>;
   getIssuingReplay(key: string, now: number): Promise<IssuingReplay | undefined>;
   /** Ids reserved before `before` (unix seconds): an issuing that was killed. Removes them and returns their ids, so that staged assets can be swept. */
   sweepPending(before: number): Promise<readonly string[]>;

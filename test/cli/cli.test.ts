@@ -11,7 +11,7 @@ import { MAIN, setUp } from './bench.js';
 
 t.test('help and wrong use', async (t) => {
   const { takemark } = await setUp(t);
-  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority'].map((name) => `operator ${name}`)]) {
+  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'declaration record', 'declaration list', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority'].map((name) => `operator ${name}`)]) {
     const { code, out, err } = await takemark(...words.split(' '), '--help');
     t.match({ code, err }, { code: 0, err: '' }, words);
     t.match(out, new RegExp(`Usage: takemark ${words}`));
@@ -150,6 +150,28 @@ t.test('operator commands: accounts and records', async (t) => {
   t.match(await takemark('operator', 'audit', 'verify'), { code: 0, out: '✔ SOUND  ptr_1  12 entries\n' }, 'all partners where none is named');
   t.match(await takemark('operator', 'audit', 'verify', 'ptr_2', '--json'), { code: 1, out: /"reason":"truncated"/ });
   t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier has/ });
+});
+
+t.test('operator commands: declarations', async (t) => {
+  const { operator, takemark, file } = await setUp(t);
+  const submission = { surveyVersion: '1', submissionId: 'sub_1', subject: 'creator_1', submittedAt: 1_767_225_600, answers: { manualWork: 'entire', aiShareBand: 'none' } };
+  const answers = await file('answers.json', Buffer.from(JSON.stringify(submission)));
+  operator.refusals = [503];
+  t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', answers), { code: 0, out: 'sub_1  2026-01-01 00:00:00 UTC  creator_1  manualWork=entire aiShareBand=none\n', err: '' });
+  t.same(JSON.parse(operator.calls.at(-1)!.body.toString()), submission);
+  t.equal(operator.calls.length, 2, 'repeated, because it is safe to');
+  t.match(JSON.parse((await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', answers, '--json')).out), { submissionId: 'sub_1', bindingStatus: 'authenticated_post_issuance_record' });
+  const calls = operator.calls.length;
+  for (const [text, err] of [['{', /is not JSON/], ['[]', /holds no JSON object/], [' '.repeat(65_537), /is larger than/]] as const) {
+    t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', await file('broken.json', Buffer.from(text))), { code: 3, out: '', err });
+  }
+  t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', `${answers}.none`), { code: 3, err: /ENOENT/ });
+  t.equal(operator.calls.length, calls, 'nothing was sent');
+  operator.refusals = [409];
+  t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', answers), { code: 3, err: /a_reason/ });
+  t.match(await takemark('operator', 'declaration', 'list', '--proof', 'prf_1'), { code: 0, out: /^sub_1 .* aiShareBand=none\n$/ });
+  t.match(await takemark('operator', 'declaration', 'list', '--proof', 'prf_left'), { code: 1, out: /sub_2 .* {2}ALTERED\n$/ });
+  t.match(await takemark('operator', 'declaration', 'list', '--proof', 'prf_left', '--json'), { code: 1, out: /"authentic":false/ });
 });
 
 t.test("the partner's own account", async (t) => {

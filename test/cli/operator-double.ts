@@ -3,6 +3,8 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
+const DECLARATION = { surveyVersion: '1', submissionId: 'sub_1', subject: 'creator_1', submittedAt: 1_767_225_600, answers: { manualWork: 'entire', aiShareBand: 'none' }, recordedAt: 1_767_225_700, bindingStatus: 'authenticated_post_issuance_record' };
+
 /** What the operator listener does, over real HTTP and without any credential: the deliverable is the audio and a few bytes. */
 export class OperatorDouble {
   url = '';
@@ -65,6 +67,12 @@ export class OperatorDouble {
         return send(200, { reviewId: 'rev_1', proofId: 'prf_1', status: 'open', evidenceRequests: [{ requestId: 'req_1', kind: 'source_evidence', status: 'supplied' }] });
       case 'GET /operator/v1/proofs/prf_1/erasure':
         return send(200, { proofId: 'prf_1', state: 'erased', erasedAt: 1_767_225_600, assetPresent: false });
+      case 'POST /operator/v1/proofs/prf_1/declarations':
+        return send(201, { ...(JSON.parse(body.toString()) as object), recordedAt: 1_767_225_700, bindingStatus: 'authenticated_post_issuance_record' });
+      case 'GET /operator/v1/proofs/prf_1/declarations':
+        return send(200, { declarations: [{ ...DECLARATION, authentic: true }] });
+      case 'GET /operator/v1/proofs/prf_left/declarations':
+        return send(200, { declarations: [{ ...DECLARATION, authentic: true }, { ...DECLARATION, submissionId: 'sub_2', authentic: false }] });
       case 'GET /operator/v1/proofs/prf_left/erasure':
         return send(200, { proofId: 'prf_left', state: 'erased', erasedAt: 1_767_225_600, assetPresent: true });
       case 'GET /operator/v1/partners/ptr_1/audit':

@@ -118,3 +118,15 @@ t.test('who may sign what', (t) => {
   t.equal(readSidecar(old, expired.trust).kind, 'service', 'judged at the time of issue');
   t.end();
 });
+
+t.test('heads that promise more than there is take no memory', (t) => {
+  const { signer, trust } = testSigning();
+  const start = serviceSidecar(signer).subarray(0, 18);
+  for (const [name, head] of [['array 16', [0xdc, 0x4f, 0xff]], ['array 32', [0xdd, 0, 0, 0x4f, 0xff]], ['map 16', [0xde, 0x4f, 0xff]], ['array of 15', [0x9f]], ['array of 64', [0xdc, 0, 64]]] as const) {
+    const bomb = Buffer.concat([start, Buffer.alloc(20_000 - (20_000 % head.length), Buffer.from(head))]);
+    const before = process.memoryUsage().heapUsed;
+    t.match(readSidecar(bomb, trust), { kind: 'altered' }, name);
+    t.ok(process.memoryUsage().heapUsed - before < 64 * 1_048_576, `${name}: bounded`);
+  }
+  t.end();
+});

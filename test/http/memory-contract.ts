@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { AuditEntry } from '../../src/domain/audit.js';
+import { BINDING_STATUS } from '../../src/domain/declaration.js';
+import { reportEvidence } from '../../src/domain/evidence-report.js';
 import { DomainError, type ErrorReason } from '../../src/domain/errors.js';
 import type { Ids } from '../../src/ports/ids.js';
 import { SHIPPED_PLANS } from '../../src/domain/partner.js';
@@ -55,13 +57,13 @@ export class MemoryContract {
       listProofs: async (_caller, query) => {
         this.asked.push(query);
         if (query.cursor !== undefined && query.cursor !== 'bmV4dA') throw new DomainError('invalid_request', 'The cursor is not one of this list.', { reason: 'invalid_member' });
-        const proofs = [...this.proofs.values()].map(({ createdAt: _createdAt, originalSha256: _originalSha256, ...entry }) => entry);
+        const proofs = [...this.proofs.values()].map(({ createdAt: _createdAt, originalSha256: _originalSha256, evidenceReport: _evidenceReport, ...entry }) => entry);
         return query.limit === undefined ? { proofs } : { proofs: proofs.slice(0, query.limit), nextCursor: 'bmV4dA' };
       },
       readProof: async (_caller, proofId) => this.#proof(proofId),
       readRecord: async (_caller, proofId) => {
-        const { song, issuedAt, boundAudioSha256, carrier } = this.#proof(proofId);
-        return { proofId, song, issuedAt, boundAudioSha256, delivery: { carrier, bytes: ASSET.length, sha256: ASSET_SHA256, mediaType: 'audio/wav', fileName: 'take.wav' } };
+        const { song, issuedAt, boundAudioSha256, carrier, evidenceReport } = this.#proof(proofId);
+        return { proofId, song, issuedAt, boundAudioSha256, ...(evidenceReport === undefined ? {} : { evidenceReport }), delivery: { carrier, bytes: ASSET.length, sha256: ASSET_SHA256, mediaType: 'audio/wav', fileName: 'take.wav' } };
       },
       readAsset: async (_caller, proofId, part) => {
         this.#proof(proofId);
@@ -125,7 +127,7 @@ export class MemoryContract {
     };
   }
 
-  operator(): Pick<Operations['operator'], 'listPartners' | 'listPlans' | 'listPartnerKeys' | 'revokeKey' | 'supplyEvidence' | 'erasureStatus' | 'readAudit' | 'verifyAudit'> {
+  operator(): Pick<Operations['operator'], 'listPartners' | 'listPlans' | 'listPartnerKeys' | 'revokeKey' | 'supplyEvidence' | 'recordDeclaration' | 'listDeclarations' | 'erasureStatus' | 'readAudit' | 'verifyAudit'> {
     return {
       listPartners: async () => [{ partnerId: 'ptr_1', name: 'Nordlicht', plan: 'standard', createdAt: NOW }],
       listPlans: () => SHIPPED_PLANS,
@@ -138,6 +140,16 @@ export class MemoryContract {
         return { ...KEY_ENTRY, status: 'revoked' };
       },
       supplyEvidence: async ({ reviewId, requestId }) => this.#change(stepEvidence(this.#review(reviewId), requestId, 'supply', undefined, NOW)),
+      recordDeclaration: async (proofId, declaration) => {
+        const known = this.#proof(proofId).evidenceReport?.declarations ?? [];
+        const earlier = known.find(({ submissionId }) => submissionId === declaration.submissionId);
+        if (earlier !== undefined && JSON.stringify(earlier.answers) !== JSON.stringify(declaration.answers)) throw conflict('submission_id_reused');
+        if (earlier !== undefined) return { declaration: earlier, repeated: true };
+        const recorded = { ...declaration, recordedAt: NOW, bindingStatus: BINDING_STATUS } as const;
+        this.proofs.set(proofId, { ...this.#proof(proofId), evidenceReport: reportEvidence([...known, recorded]) });
+        return { declaration: recorded, repeated: false };
+      },
+      listDeclarations: async (proofId) => (this.#proof(proofId).evidenceReport?.declarations ?? []).map((declaration) => ({ ...declaration, authentic: true })),
       erasureStatus: async (proofId) => {
         const erasedAt = this.erased.get(proofId);
         if (erasedAt !== undefined) return { proofId, state: 'erased', erasedAt, assetPresent: false };

@@ -1,4 +1,5 @@
 import type { AuditAction, AuditDraft } from '../../src/domain/audit.js';
+import type { StoredDeclaration } from '../../src/domain/declaration.js';
 import type { Partner, PartnerKey } from '../../src/domain/partner.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import { REVIEW_LIFE_SECONDS, type ReviewCase } from '../../src/domain/review.js';
@@ -91,6 +92,19 @@ export function issuedProof(proofId: string, partnerId: string, over: Partial<Is
     credentialSha256: '78'.repeat(32),
     asset: { bytes: 1234, sha256: '9a'.repeat(32), fileName: 'song.aiff', mediaType: 'audio/aiff' },
     sidecar: Uint8Array.from({ length: 300 }, (_, i) => i & 0xff),
+    ...over,
+  };
+}
+
+export function storedDeclaration(submissionId: string, over: Partial<StoredDeclaration> = {}): StoredDeclaration {
+  return {
+    surveyVersion: '1',
+    submissionId,
+    subject: 'creator_1',
+    submittedAt: NOW - 60,
+    answers: { declaredOrigin: 'own_material', aiShareBand: 'none' },
+    recordedAt: NOW,
+    mac: 'ab'.repeat(32),
     ...over,
   };
 }

@@ -4,10 +4,11 @@ import { FACTS_LIFE_SECONDS } from '../../src/domain/upload.js';
 import type { AuditHeads } from '../../src/ports/journals.js';
 import type { Stores, UsageCharge } from '../../src/ports/stores.js';
 import { auditContract } from './audit-contract.js';
+import { declarationContract } from './declaration-contract.js';
 import { keyContract } from './key-contract.js';
 import { proofContract } from './proof-contract.js';
 import { reviewContract } from './review-contract.js';
-import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, uploadFacts, uploadSlot, usageCharge } from './samples.js';
+import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, storedDeclaration, uploadFacts, uploadSlot, usageCharge } from './samples.js';
 
 /** A store under test. */
 export interface OpenedStore {
@@ -227,6 +228,7 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
     });
 
     await proofContract(t, contract);
+    await declarationContract(t, contract);
     await auditContract(t, contract);
     // Last, because it sweeps half a year ahead.
     await reviewContract(t, contract);
@@ -253,13 +255,15 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
         before.touchKeys([{ partnerId, keyId: key.keyId, at: NOW + 5 }]),
       ]);
       await Promise.all([before.createSlot(slot), before.putFacts(facts), before.reserveProof(proof.proofId, proof.partnerId, NOW), before.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId), replay), before.createReview(review, audit(partnerId, 'review_created', review.reviewId)), before.charge(usageCharge(partnerId, 'a'))]);
+      const declaration = storedDeclaration('sub_reopen');
+      await before.recordDeclaration(proof.proofId, declaration, audit(proof.partnerId, 'declaration_recorded', proof.proofId));
       opened = await opened.reopen!();
       const { stores } = opened;
       await t.rejects(before.ping(), DomainError, 'the closed one refuses');
       await t.rejects(before.getProof(proof.proofId), { code: 'unavailable', reason: 'store_unavailable' });
       t.strictSame(await stores.getUpload(slot.uploadId, NOW), { slot, facts });
       t.equal(await stores.putFacts(uploadFacts(slot, 'again')), 'already_used');
-      t.strictSame(await stores.getProof(proof.proofId), proof);
+      t.strictSame(await stores.getProof(proof.proofId), { ...proof, declarations: [declaration] });
       t.strictSame(await stores.getIssuingReplay(replay.key, NOW), replay);
       t.strictSame(await stores.charge(usageCharge(partnerId, 'a')), { outcome: 'already_charged', used: 1 });
       t.equal((await stores.getKey(key.keyId))?.expiresAt, rotated.previousKeyExpiresAt);

@@ -17,7 +17,7 @@ import type { IssuingReplay, Rotation } from '../../ports/stores.js';
  *   rotation/{keyId}                       Rotation of this key: its being there is what refuses a second one
  *   key-use/{partnerId}/{keyId}            when the key was last used; a row of its own, because it is written without conditions
  *   upload/{uploadId}                      slot and, once it was posted, its facts: one row, so that one read answers
- *   proof/{proofId}                        Proof: pending, issued, erased
+ *   proof/{proofId}                        Proof: pending, issued (with what was declared of it), erased
  *   pending/{time}/{proofId}               index: reserved ids by age
  *   proof-time/{partnerId}/{time}/{proofId} index: a partner's issued proofs by time; newest first is the range read backwards
  *   bound/{sha256}/{proofId}               index: by the digest that the credential binds

@@ -1,3 +1,4 @@
+import { addDeclaration } from '../../domain/declaration.js';
 import { DomainError } from '../../domain/errors.js';
 import type { ErasedProof, IssuedProof } from '../../domain/proof.js';
 import type { ProofStore } from '../../ports/stores.js';
@@ -66,6 +67,17 @@ export function proofStore(rows: Rows, log: AuditLog): ProofStore {
         removeReviewsOf(tx, proofId);
         append(audit);
         return { outcome: 'erased', proof: tombstone };
+      }),
+
+    recordDeclaration: (proofId, declaration, audit) =>
+      log.run((tx, append) => {
+        const proof = tx.get(proofKey(proofId));
+        if (proof?.state !== 'issued') return { outcome: 'proof_gone' };
+        const step = addDeclaration(proof.declarations ?? [], declaration);
+        if (step.outcome !== 'recorded') return step;
+        tx.put(proofKey(proofId), { ...proof, declarations: step.declarations });
+        append(audit);
+        return step;
       }),
 
     async getIssuingReplay(key, now) {

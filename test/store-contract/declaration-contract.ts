@@ -1,0 +1,92 @@
+import type { Test } from 'tap';
+import { MAX_DECLARATIONS } from '../../src/domain/declaration.js';
+import type { IssuedProof } from '../../src/domain/proof.js';
+import type { Stores } from '../../src/ports/stores.js';
+import { actionsOf } from './audit-contract.js';
+import { audit, issuedProof, NOW, storedDeclaration } from './samples.js';
+import type { Contract } from './suite.js';
+
+/** Declarations are part of the proof: recorded once, bounded, gone with it. */
+export async function declarationContract(t: Test, { opened, id }: Contract): Promise<void> {
+  const issued = async (name: string) => {
+    const proof = issuedProof(id('prf', name), id('ptr', name));
+    const { stores } = opened();
+    await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
+    await stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId));
+    return { stores, proof };
+  };
+
+  await t.test('recorded once, and read with the proof', async (t) => {
+    const { stores, proof } = await issued('declared');
+    const { proofId, partnerId } = proof;
+    const first = storedDeclaration('sub_1');
+    t.strictSame(await record(stores, proof, first), { outcome: 'recorded', declarations: [first] });
+    const retried = storedDeclaration('sub_1', { recordedAt: NOW + 60, mac: 'cd'.repeat(32) });
+    t.strictSame(await record(stores, proof, retried), { outcome: 'already_recorded', declaration: first }, 'the first one stays');
+    for (const over of [{ subject: 'creator_2' }, { submittedAt: NOW - 61 }, { surveyVersion: '2' }, { answers: { manualWork: 'some' } }] as const) {
+      t.strictSame(await record(stores, proof, storedDeclaration('sub_1', over)), { outcome: 'refused', reason: 'submission_id_reused' });
+    }
+    const second = storedDeclaration('sub_2', { answers: { disputedAssessment: 'disputed' } });
+    t.equal((await record(stores, proof, second)).outcome, 'recorded');
+    const declared = { ...proof, declarations: [first, second] };
+    t.strictSame(await stores.getProof(proofId), declared, 'and nothing else of the proof has changed');
+    t.strictSame(await stores.listProofs(partnerId, { limit: 10 }), [declared]);
+    t.equal(await stores.issueProof(proof, audit(partnerId, 'proof_issued', proofId)), 'issued', 'an issuing that is repeated');
+    t.strictSame(await stores.getProof(proofId), declared, 'takes none away');
+    t.strictSame(await actionsOf(opened(), partnerId), ['proof_issued', 'declaration_recorded', 'declaration_recorded'], 'what was not written is not audited');
+  });
+
+  await t.test('only an issued proof takes one', async (t) => {
+    const { stores, proof } = await issued('declared-gone');
+    const gone = { outcome: 'proof_gone' };
+    const pending = issuedProof(id('prf', 'declared-pending'), proof.partnerId);
+    t.strictSame(await record(stores, pending, storedDeclaration('sub_1')), gone, 'never issued');
+    await stores.reserveProof(pending.proofId, pending.partnerId, NOW);
+    t.strictSame(await record(stores, pending, storedDeclaration('sub_1')), gone, 'reserved');
+    await record(stores, proof, storedDeclaration('sub_1'));
+    await erase(stores, proof);
+    t.strictSame(await stores.getProof(proof.proofId), { state: 'erased', proofId: proof.proofId, partnerId: proof.partnerId, erasedAt: NOW }, 'the tombstone holds none');
+    t.strictSame(await record(stores, proof, storedDeclaration('sub_1')), gone, 'erased');
+    t.strictSame(await actionsOf(opened(), proof.partnerId), ['proof_issued', 'declaration_recorded', 'proof_erased']);
+  });
+
+  await t.test('100 parallel recordings of one submission: one is written', async (t) => {
+    const { stores, proof } = await issued('declared-race');
+    const tries = Array.from({ length: 100 }, (_, i) => storedDeclaration('sub_1', { recordedAt: NOW + i }));
+    const steps = await Promise.all(tries.map((declaration) => record(stores, proof, declaration)));
+    const winner = steps.findIndex(({ outcome }) => outcome === 'recorded');
+    for (const [i, step] of steps.entries()) if (i !== winner) t.strictSame(step, { outcome: 'already_recorded', declaration: tries[winner] });
+    t.strictSame(await stores.getProof(proof.proofId), { ...proof, declarations: [tries[winner]] });
+  });
+
+  await t.test('100 parallel submissions: as many as a proof holds are written, each once', async (t) => {
+    const { stores, proof } = await issued('declared-full');
+    const tries = Array.from({ length: 100 }, (_, i) => storedDeclaration(`sub_${i}`));
+    const steps = await Promise.all(tries.map((declaration) => record(stores, proof, declaration)));
+    const taken = tries.filter((_, i) => steps[i]!.outcome === 'recorded').map(({ submissionId }) => submissionId);
+    t.equal(taken.length, MAX_DECLARATIONS);
+    for (const step of steps) if (step.outcome !== 'recorded') t.strictSame(step, { outcome: 'refused', reason: 'declarations_full' });
+    const row = await stores.getProof(proof.proofId);
+    t.strictSame(row?.state === 'issued' && row.declarations?.map(({ submissionId }) => submissionId).toSorted(), taken.toSorted());
+    t.equal((await record(stores, proof, tries.find(({ submissionId }) => submissionId === taken[0])!)).outcome, 'already_recorded', 'a full proof still answers again');
+  });
+
+  await t.test('recording against erasing: none is left', async (t) => {
+    const { stores } = opened();
+    const proofs = await Promise.all(Array.from({ length: 30 }, async (_, i) => (await issued(`declared-erased-${i}`)).proof));
+    await Promise.all(
+      proofs.map(async (proof) => {
+        await Promise.all([record(stores, proof, storedDeclaration('sub_1')), erase(stores, proof), record(stores, proof, storedDeclaration('sub_2'))]);
+        t.strictSame(await stores.getProof(proof.proofId), { state: 'erased', proofId: proof.proofId, partnerId: proof.partnerId, erasedAt: NOW });
+      }),
+    );
+  });
+}
+
+function record(stores: Stores, { proofId, partnerId }: IssuedProof, declaration: ReturnType<typeof storedDeclaration>) {
+  return stores.recordDeclaration(proofId, declaration, audit(partnerId, 'declaration_recorded', proofId, declaration.submissionId));
+}
+
+function erase(stores: Stores, { proofId, partnerId }: IssuedProof) {
+  return stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId));
+}
