@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { availableParallelism, cpus, totalmem, type as systemName, release } from 'node:os';
+import { availableParallelism, cpus, release, totalmem, type as systemName } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Machine {
   readonly processor: string;
@@ -33,4 +34,24 @@ function hasShaInstructions(): boolean | undefined {
   } catch {
     return undefined;
   }
+}
+
+const LOOK_MS = 400;
+
+/** Share of the processors' time that others take, looked at while nothing is measured. */
+export async function foreignLoad(): Promise<number> {
+  const before = processorTimes();
+  await sleep(LOOK_MS);
+  const after = processorTimes();
+  return (after.busy - before.busy) / Math.max(1, after.all - before.all);
+}
+
+function processorTimes(): { readonly busy: number; readonly all: number } {
+  let idle = 0;
+  let all = 0;
+  for (const { times } of cpus()) {
+    idle += times.idle;
+    all += times.idle + times.user + times.nice + times.sys + times.irq;
+  }
+  return { busy: all - idle, all };
 }

@@ -7,11 +7,12 @@ import { ingest } from './http/ingest.js';
 import { memory } from './http/memory.js';
 import { upload } from './http/upload.js';
 import { verify } from './http/verify.js';
+import { foreignLoad } from './machine.js';
 import type { Measure, Run, Section } from './measure.js';
 import { readOptions, USAGE, type Options } from './options.js';
 import { htmlReport } from './report/html.js';
 import { terminalReport } from './report/terminal.js';
-import { gatherResults } from './results.js';
+import { gatherResults, type Condition } from './results.js';
 
 const MEASURES: readonly Measure[] = [hash, parse, ingest, upload, memory, verify, store];
 const COMPARED_PACKAGES = ['hash-wasm', 'music-metadata', 'busboy', 'express', 'classic-level'];
@@ -23,6 +24,7 @@ async function measureAll(options: Options): Promise<boolean> {
   const dataDir = await mkdtemp(join(out, 'data-'));
   const wrong: string[] = [];
   const sections: Section[] = [];
+  const conditions: Condition[] = [];
   const tty = process.stderr.isTTY;
   const run: Run = {
     scale: options.scale,
@@ -35,13 +37,18 @@ async function measureAll(options: Options): Promise<boolean> {
     for (const measure of MEASURES) {
       if (options.only !== undefined && !options.only.includes(measure.name)) continue;
       if (!tty) process.stderr.write(`${measure.name} ...\n`);
+      const before = await foreignLoad();
+      const start = performance.now();
       sections.push(await measure.run(run));
+      const seconds = Math.round((performance.now() - start) / 100) / 10;
+      const load = Math.max(before, await foreignLoad());
+      conditions.push({ name: measure.name, seconds, foreignLoad: Math.round(load * 100) / 100 });
     }
   } finally {
     if (tty) process.stderr.write('\r\u001b[K');
     await rm(dataDir, { recursive: true, force: true });
   }
-  const results = gatherResults({ startedAt, options, versions: await versionsOf(COMPARED_PACKAGES), sections, wrong });
+  const results = gatherResults({ startedAt, options, versions: await versionsOf(COMPARED_PACKAGES), sections, conditions, wrong });
   await writeFile(join(out, 'results.json'), `${JSON.stringify(results, undefined, 2)}\n`);
   await writeFile(join(out, 'report.html'), htmlReport(results));
   process.stdout.write(`${terminalReport(results, process.stdout.isTTY)}\n${join(options.out, 'report.html')}\n`);

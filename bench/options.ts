@@ -36,12 +36,12 @@ const QUICK: Scale = {
   hashSlabs: 36,
   parses: 100,
   uploadBytes: 20 * MIB,
-  uploadsEach: { 1: 6, 4: 4, 16: 2 },
+  uploadsEach: { 1: 4, 4: 4, 16: 1 },
   memoryRounds: 1,
   memoryBytes: { small: 8 * MIB, large: 32 * MIB },
-  verifyCalls: 2_000,
+  verifyCalls: 1_200,
   verifyRounds: 3,
-  charges: 8_000,
+  charges: 6_000,
 };
 
 export interface Options {

@@ -12,10 +12,18 @@ export interface Results {
   readonly versions: Readonly<Record<string, string>>;
   /** SHA-256 of dist/core.wasm. */
   readonly coreFingerprint: string;
+  /** What each measurement took, and the larger share of the processors that others took right before and right after it. */
+  readonly conditions: readonly Condition[];
   readonly bars: { readonly met: number; readonly of: number };
   readonly sections: readonly Section[];
   /** Answers that were not what they must be; a speed is worth nothing while there is one. */
   readonly wrong: readonly string[];
+}
+
+export interface Condition {
+  readonly name: string;
+  readonly seconds: number;
+  readonly foreignLoad: number;
 }
 
 export interface ResultParts {
@@ -23,10 +31,19 @@ export interface ResultParts {
   readonly options: Options;
   readonly versions: Readonly<Record<string, string>>;
   readonly sections: readonly Section[];
+  readonly conditions: readonly Condition[];
   readonly wrong: readonly string[];
 }
 
-export function gatherResults({ startedAt, options, versions, sections, wrong }: ResultParts): Results {
+/** From this share on, figures say as much of the neighbours as of the service. */
+const DISTURBED = 0.1;
+
+/** The measurements around which the machine was not at rest. */
+export function disturbed({ conditions }: Results): readonly Condition[] {
+  return conditions.filter(({ foreignLoad }) => foreignLoad >= DISTURBED);
+}
+
+export function gatherResults({ startedAt, options, versions, sections, conditions, wrong }: ResultParts): Results {
   const held = barred(sections);
   return {
     startedAt: startedAt.toISOString(),
@@ -35,6 +52,7 @@ export function gatherResults({ startedAt, options, versions, sections, wrong }:
     machine: describeMachine(),
     versions,
     coreFingerprint: CORE_FINGERPRINT,
+    conditions,
     bars: { met: held.filter(({ met }) => met).length, of: held.length },
     sections,
     wrong,

@@ -4,6 +4,7 @@ import { createPartnerListener } from '../../src/http/partner-listener.js';
 import type { PartnerOperations } from '../../src/operations/operations.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import { answerCalls } from '../service/child.js';
+import { probe } from '../service/process-use.js';
 import { AcknowledgingEngine } from './acknowledging-engine.js';
 
 const engine = new AcknowledgingEngine();
@@ -31,7 +32,7 @@ const listener = createPartnerListener({
   } as unknown as PartnerOperations,
 });
 
-const methods = { listen: async () => (await listener.listen(0, '127.0.0.1')).port };
+const methods = { ...probe, listen: async () => (await listener.listen(0, '127.0.0.1')).port };
 export type SlabSink = typeof methods;
 
 answerCalls(methods);

@@ -1,12 +1,13 @@
 import type { Comparison, Figure, Section } from '../measure.js';
-import { barred, type Results } from '../results.js';
+import { barred, disturbed, type Results } from '../results.js';
 import { barChart, escapeText, gauge } from './chart.js';
-import { barText, outcome, withUnit } from './numbers.js';
+import { barText, disturbance, outcome, withUnit } from './numbers.js';
 import { STYLE } from './style.js';
 
 /** One page that needs nothing from anywhere. */
 export function htmlReport(results: Results): string {
   const { sections, bars, quick, machine, wrong } = results;
+  const busy = disturbed(results);
   const missed = barred(sections).filter(({ met }) => !met);
   return `<!doctype html>
 <html lang="en">
@@ -22,6 +23,7 @@ export function htmlReport(results: Results): string {
 <p class="quiet">${escapeText(`${results.startedAt.slice(0, 16).replace('T', ' ')} UTC, ${quick ? 'quick run' : 'full run'} of ${results.seconds} s on ${machine.cores} cores of ${machine.processor}, Node ${machine.node}`)}</p>
 <p class="score"><b>${bars.met} of ${bars.of}</b> bars met${missed.length === 0 ? '.' : `; not met: ${missed.map((comparison) => `${escapeText(comparison.label)} (${outcome(comparison)})`).join(', ')}.`}</p>
 <p>Every ratio is taken inside one round, from measurements seconds apart, and the median of the rounds is shown. Absolute speeds drift with the machine; ratios hardly do. Speed is shown here and never asserted: a missed bar does not fail the run, a wrong answer does.</p>
+${busy.length === 0 ? '' : `<p class="wrong">${escapeText(disturbance(busy))} Where others compute at the same time, ratios of unlike work shift too.</p>`}
 ${wrong.length === 0 ? '' : `<div class="wrong"><b>Wrong answers, so that no speed on this page counts:</b><ul>${wrong.slice(0, 20).map((what) => `<li>${escapeText(what)}</li>`).join('')}</ul></div>`}
 ${overview(sections)}
 ${sections.map(sectionHtml).join('\n')}
@@ -82,7 +84,7 @@ function row(comparison: Comparison, bars: boolean): string {
   }</tr>`;
 }
 
-function facts({ machine, versions, coreFingerprint }: Results): string {
+function facts({ machine, versions, coreFingerprint, conditions }: Results): string {
   const entries: readonly (readonly [string, string])[] = [
     ['Processor', `${machine.processor}, ${machine.cores} cores, ${machine.memoryGiB} GiB`],
     ['SHA instructions', machine.shaInstructions === undefined ? 'not known' : machine.shaInstructions ? 'yes' : 'none'],
@@ -90,6 +92,7 @@ function facts({ machine, versions, coreFingerprint }: Results): string {
     ['Node', `${machine.node}, V8 ${machine.v8}, OpenSSL ${machine.openssl}`],
     ['Packages', Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', ')],
     ['WASM core', coreFingerprint],
+    ['Durations', conditions.map(({ name, seconds }) => `${name} ${seconds} s`).join(', ')],
   ];
   return `<section><h2>Machine</h2><dl>${entries.map(([name, value]) => `<dt>${name}</dt><dd>${escapeText(value)}</dd>`).join('')}</dl></section>`;
 }

@@ -1,5 +1,6 @@
 import { shortfall, type Bar } from '../bars.js';
 import type { Comparison } from '../measure.js';
+import type { Condition } from '../results.js';
 
 /** Three significant digits, thousands grouped. */
 export function number(value: number): string {
@@ -28,4 +29,8 @@ export function outcome({ bar, met, value }: Comparison): string {
   if (bar === undefined) return '';
   if (met) return 'met';
   return `${bar.kind === 'at least' ? 'short' : 'over'} by ${(shortfall(bar, value) * 100).toFixed(1)} %`;
+}
+
+export function disturbance(busy: readonly Condition[]): string {
+  return `The machine was not at rest: others took ${busy.map(({ name, foreignLoad }) => `${Math.round(foreignLoad * 100)} % around ${name}`).join(', ')}.`;
 }

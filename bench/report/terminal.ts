@@ -1,6 +1,6 @@
 import type { Comparison } from '../measure.js';
-import type { Results } from '../results.js';
-import { barText, outcome, withUnit } from './numbers.js';
+import { disturbed, type Results } from '../results.js';
+import { barText, disturbance, outcome, withUnit } from './numbers.js';
 
 const HEAD = ['', 'figure', 'baseline', 'ratio', 'bar', ''];
 
@@ -19,6 +19,8 @@ export function terminalReport(results: Results, colours: boolean): string {
   }
   const { met, of } = results.bars;
   lines.push('', paint(met === of ? 32 : 33, `${met} of ${of} bars met`) + `, ${results.seconds} s, ${results.machine.processor}, ${results.machine.cores} cores, Node ${results.machine.node}`);
+  const busy = disturbed(results);
+  if (busy.length > 0) lines.push(paint(33, disturbance(busy)));
   for (const wrong of results.wrong.slice(0, 20)) lines.push(paint(31, `WRONG: ${wrong}`));
   return lines.join('\n');
 }
