@@ -8,22 +8,18 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { cassandraNode, classPath, DATACENTER, pomOf } from './instances.mjs';
+import { allInstances, classPath, DATACENTER, pomOf, S3 } from './instances.mjs';
 import { ready, runningPid, start, stop } from './processes.mjs';
+import { makeSecurity, password, securityFiles, USER } from './security.mjs';
 
-const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra]... [--print-env]
-       services.mjs down [--only cassandra]... [--erase]
-       services.mjs status [--print-env]`;
-const KINDS = ['cassandra'];
-const MOST_NODES = 3;
+const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]... [--secure] [--print-env]
+       services.mjs down [--only cassandra|kafka|s3]... [--erase]
+       services.mjs status [--print-env]
+--secure starts a Cassandra and a Kafka of their own that demand a user name, a password and TLS.`;
+const KINDS = ['cassandra', 'kafka', 's3'];
 const LOCK_MS = 600_000;
 
 const scratch = resolve(process.env.TAKEMARK_SERVICES_DIR || join(tmpdir(), 'takemark-services'));
-
-/** Every instance that could be running, in the order in which they are started. */
-function allInstances() {
-  return Array.from({ length: MOST_NODES }, (_, index) => cassandraNode({ scratch, number: index + 1 }));
-}
 
 function isUp({ directory }) {
   return runningPid(directory) !== undefined;
@@ -31,12 +27,28 @@ function isUp({ directory }) {
 
 /** Variables that tests and the service read, for what is running. */
 function environment() {
-  const running = allInstances().filter(isUp);
-  const addresses = (kind) => running.filter((instance) => instance.kind === kind).map(({ address }) => address);
-  const cassandra = addresses('cassandra');
-  return {
-    ...(cassandra.length > 0 && { TAKEMARK_CASSANDRA: cassandra.join(','), TAKEMARK_CASSANDRA_DC: DATACENTER }),
+  const running = allInstances(scratch).filter(isUp);
+  const addresses = (kind, secure) => running.filter((instance) => instance.kind === kind && instance.secure === secure).map(({ address }) => address).join(',');
+  const settings = {
+    TAKEMARK_CASSANDRA: addresses('cassandra', false),
+    TAKEMARK_CASSANDRA_DC: running.some(({ kind }) => kind === 'cassandra') ? DATACENTER : '',
+    TAKEMARK_KAFKA: addresses('kafka', false),
+    ...(addresses('s3', false) !== '' && {
+      TAKEMARK_S3_ENDPOINT: S3.endpoint,
+      TAKEMARK_S3_REGION: S3.region,
+      TAKEMARK_S3_BUCKET: S3.bucket,
+      TAKEMARK_S3_ACCESS_KEY: S3.accessKey,
+      TAKEMARK_S3_SECRET_KEY: S3.secretKey,
+    }),
+    TAKEMARK_SECURE_CASSANDRA: addresses('cassandra', true),
+    TAKEMARK_SECURE_KAFKA: addresses('kafka', true),
+    ...(running.some(({ secure }) => secure) && {
+      TAKEMARK_SECURE_USER: USER,
+      TAKEMARK_SECURE_PASSWORD: password(scratch),
+      TAKEMARK_SECURE_CA: securityFiles(scratch).caFile,
+    }),
   };
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== ''));
 }
 
 function environmentText() {
@@ -104,8 +116,8 @@ async function bring(instance, started) {
   const began = Date.now();
   if (!isUp(instance)) {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    for (const [file, text] of Object.entries(instance.files)) writeFileSync(join(directory, file), text, { mode: 0o600 });
-    await instance.prepare?.();
+    for (const [file, text] of Object.entries(instance.files())) writeFileSync(join(directory, file), text, { mode: 0o600 });
+    instance.prepare?.();
     start(instance);
   }
   await ready(instance, instance.probe);
@@ -115,6 +127,7 @@ async function bring(instance, started) {
 
 async function up(chosen) {
   for (const kind of new Set(chosen.map(({ kind }) => kind))) fetchJars(kind);
+  if (chosen.some(({ secure }) => secure)) makeSecurity(scratch);
   const started = new Map();
   for (const instance of chosen) started.set(instance.name, bring(instance, started));
   const results = await Promise.allSettled(started.values());
@@ -132,7 +145,7 @@ async function down(chosen, erase) {
 }
 
 function status() {
-  for (const instance of allInstances()) {
+  for (const instance of allInstances(scratch)) {
     const pid = runningPid(instance.directory);
     if (pid !== undefined || existsSync(instance.directory)) console.error(`${instance.name}: ${pid === undefined ? 'stopped' : `running on ${instance.address}, pid ${pid}, ${residentMegabytes(pid)} MB`}`);
   }
@@ -147,15 +160,21 @@ function residentMegabytes(pid) {
 async function main() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { nodes: { type: 'string', default: '1' }, only: { type: 'string', multiple: true }, erase: { type: 'boolean' }, 'print-env': { type: 'boolean' } },
+    options: {
+      nodes: { type: 'string', default: '1' },
+      only: { type: 'string', multiple: true },
+      secure: { type: 'boolean', default: false },
+      erase: { type: 'boolean', default: false },
+      'print-env': { type: 'boolean', default: false },
+    },
   });
   const [command] = positionals;
-  const nodes = Number(values.nodes);
   const only = values.only ?? KINDS;
-  if (positionals.length !== 1 || !['up', 'down', 'status'].includes(command) || !(nodes >= 1 && nodes <= MOST_NODES) || !only.every((kind) => KINDS.includes(kind))) throw new Error(USAGE);
-  const ofKind = allInstances().filter(({ kind }) => only.includes(kind));
+  if (positionals.length !== 1 || !['up', 'down', 'status'].includes(command) || !/^[123]$/.test(values.nodes) || !only.every((kind) => KINDS.includes(kind))) throw new Error(USAGE);
+  const ofKind = allInstances(scratch).filter(({ kind }) => only.includes(kind));
   if (command === 'up') {
-    const chosen = ofKind.filter(({ kind, name }) => kind !== 'cassandra' || Number(name.slice('cassandra-'.length)) <= nodes);
+    const beyond = (name) => /^cassandra-[123]$/.test(name) && Number(name.at(-1)) > Number(values.nodes);
+    const chosen = ofKind.filter(({ secure, name }) => secure === values.secure && !beyond(name));
     await locked(() => up(chosen));
   }
   if (command === 'down') await locked(() => down(ofKind, values.erase));

@@ -6,12 +6,24 @@ import { connect as connectTls } from 'node:tls';
 const OPCODE = { error: 0x00, startup: 0x01, ready: 0x02, authenticate: 0x03, query: 0x07, result: 0x08, authResponse: 0x0f, authSuccess: 0x10 };
 const CONSISTENCY_ONE = 1;
 
+/** @typedef {{ address: string, port: number, security?: { ca: Buffer, user: string, password: string } }} Node */
+
 /**
  * Resolves with how many other nodes this one knows, and so says that it answers queries.
- * @param {{ address: string, port: number, security?: { ca: Buffer, user: string, password: string } }} node
- * @returns {Promise<number>}
+ * @param {Node} node
  */
-export async function countPeers({ address, port, security }) {
+export async function countPeers(node) {
+  const body = await query(node, 'SELECT COUNT(*) FROM system.peers_v2');
+  // One row of one bigint: it is the end of the body.
+  return Number(body.readBigInt64BE(body.length - 8));
+}
+
+/**
+ * The body of a RESULT frame.
+ * @param {Node} node
+ * @param {string} text
+ */
+export async function query({ address, port, security }, text) {
   const socket = security ? connectTls({ host: address, port, ca: security.ca, timeout: 5_000 }) : connect({ host: address, port, timeout: 5_000 });
   socket.on('timeout', () => socket.destroy(new Error('no answer')));
   try {
@@ -22,11 +34,10 @@ export async function countPeers({ address, port, security }) {
       answer = await ask(socket, OPCODE.authResponse, Buffer.concat([int(token.length), token]));
     }
     if (answer.opcode !== OPCODE.ready && answer.opcode !== OPCODE.authSuccess) throw refused(answer);
-    const text = Buffer.from('SELECT COUNT(*) FROM system.peers_v2');
-    answer = await ask(socket, OPCODE.query, Buffer.concat([int(text.length), text, short(CONSISTENCY_ONE), Buffer.of(0)]));
+    const statement = Buffer.from(text);
+    answer = await ask(socket, OPCODE.query, Buffer.concat([int(statement.length), statement, short(CONSISTENCY_ONE), Buffer.of(0)]));
     if (answer.opcode !== OPCODE.result) throw refused(answer);
-    // One row of one bigint: it is the end of the body.
-    return Number(answer.body.readBigInt64BE(answer.body.length - 8));
+    return answer.body;
   } finally {
     socket.destroy();
   }
