@@ -1,12 +1,12 @@
 import { DomainError } from '../../domain/errors.js';
 import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 
-/** Whatever goes wrong with the files is `unavailable` / `store_unavailable` to the caller, with its cause; a RangeError is the caller's own. */
+/** Whatever goes wrong with the files is `unavailable` / `store_unavailable` to the caller, with its cause. */
 export async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (cause) {
-    if (cause instanceof DomainError || cause instanceof RangeError) throw cause;
+    if (cause instanceof DomainError) throw cause;
     throw new DomainError('unavailable', 'The deliverables cannot be reached at the moment.', { reason: 'store_unavailable', retryAfterSeconds: 1, cause });
   }
 }

@@ -5,6 +5,7 @@ import {
   DeleteObjectCommand,
   GetBucketVersioningCommand,
   GetObjectCommand,
+  HeadBucketCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
@@ -96,15 +97,12 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     if ((await sizeOf(name)) !== spool.length) throw new Error('the store does not have what it took');
   }
 
-  async function remove(name: { readonly Bucket: string; readonly Key: string }): Promise<boolean> {
-    const wasThere = (await sizeOf(name)) !== undefined;
-    // Also where it was not there: another process may be writing it, and what was asked for is that it is gone.
+  async function remove(name: { readonly Bucket: string; readonly Key: string }): Promise<void> {
     await client.send(new DeleteObjectCommand(name));
     if ((await sizeOf(name)) !== undefined) throw new Error('the store still has what it deleted');
-    return wasThere;
   }
 
-  await refuseVersions(client, bucket);
+  await checkBucket(client, bucket);
   return {
     stage: (proofId) =>
       guarded(async () => {
@@ -125,7 +123,14 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
 
     size: (proofId) => guarded(async () => sizeOf(object(proofId))),
 
-    delete: (proofId) => guarded(async () => remove(object(proofId))),
+    delete: (proofId) =>
+      guarded(async () => {
+        const name = object(proofId);
+        const wasThere = (await sizeOf(name)) !== undefined;
+        // Also where it was not there: another process may be writing it, and what was asked for is that it is gone.
+        await remove(name);
+        return wasThere;
+      }),
 
     sweep: (keep) =>
       guarded(async () => {
@@ -137,7 +142,9 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
           for (const { Key: key, LastModified: modified } of page.Contents ?? []) {
             // Without a time nothing is known of its age: it stays.
             if (key === undefined || modified === undefined || modified.getTime() > youngest) continue;
-            if (!(await keep(key.slice(prefix.length))) && (await remove({ Bucket: bucket, Key: key }))) swept++;
+            if (await keep(key.slice(prefix.length))) continue;
+            await remove({ Bucket: bucket, Key: key });
+            swept++;
           }
           after = page.NextContinuationToken;
         } while (after !== undefined);
@@ -161,8 +168,9 @@ class StagedObject implements StagedAsset {
     return guarded(() => this.#spool.append(chunk));
   }
 
-  patch(offset: number, bytes: Uint8Array): Promise<void> {
-    return guarded(() => this.#spool.patch(offset, bytes));
+  async patch(offset: number, bytes: Uint8Array): Promise<void> {
+    if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#spool.length) throw new RangeError('patch outside of what was appended');
+    await guarded(() => this.#spool.patch(offset, bytes));
   }
 
   read(): Readable {
@@ -182,8 +190,10 @@ class StagedObject implements StagedAsset {
   }
 }
 
-async function refuseVersions(client: S3Client, bucket: string): Promise<void> {
+/** It is there, its key is accepted, and it keeps no versions. */
+async function checkBucket(client: S3Client, bucket: string): Promise<void> {
   const versioning = await guarded(async () => {
+    await client.send(new HeadBucketCommand({ Bucket: bucket }));
     try {
       return await client.send(new GetBucketVersioningCommand({ Bucket: bucket }));
     } catch (error) {
@@ -199,7 +209,7 @@ async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefine
   try {
     return await found;
   } catch (error) {
-    // A missing bucket is a fault, whatever its status; HEAD has no body to tell, which `refuseVersions` makes up for at the start.
+    // A missing bucket is a fault. HEAD has no body to tell it by; `checkBucket` has.
     if (statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket')) return undefined;
     throw error;
   }

@@ -3,6 +3,8 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 
+const CHUNK = 256 * 1024;
+
 /**
  * A file without a name: it is unlinked as soon as it is open, so that no kill leaves a recording behind.
  * Its errors are those of the file system.
@@ -33,15 +35,14 @@ export class SpoolFile {
     this.#length += chunk.length;
   }
 
-  /** @throws RangeError outside of what was appended */
+  /** Within what was appended. */
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
-    if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#length) throw new RangeError('patch outside of what was appended');
     await this.#write(bytes, offset);
   }
 
+  /** From the beginning, any number of times. Not the platform's stream of a file: that one closes the file when it is destroyed. */
   read(): Readable {
-    if (this.#length === 0) return Readable.from([]);
-    return this.#handle.createReadStream({ start: 0, end: this.#length - 1, autoClose: false });
+    return Readable.from(this.#chunks(), { objectMode: false });
   }
 
   /** Gives the space back. Safe any number of times. */
@@ -49,6 +50,15 @@ export class SpoolFile {
     if (this.#closed) return;
     this.#closed = true;
     await this.#handle.close();
+  }
+
+  async *#chunks(): AsyncGenerator<Buffer> {
+    for (let position = 0; position < this.#length; ) {
+      const { bytesRead, buffer } = await this.#handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, position);
+      if (bytesRead === 0) throw new Error('the file is shorter than what was written');
+      yield buffer.subarray(0, bytesRead);
+      position += bytesRead;
+    }
   }
 
   async #write(bytes: Uint8Array, position: number): Promise<void> {
