@@ -54,7 +54,7 @@ import { rotateKey } from './operations/rotate-key.js';
 import { createRotationClaims } from './operations/rotation-claims.js';
 import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
 import { supplyEvidence } from './operations/supply-evidence.js';
-import { sweepExpired, sweepUnfinished } from './operations/sweep.js';
+import { sweepExpired, sweepOrphans, sweepUnfinished } from './operations/sweep.js';
 import { takeTelemetry } from './operations/take-telemetry.js';
 import { createUploadClaims } from './operations/upload-claims.js';
 import { createUploadPolicySigner } from './operations/upload-policy.js';
@@ -95,6 +95,7 @@ const METER_MS = 1_000;
 const KEY_USES_MS = 30_000;
 /** Of a deliverable in a bucket that no record names: another process may be issuing it. */
 const ORPHAN_GRACE_SECONDS = 3_600;
+const ORPHAN_SWEEP_MS = 6 * 3_600_000;
 
 /**
  * Starts a service from its configuration. Everything that was opened is closed again when a later step fails.
@@ -140,7 +141,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     opened.push(() => journal.close());
     const assets = await openAssets(config, opened);
     const erasedAgain = await replayErasures({ stores, assets, journal });
-    await sweepUnfinished({ stores, assets, clock });
+    await sweepUnfinished({ stores, clock });
+    // A bucket is swept while it is in use, because it may hold any number of files.
+    if (config.assetBucket === undefined) await sweepOrphans({ stores, assets });
     await engine.start();
     opened.push(() => engine.stop());
 
@@ -218,6 +221,17 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       sweepExpired({ stores, clock }).catch((error: unknown) => observer.fault('sweep', error));
     }, SWEEP_MS);
     opened.push(async () => clearInterval(sweeping));
+    if (config.assetBucket !== undefined) {
+      let sweepingOrphans: Promise<void> | undefined;
+      const sweepBucket = () => {
+        sweepingOrphans ??= sweepOrphans({ stores, assets })
+          .catch((error: unknown) => observer.fault('sweep', error))
+          .finally(() => (sweepingOrphans = undefined));
+      };
+      const orphaning = setInterval(sweepBucket, ORPHAN_SWEEP_MS);
+      opened.push(async () => clearInterval(orphaning));
+      sweepBucket();
+    }
     const flushing = setInterval(() => {
       meter.flush().catch((error: unknown) => observer.fault('meter', error));
     }, METER_MS);

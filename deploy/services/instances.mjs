@@ -27,7 +27,7 @@ export const S3 = { endpoint: 'http://127.0.0.1:18333', region: 'us-east-1', buc
  * @property {string} name also the name of its directory
  * @property {string} directory
  * @property {string} address what a client connects to
- * @property {string | undefined} after the instance that has to be ready before this one starts for the first time
+ * @property {{ first: string, again: string } | undefined} after which instance has to be ready before this one starts: for the first time, and on its data
  * @property {() => Record<string, string>} files contents by name, written before each start
  * @property {(() => void) | undefined} prepare runs after the files are written
  * @property {string[]} command
@@ -66,7 +66,8 @@ function cassandraNode({ scratch, number }) {
     name,
     node,
     ring: { cluster: 'takemark', storagePort: 7000, jmxPort: 17_198 + number },
-    after: number === 1 ? undefined : `cassandra-${number - 1}`,
+    // Nodes join a ring one at a time; later each needs no more than the seed.
+    after: number === 1 ? undefined : { first: `cassandra-${number - 1}`, again: 'cassandra-1' },
     secure: false,
     // A node that answers but has not found the others yet would fail the first statement that needs them.
     probe: async () => {

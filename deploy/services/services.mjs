@@ -105,16 +105,18 @@ function fetchJars(kind) {
   renameSync(partial, target);
 }
 
-/** Whether an earlier start of this data was ready: it need not wait for the others again. */
+/** Whether an earlier start on this data was ready. */
 function hasJoined({ directory }) {
   return existsSync(join(directory, 'joined'));
 }
 
 async function bring(instance, started) {
   const { name, directory, after } = instance;
-  if (!hasJoined(instance) && after !== undefined) await started.get(after);
+  if (after !== undefined) await started.get(hasJoined(instance) ? after.again : after.first);
   const began = Date.now();
   if (!isUp(instance)) {
+    // Its answers would be taken for those of the server that cannot bind its port.
+    if (await instance.probe().then(() => true, () => false)) throw new Error(`${name}: another server answers on ${instance.address}; stop it first`);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     for (const [file, text] of Object.entries(instance.files())) writeFileSync(join(directory, file), text, { mode: 0o600 });
     instance.prepare?.();

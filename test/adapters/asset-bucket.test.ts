@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { setInterval as every } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { openAssetBucket, type AssetBucketOptions } from '../../src/adapters/assets/s3.js';
+import { collect, TestService } from '../fixtures/service.js';
+import { wav } from '../fixtures/wav.js';
 import { assetContract, publish } from '../store-contract/asset-contract.js';
 
 const { TAKEMARK_S3_ENDPOINT: endpoint, TAKEMARK_S3_REGION: region = 'us-east-1', TAKEMARK_S3_BUCKET: bucket = 'takemark-assets' } = process.env;
@@ -63,11 +65,32 @@ if (endpoint === undefined) {
     t.equal(await assets.sweep(async () => false), 1);
   });
 
+  void t.test('a service on a bucket', async (t) => {
+    const prefix = `test/${randomBytes(8).toString('hex')}/`;
+    const house = await TestService.start(settings(prefix));
+    t.teardown(() => house.stop());
+    const { partner, operator } = house.service.operations;
+    const { partnerId, caller } = await house.partner();
+    const { proofId, file } = await house.issue(partnerId, wav(200_000));
+    const asset = await partner.readAsset(caller, proofId, 'audio');
+    t.ok((await collect(await asset.read({ start: 1_000, end: 70_000 }))).equals(file.subarray(1_000, 70_001)), 'a range passes through');
+    t.match(await operator.erasureStatus(proofId), { assetPresent: true });
+    await partner.eraseProof(caller, proofId);
+    t.match(await operator.erasureStatus(proofId), { state: 'erased', assetPresent: false });
+    t.equal(await (await open(t, { prefix })).sweep(async () => true), 0);
+    t.strictSame(readdirSync(join(house.directory, 'spool')), []);
+  });
+
   void t.test('a key that the store does not know', async (t) => {
     await t.rejects(open(t, { credentials: { accessKey, secretKey: 'wrong' } }), { code: 'unavailable', reason: 'store_unavailable' });
     await t.rejects(open(t, { credentials: { accessKey: 'wrong', secretKey } }), { code: 'unavailable', reason: 'store_unavailable' });
     await t.rejects(open(t, { bucket: 'there-is-no-such-bucket' }), { code: 'unavailable', reason: 'store_unavailable' });
   });
+}
+
+/** What a service takes of its environment. */
+function settings(prefix: string): Record<string, string> {
+  return { TAKEMARK_ASSETS: 's3', TAKEMARK_S3_ENDPOINT: endpoint!, TAKEMARK_S3_REGION: region, TAKEMARK_S3_BUCKET: bucket, TAKEMARK_S3_PREFIX: prefix, TAKEMARK_S3_ACCESS_KEY: accessKey, TAKEMARK_S3_SECRET_KEY: secretKey };
 }
 
 /** A store that behaves as it is told, for what no real one does on request. */
