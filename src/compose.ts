@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
+import { openAssetBucket } from './adapters/assets/s3.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';
 import { createAuditHeads } from './adapters/journals/audit-heads.js';
 import { openErasureJournal } from './adapters/journals/erasure-journal.js';
@@ -55,13 +56,14 @@ import { rotateKey } from './operations/rotate-key.js';
 import { createRotationClaims } from './operations/rotation-claims.js';
 import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
 import { supplyEvidence } from './operations/supply-evidence.js';
-import { sweepExpired, sweepUnfinished } from './operations/sweep.js';
+import { sweepExpired, sweepOrphans, sweepUnfinished } from './operations/sweep.js';
 import { takeTelemetry } from './operations/take-telemetry.js';
 import { createUploadClaims } from './operations/upload-claims.js';
 import { createUploadPolicySigner } from './operations/upload-policy.js';
 import { createUsageMeter } from './operations/usage-meter.js';
 import { verifyAudit } from './operations/verify-audit.js';
 import { verifyUpload } from './operations/verify-upload.js';
+import type { AssetStore } from './ports/assets.js';
 import type { Clock } from './ports/clock.js';
 import type { Ids } from './ports/ids.js';
 import { createProbes } from './telemetry/probes.js';
@@ -99,6 +101,9 @@ const SWEEP_MS = 30_000;
 const METER_MS = 1_000;
 /** Half of the minute to which `lastUsedAt` is exact. */
 const KEY_USES_MS = 30_000;
+/** Of a deliverable in a bucket that no record names: another process may be issuing it. */
+const ORPHAN_GRACE_SECONDS = 3_600;
+const ORPHAN_SWEEP_MS = 6 * 3_600_000;
 
 /**
  * Starts a service from its configuration. Everything that was opened is closed again when a later step fails.
@@ -142,9 +147,11 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     opened.push(() => stores.close());
     const journal = await openErasureJournal({ directory: config.journalDirectory, secrets });
     opened.push(() => journal.close());
-    const assets = await openAssetDirectory({ directory: join(directory, 'assets') });
+    const assets = await openAssets(config, opened);
     const erasedAgain = await replayErasures({ stores, assets, journal });
-    await sweepUnfinished({ stores, assets, clock });
+    await sweepUnfinished({ stores, clock });
+    // A bucket is swept while it is in use, because it may hold any number of files.
+    if (config.assetBucket === undefined) await sweepOrphans({ stores, assets });
     await engine.start();
     opened.push(() => engine.stop());
 
@@ -224,6 +231,17 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       sweepExpired({ stores, clock }).catch((error: unknown) => observer.fault('sweep', error));
     }, SWEEP_MS);
     opened.push(async () => clearInterval(sweeping));
+    if (config.assetBucket !== undefined) {
+      let sweepingOrphans: Promise<void> | undefined;
+      const sweepBucket = () => {
+        sweepingOrphans ??= sweepOrphans({ stores, assets })
+          .catch((error: unknown) => observer.fault('sweep', error))
+          .finally(() => (sweepingOrphans = undefined));
+      };
+      const orphaning = setInterval(sweepBucket, ORPHAN_SWEEP_MS);
+      opened.push(async () => clearInterval(orphaning));
+      sweepBucket();
+    }
     const flushing = setInterval(() => {
       meter.flush().catch((error: unknown) => observer.fault('meter', error));
     }, METER_MS);
@@ -259,6 +277,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     await closeAll();
     throw error;
   }
+}
+
+async function openAssets({ dataDirectory, assetBucket }: Config, opened: (() => Promise<unknown>)[]): Promise<AssetStore> {
+  if (assetBucket === undefined) return openAssetDirectory({ directory: join(dataDirectory, 'assets') });
+  const assets = await openAssetBucket({ ...assetBucket, spoolDirectory: join(dataDirectory, 'spool'), sweepGraceSeconds: ORPHAN_GRACE_SECONDS });
+  opened.push(async () => assets.close());
+  return assets;
 }
 
 async function writeEndpoints(directory: string, endpoints: { readonly partner: number; readonly operator: number }): Promise<void> {

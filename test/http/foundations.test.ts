@@ -75,6 +75,12 @@ t.test('configuration', async (t) => {
   const files = { TAKEMARK_SIGNING_CERT: 'a', TAKEMARK_SIGNING_KEY: 'b', TAKEMARK_SIGNING_AUTHORITY: 'c' };
   t.same(readConfig(files).signing.files, { certificate: 'a', key: 'b', authority: 'c' });
   t.throws(() => readConfig({ ...files, TAKEMARK_SIGNING_KEY: '' }), { message: /all three or none/ });
+  t.equal(readConfig({ TAKEMARK_S3_ENDPOINT: 'http://127.0.0.1:1' }).assetBucket, undefined, 'an endpoint alone changes nothing');
+  const bucket = { TAKEMARK_ASSETS: 's3', TAKEMARK_S3_BUCKET: 'deliverables', TAKEMARK_ENVIRONMENT: 'beta' };
+  t.same(readConfig(bucket).assetBucket, { endpoint: undefined, region: 'us-east-1', bucket: 'deliverables', prefix: 'beta/assets/', credentials: undefined }, 'environments do not meet in one bucket');
+  t.throws(() => readConfig({ TAKEMARK_ASSETS: 's3' }), { message: /^TAKEMARK_S3_BUCKET/ });
+  t.throws(() => readConfig({ ...bucket, TAKEMARK_S3_ACCESS_KEY: 'a' }), { message: /both or none/ });
+  t.throws(() => readConfig({ ...bucket, TAKEMARK_S3_PREFIX: '/a' }), { message: /^TAKEMARK_S3_PREFIX/ });
   t.same(readConfig({ TAKEMARK_PROT: '1' }).unknown, ['TAKEMARK_PROT'], 'a spelling mistake is named at start');
   t.throws(() => readConfig({ TAKEMARK_PORT: '8081' }), { message: /must differ/ });
   const wrong = { TAKEMARK_PORT: '65536', TAKEMARK_ENVIRONMENT: 'prod', TAKEMARK_ENGINE: 'rust', TAKEMARK_PUBLIC_URL: 'ftp://x', TAKEMARK_OPERATOR_TOKEN: 'short secret', TAKEMARK_LOG_LEVEL: 'loud', TAKEMARK_MAX_UPLOADS: '0' };
