@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
+import { openAssetBucket } from './adapters/assets/s3.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';
 import { createAuditHeads } from './adapters/journals/audit-heads.js';
 import { openErasureJournal } from './adapters/journals/erasure-journal.js';
@@ -60,6 +61,7 @@ import { createUploadPolicySigner } from './operations/upload-policy.js';
 import { createUsageMeter } from './operations/usage-meter.js';
 import { verifyAudit } from './operations/verify-audit.js';
 import { verifyUpload } from './operations/verify-upload.js';
+import type { AssetStore } from './ports/assets.js';
 import type { Clock } from './ports/clock.js';
 import { createProbes } from './telemetry/probes.js';
 import { createTelemetry, type TelemetryParts } from './telemetry/telemetry.js';
@@ -91,6 +93,8 @@ const SWEEP_MS = 30_000;
 const METER_MS = 1_000;
 /** Half of the minute to which `lastUsedAt` is exact. */
 const KEY_USES_MS = 30_000;
+/** Of a deliverable in a bucket that no record names: another process may be issuing it. */
+const ORPHAN_GRACE_SECONDS = 3_600;
 
 /**
  * Starts a service from its configuration. Everything that was opened is closed again when a later step fails.
@@ -134,7 +138,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     opened.push(() => stores.close());
     const journal = await openErasureJournal({ directory: config.journalDirectory, secrets });
     opened.push(() => journal.close());
-    const assets = await openAssetDirectory({ directory: join(directory, 'assets') });
+    const assets = await openAssets(config, opened);
     const erasedAgain = await replayErasures({ stores, assets, journal });
     await sweepUnfinished({ stores, assets, clock });
     await engine.start();
@@ -249,6 +253,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     await closeAll();
     throw error;
   }
+}
+
+async function openAssets({ dataDirectory, assetBucket }: Config, opened: (() => Promise<unknown>)[]): Promise<AssetStore> {
+  if (assetBucket === undefined) return openAssetDirectory({ directory: join(dataDirectory, 'assets') });
+  const assets = await openAssetBucket({ ...assetBucket, spoolDirectory: join(dataDirectory, 'spool'), sweepGraceSeconds: ORPHAN_GRACE_SECONDS });
+  opened.push(async () => assets.close());
+  return assets;
 }
 
 async function writeEndpoints(directory: string, endpoints: { readonly partner: number; readonly operator: number }): Promise<void> {

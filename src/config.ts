@@ -58,6 +58,16 @@ const variables = {
   TAKEMARK_PUBLIC_URL: baseUrlSchema.optional(),
   TAKEMARK_STORE: z.enum(['embedded', 'cassandra']).default('embedded'),
   TAKEMARK_BUS: z.enum(['embedded', 'kafka']).default('embedded'),
+  TAKEMARK_ASSETS: z.enum(['directory', 's3']).default('directory'),
+  /** Amazon's own where it is not given. */
+  TAKEMARK_S3_ENDPOINT: baseUrlSchema.optional(),
+  TAKEMARK_S3_REGION: z.string().regex(/^[a-z0-9-]{1,64}$/, 'must be the name of a region').default('us-east-1'),
+  TAKEMARK_S3_BUCKET: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket').optional(),
+  /** Before each object's name; `<environment>/assets/` where it is not given. */
+  TAKEMARK_S3_PREFIX: z.string().regex(/^(?:[A-Za-z0-9._-]{1,64}\/){1,8}$/, 'must be letters, digits, dots, dashes and slashes, and end with a slash').optional(),
+  /** Both or none; without them the platform's own identity is asked for. */
+  TAKEMARK_S3_ACCESS_KEY: z.string().min(1).optional(),
+  TAKEMARK_S3_SECRET_KEY: z.string().min(1).optional(),
   TAKEMARK_ENGINE: z.enum(['wasm', 'native']).default('wasm'),
   /** Uploads measured at once; the engine's own default where it is not given. */
   TAKEMARK_MAX_UPLOADS: countSchema(1_024).optional(),
@@ -90,6 +100,12 @@ const schema = z.object(variables).superRefine((values, context) => {
   if (signing.some((file) => file === undefined) && signing.some((file) => file !== undefined)) {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_SIGNING_CERT'], message: 'needs TAKEMARK_SIGNING_KEY and TAKEMARK_SIGNING_AUTHORITY too: all three or none' });
   }
+  if (values.TAKEMARK_ASSETS === 's3' && values.TAKEMARK_S3_BUCKET === undefined) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_S3_BUCKET'], message: 'is needed with TAKEMARK_ASSETS=s3' });
+  }
+  if ((values.TAKEMARK_S3_ACCESS_KEY === undefined) !== (values.TAKEMARK_S3_SECRET_KEY === undefined)) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_S3_ACCESS_KEY'], message: 'and TAKEMARK_S3_SECRET_KEY: both or none' });
+  }
   if (values.TAKEMARK_PORT !== 0 && values.TAKEMARK_PORT === values.TAKEMARK_OPERATOR_PORT) {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_OPERATOR_PORT'], message: 'must differ from TAKEMARK_PORT' });
   }
@@ -105,6 +121,16 @@ export interface Config {
   readonly publicUrl: string | undefined;
   readonly store: 'embedded' | 'cassandra';
   readonly bus: 'embedded' | 'kafka';
+  /** Deliverables: undefined for a directory of the data directory. */
+  readonly assetBucket:
+    | {
+        readonly endpoint: string | undefined;
+        readonly region: string;
+        readonly bucket: string;
+        readonly prefix: string;
+        readonly credentials: { readonly accessKey: string; readonly secretKey: string } | undefined;
+      }
+    | undefined;
   readonly engine: { readonly kind: 'wasm' | 'native'; readonly maxUploads: number | undefined; readonly workers: number | undefined };
   readonly maxConnections: number;
   readonly stopGraceMs: number;
@@ -143,6 +169,7 @@ export function readConfig(environment: Environment = process.env): Config {
     publicUrl: values.TAKEMARK_PUBLIC_URL ?? (values.TAKEMARK_PORT === 0 ? undefined : `http://127.0.0.1:${values.TAKEMARK_PORT}`),
     store: values.TAKEMARK_STORE,
     bus: values.TAKEMARK_BUS,
+    assetBucket: values.TAKEMARK_ASSETS === 's3' ? bucketOf(values) : undefined,
     engine: { kind: values.TAKEMARK_ENGINE, maxUploads: values.TAKEMARK_MAX_UPLOADS, workers: values.TAKEMARK_WORKERS },
     maxConnections: values.TAKEMARK_MAX_CONNECTIONS,
     stopGraceMs: values.TAKEMARK_STOP_GRACE_SECONDS * 1_000,
@@ -161,5 +188,16 @@ export function readConfig(environment: Environment = process.env): Config {
       operatorToken: values.TAKEMARK_OPERATOR_TOKEN,
       apiKey: values.TAKEMARK_API_KEY,
     },
+  };
+}
+
+function bucketOf(values: z.output<typeof schema>): Config['assetBucket'] {
+  const { TAKEMARK_S3_ACCESS_KEY: accessKey, TAKEMARK_S3_SECRET_KEY: secretKey } = values;
+  return {
+    endpoint: values.TAKEMARK_S3_ENDPOINT,
+    region: values.TAKEMARK_S3_REGION,
+    bucket: values.TAKEMARK_S3_BUCKET!,
+    prefix: values.TAKEMARK_S3_PREFIX ?? `${values.TAKEMARK_ENVIRONMENT}/assets/`,
+    credentials: accessKey === undefined || secretKey === undefined ? undefined : { accessKey, secretKey },
   };
 }

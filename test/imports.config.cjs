@@ -30,6 +30,7 @@ const LIBRARIES = {
   'classic-level': ['adapters/embedded'],
   'cassandra-driver': ['adapters/cassandra'],
   'node-rdkafka': ['adapters/kafka'],
+  '@aws-sdk/client-s3': ['adapters/assets'],
   zod: ['contract', 'config.ts'],
   cborg: ['codec'],
   '@msgpack/msgpack': ['codec'],

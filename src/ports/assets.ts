@@ -12,7 +12,10 @@ export interface AssetStore {
   size(proofId: string): Promise<number | undefined>;
   /** True when it was there. Gone for good when it resolves. */
   delete(proofId: string): Promise<boolean>;
-  /** Removes staged leftovers, and published assets for which `keep` says no. Returns how many. */
+  /**
+   * Removes staged leftovers, and published assets for which `keep` says no. Returns how many.
+   * A backend that several processes share leaves alone what is younger than its grace: another of them may be about to register it.
+   */
   sweep(keep: (proofId: string) => Promise<boolean>): Promise<number>;
 }
 

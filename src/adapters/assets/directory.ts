@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, opendir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
-import { DomainError } from '../../domain/errors.js';
-import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 import type { AssetStore, StagedAsset } from '../../ports/assets.js';
+import { checkProofId, guarded } from './failure.js';
 
 const PUBLISHED = '.asset';
 const STAGED = '.staged';
@@ -129,23 +128,14 @@ class StagedFile implements StagedAsset {
   }
 }
 
-/** Identifiers begin with a letter or digit and hold no separator; `:` alone means something to some file systems. */
+/** Of what an identifier holds, `:` alone means something to some file systems. */
 function fileName(proofId: string): string {
-  if (!IDENTIFIER_PATTERN.test(proofId)) throw new DomainError('invalid_request', 'This is not an identifier.');
+  checkProofId(proofId);
   return proofId.replaceAll(':', '=');
 }
 
 function proofIdOf(name: string): string {
   return name.slice(0, -PUBLISHED.length).replaceAll('=', ':');
-}
-
-async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
-  try {
-    return await work();
-  } catch (cause) {
-    if (cause instanceof DomainError) throw cause;
-    throw new DomainError('unavailable', 'The deliverables cannot be reached at the moment.', { reason: 'store_unavailable', retryAfterSeconds: 1, cause });
-  }
 }
 
 async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {

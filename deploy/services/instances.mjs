@@ -1,0 +1,184 @@
+/** What can be started: one entry an instance, with its address, its files, its command and the question that shows it is ready. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { countPeers, query } from './cassandra/probe.mjs';
+import { produce } from './kafka/probe.mjs';
+import { writeObject } from './s3/probe.mjs';
+import { password, securityFiles, USER } from './security.mjs';
+
+const HERE = fileURLToPath(new URL('.', import.meta.url));
+const MOST_NODES = 3;
+/** Any 16 bytes in base64url: what a cluster calls itself. */
+const KAFKA_CLUSTER = 'takemark-services-0000';
+/** Compiling no further than the first stage: half the processor time of a start. */
+const QUICK = '-XX:TieredStopAtLevel=1';
+
+export const DATACENTER = 'datacenter1';
+/** For clients of the S3 server, which knows one bucket and one key. */
+export const S3 = { endpoint: 'http://127.0.0.1:18333', region: 'us-east-1', bucket: 'takemark-assets', accessKey: 'takemark', secretKey: 'takemark-services' };
+
+/**
+ * @typedef {object} Instance
+ * @property {'cassandra' | 'kafka' | 's3'} kind
+ * @property {boolean} secure whether it demands a user name and TLS
+ * @property {string} name also the name of its directory
+ * @property {string} directory
+ * @property {string} address what a client connects to
+ * @property {string | undefined} after the instance that has to be ready before this one starts for the first time
+ * @property {() => Record<string, string>} files contents by name, written before each start
+ * @property {(() => void) | undefined} prepare runs after the files are written
+ * @property {string[]} command
+ * @property {() => Promise<unknown>} probe rejects until the instance does its work
+ */
+
+/** Everything that could be running, in the order in which it is started. @returns {Instance[]} */
+export function allInstances(scratch) {
+  const nodes = Array.from({ length: MOST_NODES }, (_, index) => cassandraNode({ scratch, number: index + 1 }));
+  return [...nodes, kafkaBroker({ scratch, secure: false }), s3Server({ scratch }), secureCassandra({ scratch }), kafkaBroker({ scratch, secure: true })];
+}
+
+/** Where the jars of a kind go. A changed pom.xml is another directory, so an upgrade never mixes versions. */
+export function classPath(scratch, kind) {
+  const version = createHash('sha256').update(readFileSync(pomOf(kind))).digest('hex').slice(0, 12);
+  return join(scratch, 'jars', `${kind}-${version}`);
+}
+
+export function pomOf(kind) {
+  return join(HERE, kind, 'pom.xml');
+}
+
+function template(path, values = {}) {
+  return readFileSync(join(HERE, path), 'utf8').replaceAll(/\$\{(\w+)\}/g, (match, name) => {
+    // A comment may speak of ${...}; a name that is forgotten may not pass.
+    if (!Object.hasOwn(values, name)) throw new Error(`${path}: nothing for ${match}`);
+    return String(values[name]);
+  });
+}
+
+function cassandraNode({ scratch, number }) {
+  const name = `cassandra-${number}`;
+  const node = { address: `127.0.0.${number}`, port: 9042 };
+  return cassandra({
+    scratch,
+    name,
+    node,
+    ring: { cluster: 'takemark', storagePort: 7000, jmxPort: 17_198 + number },
+    after: number === 1 ? undefined : `cassandra-${number - 1}`,
+    secure: false,
+    // A node that answers but has not found the others yet would fail the first statement that needs them.
+    probe: async () => {
+      const peers = await countPeers(node);
+      if (peers < number - 1) throw new Error(`it knows ${peers} other nodes`);
+    },
+  });
+}
+
+function secureCassandra({ scratch }) {
+  const as = (user, secret) => ({ address: '127.0.0.1', port: 9142, security: { ca: readFileSync(securityFiles(scratch).caFile), user, password: secret } });
+  return cassandra({
+    scratch,
+    name: 'cassandra-secure',
+    node: { address: '127.0.0.1', port: 9142 },
+    ring: { cluster: 'takemark-secure', storagePort: 7010, jmxPort: 17_198 },
+    after: undefined,
+    secure: true,
+    probe: async () => {
+      const secret = password(scratch);
+      try {
+        await countPeers(as(USER, secret));
+      } catch (error) {
+        // The first start has the built-in user only, as soon as it has that one.
+        await query(as('cassandra', 'cassandra'), `CREATE ROLE IF NOT EXISTS ${USER} WITH LOGIN = true AND SUPERUSER = true AND PASSWORD = '${secret}'`);
+        throw error;
+      }
+    },
+  });
+}
+
+function cassandra({ scratch, name, node, ring, after, secure, probe }) {
+  const directory = join(scratch, name);
+  const jars = classPath(scratch, 'cassandra');
+  return {
+    kind: 'cassandra',
+    secure,
+    name,
+    directory,
+    address: `${node.address}:${node.port}`,
+    after,
+    files: () => {
+      const security = secure ? template('cassandra/secure.yaml', { keystore: securityFiles(scratch).keystore, password: password(scratch) }) : '';
+      return {
+        'cassandra.yaml': template('cassandra/cassandra.yaml', { ...ring, ...node, directory, security }),
+        'jvm.options': template('cassandra/jvm.options'),
+        'logback.xml': template('cassandra/logback.xml'),
+      };
+    },
+    prepare: undefined,
+    command: [
+      'java',
+      `@${join(directory, 'jvm.options')}`,
+      `-javaagent:${join(jars, 'jamm-0.4.0.jar')}`,
+      `-Dcassandra.config=file://${join(directory, 'cassandra.yaml')}`,
+      `-Dcassandra.storagedir=${directory}`,
+      `-Dlogback.configurationFile=file://${join(directory, 'logback.xml')}`,
+      `-Dcassandra.jmx.local.port=${ring.jmxPort}`,
+      '-cp',
+      `${directory}:${join(jars, '*')}`,
+      'org.apache.cassandra.service.CassandraDaemon',
+    ],
+    probe,
+  };
+}
+
+function kafkaBroker({ scratch, secure }) {
+  const name = secure ? 'kafka-secure' : 'kafka-1';
+  const directory = join(scratch, name);
+  const port = secure ? 19_192 : 19_092;
+  const java = ['java', '-cp', join(classPath(scratch, 'kafka'), '*'), QUICK, `-Dlog4j2.configurationFile=${join(directory, 'log4j2.properties')}`];
+  const properties = join(directory, 'server.properties');
+  return {
+    kind: 'kafka',
+    secure,
+    name,
+    directory,
+    address: `127.0.0.1:${port}`,
+    after: undefined,
+    files: () => {
+      const { keystore, caFile } = securityFiles(scratch);
+      const security = secure ? template('kafka/secure.properties', { user: USER, password: password(scratch), keystore, caFile }) : '';
+      return {
+        'server.properties': template('kafka/server.properties', { protocol: secure ? 'SASL_SSL' : 'PLAINTEXT', port, controllerPort: port + 1, directory, security }),
+        'log4j2.properties': template('kafka/log4j2.properties'),
+      };
+    },
+    prepare: () => {
+      if (existsSync(join(directory, 'data', 'meta.properties'))) return;
+      const users = secure ? ['--add-scram', `SCRAM-SHA-256=[name=${USER},password=${password(scratch)}]`] : [];
+      execFileSync(java[0], [...java.slice(1), 'kafka.tools.StorageTool', 'format', '-t', KAFKA_CLUSTER, '-c', properties, ...users], { stdio: ['ignore', 'ignore', 2] });
+    },
+    command: [...java, '-Xms128M', '-Xmx256M', 'kafka.Kafka', properties],
+    probe: () => produce({ address: '127.0.0.1', port, ...(secure && { security: { ca: readFileSync(securityFiles(scratch).caFile), user: USER, password: password(scratch) } }) }),
+  };
+}
+
+function s3Server({ scratch }) {
+  const directory = join(scratch, 's3-1');
+  return {
+    kind: 's3',
+    secure: false,
+    name: 's3-1',
+    directory,
+    address: new URL(S3.endpoint).host,
+    after: undefined,
+    files: () => ({
+      's3proxy.conf': template('s3/s3proxy.conf', { ...S3, directory }),
+      'logback.xml': template('s3/logback.xml'),
+    }),
+    prepare: () => mkdirSync(join(directory, 'data'), { recursive: true }),
+    command: ['java', '-cp', join(classPath(scratch, 's3'), '*'), QUICK, '-Xmx128M', `-Dlogback.configurationFile=${join(directory, 'logback.xml')}`, 'org.gaul.s3proxy.Main', '--properties', join(directory, 's3proxy.conf')],
+    probe: () => writeObject(S3),
+  };
+}

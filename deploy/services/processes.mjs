@@ -1,0 +1,82 @@
+/** Processes that outlive the command that starts them. Each has a directory with its pid and its log. */
+import { execFileSync, spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const PID = 'pid';
+const LOG = 'server.log';
+/** A whole start on a machine that is busy with something else. */
+const START_MS = 240_000;
+/** What a server may take to close its files before it is killed. */
+const STOP_MS = 20_000;
+
+/** The pid of the process of a directory, undefined where there is none. A pid that the system gave to another program is none. */
+export function runningPid(directory) {
+  const path = join(directory, PID);
+  if (!existsSync(path)) return undefined;
+  const pid = Number(readFileSync(path, 'utf8'));
+  return pid > 0 && commandOf(pid).includes(directory) ? pid : undefined;
+}
+
+/** Every process started here names its own directory in its arguments. */
+function commandOf(pid) {
+  try {
+    return existsSync('/proc/self/cmdline') ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
+  } catch {
+    return '';
+  }
+}
+
+/** @param {{ directory: string, command: string[] }} process */
+export function start({ directory, command: [program, ...args] }) {
+  mkdirSync(directory, { recursive: true });
+  const log = openSync(join(directory, LOG), 'a');
+  const child = spawn(program, args, { cwd: directory, detached: true, stdio: ['ignore', log, log] });
+  child.on('error', () => undefined);
+  closeSync(log);
+  if (child.pid === undefined) throw new Error(`${program} cannot be started`);
+  writeFileSync(join(directory, PID), String(child.pid));
+  child.unref();
+}
+
+/** Waits until `probe` succeeds. A process that ends meanwhile, or never answers, is an error with the end of its log. */
+export async function ready({ directory, name }, probe) {
+  const deadline = Date.now() + START_MS;
+  for (;;) {
+    try {
+      return await probe();
+    } catch (error) {
+      const late = Date.now() > deadline;
+      if (late || runningPid(directory) === undefined) throw new Error(`${name} ${late ? `does not answer (${error.message})` : 'ended'}; the end of ${join(directory, LOG)}:\n${logEnd(directory)}`);
+    }
+    await sleep(200);
+  }
+}
+
+function logEnd(directory) {
+  return readFileSync(join(directory, LOG), 'utf8').split('\n').slice(-30).join('\n');
+}
+
+/** True when there was something to stop. */
+export async function stop(directory) {
+  const pid = runningPid(directory);
+  if (pid !== undefined) {
+    signal(pid, 'SIGTERM');
+    const deadline = Date.now() + STOP_MS;
+    while (runningPid(directory) !== undefined) {
+      if (Date.now() > deadline) signal(pid, 'SIGKILL');
+      await sleep(100);
+    }
+  }
+  rmSync(join(directory, PID), { force: true });
+  return pid !== undefined;
+}
+
+function signal(pid, name) {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}

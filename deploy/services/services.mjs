@@ -1,0 +1,192 @@
+/**
+ * Real servers on loopback for tests and trials, without containers: `up`, `down`, `status`. Needs Java 17 and Maven.
+ * Everything they make is in one scratch directory: `TAKEMARK_SERVICES_DIR`, by default below the system's temporary one.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { allInstances, classPath, DATACENTER, pomOf, S3 } from './instances.mjs';
+import { ready, runningPid, start, stop } from './processes.mjs';
+import { makeSecurity, password, securityFiles, USER } from './security.mjs';
+
+const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]... [--secure] [--print-env]
+       services.mjs down [--only cassandra|kafka|s3]... [--erase]
+       services.mjs status [--print-env]
+--secure starts a Cassandra and a Kafka of their own that demand a user name, a password and TLS.`;
+const KINDS = ['cassandra', 'kafka', 's3'];
+const LOCK_MS = 600_000;
+
+const scratch = resolve(process.env.TAKEMARK_SERVICES_DIR || join(tmpdir(), 'takemark-services'));
+
+function isUp({ directory }) {
+  return runningPid(directory) !== undefined;
+}
+
+/** Variables that tests and the service read, for what is running. */
+function environment() {
+  const running = allInstances(scratch).filter(isUp);
+  const addresses = (kind, secure) => running.filter((instance) => instance.kind === kind && instance.secure === secure).map(({ address }) => address).join(',');
+  const settings = {
+    TAKEMARK_CASSANDRA: addresses('cassandra', false),
+    TAKEMARK_CASSANDRA_DC: running.some(({ kind }) => kind === 'cassandra') ? DATACENTER : '',
+    TAKEMARK_KAFKA: addresses('kafka', false),
+    ...(addresses('s3', false) !== '' && {
+      TAKEMARK_S3_ENDPOINT: S3.endpoint,
+      TAKEMARK_S3_REGION: S3.region,
+      TAKEMARK_S3_BUCKET: S3.bucket,
+      TAKEMARK_S3_ACCESS_KEY: S3.accessKey,
+      TAKEMARK_S3_SECRET_KEY: S3.secretKey,
+    }),
+    TAKEMARK_SECURE_CASSANDRA: addresses('cassandra', true),
+    TAKEMARK_SECURE_KAFKA: addresses('kafka', true),
+    ...(running.some(({ secure }) => secure) && {
+      TAKEMARK_SECURE_USER: USER,
+      TAKEMARK_SECURE_PASSWORD: password(scratch),
+      TAKEMARK_SECURE_CA: securityFiles(scratch).caFile,
+    }),
+  };
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== ''));
+}
+
+function environmentText() {
+  return Object.entries(environment()).map(([name, value]) => `${name}=${value}\n`).join('');
+}
+
+/** Also when the command fails: what did start is to be found. */
+function writeEnvironment() {
+  writeFileSync(join(scratch, 'env'), environmentText(), { mode: 0o600 });
+}
+
+/** One command at a time: two that both see a server missing would both start it. */
+async function locked(work) {
+  mkdirSync(scratch, { recursive: true, mode: 0o700 });
+  const path = join(scratch, 'lock');
+  for (const deadline = Date.now() + LOCK_MS; ; await sleep(200)) {
+    try {
+      writeFileSync(path, String(process.pid), { flag: 'wx' });
+      break;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+      if (!isAlive(Number(readFileSync(path, 'utf8')))) rmSync(path, { force: true });
+      else if (Date.now() > deadline) throw new Error(`another command holds ${path}`);
+    }
+  }
+  try {
+    return await work();
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
+
+function isAlive(pid) {
+  try {
+    return pid > 0 && process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+/** Jars from Maven Central, once for each pom.xml. */
+function fetchJars(kind) {
+  const target = classPath(scratch, kind);
+  if (existsSync(target)) return;
+  console.error(`${kind}: fetching jars`);
+  const partial = `${target}.partial`;
+  rmSync(partial, { recursive: true, force: true });
+  mkdirSync(dirname(target), { recursive: true });
+  try {
+    execFileSync('mvn', ['-q', '-B', '-f', pomOf(kind), 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${partial}`], { stdio: ['ignore', 2, 2] });
+  } catch (error) {
+    throw new Error(error.code === 'ENOENT' ? 'mvn is not installed (Debian: apt-get install default-jdk-headless maven)' : `Maven could not fetch the jars of ${kind}`);
+  }
+  renameSync(partial, target);
+}
+
+/** Whether an earlier start of this data was ready: it need not wait for the others again. */
+function hasJoined({ directory }) {
+  return existsSync(join(directory, 'joined'));
+}
+
+async function bring(instance, started) {
+  const { name, directory, after } = instance;
+  if (!hasJoined(instance) && after !== undefined) await started.get(after);
+  const began = Date.now();
+  if (!isUp(instance)) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    for (const [file, text] of Object.entries(instance.files())) writeFileSync(join(directory, file), text, { mode: 0o600 });
+    instance.prepare?.();
+    start(instance);
+  }
+  await ready(instance, instance.probe);
+  writeFileSync(join(directory, 'joined'), '');
+  console.error(`${name}: ready on ${instance.address} after ${((Date.now() - began) / 1000).toFixed(1)} s`);
+}
+
+async function up(chosen) {
+  for (const kind of new Set(chosen.map(({ kind }) => kind))) fetchJars(kind);
+  if (chosen.some(({ secure }) => secure)) makeSecurity(scratch);
+  const started = new Map();
+  for (const instance of chosen) started.set(instance.name, bring(instance, started));
+  const results = await Promise.allSettled(started.values());
+  writeEnvironment();
+  const failures = results.filter(({ status }) => status === 'rejected').map(({ reason }) => reason.message);
+  if (failures.length > 0) throw new Error([...new Set(failures)].join('\n'));
+}
+
+/** Ends what runs; `erase` also removes its data, so that the next start is a first one. */
+async function down(chosen, erase) {
+  const stopped = await Promise.all(chosen.map((instance) => stop(instance.directory)));
+  chosen.forEach(({ name }, index) => stopped[index] && console.error(`${name}: stopped`));
+  if (erase) for (const { directory } of chosen) rmSync(directory, { recursive: true, force: true });
+  writeEnvironment();
+}
+
+function status() {
+  for (const instance of allInstances(scratch)) {
+    const pid = runningPid(instance.directory);
+    if (pid !== undefined || existsSync(instance.directory)) console.error(`${instance.name}: ${pid === undefined ? 'stopped' : `running on ${instance.address}, pid ${pid}, ${residentMegabytes(pid)} MB`}`);
+  }
+  console.error(`directory: ${scratch}`);
+}
+
+function residentMegabytes(pid) {
+  const kilobytes = Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' }));
+  return Math.round(kilobytes / 1024);
+}
+
+async function main() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      nodes: { type: 'string', default: '1' },
+      only: { type: 'string', multiple: true },
+      secure: { type: 'boolean', default: false },
+      erase: { type: 'boolean', default: false },
+      'print-env': { type: 'boolean', default: false },
+    },
+  });
+  const [command] = positionals;
+  const only = values.only ?? KINDS;
+  if (positionals.length !== 1 || !['up', 'down', 'status'].includes(command) || !/^[123]$/.test(values.nodes) || !only.every((kind) => KINDS.includes(kind))) throw new Error(USAGE);
+  const ofKind = allInstances(scratch).filter(({ kind }) => only.includes(kind));
+  if (command === 'up') {
+    const beyond = (name) => /^cassandra-[123]$/.test(name) && Number(name.at(-1)) > Number(values.nodes);
+    const chosen = ofKind.filter(({ secure, name }) => secure === values.secure && !beyond(name));
+    await locked(() => up(chosen));
+  }
+  if (command === 'down') await locked(() => down(ofKind, values.erase));
+  if (command === 'status') status();
+  // Standard output is these lines and nothing else, so that a shell can take them over.
+  if (values['print-env']) process.stdout.write(environmentText());
+  else if (command === 'up') console.error(`variables: ${join(scratch, 'env')}`);
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
+}

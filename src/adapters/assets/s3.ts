@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import {
+  DeleteObjectCommand,
+  GetBucketVersioningCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3';
+import type { AssetStore, StagedAsset } from '../../ports/assets.js';
+import { checkProofId, guarded } from './failure.js';
+import { SpoolFile } from './spool-file.js';
+
+export interface AssetBucketOptions {
+  /** Where the server is. Undefined: Amazon's, of the region. */
+  readonly endpoint: string | undefined;
+  readonly region: string;
+  readonly bucket: string;
+  /** Before each proof id. Whatever else begins with it is taken for an asset, and swept. */
+  readonly prefix: string;
+  /** Undefined: what the platform offers, as its workload identity. */
+  readonly credentials: { readonly accessKey: string; readonly secretKey: string } | undefined;
+  /** On this machine, where a deliverable is built before it is sent. */
+  readonly spoolDirectory: string;
+  /** How old an asset that nobody registered must be before it is swept. Longer than any issuing takes. */
+  readonly sweepGraceSeconds: number;
+}
+
+export interface AssetBucket extends AssetStore {
+  /** Ends the connections. */
+  close(): void;
+}
+
+const CONNECT_MS = 2_000;
+/** Until the answer begins; reading its body has no limit, because partners read as slowly as they like. */
+const ANSWER_MS = 10_000;
+/** Until a whole deliverable is taken. */
+const PUT_MS = 120_000;
+const PUT_ATTEMPTS = 3;
+/** Every download in flight holds one connection. */
+const CONNECTIONS = 1_024;
+
+/**
+ * Deliverables in a bucket of an S3-compatible store, `<prefix><proof id>` each, for any number of processes. A deliverable
+ * is built in a local file, because parts of it are overwritten at the end, and sent as one object, which is all there or
+ * not there. The bucket must keep no versions: what was erased would live on in them.
+ * Failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
+ * @throws Error where the bucket keeps versions; DomainError where it cannot be reached
+ */
+export async function openAssetBucket(options: AssetBucketOptions): Promise<AssetBucket> {
+  const { bucket, prefix, credentials, spoolDirectory } = options;
+  await mkdir(spoolDirectory, { recursive: true, mode: 0o700 });
+  const client = new S3Client({
+    region: options.region,
+    ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
+    ...(credentials === undefined ? {} : { credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey } }),
+    // What is common to the stores that call themselves compatible: no host name a bucket, no checksum trailers.
+    forcePathStyle: true,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      connectionTimeout: CONNECT_MS,
+      requestTimeout: ANSWER_MS,
+      throwOnRequestTimeout: true,
+      httpAgent: { keepAlive: true, maxSockets: CONNECTIONS },
+      httpsAgent: { keepAlive: true, maxSockets: CONNECTIONS },
+    },
+  });
+  const object = (proofId: string) => {
+    checkProofId(proofId);
+    return { Bucket: bucket, Key: prefix + proofId };
+  };
+  const sizeOf = async (name: { readonly Bucket: string; readonly Key: string }) => (await ifPresent(client.send(new HeadObjectCommand(name))))?.ContentLength;
+
+  async function put(name: { readonly Bucket: string; readonly Key: string }, spool: SpoolFile): Promise<void> {
+    const md5 = createHash('md5');
+    for await (const chunk of spool.read()) md5.update(chunk as Uint8Array);
+    // The server compares: a body that was damaged on its way is refused.
+    const content = { ContentLength: spool.length, ContentMD5: md5.digest('base64') };
+    for (let attempt = 1; ; attempt++) {
+      const body = spool.read();
+      try {
+        await client.send(new PutObjectCommand({ ...name, ...content, Body: body }), { requestTimeout: PUT_MS });
+        break;
+      } catch (error) {
+        // The client repeats nothing that has a stream for a body: it would send the rest of it.
+        if (attempt === PUT_ATTEMPTS || !isTransient(error)) throw error;
+      } finally {
+        body.destroy();
+      }
+    }
+    if ((await sizeOf(name)) !== spool.length) throw new Error('the store does not have what it took');
+  }
+
+  async function remove(name: { readonly Bucket: string; readonly Key: string }): Promise<boolean> {
+    const wasThere = (await sizeOf(name)) !== undefined;
+    // Also where it was not there: another process may be writing it, and what was asked for is that it is gone.
+    await client.send(new DeleteObjectCommand(name));
+    if ((await sizeOf(name)) !== undefined) throw new Error('the store still has what it deleted');
+    return wasThere;
+  }
+
+  await refuseVersions(client, bucket);
+  return {
+    stage: (proofId) =>
+      guarded(async () => {
+        const name = object(proofId);
+        return new StagedObject(await SpoolFile.open(spoolDirectory), (spool) => put(name, spool));
+      }),
+
+    read: (proofId, range) =>
+      guarded(async () => {
+        try {
+          const found = await ifPresent(client.send(new GetObjectCommand({ ...object(proofId), ...(range === undefined ? {} : { Range: `bytes=${range.start}-${range.end}` }) })));
+          return found?.Body as Readable | undefined;
+        } catch (error) {
+          if (statusOf(error) === 416) return Readable.from([]);
+          throw error;
+        }
+      }),
+
+    size: (proofId) => guarded(async () => sizeOf(object(proofId))),
+
+    delete: (proofId) => guarded(async () => remove(object(proofId))),
+
+    sweep: (keep) =>
+      guarded(async () => {
+        const youngest = Date.now() - options.sweepGraceSeconds * 1_000;
+        let swept = 0;
+        let after: string | undefined;
+        do {
+          const page = await client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ...(after === undefined ? {} : { ContinuationToken: after }) }));
+          for (const { Key: key, LastModified: modified } of page.Contents ?? []) {
+            // Without a time nothing is known of its age: it stays.
+            if (key === undefined || modified === undefined || modified.getTime() > youngest) continue;
+            if (!(await keep(key.slice(prefix.length))) && (await remove({ Bucket: bucket, Key: key }))) swept++;
+          }
+          after = page.NextContinuationToken;
+        } while (after !== undefined);
+        return swept;
+      }),
+
+    close: () => client.destroy(),
+  };
+}
+
+class StagedObject implements StagedAsset {
+  readonly #spool: SpoolFile;
+  readonly #put: (spool: SpoolFile) => Promise<void>;
+
+  constructor(spool: SpoolFile, put: (spool: SpoolFile) => Promise<void>) {
+    this.#spool = spool;
+    this.#put = put;
+  }
+
+  append(chunk: Uint8Array): Promise<void> {
+    return guarded(() => this.#spool.append(chunk));
+  }
+
+  patch(offset: number, bytes: Uint8Array): Promise<void> {
+    return guarded(() => this.#spool.patch(offset, bytes));
+  }
+
+  read(): Readable {
+    return this.#spool.read();
+  }
+
+  publish(): Promise<void> {
+    return guarded(async () => {
+      await this.#put(this.#spool);
+      await this.#spool.close();
+    });
+  }
+
+  /** Nothing after `publish`; safe any number of times. An upload that failed half-way left no object. */
+  async discard(): Promise<void> {
+    await this.#spool.close().catch(() => undefined);
+  }
+}
+
+async function refuseVersions(client: S3Client, bucket: string): Promise<void> {
+  const versioning = await guarded(async () => {
+    try {
+      return await client.send(new GetBucketVersioningCommand({ Bucket: bucket }));
+    } catch (error) {
+      // A store that has no such question keeps no versions.
+      if (statusOf(error) === 501) return undefined;
+      throw error;
+    }
+  });
+  if (versioning?.Status !== undefined) throw new Error(`bucket ${bucket} keeps versions: an erased deliverable would live on in them`);
+}
+
+async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    // A missing bucket is a fault, whatever its status; HEAD has no body to tell, which `refuseVersions` makes up for at the start.
+    if (statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket')) return undefined;
+    throw error;
+  }
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
+}
+
+/** Whether the same request may succeed when it is repeated: the store was not reached, or says that it is the one to blame. */
+function isTransient(error: unknown): boolean {
+  const status = statusOf(error);
+  return status === undefined || status >= 500 || status === 429;
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+
+/**
+ * A file without a name: it is unlinked as soon as it is open, so that no kill leaves a recording behind.
+ * Its errors are those of the file system.
+ */
+export class SpoolFile {
+  readonly #handle: FileHandle;
+  #length = 0;
+  #closed = false;
+
+  private constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  static async open(directory: string): Promise<SpoolFile> {
+    const path = join(directory, `${randomBytes(8).toString('hex')}.spool`);
+    const handle = await open(path, 'wx+', 0o600);
+    await unlink(path);
+    return new SpoolFile(handle);
+  }
+
+  /** Bytes. */
+  get length(): number {
+    return this.#length;
+  }
+
+  async append(chunk: Uint8Array): Promise<void> {
+    await this.#write(chunk, this.#length);
+    this.#length += chunk.length;
+  }
+
+  /** @throws RangeError outside of what was appended */
+  async patch(offset: number, bytes: Uint8Array): Promise<void> {
+    if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#length) throw new RangeError('patch outside of what was appended');
+    await this.#write(bytes, offset);
+  }
+
+  read(): Readable {
+    if (this.#length === 0) return Readable.from([]);
+    return this.#handle.createReadStream({ start: 0, end: this.#length - 1, autoClose: false });
+  }
+
+  /** Gives the space back. Safe any number of times. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#handle.close();
+  }
+
+  async #write(bytes: Uint8Array, position: number): Promise<void> {
+    // write(2) may take less than it was given.
+    for (let done = 0; done < bytes.length; ) {
+      done += (await this.#handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import type { Test } from 'tap';
+import type { AssetStore } from '../../src/ports/assets.js';
+
+export async function bytesOf(stream: Readable | undefined): Promise<Buffer | undefined> {
+  return stream && Buffer.concat(await stream.toArray());
+}
+
+export async function publish(assets: AssetStore, proofId: string, bytes: Uint8Array): Promise<void> {
+  const staged = await assets.stage(proofId);
+  await staged.append(bytes);
+  await staged.publish();
+}
+
+/** Every backend of deliverables passes all of this. `open` gives an empty store each time, without a grace for orphans. */
+export function assetContract(t: Test, name: string, open: (t: Test) => Promise<AssetStore>): void {
+  void t.test(`${name}: a deliverable is staged, published, read, deleted`, async (t) => {
+    const assets = await open(t);
+    const audio = randomBytes(3_000_000);
+    const staged = await assets.stage('prf_1');
+    t.strictSame(await bytesOf(staged.read()), Buffer.alloc(0), 'empty so far');
+    for (let i = 0; i < audio.length; i += 65_537) await staged.append(audio.subarray(i, i + 65_537));
+    await staged.patch(4, Buffer.from('SIZE'));
+    await staged.patch(audio.length - 2, Buffer.from('ok'));
+    audio.write('SIZE', 4);
+    audio.write('ok', audio.length - 2);
+    await t.rejects(staged.patch(audio.length - 1, Buffer.from('no')), RangeError, 'only what was appended can be overwritten');
+    await t.rejects(staged.patch(-1, Buffer.from('no')), RangeError);
+    await staged.append(Buffer.from('end'));
+    const whole = Buffer.concat([audio, Buffer.from('end')]);
+    t.ok((await bytesOf(staged.read()))?.equals(whole), 'what was staged can be read before it is published');
+
+    t.equal(await assets.read('prf_1'), undefined, 'not visible yet');
+    t.equal(await assets.read('prf_1', { start: 0, end: 1 }), undefined);
+    t.equal(await assets.size('prf_1'), undefined);
+    await staged.publish();
+    await staged.discard();
+    t.equal(await assets.size('prf_1'), whole.length);
+    t.ok((await bytesOf(await assets.read('prf_1')))?.equals(whole), 'discarding afterwards takes nothing back');
+
+    for (const [start, end] of [[0, 0], [0, whole.length - 1], [70_000, 140_000], [whole.length - 3, whole.length - 1], [whole.length - 3, whole.length + 10], [whole.length, whole.length + 10]] as const) {
+      t.ok((await bytesOf(await assets.read('prf_1', { start, end })))?.equals(whole.subarray(start, end + 1)), `range ${start}-${end}`);
+    }
+
+    const reading = (await assets.read('prf_1'))!;
+    t.equal(await assets.delete('prf_1'), true);
+    t.equal(await assets.delete('prf_1'), false);
+    t.equal(await assets.read('prf_1'), undefined);
+    t.equal(await assets.size('prf_1'), undefined);
+    t.equal(createHash('sha256').update((await bytesOf(reading))!).digest('hex'), createHash('sha256').update(whole).digest('hex'), 'a read that had begun ends well');
+    t.equal(await assets.sweep(async () => false), 0, 'nothing is left');
+  });
+
+  void t.test(`${name}: what was given up leaves nothing`, async (t) => {
+    const assets = await open(t);
+    const staged = await assets.stage('prf_1');
+    await staged.append(Buffer.from('half'));
+    await staged.discard();
+    await t.resolves(staged.discard(), 'safe again');
+    await t.rejects(staged.append(Buffer.from('more')), { code: 'unavailable', reason: 'store_unavailable' });
+    await t.rejects(staged.publish(), { code: 'unavailable' });
+    t.equal(await assets.read('prf_1'), undefined);
+    t.equal(await assets.sweep(async () => false), 0);
+  });
+
+  void t.test(`${name}: sweeping`, async (t) => {
+    const assets = await open(t);
+    await publish(assets, 'prf_kept', Buffer.from('kept'));
+    await publish(assets, 'prf:orphan', Buffer.from('orphan'));
+    const building = await assets.stage('prf_building');
+    await building.append(Buffer.from('b'));
+    const asked: string[] = [];
+    const swept = await assets.sweep(async (proofId) => {
+      asked.push(proofId);
+      return proofId === 'prf_kept';
+    });
+    t.equal(swept, 1);
+    t.strictSame(asked.sort(), ['prf:orphan', 'prf_kept']);
+    await building.publish();
+    t.equal(await assets.size('prf_building'), 1, 'what is being built is not taken for an orphan');
+    t.equal(await assets.size('prf:orphan'), undefined);
+    await t.rejects(assets.sweep(async () => Promise.reject(new Error('the registry is away'))), { code: 'unavailable' }, 'who cannot be asked is not taken for no');
+    t.equal(await assets.size('prf_kept'), 4);
+  });
+
+  void t.test(`${name}: names are ids and nothing else`, async (t) => {
+    const assets = await open(t);
+    for (const hostile of ['', '.', '..', '../secret', 'a/../../secret', 'a\\b', 'a\0b', '.hidden', 'a=b', 'ü', 'a'.repeat(129)]) {
+      await t.rejects(assets.read(hostile), { code: 'invalid_request' }, JSON.stringify(hostile));
+      await t.rejects(assets.stage(hostile), { code: 'invalid_request' });
+      await t.rejects(assets.size(hostile), { code: 'invalid_request' });
+      await t.rejects(assets.delete(hostile), { code: 'invalid_request' });
+    }
+    const strange = ['a', 'A', 'a.b', 'a:b', 'a..b', 'a.staged', 'a.asset', 'Z'.repeat(128)];
+    for (const proofId of strange) await publish(assets, proofId, Buffer.from(proofId));
+    for (const proofId of strange) t.equal(String(await bytesOf(await assets.read(proofId))), proofId);
+    const asked: string[] = [];
+    t.equal(await assets.sweep(async (proofId) => asked.push(proofId) > 0), 0);
+    t.strictSame(asked.sort(), strange.sort(), 'names give back their ids');
+  });
+
+  void t.test(`${name}: two builds of one id do not meet; the last to publish stands`, async (t) => {
+    const assets = await open(t);
+    const [one, two] = await Promise.all([assets.stage('prf_1'), assets.stage('prf_1')]);
+    await Promise.all([one.append(Buffer.from('one')), two.append(Buffer.from('two'))]);
+    await one.publish();
+    await two.publish();
+    t.equal(String(await bytesOf(await assets.read('prf_1'))), 'two');
+  });
+
+  void t.test(`${name}: nothing at all is an asset too`, async (t) => {
+    const assets = await open(t);
+    await publish(assets, 'prf_1', Buffer.alloc(0));
+    t.equal(await assets.size('prf_1'), 0);
+    t.strictSame(await bytesOf(await assets.read('prf_1')), Buffer.alloc(0));
+  });
+}
