@@ -91,7 +91,8 @@ async function migrations(): Promise<readonly Migration[]> {
 /** @returns whether this call applied it */
 async function apply(session: Session, { version, name, sha256, statements }: Migration): Promise<boolean> {
   const owner = randomUUID();
-  const claim = await session.decide({ query: CLAIM, params: [version, name, sha256, owner, Date.now()] });
+  // A ledger that another process has just made is not known everywhere at once.
+  const claim = await persist(() => session.decide({ query: CLAIM, params: [version, name, sha256, owner, Date.now()] }));
   let row: Row | undefined = claim.current;
   while (!claim.applied && row !== undefined && textIn(row, 'owner') !== owner) {
     if (textIn(row, 'state') === 'applied') {
@@ -111,7 +112,7 @@ async function apply(session: Session, { version, name, sha256, statements }: Mi
 }
 
 /** Definitions of the schema collide when two processes make them at once; made again, they find what they want. */
-async function persist(define: () => Promise<void>): Promise<void> {
+async function persist<Value>(define: () => Promise<Value>): Promise<Value> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await define();
