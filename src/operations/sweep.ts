@@ -5,10 +5,18 @@ import type { ProofStore, Stores } from '../ports/stores.js';
 /** Rows that one sweep removes at most, so that it never holds up the callers. */
 const SWEEP_ROWS = 1_000;
 
-/** At start: what a killed issuing left behind. One process owns the store, so nothing of it can still be at work. */
-export async function sweepUnfinished({ stores, assets, clock }: { readonly stores: ProofStore; readonly assets: AssetStore; readonly clock: Clock }): Promise<void> {
-  await stores.sweepPending(Math.floor(clock.now() / 1000) + 1);
-  await assets.sweep(async (proofId) => (await stores.getProof(proofId))?.state === 'issued');
+/**
+ * At start: what a killed issuing left behind.
+ * @param graceSeconds how long an issuing of another process may be under way; 0 where one process owns the store, so that
+ * nothing can still be at work
+ */
+export async function sweepUnfinished({ stores, assets, clock, graceSeconds = 0 }: { readonly stores: ProofStore; readonly assets: AssetStore; readonly clock: Clock; readonly graceSeconds?: number }): Promise<void> {
+  await stores.sweepPending(Math.floor(clock.now() / 1000) + 1 - graceSeconds);
+  await assets.sweep(async (proofId) => {
+    const state = (await stores.getProof(proofId))?.state;
+    // What is still reserved after the sweep is being issued elsewhere.
+    return state === 'issued' || state === 'pending';
+  });
 }
 
 /** Now and then: everything whose time has passed. */
