@@ -4,9 +4,12 @@ import { mkdir, rm, writeFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
 import { openAssetBucket } from './adapters/assets/s3.js';
+import { migrate } from './adapters/cassandra/migrations.js';
+import { openCassandraStore } from './adapters/cassandra/store.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';
 import { createAuditHeads } from './adapters/journals/audit-heads.js';
 import { openErasureJournal } from './adapters/journals/erasure-journal.js';
+import { makeClusterBundle, readClusterBundle } from './adapters/signing/cluster-bundle.js';
 import { createDevice } from './adapters/signing/device.js';
 import { loadSigning } from './adapters/signing/load-signing.js';
 import { loadOperatorToken } from './adapters/signing/operator-token.js';
@@ -66,6 +69,8 @@ import { verifyUpload } from './operations/verify-upload.js';
 import type { AssetStore } from './ports/assets.js';
 import type { Clock } from './ports/clock.js';
 import type { Ids } from './ports/ids.js';
+import type { AuditHeads } from './ports/journals.js';
+import type { Stores } from './ports/stores.js';
 import { createProbes } from './telemetry/probes.js';
 import { createTelemetry, type TelemetryParts } from './telemetry/telemetry.js';
 
@@ -101,7 +106,7 @@ const SWEEP_MS = 30_000;
 const METER_MS = 1_000;
 /** Half of the minute to which `lastUsedAt` is exact. */
 const KEY_USES_MS = 30_000;
-/** Of a deliverable in a bucket that no record names: another process may be issuing it. */
+/** Of a reserved id, or a deliverable in a bucket that no record names: another process may be issuing it. */
 const ORPHAN_GRACE_SECONDS = 3_600;
 const ORPHAN_SWEEP_MS = 6 * 3_600_000;
 
@@ -110,7 +115,7 @@ const ORPHAN_SWEEP_MS = 6 * 3_600_000;
  * @throws Error with a message for the operator
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
-  if (config.store !== 'embedded' || config.bus !== 'embedded') throw new Error('this version has the embedded store and the embedded bus only');
+  if (config.bus !== 'embedded') throw new Error('this version has the embedded bus only');
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createIds(clock);
   const directory = config.dataDirectory;
@@ -121,14 +126,17 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     // First of all, so that a directory of another environment is refused before anything is made in it.
-    const secrets = await loadSecrets({ directory, environment: config.environment, random: randomBytes });
-    const kept = config.operator.token === undefined ? await loadOperatorToken({ directory, random: randomBytes }) : undefined;
-    const token = config.operator.token ?? kept!.token;
+    const shared = config.secretsFile === undefined ? undefined : await readClusterBundle(config.secretsFile, config.environment);
+    const secrets = shared?.secrets ?? (await loadSecrets({ directory, environment: config.environment, random: randomBytes }));
+    const given = config.operator.token ?? shared?.operatorToken;
+    const kept = given === undefined ? await loadOperatorToken({ directory, random: randomBytes }) : undefined;
+    const token = given ?? kept!.token;
     const { signer, trust } = await loadSigning({
       directory: join(directory, 'signing'),
       environment: config.environment,
       algorithm: config.signing.algorithm,
       ...(config.signing.files === undefined ? {} : { files: config.signing.files }),
+      ...(shared === undefined ? {} : { pems: shared.signing }),
       clock,
       random: randomBytes,
     });
@@ -143,13 +151,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     opened.push(async () => telemetry.flush());
     const heads = createAuditHeads({ directory: config.journalDirectory, secrets });
     opened.push(() => heads.close());
-    const stores = await openEmbeddedStore({ directory: join(directory, 'store'), audit: { key: secrets.current('audit').key, heads } });
+    const stores = await openStores(config, { key: secrets.current('audit').key, heads });
     opened.push(() => stores.close());
     const journal = await openErasureJournal({ directory: config.journalDirectory, secrets });
     opened.push(() => journal.close());
     const assets = await openAssets(config, opened);
     const erasedAgain = await replayErasures({ stores, assets, journal });
-    await sweepUnfinished({ stores, clock });
+    await sweepUnfinished({ stores, clock, graceSeconds: config.store === 'cassandra' ? ORPHAN_GRACE_SECONDS : 0 });
     // A bucket is swept while it is in use, because it may hold any number of files.
     if (config.assetBucket === undefined) await sweepOrphans({ stores, assets });
     await engine.start();
@@ -217,10 +225,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     };
 
     const probes = createProbes(() => stores.ping());
-    const shared = { ids, requestLog, observer, limits: { connections: config.maxConnections }, ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }) };
+    const common = { ids, requestLog, observer, limits: { connections: config.maxConnections }, ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }) };
     const build = { version: options.version, commit: config.build.commit, deployedAt: config.build.deployedAt ?? Math.floor(clock.now() / 1000), environment: config.environment };
-    const partnerListener = createPartnerListener({ ...shared, operations: operations.partner, build });
-    const operatorListener = createOperatorListener({ ...shared, operations: operations.operator, token, metrics: telemetry.metrics, ready: probes.ready });
+    const partnerListener = createPartnerListener({ ...common, operations: operations.partner, build });
+    const operatorListener = createOperatorListener({ ...common, operations: operations.operator, token, metrics: telemetry.metrics, ready: probes.ready });
     const operator = await operatorListener.listen(config.operator.port, config.operator.host);
     opened.push(() => operatorListener.close(config.stopGraceMs));
     const partner = await partnerListener.listen(config.partner.port, config.partner.host);
@@ -284,6 +292,27 @@ async function openAssets({ dataDirectory, assetBucket }: Config, opened: (() =>
   const assets = await openAssetBucket({ ...assetBucket, spoolDirectory: join(dataDirectory, 'spool'), sweepGraceSeconds: ORPHAN_GRACE_SECONDS });
   opened.push(async () => assets.close());
   return assets;
+}
+
+async function openStores({ store, cassandra, dataDirectory }: Config, audit: { readonly key: Uint8Array; readonly heads: AuditHeads }): Promise<Stores> {
+  if (store === 'embedded') return openEmbeddedStore({ directory: join(dataDirectory, 'store'), audit });
+  if (cassandra === undefined) throw new Error('no Cassandra nodes are configured');
+  return openCassandraStore({ ...cassandra, audit });
+}
+
+/**
+ * Behind `takemark operator migrate`: makes the keyspace and brings its schema up to date.
+ * @returns names of the migrations that were applied
+ * @throws Error with a message for the operator
+ */
+export async function migrateStore({ cassandra }: Config): Promise<readonly string[]> {
+  if (cassandra === undefined) throw new Error('TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC say where the cluster is');
+  return migrate(cassandra);
+}
+
+/** Behind `takemark operator secrets init`: the text of a new bundle for a cluster. */
+export function makeSecrets({ environment, signing }: Config): string {
+  return makeClusterBundle({ environment, algorithm: signing.algorithm, clock: systemClock, random: randomBytes });
 }
 
 async function writeEndpoints(directory: string, endpoints: { readonly partner: number; readonly operator: number }): Promise<void> {

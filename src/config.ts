@@ -57,6 +57,25 @@ const variables = {
   /** Canonical address under which slots are posted to. */
   TAKEMARK_PUBLIC_URL: baseUrlSchema.optional(),
   TAKEMARK_STORE: z.enum(['embedded', 'cassandra']).default('embedded'),
+  /** `host:port` of some nodes, joined by commas; needed with TAKEMARK_STORE=cassandra, as is the data centre. */
+  TAKEMARK_CASSANDRA: z
+    .string()
+    .regex(/^[^\s,]+(?:,[^\s,]+)*$/, 'must be host:port, joined by commas')
+    .transform((text) => text.split(','))
+    .optional(),
+  TAKEMARK_CASSANDRA_DC: z.string().regex(/^[A-Za-z0-9_.-]{1,128}$/, 'must be the name of a data centre').optional(),
+  TAKEMARK_CASSANDRA_KEYSPACE: z.string().regex(/^[a-z][a-z0-9_]{0,47}$/, 'must be a letter and up to 47 letters, digits and underscores, in lower case').default('takemark'),
+  /** Replicas in the local data centre, of the keyspace that `takemark operator migrate` makes. */
+  TAKEMARK_CASSANDRA_REPLICATION: countSchema(16).default(3),
+  /** Both or none. */
+  TAKEMARK_CASSANDRA_USERNAME: z.string().min(1).optional(),
+  TAKEMARK_CASSANDRA_PASSWORD: z.string().min(1).optional(),
+  /** PEM file of the authority that signed the nodes' certificates; with it the connection is encrypted. */
+  TAKEMARK_CASSANDRA_TLS_CA: z.string().min(1).optional(),
+  TAKEMARK_CASSANDRA_CONSISTENCY: z.enum(['LOCAL_QUORUM', 'QUORUM', 'ALL']).default('LOCAL_QUORUM'),
+  TAKEMARK_CASSANDRA_SERIAL_CONSISTENCY: z.enum(['LOCAL_SERIAL', 'SERIAL']).default('LOCAL_SERIAL'),
+  /** What `takemark operator secrets init` wrote: one identity for all processes. Needed with TAKEMARK_STORE=cassandra. */
+  TAKEMARK_SECRETS_FILE: z.string().min(1).optional(),
   TAKEMARK_BUS: z.enum(['embedded', 'kafka']).default('embedded'),
   TAKEMARK_ASSETS: z.enum(['directory', 's3']).default('directory'),
   /** Amazon's own where it is not given. */
@@ -106,10 +125,32 @@ const schema = z.object(variables).superRefine((values, context) => {
   if ((values.TAKEMARK_S3_ACCESS_KEY === undefined) !== (values.TAKEMARK_S3_SECRET_KEY === undefined)) {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_S3_ACCESS_KEY'], message: 'and TAKEMARK_S3_SECRET_KEY: both or none' });
   }
+  if (values.TAKEMARK_STORE === 'cassandra') {
+    // "In cluster mode a process refuses to start rather than make its own."
+    for (const name of ['TAKEMARK_CASSANDRA', 'TAKEMARK_CASSANDRA_DC', 'TAKEMARK_SECRETS_FILE'] as const) {
+      if (values[name] === undefined) context.addIssue({ code: 'custom', path: [name], message: 'is needed with TAKEMARK_STORE=cassandra' });
+    }
+  }
+  if ((values.TAKEMARK_CASSANDRA_USERNAME === undefined) !== (values.TAKEMARK_CASSANDRA_PASSWORD === undefined)) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_CASSANDRA_USERNAME'], message: 'and TAKEMARK_CASSANDRA_PASSWORD: both or none' });
+  }
   if (values.TAKEMARK_PORT !== 0 && values.TAKEMARK_PORT === values.TAKEMARK_OPERATOR_PORT) {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_OPERATOR_PORT'], message: 'must differ from TAKEMARK_PORT' });
   }
 });
+
+export interface CassandraConfig {
+  /** `host:port` each. */
+  readonly contactPoints: readonly string[];
+  readonly localDataCenter: string;
+  readonly keyspace: string;
+  readonly replication: number;
+  readonly credentials?: { readonly username: string; readonly password: string };
+  /** Path of a PEM file. */
+  readonly tls?: { readonly authority: string };
+  readonly consistency: 'LOCAL_QUORUM' | 'QUORUM' | 'ALL';
+  readonly serialConsistency: 'LOCAL_SERIAL' | 'SERIAL';
+}
 
 export interface Config {
   readonly partner: { readonly port: number; readonly host: string };
@@ -120,6 +161,10 @@ export interface Config {
   /** Without a trailing slash. Undefined: `http://127.0.0.1:<port that was bound>`. */
   readonly publicUrl: string | undefined;
   readonly store: 'embedded' | 'cassandra';
+  /** Undefined where no nodes are named. */
+  readonly cassandra: CassandraConfig | undefined;
+  /** The bundle that all processes of a cluster share. */
+  readonly secretsFile: string | undefined;
   readonly bus: 'embedded' | 'kafka';
   /** Deliverables: undefined for a directory of the data directory. */
   readonly assetBucket:
@@ -168,6 +213,8 @@ export function readConfig(environment: Environment = process.env): Config {
     environment: values.TAKEMARK_ENVIRONMENT,
     publicUrl: values.TAKEMARK_PUBLIC_URL ?? (values.TAKEMARK_PORT === 0 ? undefined : `http://127.0.0.1:${values.TAKEMARK_PORT}`),
     store: values.TAKEMARK_STORE,
+    cassandra: cassandraOf(values),
+    secretsFile: values.TAKEMARK_SECRETS_FILE,
     bus: values.TAKEMARK_BUS,
     assetBucket: values.TAKEMARK_ASSETS === 's3' ? bucketOf(values) : undefined,
     engine: { kind: values.TAKEMARK_ENGINE, maxUploads: values.TAKEMARK_MAX_UPLOADS, workers: values.TAKEMARK_WORKERS },
@@ -188,6 +235,21 @@ export function readConfig(environment: Environment = process.env): Config {
       operatorToken: values.TAKEMARK_OPERATOR_TOKEN,
       apiKey: values.TAKEMARK_API_KEY,
     },
+  };
+}
+
+function cassandraOf(values: z.output<typeof schema>): CassandraConfig | undefined {
+  const { TAKEMARK_CASSANDRA: contactPoints, TAKEMARK_CASSANDRA_DC: localDataCenter, TAKEMARK_CASSANDRA_USERNAME: username, TAKEMARK_CASSANDRA_PASSWORD: password, TAKEMARK_CASSANDRA_TLS_CA: authority } = values;
+  if (contactPoints === undefined || localDataCenter === undefined) return undefined;
+  return {
+    contactPoints,
+    localDataCenter,
+    keyspace: values.TAKEMARK_CASSANDRA_KEYSPACE,
+    replication: values.TAKEMARK_CASSANDRA_REPLICATION,
+    ...(username === undefined || password === undefined ? {} : { credentials: { username, password } }),
+    ...(authority === undefined ? {} : { tls: { authority } }),
+    consistency: values.TAKEMARK_CASSANDRA_CONSISTENCY,
+    serialConsistency: values.TAKEMARK_CASSANDRA_SERIAL_CONSISTENCY,
   };
 }
 

@@ -9,6 +9,13 @@ export const EXIT = { good: 0, notGood: 1, usage: 2, trouble: 3, interrupted: 13
 /** What the command line needs to know of its environment. */
 export type ClientConfig = Config['client'] & Pick<Config, 'dataDirectory'>;
 
+export interface Cluster {
+  /** Brings the store's schema up to date. @returns names of the migrations that were applied */
+  migrate(): Promise<readonly string[]>;
+  /** The text of a new bundle of secrets. */
+  makeSecrets(): Promise<string>;
+}
+
 /** What a command is given of the world. */
 export interface Surroundings {
   readonly terminal: Terminal;
@@ -19,6 +26,8 @@ export interface Surroundings {
   readonly signal: AbortSignal;
   /** Opens the device in a directory, making its key on first use. */
   readonly openSealer: (directory: string) => Promise<Sealer>;
+  /** What is done for a cluster before any of its processes runs. */
+  readonly cluster: Cluster;
 }
 
 export interface OptionSpec {

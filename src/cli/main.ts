@@ -1,19 +1,24 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { ConfigError, readConfig } from '../config.js';
-import { EXIT } from './command.js';
+import { type Cluster, EXIT } from './command.js';
 import { run } from './program.js';
 import type { Sealer } from './sealer.js';
 import { Terminal } from './terminal.js';
 
 /**
- * The one place where the command line reaches past the service. Loaded when it is needed: every other command starts without
- * the engine.
+ * Here the command line reaches past the service. Compose is loaded when it is needed: every other command starts without the
+ * engine and the stores.
  */
 async function openSealer(directory: string): Promise<Sealer> {
   const compose = await import('../compose.js');
   return compose.openSealer(directory);
 }
+
+const cluster: Cluster = {
+  migrate: async () => (await import('../compose.js')).migrateStore(readConfig()),
+  makeSecrets: async () => (await import('../compose.js')).makeSecrets(readConfig()),
+};
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string };
 
@@ -27,7 +32,7 @@ async function main(): Promise<number> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.good : EXIT.trouble));
   const { client, dataDirectory } = readConfig();
   const config = { ...client, dataDirectory };
-  return run(process.argv.slice(2), { terminal: new Terminal(process.stdout, process.stderr), config, version, signal: interruption.signal, openSealer });
+  return run(process.argv.slice(2), { terminal: new Terminal(process.stdout, process.stderr), config, version, signal: interruption.signal, openSealer, cluster });
 }
 
 try {

@@ -2,6 +2,7 @@ import { TakemarkError } from '../client/errors.js';
 import { columns, commandHelp, EXIT, parseArguments, TroubleError, UsageError, type Command, type Surroundings } from './command.js';
 import { authority, createKey, createPartner, listPartnerKeys, listPartners, listPlans, revokeKey } from './commands/operator-accounts.js';
 import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
+import { initSecrets, migrateStore } from './commands/operator-cluster.js';
 import { issue } from './commands/operator-issue.js';
 import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
 import { listKeys, rotateKey } from './commands/partner-keys.js';
@@ -33,6 +34,8 @@ const COMMANDS: readonly Command[] = [
   readAudit,
   verifyAudit,
   authority,
+  initSecrets,
+  migrateStore,
   demo,
 ];
 

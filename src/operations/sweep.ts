@@ -5,14 +5,22 @@ import type { ProofStore, Stores } from '../ports/stores.js';
 /** Rows that one sweep removes at most, so that it never holds up the callers. */
 const SWEEP_ROWS = 1_000;
 
-/** At start: what a killed issuing left in the store. One process owns it, so nothing of it can still be at work. */
-export async function sweepUnfinished({ stores, clock }: { readonly stores: ProofStore; readonly clock: Clock }): Promise<void> {
-  await stores.sweepPending(Math.floor(clock.now() / 1000) + 1);
+/**
+ * At start: what a killed issuing left in the store.
+ * @param graceSeconds how long an issuing of another process may be under way; 0 where one process owns the store, so that
+ * nothing can still be at work
+ */
+export async function sweepUnfinished({ stores, clock, graceSeconds }: { readonly stores: ProofStore; readonly clock: Clock; readonly graceSeconds: number }): Promise<void> {
+  await stores.sweepPending(Math.floor(clock.now() / 1000) + 1 - graceSeconds);
 }
 
 /** Deliverables that no issued proof has: what a kill left between sending and registering. */
 export async function sweepOrphans({ stores, assets }: { readonly stores: ProofStore; readonly assets: AssetStore }): Promise<void> {
-  await assets.sweep(async (proofId) => (await stores.getProof(proofId))?.state === 'issued');
+  await assets.sweep(async (proofId) => {
+    const state = (await stores.getProof(proofId))?.state;
+    // What is still reserved after the sweep of reserved ids is being issued elsewhere.
+    return state === 'issued' || state === 'pending';
+  });
 }
 
 /** Now and then: everything whose time has passed. */

@@ -45,6 +45,7 @@ export async function setUp(test: Test, overrides: { readonly apiKey?: string | 
       version: '1.2.3',
       signal: overrides.signal ?? new AbortController().signal,
       openSealer: async (where) => sealerDouble(where),
+      cluster: { migrate: async () => ['001-initial.cql'], makeSecrets: async () => '{}\n' },
     });
     return { code, ...written };
   };

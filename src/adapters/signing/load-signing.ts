@@ -19,6 +19,13 @@ export interface SigningFiles {
   readonly authority: string;
 }
 
+/** The same, as PEM texts. */
+export interface SigningPems {
+  readonly certificate: string;
+  readonly key: string;
+  readonly authority: string;
+}
+
 export interface SigningOptions {
   /** Kept below it, by environment: `authority/`, `leaf-ed25519/`, `leaf-es256/`, and `known/*.pem` that the operator puts there. */
   readonly directory: string;
@@ -26,6 +33,8 @@ export interface SigningOptions {
   /** Of the leaf that signs when no files are given; Ed25519 by default. */
   readonly algorithm?: SignatureAlgorithm;
   readonly files?: SigningFiles;
+  /** An identity that several processes share; `files` come first. */
+  readonly pems?: SigningPems;
   readonly clock: Clock;
   /** Cryptographically random bytes. */
   readonly random: (length: number) => Uint8Array;
@@ -50,7 +59,8 @@ const LEAF_DIRECTORIES: Readonly<Record<SignatureAlgorithm, string>> = { Ed25519
 export async function loadSigning(options: SigningOptions): Promise<Signing> {
   const home = join(options.directory, options.environment);
   await removeUnfinished(home, options.clock.now());
-  const current = options.files === undefined ? await ownPair(home, options) : await givenPair(options.files);
+  const given = options.files === undefined ? options.pems : await readPems(options.files);
+  const current = given === undefined ? await ownPair(home, options) : givenPair(given);
   const signer = createSigner(current.leaf, current.key);
   assertUsable(current, options.clock.now());
 
@@ -69,14 +79,25 @@ interface Current {
   readonly authority: X509Certificate;
 }
 
-async function givenPair(files: SigningFiles): Promise<Current> {
+async function readPems(files: SigningFiles): Promise<SigningPems> {
   const [certificate, key, authority] = await Promise.all([files.certificate, files.key, files.authority].map((path) => readFile(path, 'utf8')));
-  return { leaf: new X509Certificate(certificate!), key: createPrivateKey(key!), authority: new X509Certificate(authority!) };
+  return { certificate: certificate!, key: key!, authority: authority! };
+}
+
+function givenPair({ certificate, key, authority }: SigningPems): Current {
+  return { leaf: new X509Certificate(certificate), key: createPrivateKey(key), authority: new X509Certificate(authority) };
+}
+
+/** A new authority and a leaf of it, for a bundle. The authority's key is not kept: it signs this one leaf. */
+export function makeSigningPems(options: Pick<SigningOptions, 'environment' | 'algorithm' | 'clock' | 'random'>): SigningPems {
+  const name = authorityNameOf(options);
+  const authority = newAuthority(name, options);
+  return { ...newLeaf(options.algorithm ?? 'Ed25519', name, authority, options), authority: authority.certificate };
 }
 
 async function ownPair(home: string, options: SigningOptions): Promise<Current> {
   const algorithm = options.algorithm ?? 'Ed25519';
-  const authorityName: CertificateName = { organisation: ORGANISATION, commonName: `${ORGANISATION} ${options.environment} authority` };
+  const authorityName = authorityNameOf(options);
   const authorityPair = (await readKeyPair(join(home, 'authority'))) ?? (await keepKeyPair(home, 'authority', newAuthority(authorityName, options)));
   const authority = new X509Certificate(authorityPair.certificate);
   const name = LEAF_DIRECTORIES[algorithm];
@@ -84,14 +105,20 @@ async function ownPair(home: string, options: SigningOptions): Promise<Current> 
   return { leaf: new X509Certificate(leafPair.certificate), key: createPrivateKey(leafPair.key), authority };
 }
 
-function newAuthority(name: CertificateName, options: SigningOptions): KeyPair {
+function authorityNameOf({ environment }: Pick<SigningOptions, 'environment'>): CertificateName {
+  return { organisation: ORGANISATION, commonName: `${ORGANISATION} ${environment} authority` };
+}
+
+type Making = Pick<SigningOptions, 'environment' | 'clock' | 'random'>;
+
+function newAuthority(name: CertificateName, options: Making): KeyPair {
   // P-256: the one kind of key every validator of certificates knows.
   const { publicKey, privateKey } = generateKey('ES256');
   const der = makeCertificate({ subject: name, issuer: name, subjectKey: publicKey, issuerKey: privateKey, issuerPublicKey: publicKey, ...life(options), kind: 'authority' });
   return { certificate: new X509Certificate(der).toString(), key: privatePem(privateKey) };
 }
 
-function newLeaf(algorithm: SignatureAlgorithm, issuer: CertificateName, authority: KeyPair, options: SigningOptions): KeyPair {
+function newLeaf(algorithm: SignatureAlgorithm, issuer: CertificateName, authority: KeyPair, options: Making): KeyPair {
   const { publicKey, privateKey } = generateKey(algorithm);
   const issuerKey = createPrivateKey(authority.key);
   const subject = { organisation: ORGANISATION, commonName: `${ORGANISATION} ${options.environment} ${algorithm}` };
@@ -99,7 +126,7 @@ function newLeaf(algorithm: SignatureAlgorithm, issuer: CertificateName, authori
   return { certificate: new X509Certificate(der).toString(), key: privatePem(privateKey) };
 }
 
-function life({ clock, random }: SigningOptions): { notBefore: Date; notAfter: Date; serial: Uint8Array } {
+function life({ clock, random }: Making): { notBefore: Date; notAfter: Date; serial: Uint8Array } {
   // A day earlier than now, for validators whose clock is behind.
   return { notBefore: new Date(clock.now() - DAY_MS), notAfter: new Date(clock.now() + LIFE_MS), serial: random(16) };
 }

@@ -6,7 +6,7 @@ const FILE = 'secrets.json';
 const SECRET_BYTES = 32;
 
 /** On disk: for each purpose the secrets, the current one first; keys in base64. */
-interface Bundle {
+export interface SecretsBundle {
   readonly format: 1;
   readonly environment: string;
   readonly secrets: Readonly<Record<SecretPurpose, readonly { readonly id: string; readonly key: string }[]>>;
@@ -17,9 +17,18 @@ interface Bundle {
  * @throws Error for a file that is damaged or belongs to another environment: "isolated infrastructure, separate keys"
  */
 export async function loadSecrets({ directory, environment, random }: { readonly directory: string; readonly environment: string; readonly random: (length: number) => Uint8Array }): Promise<Secrets> {
-  const { text } = await keepFile(directory, FILE, () => `${JSON.stringify(newBundle(environment, random), null, 2)}\n`);
-  const bundle = parse(text);
-  if (bundle.environment !== environment) throw new Error(`this data directory belongs to the environment ${bundle.environment}, not ${environment}`);
+  const { text } = await keepFile(directory, FILE, () => `${JSON.stringify(newSecrets(environment, random), null, 2)}\n`);
+  return readSecrets(text, FILE, environment);
+}
+
+/**
+ * The secrets in the text of a bundle.
+ * @param name of the file, for the message
+ * @throws Error
+ */
+export function readSecrets(text: string, name: string, environment: string): Secrets {
+  const bundle = parse(text, name);
+  if (bundle.environment !== environment) throw new Error(`${name} belongs to the environment ${bundle.environment}, not ${environment}`);
   const byPurpose = new Map<SecretPurpose, readonly Secret[]>(
     SECRET_PURPOSES.map((purpose) => [purpose, bundle.secrets[purpose].map(({ id, key }) => ({ id, key: Buffer.from(key, 'base64') }))]),
   );
@@ -30,24 +39,24 @@ export async function loadSecrets({ directory, environment, random }: { readonly
   };
 }
 
-function newBundle(environment: string, random: (length: number) => Uint8Array): Bundle {
+export function newSecrets(environment: string, random: (length: number) => Uint8Array): SecretsBundle {
   const one = () => [{ id: Buffer.from(random(4)).toString('hex'), key: Buffer.from(random(SECRET_BYTES)).toString('base64') }];
   return { format: 1, environment, secrets: { 'key-pepper': one(), 'upload-policy': one(), cursor: one(), rotation: one(), audit: one() } };
 }
 
-function parse(text: string): Bundle {
-  const damaged = () => new Error(`${FILE} is damaged`);
-  let bundle: Partial<Bundle>;
+function parse(text: string, name: string): SecretsBundle {
+  const damaged = () => new Error(`${name} is damaged`);
+  let bundle: Partial<SecretsBundle>;
   try {
-    bundle = JSON.parse(text) as Partial<Bundle>;
+    bundle = JSON.parse(text) as Partial<SecretsBundle>;
   } catch {
     throw damaged();
   }
-  if (bundle.format !== 1) throw new Error(`${FILE} is of a format that this version does not know`);
+  if (bundle.format !== 1) throw new Error(`${name} is of a format that this version does not know`);
   for (const purpose of SECRET_PURPOSES) {
     const known = bundle.secrets?.[purpose];
     if (!Array.isArray(known) || known.length === 0) throw damaged();
     for (const { id, key } of known) if (typeof id !== 'string' || typeof key !== 'string' || Buffer.from(key, 'base64').length < SECRET_BYTES) throw damaged();
   }
-  return bundle as Bundle;
+  return bundle as SecretsBundle;
 }

@@ -1,0 +1,22 @@
+/**
+ * Calls of this process on one row, one after another: they would otherwise contend for it in Paxos, which costs round trips
+ * and decides nothing better. Other processes are kept apart by conditions alone.
+ */
+export class Lanes {
+  readonly #tails = new Map<string, Promise<void>>();
+
+  async run<Value>(key: string, task: () => Promise<Value>): Promise<Value> {
+    const before = this.#tails.get(key);
+    const result = before === undefined ? task() : before.then(task);
+    const tail = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#tails.set(key, tail);
+    try {
+      return await result;
+    } finally {
+      if (this.#tails.get(key) === tail) this.#tails.delete(key);
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import { DomainError } from '../../domain/errors.js';
+import type { PartnerKey, Scope } from '../../domain/partner.js';
+import type { KeyStore, Rotation } from '../../ports/stores.js';
+import type { Blobs } from './blobs.js';
+import type { Intent, Intents } from './intents.js';
+import { Lanes } from './lanes.js';
+import { numberIn, type Row, type Session, type Statement, textIn } from './session.js';
+
+const COLUMNS = 'key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, create_op, revoke_op, rotate_op, rotation, successor';
+const GET = 'SELECT key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at FROM api_key WHERE key_id = ?';
+const GET_WHOLE = `SELECT ${COLUMNS} FROM api_key WHERE key_id = ?`;
+const INSERT = 'INSERT INTO api_key (key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, create_op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
+const REVOKE = 'UPDATE api_key SET revoked_at = ?, revoke_op = ? WHERE key_id = ? IF partner_id = ? AND revoke_op = null AND revoked_at = null';
+const ROTATE = 'UPDATE api_key SET expires_at = ?, rotation = ?, successor = ?, rotate_op = ? WHERE key_id = ? IF partner_id = ? AND revoked_at = null AND rotate_op = null';
+const INDEX = 'INSERT INTO key_by_partner (partner_id, created_at, key_id) VALUES (?, ?, ?)';
+const LIST = 'SELECT key_id, created_at FROM key_by_partner WHERE partner_id = ? AND (created_at, key_id) > (?, ?) LIMIT ?';
+// The latest use wins because its time is the timestamp, whatever arrives last.
+const TOUCH = 'INSERT INTO key_use (partner_id, key_id, used_at) VALUES (?, ?, ?) USING TIMESTAMP ?';
+const USES = 'SELECT key_id, used_at FROM key_use WHERE partner_id = ? AND key_id IN ?';
+
+/** Keys read in one page where the caller sets no limit, and asked for in one statement. */
+const STEP = 100;
+
+interface OfKey {
+  readonly keyId: string;
+}
+
+export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyStore {
+  const lanes = new Lanes();
+  const whole = (keyId: string) => session.first(GET_WHOLE, [keyId]);
+  const index = ({ partnerId, createdAt, keyId }: PartnerKey) => session.write(INDEX, [partnerId, createdAt, keyId]);
+  const rotationOf = (row: Row) => blobs.decode<Rotation>(`rotation/${textIn(row, 'key_id')!}`, row['rotation']);
+
+  /** The successor's row, written by whoever comes first: the one that rotated, one that asks for the rotation, or the sweep. */
+  const bringSuccessor = async (row: Row): Promise<Rotation> => {
+    const successor = blobs.decode<PartnerKey>(`successor/${textIn(row, 'key_id')!}`, row['successor']);
+    const op = textIn(row, 'rotate_op')!;
+    // The index first: an entry without a row is passed over, a row without an entry would be missing from the list.
+    await index(successor);
+    const { applied, current } = await session.decide(insertion(successor, op));
+    // Ids are drawn at random; a key that is there is no other's.
+    if (!applied && current !== undefined && textIn(current, 'create_op') !== op) throw new DomainError('conflict', 'This id is taken.');
+    return rotationOf(row);
+  };
+  /** A rotation that was read: as good as told, so its successor must be there. */
+  const rotationHeld = async (row: Row): Promise<Rotation> => {
+    const rotation = rotationOf(row);
+    return (await session.first(GET, [rotation.newKeyId])) === undefined ? bringSuccessor(row) : rotation;
+  };
+
+  intents.onAbandoned('key_created', async (intent: Intent<OfKey>) => {
+    const row = await whole(intent.target.keyId);
+    if (row === undefined || textIn(row, 'create_op') !== intent.op) return;
+    await index(keyOf(row));
+    await intents.finish(intent);
+  });
+  intents.onAbandoned('key_revoked', async (intent: Intent<OfKey>) => {
+    const row = await whole(intent.target.keyId);
+    if (row !== undefined && textIn(row, 'revoke_op') === intent.op) await intents.finish(intent);
+  });
+  intents.onAbandoned('key_rotated', async (intent: Intent<OfKey>) => {
+    const row = await whole(intent.target.keyId);
+    if (row === undefined || textIn(row, 'rotate_op') !== intent.op) return;
+    await bringSuccessor(row);
+    await intents.finish(intent);
+  });
+
+  return {
+    async createKey(key, audit) {
+      const intent = await intents.begin('key_created', { keyId: key.keyId }, audit);
+      const { applied, current } = await session.decide(insertion(key, intent.op));
+      if (applied || (current !== undefined && textIn(current, 'create_op') === intent.op)) {
+        await index(key);
+        return intents.finish(intent);
+      }
+      intents.drop(intent);
+      // Ids are drawn once, so an equal creation time is the same call again.
+      const existing = current && keyOf(current);
+      if (existing?.partnerId !== key.partnerId || existing.createdAt !== key.createdAt || existing.name !== key.name) throw new DomainError('conflict', 'This id is taken.');
+    },
+
+    async getKey(keyId) {
+      const row = await session.first(GET, [keyId]);
+      return row === undefined ? undefined : keyOf(row);
+    },
+
+    async listKeys(partnerId, page) {
+      const keys: PartnerKey[] = [];
+      const limit = page?.limit ?? Number.POSITIVE_INFINITY;
+      let after = page?.after ?? { createdAt: -1, keyId: '' };
+      while (keys.length < limit) {
+        const asked = Math.min(STEP, limit - keys.length);
+        const entries = (await session.rows(LIST, [partnerId, after.createdAt, after.keyId, asked])).map((row) => ({ createdAt: numberIn(row, 'created_at')!, keyId: textIn(row, 'key_id')! }));
+        const rows = await Promise.all(entries.map(({ keyId }) => session.first(GET, [keyId])));
+        for (const row of rows) if (row !== undefined) keys.push(keyOf(row));
+        if (entries.length < asked) break;
+        after = entries.at(-1)!;
+      }
+      return keys;
+    },
+
+    revokeKey: (partnerId, keyId, at, audit) =>
+      lanes.run(keyId, async () => {
+        const row = await session.first(GET, [keyId]);
+        if (row === undefined || textIn(row, 'partner_id') !== partnerId) return 'not_found';
+        // A revocation that is seen has been decided.
+        if (numberIn(row, 'revoked_at') !== undefined) return 'already_revoked';
+        const intent = await intents.begin('key_revoked', { keyId }, audit);
+        intents.assertTimely(intent);
+        const { applied, current } = await session.decide({ query: REVOKE, params: [at, intent.op, keyId, partnerId] });
+        if (applied || (current !== undefined && textIn(current, 'revoke_op') === intent.op)) {
+          await intents.finish(intent);
+          return 'revoked';
+        }
+        intents.drop(intent);
+        return 'already_revoked';
+      }),
+
+    async getRotation(keyId) {
+      const row = await whole(keyId);
+      return row === undefined || textIn(row, 'rotate_op') === undefined ? undefined : rotationHeld(row);
+    },
+
+    rotateKey: (rotation, successor, audit) =>
+      lanes.run(rotation.keyId, async () => {
+        const { keyId, partnerId } = rotation;
+        for (;;) {
+          const row = await whole(keyId);
+          if (row === undefined || textIn(row, 'partner_id') !== partnerId || numberIn(row, 'revoked_at') !== undefined) return undefined;
+          if (textIn(row, 'rotate_op') !== undefined) return rotationHeld(row);
+          const intent = await intents.begin('key_rotated', { keyId }, audit);
+          intents.assertTimely(intent);
+          const { applied, current } = await session.decide({
+            query: ROTATE,
+            params: [rotation.previousKeyExpiresAt, blobs.encode(`rotation/${keyId}`, rotation), blobs.encode(`successor/${keyId}`, successor), intent.op, keyId, partnerId],
+          });
+          // The witness comes first: where this rotation took effect and a revocation came right behind it, it holds all the same.
+          if (applied || (current !== undefined && textIn(current, 'rotate_op') === intent.op)) {
+            const decided = await whole(keyId);
+            await bringSuccessor(decided!);
+            await intents.finish(intent);
+            return rotation;
+          }
+          intents.drop(intent);
+        }
+      }),
+
+    async touchKeys(uses) {
+      for (let from = 0; from < uses.length; from += STEP) {
+        await Promise.all(uses.slice(from, from + STEP).map(({ partnerId, keyId, at }) => session.write(TOUCH, [partnerId, keyId, at, at * 1_000_000])));
+      }
+    },
+
+    async getKeyUses(partnerId, keyIds) {
+      const uses = new Map<string, number>();
+      for (let from = 0; from < keyIds.length; from += STEP) {
+        for (const row of await session.rows(USES, [partnerId, keyIds.slice(from, from + STEP)])) uses.set(textIn(row, 'key_id')!, numberIn(row, 'used_at')!);
+      }
+      return uses;
+    },
+  };
+}
+
+function insertion(key: PartnerKey, op: string): Statement {
+  return { query: INSERT, params: [key.keyId, key.partnerId, key.name, key.scopes, key.secretHash, key.pepperId, key.createdAt, key.expiresAt, key.revokedAt, op] };
+}
+
+function keyOf(row: Row): PartnerKey {
+  const expiresAt = numberIn(row, 'expires_at');
+  const revokedAt = numberIn(row, 'revoked_at');
+  return {
+    keyId: textIn(row, 'key_id')!,
+    partnerId: textIn(row, 'partner_id')!,
+    name: textIn(row, 'name')!,
+    scopes: (row['scopes'] as Scope[] | null) ?? [],
+    secretHash: textIn(row, 'secret_hash')!,
+    pepperId: textIn(row, 'pepper_id')!,
+    createdAt: numberIn(row, 'created_at')!,
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(revokedAt === undefined ? {} : { revokedAt }),
+  };
+}

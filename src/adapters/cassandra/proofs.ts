@@ -1,0 +1,178 @@
+import { DomainError } from '../../domain/errors.js';
+import type { ErasedProof, IssuedProof } from '../../domain/proof.js';
+import type { IssuingReplay, ProofStore } from '../../ports/stores.js';
+import type { Blobs } from './blobs.js';
+import type { Intent, Intents } from './intents.js';
+import { Lanes } from './lanes.js';
+import { type Indexed, ProofIndex } from './proof-index.js';
+import { isIn, type ProofRows } from './proof-rows.js';
+import { Reservations } from './reservations.js';
+import { numberIn, type Row, type Session, textIn } from './session.js';
+
+const ISSUE = "UPDATE proof SET state = 'issued', body = ?, replay_key = ?, issue_op = ? WHERE proof_id = ? IF state = 'pending' AND partner_id = ? AND issue_op = null";
+// The witness of the issuing stays: it is no content.
+const ERASE = "UPDATE proof SET state = 'erased', erased_at = ?, erase_op = ?, body = null, replay_key = null WHERE proof_id = ? IF state = 'issued' AND partner_id = ? AND erase_op = null AND erased_at = null";
+const REPLAY = 'SELECT replay_key, request_sha256, proof_id, expires_at, op, issuing FROM issuing_replay WHERE replay_key = ?';
+const CLAIM = 'INSERT INTO issuing_replay (replay_key, request_sha256, proof_id, expires_at, op, issuing) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
+const TAKE_OVER = 'UPDATE issuing_replay USING TTL ? SET request_sha256 = ?, proof_id = ?, expires_at = ?, op = ?, issuing = ? WHERE replay_key = ? IF op = ?';
+const RELEASE = 'DELETE FROM issuing_replay WHERE replay_key = ? IF op = ?';
+const REMOVE_REPLAY = 'DELETE FROM issuing_replay WHERE replay_key = ? IF proof_id = ?';
+
+const SPARE_SECONDS = 3_600;
+
+interface Issuing {
+  readonly proof: IssuedProof;
+  readonly reservedAt: number;
+  readonly replayKey?: string;
+}
+interface Erasure extends Indexed {
+  readonly erasedAt: number;
+  readonly replayKey?: string;
+}
+
+/**
+ * Issuing: intent, claim of the Idempotency-Key (where there is one), the proof's own row (the decision), indexes, audit. The
+ * claim holds all of the issuing, so that whoever finds it unfinished finishes it; and it counts for readers only once the proof
+ * is issued. A claim whose proof can not be issued any more gives way.
+ *
+ * Erasing: intent with what leads to the derived rows, the tombstone (the decision), removals, audit. From the tombstone on no
+ * reader sees anything derived, whatever is still there.
+ * @param removeReviews removes the cases of all partners on a proof
+ */
+export function proofStore(session: Session, intents: Intents, blobs: Blobs, rows: ProofRows, removeReviews: (proofId: string) => Promise<void>): ProofStore {
+  const lanes = new Lanes();
+  const index = new ProofIndex(session, rows);
+  const reservations = new Reservations(session, rows);
+
+  /** @returns false where the id is not reserved for this partner any more, and this is not its issuing */
+  const finishIssuing = async (intent: Intent<Issuing>): Promise<boolean> => {
+    const { op, target } = intent;
+    const { proof, reservedAt, replayKey } = target;
+    const { applied, current } = await session.decide({ query: ISSUE, params: [rows.encode(proof), replayKey, op, proof.proofId, proof.partnerId] });
+    if (!applied && (current === undefined || textIn(current, 'issue_op') !== op)) return false;
+    await index.add(proof);
+    await reservations.done(proof.proofId, reservedAt);
+    await intents.finish(intent);
+    return true;
+  };
+
+  const finishErasing = async (intent: Intent<Erasure>): Promise<void> => {
+    const { target } = intent;
+    await index.remove(target, target.erasedAt);
+    // A key that expired may be another proof's by now.
+    if (target.replayKey !== undefined) await session.decide({ query: REMOVE_REPLAY, params: [target.replayKey, target.proofId] });
+    await removeReviews(target.proofId);
+    await intents.finish(intent);
+  };
+
+  intents.onAbandoned('proof_issued', async (intent: Intent<Issuing>) => {
+    const { proof, replayKey } = intent.target;
+    const row = await rows.row(proof.proofId);
+    const claim = replayKey === undefined ? undefined : await session.first(REPLAY, [replayKey]);
+    const decided = row !== undefined && textIn(row, 'issue_op') === intent.op;
+    const claimed = claim !== undefined && textIn(claim, 'op') === intent.op;
+    if (decided || (claimed && isIn(row, 'pending'))) await finishIssuing(intent);
+  });
+  intents.onAbandoned('proof_erased', async (intent: Intent<Erasure>) => {
+    const row = await rows.row(intent.target.proofId);
+    if (row !== undefined && textIn(row, 'erase_op') === intent.op) await finishErasing(intent);
+  });
+
+  /**
+   * Takes the Idempotency-Key for this issuing, finishing what holds it where that is unfinished.
+   * @returns false where another request has completed under it
+   */
+  const claimKey = async (intent: Intent<Issuing>, replay: IssuingReplay): Promise<boolean> => {
+    const { createdAt } = intent.target.proof;
+    const ttl = replay.expiresAt - createdAt + SPARE_SECONDS;
+    const issuing = blobs.encode(`issuing/${replay.key}`, intent);
+    for (;;) {
+      const held = await session.first(REPLAY, [replay.key]);
+      if (held !== undefined && !(await givesWay(held, createdAt))) return false;
+      intents.assertTimely(intent);
+      const { applied, current } = await session.decide(
+        held === undefined
+          ? { query: CLAIM, params: [replay.key, replay.requestSha256, replay.proofId, replay.expiresAt, intent.op, issuing, ttl] }
+          : { query: TAKE_OVER, params: [ttl, replay.requestSha256, replay.proofId, replay.expiresAt, intent.op, issuing, replay.key, textIn(held, 'op')] },
+      );
+      if (applied || (current !== undefined && textIn(current, 'op') === intent.op)) return true;
+    }
+  };
+
+  /** One that has expired gives way, one whose proof was erased or can not be issued any more too; the time is that of the statement. */
+  const givesWay = async (held: Row, createdAt: number): Promise<boolean> => {
+    if (numberIn(held, 'expires_at')! <= createdAt) return true;
+    const row = await rows.row(textIn(held, 'proof_id')!);
+    if (isIn(row, 'issued')) return false;
+    if (!isIn(row, 'pending')) return true;
+    return !(await finishIssuing(blobs.decode<Intent<Issuing>>(`issuing/${textIn(held, 'replay_key')!}`, held['issuing'])));
+  };
+
+  const issue = async (proof: IssuedProof, audit: Parameters<ProofStore['issueProof']>[1], replay?: IssuingReplay): Promise<'issued' | 'replay_exists'> => {
+    const { proofId, partnerId } = proof;
+    if (isSame(await rows.get(proofId), proof)) return 'issued';
+    const held = replay && (await session.first(REPLAY, [replay.key]));
+    if (held !== undefined && !(await givesWay(held, proof.createdAt))) return isSame(await rows.get(proofId), proof) ? 'issued' : 'replay_exists';
+    const row = await rows.row(proofId);
+    if (!isIn(row, 'pending') || textIn(row!, 'partner_id') !== partnerId) throw notReserved();
+
+    const target: Issuing = { proof, reservedAt: numberIn(row!, 'reserved_at')!, ...(replay === undefined ? {} : { replayKey: replay.key }) };
+    const intent = await intents.begin('proof_issued', target, audit);
+    if (replay !== undefined && !(await claimKey(intent, replay))) {
+      intents.drop(intent);
+      return isSame(await rows.get(proofId), proof) ? 'issued' : 'replay_exists';
+    }
+    intents.assertTimely(intent);
+    if (await finishIssuing(intent)) return 'issued';
+    if (replay !== undefined) await session.decide({ query: RELEASE, params: [replay.key, intent.op] });
+    intents.drop(intent);
+    // The same call, in another process, may have been the quicker one.
+    if (isSame(await rows.get(proofId), proof)) return 'issued';
+    throw notReserved();
+  };
+
+  return {
+    reserveProof: (proofId, partnerId, now) => reservations.reserve(proofId, partnerId, now),
+    issueProof: (proof, audit, replay) => lanes.run(replay === undefined ? `proof/${proof.proofId}` : `replay/${replay.key}`, () => issue(proof, audit, replay)),
+    getProof: (proofId) => rows.get(proofId),
+    listProofs: (partnerId, query) => index.list(partnerId, query),
+    findProofs: (kind, sha256, limit) => index.find(kind, sha256, limit),
+    sweepPending: (before) => reservations.sweep(before),
+
+    eraseProof: (proofId, partnerId, at, audit) =>
+      lanes.run(`proof/${proofId}`, async () => {
+        const row = await rows.row(proofId);
+        if (row === undefined || textIn(row, 'partner_id') !== partnerId || isIn(row, 'pending')) return 'not_found';
+        const tombstone = (erasedAt: number): ErasedProof => ({ state: 'erased', proofId, partnerId, erasedAt });
+        if (isIn(row, 'erased')) return { outcome: 'already_erased', proof: tombstone(numberIn(row, 'erased_at')!) };
+        const { createdAt, boundAudioSha256, originalSha256 } = rows.issuedOf(row);
+        const replayKey = textIn(row, 'replay_key');
+        const target: Erasure = { proofId, partnerId, createdAt, boundAudioSha256, originalSha256, erasedAt: at, ...(replayKey === undefined ? {} : { replayKey }) };
+        const intent = await intents.begin('proof_erased', target, audit);
+        intents.assertTimely(intent);
+        const { applied, current } = await session.decide({ query: ERASE, params: [at, intent.op, proofId, partnerId] });
+        if (applied || (current !== undefined && textIn(current, 'erase_op') === intent.op)) {
+          await finishErasing(intent);
+          return { outcome: 'erased', proof: tombstone(at) };
+        }
+        intents.drop(intent);
+        return current === undefined ? 'not_found' : { outcome: 'already_erased', proof: tombstone(numberIn(current, 'erased_at')!) };
+      }),
+
+    async getIssuingReplay(key, now) {
+      const row = await session.first(REPLAY, [key]);
+      if (row === undefined || numberIn(row, 'expires_at')! <= now) return undefined;
+      const proofId = textIn(row, 'proof_id')!;
+      if (!(await rows.isIssued(proofId))) return undefined;
+      return { key, requestSha256: textIn(row, 'request_sha256')!, proofId, expiresAt: numberIn(row, 'expires_at')! };
+    },
+  };
+}
+
+function isSame(proof: Awaited<ReturnType<ProofStore['getProof']>>, { partnerId, credentialSha256 }: IssuedProof): boolean {
+  return proof?.state === 'issued' && proof.partnerId === partnerId && proof.credentialSha256 === credentialSha256;
+}
+
+function notReserved(): DomainError {
+  return new DomainError('conflict', 'This id is not reserved any more.');
+}

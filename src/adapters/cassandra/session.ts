@@ -1,0 +1,172 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { auth, Client, errors, policies, types } from 'cassandra-driver';
+import { DomainError } from '../../domain/errors.js';
+
+export interface ConnectionOptions {
+  /** `host:port` each. */
+  readonly contactPoints: readonly string[];
+  readonly localDataCenter: string;
+  readonly credentials?: { readonly username: string; readonly password: string };
+  /** Encrypts, and believes only what this authority signed. Path of a PEM file. */
+  readonly tls?: { readonly authority: string };
+  /** `LOCAL_QUORUM` by default. */
+  readonly consistency?: 'LOCAL_QUORUM' | 'QUORUM' | 'LOCAL_ONE' | 'ONE' | 'ALL';
+  /** `LOCAL_SERIAL` by default. `SERIAL` where more than one data centre takes writes. */
+  readonly serialConsistency?: 'LOCAL_SERIAL' | 'SERIAL';
+}
+
+export type Row = types.Row;
+
+export interface Statement {
+  readonly query: string;
+  readonly params: readonly unknown[];
+}
+
+/** What a conditional statement came to. */
+export interface Decision {
+  readonly applied: boolean;
+  /** Where it was refused: the row as it is, as far as the condition names it; undefined where there is none. */
+  readonly current: Row | undefined;
+}
+
+const CONNECT_MS = 3_000;
+const REQUEST_MS = 6_000;
+/** How long the outcome of one condition is asked for before the caller is told that it is not known. */
+const SETTLE_MS = 8_000;
+const SETTLE_PAUSE_MS = 20;
+
+/**
+ * One keyspace of a cluster. Every statement is prepared. Plain statements here are idempotent, and the driver may send them
+ * again; conditional ones it never does: that is `decide`'s, which knows that they carry a witness.
+ */
+export class Session {
+  readonly #client: Client;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  async rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
+    return (await this.#run(() => this.#client.execute(query, [...params], { prepare: true, isIdempotent: true, fetchSize: 5_000 }))).rows;
+  }
+
+  async first(query: string, params: readonly unknown[] = []): Promise<Row | undefined> {
+    return (await this.rows(query, params))[0];
+  }
+
+  async write(query: string, params: readonly unknown[]): Promise<void> {
+    await this.rows(query, params);
+  }
+
+  /**
+   * Runs one conditional statement, or several on one partition as one. An outcome that is not known (a timeout, a lost
+   * connection) is settled by sending the same again: so every statement must leave a witness, and a refusal by what the same
+   * call has left counts as success. That is the caller's to see, in `current`.
+   * @throws DomainError `unavailable` where it stays unknown, or nothing could be sent
+   */
+  async decide(...statements: readonly Statement[]): Promise<Decision> {
+    const until = Date.now() + SETTLE_MS;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const { rows } = await this.#send(statements);
+        const [row] = rows;
+        if (row?.['[applied]'] === true) return { applied: true, current: undefined };
+        // Without a row only the verdict comes back.
+        return { applied: false, current: row !== undefined && row.keys().length > 1 ? row : undefined };
+      } catch (error) {
+        if (isDefect(error)) throw error;
+        if (isRefusal(error) || (attempt === 0 && error instanceof errors.NoHostAvailableError) || Date.now() > until) throw storeUnavailable(error);
+        await delay(Math.min(500, SETTLE_PAUSE_MS * 2 ** attempt) * (0.5 + Math.random()));
+      }
+    }
+  }
+
+  /** Runs what cannot be prepared: definitions of the schema. */
+  async define(query: string): Promise<void> {
+    await this.#run(() => this.#client.execute(query));
+  }
+
+  async close(): Promise<void> {
+    await this.#client.shutdown();
+  }
+
+  #send(statements: readonly Statement[]): Promise<types.ResultSet> {
+    const [only] = statements;
+    if (statements.length === 1 && only !== undefined) return this.#client.execute(only.query, [...only.params], { prepare: true, isIdempotent: false });
+    return this.#client.batch(
+      statements.map(({ query, params }) => ({ query, params: [...params] })),
+      { prepare: true, isIdempotent: false },
+    );
+  }
+
+  async #run<Value>(call: () => Promise<Value>): Promise<Value> {
+    try {
+      return await call();
+    } catch (error) {
+      throw isDefect(error) ? error : storeUnavailable(error);
+    }
+  }
+}
+
+/** @throws what the driver throws when no contact point answers, or the credentials are refused */
+export async function connect(options: ConnectionOptions, keyspace?: string): Promise<Session> {
+  const client = new Client({
+    contactPoints: [...options.contactPoints],
+    localDataCenter: options.localDataCenter,
+    ...(keyspace === undefined ? {} : { keyspace }),
+    ...(options.credentials === undefined ? {} : { authProvider: new auth.PlainTextAuthProvider(options.credentials.username, options.credentials.password) }),
+    ...(options.tls === undefined ? {} : { sslOptions: { ca: [readFileSync(options.tls.authority)], rejectUnauthorized: true } }),
+    policies: {
+      // The default policy re-sends conditional statements to another host.
+      retry: new policies.retry.IdempotenceAwareRetryPolicy(new policies.retry.RetryPolicy()),
+      reconnection: new policies.reconnection.ExponentialReconnectionPolicy(100, 5_000, false),
+    },
+    queryOptions: { consistency: types.consistencies[consistencyName(options.consistency ?? 'LOCAL_QUORUM')], serialConsistency: types.consistencies[consistencyName(options.serialConsistency ?? 'LOCAL_SERIAL')] },
+    socketOptions: { connectTimeout: CONNECT_MS, readTimeout: REQUEST_MS },
+    // An undefined value leaves its column as it is: a null would write a tombstone.
+    encoding: { useUndefinedAsUnset: true },
+  });
+  try {
+    await client.connect();
+  } catch (error) {
+    await client.shutdown().catch(() => undefined);
+    throw error;
+  }
+  return new Session(client);
+}
+
+type ConsistencyName = 'localQuorum' | 'quorum' | 'localOne' | 'one' | 'all' | 'localSerial' | 'serial';
+
+function consistencyName(name: NonNullable<ConnectionOptions['consistency'] | ConnectionOptions['serialConsistency']>): ConsistencyName {
+  return ({ LOCAL_QUORUM: 'localQuorum', QUORUM: 'quorum', LOCAL_ONE: 'localOne', ONE: 'one', ALL: 'all', LOCAL_SERIAL: 'localSerial', SERIAL: 'serial' } as const)[name];
+}
+
+export function storeUnavailable(cause?: unknown): DomainError {
+  return new DomainError('unavailable', 'The registry cannot be reached at the moment.', {
+    reason: 'store_unavailable',
+    retryAfterSeconds: 1,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** The driver refuses values it cannot encode so: a mistake of ours, not a failure of the world. */
+function isDefect(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
+}
+
+/** The server understood and did nothing: syntax, rights, schema, overload before the first step. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof errors.ResponseError && (error.code >= 0x2000 || error.code === types.responseErrorCodes.unavailableException);
+}
+
+/** A bigint column as a number: times in unix seconds. */
+export function numberIn(row: Row, column: string): number | undefined {
+  const value = row[column] as types.Long | number | null | undefined;
+  if (value === null || value === undefined) return undefined;
+  return typeof value === 'number' ? value : value.toNumber();
+}
+
+export function textIn(row: Row, column: string): string | undefined {
+  return (row[column] as string | null | undefined) ?? undefined;
+}
