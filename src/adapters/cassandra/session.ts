@@ -120,7 +120,7 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
     policies: {
       // The default policy re-sends conditional statements to another host.
       retry: new policies.retry.IdempotenceAwareRetryPolicy(new policies.retry.RetryPolicy()),
-      reconnection: new policies.reconnection.ExponentialReconnectionPolicy(100, 5_000, false),
+      reconnection: new policies.reconnection.ExponentialReconnectionPolicy(100, 1_000, false),
     },
     queryOptions: { consistency: types.consistencies[consistencyName(options.consistency ?? 'LOCAL_QUORUM')], serialConsistency: types.consistencies[consistencyName(options.serialConsistency ?? 'LOCAL_SERIAL')] },
     socketOptions: { connectTimeout: CONNECT_MS, readTimeout: REQUEST_MS },
