@@ -2,7 +2,7 @@ import type { IssuedProof, Proof } from '../../domain/proof.js';
 import type { Blobs } from './blobs.js';
 import { numberIn, type Row, type Session, textIn } from './session.js';
 
-const GET = 'SELECT proof_id, partner_id, state, reserved_at, body, replay_key, erased_at, issue_op, erase_op FROM proof WHERE proof_id = ?';
+const GET = 'SELECT proof_id, partner_id, state, reserved_at, body, declared, replay_key, erased_at, issue_op, erase_op FROM proof WHERE proof_id = ?';
 const STATE = 'SELECT state FROM proof WHERE proof_id = ?';
 
 /** Rows of `proof`, which reviews and replays look at too: a proof's tombstone hides everything that was derived from it. */

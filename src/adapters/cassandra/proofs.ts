@@ -1,3 +1,4 @@
+import { addDeclaration } from '../../domain/declaration.js';
 import { DomainError } from '../../domain/errors.js';
 import type { ErasedProof, IssuedProof } from '../../domain/proof.js';
 import type { IssuingReplay, ProofStore } from '../../ports/stores.js';
@@ -11,7 +12,9 @@ import { numberIn, type Row, type Session, textIn } from './session.js';
 
 const ISSUE = "UPDATE proof SET state = 'issued', body = ?, replay_key = ?, issue_op = ? WHERE proof_id = ? IF state = 'pending' AND partner_id = ? AND issue_op = null";
 // The witness of the issuing stays: it is no content.
-const ERASE = "UPDATE proof SET state = 'erased', erased_at = ?, erase_op = ?, body = null, replay_key = null WHERE proof_id = ? IF state = 'issued' AND partner_id = ? AND erase_op = null AND erased_at = null";
+const ERASE = "UPDATE proof SET state = 'erased', erased_at = ?, erase_op = ?, body = null, declared = null, replay_key = null WHERE proof_id = ? IF state = 'issued' AND partner_id = ? AND erase_op = null AND erased_at = null";
+/** `declared` holds, for each submission, the operation that recorded it: the witness, since the body changes with the next one. */
+const DECLARE = "UPDATE proof SET body = ?, declared = declared + ? WHERE proof_id = ? IF state = 'issued' AND body = ?";
 const REPLAY = 'SELECT replay_key, request_sha256, proof_id, expires_at, op, issuing FROM issuing_replay WHERE replay_key = ?';
 const CLAIM = 'INSERT INTO issuing_replay (replay_key, request_sha256, proof_id, expires_at, op, issuing) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
 const TAKE_OVER = 'UPDATE issuing_replay USING TTL ? SET request_sha256 = ?, proof_id = ?, expires_at = ?, op = ?, issuing = ? WHERE replay_key = ? IF op = ?';
@@ -20,6 +23,10 @@ const REMOVE_REPLAY = 'DELETE FROM issuing_replay WHERE replay_key = ? IF proof_
 
 const SPARE_SECONDS = 3_600;
 
+interface Declaring {
+  readonly proofId: string;
+  readonly submissionId: string;
+}
 interface Issuing {
   readonly proof: IssuedProof;
   readonly reservedAt: number;
@@ -77,6 +84,14 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
     const row = await rows.row(intent.target.proofId);
     if (row !== undefined && textIn(row, 'erase_op') === intent.op) await finishErasing(intent);
   });
+
+  intents.onAbandoned('declaration_recorded', async (intent: Intent<Declaring>) => {
+    if (await isDeclaredBy(intent)) await intents.finish(intent);
+  });
+  const isDeclaredBy = async ({ op, target }: Intent<Declaring>): Promise<boolean> => {
+    const declared = (await rows.row(target.proofId))?.['declared'] as Readonly<Record<string, string>> | null | undefined;
+    return declared?.[target.submissionId] === op;
+  };
 
   /**
    * Takes the Idempotency-Key for this issuing, finishing what holds it where that is unfinished.
@@ -157,6 +172,28 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
         }
         intents.drop(intent);
         return current === undefined ? 'not_found' : { outcome: 'already_erased', proof: tombstone(numberIn(current, 'erased_at')!) };
+      }),
+
+    recordDeclaration: (proofId, declaration, audit) =>
+      lanes.run(`proof/${proofId}`, async () => {
+        for (;;) {
+          const row = await rows.row(proofId);
+          if (row === undefined || !isIn(row, 'issued')) return { outcome: 'proof_gone' };
+          const proof = rows.issuedOf(row);
+          const step = addDeclaration(proof.declarations ?? [], declaration);
+          if (step.outcome !== 'recorded') return step;
+          const target: Declaring = { proofId, submissionId: declaration.submissionId };
+          const intent = await intents.begin('declaration_recorded', target, audit);
+          intents.assertTimely(intent);
+          const body = rows.encode({ ...proof, declarations: step.declarations });
+          const { applied } = await session.decide({ query: DECLARE, params: [body, { [target.submissionId]: intent.op }, proofId, row['body']] });
+          if (applied || (await isDeclaredBy(intent))) {
+            await intents.finish(intent);
+            return step;
+          }
+          // Another process changed the proof meanwhile: what it left decides anew.
+          intents.drop(intent);
+        }
       }),
 
     async getIssuingReplay(key, now) {
