@@ -26,7 +26,7 @@ const FULL: Scale = {
   uploadsEach: { 1: 8, 4: 6, 16: 2 },
   memoryRounds: 3,
   memoryBytes: { small: 16 * MIB, large: 64 * MIB },
-  verifyCalls: 6_000,
+  verifyCalls: 4_000,
   verifyRounds: 5,
   charges: 30_000,
 };

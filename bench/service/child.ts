@@ -20,8 +20,9 @@ const STOP_MS = 15_000;
 /** Longer than any call takes, even on a busy machine. */
 const CALL_MS = 180_000;
 
-/** Answers the parent's calls; for the child's side, once. */
+/** Answers the parent's calls; for the child's side, once. A child whose parent is gone ends. */
 export function answerCalls(methods: Methods): void {
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   process.on('message', (message: Request) => {
     const { call, method, argument } = message;
     const answer = (result: Omit<Answer, 'call'>): void => void process.send?.({ call, ...result });
