@@ -11,8 +11,10 @@ import { auditOf } from '../store-contract/audit-contract.js';
 import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, usageCharge } from '../store-contract/samples.js';
 import { type OpenedStore, storeContract } from '../store-contract/suite.js';
 
-const ADDRESSES = process.env['TAKEMARK_CASSANDRA'];
-const DATA_CENTER = process.env['TAKEMARK_CASSANDRA_DC'] ?? 'datacenter1';
+const { TAKEMARK_SECURE_CASSANDRA: SECURE, TAKEMARK_SECURE_USER: username = '', TAKEMARK_SECURE_PASSWORD: password = '', TAKEMARK_SECURE_CA: authority = '' } = process.env;
+// An empty variable counts as not set, as in the service's configuration.
+const ADDRESSES = process.env['TAKEMARK_CASSANDRA'] || undefined;
+const DATA_CENTER = process.env['TAKEMARK_CASSANDRA_DC'] || 'datacenter1';
 const KEY = Buffer.alloc(32, 7);
 
 /** A keyspace of its own for every run. */
@@ -20,7 +22,7 @@ const connection: MigrationOptions = {
   contactPoints: (ADDRESSES ?? '').split(','),
   localDataCenter: DATA_CENTER,
   keyspace: `takemark_test_${Date.now().toString(36)}_${process.pid}`,
-  replication: Number(process.env['TAKEMARK_CASSANDRA_REPLICATION'] ?? 1),
+  replication: Number(process.env['TAKEMARK_CASSANDRA_REPLICATION'] || 1),
 };
 
 function memoryHeads(): AuditHeads {
@@ -79,7 +81,25 @@ if (ADDRESSES === undefined) {
   t.teardown(() => withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${connection.keyspace}`)));
 }
 
-/** Lowest and highest remaining life over all columns of a case; undefined where one has none. */
+if (SECURE === undefined || SECURE === '') {
+  void t.test('a server that demands a password and TLS', { skip: 'TAKEMARK_SECURE_CASSANDRA is not set: npm run services:up -- --secure starts one' }, () => undefined);
+} else {
+  void t.test('a server that demands a password and TLS', async (t) => {
+    const secure: MigrationOptions = { ...connection, contactPoints: SECURE.split(','), credentials: { username, password }, tls: { authority } };
+    const openSecure = (over: Partial<MigrationOptions>) => openCassandraStore({ ...secure, ...over, audit: { key: KEY, heads: memoryHeads() } });
+    await migrate(secure);
+    const stores = await openSecure({});
+    t.teardown(() => stores.close());
+    await t.resolves(stores.ping());
+    await t.rejects(openSecure({ credentials: { username, password: `${password}x` } }), { name: 'CassandraOpenError' }, 'another password');
+    const { credentials: _, ...nobody } = secure;
+    await t.rejects(openCassandraStore({ ...nobody, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'no password');
+    const { tls: __, ...open } = secure;
+    await t.rejects(openCassandraStore({ ...open, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'no encryption');
+  });
+}
+
+/** Remaining lives, in seconds, of all columns of a case that are set; null where one has no end. */
 async function livesOf(client: Client, reviewId: string): Promise<readonly (number | null)[]> {
   const columns = ['partner_id', 'proof_id', 'creator_id', 'account_id', 'submission_id', 'track_id', 'status', 'outcome', 'created_at', 'updated_at', 'resolved_at', 'expires_at', 'version', 'create_op', 'position', 'request_id', 'request_status', 'response_reference', 'requested_at', 'changed_at'];
   const selected = columns.map((column) => `${column}, TTL(${column}) AS ttl_${column}`).join(', ');

@@ -11,12 +11,12 @@ import { MAIN, setUp } from './bench.js';
 
 t.test('help and wrong use', async (t) => {
   const { takemark } = await setUp(t);
-  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'declaration record', 'declaration list', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority'].map((name) => `operator ${name}`)]) {
+  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'declaration record', 'declaration list', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority', 'migrate', 'secrets init'].map((name) => `operator ${name}`)]) {
     const { code, out, err } = await takemark(...words.split(' '), '--help');
     t.match({ code, err }, { code: 0, err: '' }, words);
     t.match(out, new RegExp(`Usage: takemark ${words}`));
     t.ok(out.split('\n').every((line) => line.length <= 100), `${words}: fits a terminal`);
-    if (!/authority/.test(words)) t.match(out, /--json/);
+    if (!/authority|secrets/.test(words)) t.match(out, /--json/);
   }
   t.match(await takemark('--version'), { code: 0, out: 'takemark 1.2.3\n', err: '' });
   t.match(await takemark('--help'), { code: 0, out: /operator key create/, err: '' });
@@ -127,6 +127,16 @@ t.test('operator commands', async (t) => {
   operator.damage = true;
   t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: /prf_1 was issued but not written .* --idempotency-key [0-9a-f-]{36}\n$/ });
   t.same((await readdir(directory)).sort(), ['Straße + Wege.wav', 'out.sidecar', 'out.wav'], 'no half-written file is left');
+});
+
+t.test('operator commands: before a cluster starts', async (t) => {
+  const { takemark, directory } = await setUp(t);
+  t.match(await takemark('operator', 'migrate'), { code: 0, out: 'applied 001-initial.cql\n' });
+  t.same(JSON.parse((await takemark('operator', 'migrate', '--json')).out), { applied: ['001-initial.cql'] });
+  const out = join(directory, 'bundle.json');
+  t.match(await takemark('operator', 'secrets', 'init', '--out', out), { code: 0, out: /bundle\.json/ });
+  t.equal((await stat(out)).mode & 0o777, 0o600);
+  t.match(await takemark('operator', 'secrets', 'init', '--out', out), { code: 2, err: /exists/ }, 'a bundle is never replaced');
 });
 
 t.test('operator commands: accounts and records', async (t) => {

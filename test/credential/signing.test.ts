@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
+import { makeClusterBundle, readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
 import { createDevice } from '../../src/adapters/signing/device.js';
 import { generateKey } from '../../src/adapters/signing/identity.js';
 import { loadSigning, type SigningOptions } from '../../src/adapters/signing/load-signing.js';
@@ -18,6 +19,26 @@ startJudge();
 const random = (length: number): Uint8Array => randomBytes(length);
 const clock = { now: (): number => Date.now() };
 const options = (directory: string, more: Partial<SigningOptions> = {}): SigningOptions => ({ directory, environment: 'beta', clock, random, ...more });
+
+t.test('a bundle gives every process of a cluster one identity', async (t) => {
+  const directory = t.testdir();
+  const path = join(directory, 'bundle.json');
+  await writeFile(path, makeClusterBundle({ environment: 'beta', algorithm: 'ES256', clock, random }));
+  const [first, second] = await Promise.all(
+    ['a', 'b'].map(async (name) => {
+      const { secrets, signing, operatorToken } = await readClusterBundle(path, 'beta');
+      const { signer } = await loadSigning(options(join(directory, name), { pems: signing }));
+      return { kid: signer.identity.kid, algorithm: signer.identity.algorithm, operatorToken, audit: secrets.current('audit'), pepper: secrets.current('key-pepper') };
+    }),
+  );
+  t.same(first, second);
+  t.equal(first?.algorithm, 'ES256');
+  t.notSame(first?.audit, first?.pepper);
+  await t.rejects(readClusterBundle(path, 'production'), /belongs to the environment beta/);
+  await t.rejects(readClusterBundle(join(directory, 'none.json'), 'beta'), /secrets init/);
+  await writeFile(path, '{}');
+  await t.rejects(readClusterBundle(path, 'beta'), /format/);
+});
 
 t.test('made on the first start, the same on the second', async (t) => {
   const directory = t.testdir();

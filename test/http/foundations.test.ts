@@ -83,6 +83,10 @@ t.test('configuration', async (t) => {
   t.throws(() => readConfig({ ...bucket, TAKEMARK_S3_PREFIX: '/a' }), { message: /^TAKEMARK_S3_PREFIX/ });
   t.same(readConfig({ TAKEMARK_PROT: '1' }).unknown, ['TAKEMARK_PROT'], 'a spelling mistake is named at start');
   t.throws(() => readConfig({ TAKEMARK_PORT: '8081' }), { message: /must differ/ });
+  const cluster = { TAKEMARK_STORE: 'cassandra', TAKEMARK_CASSANDRA: 'a:9042,b:9042', TAKEMARK_CASSANDRA_DC: 'dc1', TAKEMARK_SECRETS_FILE: 'bundle.json' };
+  t.match(readConfig(cluster).cassandra, { contactPoints: ['a:9042', 'b:9042'], localDataCenter: 'dc1', keyspace: 'takemark', replication: 3, consistency: 'LOCAL_QUORUM', serialConsistency: 'LOCAL_SERIAL' });
+  t.throws(() => readConfig({ ...cluster, TAKEMARK_SECRETS_FILE: '' }), { message: /TAKEMARK_SECRETS_FILE: is needed/ }, 'no process of a cluster makes its own identity');
+  t.throws(() => readConfig({ ...cluster, TAKEMARK_CASSANDRA_USERNAME: 'u' }), { message: /both or none/ });
   const wrong = { TAKEMARK_PORT: '65536', TAKEMARK_ENVIRONMENT: 'prod', TAKEMARK_ENGINE: 'rust', TAKEMARK_PUBLIC_URL: 'ftp://x', TAKEMARK_OPERATOR_TOKEN: 'short secret', TAKEMARK_LOG_LEVEL: 'loud', TAKEMARK_MAX_UPLOADS: '0' };
   try {
     readConfig(wrong);

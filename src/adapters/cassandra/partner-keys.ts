@@ -68,6 +68,7 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyS
   return {
     async createKey(key, audit) {
       const intent = await intents.begin('key_created', { keyId: key.keyId }, audit);
+      intents.assertTimely(intent);
       const { applied, current } = await session.decide(insertion(key, intent.op));
       if (applied || (current !== undefined && textIn(current, 'create_op') === intent.op)) {
         await index(key);

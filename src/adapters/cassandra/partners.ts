@@ -22,6 +22,7 @@ export function partnerStore(session: Session, intents: Intents): PartnerStore {
     async createPartner(partner, audit) {
       const { partnerId, name, plan, createdAt } = partner;
       const intent = await intents.begin('partner_created', { partnerId }, audit);
+      intents.assertTimely(intent);
       const { applied, current } = await session.decide({ query: INSERT, params: [shardOf(partnerId), partnerId, name, plan, createdAt, intent.op] });
       if (applied || (current !== undefined && textIn(current, 'create_op') === intent.op)) return intents.finish(intent);
       intents.drop(intent);
