@@ -80,6 +80,8 @@ export const ERROR_REASONS = [
   'engine_full',
   'engine_failed',
   'store_unavailable',
+  'outbox_full',
+  'bus_unavailable',
   'shutting_down',
 ] as const;
 export type ErrorReason = (typeof ERROR_REASONS)[number];

@@ -38,6 +38,8 @@ export interface ErasedProof {
   readonly proofId: string;
   readonly partnerId: string;
   readonly erasedAt: number;
+  /** When a consumer had made sure that nothing derived from it is left. */
+  readonly confirmedAt?: number;
 }
 
 export interface PendingProof {

@@ -1,5 +1,6 @@
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
 import type { DeclarationStep, StoredDeclaration } from '../domain/declaration.js';
+import type { ReviewNotice, ServiceEvent, UsageEvent } from '../domain/events.js';
 import type { Partner, PartnerKey } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
 import type { ReviewCase, ReviewChange } from '../domain/review.js';
@@ -108,9 +109,14 @@ export interface ProofStore {
   findProofs(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]>;
   /**
    * Writes the tombstone, and in the same write removes the record with its declarations, its indexes and the review cases of
-   * all partners on the proof. The first erasure wins and is the answer of every later one. Only an issued proof of this partner can be erased.
+   * all partners on the proof; the event `proof_erased` is written with it. The first erasure wins and is the answer of every later one. Only an issued proof of this partner can be erased.
    */
   eraseProof(proofId: string, partnerId: string, at: number, audit: AuditDraft): Promise<{ readonly outcome: 'erased' | 'already_erased'; readonly proof: ErasedProof } | 'not_found'>;
+  /**
+   * For the consumer of erasures: removes what a tombstone may still have beside it (cases that came to be meanwhile), and then
+   * writes `confirmedAt`; the first time stays. `not_erased`: there is no tombstone, nothing was touched.
+   */
+  confirmErasure(proofId: string, at: number): Promise<'confirmed' | 'already_confirmed' | 'not_erased'>;
   /**
    * Reads, applies `addDeclaration`, writes, as one atomic step; only what was `recorded` is written and audited. `proof_gone`:
    * the proof is not issued (any more). What was recorded is part of the proof wherever it is read, and goes with its erasure.
@@ -138,21 +144,33 @@ export interface UsageCharge {
 
 export interface UsageStore {
   /**
-   * Counts one unit, once for each dedupeKey of a partner, never beyond the quota, durable when it resolves.
+   * Counts one unit, once for each dedupeKey of a partner, never beyond the quota, durable when it resolves; the event of it is
+   * written together with it (see `unitsCounted`; charges may share one).
    * `used` is the partner's count in the month of `at` after the call. Quota is looked at after dedupeKey: a repeated call is
    * `already_charged` in a month that is full, too.
    */
   charge(charge: UsageCharge): Promise<{ readonly outcome: 'charged' | 'already_charged' | 'quota_exceeded'; readonly used: number }>;
   getUsed(partnerId: string, at: number): Promise<number>;
-  /** Counts calls that are metered but free. They come in batches; what a crash loses of them costs nobody anything. */
+  /**
+   * Counts calls that are metered but free, as events of a source of this process alone. They come in batches; what a crash loses
+   * of them costs nobody anything.
+   */
   meter(counts: readonly { readonly partnerId: string; readonly operation: string; readonly count: number }[], at: number): Promise<void>;
-  /** Units per UTC day (`YYYY-MM-DD`) and operation, for the days asked for, ascending; days without use are absent. */
+  /**
+   * For the consumer of usage: adds what has not been added yet to the days' totals. An event's span and the totals move in one
+   * conditional write, so events may come in any order, any number of times, and to several consumers at once.
+   */
+  foldUsage(events: readonly UsageEvent[]): Promise<void>;
+  /**
+   * Units per UTC day (`YYYY-MM-DD`) and operation, for the days asked for, ascending; days without use are absent. What was
+   * folded, and what was charged and is still on its way to a consumer.
+   */
   getDailyUsage(partnerId: string, fromDay: string, toDay: string): Promise<readonly { readonly day: string; readonly operations: Readonly<Record<string, number>> }[]>;
 }
 
 /** All review calls see only the calling partner's cases, and none from its `expiresAt` on. */
 export interface ReviewStore {
-  /** `exists`: the partner has an unresolved case for the same proof and bindings; its id is given. `proof_gone`: the proof is not issued (any more). */
+  /** Its event, `review_created`, is written with it. `exists`: the partner has an unresolved case for the same proof and bindings; its id is given. `proof_gone`: the proof is not issued (any more). */
   createReview(review: ReviewCase, audit: AuditDraft): Promise<{ readonly outcome: 'created' } | { readonly outcome: 'exists'; readonly reviewId: string } | { readonly outcome: 'proof_gone' }>;
   getReview(partnerId: string, reviewId: string, now: number): Promise<ReviewCase | undefined>;
   /**
@@ -164,12 +182,44 @@ export interface ReviewStore {
   findReviewPartner(reviewId: string, now: number): Promise<string | undefined>;
 }
 
+/** An event that waits to be published. `position` is the store's own. */
+export interface WaitingEvent {
+  readonly event: ServiceEvent;
+  readonly position: string;
+}
+
+/**
+ * Events are written together with the state they tell of: erasures, charges, free counts, new cases. They wait here until they
+ * are marked, whatever dies meanwhile. At its bound a call that would add one throws DomainError `unavailable` / `outbox_full`
+ * before it changes anything.
+ */
+export interface OutboxStore {
+  /** Oldest first, the same ones until they are marked; events of one key in the order in which they happened. */
+  waitingEvents(limit: number): Promise<readonly WaitingEvent[]>;
+  /** Called after the delivery report. A mark that a crash loses has the event published twice, under the same id. */
+  markPublished(events: readonly WaitingEvent[]): Promise<void>;
+  /** As far as this process knows. */
+  countWaiting(): number;
+  /** One listener; called whenever something new waits. */
+  onWaiting(listener: () => void): void;
+}
+
+/** "On time although TTL expiry itself is silent": what is to be announced later, in the order of time. */
+export interface RetentionStore {
+  /** Idempotent. */
+  scheduleNotices(notices: readonly ReviewNotice[], now: number): Promise<void>;
+  /** Those with `dueAt <= now`, at most `limit`, oldest first. */
+  dueNotices(now: number, limit: number): Promise<readonly ReviewNotice[]>;
+  /** Takes a notice off, and has `event` published where there is one. Repeating it is harmless. */
+  settleNotice(notice: ReviewNotice, event: ServiceEvent | undefined): Promise<void>;
+}
+
 export interface AuditStore {
   /** Oldest first, at most `limit` from `fromSequence` on. */
   readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]>;
 }
 
-export interface Stores extends PartnerStore, KeyStore, UploadStore, ProofStore, UsageStore, ReviewStore, AuditStore {
+export interface Stores extends PartnerStore, KeyStore, UploadStore, ProofStore, UsageStore, ReviewStore, OutboxStore, RetentionStore, AuditStore {
   /**
    * Removes rows whose time has passed (slots, facts, replays, dedupe keys), at most `limit` of them. Returns how many; fewer
    * than `limit` means done. A store that lets rows expire by itself has nothing to do.

@@ -174,6 +174,7 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
         return current === undefined ? 'not_found' : { outcome: 'already_erased', proof: tombstone(numberIn(current, 'erased_at')!) };
       }),
 
+    confirmErasure: async () => 'not_erased', // stub
     recordDeclaration: (proofId, declaration, audit) =>
       lanes.run(`proof/${proofId}`, async () => {
         for (;;) {

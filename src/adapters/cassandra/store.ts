@@ -51,6 +51,14 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     ...proofStore(session, intents, blobs, proofs, reviews.removeReviewsOf),
     ...usageStore(session),
     ...reviews.store,
+    // stub
+    waitingEvents: async () => [],
+    markPublished: async () => undefined,
+    countWaiting: () => 0,
+    onWaiting: () => undefined,
+    scheduleNotices: async () => undefined,
+    dueNotices: async () => [],
+    settleNotice: async () => undefined,
     readAudit: (partnerId, fromSequence, limit) => log.readAudit(partnerId, fromSequence, limit),
 
     // Rows expire by themselves; what is swept is what crashed processes left.

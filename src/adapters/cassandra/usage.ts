@@ -70,6 +70,7 @@ export function usageStore(session: Session): UsageStore {
         void drain(charge.partnerId, started);
       }),
 
+    foldUsage: async () => undefined, // stub
     async getUsed(partnerId, at) {
       const month = monthItem(at);
       return (await itemsOf(session, partnerId, [month])).used.get(month) ?? 0;

@@ -69,6 +69,7 @@ export function proofStore(rows: Rows, log: AuditLog): ProofStore {
         return { outcome: 'erased', proof: tombstone };
       }),
 
+    confirmErasure: async () => 'not_erased', // stub
     recordDeclaration: (proofId, declaration, audit) =>
       log.run((tx, append) => {
         const proof = tx.get(proofKey(proofId));

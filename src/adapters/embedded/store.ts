@@ -50,6 +50,14 @@ export async function openEmbeddedStore({ directory, onCommit, audit }: Embedded
     ...proofStore(rows, log),
     ...usageStore(rows),
     ...reviewStore(rows, log),
+    // stub
+    waitingEvents: async () => [],
+    markPublished: async () => undefined,
+    countWaiting: () => 0,
+    onWaiting: () => undefined,
+    scheduleNotices: async () => undefined,
+    dueNotices: async () => [],
+    settleNotice: async () => undefined,
     readAudit: (partnerId, fromSequence, limit) => log.readAudit(partnerId, fromSequence, limit),
 
     async sweepExpired(now, limit) {

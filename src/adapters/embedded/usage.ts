@@ -24,6 +24,7 @@ export function usageStore(rows: Rows): UsageStore {
         return { outcome: 'charged', used: used + 1 };
       }),
 
+    foldUsage: async () => undefined, // stub
     getUsed: async (partnerId, at) => rows.get(monthKey(partnerId, utcDay(at).slice(0, 7)))?.used ?? 0,
 
     meter: (counts, at) =>

@@ -1,0 +1,47 @@
+import type { ServiceEvent, Topic } from '../domain/events.js';
+
+/** Thrown by a handler for an event that it can never take, however often it comes: it goes to the dead letters. */
+export class PoisonError extends Error {
+  override readonly name = 'PoisonError';
+}
+
+/**
+ * Gets events in the order of their key, at least once each. A PoisonError concerns one event: a batch that throws it is given
+ * again one by one. Any other error is the world's: the same batch comes again, after a pause, until it is taken.
+ */
+export type EventHandler = (events: readonly ServiceEvent[]) => Promise<void>;
+
+/** An event that nobody could take, with what is known of it. */
+export interface DeadLetter {
+  readonly topic: Topic;
+  /** Names it among the dead letters of its topic. */
+  readonly position: string;
+  /** Why it was put here: words of ours, with nothing of the event in it. */
+  readonly reason: string;
+  /** Unix seconds. */
+  readonly at: number;
+  /** Where it can be read. */
+  readonly id?: string;
+  readonly kind?: string;
+}
+
+/** Carries events from the outbox to the consumers. */
+export interface EventBus {
+  /**
+   * Resolves when all of them are kept for good. Events of one key arrive in the order given here.
+   * @throws DomainError `unavailable` / `bus_unavailable`; some of them may be kept, and are published again
+   */
+  publish(events: readonly ServiceEvent[]): Promise<void>;
+  /** One handler a topic and process; before `start`. Processes of one group share the events of a topic. */
+  handle(topic: Topic, handler: EventHandler): void;
+  /** Begins to deliver. */
+  start(): Promise<void>;
+  /** Every event that the topic keeps, from its beginning to what it holds now, to a handler of the caller's own. @returns how many */
+  replay(topic: Topic, handler: EventHandler): Promise<number>;
+  /** Oldest first, at most `limit`. */
+  deadLetters(topic: Topic, limit: number): Promise<readonly DeadLetter[]>;
+  /** Puts the oldest ones, at most `limit`, into their topic again and takes them off the list. @returns how many */
+  replayDeadLetters(topic: Topic, limit: number): Promise<number>;
+  /** Finishes the batch that is being handled, then lets go. Safe to call twice. */
+  close(): Promise<void>;
+}
