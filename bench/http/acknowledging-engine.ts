@@ -16,7 +16,7 @@ const RATE = { bytesPerSecond: 16 * 1024, windowMs: 30_000 };
  * worker thread, and that worker only acknowledges. What is left is what taking bytes in costs.
  */
 export class AcknowledgingEngine {
-  readonly #memory = new Uint8Array(new SharedArrayBuffer(2 * UPLOADS * SLAB_BYTES));
+  readonly #memory = Buffer.from(new SharedArrayBuffer(2 * UPLOADS * SLAB_BYTES));
   readonly #slabs = new Region(0, SLAB_BYTES, 2 * UPLOADS);
   readonly #contexts = new Region(0, 1, UPLOADS);
   readonly #received = new Map<number, number>();

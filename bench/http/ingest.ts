@@ -2,6 +2,7 @@ import { figure, interleave, ratio, type Measure, type Run, type Section } from 
 import type { BusboySink } from '../load/busboy-sink.js';
 import type { UploadClient } from '../load/upload-client.js';
 import { Child } from '../service/child.js';
+import { START_FLAGS } from '../service/service-process.js';
 import type { SlabSink } from './slab-sink.js';
 
 const CONNECTIONS = 4;
@@ -12,7 +13,7 @@ async function measureIngest(run: Run): Promise<Section> {
   const { rounds, uploadBytes: bytes, uploadsEach } = run.scale;
   const client = new Child<UploadClient>(new URL('../load/upload-client.js', import.meta.url));
   const busboy = new Child<BusboySink>(new URL('../load/busboy-sink.js', import.meta.url));
-  const slabs = new Child<SlabSink>(new URL('./slab-sink.js', import.meta.url));
+  const slabs = new Child<SlabSink>(new URL('./slab-sink.js', import.meta.url), { execArgv: START_FLAGS });
   try {
     const servers = [
       { name: 'busboy', port: await busboy.call('listen'), use: () => busboy.call('use') },

@@ -7,6 +7,8 @@ import type { Probe } from './process-use.js';
 const MAIN = new URL('../../src/main.js', import.meta.url);
 const PROBE = new URL('./process-probe.js', import.meta.url);
 const START_MS = 20_000;
+/** Those of `npm start`. */
+export const START_FLAGS = ['--initial-old-space-size=128'];
 
 export interface ServiceOptions {
   readonly dataDir: string;
@@ -40,7 +42,7 @@ export class ServiceProcess {
     const profile = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
     const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TAKEMARK_') && name !== 'NODE_OPTIONS'));
     const child = new Child<Probe>(MAIN, {
-      execArgv: [...profile, '--import', PROBE.href],
+      execArgv: [...START_FLAGS, ...profile, '--import', PROBE.href],
       env: { ...inherited, TAKEMARK_DATA_DIR: dataDir, TAKEMARK_PORT: '0', TAKEMARK_HOST: '127.0.0.1', TAKEMARK_OPERATOR_PORT: '0', TAKEMARK_ENGINE: engine },
     });
     for (const deadline = Date.now() + START_MS; Date.now() < deadline && child.process.exitCode === null; await sleep(30)) {

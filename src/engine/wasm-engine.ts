@@ -16,7 +16,7 @@ import { WorkerPool } from './worker-pool.js';
 /** What exists from `start` to the end of `stop`. */
 interface Running {
   readonly memory: WebAssembly.Memory;
-  readonly bytes: Uint8Array;
+  readonly bytes: Buffer;
   /** The ingress thread's own: it begins and finishes uploads, a matter of microseconds that is worth no task. */
   readonly core: Core;
   readonly contexts: Region;
@@ -92,7 +92,7 @@ export class WasmEngine implements AudioEngine {
     });
     this.#running = {
       memory,
-      bytes: new Uint8Array(memory.buffer),
+      bytes: Buffer.from(memory.buffer),
       core: instantiateCore(module, memory, ingressScratch),
       contexts: new Region(firstContext, contextBytes, maxUploads),
       slabs: new Region(firstSlab, SLAB_BYTES, slabCount),
@@ -229,7 +229,8 @@ export class WasmEngine implements AudioEngine {
     const { memory, bytes } = this.#run();
     const span = credentialSpan(memory, piece.context);
     if (span === undefined) return undefined;
-    return bytes.slice(piece.address + span.offset, piece.address + span.offset + span.length);
+    // A copy, which `slice` of a Buffer is not: the slab is another upload's next.
+    return Uint8Array.from(bytes.subarray(piece.address + span.offset, piece.address + span.offset + span.length));
   }
 
   #finish(context: number, credential: readonly Uint8Array[]): Measurement {
