@@ -47,6 +47,15 @@ const IDLE_POLL_MS = 500;
 /** How long the same fault is not told again: librdkafka tells it with every attempt. */
 const QUIET_MS = 30_000;
 const CODE = { queueFull: -184, state: -172, fatal: -150, authentication: -169, saslRefused: 58, tls: -181, assign: -175, revoke: -174, allDown: -187, exists: 36 } as const;
+/** Events have no code, only these words. */
+const WORDS: Readonly<Record<string, number>> = {
+  'authentication failure': CODE.authentication,
+  'sasl authentication failed': CODE.saslRefused,
+  'ssl error': CODE.tls,
+  'all broker connections are down': CODE.allDown,
+  'fatal error': CODE.fatal,
+  'erroneous state': CODE.state,
+};
 /** The rest is about single connections, and mends itself. */
 const TOLD: ReadonlySet<number> = new Set([CODE.fatal, CODE.authentication, CODE.saslRefused, CODE.tls, CODE.allDown]);
 
@@ -313,7 +322,8 @@ function listen(client: Producer | KafkaConsumer, fault: FaultReport): () => Kaf
 }
 
 function failure(error: Error | LibrdKafkaError): KafkaError {
-  const code = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
+  const given = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
+  const code = WORDS[error.message.toLowerCase().replace(/^(local|broker): /, '')] ?? given;
   if (code === CODE.authentication || code === CODE.saslRefused) return new KafkaError('Kafka refuses the user name or the password', code);
   if (code === CODE.tls) return new KafkaError("Kafka's certificate is not of the authority that was given, or it speaks no TLS", code);
   return new KafkaError(error.message, code);
