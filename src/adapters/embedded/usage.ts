@@ -44,8 +44,8 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
     meter: (counts, at) =>
       rows.run((tx) => {
         const day = dayOf(at);
-        const partners = new Map<string, UsageCount[]>();
-        for (const { partnerId, operation, count: units } of counts) partners.set(partnerId, plus(partners.get(partnerId) ?? [], day, operation, units));
+        const partners = new Map<string, Counting[]>();
+        for (const { partnerId, operation, count: units } of counts) partners.set(partnerId, add(partners.get(partnerId) ?? [], day, operation, units));
         outbox.checkRoom(partners.size);
         for (const [partnerId, own] of partners) {
           const key = sourceKey(partnerId, free);
@@ -104,7 +104,7 @@ function withSpan(spans: readonly Span[], [from, to]: Span): readonly Span[] | u
 
 /** One event for the units of a month that reach the disk in one batch: each is there whole, and fewer wait. */
 function unitEvents(outbox: Outbox): (tx: Transaction, charge: UsageCharge, day: string, used: number) => void {
-  const gathering = new WeakMap<Batch, Map<string, { to: number; counts: readonly UsageCount[] }>>();
+  const gathering = new WeakMap<Batch, Map<string, { to: number; readonly counts: Counting[] }>>();
   return (tx, { partnerId, operation, at }, day, used) => {
     let events = gathering.get(tx.batch);
     if (events === undefined) gathering.set(tx.batch, (events = new Map()));
@@ -112,23 +112,26 @@ function unitEvents(outbox: Outbox): (tx: Transaction, charge: UsageCharge, day:
     const shared = events.get(name);
     if (shared !== undefined) {
       shared.to = used + 1;
-      shared.counts = plus(shared.counts, day, operation, 1);
+      add(shared.counts, day, operation, 1);
       return;
     }
-    const source = billedSource(at);
-    const first = { to: used + 1, counts: plus([], day, operation, 1) };
-    const key = outbox.add(tx, unitsCounted({ partnerId, source, from: used, ...first }, at));
-    const units = { ...first };
+    const units = { to: used + 1, counts: add([], day, operation, 1) };
+    const event = () => unitsCounted({ partnerId, source: billedSource(at), from: used, ...units }, at);
+    const key = outbox.add(tx, event());
     events.set(name, units);
     tx.batch.beforeWrite((put) => {
-      if (units.to > first.to) put(key, unitsCounted({ partnerId, source, from: used, ...units }, at));
+      if (units.to > used + 1) put(key, event());
     });
   };
 }
 
-function plus(counts: readonly UsageCount[], day: string, operation: string, units: number): UsageCount[] {
-  const same = counts.find((each) => each.day === day && each.operation === operation);
-  return [...counts.filter((each) => each !== same), { day, operation, units: (same?.units ?? 0) + units }];
+type Counting = { -readonly [Member in keyof UsageCount]: UsageCount[Member] };
+
+function add(counts: Counting[], day: string, operation: string, units: number): Counting[] {
+  const same = counts.find((each) => each.operation === operation && each.day === day);
+  if (same === undefined) counts.push({ day, operation, units });
+  else same.units += units;
+  return counts;
 }
 
 /** Without an operation that comes to nothing. */
