@@ -9,70 +9,37 @@ import { openCassandraStore } from './adapters/cassandra/store.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';
 import { createAuditHeads } from './adapters/journals/audit-heads.js';
 import { openErasureJournal } from './adapters/journals/erasure-journal.js';
-import { makeClusterBundle, readClusterBundle } from './adapters/signing/cluster-bundle.js';
+import { openLocalBus } from './adapters/local-bus/bus.js';
+import { makeClusterBundle, readClusterBundle, type ClusterIdentity } from './adapters/signing/cluster-bundle.js';
 import { createDevice } from './adapters/signing/device.js';
 import { loadSigning } from './adapters/signing/load-signing.js';
 import { loadOperatorToken } from './adapters/signing/operator-token.js';
+import { ROTATED_PURPOSES, rotateClusterBundle, type BundleRotation } from './adapters/signing/rotate-bundle.js';
 import { loadSecrets } from './adapters/signing/secrets.js';
 import { createIds, systemClock } from './adapters/system/system.js';
 import type { Config } from './config.js';
-import { readEmbedded } from './credential/read-embedded.js';
-import { readSidecar } from './credential/sidecar.js';
-import { SHIPPED_PLANS } from './domain/partner.js';
+import { erasureConsumer } from './consumers/erasure.js';
+import { listen } from './consumers/listen.js';
+import { announceDue } from './consumers/retention.js';
 import { createAudioEngine } from './engine/create-engine.js';
-import { createOperatorListener } from './http/operator-listener.js';
+import { createOperatorListener, createProbeListener } from './http/operator-listener.js';
 import { createPartnerListener } from './http/partner-listener.js';
-import { authenticate } from './operations/authenticate.js';
-import { closeEvidence } from './operations/close-evidence.js';
-import { createKey } from './operations/create-key.js';
-import { createPartner } from './operations/create-partner.js';
-import { createReview } from './operations/create-review.js';
-import { createUpload } from './operations/create-upload.js';
-import { createCursors } from './operations/cursors.js';
-import { eraseProof } from './operations/erase-proof.js';
-import { findDownload } from './operations/find-download.js';
-import { identifyUpload } from './operations/identify-upload.js';
-import { issueProof } from './operations/issue-proof.js';
-import { createKeyUses } from './operations/key-uses.js';
-import { listDeclarations } from './operations/list-declarations.js';
-import { listKeys } from './operations/list-keys.js';
-import { listPartnerKeys } from './operations/list-partner-keys.js';
-import { listProofs } from './operations/list-proofs.js';
-import { openEvidence } from './operations/open-evidence.js';
+import { startChores, type Chore } from './operations/chores.js';
+import { createOperations } from './operations/create-operations.js';
 import type { Operations } from './operations/operations.js';
-import { createRateLimits } from './operations/rate-limits.js';
-import { readAsset } from './operations/read-asset.js';
-import { readAudit } from './operations/read-audit.js';
-import { readDeliverable } from './operations/read-deliverable.js';
-import { readErasureStatus } from './operations/read-erasure-status.js';
-import { readProof } from './operations/read-proof.js';
-import { readQuota } from './operations/read-quota.js';
-import { readRecord } from './operations/read-record.js';
-import { readReview } from './operations/read-review.js';
-import { readUsage } from './operations/read-usage.js';
-import { receiveUpload } from './operations/receive-upload.js';
-import { recordDeclaration } from './operations/record-declaration.js';
+import { createEventRelay } from './operations/relay-events.js';
 import { replayErasures } from './operations/replay-erasures.js';
-import { resolveReview } from './operations/resolve-review.js';
-import { revokeKey } from './operations/revoke-key.js';
-import { rotateKey } from './operations/rotate-key.js';
-import { createRotationClaims } from './operations/rotation-claims.js';
 import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
-import { supplyEvidence } from './operations/supply-evidence.js';
 import { sweepExpired, sweepOrphans, sweepUnfinished } from './operations/sweep.js';
-import { takeTelemetry } from './operations/take-telemetry.js';
-import { createUploadClaims } from './operations/upload-claims.js';
-import { createUploadPolicySigner } from './operations/upload-policy.js';
-import { createUsageMeter } from './operations/usage-meter.js';
-import { verifyAudit } from './operations/verify-audit.js';
-import { verifyUpload } from './operations/verify-upload.js';
 import type { AssetStore } from './ports/assets.js';
+import type { EventBus } from './ports/bus.js';
 import type { Clock } from './ports/clock.js';
 import type { Ids } from './ports/ids.js';
-import type { AuditHeads } from './ports/journals.js';
+import type { AuditHeads, ErasureJournal } from './ports/journals.js';
+import type { Secrets } from './ports/secrets.js';
 import type { Stores } from './ports/stores.js';
-import { createProbes } from './telemetry/probes.js';
-import { createTelemetry, type TelemetryParts } from './telemetry/telemetry.js';
+import { createProbes, type Probes } from './telemetry/probes.js';
+import { createTelemetry, type Telemetry, type TelemetryParts } from './telemetry/telemetry.js';
 
 /** For the process, which names nothing but this file. */
 export { crashLine } from './telemetry/log.js';
@@ -100,14 +67,23 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/** A running process of consumers. */
+export interface Consumers {
+  readonly operator: { readonly port: number; readonly host: string };
+  /** Finishes the batch that is being handled. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
 /** Where a started service says which ports it bound, for tools on the same machine. */
 export const ENDPOINTS_FILE = 'endpoints.json';
 const SWEEP_MS = 30_000;
 const METER_MS = 1_000;
 /** Half of the minute to which `lastUsedAt` is exact. */
 const KEY_USES_MS = 30_000;
+const ANNOUNCE_MS = 30_000;
 /** Of a reserved id, or a deliverable in a bucket that no record names: another process may be issuing it. */
 const ORPHAN_GRACE_SECONDS = 3_600;
+const UNFINISHED_SWEEP_MS = 600_000;
 const ORPHAN_SWEEP_MS = 6 * 3_600_000;
 
 /**
@@ -115,158 +91,78 @@ const ORPHAN_SWEEP_MS = 6 * 3_600_000;
  * @throws Error with a message for the operator
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
-  if (config.bus !== 'embedded') throw new Error('this version has the embedded bus only');
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createIds(clock);
   const directory = config.dataDirectory;
-  const opened: (() => Promise<unknown>)[] = [];
-  const closeAll = async (): Promise<void> => {
-    for (const close of opened.splice(0).reverse()) await close();
-  };
+  const opened = new Opened();
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
     // First of all, so that a directory of another environment is refused before anything is made in it.
-    const shared = config.secretsFile === undefined ? undefined : await readClusterBundle(config.secretsFile, config.environment);
-    const secrets = shared?.secrets ?? (await loadSecrets({ directory, environment: config.environment, random: randomBytes }));
-    const given = config.operator.token ?? shared?.operatorToken;
-    const kept = given === undefined ? await loadOperatorToken({ directory, random: randomBytes }) : undefined;
-    const token = given ?? kept!.token;
+    const { secrets, shared } = await openSecrets(config);
+    const kept = config.operator.token === undefined && shared === undefined ? await loadOperatorToken({ directory, random: randomBytes }) : undefined;
+    const tokens: readonly [string, ...string[]] = config.operator.token !== undefined ? [config.operator.token] : (shared?.operatorTokens ?? [kept!.token]);
     const { signer, trust } = await loadSigning({
       directory: join(directory, 'signing'),
       environment: config.environment,
       algorithm: config.signing.algorithm,
       ...(config.signing.files === undefined ? {} : { files: config.signing.files }),
-      ...(shared === undefined ? {} : { pems: shared.signing }),
+      ...(shared === undefined ? {} : { pems: shared.signing, known: shared.knownSigning }),
       clock,
       random: randomBytes,
     });
-
     const engine = createAudioEngine({
       kind: config.engine.kind,
       ...(config.engine.maxUploads === undefined ? {} : { maxUploads: config.engine.maxUploads }),
       ...(config.engine.workers === undefined ? {} : { workers: config.engine.workers }),
     });
-    const telemetry = createTelemetry({ level: config.logLevel, engineStats: () => engine.stats(), ...(options.logDestination === undefined ? {} : { destination: options.logDestination }) });
+    const ground = await openGround({ config, clock, secrets, opened, logDestination: options.logDestination, engineStats: () => engine.stats() });
+    const { telemetry, stores, assets, journal, heads, bus } = ground;
     const { observer, requestLog } = telemetry;
-    opened.push(async () => telemetry.flush());
-    const heads = createAuditHeads({ directory: config.journalDirectory, secrets });
-    opened.push(() => heads.close());
-    const stores = await openStores(config, { key: secrets.current('audit').key, heads });
-    opened.push(() => stores.close());
-    const journal = await openErasureJournal({ directory: config.journalDirectory, secrets });
-    opened.push(() => journal.close());
-    const assets = await openAssets(config, opened);
     const erasedAgain = await replayErasures({ stores, assets, journal });
-    await sweepUnfinished({ stores, clock, graceSeconds: config.store === 'cassandra' ? ORPHAN_GRACE_SECONDS : 0 });
+    await sweepUnfinished({ stores, clock, graceSeconds: isShared(config) ? ORPHAN_GRACE_SECONDS : 0 });
     // A bucket is swept while it is in use, because it may hold any number of files.
     if (config.assetBucket === undefined) await sweepOrphans({ stores, assets });
     await engine.start();
-    opened.push(() => engine.stop());
+    opened.add(() => engine.stop());
+    if (config.consumers) listen(bus, { stores, assets, clock, observer });
+    await startEvents(ground, opened);
 
-    const plans = new Map(SHIPPED_PLANS.map((plan) => [plan.name, plan]));
-    const readChunk = (data: Uint8Array, extent: { readonly offset: number; readonly length: number }) => readEmbedded(data, extent, trust);
-    const readPair = (sidecar: Uint8Array) => readSidecar(sidecar, trust);
-    const policies = createUploadPolicySigner(secrets, config.environment);
-    const claims = createUploadClaims();
-    const cursors = createCursors(secrets, config.environment);
-    const limits = createRateLimits(clock);
-    const rotations = createRotationClaims();
-    const meter = createUsageMeter(stores, clock);
-    const uses = createKeyUses(stores);
-    // After the listeners are closed and before the store is.
-    opened.push(async () => void (await Promise.allSettled([meter.flush(), uses.flush()])));
-    const concurrentUploads = async (partnerId: string) => plans.get((await stores.getPartner(partnerId))?.plan ?? '')?.concurrentUploads;
     // Known once the partner listener is bound: with port 0 the address of the slots follows it.
     let publicUrl = config.publicUrl ?? '';
+    const { environment, downloads } = config;
+    const { operations, meter, uses } = createOperations({ environment, downloads, publicUrl: () => publicUrl, secrets, stores, assets, journal, heads, bus, engine, signer, trust, clock, ids, observer });
+    // After the listeners are closed and before the store is.
+    opened.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 
-    const operations: Operations = {
-      partner: {
-        authenticate: (apiKey) => authenticate({ environment: config.environment, plans, secrets, stores, clock, uses }, apiKey),
-        admit: (caller, lane) => limits.spend(caller.partnerId, caller.plan, lane),
-        quota: (caller) => readQuota({ stores, clock }, caller),
-        meter: (caller, operation) => meter.count(caller.partnerId, operation),
-        createUpload: (caller, request) => createUpload({ stores, clock, ids, policies, publicUrl }, caller, request),
-        receiveUpload: (uploadId, fields) => receiveUpload({ stores, engine, clock, policies, claims, readEmbedded: readChunk, concurrentUploads }, uploadId, fields),
-        verifyUpload: (caller, request) => verifyUpload({ stores, secrets, clock, observer, readSidecar: readPair }, caller, request),
-        identify: (caller, request) => identifyUpload({ stores, clock }, caller, request),
-        listProofs: (caller, query) => listProofs({ stores, cursors }, caller, query),
-        readProof: (caller, proofId) => readProof({ stores, secrets }, caller, proofId),
-        readRecord: (caller, proofId) => readRecord({ stores, secrets }, caller, proofId),
-        readAsset: (caller, proofId, part) => readAsset({ stores, assets }, caller, proofId, part),
-        eraseProof: (caller, proofId) => eraseProof({ stores, assets, journal, clock }, caller, proofId),
-        listKeys: (caller, query) => listKeys({ stores, cursors, clock }, caller, query),
-        rotateKey: (caller, apiKey, idempotencyKey) => rotateKey({ stores, environment: config.environment, secrets, clock, ids, limits, claims: rotations }, caller, apiKey, idempotencyKey),
-        readUsage: (caller, query) => readUsage({ stores, clock }, caller, query),
-        createReview: (caller, request) => createReview({ stores, clock, ids }, caller, request),
-        readReview: (caller, reviewId) => readReview({ stores, clock }, caller, reviewId),
-        openEvidence: (caller, reviewId, request) => openEvidence({ stores, clock, ids }, caller, reviewId, request),
-        closeEvidence: (caller, reviewId, requestId, request) => closeEvidence({ stores, clock }, caller, reviewId, requestId, request),
-        resolveReview: (caller, reviewId, request) => resolveReview({ stores, clock }, caller, reviewId, request),
-        download: (_caller, query) => findDownload(config.downloads, query),
-        telemetry: (_caller, events) => takeTelemetry(observer, events),
-      },
-      operator: {
-        listPartners: () => stores.listPartners(),
-        listPlans: () => [...plans.values()],
-        createPartner: (request) => createPartner({ stores, plans, clock, ids }, request),
-        createKey: (request) => createKey({ stores, environment: config.environment, secrets, clock, ids }, request),
-        listPartnerKeys: (partnerId) => listPartnerKeys({ stores, clock }, partnerId),
-        revokeKey: (request) => revokeKey({ stores, clock }, request),
-        supplyEvidence: (request) => supplyEvidence({ stores, clock }, request),
-        issueProof: (request) => issueProof({ stores, assets, engine, signer, clock, ids, observer, readEmbedded: readChunk, readSidecar: readPair }, request),
-        recordDeclaration: (proofId, declaration) => recordDeclaration({ stores, secrets, clock }, proofId, declaration),
-        listDeclarations: (proofId) => listDeclarations({ stores, secrets }, proofId),
-        readDeliverable: (proofId, part) => readDeliverable({ stores, assets }, proofId, part),
-        erasureStatus: (proofId) => readErasureStatus({ stores, assets }, proofId),
-        readAudit: (request) => readAudit(stores, request),
-        verifyAudit: (partnerId) => verifyAudit({ stores, heads, secrets }, partnerId),
-        authority: () => trust.authorities().join(''),
-      },
-    };
-
-    const probes = createProbes(() => stores.ping());
+    const probes = createProbes(() => stores.ping(), { waiting: () => stores.countWaiting(), limit: config.outboxLimit });
     const common = { ids, requestLog, observer, limits: { connections: config.maxConnections }, ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }) };
-    const build = { version: options.version, commit: config.build.commit, deployedAt: config.build.deployedAt ?? Math.floor(clock.now() / 1000), environment: config.environment };
+    const build = { version: options.version, commit: config.build.commit, deployedAt: config.build.deployedAt ?? Math.floor(clock.now() / 1000), environment };
     const partnerListener = createPartnerListener({ ...common, operations: operations.partner, build });
-    const operatorListener = createOperatorListener({ ...common, operations: operations.operator, token, metrics: telemetry.metrics, ready: probes.ready });
+    const operatorListener = createOperatorListener({ ...common, operations: operations.operator, tokens, metrics: telemetry.metrics, ready: probes.ready });
     const operator = await operatorListener.listen(config.operator.port, config.operator.host);
-    opened.push(() => operatorListener.close(config.stopGraceMs));
+    opened.add(() => operatorListener.close(config.stopGraceMs));
     const partner = await partnerListener.listen(config.partner.port, config.partner.host);
-    opened.push(() => partnerListener.close(config.stopGraceMs));
+    opened.add(() => partnerListener.close(config.stopGraceMs));
     publicUrl = config.publicUrl ?? `http://127.0.0.1:${partner.port}`;
 
-    const sweeping = setInterval(() => {
-      sweepExpired({ stores, clock }).catch((error: unknown) => observer.fault('sweep', error));
-    }, SWEEP_MS);
-    opened.push(async () => clearInterval(sweeping));
-    if (config.assetBucket !== undefined) {
-      let sweepingOrphans: Promise<void> | undefined;
-      const sweepBucket = () => {
-        sweepingOrphans ??= sweepOrphans({ stores, assets })
-          .catch((error: unknown) => observer.fault('sweep', error))
-          .finally(() => (sweepingOrphans = undefined));
-      };
-      const orphaning = setInterval(sweepBucket, ORPHAN_SWEEP_MS);
-      opened.push(async () => clearInterval(orphaning));
-      sweepBucket();
-    }
-    const flushing = setInterval(() => {
-      meter.flush().catch((error: unknown) => observer.fault('meter', error));
-    }, METER_MS);
-    opened.push(async () => clearInterval(flushing));
-    const noting = setInterval(() => {
-      uses.flush().catch((error: unknown) => observer.fault('key_uses', error));
-    }, KEY_USES_MS);
-    opened.push(async () => clearInterval(noting));
+    const chores: Chore[] = [
+      ...sharedChores(config, clock, ground),
+      { where: 'meter', everyMs: METER_MS, run: () => meter.flush() },
+      { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
+      ...(config.consumers ? [announcing(clock, ground)] : []),
+    ];
+    opened.add(startChores(chores, observer, config.stopGraceMs));
     await writeEndpoints(directory, { partner: partner.port, operator: operator.port });
-    opened.push(() => rm(join(directory, ENDPOINTS_FILE), { force: true }));
+    opened.add(() => rm(join(directory, ENDPOINTS_FILE), { force: true }));
 
     for (const name of config.unknown) telemetry.note('setting_unknown', { name });
     if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     telemetry.note('started', {
       version: options.version,
-      environment: config.environment,
+      environment,
       engine: config.engine.kind,
+      store: config.store,
+      bus: config.bus,
+      consumers: config.consumers,
       publicUrl,
       partner: `${partner.host}:${partner.port}`,
       operator: `${operator.host}:${operator.port}`,
@@ -274,23 +170,155 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       kid: signer.identity.kid,
       ...(kept === undefined ? {} : { operatorTokenFile: kept.path, operatorTokenMade: kept.made }),
     });
-    let stopping: Promise<void> | undefined;
-    const stop = async (): Promise<void> => {
-      probes.stopping();
-      telemetry.note('stopping');
-      await closeAll();
-    };
-    return { partner, operator, operatorToken: token, operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop: () => (stopping ??= stop()) };
+    const stop = stopOnce(telemetry, probes, opened);
+    return { partner, operator, operatorToken: tokens[0], operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop };
   } catch (error) {
-    await closeAll();
+    await opened.closeAll();
     throw error;
   }
 }
 
-async function openAssets({ dataDirectory, assetBucket }: Config, opened: (() => Promise<unknown>)[]): Promise<AssetStore> {
+/**
+ * Behind `takemark consumers`: the consumers of a cluster in a process of their own, any number of them. It serves metrics and
+ * probes alone.
+ * @throws Error with a message for the operator
+ */
+export async function startConsumers(config: Config, options: ServiceOptions): Promise<Consumers> {
+  if (!isShared(config) || config.bus !== 'kafka') throw new Error('consumers of their own need TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; without them the service runs its own');
+  const clock = options.clock ?? systemClock;
+  const ids = options.ids ?? createIds(clock);
+  const opened = new Opened();
+  try {
+    const { secrets } = await openSecrets(config);
+    const ground = await openGround({ config, clock, secrets, opened, logDestination: options.logDestination });
+    const { telemetry, stores, assets, bus } = ground;
+    const { observer, requestLog } = telemetry;
+    listen(bus, { stores, assets, clock, observer });
+    await startEvents(ground, opened);
+    const probes = createProbes(() => stores.ping(), { waiting: () => stores.countWaiting(), limit: config.outboxLimit });
+    const listener = createProbeListener({ ids, requestLog, observer, metrics: telemetry.metrics, ready: probes.ready });
+    const operator = await listener.listen(config.operator.port, config.operator.host);
+    opened.add(() => listener.close(config.stopGraceMs));
+    opened.add(startChores([...sharedChores(config, clock, ground), announcing(clock, ground)], observer, config.stopGraceMs));
+    for (const name of config.unknown) telemetry.note('setting_unknown', { name });
+    telemetry.note('consumers_started', { version: options.version, environment: config.environment, operator: `${operator.host}:${operator.port}` });
+    return { operator, stop: stopOnce(telemetry, probes, opened) };
+  } catch (error) {
+    await opened.closeAll();
+    throw error;
+  }
+}
+
+/** What has to be closed, the last one first. */
+class Opened {
+  readonly #closings: (() => Promise<unknown>)[] = [];
+
+  add(close: () => Promise<unknown>): void {
+    this.#closings.push(close);
+  }
+
+  async closeAll(): Promise<void> {
+    for (const close of this.#closings.splice(0).reverse()) await close();
+  }
+}
+
+function stopOnce(telemetry: Telemetry, probes: Probes, opened: Opened): () => Promise<void> {
+  let stopping: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    probes.stopping();
+    telemetry.note('stopping');
+    await opened.closeAll();
+  };
+  return () => (stopping ??= stop());
+}
+
+/** Whether other processes are at work on the same store. */
+function isShared({ store }: Config): boolean {
+  return store === 'cassandra';
+}
+
+async function openSecrets({ dataDirectory, secretsFile, environment }: Config): Promise<{ readonly secrets: Secrets; readonly shared: ClusterIdentity | undefined }> {
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const shared = secretsFile === undefined ? undefined : await readClusterBundle(secretsFile, environment);
+  return { secrets: shared?.secrets ?? (await loadSecrets({ directory: dataDirectory, environment, random: randomBytes })), shared };
+}
+
+/** What every kind of process stands on. */
+interface Ground {
+  readonly telemetry: Telemetry;
+  readonly stores: Stores;
+  readonly assets: AssetStore;
+  readonly journal: ErasureJournal;
+  readonly heads: AuditHeads;
+  readonly bus: EventBus;
+}
+
+interface GroundParts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly secrets: Secrets;
+  readonly opened: Opened;
+  readonly logDestination: TelemetryParts['destination'] | undefined;
+  readonly engineStats?: NonNullable<TelemetryParts['engineStats']>;
+}
+
+async function openGround({ config, clock, secrets, opened, logDestination, engineStats }: GroundParts): Promise<Ground> {
+  let stores: Stores | undefined;
+  const telemetry = createTelemetry({
+    level: config.logLevel,
+    eventsWaiting: () => stores?.countWaiting(),
+    ...(engineStats === undefined ? {} : { engineStats }),
+    ...(logDestination === undefined ? {} : { destination: logDestination }),
+  });
+  opened.add(async () => telemetry.flush());
+  const heads = createAuditHeads({ directory: config.journalDirectory, secrets });
+  opened.add(() => heads.close());
+  stores = await openStores(config, { key: secrets.current('audit').key, heads });
+  opened.add(() => stores.close());
+  const journal = await openJournal(config, secrets);
+  opened.add(() => journal.close());
+  const assets = await openAssets(config, opened);
+  const bus = await openBus(config, clock);
+  opened.add(() => bus.close());
+  return { telemetry, stores, assets, journal, heads, bus };
+}
+
+/** The bus delivers, and what waits in the outbox goes out. */
+async function startEvents({ stores, bus, telemetry }: Ground, opened: Opened): Promise<void> {
+  await bus.start();
+  const relay = createEventRelay({ stores, bus, observer: telemetry.observer });
+  relay.start();
+  opened.add(() => relay.stop());
+}
+
+function sharedChores(config: Config, clock: Clock, { stores, assets }: Ground): readonly Chore[] {
+  return [
+    { where: 'sweep', everyMs: SWEEP_MS, run: () => sweepExpired({ stores, clock }) },
+    // A process that owns its store has swept at its start.
+    ...(isShared(config) ? [{ where: 'sweep', everyMs: UNFINISHED_SWEEP_MS, run: () => sweepUnfinished({ stores, clock, graceSeconds: ORPHAN_GRACE_SECONDS }) }] : []),
+    ...(config.assetBucket === undefined ? [] : [{ where: 'sweep', everyMs: ORPHAN_SWEEP_MS, atStart: true, run: () => sweepOrphans({ stores, assets }) }]),
+  ];
+}
+
+function announcing(clock: Clock, { stores }: Ground): Chore {
+  return { where: 'retention', everyMs: ANNOUNCE_MS, atStart: true, run: () => announceDue({ stores, clock }) };
+}
+
+async function openBus(config: Config, clock: Clock): Promise<EventBus> {
+  if (config.bus === 'embedded') return openLocalBus({ directory: join(config.dataDirectory, 'dead-letters'), clock });
+  throw new Error('this version has the embedded bus only');
+}
+
+/** Where many processes erase, the topic of erasures is the journal: it is kept for ever, and apart from the store. */
+async function openJournal(config: Config, secrets: Secrets): Promise<ErasureJournal> {
+  if (!isShared(config) || config.bus !== 'kafka') return openErasureJournal({ directory: config.journalDirectory, secrets });
+  return { record: async () => undefined, read: async function* () {}, close: async () => undefined };
+}
+
+async function openAssets({ dataDirectory, assetBucket }: Config, opened: Opened): Promise<AssetStore> {
   if (assetBucket === undefined) return openAssetDirectory({ directory: join(dataDirectory, 'assets') });
   const assets = await openAssetBucket({ ...assetBucket, spoolDirectory: join(dataDirectory, 'spool'), sweepGraceSeconds: ORPHAN_GRACE_SECONDS });
-  opened.push(async () => assets.close());
+  opened.add(async () => assets.close());
   return assets;
 }
 
@@ -308,6 +336,39 @@ async function openStores({ store, cassandra, dataDirectory }: Config, audit: { 
 export async function migrateStore({ cassandra }: Config): Promise<readonly string[]> {
   if (cassandra === undefined) throw new Error('TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC say where the cluster is');
   return migrate(cassandra);
+}
+
+/**
+ * Behind `takemark operator erasures replay`: every erasure that the bus keeps, to the consumer of erasures, directly over the
+ * cluster's servers.
+ * @returns how many events there were
+ */
+export async function replayErasureTopic(config: Config, options: Pick<ServiceOptions, 'clock' | 'logDestination'> = {}): Promise<number> {
+  if (config.bus !== 'kafka') throw new Error('erasures are replayed from Kafka: TAKEMARK_BUS=kafka; a single service replays its journal at every start');
+  const clock = options.clock ?? systemClock;
+  const opened = new Opened();
+  try {
+    const { secrets } = await openSecrets(config);
+    const { stores, assets, bus } = await openGround({ config: { ...config, logLevel: 'silent' }, clock, secrets, opened, logDestination: options.logDestination });
+    return await bus.replay('erasure', erasureConsumer({ stores, assets, clock }));
+  } finally {
+    await opened.closeAll();
+  }
+}
+
+/**
+ * Behind `takemark operator secrets rotate`.
+ * @param bundle text and name of the bundle that is in use
+ * @returns the text of the next bundle
+ * @throws Error with a message for the operator
+ */
+export function rotateSecrets({ environment, signing }: Config, bundle: { readonly text: string; readonly name: string }, rotation: Pick<BundleRotation, 'step' | 'early'> & { readonly purposes?: readonly string[] | undefined }, clock: Clock = systemClock): string {
+  const purposes = rotation.purposes?.map((name) => {
+    const purpose = ROTATED_PURPOSES.find((known) => known === name);
+    if (purpose === undefined) throw new Error(`there is no secret for ${name}; there are ${ROTATED_PURPOSES.join(', ')}`);
+    return purpose;
+  });
+  return rotateClusterBundle(bundle.text, bundle.name, { ...rotation, purposes, environment, algorithm: signing.algorithm, clock, random: randomBytes });
 }
 
 /** Behind `takemark operator secrets init`: the text of a new bundle for a cluster. */

@@ -27,6 +27,11 @@ const baseUrlSchema = z
   .refine((url) => !/[?#]/.test(url), 'must have no query or fragment')
   .transform((url) => url.replace(/\/+$/, ''));
 
+const addressesSchema = z
+  .string()
+  .regex(/^[^\s,]+(?:,[^\s,]+)*$/, 'must be host:port, joined by commas')
+  .transform((text) => text.split(','));
+
 /** Addresses by `product/platform`, as one JSON object; they go into a `Location` header. */
 const downloadsSchema = z
   .string()
@@ -58,11 +63,7 @@ const variables = {
   TAKEMARK_PUBLIC_URL: baseUrlSchema.optional(),
   TAKEMARK_STORE: z.enum(['embedded', 'cassandra']).default('embedded'),
   /** `host:port` of some nodes, joined by commas; needed with TAKEMARK_STORE=cassandra, as is the data centre. */
-  TAKEMARK_CASSANDRA: z
-    .string()
-    .regex(/^[^\s,]+(?:,[^\s,]+)*$/, 'must be host:port, joined by commas')
-    .transform((text) => text.split(','))
-    .optional(),
+  TAKEMARK_CASSANDRA: addressesSchema.optional(),
   TAKEMARK_CASSANDRA_DC: z.string().regex(/^[A-Za-z0-9_.-]{1,128}$/, 'must be the name of a data centre').optional(),
   TAKEMARK_CASSANDRA_KEYSPACE: z.string().regex(/^[a-z][a-z0-9_]{0,47}$/, 'must be a letter and up to 47 letters, digits and underscores, in lower case').default('takemark'),
   /** Replicas in the local data centre, of the keyspace that `takemark operator migrate` makes. */
@@ -77,6 +78,22 @@ const variables = {
   /** What `takemark operator secrets init` wrote: one identity for all processes. Needed with TAKEMARK_STORE=cassandra. */
   TAKEMARK_SECRETS_FILE: z.string().min(1).optional(),
   TAKEMARK_BUS: z.enum(['embedded', 'kafka']).default('embedded'),
+  /** `host:port` of some brokers, joined by commas; needed with TAKEMARK_BUS=kafka. */
+  TAKEMARK_KAFKA: addressesSchema.optional(),
+  /** Topics are `<prefix>.erasure` and so on. */
+  TAKEMARK_KAFKA_PREFIX: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'must be up to 100 letters, digits, dots, underscores and dashes').default('takemark'),
+  /** Of the topics that `takemark operator migrate` makes; never to be lowered or raised later, since keys would move. */
+  TAKEMARK_KAFKA_PARTITIONS: countSchema(1_000).default(12),
+  TAKEMARK_KAFKA_REPLICATION: countSchema(16).default(3),
+  /** Both or none; SASL with SCRAM-SHA-512. */
+  TAKEMARK_KAFKA_USERNAME: z.string().min(1).optional(),
+  TAKEMARK_KAFKA_PASSWORD: z.string().min(1).optional(),
+  /** PEM file of the authority that signed the brokers' certificates; with it the connection is encrypted. */
+  TAKEMARK_KAFKA_TLS_CA: z.string().min(1).optional(),
+  /** Events that may wait for the bus before calls that would add one are refused. */
+  TAKEMARK_OUTBOX_LIMIT: countSchema(100_000_000).default(100_000),
+  /** Whether the service runs the consumers too. */
+  TAKEMARK_CONSUMERS: z.enum(['on', 'off']).optional(),
   TAKEMARK_ASSETS: z.enum(['directory', 's3']).default('directory'),
   /** Amazon's own where it is not given. */
   TAKEMARK_S3_ENDPOINT: baseUrlSchema.optional(),
@@ -131,6 +148,15 @@ const schema = z.object(variables).superRefine((values, context) => {
       if (values[name] === undefined) context.addIssue({ code: 'custom', path: [name], message: 'is needed with TAKEMARK_STORE=cassandra' });
     }
   }
+  if (values.TAKEMARK_BUS === 'kafka' && values.TAKEMARK_KAFKA === undefined) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_KAFKA'], message: 'is needed with TAKEMARK_BUS=kafka' });
+  }
+  if ((values.TAKEMARK_KAFKA_USERNAME === undefined) !== (values.TAKEMARK_KAFKA_PASSWORD === undefined)) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_KAFKA_USERNAME'], message: 'and TAKEMARK_KAFKA_PASSWORD: both or none' });
+  }
+  if (values.TAKEMARK_BUS === 'embedded' && values.TAKEMARK_CONSUMERS === 'off') {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_CONSUMERS'], message: 'must be on with TAKEMARK_BUS=embedded: no other process could take the events' });
+  }
   if ((values.TAKEMARK_CASSANDRA_USERNAME === undefined) !== (values.TAKEMARK_CASSANDRA_PASSWORD === undefined)) {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_CASSANDRA_USERNAME'], message: 'and TAKEMARK_CASSANDRA_PASSWORD: both or none' });
   }
@@ -152,6 +178,17 @@ export interface CassandraConfig {
   readonly serialConsistency: 'LOCAL_SERIAL' | 'SERIAL';
 }
 
+export interface KafkaConfig {
+  /** `host:port` each. */
+  readonly brokers: readonly string[];
+  readonly prefix: string;
+  readonly partitions: number;
+  readonly replication: number;
+  readonly credentials?: { readonly username: string; readonly password: string };
+  /** Path of a PEM file. */
+  readonly tls?: { readonly authority: string };
+}
+
 export interface Config {
   readonly partner: { readonly port: number; readonly host: string };
   readonly operator: { readonly port: number; readonly host: string; readonly token: string | undefined };
@@ -166,6 +203,12 @@ export interface Config {
   /** The bundle that all processes of a cluster share. */
   readonly secretsFile: string | undefined;
   readonly bus: 'embedded' | 'kafka';
+  /** Undefined where no brokers are named. */
+  readonly kafka: KafkaConfig | undefined;
+  /** Events that may wait to be published. */
+  readonly outboxLimit: number;
+  /** Whether the service runs the consumers in its own process. */
+  readonly consumers: boolean;
   /** Deliverables: undefined for a directory of the data directory. */
   readonly assetBucket:
     | {
@@ -216,6 +259,9 @@ export function readConfig(environment: Environment = process.env): Config {
     cassandra: cassandraOf(values),
     secretsFile: values.TAKEMARK_SECRETS_FILE,
     bus: values.TAKEMARK_BUS,
+    kafka: kafkaOf(values),
+    outboxLimit: values.TAKEMARK_OUTBOX_LIMIT,
+    consumers: values.TAKEMARK_CONSUMERS === undefined ? values.TAKEMARK_BUS === 'embedded' : values.TAKEMARK_CONSUMERS === 'on',
     assetBucket: values.TAKEMARK_ASSETS === 's3' ? bucketOf(values) : undefined,
     engine: { kind: values.TAKEMARK_ENGINE, maxUploads: values.TAKEMARK_MAX_UPLOADS, workers: values.TAKEMARK_WORKERS },
     maxConnections: values.TAKEMARK_MAX_CONNECTIONS,
@@ -250,6 +296,19 @@ function cassandraOf(values: z.output<typeof schema>): CassandraConfig | undefin
     ...(authority === undefined ? {} : { tls: { authority } }),
     consistency: values.TAKEMARK_CASSANDRA_CONSISTENCY,
     serialConsistency: values.TAKEMARK_CASSANDRA_SERIAL_CONSISTENCY,
+  };
+}
+
+function kafkaOf(values: z.output<typeof schema>): KafkaConfig | undefined {
+  const { TAKEMARK_KAFKA: brokers, TAKEMARK_KAFKA_USERNAME: username, TAKEMARK_KAFKA_PASSWORD: password, TAKEMARK_KAFKA_TLS_CA: authority } = values;
+  if (brokers === undefined) return undefined;
+  return {
+    brokers,
+    prefix: values.TAKEMARK_KAFKA_PREFIX,
+    partitions: values.TAKEMARK_KAFKA_PARTITIONS,
+    replication: values.TAKEMARK_KAFKA_REPLICATION,
+    ...(username === undefined || password === undefined ? {} : { credentials: { username, password } }),
+    ...(authority === undefined ? {} : { tls: { authority } }),
   };
 }
 

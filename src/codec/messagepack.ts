@@ -15,12 +15,13 @@ const MAX_MEMBERS = 64;
 /**
  * Decodes what `encodeMessagePack` wrote and nothing else. The library by itself takes duplicate keys and long integers, so
  * the value is encoded again and must give the same bytes.
- * @param maxBytes refused unread above it; an array or map has 64 members at most
+ * @param maxBytes refused unread above it
+ * @param maxMembers of an array or map
  */
-export function decodeMessagePackStrict(bytes: Uint8Array, maxBytes: number): Decoded<MessagePackValue> {
+export function decodeMessagePackStrict(bytes: Uint8Array, maxBytes: number, maxMembers = MAX_MEMBERS): Decoded<MessagePackValue> {
   if (bytes.length > maxBytes) return { ok: false, fault: 'over_budget' };
   try {
-    const value = decode(bytes, { maxStrLength: maxBytes, maxBinLength: maxBytes, maxArrayLength: MAX_MEMBERS, maxMapLength: MAX_MEMBERS, maxExtLength: 0 }) as MessagePackValue;
+    const value = decode(bytes, { maxStrLength: maxBytes, maxBinLength: maxBytes, maxArrayLength: maxMembers, maxMapLength: maxMembers, maxExtLength: 0 }) as MessagePackValue;
     // Extension types decode to objects of their own classes, and deep nesting is refused, by the encoder below.
     return Buffer.compare(encodeMessagePack(value), bytes) === 0 ? { ok: true, value } : { ok: false, fault: 'not_canonical' };
   } catch {

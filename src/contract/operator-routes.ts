@@ -8,6 +8,8 @@ import {
   createdKeySchema,
   createKeySchema,
   createPartnerSchema,
+  deadLettersQuerySchema,
+  deadLettersSchema,
   erasureStatusSchema,
   issuedProofSchema,
   issueQuerySchema,
@@ -17,10 +19,12 @@ import {
   partnerParamsSchema,
   partnerSchema,
   planListSchema,
+  replayDeadLettersSchema,
+  replayedDeadLettersSchema,
 } from './operator-schemas.js';
 import { JSON_BYTES } from './partner-routes.js';
 import { assetQuerySchema, proofParamsSchema } from './proof-schemas.js';
-import { bearerRefusals, JSON_BODY, publicRefusals, STREAMED_BODY } from './refusals.js';
+import { bearerRefusals, BUS, JSON_BODY, publicRefusals, STREAMED_BODY } from './refusals.js';
 import { evidenceParamsSchema, reviewCaseSchema } from './review-schemas.js';
 import type { Route } from './route.js';
 import { probeSchema } from './system-schemas.js';
@@ -169,6 +173,24 @@ export const OPERATOR_ROUTES = {
     answers: { 200: { description: 'Its state', mediaTypes: JSON_TYPE, schema: erasureStatusSchema } },
     errors: bearerRefusals({ 404: [] }),
   },
+  listDeadLetters: {
+    ...row,
+    method: 'GET',
+    path: '/operator/v1/dead-letters',
+    summary: 'List events that no consumer could take, oldest first',
+    query: deadLettersQuerySchema,
+    answers: { 200: { description: 'The dead letters', mediaTypes: JSON_TYPE, schema: deadLettersSchema } },
+    errors: bearerRefusals(BUS),
+  },
+  replayDeadLetters: {
+    ...row,
+    method: 'POST',
+    path: '/operator/v1/dead-letters/replay',
+    summary: 'Put the oldest dead letters of a topic into it again',
+    body: { kind: 'json', schema: replayDeadLettersSchema, required: true, maxBytes: JSON_BYTES },
+    answers: { 200: { description: 'How many', mediaTypes: JSON_TYPE, schema: replayedDeadLettersSchema } },
+    errors: bearerRefusals(JSON_BODY, BUS),
+  },
   readAuthority: {
     ...row,
     method: 'GET',
@@ -200,9 +222,9 @@ export const OPERATOR_ROUTES = {
     ...row,
     method: 'GET',
     path: '/readyz',
-    summary: 'The store answers and the service is not stopping',
+    summary: 'The store answers, the outbox has room, and the service is not stopping',
     auth: 'public',
     answers: { 200: { description: 'Ready', mediaTypes: JSON_TYPE, schema: probeSchema } },
-    errors: publicRefusals({ 503: ['store_unavailable', 'shutting_down'] }),
+    errors: publicRefusals({ 503: ['store_unavailable', 'shutting_down', 'outbox_full'] }),
   },
 } as const satisfies Record<string, Route>;

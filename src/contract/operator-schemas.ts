@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AUDIT_ACTIONS } from '../domain/audit.js';
+import { TOPICS } from '../domain/events.js';
 import { SCOPES } from '../domain/partner.js';
 import { identifierSchema, nameSchema, sha256Schema, timestampSchema } from './identifier.js';
 import { keyEntrySchema } from './key-schemas.js';
@@ -90,8 +91,30 @@ export const keyListSchema = z
   .meta({ id: 'KeyList', examples: [{ keys: [{ keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', name: 'ingest', status: 'active', plan: 'standard', createdAt: 1_767_225_600 }] }] });
 
 export const erasureStatusSchema = z
-  .object({ proofId: identifierSchema, state: z.enum(['pending', 'issued', 'erased']), erasedAt: timestampSchema.exactOptional(), assetPresent: z.boolean() })
-  .meta({ id: 'ErasureStatus', examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', state: 'erased', erasedAt: 1_767_312_000, assetPresent: false }] });
+  .object({ proofId: identifierSchema, state: z.enum(['pending', 'issued', 'erased']), erasedAt: timestampSchema.exactOptional(), confirmedAt: timestampSchema.exactOptional(), assetPresent: z.boolean() })
+  .meta({ id: 'ErasureStatus', examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', state: 'erased', erasedAt: 1_767_312_000, confirmedAt: 1_767_312_001, assetPresent: false }] });
+
+export const deadLettersQuerySchema = z
+  .strictObject({ topic: z.enum(TOPICS).exactOptional(), limit: queryInteger(1, 1_000).default(100) })
+  .meta({ id: 'DeadLettersQuery', examples: [{}, { topic: 'usage', limit: 20 }] });
+
+/** `reason` holds nothing of the event; `eventId` and `kind` are there where the event could be read. */
+export const deadLettersSchema = z
+  .object({
+    deadLetters: z.array(
+      z.object({ topic: z.enum(TOPICS), position: z.string(), reason: z.string(), at: timestampSchema, eventId: z.string().exactOptional(), kind: z.string().exactOptional() }),
+    ),
+  })
+  .meta({
+    id: 'DeadLetters',
+    examples: [{ deadLetters: [{ topic: 'usage', position: '0/17', reason: 'the span is empty', at: 1_767_312_000, eventId: 'units_counted/ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2/billed/2026-01/41', kind: 'units_counted' }] }],
+  });
+
+export const replayDeadLettersSchema = z
+  .strictObject({ topic: z.enum(TOPICS), limit: z.int().min(1).max(10_000).default(1_000) })
+  .meta({ id: 'ReplayDeadLetters', examples: [{ topic: 'usage' }, { topic: 'usage', limit: 10 }] });
+
+export const replayedDeadLettersSchema = z.object({ replayed: countSchema }).meta({ id: 'ReplayedDeadLetters', examples: [{ replayed: 3 }] });
 
 /** Entries count from 1. */
 export const auditQuerySchema = z

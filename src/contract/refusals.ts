@@ -6,10 +6,12 @@ export type Refusals = Readonly<Partial<Record<ErrorStatus, readonly ErrorReason
 
 /** What any request can come to, whatever it asks for. */
 const ANY: Refusals = { 400: ['malformed_http'], 408: ['client_too_slow'], 431: ['malformed_http'], 500: [] };
-/** Whatever looks at a store. */
-const STORED: Refusals = { 503: ['store_unavailable', 'shutting_down'] };
+/** Whatever looks at a store; many of them add an event, which takes room in the outbox. */
+const STORED: Refusals = { 503: ['store_unavailable', 'outbox_full', 'shutting_down'] };
 /** Parameters in path, query and headers. */
 const CHECKED: Refusals = { 400: ['invalid_member', 'duplicate_parameter'] };
+/** Whatever asks the bus itself. */
+export const BUS: Refusals = { 503: ['bus_unavailable'] };
 /** A body that is announced, limited and read. */
 const BODY: Refusals = { 400: ['upload_aborted'], 411: [], 413: ['body_too_large'], 415: [] };
 

@@ -32,11 +32,11 @@ export interface Endpoint {
   readonly run: (call: Call<Route>) => Answer | Promise<Answer>;
 }
 
-/** Joins the table's rows of one listener, in the table's order, with their functions. */
-export function joinEndpoints<Listener extends Route['listener']>(listener: Listener, endpoints: Endpoints<Listener>): readonly Endpoint[] {
+/** Joins the table's rows of one listener, in the table's order, with their functions; a row without one is not there. */
+export function joinEndpoints<Listener extends Route['listener']>(listener: Listener, endpoints: Partial<Endpoints<Listener>>): readonly Endpoint[] {
   const run = endpoints as unknown as Readonly<Record<string, Endpoint['run']>>;
   return Object.entries(ROUTES)
-    .filter(([, route]) => route.listener === listener)
+    .filter(([id, route]) => route.listener === listener && Object.hasOwn(run, id))
     .map(([id, route]) => ({ id, route, run: run[id]! }));
 }
 
@@ -165,13 +165,13 @@ function forbidden(): DomainError {
 }
 
 /** Checks `Authorization: Bearer <token>` in constant time. */
-export function bearerGate(token: string): (request: Exchange['request']) => void {
-  const expected = createHash('sha256').update(`Bearer ${token}`).digest();
+export function bearerGate(tokens: readonly string[]): (request: Exchange['request']) => void {
+  const expected = tokens.map((token) => createHash('sha256').update(`Bearer ${token}`).digest());
   return (request) => {
     const given = createHash('sha256')
       .update(request.headers.authorization ?? '')
       .digest();
     // Node keeps the first of several and drops the others.
-    if (!timingSafeEqual(given, expected) || countHeader(request, 'authorization') !== 1) throw forbidden();
+    if (!expected.some((token) => timingSafeEqual(given, token)) || countHeader(request, 'authorization') !== 1) throw forbidden();
   };
 }

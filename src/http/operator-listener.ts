@@ -7,14 +7,22 @@ import { DEFAULT_LIMITS } from './exchange.js';
 import { contentDisposition } from './file-name.js';
 import { createListener, type Listener, type ListenerParts } from './listener.js';
 
-export interface OperatorListenerParts extends ListenerParts {
-  readonly operations: OperatorOperations;
-  /** The operator's bearer token. */
-  readonly token: string;
+export interface ProbeListenerParts extends ListenerParts {
   /** The counters as text, and its media type. */
   readonly metrics: () => Promise<{ readonly mediaType: string; readonly text: string }>;
   /** Resolves when the service can serve; throws DomainError `unavailable` when it cannot. */
   readonly ready: () => Promise<void>;
+}
+
+export interface OperatorListenerParts extends ProbeListenerParts {
+  readonly operations: OperatorOperations;
+  /** The operator's bearer tokens: one, and those before and after it while it is being replaced. */
+  readonly tokens: readonly string[];
+}
+
+/** Metrics and probes alone, of a process that serves nobody. */
+export function createProbeListener(parts: ProbeListenerParts): Listener {
+  return createListener('operator', joinEndpoints('operator', probeEndpoints(parts)), {}, { ...DEFAULT_LIMITS, ...parts.limits }, parts);
 }
 
 /** Metrics, probes, and the issuer and operator API. Nothing of it is reachable from the partner listener. */
@@ -38,6 +46,8 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       return json(repeated ? 200 : 201, declaration);
     },
     listDeclarations: async ({ params: { proofId } }) => json(200, { declarations: await operations.listDeclarations(proofId) }),
+    listDeadLetters: async ({ query: { topic, limit } }) => json(200, { deadLetters: await operations.listDeadLetters({ ...(topic === undefined ? {} : { topic }), limit }) }),
+    replayDeadLetters: async ({ body: { topic, limit } }) => json(200, { replayed: await operations.replayDeadLetters({ topic, limit }) }),
     readErasure: async ({ params: { proofId } }) => json(200, await operations.erasureStatus(proofId)),
 
     issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier }, headers }) => {
@@ -60,14 +70,18 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     readAuthority: () => ({ kind: 'text', status: 200, mediaType: 'application/x-pem-file', text: operations.authority() }),
 
+    ...probeEndpoints(parts),
+  };
+  return createListener('operator', joinEndpoints('operator', endpoints), { bearer: bearerGate(parts.tokens) }, { ...DEFAULT_LIMITS, ...parts.limits }, parts);
+}
+
+function probeEndpoints(parts: ProbeListenerParts): Pick<Endpoints<'operator'>, 'metrics' | 'livez' | 'readyz'> {
+  return {
     metrics: async () => ({ kind: 'text', status: 200, ...(await parts.metrics()) }),
-
     livez: () => json(200, { ok: true }),
-
     readyz: async () => {
       await parts.ready();
       return json(200, { ok: true });
     },
   };
-  return createListener('operator', joinEndpoints('operator', endpoints), { bearer: bearerGate(parts.token) }, { ...DEFAULT_LIMITS, ...parts.limits }, parts);
 }

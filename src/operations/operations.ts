@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry, AuditVerification } from '../domain/audit.js';
 import type { Declaration, DeclarationEnvelope } from '../domain/declaration.js';
+import type { Topic } from '../domain/events.js';
 import type { EvidenceReport } from '../domain/evidence-report.js';
 import type { KeyStatus, Partner, Plan, Scope } from '../domain/partner.js';
 import type { Carrier } from '../domain/proof.js';
@@ -200,6 +201,16 @@ export interface IssueResult {
   readonly replayed: boolean;
 }
 
+export interface DeadLetterEntry {
+  readonly topic: Topic;
+  readonly position: string;
+  readonly reason: string;
+  /** Unix seconds. */
+  readonly at: number;
+  readonly eventId?: string;
+  readonly kind?: string;
+}
+
 export interface OperatorOperations {
   listPartners(): Promise<readonly Partner[]>;
   listPlans(): readonly Plan[];
@@ -211,7 +222,11 @@ export interface OperatorOperations {
   recordDeclaration(proofId: string, declaration: Declaration): Promise<{ readonly declaration: DeclarationEnvelope; readonly repeated: boolean }>;
   listDeclarations(proofId: string): Promise<readonly CheckedDeclaration[]>;
   /** What is left of a proof: its state, and whether record, deliverable and cases are gone. */
-  erasureStatus(proofId: string): Promise<{ readonly proofId: string; readonly state: 'pending' | 'issued' | 'erased'; readonly erasedAt?: number; readonly assetPresent: boolean }>;
+  erasureStatus(proofId: string): Promise<{ readonly proofId: string; readonly state: 'pending' | 'issued' | 'erased'; readonly erasedAt?: number; readonly confirmedAt?: number; readonly assetPresent: boolean }>;
+  /** Of one topic, or of all, oldest first in each. */
+  listDeadLetters(request: { readonly topic?: Topic; readonly limit: number }): Promise<readonly DeadLetterEntry[]>;
+  /** @returns how many were put into their topic again */
+  replayDeadLetters(request: { readonly topic: Topic; readonly limit: number }): Promise<number>;
   readAudit(request: { readonly partnerId: string; readonly fromSequence: number; readonly limit: number }): Promise<readonly AuditEntry[]>;
   verifyAudit(partnerId: string): Promise<AuditVerification>;
   createPartner(request: { readonly name: string; readonly plan?: string }): Promise<Partner>;

@@ -8,5 +8,7 @@ export async function readErasureStatus({ stores, assets }: { readonly stores: P
   const proof = await stores.getProof(proofId);
   if (proof === undefined) throw noSuchProof();
   const assetPresent = (await assets.size(proofId)) !== undefined;
-  return { proofId, state: proof.state, ...(proof.state === 'erased' ? { erasedAt: proof.erasedAt } : {}), assetPresent };
+  if (proof.state !== 'erased') return { proofId, state: proof.state, assetPresent };
+  const { state, erasedAt, confirmedAt } = proof;
+  return { proofId, state, erasedAt, ...(confirmedAt === undefined ? {} : { confirmedAt }), assetPresent };
 }

@@ -11,12 +11,13 @@ export interface Metrics {
   upload(outcome: string, bytes: number): void;
   issued(carrier: string): void;
   productEvent(name: string, count: number): void;
+  events(topic: string, outcome: 'published' | 'handled' | 'dead', count: number): void;
   fault(where: string): void;
   render(): Promise<{ readonly mediaType: string; readonly text: string }>;
 }
 
 /** Counters of the process. Every label comes from a closed list. */
-export function createMetrics(engineStats: () => EngineStats | undefined): Metrics {
+export function createMetrics(engineStats: () => EngineStats | undefined, eventsWaiting: () => number | undefined): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -33,8 +34,22 @@ export function createMetrics(engineStats: () => EngineStats | undefined): Metri
   const uploadBytes = new Counter({ name: 'takemark_upload_bytes_total', help: 'Bytes of posted uploads', labelNames: ['outcome'], registers });
   const issued = new Counter({ name: 'takemark_proofs_issued_total', help: 'Credentials issued', labelNames: ['carrier'], registers });
   const productEvents = new Counter({ name: 'takemark_product_events_total', help: 'Events reported by products of partners', labelNames: ['name'], registers });
+  const events = {
+    published: new Counter({ name: 'takemark_events_published_total', help: 'Events that the bus keeps', labelNames: ['topic'], registers }),
+    handled: new Counter({ name: 'takemark_events_handled_total', help: 'Events that a consumer of this process took', labelNames: ['topic'], registers }),
+    dead: new Counter({ name: 'takemark_dead_letters_total', help: 'Events that a consumer of this process gave up', labelNames: ['topic'], registers }),
+  };
   const faults = new Counter({ name: 'takemark_faults_total', help: 'Failures that callers see as internal or unavailable', labelNames: ['where'], registers });
 
+  new Gauge({
+    name: 'takemark_outbox_waiting',
+    help: 'Events that wait to be published, as far as this process knows',
+    registers,
+    collect() {
+      const waiting = eventsWaiting();
+      if (waiting !== undefined) this.set(waiting);
+    },
+  });
   const gauge = (name: string, help: string, value: (stats: EngineStats) => number) =>
     new Gauge({
       name,
@@ -65,6 +80,7 @@ export function createMetrics(engineStats: () => EngineStats | undefined): Metri
     },
     issued: (carrier) => issued.inc({ carrier }),
     productEvent: (name, count) => productEvents.inc({ name }, count),
+    events: (topic, outcome, count) => events[outcome].inc({ topic }, count),
     fault: (where) => faults.inc({ where }),
     render: async () => ({ mediaType: registry.contentType, text: await registry.metrics() }),
   };

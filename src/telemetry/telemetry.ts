@@ -9,6 +9,8 @@ export interface TelemetryParts {
   readonly level: LogLevel;
   /** Read when metrics are collected; undefined while there is no engine. */
   readonly engineStats?: () => EngineStats | undefined;
+  /** Events that wait to be published; undefined while there is no outbox. */
+  readonly eventsWaiting?: () => number | undefined;
   /** Standard output by default. */
   readonly destination?: DestinationStream;
 }
@@ -24,16 +26,20 @@ export interface Telemetry {
 }
 
 /** Log, metrics and the observer that the rest of the service reports through. */
-export function createTelemetry({ level, engineStats = () => undefined, destination }: TelemetryParts): Telemetry {
+export function createTelemetry({ level, engineStats = () => undefined, eventsWaiting = () => undefined, destination }: TelemetryParts): Telemetry {
   const stdout = destination === undefined ? pinoDestination({ fd: 1, sync: false }) : undefined;
   const log = createLog(level, destination ?? stdout!);
-  const metrics = createMetrics(engineStats);
+  const metrics = createMetrics(engineStats, eventsWaiting);
   return {
     observer: {
       verdict: metrics.verdict,
       upload: metrics.upload,
       issued: metrics.issued,
       productEvent: metrics.productEvent,
+      events: (topic, outcome, count) => {
+        metrics.events(topic, outcome, count);
+        if (outcome === 'dead') log.warn({ event: 'dead_letter', topic, count });
+      },
       fault: (where, error) => {
         metrics.fault(where);
         log.error({ event: 'fault', where, error: describeError(error) });

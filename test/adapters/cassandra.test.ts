@@ -9,7 +9,7 @@ import type { AuditHeads } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, usageCharge } from '../store-contract/samples.js';
-import { type OpenedStore, storeContract } from '../store-contract/suite.js';
+import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
 
 const { TAKEMARK_SECURE_CASSANDRA: SECURE, TAKEMARK_SECURE_USER: username = '', TAKEMARK_SECURE_PASSWORD: password = '', TAKEMARK_SECURE_CA: authority = '' } = process.env;
 // An empty variable counts as not set, as in the service's configuration.
@@ -42,16 +42,16 @@ function openStore(): Promise<Stores> {
   return openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() } });
 }
 
-async function open(): Promise<OpenedStore> {
+async function open(options: OpenOptions = {}): Promise<OpenedStore> {
   const audit = { key: KEY, heads: memoryHeads() };
-  const stores = await openCassandraStore({ ...connection, audit });
+  const stores = await openCassandraStore({ ...connection, audit, ...options });
   return {
     stores,
     audit,
     close: () => stores.close(),
     reopen: async () => {
       await stores.close();
-      return open();
+      return open(options);
     },
   };
 }

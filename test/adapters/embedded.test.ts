@@ -14,27 +14,29 @@ import type { AuditHeads } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { audit, issuedProof, issuingReplay, NOW, partnerKey, reviewCase, uploadFacts, uploadSlot, usageCharge } from '../store-contract/samples.js';
-import { type OpenedStore, storeContract } from '../store-contract/suite.js';
+import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
 import { AUDIT_KEY, fileHeads, kill, line, PLAIN_NODE, withLevel, writer, WRITER } from './embedded-process.js';
 import { checkCharges } from './embedded-checks.js';
 
-storeContract(t, 'the embedded store', () => openAt(join(t.testdir(), 'store')));
+const parent = t.testdir();
+let opened = 0;
+storeContract(t, 'the embedded store', (options) => openAt(join(parent, `store-${opened++}`), options));
 
 /** With audit heads beside the directory. */
 function openStore(directory: string, options: Partial<EmbeddedStoreOptions> = {}): Promise<Stores> {
   return openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, ...options });
 }
 
-async function openAt(directory: string): Promise<OpenedStore> {
+async function openAt(directory: string, options: OpenOptions = {}): Promise<OpenedStore> {
   const audit = { key: AUDIT_KEY, heads: fileHeads(directory) };
-  const stores = await openStore(directory, { audit });
+  const stores = await openStore(directory, { audit, ...options });
   return {
     stores,
     audit,
     close: () => stores.close(),
     reopen: async () => {
       await stores.close();
-      return openAt(directory);
+      return openAt(directory, options);
     },
   };
 }

@@ -26,9 +26,9 @@ t.test('a bundle gives every process of a cluster one identity', async (t) => {
   await writeFile(path, makeClusterBundle({ environment: 'beta', algorithm: 'ES256', clock, random }));
   const [first, second] = await Promise.all(
     ['a', 'b'].map(async (name) => {
-      const { secrets, signing, operatorToken } = await readClusterBundle(path, 'beta');
+      const { secrets, signing, operatorTokens } = await readClusterBundle(path, 'beta');
       const { signer } = await loadSigning(options(join(directory, name), { pems: signing }));
-      return { kid: signer.identity.kid, algorithm: signer.identity.algorithm, operatorToken, audit: secrets.current('audit'), pepper: secrets.current('key-pepper') };
+      return { kid: signer.identity.kid, algorithm: signer.identity.algorithm, operatorTokens, audit: secrets.current('audit'), pepper: secrets.current('key-pepper') };
     }),
   );
   t.same(first, second);

@@ -147,6 +147,7 @@ export class MemoryReports implements Observer, RequestLog {
   verdict(): void {}
   productEvent(): void {}
   issued(): void {}
+  events(): void {}
   upload(outcome: string): void {
     this.uploads.push(outcome);
   }
@@ -170,7 +171,7 @@ export async function startOperator(limits: Partial<ListenerLimits> = {}) {
   const state = { ready: true };
   const listener = createOperatorListener({
     operations: operations.operator,
-    token: TOKEN,
+    tokens: [TOKEN],
     metrics: async () => ({ mediaType: 'text/plain; version=0.0.4', text: 'takemark_up 1\n' }),
     ready: async () => {
       if (!state.ready) throw new DomainError('unavailable', 'The store does not answer.', { reason: 'store_unavailable' });

@@ -133,10 +133,12 @@ t.test('telemetry', async (t) => {
     t.ok(text.includes(line), line);
   }
 
-  await createProbes(async () => {}).ready();
-  await t.rejects(createProbes(async () => { throw new Error('x'); }).ready(), { code: 'unavailable' });
-  await t.rejects(createProbes(() => new Promise(() => {}), 20).ready(), { code: 'unavailable' });
-  const probes = createProbes(async () => {});
+  const outbox = { waiting: () => 4, limit: 5 };
+  await createProbes(async () => {}, outbox).ready();
+  await t.rejects(createProbes(async () => { throw new Error('x'); }, outbox).ready(), { code: 'unavailable' });
+  await t.rejects(createProbes(() => new Promise(() => {}), outbox, 20).ready(), { code: 'unavailable' });
+  await t.rejects(createProbes(async () => {}, { ...outbox, waiting: () => 5 }).ready(), { code: 'unavailable', reason: 'outbox_full' });
+  const probes = createProbes(async () => {}, outbox);
   probes.stopping();
   await t.rejects(probes.ready(), { message: 'The service is stopping.' });
 });

@@ -127,7 +127,7 @@ export class MemoryContract {
     };
   }
 
-  operator(): Pick<Operations['operator'], 'listPartners' | 'listPlans' | 'listPartnerKeys' | 'revokeKey' | 'supplyEvidence' | 'recordDeclaration' | 'listDeclarations' | 'erasureStatus' | 'readAudit' | 'verifyAudit'> {
+  operator(): Pick<Operations['operator'], 'listPartners' | 'listPlans' | 'listPartnerKeys' | 'revokeKey' | 'supplyEvidence' | 'recordDeclaration' | 'listDeclarations' | 'erasureStatus' | 'listDeadLetters' | 'replayDeadLetters' | 'readAudit' | 'verifyAudit'> {
     return {
       listPartners: async () => [{ partnerId: 'ptr_1', name: 'Nordlicht', plan: 'standard', createdAt: NOW }],
       listPlans: () => SHIPPED_PLANS,
@@ -152,9 +152,17 @@ export class MemoryContract {
       listDeclarations: async (proofId) => (this.#proof(proofId).evidenceReport?.declarations ?? []).map((declaration) => ({ ...declaration, authentic: true })),
       erasureStatus: async (proofId) => {
         const erasedAt = this.erased.get(proofId);
-        if (erasedAt !== undefined) return { proofId, state: 'erased', erasedAt, assetPresent: false };
+        if (erasedAt !== undefined) return { proofId, state: 'erased', erasedAt, confirmedAt: erasedAt + 1, assetPresent: false };
         this.#proof(proofId);
         return { proofId, state: 'issued', assetPresent: true };
+      },
+      listDeadLetters: async (request) => {
+        this.asked.push(request);
+        return [{ topic: 'usage', position: '0/17', reason: 'the span is empty', at: NOW, eventId: 'units_counted/ptr_1/billed/2026-01/41', kind: 'units_counted' }];
+      },
+      replayDeadLetters: async (request) => {
+        this.asked.push(request);
+        return 1;
       },
       readAudit: async (request) => {
         this.asked.push(request);

@@ -6,6 +6,7 @@ import type { Stores, UsageCharge } from '../../src/ports/stores.js';
 import { auditContract } from './audit-contract.js';
 import { declarationContract } from './declaration-contract.js';
 import { keyContract } from './key-contract.js';
+import { outboxContract } from './outbox-contract.js';
 import { proofContract } from './proof-contract.js';
 import { reviewContract } from './review-contract.js';
 import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, storedDeclaration, uploadFacts, uploadSlot, usageCharge } from './samples.js';
@@ -20,8 +21,15 @@ export interface OpenedStore {
   readonly reopen?: () => Promise<OpenedStore>;
 }
 
+export interface OpenOptions {
+  /** Events that may wait; the store's own bound where it is not given. */
+  readonly outboxLimit?: number;
+}
+
 /** What the parts of the suite work on. */
 export interface Contract {
+  /** One more store, of the same data or of its own. */
+  readonly open: (options: OpenOptions) => Promise<OpenedStore>;
   /** As it is open now. */
   readonly opened: () => OpenedStore;
   /** An id that no run had before. */
@@ -29,14 +37,14 @@ export interface Contract {
 }
 
 /** Every store passes all of this. Ids are new in every run, so a store may hold what earlier runs left. */
-export function storeContract(t: Test, name: string, open: () => Promise<OpenedStore>): void {
+export function storeContract(t: Test, name: string, open: (options?: OpenOptions) => Promise<OpenedStore>): void {
   void t.test(`${name} keeps the store contract`, async (t) => {
     let opened = await open();
     t.teardown(() => opened.close());
     const run = `${Date.now().toString(36)}-${process.pid}`;
     const id = (kind: string, of: string | number) => `${kind}_${run}.${of}`;
 
-    const contract: Contract = { opened: () => opened, id };
+    const contract: Contract = { open, opened: () => opened, id };
     await keyContract(t, contract);
 
     await t.test('an upload: slot, facts, expiry by the caller’s clock', async (t) => {
@@ -230,6 +238,7 @@ export function storeContract(t: Test, name: string, open: () => Promise<OpenedS
     await proofContract(t, contract);
     await declarationContract(t, contract);
     await auditContract(t, contract);
+    await outboxContract(t, contract);
     // Last, because it sweeps half a year ahead.
     await reviewContract(t, contract);
 

@@ -3,19 +3,29 @@ import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Secrets } from '../../ports/secrets.js';
 import { makeSigningPems, type SigningPems } from './load-signing.js';
-import { newSecrets, readSecrets, type SecretsBundle } from './secrets.js';
+import { newOperatorToken } from './operator-token.js';
+import { newSecrets, parseBundle, readSecrets, type SecretsBundle } from './secrets.js';
 
 /** In the file: the secrets as one machine keeps them, and beside them what else a cluster must have in common. */
-interface ClusterBundle extends SecretsBundle {
+export interface ClusterBundle extends SecretsBundle {
   readonly signing: SigningPems;
+  /** The leaf that will sign. Its certificate verifies already. */
+  readonly nextSigning?: SigningPems;
+  /** Leaves that signed before, without their keys; the last one first. */
+  readonly formerSigning?: readonly Pick<SigningPems, 'certificate' | 'authority'>[];
   readonly operatorToken: string;
+  readonly nextOperatorToken?: string;
+  readonly formerOperatorToken?: { readonly token: string; /** Unix seconds. */ readonly since: number };
 }
 
 /** One identity for all processes of a cluster. */
 export interface ClusterIdentity {
   readonly secrets: Secrets;
   readonly signing: SigningPems;
-  readonly operatorToken: string;
+  /** Leaves beside it that verify. */
+  readonly knownSigning: readonly Pick<SigningPems, 'certificate' | 'authority'>[];
+  /** The current one first. */
+  readonly operatorTokens: readonly [string, ...string[]];
 }
 
 /** The text of a new bundle: every secret, a signing identity and the operator's token. */
@@ -23,7 +33,7 @@ export function makeClusterBundle(options: { readonly environment: string; reado
   const bundle: ClusterBundle = {
     ...newSecrets(options.environment, options.random),
     signing: makeSigningPems(options),
-    operatorToken: Buffer.from(options.random(32)).toString('base64url'),
+    operatorToken: newOperatorToken(options.random),
   };
   return `${JSON.stringify(bundle, null, 2)}\n`;
 }
@@ -34,8 +44,20 @@ export async function readClusterBundle(path: string, environment: string): Prom
     throw new Error(`the bundle of secrets ${path} could not be read; takemark operator secrets init writes one`, { cause });
   });
   const secrets = readSecrets(text, path, environment);
-  const { signing, operatorToken } = JSON.parse(text) as Partial<ClusterBundle>;
+  const { signing, nextSigning, formerSigning = [], operatorToken, nextOperatorToken, formerOperatorToken } = parseClusterBundle(text, path);
+  const others = [nextOperatorToken, formerOperatorToken?.token].filter((token) => token !== undefined);
+  return { secrets, signing, knownSigning: [...(nextSigning === undefined ? [] : [nextSigning]), ...formerSigning], operatorTokens: [operatorToken, ...others] };
+}
+
+/** @param name of the file, for the message. @throws Error */
+export function parseClusterBundle(text: string, name: string): ClusterBundle {
+  const bundle = parseBundle(text, name) as Partial<ClusterBundle> & SecretsBundle;
+  const { signing, nextSigning, formerSigning = [], operatorToken, nextOperatorToken = operatorToken, formerOperatorToken } = bundle;
   const pems = [signing?.certificate, signing?.key, signing?.authority];
-  if (signing === undefined || pems.some((pem) => typeof pem !== 'string') || typeof operatorToken !== 'string' || operatorToken.length < 16) throw new Error(`${path} is damaged`);
-  return { secrets, signing, operatorToken };
+  if (nextSigning !== undefined) pems.push(nextSigning.certificate, nextSigning.key, nextSigning.authority);
+  if (!Array.isArray(formerSigning)) throw new Error(`${name} is damaged`);
+  for (const { certificate, authority } of formerSigning) pems.push(certificate, authority);
+  const tokens = [operatorToken, nextOperatorToken, formerOperatorToken === undefined ? operatorToken : formerOperatorToken.token];
+  if (pems.some((pem) => typeof pem !== 'string') || tokens.some((token) => typeof token !== 'string' || token.length < 16)) throw new Error(`${name} is damaged`);
+  return bundle as ClusterBundle;
 }

@@ -35,6 +35,8 @@ export interface SigningOptions {
   readonly files?: SigningFiles;
   /** An identity that several processes share; `files` come first. */
   readonly pems?: SigningPems;
+  /** Leaves beside it that verify: its predecessors, and the one that comes next. */
+  readonly known?: readonly Pick<SigningPems, 'certificate' | 'authority'>[];
   readonly clock: Clock;
   /** Cryptographically random bytes. */
   readonly random: (length: number) => Uint8Array;
@@ -66,7 +68,8 @@ export async function loadSigning(options: SigningOptions): Promise<Signing> {
 
   const identities: SigningIdentity[] = [signer.identity];
   const authorities = [current.authority];
-  for (const { leaf, above } of await formerLeaves(home)) {
+  const known = (options.known ?? []).map(({ certificate, authority }) => ({ leaf: new X509Certificate(certificate), above: [new X509Certificate(authority)] }));
+  for (const { leaf, above } of [...known, ...(await formerLeaves(home))]) {
     identities.push(identityOf(leaf));
     authorities.push(...above);
   }

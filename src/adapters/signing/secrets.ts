@@ -5,11 +5,21 @@ import { keepFile } from './kept-file.js';
 const FILE = 'secrets.json';
 const SECRET_BYTES = 32;
 
-/** On disk: for each purpose the secrets, the current one first; keys in base64. */
+export interface StoredSecret {
+  readonly id: string;
+  /** Base64. */
+  readonly key: string;
+  /** Known everywhere before it is used: verifies, and is the next current one. */
+  readonly next?: true;
+  /** Unix seconds at which another one took its place. */
+  readonly formerSince?: number;
+}
+
+/** On disk: for each purpose the secrets, the current one first. */
 export interface SecretsBundle {
   readonly format: 1;
   readonly environment: string;
-  readonly secrets: Readonly<Record<SecretPurpose, readonly { readonly id: string; readonly key: string }[]>>;
+  readonly secrets: Readonly<Record<SecretPurpose, readonly StoredSecret[]>>;
 }
 
 /**
@@ -27,7 +37,7 @@ export async function loadSecrets({ directory, environment, random }: { readonly
  * @throws Error
  */
 export function readSecrets(text: string, name: string, environment: string): Secrets {
-  const bundle = parse(text, name);
+  const bundle = parseBundle(text, name);
   if (bundle.environment !== environment) throw new Error(`${name} belongs to the environment ${bundle.environment}, not ${environment}`);
   const byPurpose = new Map<SecretPurpose, readonly Secret[]>(
     SECRET_PURPOSES.map((purpose) => [purpose, bundle.secrets[purpose].map(({ id, key }) => ({ id, key: Buffer.from(key, 'base64') }))]),
@@ -40,11 +50,16 @@ export function readSecrets(text: string, name: string, environment: string): Se
 }
 
 export function newSecrets(environment: string, random: (length: number) => Uint8Array): SecretsBundle {
-  const one = () => [{ id: Buffer.from(random(4)).toString('hex'), key: Buffer.from(random(SECRET_BYTES)).toString('base64') }];
+  const one = () => [newSecret(random)];
   return { format: 1, environment, secrets: { 'key-pepper': one(), 'upload-policy': one(), cursor: one(), rotation: one(), audit: one() } };
 }
 
-function parse(text: string, name: string): SecretsBundle {
+export function newSecret(random: (length: number) => Uint8Array): StoredSecret {
+  return { id: Buffer.from(random(4)).toString('hex'), key: Buffer.from(random(SECRET_BYTES)).toString('base64') };
+}
+
+/** @throws Error */
+export function parseBundle(text: string, name: string): SecretsBundle {
   const damaged = () => new Error(`${name} is damaged`);
   let bundle: Partial<SecretsBundle>;
   try {

@@ -1,0 +1,122 @@
+import { DomainError } from '../../domain/errors.js';
+import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
+import type { Clock } from '../../ports/clock.js';
+import { type EventBus, type EventHandler, PoisonError } from '../../ports/bus.js';
+import { DeadLetterFile } from './dead-letter-file.js';
+
+/** Of events that a handler gets at once. */
+const BATCH = 500;
+const RETRY_SECONDS = 1;
+
+/**
+ * The bus of a service that is one process: `publish` hands the events to this process's handlers and resolves when they took
+ * them. The outbox they come from is the log, so nothing else is kept but the dead letters, in files of `directory`.
+ */
+export async function openLocalBus({ directory, clock }: { readonly directory: string; readonly clock: Clock }): Promise<EventBus> {
+  return new LocalBus(await DeadLetterFile.open(directory), clock);
+}
+
+class LocalBus implements EventBus {
+  readonly #letters: DeadLetterFile;
+  readonly #clock: Clock;
+  readonly #handlers = new Map<Topic, EventHandler>();
+  #state: 'made' | 'started' | 'closed' = 'made';
+  /** One publication at a time: a later one must not overtake what comes again. */
+  #last: Promise<unknown> = Promise.resolve();
+  #failures = 0;
+
+  constructor(letters: DeadLetterFile, clock: Clock) {
+    this.#letters = letters;
+    this.#clock = clock;
+  }
+
+  handle(topic: Topic, handler: EventHandler): void {
+    if (this.#state !== 'made' || this.#handlers.has(topic)) throw new Error(`a handler of ${topic} comes once, and before the start`);
+    this.#handlers.set(topic, handler);
+  }
+
+  async start(): Promise<void> {
+    if (this.#state === 'made') this.#state = 'started';
+  }
+
+  publish(events: readonly ServiceEvent[]): Promise<void> {
+    const failures = this.#failures;
+    return this.#next(async () => {
+      // One that waited behind a failure may hold later events of the same keys.
+      if (this.#state !== 'started' || failures !== this.#failures) throw unavailable();
+      await this.#deliverAll(events);
+    });
+  }
+
+  async replay(): Promise<number> {
+    return 0;
+  }
+
+  deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
+    return this.#next(async () => {
+      const letters = await this.#letters.list(topic, limit);
+      return letters.map(({ number, reason, at, event: { id, kind } }) => ({ topic, position: String(number), reason, at, id, kind }));
+    });
+  }
+
+  replayDeadLetters(topic: Topic, limit: number): Promise<number> {
+    return this.#next(async () => {
+      const letters = await this.#letters.list(topic, limit);
+      for (const { number, event } of letters) {
+        await this.#deliverAll([event]);
+        await this.#letters.markReplayed(topic, number);
+      }
+      return letters.length;
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === 'closed') return void (await this.#last);
+    this.#state = 'closed';
+    const closed = this.#last.then(() => this.#letters.close());
+    this.#last = closed;
+    await closed;
+  }
+
+  #next<Value>(work: () => Promise<Value>): Promise<Value> {
+    const done = this.#last.then(async () => {
+      if (this.#state === 'closed') throw unavailable();
+      return work();
+    });
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
+  async #deliverAll(events: readonly ServiceEvent[]): Promise<void> {
+    try {
+      for (const topic of TOPICS) {
+        const handler = this.#handlers.get(topic);
+        // Nobody listens: there is nothing that would have to come again.
+        if (handler === undefined) continue;
+        const own = events.filter((event) => event.topic === topic);
+        for (let from = 0; from < own.length; from += BATCH) {
+          if (this.#state === 'closed') throw new Error('the bus is closing');
+          await this.#deliver(own.slice(from, from + BATCH), handler);
+        }
+      }
+    } catch (cause) {
+      this.#failures += 1;
+      throw unavailable(cause);
+    }
+  }
+
+  async #deliver(events: readonly ServiceEvent[], handler: EventHandler): Promise<void> {
+    try {
+      await handler(events);
+    } catch (error) {
+      if (!(error instanceof PoisonError)) throw error;
+      const [only, ...others] = events;
+      if (others.length === 0) await this.#letters.append(only!, error.message, Math.floor(this.#clock.now() / 1_000));
+      else for (const event of events) await this.#deliver([event], handler);
+    }
+  }
+}
+
+function unavailable(cause?: unknown): DomainError {
+  return new DomainError('unavailable', 'Events cannot be passed on at the moment.', { reason: 'bus_unavailable', retryAfterSeconds: RETRY_SECONDS, ...(cause === undefined ? {} : { cause }) });
+}

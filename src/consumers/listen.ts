@@ -1,0 +1,35 @@
+import { TOPICS, type Topic } from '../domain/events.js';
+import { PoisonError, type EventBus, type EventHandler } from '../ports/bus.js';
+import type { AssetStore } from '../ports/assets.js';
+import type { Clock } from '../ports/clock.js';
+import type { Observer } from '../ports/observer.js';
+import type { Stores } from '../ports/stores.js';
+import { erasureConsumer } from './erasure.js';
+import { retentionConsumer } from './retention.js';
+import { usageConsumer } from './usage.js';
+
+export interface ConsumersDeps {
+  readonly stores: Stores;
+  readonly assets: AssetStore;
+  readonly clock: Clock;
+  readonly observer: Pick<Observer, 'events'>;
+}
+
+/** Gives the bus the consumer of each topic; before it starts. */
+export function listen(bus: Pick<EventBus, 'handle'>, deps: ConsumersDeps): void {
+  const consumers: Readonly<Record<Topic, EventHandler>> = { erasure: erasureConsumer(deps), usage: usageConsumer(deps), retention: retentionConsumer(deps) };
+  for (const topic of TOPICS) bus.handle(topic, observed(topic, consumers[topic], deps.observer));
+}
+
+function observed(topic: Topic, consumer: EventHandler, observer: Pick<Observer, 'events'>): EventHandler {
+  return async (events) => {
+    try {
+      await consumer(events);
+    } catch (error) {
+      // Of more than one, each comes again by itself.
+      if (error instanceof PoisonError && events.length === 1) observer.events(topic, 'dead', 1);
+      throw error;
+    }
+    observer.events(topic, 'handled', events.length);
+  };
+}

@@ -1,0 +1,37 @@
+import { noticeDue, noticesOf } from '../domain/events.js';
+import { PoisonError, type EventHandler } from '../ports/bus.js';
+import type { Clock } from '../ports/clock.js';
+import type { ProofStore, RetentionStore } from '../ports/stores.js';
+
+/** Notices of one look. */
+const BATCH = 100;
+
+/** "Announces cases at creation, before expiry and after it": the creation is the event itself, the others are scheduled by it. */
+export function retentionConsumer({ stores, clock }: { readonly stores: Pick<RetentionStore, 'scheduleNotices'>; readonly clock: Clock }): EventHandler {
+  return async (events) => {
+    const notices = events.flatMap((event) => {
+      if (event.topic !== 'retention') throw new PoisonError('not about a case');
+      // The other kinds are for whoever listens elsewhere.
+      return event.kind === 'review_created' ? noticesOf(event) : [];
+    });
+    if (notices.length > 0) await stores.scheduleNotices(notices, Math.floor(clock.now() / 1000));
+  };
+}
+
+/**
+ * Announces what is due. Cases end with their proof, so nothing is said of one that was erased meanwhile. Several processes may
+ * do this at once: the event's id is the same in each.
+ * @returns how many notices were settled
+ */
+export async function announceDue({ stores, clock }: { readonly stores: RetentionStore & Pick<ProofStore, 'getProof'>; readonly clock: Clock }): Promise<number> {
+  const now = Math.floor(clock.now() / 1000);
+  for (let settled = 0; ; ) {
+    const notices = await stores.dueNotices(now, BATCH);
+    for (const notice of notices) {
+      const proof = await stores.getProof(notice.proofId);
+      await stores.settleNotice(notice, proof?.state === 'issued' ? noticeDue(notice) : undefined);
+    }
+    settled += notices.length;
+    if (notices.length < BATCH) return settled;
+  }
+}

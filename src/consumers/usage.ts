@@ -1,0 +1,18 @@
+import type { ServiceEvent, UsageEvent } from '../domain/events.js';
+import { PoisonError, type EventHandler } from '../ports/bus.js';
+import type { UsageStore } from '../ports/stores.js';
+
+/** "Usage folds events into per-day consumption exactly once": the store moves position and total in one conditional write. */
+export function usageConsumer({ stores }: { readonly stores: Pick<UsageStore, 'foldUsage'> }): EventHandler {
+  return async (events) => stores.foldUsage(events.map(checked));
+}
+
+function checked(event: ServiceEvent): UsageEvent {
+  if (event.topic !== 'usage') throw new PoisonError('not a count of units');
+  const { source, from, to, counts } = event.data;
+  if (to <= from) throw new PoisonError('the span is empty');
+  // The numbers of a billed source are units, so that the day's totals can be held against the month's quota.
+  const units = counts.reduce((sum, count) => sum + count.units, 0);
+  if (source.startsWith('billed/') && units !== to - from) throw new PoisonError('the units are not those of the span');
+  return event;
+}

@@ -1,0 +1,138 @@
+import { readEmbedded } from '../credential/read-embedded.js';
+import { readSidecar } from '../credential/sidecar.js';
+import { SHIPPED_PLANS } from '../domain/partner.js';
+import type { AssetStore } from '../ports/assets.js';
+import type { AudioEngine } from '../ports/audio-engine.js';
+import type { EventBus } from '../ports/bus.js';
+import type { Clock } from '../ports/clock.js';
+import type { Ids } from '../ports/ids.js';
+import type { AuditHeads, ErasureJournal } from '../ports/journals.js';
+import type { Observer } from '../ports/observer.js';
+import type { Secrets } from '../ports/secrets.js';
+import type { Signer, TrustList } from '../ports/signing.js';
+import type { Stores } from '../ports/stores.js';
+import { authenticate } from './authenticate.js';
+import { closeEvidence } from './close-evidence.js';
+import { createKey } from './create-key.js';
+import { createPartner } from './create-partner.js';
+import { createReview } from './create-review.js';
+import { createUpload } from './create-upload.js';
+import { createCursors } from './cursors.js';
+import { eraseProof } from './erase-proof.js';
+import { findDownload } from './find-download.js';
+import { identifyUpload } from './identify-upload.js';
+import { issueProof } from './issue-proof.js';
+import { createKeyUses, type KeyUses } from './key-uses.js';
+import { listDeadLetters } from './list-dead-letters.js';
+import { listDeclarations } from './list-declarations.js';
+import { listKeys } from './list-keys.js';
+import { listPartnerKeys } from './list-partner-keys.js';
+import { listProofs } from './list-proofs.js';
+import { openEvidence } from './open-evidence.js';
+import type { Operations } from './operations.js';
+import { createRateLimits } from './rate-limits.js';
+import { readAsset } from './read-asset.js';
+import { readAudit } from './read-audit.js';
+import { readDeliverable } from './read-deliverable.js';
+import { readErasureStatus } from './read-erasure-status.js';
+import { readProof } from './read-proof.js';
+import { readQuota } from './read-quota.js';
+import { readRecord } from './read-record.js';
+import { readReview } from './read-review.js';
+import { readUsage } from './read-usage.js';
+import { receiveUpload } from './receive-upload.js';
+import { recordDeclaration } from './record-declaration.js';
+import { resolveReview } from './resolve-review.js';
+import { revokeKey } from './revoke-key.js';
+import { rotateKey } from './rotate-key.js';
+import { createRotationClaims } from './rotation-claims.js';
+import { supplyEvidence } from './supply-evidence.js';
+import { takeTelemetry } from './take-telemetry.js';
+import { createUploadClaims } from './upload-claims.js';
+import { createUploadPolicySigner } from './upload-policy.js';
+import { createUsageMeter, type UsageMeter } from './usage-meter.js';
+import { verifyAudit } from './verify-audit.js';
+import { verifyUpload } from './verify-upload.js';
+
+export interface OperationsDeps {
+  readonly environment: 'production' | 'beta';
+  readonly downloads: ReadonlyMap<string, string>;
+  /** Read at each call: with any free port the address follows from the one that was bound. */
+  readonly publicUrl: () => string;
+  readonly secrets: Secrets;
+  readonly stores: Stores;
+  readonly assets: AssetStore;
+  readonly journal: ErasureJournal;
+  readonly heads: AuditHeads;
+  readonly bus: Pick<EventBus, 'deadLetters' | 'replayDeadLetters'>;
+  readonly engine: AudioEngine;
+  readonly signer: Signer;
+  readonly trust: TrustList;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly observer: Observer;
+}
+
+/** Every use case with what it needs; and the two gatherers that its caller has to flush. */
+export function createOperations(deps: OperationsDeps): { readonly operations: Operations; readonly meter: UsageMeter; readonly uses: KeyUses } {
+  const { environment, downloads, publicUrl, secrets, stores, assets, journal, heads, bus, engine, signer, trust, clock, ids, observer } = deps;
+  const plans = new Map(SHIPPED_PLANS.map((plan) => [plan.name, plan]));
+  const readChunk = (data: Uint8Array, extent: { readonly offset: number; readonly length: number }) => readEmbedded(data, extent, trust);
+  const readPair = (sidecar: Uint8Array) => readSidecar(sidecar, trust);
+  const policies = createUploadPolicySigner(secrets, environment);
+  const claims = createUploadClaims();
+  const cursors = createCursors(secrets, environment);
+  const limits = createRateLimits(clock);
+  const rotations = createRotationClaims();
+  const meter = createUsageMeter(stores, clock);
+  const uses = createKeyUses(stores);
+  const concurrentUploads = async (partnerId: string) => plans.get((await stores.getPartner(partnerId))?.plan ?? '')?.concurrentUploads;
+
+  const operations: Operations = {
+    partner: {
+      authenticate: (apiKey) => authenticate({ environment, plans, secrets, stores, clock, uses }, apiKey),
+      admit: (caller, lane) => limits.spend(caller.partnerId, caller.plan, lane),
+      quota: (caller) => readQuota({ stores, clock }, caller),
+      meter: (caller, operation) => meter.count(caller.partnerId, operation),
+      createUpload: (caller, request) => createUpload({ stores, clock, ids, policies, publicUrl: publicUrl() }, caller, request),
+      receiveUpload: (uploadId, fields) => receiveUpload({ stores, engine, clock, policies, claims, readEmbedded: readChunk, concurrentUploads }, uploadId, fields),
+      verifyUpload: (caller, request) => verifyUpload({ stores, secrets, clock, observer, readSidecar: readPair }, caller, request),
+      identify: (caller, request) => identifyUpload({ stores, clock }, caller, request),
+      listProofs: (caller, query) => listProofs({ stores, cursors }, caller, query),
+      readProof: (caller, proofId) => readProof({ stores, secrets }, caller, proofId),
+      readRecord: (caller, proofId) => readRecord({ stores, secrets }, caller, proofId),
+      readAsset: (caller, proofId, part) => readAsset({ stores, assets }, caller, proofId, part),
+      eraseProof: (caller, proofId) => eraseProof({ stores, assets, journal, clock }, caller, proofId),
+      listKeys: (caller, query) => listKeys({ stores, cursors, clock }, caller, query),
+      rotateKey: (caller, apiKey, idempotencyKey) => rotateKey({ stores, environment, secrets, clock, ids, limits, claims: rotations }, caller, apiKey, idempotencyKey),
+      readUsage: (caller, query) => readUsage({ stores, clock }, caller, query),
+      createReview: (caller, request) => createReview({ stores, clock, ids }, caller, request),
+      readReview: (caller, reviewId) => readReview({ stores, clock }, caller, reviewId),
+      openEvidence: (caller, reviewId, request) => openEvidence({ stores, clock, ids }, caller, reviewId, request),
+      closeEvidence: (caller, reviewId, requestId, request) => closeEvidence({ stores, clock }, caller, reviewId, requestId, request),
+      resolveReview: (caller, reviewId, request) => resolveReview({ stores, clock }, caller, reviewId, request),
+      download: (_caller, query) => findDownload(downloads, query),
+      telemetry: (_caller, events) => takeTelemetry(observer, events),
+    },
+    operator: {
+      listPartners: () => stores.listPartners(),
+      listPlans: () => [...plans.values()],
+      createPartner: (request) => createPartner({ stores, plans, clock, ids }, request),
+      createKey: (request) => createKey({ stores, environment, secrets, clock, ids }, request),
+      listPartnerKeys: (partnerId) => listPartnerKeys({ stores, clock }, partnerId),
+      revokeKey: (request) => revokeKey({ stores, clock }, request),
+      supplyEvidence: (request) => supplyEvidence({ stores, clock }, request),
+      issueProof: (request) => issueProof({ stores, assets, engine, signer, clock, ids, observer, readEmbedded: readChunk, readSidecar: readPair }, request),
+      recordDeclaration: (proofId, declaration) => recordDeclaration({ stores, secrets, clock }, proofId, declaration),
+      listDeclarations: (proofId) => listDeclarations({ stores, secrets }, proofId),
+      readDeliverable: (proofId, part) => readDeliverable({ stores, assets }, proofId, part),
+      erasureStatus: (proofId) => readErasureStatus({ stores, assets }, proofId),
+      listDeadLetters: (request) => listDeadLetters(bus, request),
+      replayDeadLetters: ({ topic, limit }) => bus.replayDeadLetters(topic, limit),
+      readAudit: (request) => readAudit(stores, request),
+      verifyAudit: (partnerId) => verifyAudit({ stores, heads, secrets }, partnerId),
+      authority: () => trust.authorities().join(''),
+    },
+  };
+  return { operations, meter, uses };
+}

@@ -1,0 +1,136 @@
+import t from 'tap';
+import { erasureConsumer } from '../../src/consumers/erasure.js';
+import { listen } from '../../src/consumers/listen.js';
+import { announceDue, retentionConsumer } from '../../src/consumers/retention.js';
+import { usageConsumer } from '../../src/consumers/usage.js';
+import { EXPIRY_NOTICE_SECONDS, noticeDue, noticesOf, proofErased, reviewCreated, unitsCounted, type RetentionEvent, type ReviewNotice, type ServiceEvent, type UsageEvent } from '../../src/domain/events.js';
+import type { Proof } from '../../src/domain/proof.js';
+import { PoisonError, type EventHandler } from '../../src/ports/bus.js';
+import type { Stores } from '../../src/ports/stores.js';
+import { stillClock } from '../operations/doubles.js';
+
+const NOW = 1_700_000_000;
+const clock = stillClock(NOW * 1_000);
+const erased = proofErased({ proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: NOW - 60 });
+const created = reviewCreated({ reviewId: 'rev_1', partnerId: 'ptr_1', proofId: 'prf_1', createdAt: NOW, expiresAt: NOW + 180 * 86_400 });
+const counted = (from: number, to: number, units = to - from) => unitsCounted({ partnerId: 'ptr_1', source: 'billed/2023-11', from, to, counts: [{ day: '2023-11-14', operation: 'verify', units }] }, NOW);
+
+/** Proofs and deliverables as far as an erasure touches them. */
+class MemoryProofs {
+  readonly steps: string[] = [];
+  readonly assets = new Set(['prf_1']);
+  stuck = false;
+  constructor(public proof: Partial<Proof> | undefined) {}
+
+  readonly stores = {
+    getProof: async () => this.proof as Proof,
+    eraseProof: async (proofId: string, partnerId: string, at: number, audit: object) => {
+      this.steps.push('erased');
+      if (this.proof?.partnerId !== partnerId) return 'not_found' as const;
+      t.match(audit, { actor: 'operator', action: 'proof_erased', at, subjects: [proofId] });
+      const proof = { state: 'erased' as const, proofId, partnerId, erasedAt: at };
+      this.proof = proof;
+      return { outcome: 'erased' as const, proof };
+    },
+    confirmErasure: async () => {
+      this.steps.push(`confirmed, deliverable ${this.assets.size === 0 ? 'gone' : 'there'}`);
+      return 'confirmed' as const;
+    },
+  };
+  readonly deliverables = {
+    delete: async (proofId: string) => (this.stuck ? false : this.assets.delete(proofId)),
+    size: async (proofId: string) => (this.assets.has(proofId) ? 1 : undefined),
+  };
+  consume = (event: ServiceEvent = erased) => erasureConsumer({ stores: this.stores, assets: this.deliverables, clock })([event]);
+}
+
+t.test('an erasure is confirmed once the deliverable is proved gone', async (t) => {
+  const proofs = new MemoryProofs({ state: 'erased', partnerId: 'ptr_1', erasedAt: NOW - 60 });
+  await proofs.consume();
+  await proofs.consume();
+  t.same(proofs.steps, ['confirmed, deliverable gone', 'confirmed, deliverable gone']);
+
+  const stuck = new MemoryProofs({ state: 'erased', partnerId: 'ptr_1', erasedAt: NOW - 60 });
+  stuck.stuck = true;
+  await t.rejects(stuck.consume(), /still there/);
+  t.same(stuck.steps, [], 'never confirmed over a deliverable');
+  t.notOk(await stuck.consume().catch((error: unknown) => error instanceof PoisonError), 'it comes again');
+});
+
+t.test('a proof that a backup brought back is erased again, at the time of the first erasure', async (t) => {
+  const proofs = new MemoryProofs({ state: 'issued', proofId: 'prf_1', partnerId: 'ptr_1' });
+  await proofs.consume();
+  t.match(proofs.proof, { state: 'erased', erasedAt: NOW - 60 });
+  t.same(proofs.steps, ['erased', 'confirmed, deliverable gone']);
+  const foreign = new MemoryProofs({ state: 'issued', proofId: 'prf_1', partnerId: 'ptr_2' });
+  await t.rejects(foreign.consume(), { name: 'PoisonError' });
+  t.ok(foreign.assets.has('prf_1'), "another partner's deliverable is not touched");
+});
+
+t.test('a proof that the store does not know, or has only reserved, is left alone', async (t) => {
+  for (const proof of [undefined, { state: 'pending' as const }]) {
+    const proofs = new MemoryProofs(proof);
+    await proofs.consume();
+    t.same([proofs.steps, proofs.assets.size], [[], 1]);
+  }
+  await t.rejects(new MemoryProofs(undefined).consume(created), { name: 'PoisonError' });
+});
+
+t.test('usage: whole batches to the store; what cannot be a count is poison', async (t) => {
+  const folded: UsageEvent[] = [];
+  const consume = usageConsumer({ stores: { foldUsage: async (events) => void folded.push(...events) } });
+  await consume([counted(0, 3), counted(3, 4)]);
+  t.same(folded, [counted(0, 3), counted(3, 4)]);
+  for (const event of [counted(4, 4), counted(5, 4), counted(4, 6, 3), erased]) await t.rejects(consume([counted(0, 3), event]), { name: 'PoisonError' });
+  t.equal(folded.length, 2, 'nothing of a poisoned batch');
+  await consume([unitsCounted({ partnerId: 'ptr_1', source: 'free/a', from: 0, to: 1, counts: [{ day: '2023-11-14', operation: 'list', units: 40 }] }, NOW)]);
+  t.equal(folded.length, 3, 'free numbers are events, not units');
+});
+
+t.test('retention: a new case schedules its notices, and they are announced when they are due', async (t) => {
+  const scheduled: ReviewNotice[] = [];
+  const settled: (RetentionEvent | undefined)[] = [];
+  const states = new Map([['prf_1', 'issued']]);
+  const stores = {
+    scheduleNotices: async (notices: readonly ReviewNotice[]) => void scheduled.push(...notices),
+    dueNotices: async (now: number, limit: number) => scheduled.filter(({ dueAt }) => dueAt <= now).slice(0, limit),
+    settleNotice: async (notice: ReviewNotice, event: ServiceEvent | undefined) => {
+      scheduled.splice(scheduled.indexOf(notice), 1);
+      settled.push(event as RetentionEvent | undefined);
+    },
+    getProof: async (proofId: string) => (states.has(proofId) ? ({ state: states.get(proofId) } as Proof) : undefined),
+  };
+  const time = stillClock(NOW * 1_000);
+  const consume = retentionConsumer({ stores, clock: time });
+  const notice = noticeDue(noticesOf(created)[0]!);
+  await consume([created, notice]);
+  t.same(scheduled.map(({ kind, dueAt }) => [kind, dueAt - created.data.expiresAt]), [['review_expiring', -EXPIRY_NOTICE_SECONDS], ['review_expired', 0]], 'a notice schedules nothing itself');
+  t.equal(await announceDue({ stores, clock: time }), 0);
+  time.advanceMs(173 * 86_400_000);
+  t.equal(await announceDue({ stores, clock: time }), 1);
+  t.match(settled, [{ kind: 'review_expiring', id: 'review_expiring/rev_1', key: 'rev_1' }]);
+  t.equal(await announceDue({ stores, clock: time }), 0);
+  states.set('prf_1', 'erased');
+  time.advanceMs(7 * 86_400_000);
+  t.equal(await announceDue({ stores, clock: time }), 1);
+  t.equal(settled[1], undefined, 'nothing is said of a case that went with its proof');
+
+  states.set('prf_1', 'issued');
+  for (let i = 0; i < 250; i += 1) await consume([reviewCreated({ ...created.data, reviewId: `rev_${i}`, createdAt: NOW })]);
+  time.advanceMs(0);
+  t.equal(await announceDue({ stores, clock: time }), 500, 'more than one look');
+  await t.rejects(consume([erased]), { name: 'PoisonError' });
+});
+
+t.test('what a process took and gave up is counted', async (t) => {
+  const handlers = new Map<string, EventHandler>();
+  const counts: string[] = [];
+  const stores = { foldUsage: async () => undefined } as unknown as Stores;
+  listen({ handle: (topic, handler) => void handlers.set(topic, handler) }, { stores, assets: undefined as never, clock, observer: { events: (...count) => void counts.push(count.join(' ')) } });
+  t.same([...handlers.keys()], ['erasure', 'usage', 'retention']);
+  const usage = handlers.get('usage')!;
+  await usage([counted(0, 1), counted(1, 2)]);
+  await t.rejects(usage([counted(2, 3), counted(3, 3)]), { name: 'PoisonError' });
+  await t.rejects(usage([counted(3, 3)]), { name: 'PoisonError' });
+  t.same(counts, ['usage handled 2', 'usage dead 1']);
+});
