@@ -35,7 +35,7 @@ export interface Observed {
   /** Ids that rows of the store still name, and the table. */
   readonly rows: readonly { readonly table: string; readonly proofId: string }[];
   /** All that the topics hold, in the order of their partitions, duplicates included. */
-  readonly events: readonly ServiceEvent[] | undefined;
+  readonly events: readonly ServiceEvent[];
   readonly deadLetters: number;
 }
 
@@ -46,7 +46,7 @@ export function judge(acknowledged: Acknowledged, observed: Observed): readonly 
   return [...judgeProofs(acknowledged, observed), ...judgeUsage(acknowledged, observed), ...judgeKeys(acknowledged, observed), ...judgeReviews(acknowledged, observed), ...judgeRest(acknowledged, observed)];
 }
 
-function* judgeProofs({ issued, erased }: Acknowledged, { proofs, verdicts, rows, events = [] }: Observed): Generator<string> {
+function* judgeProofs({ issued, erased }: Acknowledged, { proofs, verdicts, rows, events }: Observed): Generator<string> {
   const gone = new Map(erased.map((entry) => [entry.proofId, entry]));
   const announced = grouped(
     events.filter((event) => event.topic === 'erasure'),
@@ -74,7 +74,7 @@ function* judgeProofs({ issued, erased }: Acknowledged, { proofs, verdicts, rows
   for (const { table, proofId } of rows) if (gone.has(proofId)) yield `${table} still names the erased ${proofId}`;
 }
 
-function* judgeUsage({ partners, billed }: Acknowledged, { partners: seen, events = [] }: Observed): Generator<string> {
+function* judgeUsage({ partners, billed }: Acknowledged, { partners: seen, events }: Observed): Generator<string> {
   const uploads = grouped(billed, ({ partnerId }) => partnerId);
   const spans = grouped(
     events.filter((event) => event.topic === 'usage').filter(({ data }) => data.source.startsWith('billed/')),
@@ -114,7 +114,7 @@ function* judgeKeys({ rotated }: Acknowledged, { partners, successors }: Observe
   }
 }
 
-function* judgeReviews({ reviews, erased }: Acknowledged, { reviews: seen, events = [] }: Observed): Generator<string> {
+function* judgeReviews({ reviews, erased }: Acknowledged, { reviews: seen, events }: Observed): Generator<string> {
   const gone = new Set(erased.map(({ proofId }) => proofId));
   const created = new Set(events.filter(({ kind }) => kind === 'review_created').map(({ key }) => key));
   for (const { reviewId, proofId, operations } of reviews) {

@@ -91,7 +91,7 @@ export async function observe(ledger: Ledger, observers: Observers, verdicts: Re
   await inParallel(ledger.rotated, WIDTH, async ({ newKeyId, newApiKey }) => void successors.set(newKeyId, await everywhere(newApiKey, '/v1/partner/keys?limit=1')));
   const reviews = new Map<string, readonly number[]>();
   await inParallel(ledger.reviews, WIDTH, async ({ reviewId, partnerId }) => void reviews.set(reviewId, await everywhere(partnerOf(ledger, partnerId).apiKey, `/v1/partner/reviews/${reviewId}`)));
-  return { proofs, partners, verdicts, successors, reviews, rows: await tables.proofRows(), events: await topics?.read(), deadLetters: (await topics?.deadLetters()) ?? 0 };
+  return { proofs, partners, verdicts, successors, reviews, rows: await tables.proofRows(), events: (await topics?.read()) ?? [], deadLetters: (await topics?.deadLetters()) ?? 0 };
 }
 
 async function listOf(calls: Calls, { apiKey }: KnownPartner): Promise<ReadonlySet<string>> {
