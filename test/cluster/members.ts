@@ -27,7 +27,7 @@ interface Member {
   readonly environment: Readonly<Record<string, string>>;
   readonly log: string;
   child: ChildProcess | undefined;
-  readyUrl: string | undefined;
+  readonly readyUrl: string;
   kills: number;
 }
 
@@ -57,7 +57,7 @@ export class Cluster {
     this.#onDeath = onDeath;
   }
 
-  /** Bundle and schema by the operator's commands, then all processes; resolves when the services are ready. */
+  /** Bundle and schema by the operator's commands, then all processes; resolves when they are ready. */
   static async start({ settings, services, consumers, onDeath }: ClusterOptions): Promise<Cluster> {
     const directory = await mkdtemp(join(tmpdir(), 'takemark-cluster-'));
     const operatorToken = 'operator-token-of-the-cluster-under-test';
@@ -92,9 +92,10 @@ export class Cluster {
       kills: 0,
     });
     const serving = Array.from({ length: services }, (_, slot) => member(`service-${slot + 1}`, slot, [MAIN]));
-    const consuming = Array.from({ length: consumers }, (_, index) => ({ ...member(`consumer-${index + 1}`, services + index, [CLI, 'consumers']), readyUrl: undefined }));
+    const consuming = Array.from({ length: consumers }, (_, index) => member(`consumer-${index + 1}`, services + index, [CLI, 'consumers']));
     const addresses = serving.map(({ name, environment }) => ({ name, partner: `http://127.0.0.1:${environment['TAKEMARK_PORT']}`, operator: `http://127.0.0.1:${environment['TAKEMARK_OPERATOR_PORT']}` }));
     const cluster = new Cluster(directory, shared, operatorToken, addresses, [...serving, ...consuming], onDeath);
+    process.once('exit', () => cluster.#members.forEach(({ child }) => child?.kill('SIGKILL')));
     for (const one of cluster.#members) await cluster.#spawn(one);
     await cluster.ready();
     return cluster;
@@ -117,11 +118,10 @@ export class Cluster {
     return child.kill('SIGKILL');
   }
 
-  /** Resolves when every service says that it is ready. */
+  /** Resolves when every process says that it is ready. */
   async ready(): Promise<void> {
     const deadline = Date.now() + READY_MS;
     for (const { name, readyUrl } of this.#members) {
-      if (readyUrl === undefined) continue;
       for (;;) {
         const status = await fetch(readyUrl, { signal: AbortSignal.timeout(5_000) }).then((answer) => answer.status, () => 0);
         if (status === 200) break;

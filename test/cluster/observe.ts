@@ -17,7 +17,7 @@ export interface Observers {
   readonly calls: Calls;
   readonly workload: Workload;
   readonly tables: Tables;
-  readonly topics: Topics | undefined;
+  readonly topics: Topics;
 }
 
 /** Verifies some of what is left once more; billed, so before anything is counted. */
@@ -36,8 +36,7 @@ export async function verifyAgain(ledger: Ledger, { calls, workload }: Observers
 }
 
 /** Resolves when nothing waits in an outbox and the consumers have taken all, or when `limitMs` are over. @returns what still waits */
-export async function caughtUp(ledger: Ledger, { calls, tables, topics }: Observers, limitMs: number): Promise<string | undefined> {
-  if (topics === undefined) return undefined;
+export async function caughtUp(ledger: Ledger, { calls, tables }: Observers, limitMs: number): Promise<string | undefined> {
   const deadline = Date.now() + limitMs;
   for (;;) {
     const waiting: string[] = [];
@@ -55,6 +54,9 @@ export async function caughtUp(ledger: Ledger, { calls, tables, topics }: Observ
       const { confirmedAt } = (await calls.settle({ method: 'GET', listener: 'operator', path: `/operator/v1/proofs/${proofId}/erasure` }, [200])).json as { confirmedAt?: number };
       if (confirmedAt === undefined) unconfirmed.push(proofId);
     });
+    const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
+    const rows = (await tables.proofRows()).filter(({ proofId }) => gone.has(proofId));
+    if (rows.length > 0) waiting.push(`${rows.length} rows name erased proofs`);
     if (unconfirmed.length > 0) waiting.push(`${unconfirmed.length} erasures are not confirmed`);
     if (waiting.length === 0) return undefined;
     if (Date.now() > deadline) return waiting.join('; ');
@@ -91,7 +93,7 @@ export async function observe(ledger: Ledger, observers: Observers, verdicts: Re
   await inParallel(ledger.rotated, WIDTH, async ({ newKeyId, newApiKey }) => void successors.set(newKeyId, await everywhere(newApiKey, '/v1/partner/keys?limit=1')));
   const reviews = new Map<string, readonly number[]>();
   await inParallel(ledger.reviews, WIDTH, async ({ reviewId, partnerId }) => void reviews.set(reviewId, await everywhere(partnerOf(ledger, partnerId).apiKey, `/v1/partner/reviews/${reviewId}`)));
-  return { proofs, partners, verdicts, successors, reviews, rows: await tables.proofRows(), events: (await topics?.read()) ?? [], deadLetters: (await topics?.deadLetters()) ?? 0 };
+  return { proofs, partners, verdicts, successors, reviews, rows: await tables.proofRows(), events: await topics.read(), deadLetters: await topics.deadLetters() };
 }
 
 async function listOf(calls: Calls, { apiKey }: KnownPartner): Promise<ReadonlySet<string>> {

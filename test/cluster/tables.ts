@@ -1,8 +1,11 @@
 /** The store's own rows, read past the service. */
 import { Client, types } from 'cassandra-driver';
+import { BILLED_OPERATIONS } from '../../src/ports/stores.js';
 
 /** Tables that name a proof beside its own row: none of them may name an erased one. */
 const NAMING_PROOFS = ['proof_by_partner', 'proof_by_bound', 'proof_by_original', 'review_by_proof', 'review_place', 'review'];
+
+const BILLED: ReadonlySet<string | undefined> = new Set(BILLED_OPERATIONS);
 
 export class Tables {
   readonly #client: Client;
@@ -34,9 +37,15 @@ export class Tables {
     return rows;
   }
 
-  /** Units by partner that consumers have added up. */
-  async folded(_partnerIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    return new Map();
+  /** Billed units by partner that consumers have added up, over all days. */
+  async folded(partnerIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const units = new Map<string, number>();
+    for (const row of await this.#client.execute('SELECT partner_id, item, units FROM consumption')) {
+      const partnerId = row['partner_id'] as string;
+      const [what, , operation] = (row['item'] as string).split('/');
+      if (what === 'day' && BILLED.has(operation) && partnerIds.includes(partnerId)) units.set(partnerId, (units.get(partnerId) ?? 0) + ((row['units'] as number | null) ?? 0));
+    }
+    return units;
   }
 
   async close(): Promise<void> {
