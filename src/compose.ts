@@ -4,7 +4,7 @@ import { mkdir, rm, writeFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
 import { openAssetBucket } from './adapters/assets/s3.js';
-import { migrate } from './adapters/cassandra/migrations.js';
+import { migrate as migrateCassandra } from './adapters/cassandra/migrations.js';
 import { openCassandraStore } from './adapters/cassandra/store.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';
 import { createAuditHeads } from './adapters/journals/audit-heads.js';
@@ -17,7 +17,7 @@ import { loadOperatorToken } from './adapters/signing/operator-token.js';
 import { ROTATED_PURPOSES, rotateClusterBundle, type BundleRotation } from './adapters/signing/rotate-bundle.js';
 import { loadSecrets } from './adapters/signing/secrets.js';
 import { createIds, systemClock } from './adapters/system/system.js';
-import type { Config } from './config.js';
+import type { Config, KafkaConfig } from './config.js';
 import { erasureConsumer } from './consumers/erasure.js';
 import { listen } from './consumers/listen.js';
 import { announceDue } from './consumers/retention.js';
@@ -178,6 +178,14 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   }
 }
 
+/** What a person who starts it is told. */
+export function serviceWords({ publicUrl, operator, operatorTokenFile: tokenFile, dataDirectory }: Service, { environment, store }: Config, version: string): string {
+  return `Takemark ${version}, ${environment}
+  partners   ${publicUrl}/v1
+  operators  http://${operator.host}:${operator.port}${tokenFile === undefined ? '' : `, token in ${tokenFile.path}${tokenFile.made ? ' (made now, mode 0600)' : ''}`}
+  data       ${store === 'embedded' ? `${dataDirectory}: store, deliverables, signing keys, secrets` : 'in the cluster'}`;
+}
+
 /**
  * Behind `takemark consumers`: the consumers of a cluster in a process of their own, any number of them. It serves metrics and
  * probes alone.
@@ -309,6 +317,10 @@ async function openBus(config: Config, clock: Clock): Promise<EventBus> {
   throw new Error('this version has the embedded bus only');
 }
 
+async function makeTopics(_kafka: KafkaConfig): Promise<readonly string[]> {
+  throw new Error('this version has the embedded bus only');
+}
+
 /** Where many processes erase, the topic of erasures is the journal: it is kept for ever, and apart from the store. */
 async function openJournal(config: Config, secrets: Secrets): Promise<ErasureJournal> {
   if (!isShared(config) || config.bus !== 'kafka') return openErasureJournal({ directory: config.journalDirectory, secrets });
@@ -322,20 +334,23 @@ async function openAssets({ dataDirectory, assetBucket }: Config, opened: Opened
   return assets;
 }
 
-async function openStores({ store, cassandra, dataDirectory }: Config, audit: { readonly key: Uint8Array; readonly heads: AuditHeads }): Promise<Stores> {
-  if (store === 'embedded') return openEmbeddedStore({ directory: join(dataDirectory, 'store'), audit });
+async function openStores({ store, cassandra, dataDirectory, outboxLimit }: Config, audit: { readonly key: Uint8Array; readonly heads: AuditHeads }): Promise<Stores> {
+  if (store === 'embedded') return openEmbeddedStore({ directory: join(dataDirectory, 'store'), audit, outboxLimit });
   if (cassandra === undefined) throw new Error('no Cassandra nodes are configured');
   return openCassandraStore({ ...cassandra, audit });
 }
 
 /**
- * Behind `takemark operator migrate`: makes the keyspace and brings its schema up to date.
- * @returns names of the migrations that were applied
+ * Behind `takemark operator migrate`: makes the keyspace and brings its schema up to date, and makes the topics.
+ * @returns names of what was new
  * @throws Error with a message for the operator
  */
-export async function migrateStore({ cassandra }: Config): Promise<readonly string[]> {
-  if (cassandra === undefined) throw new Error('TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC say where the cluster is');
-  return migrate(cassandra);
+export async function migrate({ cassandra, kafka }: Config): Promise<{ readonly applied?: readonly string[]; readonly topics?: readonly string[] }> {
+  if (cassandra === undefined && kafka === undefined) throw new Error('TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC say where the store is, TAKEMARK_KAFKA where the bus is');
+  return {
+    ...(cassandra === undefined ? {} : { applied: await migrateCassandra(cassandra) }),
+    ...(kafka === undefined ? {} : { topics: await makeTopics(kafka) }),
+  };
 }
 
 /**

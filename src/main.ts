@@ -1,5 +1,5 @@
 import { readFileSync, writeSync } from 'node:fs';
-import { crashLine, startService } from './compose.js';
+import { crashLine, serviceWords, startService } from './compose.js';
 import { ConfigError, readConfig } from './config.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
@@ -13,13 +13,8 @@ process.on('uncaughtException', (error: unknown) => {
 try {
   const config = readConfig();
   const service = await startService(config, { version });
-  const { operatorTokenFile: tokenFile } = service;
   // For the person who starts it; the log on standard output is for machines.
-  process.stderr.write(`Takemark ${version}, ${config.environment}
-  partners   ${service.publicUrl}/v1
-  operators  http://${service.operator.host}:${service.operator.port}${tokenFile === undefined ? '' : `, token in ${tokenFile.path}${tokenFile.made ? ' (made now, mode 0600)' : ''}`}
-  data       ${service.dataDirectory}: store, deliverables, signing keys, secrets
-`);
+  process.stderr.write(`${serviceWords(service, config, version)}\n`);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     // Once: a second signal ends the process at once.
     process.once(signal, () => {

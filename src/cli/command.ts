@@ -9,11 +9,24 @@ export const EXIT = { good: 0, notGood: 1, usage: 2, trouble: 3, interrupted: 13
 /** What the command line needs to know of its environment. */
 export type ClientConfig = Config['client'] & Pick<Config, 'dataDirectory'>;
 
+/** A process in the foreground. */
+export interface LongRunning {
+  /** For the person who started it. */
+  readonly words: string;
+  stop(): Promise<void>;
+}
+
 export interface Cluster {
-  /** Brings the store's schema up to date. @returns names of the migrations that were applied */
-  migrate(): Promise<readonly string[]>;
+  /** Brings the store's schema and the bus's topics up to date; undefined for the one that is not configured. @returns names of what was new */
+  migrate(): Promise<{ readonly applied?: readonly string[]; readonly topics?: readonly string[] }>;
   /** The text of a new bundle of secrets. */
   makeSecrets(): Promise<string>;
+  /** The text of the bundle after a step. */
+  rotateSecrets(bundle: { readonly text: string; readonly name: string }, rotation: { readonly step: 'add' | 'use' | 'drop'; readonly early: boolean; readonly purposes: readonly string[] | undefined }): Promise<string>;
+  /** @returns how many erasures the bus had */
+  replayErasures(): Promise<number>;
+  serve(): Promise<LongRunning>;
+  consume(): Promise<LongRunning>;
 }
 
 /** What a command is given of the world. */
@@ -26,7 +39,7 @@ export interface Surroundings {
   readonly signal: AbortSignal;
   /** Opens the device in a directory, making its key on first use. */
   readonly openSealer: (directory: string) => Promise<Sealer>;
-  /** What is done for a cluster before any of its processes runs. */
+  /** What is done with the service's own configuration, not over its listeners. */
   readonly cluster: Cluster;
 }
 

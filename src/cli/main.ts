@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeSync } from 'node:fs';
 import { ConfigError, readConfig } from '../config.js';
 import { type Cluster, EXIT } from './command.js';
 import { run } from './program.js';
@@ -15,12 +15,36 @@ async function openSealer(directory: string): Promise<Sealer> {
   return compose.openSealer(directory);
 }
 
-const cluster: Cluster = {
-  migrate: async () => (await import('../compose.js')).migrateStore(readConfig()),
-  makeSecrets: async () => (await import('../compose.js')).makeSecrets(readConfig()),
-};
-
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string };
+
+/** Long-running processes say what they died of as the service does, with no message in it. */
+async function composed() {
+  const compose = await import('../compose.js');
+  process.on('uncaughtException', (error: unknown) => {
+    writeSync(2, compose.crashLine(error));
+    process.exit(1);
+  });
+  return compose;
+}
+
+const cluster: Cluster = {
+  migrate: async () => (await import('../compose.js')).migrate(readConfig()),
+  makeSecrets: async () => (await import('../compose.js')).makeSecrets(readConfig()),
+  rotateSecrets: async (bundle, rotation) => (await import('../compose.js')).rotateSecrets(readConfig(), bundle, rotation),
+  replayErasures: async () => (await import('../compose.js')).replayErasureTopic(readConfig()),
+  serve: async () => {
+    const { serviceWords, startService } = await composed();
+    const config = readConfig();
+    const service = await startService(config, { version });
+    return { words: serviceWords(service, config, version), stop: () => service.stop() };
+  },
+  consume: async () => {
+    const { startConsumers } = await composed();
+    const consumers = await startConsumers(readConfig(), { version });
+    const { host, port } = consumers.operator;
+    return { words: `Takemark ${version}, consumers\n  metrics and probes  http://${host}:${port}`, stop: () => consumers.stop() };
+  },
+};
 
 async function main(): Promise<number> {
   const interruption = new AbortController();

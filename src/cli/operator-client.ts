@@ -36,7 +36,22 @@ export interface ErasureStatus {
   readonly state: string;
   /** Unix seconds. */
   readonly erasedAt?: number;
+  /** When a consumer had made sure that nothing is left. */
+  readonly confirmedAt?: number;
   readonly assetPresent: boolean;
+}
+
+export const TOPICS = ['erasure', 'usage', 'retention'] as const;
+
+/** An event that no consumer could take. */
+export interface DeadLetter {
+  readonly topic: string;
+  readonly position: string;
+  readonly reason: string;
+  /** Unix seconds. */
+  readonly at: number;
+  readonly eventId?: string;
+  readonly kind?: string;
 }
 
 /** A creator's survey answers, as they were recorded. */
@@ -143,6 +158,15 @@ export class OperatorClient {
 
   async erasureStatus(proofId: string): Promise<ErasureStatus> {
     return (await this.#get(`proofs/${pathPart(proofId)}/erasure`)) as ErasureStatus;
+  }
+
+  async listDeadLetters({ topic, limit }: { readonly topic?: string | undefined; readonly limit: number }): Promise<readonly DeadLetter[]> {
+    return this.#list<DeadLetter>('dead-letters', 'deadLetters', { ...(topic === undefined ? {} : { topic }), limit: String(limit) });
+  }
+
+  /** Not repeated: a lost answer may mean that others are the oldest now. */
+  async replayDeadLetters(request: { readonly topic: string; readonly limit: number }): Promise<number> {
+    return ((await this.#post('dead-letters/replay', request)) as { readonly replayed: number }).replayed;
   }
 
   async readAudit(partnerId: string, { from, limit }: { readonly from: number; readonly limit: number }): Promise<readonly AuditEntry[]> {

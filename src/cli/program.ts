@@ -2,11 +2,13 @@ import { TakemarkError } from '../client/errors.js';
 import { columns, commandHelp, EXIT, parseArguments, TroubleError, UsageError, type Command, type Surroundings } from './command.js';
 import { authority, createKey, createPartner, listPartnerKeys, listPartners, listPlans, revokeKey } from './commands/operator-accounts.js';
 import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
-import { initSecrets, migrateStore } from './commands/operator-cluster.js';
+import { initSecrets, migrateStore, replayErasures, rotateSecrets } from './commands/operator-cluster.js';
+import { listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
 import { issue } from './commands/operator-issue.js';
 import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
 import { listKeys, rotateKey } from './commands/partner-keys.js';
 import { listProofs, showUsage } from './commands/partner-reports.js';
+import { consumers, serve } from './commands/processes.js';
 import { seal } from './commands/seal.js';
 import { verify } from './commands/verify.js';
 import { demo } from './demo/demo.js';
@@ -34,8 +36,14 @@ const COMMANDS: readonly Command[] = [
   readAudit,
   verifyAudit,
   authority,
+  listDeadLetters,
+  replayDeadLetters,
+  replayErasures,
   initSecrets,
+  rotateSecrets,
   migrateStore,
+  serve,
+  consumers,
   demo,
 ];
 

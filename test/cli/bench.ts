@@ -22,6 +22,8 @@ export interface Bench {
   readonly service: ServiceDouble;
   readonly operator: OperatorDouble;
   readonly directory: string;
+  /** Long-running processes that were stopped. */
+  readonly stopped: readonly string[];
   file(name: string, bytes?: Uint8Array): Promise<string>;
   takemark(...words: string[]): Promise<Ran>;
   /** As on a terminal with colours. */
@@ -36,6 +38,7 @@ export async function setUp(test: Test, overrides: { readonly apiKey?: string | 
     await Promise.all([service.stop(), operator.stop()]);
     await rm(directory, { recursive: true });
   });
+  const stopped: string[] = [];
   const start = async (isTTY: boolean, words: string[]): Promise<Ran> => {
     const written = { out: '', err: '' };
     const output = (to: 'out' | 'err') => ({ isTTY, columns: 100, hasColors: () => isTTY, write: (chunk: string) => ((written[to] += chunk), true) });
@@ -45,7 +48,14 @@ export async function setUp(test: Test, overrides: { readonly apiKey?: string | 
       version: '1.2.3',
       signal: overrides.signal ?? new AbortController().signal,
       openSealer: async (where) => sealerDouble(where),
-      cluster: { migrate: async () => ['001-initial.cql'], makeSecrets: async () => '{}\n' },
+      cluster: {
+        migrate: async () => ({ applied: ['001-initial.cql'], topics: ['takemark.usage'] }),
+        makeSecrets: async () => '{}\n',
+        rotateSecrets: async ({ text }, { step, early, purposes }) => `${text.trim()} ${step} ${early} ${purposes?.join('+')}\n`,
+        replayErasures: async () => 7,
+        serve: async () => ({ words: 'serving', stop: async () => void stopped.push('service') }),
+        consume: async () => ({ words: 'consuming', stop: async () => void stopped.push('consumers') }),
+      },
     });
     return { code, ...written };
   };
@@ -53,6 +63,7 @@ export async function setUp(test: Test, overrides: { readonly apiKey?: string | 
     service,
     operator,
     directory,
+    stopped,
     async file(name, bytes = wav(1_000)) {
       const path = join(directory, name);
       await mkdir(dirname(path), { recursive: true });

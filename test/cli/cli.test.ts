@@ -11,12 +11,12 @@ import { MAIN, setUp } from './bench.js';
 
 t.test('help and wrong use', async (t) => {
   const { takemark } = await setUp(t);
-  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'declaration record', 'declaration list', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority', 'migrate', 'secrets init'].map((name) => `operator ${name}`)]) {
+  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', 'serve', 'consumers', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'declaration record', 'declaration list', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority', 'migrate', 'secrets init', 'secrets rotate', 'erasures replay', 'dlq list', 'dlq replay'].map((name) => `operator ${name}`)]) {
     const { code, out, err } = await takemark(...words.split(' '), '--help');
     t.match({ code, err }, { code: 0, err: '' }, words);
     t.match(out, new RegExp(`Usage: takemark ${words}`));
     t.ok(out.split('\n').every((line) => line.length <= 100), `${words}: fits a terminal`);
-    if (!/authority|secrets/.test(words)) t.match(out, /--json/);
+    if (!/authority|secrets|serve|consumers/.test(words)) t.match(out, /--json/);
   }
   t.match(await takemark('--version'), { code: 0, out: 'takemark 1.2.3\n', err: '' });
   t.match(await takemark('--help'), { code: 0, out: /operator key create/, err: '' });
@@ -44,6 +44,10 @@ t.test('help and wrong use', async (t) => {
     [['operator', 'key', 'create', '--partner', 'p'], /--name is missing/],
     [['operator', 'issue', 'a', '--partner', 'p', '--song', 's'], /--out is missing/],
     [['seal', 'a'], /--out is missing/],
+    [['operator', 'dlq', 'list', '--topic', 'errors'], /--topic must be one of erasure, usage, retention/],
+    [['operator', 'dlq', 'replay'], /--topic is missing/],
+    [['operator', 'secrets', 'rotate', '--in', 'a', '--out', 'b', '--step', 'go'], /--step must be one of add, use, drop/],
+    [['operator', 'secrets', 'rotate', '--in', 'a', '--out', 'b', '--step', 'use', '--early'], /--early is for --step drop/],
   ] as const) {
     const ran = await takemark(...words);
     t.match(ran, { code: 2, out: '', err }, words.join(' '));
@@ -131,8 +135,8 @@ t.test('operator commands', async (t) => {
 
 t.test('operator commands: before a cluster starts', async (t) => {
   const { takemark, directory } = await setUp(t);
-  t.match(await takemark('operator', 'migrate'), { code: 0, out: 'applied 001-initial.cql\n' });
-  t.same(JSON.parse((await takemark('operator', 'migrate', '--json')).out), { applied: ['001-initial.cql'] });
+  t.match(await takemark('operator', 'migrate'), { code: 0, out: 'applied 001-initial.cql\nmade takemark.usage\n' });
+  t.same(JSON.parse((await takemark('operator', 'migrate', '--json')).out), { applied: ['001-initial.cql'], topics: ['takemark.usage'] });
   const out = join(directory, 'bundle.json');
   t.match(await takemark('operator', 'secrets', 'init', '--out', out), { code: 0, out: /bundle\.json/ });
   t.equal((await stat(out)).mode & 0o777, 0o600);
@@ -288,4 +292,39 @@ t.test('the recording of the demo is a real one', async (t) => {
   t.equal(asWav.readUInt32LE(4) + 8, asWav.length);
   t.equal(asAiff.readUInt32BE(4) + 8, asAiff.length);
   t.ok(recording.left.some((value) => Math.abs(value) > 0.3) && recording.left.every((value) => Math.abs(value) <= 0.86), 'heard, and not clipped');
+
+  const next = join(directory, 'next.json');
+  t.match(await takemark('operator', 'secrets', 'rotate', '--in', out, '--out', next, '--step', 'add', '--purpose', 'cursor,audit'), { code: 0, out: /next\.json: give it to every process/ });
+  t.equal(await readFile(next, 'utf8'), '{} add false cursor+audit\n');
+  t.equal((await stat(next)).mode & 0o777, 0o600);
+  t.match(await takemark('operator', 'secrets', 'rotate', '--in', out, '--out', out, '--step', 'add'), { code: 2 });
+});
+
+t.test('operator commands: dead letters and erasures', async (t) => {
+  const { takemark, operator } = await setUp(t);
+  const listed = await takemark('operator', 'dlq', 'list', '--topic', 'usage', '--limit', '5');
+  t.match(listed, { code: 0, out: /^usage +0\/17 +2026-01-01 00:00:00 UTC +the span is empty +units_counted\/ptr_1\/x\/4\n/ });
+  t.notMatch(listed.out, /\u0007/);
+  t.same([operator.calls.at(-1)?.query.get('topic'), operator.calls.at(-1)?.query.get('limit')], ['usage', '5']);
+  const lines = (await takemark('operator', 'dlq', 'list', '--json')).out.trim().split('\n');
+  t.match(JSON.parse(lines[0]!), { topic: 'usage', position: '0/17' });
+  t.equal(operator.calls.at(-1)?.query.get('topic'), null);
+  t.match(await takemark('operator', 'dlq', 'replay', '--topic', 'usage'), { code: 0, out: '2 replayed\n' });
+  t.same(JSON.parse(operator.calls.at(-1)!.body.toString()), { topic: 'usage', limit: 1_000 });
+  t.match(await takemark('operator', 'erasures', 'replay'), { code: 0, out: '7 erasures replayed\n' });
+  t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), { out: /deliverable gone, confirmed 2026-01-01 00:00:01 UTC/ });
+});
+
+t.test('long-running commands run until they are interrupted, and stop in good order', async (t) => {
+  const interruption = new AbortController();
+  const { takemark, stopped } = await setUp(t, { signal: interruption.signal });
+  const both = [takemark('serve'), takemark('consumers')];
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  t.same(stopped, []);
+  interruption.abort();
+  t.same(await Promise.all(both), [
+    { code: 0, out: '', err: 'serving\n' },
+    { code: 0, out: '', err: 'consuming\n' },
+  ]);
+  t.same([...stopped].sort(), ['consumers', 'service']);
 });

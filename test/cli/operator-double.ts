@@ -66,7 +66,7 @@ export class OperatorDouble {
       case 'POST /operator/v1/reviews/rev_1/evidence-requests/req_1/supply':
         return send(200, { reviewId: 'rev_1', proofId: 'prf_1', status: 'open', evidenceRequests: [{ requestId: 'req_1', kind: 'source_evidence', status: 'supplied' }] });
       case 'GET /operator/v1/proofs/prf_1/erasure':
-        return send(200, { proofId: 'prf_1', state: 'erased', erasedAt: 1_767_225_600, assetPresent: false });
+        return send(200, { proofId: 'prf_1', state: 'erased', erasedAt: 1_767_225_600, confirmedAt: 1_767_225_601, assetPresent: false });
       case 'POST /operator/v1/proofs/prf_1/declarations':
         return send(201, { ...(JSON.parse(body.toString()) as object), recordedAt: 1_767_225_700, bindingStatus: 'authenticated_post_issuance_record' });
       case 'GET /operator/v1/proofs/prf_1/declarations':
@@ -75,6 +75,10 @@ export class OperatorDouble {
         return send(200, { declarations: [{ ...DECLARATION, authentic: true }, { ...DECLARATION, submissionId: 'sub_2', authentic: false }] });
       case 'GET /operator/v1/proofs/prf_left/erasure':
         return send(200, { proofId: 'prf_left', state: 'erased', erasedAt: 1_767_225_600, assetPresent: true });
+      case 'GET /operator/v1/dead-letters':
+        return send(200, { deadLetters: [{ topic: 'usage', position: '0/17', reason: 'the span is empty', at: 1_767_225_600, eventId: 'units_counted/ptr_1/x/4', kind: 'units_counted' }, { topic: 'usage', position: '0/18', reason: 'not\u0007 an event', at: 1_767_225_600 }] });
+      case 'POST /operator/v1/dead-letters/replay':
+        return send(200, { replayed: 2 });
       case 'GET /operator/v1/partners/ptr_1/audit':
         return send(200, { entries: [{ sequence: 7, at: 1_767_225_600, action: 'key_rotated', actor: 'key_1', subjects: ['key_1', 'key_2'], mac: 'ab' }] });
       case 'GET /operator/v1/partners/ptr_1/audit/verification':

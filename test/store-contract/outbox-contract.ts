@@ -235,6 +235,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
 
   await t.test('folding: any order, any number of times, all at once', async (t) => {
     const { stores } = opened();
+    await takeWaiting(stores);
     const partners = [id('ptr', 'fold-1'), id('ptr', 'fold-2')];
     const sources = ['billed/2026-03', 'billed/2026-04', `free/${id('process', 1)}`, `free/${id('process', 2)}`];
     const events = partners.flatMap((partnerId, p) =>

@@ -1,7 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { AuditDraft } from '../../domain/audit.js';
 import type { AuditLog } from './audit-log.js';
 import type { Blobs } from './blobs.js';
+import { isTimely, minuteOf, MinuteRows } from './minute-rows.js';
 import { type Session, storeUnavailable } from './session.js';
 
 /**
@@ -28,32 +29,14 @@ export interface Intent<Target = unknown> {
 /** Does 3 where 2 holds. Must be repeatable, and may run beside the operation itself. */
 export type Finisher = (intent: Intent<never>) => Promise<void>;
 
-const MINUTE_MS = 60_000;
-const SHARDS = 8;
-/** A month: longer than any outage after which a cluster comes back with its data. */
-const TTL_SECONDS = 30 * 24 * 3_600;
-/** No decision is begun later than this after its intent. */
-const DECIDE_WITHIN_MS = 60_000;
-/** From then on nobody is still at it: past the last moment to decide, every timeout of driver and server, and some skew of clocks. */
-const ABANDONED_MS = 2 * MINUTE_MS;
-/** Minutes that are looked at again although they were seen to: processes whose clocks are behind write into them. */
-const LOOK_BACK_MINUTES = 10;
-const MINUTES_AT_ONCE = 240;
-
-const INSERT = 'INSERT INTO intent (minute, shard, op, data) VALUES (?, ?, ?, ?) USING TTL ?';
-const DELETE = 'DELETE FROM intent WHERE minute = ? AND shard = ? AND op = ?';
-const OF_MINUTE = 'SELECT op, data FROM intent WHERE minute = ? AND shard = ?';
-const POSITION = "SELECT minute FROM intent_position WHERE name = 'swept'";
-const SET_POSITION = "INSERT INTO intent_position (name, minute) VALUES ('swept', ?)";
-
 export class Intents {
-  readonly #session: Session;
+  readonly #rows: MinuteRows;
   readonly #blobs: Blobs;
   readonly #log: AuditLog;
   readonly #finishers = new Map<string, Finisher>();
 
   constructor(session: Session, blobs: Blobs, log: AuditLog) {
-    this.#session = session;
+    this.#rows = new MinuteRows(session, { table: 'intent', key: 'op', position: 'swept' });
     this.#blobs = blobs;
     this.#log = log;
   }
@@ -66,14 +49,13 @@ export class Intents {
   async begin<Target>(kind: string, target: Target, audit: AuditDraft): Promise<Intent<Target>> {
     const floor = await this.#log.position(audit.partnerId);
     const intent: Intent<Target> = { op: randomUUID(), kind, target, audit, floor, startedAt: Date.now() };
-    const { minute, shard } = placeOf(intent);
-    await this.#session.write(INSERT, [minute, shard, intent.op, this.#blobs.encode(`intent/${intent.op}`, intent), TTL_SECONDS]);
+    await this.#rows.put(minuteOf(intent.startedAt), intent.op, this.#blobs.encode(`intent/${intent.op}`, intent));
     return intent;
   }
 
   /** To be called right before the decision: a process that was stopped in between must not decide what the sweep has dropped. */
   assertTimely({ startedAt }: Intent): void {
-    if (Date.now() - startedAt > DECIDE_WITHIN_MS) throw storeUnavailable();
+    if (!isTimely(startedAt)) throw storeUnavailable();
   }
 
   /** The last two steps: the audit entry, then the intent goes. */
@@ -84,44 +66,24 @@ export class Intents {
 
   /** Not waited for: one that stays is found by the sweep, which sees that there is nothing to do. */
   drop(intent: Intent): void {
-    const { minute, shard } = placeOf(intent);
-    this.#session.write(DELETE, [minute, shard, intent.op]).catch(() => undefined);
+    this.#rows.remove(minuteOf(intent.startedAt), intent.op).catch(() => undefined);
   }
 
   /** From then on the sweep begins here. */
   async start(now: number): Promise<void> {
-    if ((await this.#session.first(POSITION)) === undefined) await this.#session.write(SET_POSITION, [minuteOf(now) - LOOK_BACK_MINUTES]);
+    await this.#rows.start(now);
   }
 
   /**
    * Finishes what crashed processes left, of any process. Two processes that sweep at once do the same twice, which is harmless.
    * @returns how many intents were seen to
    */
-  async sweep(now: number): Promise<number> {
-    const position = (await this.#session.first(POSITION))?.['minute'] as number | undefined;
-    const first = position ?? minuteOf(now) - LOOK_BACK_MINUTES;
-    const end = Math.min(minuteOf(now - ABANDONED_MS), first + MINUTES_AT_ONCE);
-    let finished = 0;
-    for (let minute = first; minute < end; minute++) {
-      const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => this.#session.rows(OF_MINUTE, [minute, shard])));
-      for (const { op, data } of shards.flat() as unknown as { readonly op: string; readonly data: Buffer }[]) {
-        const intent = this.#blobs.decode<Intent>(`intent/${op}`, data);
-        await this.#finishers.get(intent.kind)?.(intent as Intent<never>);
-        this.drop(intent);
-        finished += 1;
-      }
-    }
-    // Reached only when everything before was seen to.
-    const next = Math.min(end, minuteOf(now) - LOOK_BACK_MINUTES);
-    if (next > first) await this.#session.write(SET_POSITION, [next]);
-    return finished;
+  sweep(now: number): Promise<number> {
+    return this.#rows.sweep(now, async ({ id, data }) => {
+      const intent = this.#blobs.decode<Intent>(`intent/${id}`, data);
+      await this.#finishers.get(intent.kind)?.(intent as Intent<never>);
+      this.drop(intent);
+      return 'gone';
+    });
   }
-}
-
-function minuteOf(now: number): number {
-  return Math.floor(now / MINUTE_MS);
-}
-
-function placeOf({ op, startedAt }: Intent): { readonly minute: number; readonly shard: number } {
-  return { minute: minuteOf(startedAt), shard: createHash('sha256').update(op).digest()[0]! % SHARDS };
 }

@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto';
+import type { AuditDraft } from '../../domain/audit.js';
 import { addDeclaration } from '../../domain/declaration.js';
 import { DomainError } from '../../domain/errors.js';
-import type { ErasedProof, IssuedProof } from '../../domain/proof.js';
+import { proofErased } from '../../domain/events.js';
+import type { IssuedProof } from '../../domain/proof.js';
 import type { IssuingReplay, ProofStore } from '../../ports/stores.js';
 import type { Blobs } from './blobs.js';
 import type { Intent, Intents } from './intents.js';
 import { Lanes } from './lanes.js';
+import type { Outbox } from './outbox.js';
 import { type Indexed, ProofIndex } from './proof-index.js';
 import { isIn, type ProofRows } from './proof-rows.js';
 import { Reservations } from './reservations.js';
@@ -13,6 +17,7 @@ import { numberIn, type Row, type Session, textIn } from './session.js';
 const ISSUE = "UPDATE proof SET state = 'issued', body = ?, replay_key = ?, issue_op = ? WHERE proof_id = ? IF state = 'pending' AND partner_id = ? AND issue_op = null";
 // The witness of the issuing stays: it is no content.
 const ERASE = "UPDATE proof SET state = 'erased', erased_at = ?, erase_op = ?, body = null, declared = null, replay_key = null WHERE proof_id = ? IF state = 'issued' AND partner_id = ? AND erase_op = null AND erased_at = null";
+const CONFIRM = "UPDATE proof SET confirmed_at = ?, confirm_op = ? WHERE proof_id = ? IF state = 'erased' AND confirmed_at = null AND confirm_op = null";
 /** `declared` holds, for each submission, the operation that recorded it: the witness, since the body changes with the next one. */
 const DECLARE = "UPDATE proof SET body = ?, declared = declared + ? WHERE proof_id = ? IF state = 'issued' AND body = ?";
 const REPLAY = 'SELECT replay_key, request_sha256, proof_id, expires_at, op, issuing FROM issuing_replay WHERE replay_key = ?';
@@ -42,11 +47,11 @@ interface Erasure extends Indexed {
  * claim holds all of the issuing, so that whoever finds it unfinished finishes it; and it counts for readers only once the proof
  * is issued. A claim whose proof can not be issued any more gives way.
  *
- * Erasing: intent with what leads to the derived rows, the tombstone (the decision), removals, audit. From the tombstone on no
- * reader sees anything derived, whatever is still there.
+ * Erasing: intent with what leads to the derived rows, the tombstone (the decision), removals, the event, audit. From the
+ * tombstone on no reader sees anything derived, whatever is still there.
  * @param removeReviews removes the cases of all partners on a proof
  */
-export function proofStore(session: Session, intents: Intents, blobs: Blobs, rows: ProofRows, removeReviews: (proofId: string) => Promise<void>): ProofStore {
+export function proofStore(session: Session, intents: Intents, blobs: Blobs, rows: ProofRows, outbox: Outbox, removeReviews: (proofId: string) => Promise<void>): ProofStore {
   const lanes = new Lanes();
   const index = new ProofIndex(session, rows);
   const reservations = new Reservations(session, rows);
@@ -69,6 +74,8 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
     // A key that expired may be another proof's by now.
     if (target.replayKey !== undefined) await session.decide({ query: REMOVE_REPLAY, params: [target.replayKey, target.proofId] });
     await removeReviews(target.proofId);
+    // Before the intent goes, so that the event is there whenever the intent is not.
+    await outbox.add(proofErased({ proofId: target.proofId, partnerId: target.partnerId, erasedAt: target.erasedAt }));
     await intents.finish(intent);
   };
 
@@ -126,7 +133,7 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
     return !(await finishIssuing(blobs.decode<Intent<Issuing>>(`issuing/${textIn(held, 'replay_key')!}`, held['issuing'])));
   };
 
-  const issue = async (proof: IssuedProof, audit: Parameters<ProofStore['issueProof']>[1], replay?: IssuingReplay): Promise<'issued' | 'replay_exists'> => {
+  const issue = async (proof: IssuedProof, audit: AuditDraft, replay?: IssuingReplay): Promise<'issued' | 'replay_exists'> => {
     const { proofId, partnerId } = proof;
     if (isSame(await rows.get(proofId), proof)) {
       await index.add(proof);
@@ -152,6 +159,22 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
     throw notReserved();
   };
 
+  const erase = async (row: Row, at: number, audit: AuditDraft): ReturnType<ProofStore['eraseProof']> => {
+    const { proofId, partnerId, createdAt, boundAudioSha256, originalSha256 } = rows.issuedOf(row);
+    const replayKey = textIn(row, 'replay_key');
+    const target: Erasure = { proofId, partnerId, createdAt, boundAudioSha256, originalSha256, erasedAt: at, ...(replayKey === undefined ? {} : { replayKey }) };
+    const intent = await intents.begin('proof_erased', target, audit);
+    intents.assertTimely(intent);
+    const { applied, current } = await session.decide({ query: ERASE, params: [at, intent.op, proofId, partnerId] });
+    if (applied || (current !== undefined && textIn(current, 'erase_op') === intent.op)) {
+      await finishErasing(intent);
+      return { outcome: 'erased', proof: { state: 'erased', proofId, partnerId, erasedAt: at } };
+    }
+    intents.drop(intent);
+    const erased = await rows.row(proofId);
+    return isIn(erased, 'erased') ? { outcome: 'already_erased', proof: rows.erasedOf(erased!) } : 'not_found';
+  };
+
   return {
     reserveProof: (proofId, partnerId, now) => reservations.reserve(proofId, partnerId, now),
     issueProof: (proof, audit, replay) => lanes.run(replay === undefined ? `proof/${proof.proofId}` : `replay/${replay.key}`, () => issue(proof, audit, replay)),
@@ -164,23 +187,21 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
       lanes.run(`proof/${proofId}`, async () => {
         const row = await rows.row(proofId);
         if (row === undefined || textIn(row, 'partner_id') !== partnerId || isIn(row, 'pending')) return 'not_found';
-        const tombstone = (erasedAt: number): ErasedProof => ({ state: 'erased', proofId, partnerId, erasedAt });
-        if (isIn(row, 'erased')) return { outcome: 'already_erased', proof: tombstone(numberIn(row, 'erased_at')!) };
-        const { createdAt, boundAudioSha256, originalSha256 } = rows.issuedOf(row);
-        const replayKey = textIn(row, 'replay_key');
-        const target: Erasure = { proofId, partnerId, createdAt, boundAudioSha256, originalSha256, erasedAt: at, ...(replayKey === undefined ? {} : { replayKey }) };
-        const intent = await intents.begin('proof_erased', target, audit);
-        intents.assertTimely(intent);
-        const { applied, current } = await session.decide({ query: ERASE, params: [at, intent.op, proofId, partnerId] });
-        if (applied || (current !== undefined && textIn(current, 'erase_op') === intent.op)) {
-          await finishErasing(intent);
-          return { outcome: 'erased', proof: tombstone(at) };
-        }
-        intents.drop(intent);
-        return current === undefined ? 'not_found' : { outcome: 'already_erased', proof: tombstone(numberIn(current, 'erased_at')!) };
+        if (isIn(row, 'erased')) return { outcome: 'already_erased', proof: rows.erasedOf(row) };
+        return outbox.withRoom(() => erase(row, at, audit));
       }),
 
-    confirmErasure: async () => 'not_erased', // stub
+    // A case that came to be beside the tombstone is removed again and again, a first time or not.
+    async confirmErasure(proofId, at) {
+      const row = await rows.row(proofId);
+      if (!isIn(row, 'erased')) return 'not_erased';
+      await removeReviews(proofId);
+      if (numberIn(row!, 'confirmed_at') !== undefined) return 'already_confirmed';
+      const op = randomUUID();
+      const { applied, current } = await session.decide({ query: CONFIRM, params: [at, op, proofId] });
+      return applied || (current !== undefined && textIn(current, 'confirm_op') === op) ? 'confirmed' : 'already_confirmed';
+    },
+
     recordDeclaration: (proofId, declaration, audit) =>
       lanes.run(`proof/${proofId}`, async () => {
         for (;;) {

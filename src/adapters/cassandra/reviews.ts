@@ -1,9 +1,11 @@
 import { DomainError } from '../../domain/errors.js';
+import { reviewCreated } from '../../domain/events.js';
 import { isUnresolved, type ReviewBindings, type ReviewCase } from '../../domain/review.js';
 import type { ReviewStore } from '../../ports/stores.js';
 import type { Blobs } from './blobs.js';
 import type { Intent, Intents } from './intents.js';
 import { Lanes } from './lanes.js';
+import type { Outbox } from './outbox.js';
 import type { ProofRows } from './proof-rows.js';
 import { ReviewRows, type StoredCase, ttlOf } from './review-rows.js';
 import { numberIn, type Row, type Session, textIn } from './session.js';
@@ -38,14 +40,14 @@ export interface CassandraReviews {
 }
 
 /**
- * Creating: intent, the place of these bindings (the decision), index by proof, the case, audit. The place holds all of the
- * creation, so that whoever finds it without its case writes the case. A look at the proof comes last: an erasure that did not
+ * Creating: intent, the place of these bindings (the decision), index by proof, the case, its event, audit. The place holds all of
+ * the creation, so that whoever finds it without its case writes the case. A look at the proof comes last: an erasure that did not
  * find the case in the index yet has then written its tombstone, and the creation takes its case back.
  *
  * Changing: intent, the case (the decision), the place where the outcome is final, audit. Whether a place is held is its case's
  * word, not the row's.
  */
-export function reviewStore(session: Session, intents: Intents, blobs: Blobs, proofs: ProofRows): CassandraReviews {
+export function reviewStore(session: Session, intents: Intents, blobs: Blobs, proofs: ProofRows, outbox: Outbox): CassandraReviews {
   const lanes = new Lanes();
   const rows = new ReviewRows(session);
   let passed = 0;
@@ -72,7 +74,7 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
     const created = await rows.create(review, op, now);
     const gone = !(await proofs.isIssued(proofId));
     if (created && !gone) {
-      await intents.finish(intent);
+      await tellCreated(intent);
       return 'created';
     }
     if (created) await rows.remove(reviewId);
@@ -80,6 +82,12 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
     await release(review, op);
     intents.drop(intent);
     return gone ? 'proof_gone' : 'taken';
+  };
+
+  /** Before the intent goes, so that the event is there whenever the intent is not. */
+  const tellCreated = async (intent: Intent<Creation>): Promise<void> => {
+    await outbox.add(reviewCreated(intent.target.review));
+    await intents.finish(intent);
   };
 
   const finishChanging = async (intent: Intent<Change>): Promise<void> => {
@@ -92,7 +100,7 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
     const { review } = intent.target;
     const place = await session.first(PLACE, [review.proofId, review.partnerId, textOf(review.bindings)]);
     const stored = await rows.get(review.reviewId);
-    if (stored?.createOp === intent.op) await intents.finish(intent);
+    if (stored?.createOp === intent.op) await tellCreated(intent);
     else if (place !== undefined && textIn(place, 'op') === intent.op) await finishCreating(intent);
   });
   intents.onAbandoned('review_changed', async (intent: Intent<Change>) => {
@@ -128,17 +136,19 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
         return { outcome: 'exists', reviewId: holder };
       }
       if (holder === reviewId) continue;
-      intent ??= await intents.begin('review_created', { review }, audit);
-      intents.assertTimely(intent);
-      const creation = blobs.encode(`creation/${intent.op}`, intent);
-      const ttl = ttlOf(review, createdAt);
-      const { applied, current } = await session.decide(
-        place === undefined
-          ? { query: CLAIM, params: [proofId, partnerId, bindings, reviewId, expiresAt, intent.op, creation, ttl] }
-          : { query: TAKE_OVER, params: [ttl, reviewId, expiresAt, intent.op, creation, proofId, partnerId, bindings, textIn(place, 'op')] },
-      );
-      if (!applied && (current === undefined || textIn(current, 'op') !== intent.op)) continue;
-      const outcome = await finishCreating(intent);
+      const outcome = await outbox.withRoom(async () => {
+        intent ??= await intents.begin('review_created', { review }, audit);
+        intents.assertTimely(intent);
+        const creation = blobs.encode(`creation/${intent.op}`, intent);
+        const ttl = ttlOf(review, createdAt);
+        const { applied, current } = await session.decide(
+          place === undefined
+            ? { query: CLAIM, params: [proofId, partnerId, bindings, reviewId, expiresAt, intent.op, creation, ttl] }
+            : { query: TAKE_OVER, params: [ttl, reviewId, expiresAt, intent.op, creation, proofId, partnerId, bindings, textIn(place, 'op')] },
+        );
+        return applied || (current !== undefined && textIn(current, 'op') === intent.op) ? finishCreating(intent) : 'refused';
+      });
+      if (outcome === 'refused') continue;
       if (outcome === 'taken') throw taken();
       return { outcome };
     }

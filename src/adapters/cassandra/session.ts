@@ -34,6 +34,10 @@ const CONNECT_MS = 3_000;
 const REQUEST_MS = 6_000;
 /** How long the outcome of one condition is asked for before the caller is told that it is not known. */
 const SETTLE_MS = 8_000;
+/** After which a caller is told so, whatever driver and servers are still at. */
+const LIMIT_MS = 9_000;
+/** After which a call's caller has been told so, and what has not begun is not begun. */
+export const GIVE_UP_MS = 10_000;
 const SETTLE_PAUSE_MS = 20;
 
 /**
@@ -42,13 +46,23 @@ const SETTLE_PAUSE_MS = 20;
  */
 export class Session {
   readonly #client: Client;
+  readonly #serial: types.consistencies;
 
-  constructor(client: Client) {
+  constructor(client: Client, serial: types.consistencies) {
     this.#client = client;
+    this.#serial = serial;
   }
 
   async rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
     return (await this.#run(() => this.#client.execute(query, [...params], { prepare: true, isIdempotent: true, fetchSize: 5_000 }))).rows;
+  }
+
+  /**
+   * A read of one partition that ends what conditional writes of others have left half done there: what it does not show will
+   * not come to be, once nobody is at it any more.
+   */
+  async settledRows(query: string, params: readonly unknown[]): Promise<readonly Row[]> {
+    return (await this.#run(() => this.#client.execute(query, [...params], { prepare: true, isIdempotent: true, fetchSize: 5_000, consistency: this.#serial }))).rows;
   }
 
   async first(query: string, params: readonly unknown[] = []): Promise<Row | undefined> {
@@ -66,17 +80,17 @@ export class Session {
    * @throws DomainError `unavailable` where it stays unknown, or nothing could be sent
    */
   async decide(...statements: readonly Statement[]): Promise<Decision> {
-    const until = Date.now() + SETTLE_MS;
+    const begun = Date.now();
     for (let attempt = 0; ; attempt++) {
       try {
-        const { rows } = await this.#send(statements);
+        const { rows } = await within(begun + LIMIT_MS - Date.now(), this.#send(statements));
         const [row] = rows;
         if (row?.['[applied]'] === true) return { applied: true, current: undefined };
         // Without a row only the verdict comes back.
         return { applied: false, current: row !== undefined && row.keys().length > 1 ? row : undefined };
       } catch (error) {
         if (isDefect(error)) throw error;
-        if (isRefusal(error) || (attempt === 0 && error instanceof errors.NoHostAvailableError) || Date.now() > until) throw storeUnavailable(error);
+        if (isRefusal(error) || (attempt === 0 && error instanceof errors.NoHostAvailableError) || Date.now() - begun > SETTLE_MS) throw storeUnavailable(error);
         await delay(Math.min(500, SETTLE_PAUSE_MS * 2 ** attempt) * (0.5 + Math.random()));
       }
     }
@@ -102,7 +116,7 @@ export class Session {
 
   async #run<Value>(call: () => Promise<Value>): Promise<Value> {
     try {
-      return await call();
+      return await within(LIMIT_MS, call());
     } catch (error) {
       throw isDefect(error) ? error : storeUnavailable(error);
     }
@@ -111,6 +125,7 @@ export class Session {
 
 /** @throws what the driver throws when no contact point answers, or the credentials are refused */
 export async function connect(options: ConnectionOptions, keyspace?: string): Promise<Session> {
+  const serialConsistency = types.consistencies[consistencyName(options.serialConsistency ?? 'LOCAL_SERIAL')];
   const client = new Client({
     contactPoints: [...options.contactPoints],
     localDataCenter: options.localDataCenter,
@@ -122,7 +137,7 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
       retry: new policies.retry.IdempotenceAwareRetryPolicy(new policies.retry.RetryPolicy()),
       reconnection: new policies.reconnection.ExponentialReconnectionPolicy(100, 1_000, false),
     },
-    queryOptions: { consistency: types.consistencies[consistencyName(options.consistency ?? 'LOCAL_QUORUM')], serialConsistency: types.consistencies[consistencyName(options.serialConsistency ?? 'LOCAL_SERIAL')] },
+    queryOptions: { consistency: types.consistencies[consistencyName(options.consistency ?? 'LOCAL_QUORUM')], serialConsistency },
     socketOptions: { connectTimeout: CONNECT_MS, readTimeout: REQUEST_MS },
     // An undefined value leaves its column as it is: a null would write a tombstone.
     encoding: { useUndefinedAsUnset: true },
@@ -133,7 +148,20 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
     await client.shutdown().catch(() => undefined);
     throw error;
   }
-  return new Session(client);
+  return new Session(client, serialConsistency);
+}
+
+/** Rejects when the time is up; the driver's own promise is then left alone. */
+export async function within<Value>(milliseconds: number, promise: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(storeUnavailable()), Math.max(0, milliseconds));
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 type ConsistencyName = 'localQuorum' | 'quorum' | 'localOne' | 'one' | 'all' | 'localSerial' | 'serial';

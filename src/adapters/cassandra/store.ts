@@ -1,37 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import type { AuditHeads } from '../../ports/journals.js';
 import type { Stores } from '../../ports/stores.js';
+import { auditHeads } from './audit-heads.js';
 import { AuditLog, type AuditOptions } from './audit-log.js';
 import { Blobs } from './blobs.js';
+import { ChargeEvents } from './charge-events.js';
+import { Consumption } from './consumption.js';
 import { Intents } from './intents.js';
 import { SCHEMA_VERSION, schemaVersion } from './migrations.js';
+import { noticeStore } from './notices.js';
 import { CassandraOpenError } from './open-error.js';
+import { Outbox } from './outbox.js';
 import { keyStore } from './partner-keys.js';
 import { partnerStore } from './partners.js';
 import { ProofRows } from './proof-rows.js';
 import { proofStore } from './proofs.js';
 import { reviewStore } from './reviews.js';
-import { connect, type ConnectionOptions, type Session } from './session.js';
+import { connect, type ConnectionOptions, GIVE_UP_MS, type Session, within } from './session.js';
 import { uploadStore } from './uploads.js';
 import { usageStore } from './usage.js';
 
 export interface CassandraStoreOptions extends ConnectionOptions {
   /** Made and filled by `takemark operator migrate`. */
   readonly keyspace: string;
-  readonly audit: AuditOptions;
+  /** `heads` by default are the cluster's own. */
+  readonly audit: Pick<AuditOptions, 'key'> & { readonly heads?: AuditHeads };
+  /** Events that may wait in this process; 100,000 by default, of some 500 bytes each. */
+  readonly outboxLimit?: number;
 }
+
+/** A cluster's store, and the heads that its audit logs are held against. */
+export type CassandraStore = Stores & { readonly heads: AuditHeads };
+
+const OUTBOX_LIMIT = 100_000;
 
 const SET_PING = "INSERT INTO ping (name, at) VALUES ('ping', ?)";
 const GET_PING = "SELECT at FROM ping WHERE name = 'ping'";
 
 /**
  * The store of a cluster: any number of processes over one keyspace. Nothing is kept in a process but queues, so a process that
- * dies takes nothing with it but what `Intents` finishes.
+ * dies takes nothing with it but what `Intents` finishes and the outbox's sweep finds.
  * @throws CassandraOpenError where it cannot be reached, or its schema is not this version's
  */
-export async function openCassandraStore(options: CassandraStoreOptions): Promise<Stores> {
+export async function openCassandraStore(options: CassandraStoreOptions): Promise<CassandraStore> {
   const session = await connectTo(options);
   const blobs = new Blobs();
-  const log = new AuditLog(session, options.audit);
+  const heads = options.audit.heads ?? auditHeads(session);
+  const log = new AuditLog(session, { key: options.audit.key, heads });
   const intents = new Intents(session, blobs, log);
+  const outbox = new Outbox(session, blobs, options.outboxLimit ?? OUTBOX_LIMIT);
+  const consumption = new Consumption(session);
+  const writer = randomUUID();
+  const events = new ChargeEvents(session, blobs, outbox, consumption, writer);
   const proofs = new ProofRows(session, blobs);
   try {
     const version = await schemaVersion(session, options.keyspace);
@@ -39,41 +59,54 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       throw new CassandraOpenError(`The keyspace ${options.keyspace} has schema version ${version}; this version needs ${SCHEMA_VERSION}. ${version < SCHEMA_VERSION ? 'Run takemark operator migrate.' : 'Use the version that migrated it, or a later one.'}`);
     }
     await intents.start(Date.now());
+    await outbox.start(Date.now());
   } catch (error) {
     await session.close();
     throw error;
   }
-  const reviews = reviewStore(session, intents, blobs, proofs);
+  const reviews = reviewStore(session, intents, blobs, proofs, outbox);
+  const { sweepPending, ...proofCalls } = proofStore(session, intents, blobs, proofs, outbox, reviews.removeReviewsOf);
+  const { foldUsage, ...usageCalls } = usageStore({ session, outbox, events, consumption, writer });
   return {
-    ...partnerStore(session, intents),
-    ...keyStore(session, intents, blobs),
-    ...uploadStore(session, blobs),
-    ...proofStore(session, intents, blobs, proofs, reviews.removeReviewsOf),
-    ...usageStore(session),
-    ...reviews.store,
-    // stub
-    waitingEvents: async () => [],
-    markPublished: async () => undefined,
-    countWaiting: () => 0,
-    onWaiting: () => undefined,
-    scheduleNotices: async () => undefined,
-    dueNotices: async () => [],
-    settleNotice: async () => undefined,
-    readAudit: (partnerId, fromSequence, limit) => log.readAudit(partnerId, fromSequence, limit),
+    ...inTime({
+      ...partnerStore(session, intents),
+      ...keyStore(session, intents, blobs),
+      ...uploadStore(session, blobs),
+      ...proofCalls,
+      ...usageCalls,
+      ...reviews.store,
+      ...noticeStore(session, outbox),
+      readAudit: (partnerId: string, fromSequence: number, limit: number) => log.readAudit(partnerId, fromSequence, limit),
+      async ping() {
+        await session.write(SET_PING, [Math.floor(Date.now() / 1_000)]);
+        await session.first(GET_PING);
+      },
+    }),
+    // Work through lists: each of their steps ends in time, and they end with the first that fails.
+    sweepPending,
+    foldUsage,
+    waitingEvents: (limit) => outbox.waitingEvents(limit),
+    markPublished: (published) => outbox.markPublished(published),
+    countWaiting: () => outbox.countWaiting(),
+    onWaiting: (listener) => outbox.onWaiting(listener),
+    heads,
 
     // Rows expire by themselves; what is swept is what crashed processes left.
     async sweepExpired(now, limit) {
       reviews.passed(now);
-      return Math.min(await intents.sweep(Date.now()), limit - 1);
-    },
-
-    async ping() {
-      await session.write(SET_PING, [Math.floor(Date.now() / 1_000)]);
-      await session.first(GET_PING);
+      const finished = await intents.sweep(Date.now());
+      await outbox.sweep(Date.now(), (minute, charges) => events.adopt(minute, charges));
+      await events.tidy(Date.now());
+      return Math.min(finished, limit - 1);
     },
 
     close: () => session.close(),
   };
+}
+
+/** The same calls, each of which ends within a bound; what it was at may still come to be, and asking again tells. */
+function inTime<Calls extends object>(calls: Calls): Calls {
+  return Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, (...args: unknown[]) => within(GIVE_UP_MS, (call as (...args: unknown[]) => Promise<unknown>)(...args))])) as Calls;
 }
 
 async function connectTo(options: CassandraStoreOptions): Promise<Session> {

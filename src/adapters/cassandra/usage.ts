@@ -1,29 +1,31 @@
 import { randomUUID } from 'node:crypto';
+import { DomainError } from '../../domain/errors.js';
+import { billedSource, freeSource, unitsCounted, type UsageCount, type UsageEvent } from '../../domain/events.js';
 import { dayOf, monthOf } from '../../domain/usage-window.js';
 import type { UsageCharge, UsageStore } from '../../ports/stores.js';
-import { numberIn, type Session, type Statement, storeUnavailable, textIn } from './session.js';
+import type { ChargeEvents } from './charge-events.js';
+import type { Consumption } from './consumption.js';
+import { type Outbox, outboxFull } from './outbox.js';
+import { GIVE_UP_MS, numberIn, type Session, type Statement, storeUnavailable, textIn } from './session.js';
+import { overlaps, sizeOf } from './spans.js';
 
 const ITEMS = 'SELECT item, used, until, op FROM charge WHERE partner_id = ? AND item IN ?';
-const DAYS = 'SELECT item, used FROM charge WHERE partner_id = ? AND item >= ? AND item < ?';
 const SET_MONTH = 'UPDATE charge SET used = ? WHERE partner_id = ? AND item = ? IF used = ?';
-// Without a condition of its own: every unit of a day is one of its month, whose condition holds for the whole batch.
-const SET_DAY = 'UPDATE charge SET used = ? WHERE partner_id = ? AND item = ?';
 const SET_BILLED = 'UPDATE charge USING TTL ? SET until = ?, op = ? WHERE partner_id = ? AND item = ? IF until = ?';
-const SET_METERED = 'INSERT INTO metered (partner_id, month, day, operation, writer, count) VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?';
-const METERED = 'SELECT day, operation, count FROM metered WHERE partner_id = ? AND month = ? AND day >= ? AND day <= ?';
 
 /** Charges decided in one batch: some 10 kB. */
 const GROUP = 40;
 /** Times that other processes may be quicker before the caller is told to come back. */
 const ATTEMPTS = 100;
 const SPARE_SECONDS = 3_600;
-/** Days whose totals are kept in memory, to be counted on. */
-const METERED_DAYS = 3;
+/** Times that a read begins anew because what it looked for was folded and removed meanwhile. */
+const READS = 5;
 
 type Answer = Awaited<ReturnType<UsageStore['charge']>>;
 
 interface Waiting {
   readonly charge: UsageCharge;
+  readonly since: number;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -34,24 +36,44 @@ interface Items {
   readonly billed: Map<string, { readonly until: number; readonly op: string }>;
 }
 
+/** What the quota charges, and where what it tells goes. */
+export interface UsageParts {
+  readonly session: Session;
+  readonly outbox: Outbox;
+  readonly events: ChargeEvents;
+  readonly consumption: Consumption;
+  /** Of this process alone. */
+  readonly writer: string;
+}
+
 /**
- * One partition a partner: month, day and dedupe rows commit together, so a charge is exact without leases, and no process's
- * death strands a unit. Charges that arrive while a batch is under way share the next one. A partner's month is one row, so
- * processes contend for it; groups are what makes that cheap.
+ * One partition a partner: the month, the dedupe rows and the event commit together, so a charge is exact without leases, and no
+ * process's death strands a unit. Charges that arrive while a batch is under way share the next one, and its event. A partner's
+ * month is one row, so processes contend for it; groups are what makes that cheap.
  */
-export function usageStore(session: Session): UsageStore {
+export function usageStore(parts: UsageParts): UsageStore {
+  const { session, outbox, events, consumption, writer } = parts;
   const queues = new Map<string, Waiting[]>();
-  const totals = new Map<string, number>();
-  const writer = randomUUID();
-  let stamp = 0;
+  /** Events of this process's free calls, for each partner. */
+  const freeCalls = new Map<string, number>();
 
   const drain = async (partnerId: string, queue: Waiting[]): Promise<void> => {
     await Promise.resolve();
     while (queue.length > 0) {
-      const group = queue.splice(0, GROUP);
+      const group = queue.splice(0, GROUP).filter(({ since, reject }) => {
+        const stale = Date.now() - since > GIVE_UP_MS;
+        // Its caller has been told that nothing is known, and comes again.
+        if (stale) reject(storeUnavailable());
+        return !stale;
+      });
+      if (group.length === 0) continue;
       try {
-        const answers = await chargeGroup(session, partnerId, group.map(({ charge }) => charge));
-        for (const [i, { resolve }] of group.entries()) resolve(answers[i]!);
+        const answers = await chargeGroup(parts, partnerId, group.map(({ charge }) => charge));
+        for (const [i, { resolve, reject }] of group.entries()) {
+          const answer = answers[i]!;
+          if (answer instanceof DomainError) reject(answer);
+          else resolve(answer);
+        }
       } catch (error) {
         for (const { reject } of group) reject(error);
       }
@@ -59,10 +81,32 @@ export function usageStore(session: Session): UsageStore {
     queues.delete(partnerId);
   };
 
+  /** Folded totals, and the month's units that were charged and are in none of its spans. */
+  const daysOf = async (partnerId: string, month: string): Promise<readonly UsageCount[]> => {
+    let folded = await consumption.read(partnerId, month);
+    for (let read = 1; ; read++) {
+      // In this order: what is folded from here on is still looked for below, and what is charged from there on the count leaves out.
+      const used = (await itemsOf(session, partnerId, [`month/${month}`])).used.get(`month/${month}`) ?? 0;
+      const counts: UsageCount[] = [...folded.days];
+      let missing = used - sizeOf(folded.billed);
+      if (missing <= 0) return counts;
+      for await (const { data } of events.onTheirWay(partnerId, month, used)) {
+        if (overlaps(folded.billed, data.from, data.to)) continue;
+        counts.push(...data.counts);
+        missing -= data.to - data.from;
+        if (missing === 0) return counts;
+      }
+      // Folded and removed meanwhile, or not there at all.
+      const again = await consumption.read(partnerId, month);
+      if (read === READS || sizeOf(again.billed) === sizeOf(folded.billed)) return counts;
+      folded = again;
+    }
+  };
+
   return {
     charge: (charge) =>
       new Promise((resolve, reject) => {
-        const waiting = { charge, resolve, reject };
+        const waiting = { charge, since: Date.now(), resolve, reject };
         const queue = queues.get(charge.partnerId);
         if (queue !== undefined) return void queue.push(waiting);
         const started = [waiting];
@@ -70,7 +114,6 @@ export function usageStore(session: Session): UsageStore {
         void drain(charge.partnerId, started);
       }),
 
-    foldUsage: async () => undefined, // stub
     async getUsed(partnerId, at) {
       const month = monthItem(at);
       return (await itemsOf(session, partnerId, [month])).used.get(month) ?? 0;
@@ -78,86 +121,104 @@ export function usageStore(session: Session): UsageStore {
 
     async meter(counts, at) {
       const day = dayOf(at);
-      const oldest = dayOf(at - METERED_DAYS * 86_400);
-      for (const name of totals.keys()) if (name.slice(0, 10) < oldest) totals.delete(name);
-      const written = new Map<string, Statement>();
+      const units = new Map<string, Map<string, number>>();
       for (const { partnerId, operation, count } of counts) {
-        const name = `${day}/${operation}/${partnerId}`;
-        const total = (totals.get(name) ?? 0) + count;
-        totals.set(name, total);
-        stamp = Math.max(stamp + 1, Date.now() * 1_000);
-        written.set(name, { query: SET_METERED, params: [partnerId, monthOf(at), day, operation, writer, total, stamp] });
+        const operations = units.get(partnerId) ?? new Map<string, number>();
+        units.set(partnerId, operations.set(operation, (operations.get(operation) ?? 0) + count));
       }
-      // Totals of this process alone and only growing, and so do their timestamps: the highest stays, in any order of arrival.
-      await Promise.all([...written.values()].map(({ query, params }) => session.write(query, params)));
+      const metered = [...units].map(([partnerId, operations]): UsageEvent => {
+        const from = freeCalls.get(partnerId) ?? 0;
+        return unitsCounted({ partnerId, source: freeSource(writer), from, to: from + 1, counts: [...operations].map(([operation, count]) => ({ day, operation, units: count })) }, at);
+      });
+      await outbox.addAll(metered, () => {
+        for (const { data } of metered) freeCalls.set(data.partnerId, data.to);
+      });
     },
+
+    foldUsage: (folded) => consumption.fold(folded),
 
     async getDailyUsage(partnerId, fromDay, toDay) {
       const days = new Map<string, Record<string, number>>();
-      const add = (day: string, operation: string, count: number): void => {
+      for (const { day, operation, units } of (await Promise.all(monthsOf(fromDay, toDay).map((month) => daysOf(partnerId, month)))).flat()) {
+        if (day < fromDay || day > toDay) continue;
         const operations = days.get(day) ?? {};
-        operations[operation] = (operations[operation] ?? 0) + count;
+        operations[operation] = (operations[operation] ?? 0) + units;
         days.set(day, operations);
-      };
-      // `0` sorts behind the `/` that follows a day.
-      const billed = session.rows(DAYS, [partnerId, `day/${fromDay}/`, `day/${toDay}0`]);
-      const free = await Promise.all(monthsOf(fromDay, toDay).map((month) => session.rows(METERED, [partnerId, month, fromDay, toDay])));
-      for (const row of await billed) {
-        const [, day, operation] = textIn(row, 'item')!.split('/') as [string, string, string];
-        add(day, operation, numberIn(row, 'used')!);
       }
-      for (const row of free.flat()) add(textIn(row, 'day')!, textIn(row, 'operation')!, numberIn(row, 'count')!);
       return [...days].sort(([a], [b]) => (a < b ? -1 : 1)).map(([day, operations]) => ({ day, operations }));
     },
   };
 }
 
-async function chargeGroup(session: Session, partnerId: string, group: readonly UsageCharge[]): Promise<readonly Answer[]> {
+async function chargeGroup({ session, outbox, events }: UsageParts, partnerId: string, group: readonly UsageCharge[]): Promise<readonly (Answer | DomainError)[]> {
   const op = randomUUID();
-  const names = new Set(group.flatMap((charge) => [billedItem(charge), monthItem(charge.at), dayItem(charge)]));
+  const names = new Set(group.flatMap((charge) => [billedItem(charge), monthItem(charge.at)]));
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const found = await itemsOf(session, partnerId, [...names]);
-    const { answers, statements, billed } = decideGroup(partnerId, group, found, op);
+    const { answers, statements, billed, told } = decideGroup(partnerId, group, found, op, outbox.hasRoom());
     // What was only looked at holds: units are never given back, and a dedupe key that is seen has been charged.
     if (statements.length === 0) return answers;
-    if ((await session.decide(...statements)).applied) return answers;
-    // Refused by another process's charges, or by this very batch of an attempt whose answer was lost: its rows tell.
-    const now = await itemsOf(session, partnerId, [billed]);
-    if (now.billed.get(billed)?.op === op) return answers;
+    const charged = await outbox.withRoom(async () => {
+      const charging = await events.begin(partnerId);
+      let certain = false;
+      try {
+        events.assertTimely(charging);
+        const { applied } = await session.decide(...statements, ...told.map((event) => events.insertion(charging, event)));
+        // Refused by another process's charges, or by this very batch of an attempt whose answer was lost: its rows tell.
+        const ours = applied || (await itemsOf(session, partnerId, [billed])).billed.get(billed)?.op === op;
+        certain = true;
+        if (ours) events.charged(charging, told);
+        return ours;
+      } finally {
+        events.end(charging, certain);
+      }
+    });
+    if (charged) return answers;
   }
   throw storeUnavailable();
 }
 
-/** Answers each charge as if they came one after another, and says what must then be written. */
-function decideGroup(partnerId: string, group: readonly UsageCharge[], found: Items, op: string) {
+/**
+ * Answers each charge as if they came one after another, and says what must then be written and told.
+ * @param hasRoom whether an event may come to be; without it, what would be charged is refused and the rest answered
+ */
+function decideGroup(partnerId: string, group: readonly UsageCharge[], found: Items, op: string, hasRoom: boolean) {
   const used = new Map(found.used);
   const until = new Map([...found.billed].map(([item, row]) => [item, row.until]));
   const statements: Statement[] = [];
-  const touched = new Set<string>();
+  const charges = new Map<string, UsageCharge[]>();
   let billed = '';
-  const count = (item: string): number => {
-    const units = (used.get(item) ?? 0) + 1;
-    used.set(item, units);
-    touched.add(item);
-    return units;
-  };
-  const answers = group.map((charge): Answer => {
+  const answers = group.map((charge): Answer | DomainError => {
     const item = billedItem(charge);
     const month = monthItem(charge.at);
     const so = used.get(month) ?? 0;
     if ((until.get(item) ?? 0) > charge.at) return { outcome: 'already_charged', used: so };
     if (so >= charge.monthlyQuota) return { outcome: 'quota_exceeded', used: so };
+    if (!hasRoom) return outboxFull();
     statements.push({ query: SET_BILLED, params: [charge.dedupeUntil - charge.at + SPARE_SECONDS, charge.dedupeUntil, op, partnerId, item, found.billed.get(item)?.until ?? null] });
     until.set(item, charge.dedupeUntil);
     billed = item;
-    count(dayItem(charge));
-    return { outcome: 'charged', used: count(month) };
+    charges.set(month, [...(charges.get(month) ?? []), charge]);
+    used.set(month, so + 1);
+    return { outcome: 'charged', used: so + 1 };
   });
-  for (const item of touched) {
-    if (item.startsWith('month/')) statements.push({ query: SET_MONTH, params: [used.get(item), partnerId, item, found.used.get(item) ?? null] });
-    else statements.push({ query: SET_DAY, params: [used.get(item), partnerId, item] });
+  for (const month of charges.keys()) statements.push({ query: SET_MONTH, params: [used.get(month), partnerId, month, found.used.get(month) ?? null] });
+  const told = [...charges].map(([month, of]) => {
+    const at = of.at(-1)!.at;
+    return unitsCounted({ partnerId, source: billedSource(at), from: found.used.get(month) ?? 0, to: used.get(month)!, counts: countsOf(of) }, at);
+  });
+  return { answers, statements, billed, told };
+}
+
+function countsOf(charges: readonly UsageCharge[]): readonly UsageCount[] {
+  const counts = new Map<string, { day: string; operation: string; units: number }>();
+  for (const { at, operation } of charges) {
+    const day = dayOf(at);
+    const count = counts.get(`${day}/${operation}`);
+    if (count === undefined) counts.set(`${day}/${operation}`, { day, operation, units: 1 });
+    else count.units += 1;
   }
-  return { answers, statements, billed };
+  return [...counts.values()];
 }
 
 async function itemsOf(session: Session, partnerId: string, items: readonly string[]): Promise<Items> {
@@ -178,10 +239,6 @@ function billedItem({ dedupeKey }: UsageCharge): string {
 
 function monthItem(at: number): string {
   return `month/${monthOf(at)}`;
-}
-
-function dayItem({ at, operation }: UsageCharge): string {
-  return `day/${dayOf(at)}/${operation}`;
 }
 
 function monthsOf(fromDay: string, toDay: string): readonly string[] {

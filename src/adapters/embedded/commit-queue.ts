@@ -14,6 +14,18 @@ export interface Transaction {
   get<Row>(key: RowKey<Row>): Row | undefined;
   put<Row>(key: RowKey<Row>, row: Row): void;
   delete(key: RowKey<unknown>): void;
+  /** What takes the operation's writes to the disk. Of the same batch nothing is there yet. */
+  readonly batch: Batch;
+}
+
+/** Operations that reach the disk together, or not at all. */
+export interface Batch {
+  readonly settled: Promise<void>;
+  /**
+   * `finish` is called when no more operations come to the batch, and gives the last state of rows that operations go on
+   * writing: encoded once, and not for each of them. No operation may read such a row before the batch has settled.
+   */
+  beforeWrite(finish: (put: Transaction['put']) => void): void;
 }
 
 /** One synced batch, as the observer of a store sees it. */
@@ -47,16 +59,21 @@ export class CommitQueue {
   #closed = false;
   /** Writes of the operation that runs. */
   #staged = new Map<string, Uint8Array | null>();
-  readonly #transaction: Transaction = {
-    get: <Row>(key: RowKey<Row>) => this.#get(key),
-    put: (key, row) => void this.#staged.set(key, this.#codec.encode(key, SCHEMA_VERSION, row)),
-    delete: (key) => void this.#staged.set(key, null),
-  };
+  readonly #transaction: Transaction;
 
   constructor(database: Database, codec: RecordCodec, onCommit?: (commit: Commit) => void) {
     this.#database = database;
     this.#codec = codec;
     this.#onCommit = onCommit;
+    const gathering = () => this.#gathering;
+    this.#transaction = {
+      get: <Row>(key: RowKey<Row>) => this.#get(key),
+      put: (key, row) => void this.#staged.set(key, codec.encode(key, SCHEMA_VERSION, row)),
+      delete: (key) => void this.#staged.set(key, null),
+      get batch() {
+        return gathering();
+      },
+    };
   }
 
   /**
@@ -102,6 +119,7 @@ export class CommitQueue {
       this.#syncing = group;
       const start = performance.now();
       try {
+        group.finish((key, row) => group.write(key, this.#codec.encode(key, SCHEMA_VERSION, row)));
         if (group.writes.size > 0) {
           await this.#database.write(group.writes);
           this.#onCommit?.({ operations: group.operations, rows: group.writes.size, milliseconds: performance.now() - start });
@@ -146,7 +164,7 @@ export function decodeRow<Row>(codec: RecordCodec, key: RowKey<Row>, bytes: Uint
   }
 }
 
-class Group {
+class Group implements Batch {
   readonly writes = new Map<string, Uint8Array | null>();
   operations = 0;
   bytes = 0;
@@ -156,6 +174,15 @@ class Group {
     this.resolve = resolve;
     this.reject = reject;
   });
+  readonly #finishing: ((put: Transaction['put']) => void)[] = [];
+
+  beforeWrite(finish: (put: Transaction['put']) => void): void {
+    this.#finishing.push(finish);
+  }
+
+  finish(put: Transaction['put']): void {
+    for (const finish of this.#finishing) finish(put);
+  }
 
   write(key: string, row: Uint8Array | null): void {
     this.writes.set(key, row);

@@ -1,4 +1,5 @@
 import type { AuditEntry, AuditHead } from '../../domain/audit.js';
+import type { ReviewNotice, ServiceEvent } from '../../domain/events.js';
 import type { Partner, PartnerKey } from '../../domain/partner.js';
 import type { Proof } from '../../domain/proof.js';
 import type { ReviewBindings, ReviewCase } from '../../domain/review.js';
@@ -32,9 +33,12 @@ import type { IssuingReplay, Rotation } from '../../ports/stores.js';
  *   proof-review/{proofId}/{number}        index: the proof's cases. Numbered, so that a transaction, which cannot read ranges, finds all
  *   audit/{partnerId}/{sequence}           AuditEntry
  *   audit-head/{partnerId}                 AuditHead: what the next entry is chained to
- *   usage-month/{partnerId}/{YYYY-MM}      units of the month: what the quota is held against
- *   usage-day/{partnerId}/{YYYY-MM-DD}     units of the day, by operation
+ *   usage-month/{partnerId}/{YYYY-MM}      units of the month, what the quota is held against, and which of them are folded
+ *   usage-source/{partnerId}/{source}      the same of another source: a process's free counts. A row for each partner it counted for
+ *   usage-day/{partnerId}/{YYYY-MM-DD}     units of the day, by operation: folded, and on their way. Both together are what is read
  *   billed/{partnerId}/{dedupeKey}         what was charged already
+ *   outbox/{number}                        ServiceEvent that waits to be published, in the order of the operations
+ *   notice/{time}/{kind}/{reviewId}        ReviewNotice, by when it is due
  *   expiry/{time}/{row's key}              index: what may be swept from then on. A row that moves its expiry moves its entry
  *
  * The life of one proof. `reserveProof` writes proof/P (pending) and pending/T/P. `issueProof` then writes, in one synced
@@ -46,9 +50,10 @@ import type { IssuingReplay, Rotation } from '../../ports/stores.js';
  * A resolution that is final removes review-open/… and leaves the rest; expiry and the erasure of the proof remove it all.
  * Creating reads proof/P and erasing walks the count, both in their transactions: no case outlives its proof.
  *
- * The life of one charge. One operation reads billed/…, usage-month/… and usage-day/…, and writes all three and an expiry
- * entry. Charges that arrive while a batch is being synced run against what the ones before them wrote and share the next
- * batch, in which a month's row appears once.
+ * The life of one charge. One operation reads billed/…, usage-month/… and usage-day/…, and writes all three, an expiry entry
+ * and its event. Charges that arrive while a batch is being synced run against what the ones before them wrote and share the
+ * next batch, in which a month's row appears once, and its event too. Folding moves the event's units within usage-day/… and
+ * notes its span in usage-month/…, in one operation.
  */
 
 /** A key that says what its row is. Index entries hold null. */
@@ -60,11 +65,20 @@ export interface UploadRow {
   /** Unix seconds from which the row may be swept. */
   readonly sweepAt: number;
 }
-export interface MonthRow {
+/** Numbers after the first, up to and with the second. */
+export type Span = readonly [from: number, to: number];
+/** What a source counted for a partner. */
+export interface SourceRow {
+  /** Numbers that were given. */
   readonly used: number;
+  /** Spans that were folded, in order; they do not touch. */
+  readonly folded?: readonly Span[];
 }
 export interface DayRow {
+  /** Folded; in rows of format 1, all. */
   readonly operations: Readonly<Record<string, number>>;
+  /** Counted, and not folded yet. */
+  readonly unfolded?: Readonly<Record<string, number>>;
 }
 export interface BilledRow {
   readonly until: number;
@@ -89,6 +103,7 @@ export interface ReviewCountRow {
 
 const DIGITS = 12;
 const MAX_NUMBER = 10 ** DIGITS - 1;
+const BILLED = 'billed/';
 const PLAIN_PART = /^[A-Za-z0-9._:-]+$/;
 
 export const formatKey = key<{ readonly format: number }>('meta', 'format');
@@ -112,9 +127,14 @@ export const reviewCountKey = (proofId: string) => key<ReviewCountRow>('review-c
 export const proofReviewKey = (proofId: string, number: number) => key<ReviewLinkRow>('proof-review', proofId, digits(number));
 export const auditKey = (partnerId: string, sequence: number) => key<AuditEntry>('audit', partnerId, digits(sequence));
 export const auditHeadKey = (partnerId: string) => key<AuditHead>('audit-head', partnerId);
-export const monthKey = (partnerId: string, month: string) => key<MonthRow>('usage-month', partnerId, month);
+export const monthKey = (partnerId: string, month: string) => key<SourceRow>('usage-month', partnerId, month);
+/** @param source of usage events; the numbers of billed ones are the units of the month's row */
+export const sourceKey = (partnerId: string, source: string) =>
+  source.startsWith(BILLED) ? monthKey(partnerId, source.slice(BILLED.length)) : key<SourceRow>('usage-source', partnerId, source);
 export const dayKey = (partnerId: string, day: string) => key<DayRow>('usage-day', partnerId, day);
 export const billedKey = (partnerId: string, dedupeKey: string) => key<BilledRow>('billed', partnerId, dedupeKey);
+export const outboxKey = (number: number) => key<ServiceEvent>('outbox', digits(number));
+export const noticeKey = ({ dueAt, kind, reviewId }: ReviewNotice) => key<ReviewNotice>('notice', digits(dueAt), kind, reviewId);
 export const expiryKey = (at: number, row: RowKey<unknown>) => `expiry/${digits(at)}/${row}` as RowKey<null>;
 /** The row that an expiry entry speaks of. */
 export const expiringRow = (entry: string) => entry.slice('expiry/'.length + DIGITS + 1) as RowKey<unknown>;

@@ -1,17 +1,19 @@
 import { addDeclaration } from '../../domain/declaration.js';
 import { DomainError } from '../../domain/errors.js';
+import { proofErased } from '../../domain/events.js';
 import type { ErasedProof, IssuedProof } from '../../domain/proof.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
 import { before, digestKey, expiryKey, following, type KeyRange, lastPart, pendingKey, preceding, proofKey, proofTimeKey, replayKey, replayLinkKey, type RowKey, under, within } from './keys.js';
+import type { Outbox } from './outbox.js';
 import { removeReviewsOf } from './reviews.js';
 import type { Rows } from './rows.js';
 
 /** Reserved ids taken back in one batch. */
 const SWEEP_STEP = 256;
 
-export function proofStore(rows: Rows, log: AuditLog): ProofStore {
+export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox): ProofStore {
   return {
     reserveProof: (proofId, partnerId, now) =>
       rows.run((tx) => {
@@ -66,10 +68,21 @@ export function proofStore(rows: Rows, log: AuditLog): ProofStore {
         removeReplay(tx, proofId);
         removeReviewsOf(tx, proofId);
         append(audit);
+        outbox.add(tx, proofErased({ proofId, partnerId, erasedAt: at }));
         return { outcome: 'erased', proof: tombstone };
       }),
 
-    confirmErasure: async () => 'not_erased', // stub
+    confirmErasure: (proofId, at) =>
+      rows.run((tx) => {
+        const proof = tx.get(proofKey(proofId));
+        if (proof?.state !== 'erased') return 'not_erased';
+        removeReplay(tx, proofId);
+        removeReviewsOf(tx, proofId);
+        if (proof.confirmedAt !== undefined) return 'already_confirmed';
+        tx.put(proofKey(proofId), { ...proof, confirmedAt: at });
+        return 'confirmed';
+      }),
+
     recordDeclaration: (proofId, declaration, audit) =>
       log.run((tx, append) => {
         const proof = tx.get(proofKey(proofId));

@@ -1,12 +1,14 @@
 import { DomainError } from '../../domain/errors.js';
+import { reviewCreated } from '../../domain/events.js';
 import { isUnresolved } from '../../domain/review.js';
 import type { ReviewStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
 import { expiryKey, proofKey, proofReviewKey, reviewCountKey, reviewKey, reviewOpenKey } from './keys.js';
+import type { Outbox } from './outbox.js';
 import type { Rows } from './rows.js';
 
-export function reviewStore(rows: Rows, log: AuditLog): ReviewStore {
+export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox): ReviewStore {
   return {
     createReview: (review, audit) =>
       log.run((tx, append) => {
@@ -32,6 +34,7 @@ export function reviewStore(rows: Rows, log: AuditLog): ReviewStore {
         tx.put(proofReviewKey(proofId, number), { reviewId });
         tx.put(expiryKey(review.expiresAt, reviewKey(reviewId)), null);
         append(audit);
+        outbox.add(tx, reviewCreated(review));
         return { outcome: 'created' };
       }),
 

@@ -4,7 +4,9 @@ import { AuditLog, type AuditOptions } from './audit-log.js';
 import { type Commit, CommitQueue, decodeRow } from './commit-queue.js';
 import { Database } from './database.js';
 import { before, expiringRow, following, formatKey, isReviewKey, lastPart, pingKey } from './keys.js';
+import { retentionStore } from './notices.js';
 import { StoreOpenError } from './open-error.js';
+import { Outbox } from './outbox.js';
 import { partnerStore, keyStore } from './partners.js';
 import { proofStore } from './proofs.js';
 import { removeReview, reviewStore } from './reviews.js';
@@ -13,10 +15,11 @@ import { uploadStore } from './uploads.js';
 import { usageStore } from './usage.js';
 
 /** Layout of keys.ts. A change that older code would misread takes the next number and a step that brings stores up to it. */
-export const STORE_FORMAT = 1;
+export const STORE_FORMAT = 2;
 
 /** Rows removed in one batch, so that a sweep never holds up the writers behind it for long. */
 const SWEEP_STEP = 256;
+const OUTBOX_LIMIT = 100_000;
 
 export interface EmbeddedStoreOptions {
   /** Made when it is not there. It belongs to one process at a time. */
@@ -24,21 +27,25 @@ export interface EmbeddedStoreOptions {
   /** Told of every synced batch. */
   readonly onCommit?: (commit: Commit) => void;
   readonly audit: AuditOptions;
+  /** Events that may wait to be published; 100,000 where it is not given, some 30 MB. */
+  readonly outboxLimit?: number;
 }
 
 /**
  * The store of one machine: LevelDB with a synced log, one writer that gathers, reads of what is on disk.
  * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `damaged`, `io_failed`; what the audit heads throw when they cannot be opened
  */
-export async function openEmbeddedStore({ directory, onCommit, audit }: EmbeddedStoreOptions): Promise<Stores> {
+export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimit = OUTBOX_LIMIT }: EmbeddedStoreOptions): Promise<Stores> {
   const codec = new RecordCodec();
   const database = await Database.open(directory);
   const queue = new CommitQueue(database, codec, onCommit);
   const rows = new Rows(database, queue, codec);
   const log = new AuditLog(rows, audit);
+  let outbox: Outbox;
   try {
     await checkFormat(directory, database, codec, queue);
     await log.catchUp();
+    outbox = await Outbox.open(rows, outboxLimit);
   } catch (error) {
     await database.close();
     throw error;
@@ -47,17 +54,14 @@ export async function openEmbeddedStore({ directory, onCommit, audit }: Embedded
     ...partnerStore(rows, log),
     ...keyStore(rows, log),
     ...uploadStore(rows),
-    ...proofStore(rows, log),
-    ...usageStore(rows),
-    ...reviewStore(rows, log),
-    // stub
-    waitingEvents: async () => [],
-    markPublished: async () => undefined,
-    countWaiting: () => 0,
-    onWaiting: () => undefined,
-    scheduleNotices: async () => undefined,
-    dueNotices: async () => [],
-    settleNotice: async () => undefined,
+    ...proofStore(rows, log, outbox),
+    ...usageStore(rows, outbox),
+    ...reviewStore(rows, log, outbox),
+    ...retentionStore(rows, outbox),
+    waitingEvents: (limit) => outbox.waitingEvents(limit),
+    markPublished: (events) => outbox.markPublished(events),
+    countWaiting: () => outbox.countWaiting(),
+    onWaiting: (listener) => outbox.onWaiting(listener),
     readAudit: (partnerId, fromSequence, limit) => log.readAudit(partnerId, fromSequence, limit),
 
     async sweepExpired(now, limit) {
@@ -106,6 +110,8 @@ async function checkFormat(directory: string, database: Database, codec: RecordC
     return;
   }
   const { format } = decodeRow(codec, formatKey, stored);
+  // Format 1 had no events: its rows are valid as they are, but older code would not see what is still to be folded.
+  if (format < STORE_FORMAT) await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
   if (format > STORE_FORMAT) {
     throw new StoreOpenError('newer_format', `The store in ${directory} has format ${format}; this version reads formats up to ${STORE_FORMAT}. Use the version that wrote it, or a later one.`);
   }

@@ -1,31 +1,95 @@
-import { EXIT, type Command } from '../command.js';
+import { readFile } from 'node:fs/promises';
+import { EXIT, UsageError, type Command } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { printable } from '../terminal.js';
 
 export const migrateStore: Command = {
   name: 'operator migrate',
-  summary: "Make the cluster's keyspace and bring its schema up to date",
-  details: ['Works with the service running or stopped, again and from several machines at once.', 'TAKEMARK_CASSANDRA, TAKEMARK_CASSANDRA_DC and their kin say where the cluster is.'],
+  summary: "Make the cluster's keyspace and topics, and bring its schema up to date",
+  details: [
+    'Works with the service running or stopped, again and from several machines at once.',
+    'TAKEMARK_CASSANDRA, TAKEMARK_CASSANDRA_DC and their kin say where the store is, and TAKEMARK_KAFKA',
+    'and its kin where the bus is; what is not set is left out.',
+  ],
   operands: [],
-  options: { json: { help: 'what was applied as one line of JSON' } },
+  options: { json: { help: 'what was applied and made as one line of JSON' } },
   async run(given, { terminal, cluster }) {
-    const applied = await cluster.migrate();
-    if (given.flag('json')) terminal.printJson({ applied });
-    else terminal.print(applied.length === 0 ? 'the schema is up to date' : printable(`applied ${applied.join(', ')}`));
+    const { applied, topics } = await cluster.migrate();
+    if (given.flag('json')) {
+      terminal.printJson({ applied, topics });
+      return EXIT.good;
+    }
+    if (applied !== undefined) terminal.print(applied.length === 0 ? 'the schema is up to date' : printable(`applied ${applied.join(', ')}`));
+    if (topics !== undefined) terminal.print(topics.length === 0 ? 'the topics are there' : printable(`made ${topics.join(', ')}`));
     return EXIT.good;
   },
 };
+
+const BUNDLE_HELP = 'where the bundle goes, mode 0600; never over a file that exists';
 
 export const initSecrets: Command = {
   name: 'operator secrets init',
   summary: 'Write a bundle of secrets that all processes of a cluster share',
   details: ['Signing identity, operator token and every secret, for TAKEMARK_ENVIRONMENT. Each process reads the', 'file named by TAKEMARK_SECRETS_FILE. Whoever has it is the service: keep it like a private key.'],
   operands: [],
-  options: { out: { value: 'file', required: true, help: 'where the bundle goes, mode 0600; never over a file that exists' } },
+  options: { out: { value: 'file', required: true, help: BUNDLE_HELP } },
   async run(given, { terminal, cluster }) {
     const output = await planOutput(given.requiredText('out'), false, []);
     await writeOutput(output, [Buffer.from(await cluster.makeSecrets())], 0o600);
     terminal.print(printable(`wrote ${output.path}`));
+    return EXIT.good;
+  },
+};
+
+const NEXT: Readonly<Record<'add' | 'use' | 'drop', string>> = {
+  add: 'give it to every process, then take --step use',
+  use: 'give it to every process; a day later --step drop forgets the former ones',
+  drop: 'give it to every process',
+};
+
+export const rotateSecrets: Command = {
+  name: 'operator secrets rotate',
+  summary: 'Write the next bundle of a rotation: a new secret is known, then used, then the former one dropped',
+  details: [
+    'Three bundles, one after the other, each given to every process (restart them one by one) before the',
+    'next is made. Processes with the bundle before and after a step work side by side.',
+    '  add   makes new ones that verify already',
+    '  use   makes them the current ones; the former still verify',
+    '  drop  forgets the former ones. Those of keys, audit logs and signatures stay for good',
+    'Purposes: key-pepper, upload-policy, cursor, rotation, audit, signing, operator-token.',
+  ],
+  operands: [],
+  options: {
+    in: { value: 'file', required: true, help: 'the bundle that is in use' },
+    out: { value: 'file', required: true, help: BUNDLE_HELP },
+    step: { value: 'step', required: true, help: 'add, use or drop' },
+    purpose: { value: 'list', help: 'what to rotate, joined by commas (all)' },
+    early: { help: 'drop what was replaced less than 25 hours ago too; replays of rotations are lost' },
+  },
+  async run(given, { terminal, cluster }) {
+    const step = given.choice('step', ['add', 'use', 'drop'] as const)!;
+    const purposes = given.text('purpose')?.split(',');
+    const early = given.flag('early');
+    if (early && step !== 'drop') throw new UsageError('--early is for --step drop');
+    const name = given.requiredText('in');
+    const output = await planOutput(given.requiredText('out'), false, [name]);
+    const next = await cluster.rotateSecrets({ text: await readFile(name, 'utf8'), name }, { step, early, purposes });
+    await writeOutput(output, [Buffer.from(next)], 0o600);
+    terminal.print(printable(`wrote ${output.path}: ${NEXT[step]}`));
+    return EXIT.good;
+  },
+};
+
+export const replayErasures: Command = {
+  name: 'operator erasures replay',
+  summary: 'Erase again, from the topic of erasures, whatever a restored backup brought back',
+  details: ['Directly over the servers of a cluster, with the service running or stopped. A single service needs', 'none of it: it replays its journal at every start.'],
+  operands: [],
+  options: { json: { help: 'how many as one line of JSON' } },
+  async run(given, { terminal, cluster }) {
+    const replayed = await cluster.replayErasures();
+    if (given.flag('json')) terminal.printJson({ replayed });
+    else terminal.print(`${replayed} erasures replayed`);
     return EXIT.good;
   },
 };

@@ -31,9 +31,9 @@ export const erasureStatus: Command = {
   async run(given, surroundings) {
     const { terminal } = surroundings;
     const status = await withOperator(surroundings, (client) => client.erasureStatus(given.operand('proofId')));
-    const { proofId, state, erasedAt, assetPresent } = status;
+    const { proofId, state, erasedAt, confirmedAt, assetPresent } = status;
     if (given.flag('json')) terminal.printJson(status);
-    else terminal.print(printable(`${proofId}  ${state}${erasedAt === undefined ? '' : ` ${formatTime(erasedAt)}`}, deliverable ${assetPresent ? 'present' : 'gone'}`));
+    else terminal.print(printable(`${proofId}  ${state}${erasedAt === undefined ? '' : ` ${formatTime(erasedAt)}`}, deliverable ${assetPresent ? 'present' : 'gone'}${confirmedAt === undefined ? '' : `, confirmed ${formatTime(confirmedAt)}`}`));
     return state === 'erased' && assetPresent ? EXIT.notGood : EXIT.good;
   },
 };

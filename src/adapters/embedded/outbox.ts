@@ -1,0 +1,101 @@
+import { DomainError } from '../../domain/errors.js';
+import type { ServiceEvent } from '../../domain/events.js';
+import type { OutboxStore, WaitingEvent } from '../../ports/stores.js';
+import type { Batch, Transaction } from './commit-queue.js';
+import { lastPart, outboxKey, type RowKey, under, within } from './keys.js';
+import type { Rows } from './rows.js';
+
+const RETRY_SECONDS = 5;
+
+/** Events that wait, written by the operations that they tell of. Rows are numbered in the order of the operations. */
+export class Outbox implements OutboxStore {
+  readonly #rows: Rows;
+  readonly #limit: number;
+  /** Events that each batch takes to the disk. */
+  readonly #added = new WeakMap<Batch, { events: number }>();
+  #next: number;
+  /** No row lies before this number: LevelDB would walk over all that was removed there. */
+  #first: number;
+  /** Those on their way to the disk included. */
+  #waiting: number;
+  #listener: () => void = () => undefined;
+
+  private constructor(rows: Rows, limit: number, numbers: readonly number[]) {
+    this.#rows = rows;
+    this.#limit = limit;
+    this.#first = numbers[0] ?? 0;
+    this.#next = (numbers.at(-1) ?? -1) + 1;
+    this.#waiting = numbers.length;
+  }
+
+  static async open(rows: Rows, limit: number): Promise<Outbox> {
+    const found = await rows.keys(under('outbox'), -1);
+    return new Outbox(rows, limit, found.map(numberOf));
+  }
+
+  /** @throws DomainError `unavailable` / `outbox_full` where this many more have no room */
+  checkRoom(events: number): void {
+    if (this.#waiting + events > this.#limit) {
+      throw new DomainError('unavailable', 'Too much waits to be passed on.', { reason: 'outbox_full', retryAfterSeconds: RETRY_SECONDS });
+    }
+  }
+
+  /** The last thing that an operation does: what it throws afterwards would leave the event counted. @throws as `checkRoom` */
+  add(tx: Transaction, event: ServiceEvent): RowKey<ServiceEvent> {
+    this.checkRoom(1);
+    const key = outboxKey(this.#next);
+    tx.put(key, event);
+    this.#next++;
+    this.#waiting++;
+    const added = this.#added.get(tx.batch);
+    if (added === undefined) this.#follow(tx.batch);
+    else added.events++;
+    return key;
+  }
+
+  async waitingEvents(limit: number): Promise<readonly WaitingEvent[]> {
+    const found = await this.#rows.entries<ServiceEvent>(within({ from: this.#first }, 'outbox'), limit);
+    // Batches reach the disk in their order, so nothing comes to be before what is there.
+    if (found.length > 0) this.#first = Math.max(this.#first, numberOf(found[0]![0]));
+    return found.map(([key, event]) => ({ event, position: lastPart(key) }));
+  }
+
+  async markPublished(events: readonly WaitingEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    const removed = await this.#rows.run((tx) => {
+      let rows = 0;
+      for (const { position } of events) {
+        const key = outboxKey(Number(position));
+        if (tx.get(key) === undefined) continue;
+        tx.delete(key);
+        rows++;
+      }
+      return rows;
+    });
+    // Of a batch that failed it is not known whether it was kept after all: an outbox that runs empty puts the count right.
+    this.#waiting = Math.max(0, this.#waiting - removed);
+  }
+
+  countWaiting(): number {
+    return this.#waiting;
+  }
+
+  onWaiting(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  #follow(batch: Batch): void {
+    const added = { events: 1 };
+    this.#added.set(batch, added);
+    batch.settled.then(
+      () => this.#listener(),
+      () => {
+        this.#waiting = Math.max(0, this.#waiting - added.events);
+      },
+    );
+  }
+}
+
+function numberOf(key: string): number {
+  return Number(lastPart(key));
+}

@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { EXIT, type Command, type LongRunning, type Surroundings } from '../command.js';
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Run the service in the foreground, as npm start does',
+  details: ['Settings are environment variables; see the README. SIGTERM and SIGINT stop it, and let requests in', 'flight finish.'],
+  operands: [],
+  options: {},
+  run: (_given, surroundings) => runUntilStopped(surroundings, () => surroundings.cluster.serve()),
+};
+
+export const consumers: Command = {
+  name: 'consumers',
+  summary: "Run a cluster's consumers of events in the foreground, beside any number of others",
+  details: [
+    'Takes erasures, usage and retention from Kafka and writes to Cassandra. Metrics and probes answer on',
+    'TAKEMARK_OPERATOR_PORT. SIGTERM and SIGINT stop it, and let the batch in hand finish.',
+  ],
+  operands: [],
+  options: {},
+  run: (_given, surroundings) => runUntilStopped(surroundings, () => surroundings.cluster.consume()),
+};
+
+async function runUntilStopped({ terminal, signal }: Surroundings, start: () => Promise<LongRunning>): Promise<number> {
+  const running = await start();
+  terminal.note(running.words);
+  if (!signal.aborted) await once(signal, 'abort');
+  await running.stop();
+  return EXIT.good;
+}
