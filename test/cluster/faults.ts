@@ -52,6 +52,21 @@ export async function cassandraOutage(run: Run, names: readonly string[], second
   say(`all processes were ready ${Date.now() - began} ms after it`);
 }
 
+/** One node of three is killed and started again: nobody who calls notices. */
+export async function loseNode({ servers, ledger, say }: Run, name: string, seconds: number): Promise<void> {
+  const refusals = () => ledger.counts['answered 503'] ?? 0;
+  await delay(seconds * 1_000);
+  const before = refusals();
+  say(`killing ${name}`);
+  await servers.kill(name);
+  await delay(seconds * 2_000);
+  say(`starting ${name}`);
+  await servers.up(name);
+  await delay(seconds * 1_000);
+  if (refusals() > before) ledger.violation(`${refusals() - before} calls were refused while one node of three was gone`);
+  ledger.count('nodes lost');
+}
+
 /**
  * Kafka goes and comes back. Nothing that partners call notices, readiness holds; the outbox fills and empties again, as its metric
  * says.

@@ -166,6 +166,15 @@ export class Cluster {
   }
 }
 
+/** A process that is expected to give up. @returns what it said to the person who started it */
+export async function startAlone(settings: Readonly<Record<string, string>>, over: Readonly<Record<string, string>>): Promise<string> {
+  const child = promisify(execFile)(process.execPath, [MAIN], { timeout: READY_MS, env: { PATH: process.env['PATH'], ...settings, TAKEMARK_PORT: '0', TAKEMARK_OPERATOR_PORT: '0', ...over } });
+  return child.then(
+    () => 'it ended well',
+    (error: { readonly code?: number; readonly stderr?: string }) => (error.code === 1 ? (error.stderr ?? '') : 'it did not end by itself'),
+  );
+}
+
 async function takemark(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], { env: { PATH: process.env['PATH'], ...environment } });
   return stdout;
