@@ -49,6 +49,12 @@ t.test('operator routes', async (t) => {
   t.equal(reports.faults.length, 2, 'both are faults');
   cut.destroy();
 
+  const letters = jsonOf(await ask(port, request('GET', '/operator/v1/dead-letters?topic=usage&limit=5', AUTH))) as { deadLetters: object[] };
+  t.match(letters.deadLetters, [{ topic: 'usage', position: '0/17', reason: 'the span is empty' }]);
+  t.same(operations.contract.asked.at(-1), { topic: 'usage', limit: 5 });
+  t.same(jsonOf(await ask(port, request('POST', '/operator/v1/dead-letters/replay', JSON_AUTH, '{"topic":"usage"}'))), { replayed: 1 });
+  t.same(operations.contract.asked.at(-1), { topic: 'usage', limit: 1_000 });
+
   t.match((await ask(port, request('GET', '/operator/v1/authority', AUTH)))!.body.toString(), /^-----BEGIN CERTIFICATE/);
   t.equal((await ask(port, request('GET', '/metrics')))!.body.toString(), 'takemark_up 1\n');
   t.same(jsonOf(await ask(port, request('GET', '/livez'))), { ok: true });
@@ -75,6 +81,8 @@ t.test('operator routes', async (t) => {
     ['unknown partner', post(ISSUE.replace('ptr_1', 'ptr_none'), AUDIO, noise(100_000)), 'not_found', undefined],
     ['too large by its length', post(ISSUE, { ...AUDIO, 'Content-Length': String(MAX_UPLOAD_BYTES + 1) }, 'x'), 'payload_too_large', 'body_too_large'],
     ['no length', request('POST', ISSUE, AUDIO), 'length_required', undefined],
+    ['unknown topic', request('GET', '/operator/v1/dead-letters?topic=errors', AUTH), 'invalid_request', 'invalid_member'],
+    ['replay of no topic', post('/operator/v1/dead-letters/replay', JSON_AUTH), 'invalid_request', 'invalid_member'],
     ['unknown part', request('GET', '/operator/v1/proofs/prf_1/asset?part=all', AUTH), 'invalid_request', 'invalid_member'],
     ['unknown proof', request('GET', '/operator/v1/proofs/prf_2/asset', AUTH), 'not_found', undefined],
   ];

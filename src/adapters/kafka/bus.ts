@@ -1,0 +1,163 @@
+import { DomainError } from '../../domain/errors.js';
+import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
+import type { EventBus, EventHandler } from '../../ports/bus.js';
+import { ConsumerClient, type KafkaConnection, loadLibrary, type Message } from './client.js';
+import { buried, letterOf, passLetters, raised, readLetters } from './dead-letters.js';
+import { decodeEvent, encodeEvent, SCHEMA_VERSION } from './event-message.js';
+import { Outgoing } from './outgoing.js';
+import { readTopic } from './read-topic.js';
+import { TopicConsumer } from './topic-consumer.js';
+import { allNames, deadLetterName, topicName } from './topic-names.js';
+
+export interface KafkaBusOptions extends KafkaConnection {
+  /** Topics are `<prefix>.<topic>` and `<prefix>.<topic>.dlq`. */
+  readonly prefix: string;
+  /** Consumer groups are `<group>.<topic>` and `<group>.<topic>.dlq`. */
+  readonly group: string;
+  /** Told what goes wrong in the background; it is tried again anyway. */
+  readonly onFault: (where: string, error: unknown) => void;
+}
+
+type Library = Awaited<ReturnType<typeof loadLibrary>>;
+
+const RETRY_SECONDS = 2;
+
+/**
+ * The bus over Kafka. Nothing is connected here: Kafka may be down, and may go and come back at any time.
+ * @throws Error where node-rdkafka cannot be loaded
+ */
+export async function openKafkaBus(options: KafkaBusOptions): Promise<EventBus> {
+  return new KafkaBus(await loadLibrary(), options);
+}
+
+class KafkaBus implements EventBus {
+  readonly #library: Library;
+  readonly #options: KafkaBusOptions;
+  readonly #outgoing: Outgoing;
+  readonly #handlers = new Map<Topic, EventHandler>();
+  #consumers: readonly TopicConsumer[] | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(library: Library, options: KafkaBusOptions) {
+    this.#library = library;
+    this.#options = options;
+    this.#outgoing = new Outgoing(library, options, allNames(options.prefix), (error) => options.onFault('producer', error));
+  }
+
+  publish(events: readonly ServiceEvent[]): Promise<void> {
+    return passedOn(async () => {
+      this.#checkOpen();
+      await this.#outgoing.send(
+        events.map((event) => ({
+          name: `${event.topic} ${event.id}`,
+          topic: topicName(this.#options.prefix, event.topic),
+          key: event.key,
+          value: encodeEvent(event),
+          headers: { 'schema-version': String(SCHEMA_VERSION), 'event-id': event.id },
+        })),
+      );
+    });
+  }
+
+  handle(topic: Topic, handler: EventHandler): void {
+    if (this.#consumers !== undefined || this.#handlers.has(topic)) throw new Error(`a handler of ${topic} comes once, and before the start`);
+    this.#handlers.set(topic, handler);
+  }
+
+  async start(): Promise<void> {
+    const { prefix, group, onFault } = this.#options;
+    this.#consumers ??= TOPICS.flatMap((topic) => {
+      const handler = this.#handlers.get(topic);
+      if (handler === undefined) return [];
+      const fault = (error: unknown) => onFault(`consumer of ${topic}`, error);
+      const connect = async () => {
+        // The producer says why a broker refuses, and whether the topics are there.
+        await this.#outgoing.reach();
+        return ConsumerClient.connect(this.#library, this.#options, { group: `${group}.${topic}`, fault });
+      };
+      return [new TopicConsumer({ topic, name: topicName(prefix, topic), handler, connect, bury: (message, reason) => this.#bury(topic, message, reason), fault })];
+    });
+  }
+
+  replay(topic: Topic, handler: EventHandler): Promise<number> {
+    let count = 0;
+    return this.#reading(`${this.#options.group}.replay`, async (client) => {
+      await readTopic(client, { name: topicName(this.#options.prefix, topic) }, async (messages) => {
+        const events = messages.flatMap((message) => {
+          const reading = decodeEvent(topic, message.value, message.key?.toString());
+          // The group's consumer has put it to the dead letters.
+          return reading.ok ? [reading.event] : [];
+        });
+        if (events.length > 0) await handler(events);
+        count += events.length;
+      });
+      return count;
+    });
+  }
+
+  deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
+    const name = deadLetterName(this.#options.prefix, topic);
+    return this.#reading(this.#letterGroup(topic), async (client) => (await readLetters(client, name, limit)).map((message) => letterOf(topic, message)));
+  }
+
+  replayDeadLetters(topic: Topic, limit: number): Promise<number> {
+    const { prefix } = this.#options;
+    return this.#reading(this.#letterGroup(topic), async (client) => {
+      const letters = await readLetters(client, deadLetterName(prefix, topic), limit);
+      if (letters.length === 0) return 0;
+      await this.#outgoing.send(letters.map((message) => raised(message, topicName(prefix, topic))));
+      await passLetters(client, letters);
+      return letters.length;
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const consumers = this.#consumers ?? [];
+    this.#consumers = [];
+    await Promise.all(consumers.map((consumer) => consumer.close()));
+    await this.#outgoing.close();
+  }
+
+  #letterGroup(topic: Topic): string {
+    return `${this.#options.group}.${topic}.dlq`;
+  }
+
+  async #bury(topic: Topic, message: Message, reason: string): Promise<void> {
+    await this.#outgoing.send([buried(message, deadLetterName(this.#options.prefix, topic), reason, Math.floor(Date.now() / 1_000))]);
+  }
+
+  /** With a consumer of its own that joins no group. */
+  async #reading<Value>(group: string, work: (client: ConsumerClient) => Promise<Value>): Promise<Value> {
+    this.#checkOpen();
+    const client = await passedOn(async () => {
+      await this.#outgoing.reach();
+      return ConsumerClient.connect(this.#library, this.#options, { group, fault: (error) => this.#options.onFault('reader', error) });
+    });
+    try {
+      return await work(client);
+    } finally {
+      await client.close();
+    }
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw unavailable(new Error('the bus is closed'));
+  }
+}
+
+async function passedOn<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof DomainError ? error : unavailable(error);
+  }
+}
+
+function unavailable(cause: unknown): DomainError {
+  return new DomainError('unavailable', 'Events cannot be passed on at the moment.', { reason: 'bus_unavailable', retryAfterSeconds: RETRY_SECONDS, cause });
+}

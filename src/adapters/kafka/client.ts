@@ -1,0 +1,326 @@
+/** node-rdkafka as promises and plain functions: what its callbacks and events are about stays in this file. */
+import type { ConsumerGlobalConfig, GlobalConfig, IAdminClient, KafkaConsumer, LibrdKafkaError, Message, MessageHeader, NewTopic, Producer, TopicPartition, TopicPartitionOffset, WatermarkOffsets } from 'node-rdkafka';
+
+export type { Message, NewTopic, TopicPartition, TopicPartitionOffset };
+
+type Library = typeof import('node-rdkafka');
+
+export interface KafkaConnection {
+  /** `host:port` each. */
+  readonly brokers: readonly string[];
+  /** SASL SCRAM-SHA-512. */
+  readonly credentials?: { readonly username: string; readonly password: string };
+  /** TLS, verified against this authority: the path of a PEM file. */
+  readonly tls?: { readonly authority: string };
+}
+
+/** An error of Kafka or of the way to it. */
+export class KafkaError extends Error {
+  override readonly name = 'KafkaError';
+  /** librdkafka's; negative where it did not come from a broker. */
+  readonly code: number | undefined;
+
+  constructor(message: string, code?: number) {
+    super(message);
+    this.code = code;
+  }
+
+  /** The client it came from is of no use any more. */
+  get fatal(): boolean {
+    return this.code === CODE.fatal || this.code === CODE.state;
+  }
+}
+
+export interface OutgoingMessage {
+  readonly topic: string;
+  readonly key: string | Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type FaultReport = (error: KafkaError) => void;
+
+const CONNECT_MS = 3_000;
+const ASK_MS = 5_000;
+const POLL_MS = 5;
+const IDLE_POLL_MS = 500;
+/** How long the same fault is not told again: librdkafka tells it with every attempt. */
+const QUIET_MS = 30_000;
+const CODE = { queueFull: -184, state: -172, fatal: -150, authentication: -169, saslRefused: 58, tls: -181, assign: -175, revoke: -174, allDown: -187, exists: 36 } as const;
+/** The rest is about single connections, and mends itself. */
+const TOLD: ReadonlySet<number> = new Set([CODE.fatal, CODE.authentication, CODE.saslRefused, CODE.tls, CODE.allDown]);
+
+/** @throws Error with a message for the operator */
+export async function loadLibrary(): Promise<Library> {
+  try {
+    const { default: library } = (await import('node-rdkafka')) as unknown as { readonly default: Library };
+    return library;
+  } catch (cause) {
+    throw new Error('Kafka needs the optional dependency node-rdkafka, which is not installed or cannot be loaded; see deploy/kafka/README.md', { cause });
+  }
+}
+
+export class ProducerClient {
+  readonly #producer: Producer;
+  readonly #reports = new Map<number, (error: Error | undefined) => void>();
+  #sent = 0;
+  #timer: NodeJS.Timeout | undefined;
+  /** Nothing can be sent with it any more: another one has to be made. */
+  broken = false;
+
+  private constructor(producer: Producer) {
+    this.#producer = producer;
+  }
+
+  /** @returns also the topics that are there. @throws KafkaError */
+  static async connect(library: Library, connection: KafkaConnection, fault: FaultReport): Promise<{ readonly client: ProducerClient; readonly topics: ReadonlySet<string> }> {
+    const producer = new library.Producer(
+      {
+        ...settings(connection),
+        'enable.idempotence': true,
+        'queue.buffering.max.messages': 10_000,
+        'linger.ms': 5,
+        dr_cb: true,
+      },
+      // Never given up here: a message that is dropped while a later one of its key goes on would come again behind it.
+      { acks: -1, 'message.timeout.ms': 0, 'request.timeout.ms': 10_000, partitioner: 'murmur2_random' },
+    );
+    const client = new ProducerClient(producer);
+    const refusal = listen(producer, (error) => {
+      if (error.code === CODE.fatal) client.broken = true;
+      fault(error);
+    });
+    producer.on('delivery-report', (error, { opaque }) => client.#settle(opaque as number, error ? failure(error) : undefined));
+    client.#poll();
+    try {
+      const metadata = await asked<{ readonly topics: readonly { readonly name: string }[] }>((done) => producer.connect({ allTopics: true, timeout: CONNECT_MS }, done));
+      return { client, topics: new Set(metadata.topics.map(({ name }) => name)) };
+    } catch (error) {
+      clearTimeout(client.#timer);
+      throw refusal() ?? error;
+    }
+  }
+
+  /** @param reported called once, with the delivery report. @returns false where the queue is full: nothing was taken */
+  produce({ topic, key, value, headers }: OutgoingMessage, reported: (error: Error | undefined) => void): boolean {
+    const number = this.#sent++;
+    try {
+      this.#producer.produce(topic, null, value, key, null, number, Object.entries(headers).map(([name, text]) => ({ [name]: text })));
+    } catch (error) {
+      if ((error as LibrdKafkaError).code === CODE.queueFull) return false;
+      throw failure(error as LibrdKafkaError);
+    }
+    this.#reports.set(number, reported);
+    if (this.#reports.size === 1) this.#poll();
+    return true;
+  }
+
+  /** What is not delivered by then is dropped, and reported as failed. */
+  async close(flushMs: number): Promise<void> {
+    await new Promise<void>((resolve) => this.#producer.disconnect(flushMs, () => resolve()));
+    clearTimeout(this.#timer);
+    for (const number of [...this.#reports.keys()]) this.#settle(number, new KafkaError('the producer was closed'));
+  }
+
+  #settle(number: number, error: Error | undefined): void {
+    this.#reports.get(number)?.(error);
+    this.#reports.delete(number);
+  }
+
+  /** Reports and errors come only when they are asked for. */
+  #poll(): void {
+    clearTimeout(this.#timer);
+    try {
+      this.#producer.poll();
+    } catch {
+      // It is not connected yet, or not any more.
+    }
+    this.#timer = setTimeout(() => this.#poll(), this.#reports.size > 0 || !this.#producer.isConnected() ? POLL_MS : IDLE_POLL_MS).unref();
+  }
+}
+
+export type Rebalance = { readonly kind: 'assign' | 'revoke'; readonly partitions: readonly TopicPartition[] };
+
+export interface ConsumerOptions {
+  readonly group: string;
+  readonly fault: FaultReport;
+}
+
+/** A consumer that commits when it is told. Rebalances wait in `rebalances` until they are followed. */
+export class ConsumerClient {
+  readonly #consumer: KafkaConsumer;
+  readonly rebalances: Rebalance[] = [];
+  /** Of `read`: partitions whose end was reached. */
+  readonly ended = new Set<number>();
+  commitsUnderWay = 0;
+  #closing = false;
+
+  private constructor(consumer: KafkaConsumer) {
+    this.#consumer = consumer;
+  }
+
+  /** @throws KafkaError */
+  static async connect(library: Library, connection: KafkaConnection, { group, fault }: ConsumerOptions): Promise<ConsumerClient> {
+    const config: ConsumerGlobalConfig = {
+      ...settings(connection),
+      'group.id': group,
+      'enable.auto.commit': false,
+      'enable.partition.eof': true,
+      // A killed process's partitions go to the others after this; a broker that restarts takes less.
+      'session.timeout.ms': 15_000,
+      'heartbeat.interval.ms': 2_000,
+      'queued.max.messages.kbytes': 4_096,
+      offset_commit_cb: true,
+      rebalance_cb: (error: LibrdKafkaError, partitions: TopicPartition[]) => {
+        client.#rebalance({ kind: error.code === CODE.assign ? 'assign' : 'revoke', partitions });
+      },
+    };
+    const consumer = new library.KafkaConsumer(config, { 'auto.offset.reset': 'earliest' });
+    const client: ConsumerClient = new ConsumerClient(consumer);
+    const refusal = listen(consumer, fault);
+    consumer.setDefaultConsumeTimeout(POLL_MS);
+    consumer.on('partition.eof', ({ partition }) => void client.ended.add(partition));
+    consumer.on('offset.commit', (error) => {
+      client.commitsUnderWay = Math.max(0, client.commitsUnderWay - 1);
+      if (error) fault(new KafkaError(`a position was not kept: ${error.message}`, error.code));
+    });
+    try {
+      await asked((done) => consumer.connect({ allTopics: false, timeout: CONNECT_MS }, done));
+      return client;
+    } catch (error) {
+      throw refusal() ?? error;
+    }
+  }
+
+  subscribe(topic: string): void {
+    this.#consumer.subscribe([topic]);
+  }
+
+  unsubscribe(): void {
+    this.#consumer.unsubscribe();
+  }
+
+  assign(partitions: readonly (TopicPartition | TopicPartitionOffset)[]): void {
+    this.#consumer.assign([...partitions]);
+  }
+
+  unassign(): void {
+    this.#consumer.unassign();
+  }
+
+  /** What is there, at most `limit`. It also keeps the group's membership, so it has to be called all the time. @throws KafkaError */
+  poll(limit: number): Promise<readonly Message[]> {
+    return asked((done) => this.#consumer.consume(limit, done));
+  }
+
+  holds(): boolean {
+    return this.#consumer.assignments().length > 0;
+  }
+
+  pause(): void {
+    this.#consumer.pause(this.#consumer.assignments());
+  }
+
+  resume(): void {
+    this.#consumer.resume(this.#consumer.assignments());
+  }
+
+  /** Sends it off; whether it was kept shows in a later `poll`. */
+  commit(positions: readonly TopicPartitionOffset[]): void {
+    this.#consumer.commit([...positions]);
+    this.commitsUnderWay += 1;
+  }
+
+  async partitions(topic: string): Promise<readonly number[]> {
+    const { topics } = await asked<{ readonly topics: readonly { readonly name: string; readonly partitions: readonly { readonly id: number }[] }[] }>((done) =>
+      this.#consumer.getMetadata({ topic, allTopics: false, timeout: ASK_MS }, done),
+    );
+    const found = topics.find(({ name }) => name === topic)?.partitions ?? [];
+    if (found.length === 0) throw new KafkaError(`there is no topic ${topic}`);
+    return found.map(({ id }) => id);
+  }
+
+  /** First and next offset of a partition. */
+  async bounds(topic: string, partition: number): Promise<{ readonly low: number; readonly high: number }> {
+    const { lowOffset, highOffset } = await asked<WatermarkOffsets>((done) => this.#consumer.queryWatermarkOffsets(topic, partition, ASK_MS, done));
+    return { low: lowOffset, high: highOffset };
+  }
+
+  /** The group's positions; a partition without one is absent. */
+  async committed(topic: string, partitions: readonly number[]): Promise<ReadonlyMap<number, number>> {
+    const found = await asked<readonly Partial<TopicPartitionOffset>[]>((done) => this.#consumer.committed(partitions.map((partition) => ({ topic, partition })), ASK_MS, done));
+    return new Map(found.flatMap(({ partition, offset }) => (partition !== undefined && offset !== undefined && offset >= 0 ? [[partition, offset] as const] : [])));
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    await new Promise<void>((resolve) => (this.#consumer.isConnected() ? this.#consumer.disconnect(() => resolve()) : resolve()));
+  }
+
+  #rebalance(rebalance: Rebalance): void {
+    // The library's close waits until what is held is given back.
+    if (this.#closing) this.#consumer.unassign();
+    else this.rebalances.push(rebalance);
+  }
+}
+
+/** Makes topics; one that is there already is left as it is. @throws KafkaError */
+export async function makeTopics(library: Library, connection: KafkaConnection, topics: readonly NewTopic[]): Promise<void> {
+  const admin: IAdminClient = library.AdminClient.create(settings(connection));
+  try {
+    for (const topic of topics) {
+      await asked<void>((done) => admin.createTopic(topic, ASK_MS, done)).catch((error: unknown) => {
+        if (!(error instanceof KafkaError) || error.code !== CODE.exists) throw error;
+      });
+    }
+  } finally {
+    admin.disconnect();
+  }
+}
+
+/** The text of a message's headers; the last one of a name counts. */
+export function headersOf({ headers }: { readonly headers?: readonly MessageHeader[] }): Readonly<Record<string, string>> {
+  return Object.fromEntries((headers ?? []).flatMap((header) => Object.entries(header).map(([name, value]) => [name, value.toString()])));
+}
+
+function settings({ brokers, credentials, tls }: KafkaConnection): GlobalConfig {
+  return {
+    'metadata.broker.list': brokers.join(','),
+    'client.id': 'takemark',
+    'socket.keepalive.enable': true,
+    'socket.timeout.ms': 10_000,
+    'reconnect.backoff.ms': 100,
+    'reconnect.backoff.max.ms': 1_000,
+    'security.protocol': credentials === undefined ? (tls === undefined ? 'plaintext' : 'ssl') : tls === undefined ? 'sasl_plaintext' : 'sasl_ssl',
+    ...(credentials === undefined ? {} : { 'sasl.mechanisms': 'SCRAM-SHA-512', 'sasl.username': credentials.username, 'sasl.password': credentials.password }),
+    ...(tls === undefined ? {} : { 'ssl.ca.location': tls.authority, 'ssl.endpoint.identification.algorithm': 'https' }),
+  };
+}
+
+/** Tells faults, each kind once in a while. @returns what gives the last refusal of a broker */
+function listen(client: Producer | KafkaConsumer, fault: FaultReport): () => KafkaError | undefined {
+  const told = new Map<number, number>();
+  let refusal: KafkaError | undefined;
+  (client as Producer).on('event.error', (raw) => {
+    const error = failure(raw);
+    const code = error.code ?? 0;
+    if (code === CODE.authentication || code === CODE.saslRefused || code === CODE.tls) refusal = error;
+    if (!TOLD.has(code) || Date.now() - (told.get(code) ?? 0) < QUIET_MS) return;
+    told.set(code, Date.now());
+    fault(error);
+  });
+  return () => refusal;
+}
+
+function failure(error: Error | LibrdKafkaError): KafkaError {
+  const code = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
+  if (code === CODE.authentication || code === CODE.saslRefused) return new KafkaError('Kafka refuses the user name or the password', code);
+  if (code === CODE.tls) return new KafkaError("Kafka's certificate is not of the authority that was given, or it speaks no TLS", code);
+  return new KafkaError(error.message, code);
+}
+
+function asked<Value>(ask: (done: (error: Error | LibrdKafkaError | null | undefined, value?: unknown) => void) => unknown): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    ask((error, value) => (error ? reject(failure(error)) : resolve(value as Value)));
+  });
+}

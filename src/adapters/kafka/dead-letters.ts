@@ -1,0 +1,58 @@
+import type { Topic } from '../../domain/events.js';
+import type { DeadLetter } from '../../ports/bus.js';
+import { type ConsumerClient, headersOf, KafkaError, type Message } from './client.js';
+import { namesOf } from './event-message.js';
+import type { NamedMessage } from './outgoing.js';
+import { readTopic } from './read-topic.js';
+
+/** Headers that a message has among the dead letters, and loses when it goes back. */
+const OWN = { reason: 'dead-letter-reason', at: 'dead-letter-at', topic: 'dead-letter-topic', partition: 'dead-letter-partition', offset: 'dead-letter-offset' } as const;
+const OWN_NAMES: ReadonlySet<string> = new Set(Object.values(OWN));
+const COMMIT_MS = 10_000;
+
+/** The message as it came, and why it is here. */
+export function buried(message: Message, name: string, reason: string, at: number): NamedMessage {
+  const { topic, partition, offset, key, value } = message;
+  return {
+    name: `${name} ${partition} ${offset}`,
+    topic: name,
+    key: bytesOf(key),
+    value,
+    headers: { ...headersOf(message), [OWN.reason]: reason, [OWN.at]: String(at), [OWN.topic]: topic, [OWN.partition]: String(partition), [OWN.offset]: String(offset) },
+  };
+}
+
+/** The same message for its topic again. */
+export function raised(message: Message, name: string): NamedMessage {
+  const { topic, partition, offset, key, value } = message;
+  const headers = Object.fromEntries(Object.entries(headersOf(message)).filter(([header]) => !OWN_NAMES.has(header)));
+  return { name: `${topic} ${partition} ${offset} again`, topic: name, key: bytesOf(key), value, headers };
+}
+
+export function letterOf(topic: Topic, message: Message): DeadLetter {
+  const headers = headersOf(message);
+  const at = Number(headers[OWN.at]);
+  return { topic, position: `${message.partition}:${message.offset}`, reason: headers[OWN.reason] ?? 'unknown', at: Number.isSafeInteger(at) ? at : 0, ...namesOf(message.value) };
+}
+
+/** Those after the group's position, in the order of their partition. */
+export async function readLetters(client: ConsumerClient, name: string, limit: number): Promise<readonly Message[]> {
+  const from = await client.committed(name, await client.partitions(name));
+  const letters: Message[] = [];
+  await readTopic(client, { name, from, limit }, async (messages) => void letters.push(...messages));
+  return letters;
+}
+
+/** Moves the group's position behind these. @throws KafkaError where it was not kept */
+export async function passLetters(client: ConsumerClient, letters: readonly Message[]): Promise<void> {
+  const last = new Map(letters.map(({ topic, partition, offset }) => [partition, { topic, partition, offset: offset + 1 }]));
+  client.commit([...last.values()]);
+  for (const deadline = Date.now() + COMMIT_MS; client.commitsUnderWay > 0; ) {
+    if (Date.now() > deadline) throw new KafkaError('the position among the dead letters was not kept: they may be put back once more');
+    await client.poll(1);
+  }
+}
+
+function bytesOf(key: Message['key']): string | Buffer | null {
+  return key ?? null;
+}

@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type FaultReport, type KafkaConnection, KafkaError, type loadLibrary, type OutgoingMessage, ProducerClient } from './client.js';
+
+export interface NamedMessage extends OutgoingMessage {
+  /** Two messages of one name are the same message. */
+  readonly name: string;
+}
+
+/** Until whoever sends is told that it failed. */
+const SEND_MS = 10_000;
+const FULL_MS = 20;
+const FLUSH_MS = 5_000;
+
+/**
+ * What is on its way to Kafka. The connection is made with the first message, and again as often as it takes. A message stays
+ * in the producer's queue until it is delivered, also after its sender was told that it takes too long: one that is sent
+ * again meanwhile is the one that waits, so that nothing overtakes it.
+ */
+export class Outgoing {
+  readonly #library: Awaited<ReturnType<typeof loadLibrary>>;
+  readonly #connection: KafkaConnection;
+  /** Topics without which there is nothing to send to. */
+  readonly #needed: readonly string[];
+  readonly #fault: FaultReport;
+  readonly #underWay = new Map<string, Promise<void>>();
+  #client: ProducerClient | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(library: Awaited<ReturnType<typeof loadLibrary>>, connection: KafkaConnection, needed: readonly string[], fault: FaultReport) {
+    this.#library = library;
+    this.#connection = connection;
+    this.#needed = needed;
+    this.#fault = fault;
+  }
+
+  /** Resolves with the last delivery report. @throws KafkaError within ten seconds */
+  async send(messages: readonly NamedMessage[]): Promise<void> {
+    const deadline = Date.now() + SEND_MS;
+    // One sender at a time, in the order of their coming.
+    const queued = this.#last.then(() => this.#enqueue(messages, deadline));
+    this.#last = queued.catch(() => undefined);
+    await within(
+      queued.then((reports) => Promise.all(reports)),
+      deadline,
+    );
+  }
+
+  /** Resolves once Kafka was reached, now or earlier. @throws KafkaError */
+  async reach(): Promise<void> {
+    const reached = this.#last.then(() => this.#connect());
+    this.#last = reached.catch(() => undefined);
+    await reached;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#last;
+    await this.#client?.close(FLUSH_MS);
+    this.#client = undefined;
+  }
+
+  async #enqueue(messages: readonly NamedMessage[], deadline: number): Promise<readonly Promise<void>[]> {
+    const reports: Promise<void>[] = [];
+    for (const message of messages) {
+      let report = this.#underWay.get(message.name);
+      while (report === undefined) {
+        // Its sender has gone: it will send again.
+        if (Date.now() > deadline) throw new KafkaError('Kafka takes no more for now');
+        report = this.#produce(await this.#connect(), message);
+        if (report === undefined) await sleep(FULL_MS);
+      }
+      reports.push(report);
+    }
+    return reports;
+  }
+
+  #produce(client: ProducerClient, message: NamedMessage): Promise<void> | undefined {
+    let reported: ((error: Error | undefined) => void) | undefined;
+    const report = new Promise<void>((resolve, reject) => {
+      reported = (error) => {
+        this.#underWay.delete(message.name);
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+    });
+    // Whoever waited for it may have gone.
+    report.catch(() => undefined);
+    if (!client.produce(message, reported!)) return undefined;
+    this.#underWay.set(message.name, report);
+    return report;
+  }
+
+  async #connect(): Promise<ProducerClient> {
+    if (this.#closed) throw new KafkaError('the bus is closed');
+    if (this.#client?.broken === true) {
+      void this.#client.close(0);
+      this.#client = undefined;
+    }
+    if (this.#client !== undefined) return this.#client;
+    const { client, topics } = await ProducerClient.connect(this.#library, this.#connection, this.#fault);
+    const missing = this.#needed.filter((topic) => !topics.has(topic));
+    if (missing.length > 0) {
+      await client.close(0);
+      throw new KafkaError(`there is no topic ${missing.join(', ')}: run \`takemark operator migrate\``);
+    }
+    return (this.#client = client);
+  }
+}
+
+async function within(work: Promise<unknown>, deadline: number): Promise<void> {
+  const cancel = new AbortController();
+  const late = sleep(deadline - Date.now(), undefined, { signal: cancel.signal }).then(
+    () => Promise.reject(new KafkaError('Kafka did not acknowledge in time')),
+    () => undefined,
+  );
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    cancel.abort();
+    work.catch(() => undefined);
+  }
+}

@@ -1,0 +1,104 @@
+/** Secrets of a cluster are replaced while processes with the bundle before and after each step work on the same store. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { makeSecrets, rotateSecrets } from '../../src/compose.js';
+import { readConfig } from '../../src/config.js';
+import { wav } from '../fixtures/wav.js';
+import { call } from '../fixtures/wire.js';
+import { RestartedService } from '../operations/restarted-service.js';
+
+const config = readConfig({});
+const KEY = 'rotation-idempotency-key-1';
+
+t.test('what was made before a step works after it, and the other way round', async (t) => {
+  const directory = t.testdir();
+  const path = join(directory, 'bundle.json');
+  const bundles = [makeSecrets(config)];
+  const now = { at: Date.now() };
+  const step = (name: 'add' | 'use' | 'drop') => rotateSecrets(config, { text: bundles.at(-1)!, name: 'bundle.json' }, { step: name }, { now: () => now.at });
+  bundles.push(step('add'));
+  bundles.push(step('use'));
+  t.throws(() => step('drop'), /upload-policy: the former one was replaced less than 25 hours ago.*--early/);
+  now.at += 25 * 3_600_000;
+  bundles.push(step('drop'));
+  const [initial, added, used, dropped] = bundles.map((text) => JSON.parse(text) as Record<string, unknown>);
+  t.notSame(used?.['operatorToken'], initial?.['operatorToken']);
+  t.same([added?.['operatorToken'], dropped?.['operatorToken']], [initial?.['operatorToken'], used?.['operatorToken']]);
+
+  await writeFile(path, bundles[0]!);
+  const house = await RestartedService.start({ TAKEMARK_SECRETS_FILE: path });
+  t.teardown(() => house.stop());
+  const give = (index: number) => house.restart(() => writeFile(path, bundles[index]!));
+  const { partnerId, apiKey: firstKey } = await house.service.partner();
+  const keys = [firstKey];
+  const files: Buffer[] = [];
+  const kids = new Set<string>();
+
+  // Two processes side by side, as the store sees them: one with the bundle before the step, one with that after it, in turns.
+  for (const [before, after] of [[0, 1], [1, 2], [2, 3]] as const) {
+    const mix = `${before}|${after}`;
+    for (const [maker, checker] of [[before, after], [after, before]] as const) {
+      await give(maker);
+      const caller = await house.partner.authenticate(keys[0]);
+      for (const song of ['one', 'two']) files.push((await house.service.issue(partnerId, wav(2_000, {}, files.length + 1), { song })).file);
+      kids.add((house.service.log.find((line) => line.includes('"kid"')) ?? '').replace(/.*"kid":"(\w+)".*/s, '$1'));
+      const slot = await house.partner.createUpload(caller, { purpose: 'verify' });
+      const { nextCursor } = await house.partner.listProofs(caller, { limit: 1 });
+      const made = (await house.operator.createKey({ partnerId, name: mix })).apiKey;
+      const token = house.service.service.operatorToken;
+      const rotating = await house.partner.authenticate(made);
+      const rotated = await house.partner.rotateKey(rotating, made, `${KEY}-${maker}-${checker}`);
+
+      await give(checker);
+      for (const key of [...keys, made, rotated.apiKey]) t.equal((await house.partner.authenticate(key)).partnerId, partnerId, `${mix}: keys`);
+      const again = await house.partner.rotateKey(await house.partner.authenticate(made), made, `${KEY}-${maker}-${checker}`);
+      t.match(again, { apiKey: rotated.apiKey, replayed: true }, `${mix}: a replay gives the same key`);
+      t.equal((await house.partner.listProofs(caller, { limit: 1, cursor: nextCursor! })).proofs.length, 1, `${mix}: a cursor goes on`);
+      const receiver = await house.partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields)));
+      await receiver.write(wav(1_000));
+      await receiver.finish();
+      for (const file of files) t.equal((await house.service.verify(caller, file)).verdict, 'valid', `${mix}: what was issued stays valid`);
+      t.match(await house.operator.verifyAudit(partnerId), { ok: true }, `${mix}: the audit log`);
+      const asked = await call(house.service.operatorUrl, 'GET', '/operator/v1/partners', { headers: { authorization: `Bearer ${token}` } });
+      t.equal(asked.status, 200, `${mix}: the operator's token`);
+      keys.push(rotated.apiKey);
+    }
+  }
+  t.equal(kids.size, 2, 'two identities signed');
+
+  // Two steps at once are what the order is there to prevent.
+  await give(2);
+  const slot = await house.partner.createUpload(await house.partner.authenticate(keys[0]), { purpose: 'verify' });
+  await give(0);
+  await t.rejects(house.partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields))), { code: 'forbidden' });
+  await give(3);
+  t.match(await house.operator.verifyAudit(partnerId), { ok: true });
+});
+
+t.test('steps that do not fit are refused, each with what to do', (t) => {
+  const first = makeSecrets(config);
+  const at = (seconds: number) => ({ now: () => seconds * 1_000 });
+  const rotate = (text: string, step: 'add' | 'use' | 'drop', purposes?: readonly string[], seconds = 0, early = false) => rotateSecrets(config, { text, name: 'bundle.json' }, { step, purposes, early }, at(seconds));
+  t.throws(() => rotate(first, 'use'), /key-pepper: there is no new one to use; --step add comes first/);
+  t.throws(() => rotate(first, 'drop'), /upload-policy: there is no former one to drop/);
+  t.throws(() => rotate(first, 'add', ['cursors']), /no secret for cursors; there are key-pepper, .*operator-token/);
+  const added = rotate(first, 'add', ['cursor']);
+  t.throws(() => rotate(added, 'add', ['cursor']), /cursor: the one that was added before is not used yet/);
+  t.same({ ...JSON.parse(added), secrets: undefined }, { ...JSON.parse(first), secrets: undefined }, 'only what was asked for');
+  const used = rotate(added, 'use', ['cursor'], 1_000);
+  t.throws(() => rotate(used, 'drop', ['cursor'], 1_000 + 25 * 3_600 - 1), /--early/);
+  for (const dropped of [rotate(used, 'drop', ['cursor'], 1_000 + 25 * 3_600), rotate(used, 'drop', ['cursor'], 1_000, true)]) {
+    const { cursor } = (JSON.parse(dropped) as { secrets: Record<string, { id: string }[]> }).secrets;
+    t.equal(cursor?.length, 1);
+    t.not(cursor?.[0]?.id, (JSON.parse(first) as { secrets: Record<string, { id: string }[]> }).secrets['cursor']?.[0]?.id);
+  }
+  for (const purpose of ['key-pepper', 'audit', 'signing']) {
+    const next = rotate(rotate(first, 'add', [purpose]), 'use', [purpose]);
+    t.throws(() => rotate(next, 'drop', [purpose], 9_999_999, true), /they are not dropped/);
+    t.ok(rotate(next, 'add', [purpose]), 'and the next rotation is possible');
+  }
+  t.throws(() => rotateSecrets({ ...config, environment: 'beta' }, { text: first, name: 'bundle.json' }, { step: 'add' }), /belongs to the environment production/);
+  t.throws(() => rotate('{}', 'add'), /format/);
+  t.end();
+});
