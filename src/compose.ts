@@ -9,6 +9,8 @@ import { openCassandraStore } from './adapters/cassandra/store.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';
 import { createAuditHeads } from './adapters/journals/audit-heads.js';
 import { openErasureJournal } from './adapters/journals/erasure-journal.js';
+import { openKafkaBus } from './adapters/kafka/bus.js';
+import { createTopics } from './adapters/kafka/topics.js';
 import { openLocalBus } from './adapters/local-bus/bus.js';
 import { makeClusterBundle, readClusterBundle, type ClusterIdentity } from './adapters/signing/cluster-bundle.js';
 import { createDevice } from './adapters/signing/device.js';
@@ -17,7 +19,7 @@ import { loadOperatorToken } from './adapters/signing/operator-token.js';
 import { ROTATED_PURPOSES, rotateClusterBundle, type BundleRotation } from './adapters/signing/rotate-bundle.js';
 import { loadSecrets } from './adapters/signing/secrets.js';
 import { createIds, systemClock } from './adapters/system/system.js';
-import type { Config, KafkaConfig } from './config.js';
+import type { Config } from './config.js';
 import { erasureConsumer } from './consumers/erasure.js';
 import { listen } from './consumers/listen.js';
 import { announceDue } from './consumers/retention.js';
@@ -36,6 +38,7 @@ import type { EventBus } from './ports/bus.js';
 import type { Clock } from './ports/clock.js';
 import type { Ids } from './ports/ids.js';
 import type { AuditHeads, ErasureJournal } from './ports/journals.js';
+import type { Observer } from './ports/observer.js';
 import type { Secrets } from './ports/secrets.js';
 import type { Stores } from './ports/stores.js';
 import { createProbes, type Probes } from './telemetry/probes.js';
@@ -279,16 +282,14 @@ async function openGround({ config, clock, secrets, opened, logDestination, engi
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
   opened.add(async () => telemetry.flush());
-  const heads = createAuditHeads({ directory: config.journalDirectory, secrets });
-  opened.add(() => heads.close());
-  stores = await openStores(config, { key: secrets.current('audit').key, heads });
-  opened.add(() => stores.close());
+  const kept = await openStores(config, secrets, opened);
+  stores = kept.stores;
   const journal = await openJournal(config, secrets);
   opened.add(() => journal.close());
   const assets = await openAssets(config, opened);
-  const bus = await openBus(config, clock);
+  const bus = await openBus(config, clock, telemetry.observer);
   opened.add(() => bus.close());
-  return { telemetry, stores, assets, journal, heads, bus };
+  return { telemetry, ...kept, assets, journal, bus };
 }
 
 /** The bus delivers, and what waits in the outbox goes out. */
@@ -312,13 +313,10 @@ function announcing(clock: Clock, { stores }: Ground): Chore {
   return { where: 'retention', everyMs: ANNOUNCE_MS, atStart: true, run: () => announceDue({ stores, clock }) };
 }
 
-async function openBus(config: Config, clock: Clock): Promise<EventBus> {
-  if (config.bus === 'embedded') return openLocalBus({ directory: join(config.dataDirectory, 'dead-letters'), clock });
-  throw new Error('this version has the embedded bus only');
-}
-
-async function makeTopics(_kafka: KafkaConfig): Promise<readonly string[]> {
-  throw new Error('this version has the embedded bus only');
+async function openBus({ bus, kafka, dataDirectory }: Config, clock: Clock, observer: Observer): Promise<EventBus> {
+  if (bus === 'embedded') return openLocalBus({ directory: join(dataDirectory, 'dead-letters'), clock });
+  if (kafka === undefined) throw new Error('no Kafka brokers are configured');
+  return openKafkaBus({ ...kafka, group: kafka.prefix, onFault: (where, error) => observer.fault(where, error) });
 }
 
 /** Where many processes erase, the topic of erasures is the journal: it is kept for ever, and apart from the store. */
@@ -334,10 +332,20 @@ async function openAssets({ dataDirectory, assetBucket }: Config, opened: Opened
   return assets;
 }
 
-async function openStores({ store, cassandra, dataDirectory, outboxLimit }: Config, audit: { readonly key: Uint8Array; readonly heads: AuditHeads }): Promise<Stores> {
-  if (store === 'embedded') return openEmbeddedStore({ directory: join(dataDirectory, 'store'), audit, outboxLimit });
+async function openStores({ store, cassandra, dataDirectory, journalDirectory, outboxLimit }: Config, secrets: Secrets, opened: Opened): Promise<{ readonly stores: Stores; readonly heads: AuditHeads }> {
+  const { key } = secrets.current('audit');
+  if (store === 'embedded') {
+    const heads = createAuditHeads({ directory: journalDirectory, secrets });
+    opened.add(() => heads.close());
+    const stores = await openEmbeddedStore({ directory: join(dataDirectory, 'store'), audit: { key, heads }, outboxLimit });
+    opened.add(() => stores.close());
+    return { stores, heads };
+  }
   if (cassandra === undefined) throw new Error('no Cassandra nodes are configured');
-  return openCassandraStore({ ...cassandra, audit });
+  // The heads of a cluster's audit logs are the cluster's, too: no file of one process could hold them.
+  const stores = await openCassandraStore({ ...cassandra, audit: { key }, outboxLimit });
+  opened.add(() => stores.close());
+  return { stores, heads: stores.heads };
 }
 
 /**
@@ -349,7 +357,7 @@ export async function migrate({ cassandra, kafka }: Config): Promise<{ readonly 
   if (cassandra === undefined && kafka === undefined) throw new Error('TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC say where the store is, TAKEMARK_KAFKA where the bus is');
   return {
     ...(cassandra === undefined ? {} : { applied: await migrateCassandra(cassandra) }),
-    ...(kafka === undefined ? {} : { topics: await makeTopics(kafka) }),
+    ...(kafka === undefined ? {} : { topics: await createTopics(kafka) }),
   };
 }
 

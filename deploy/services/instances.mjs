@@ -166,7 +166,7 @@ function kafkaBroker({ scratch, secure }) {
     },
     prepare: () => {
       if (existsSync(join(directory, 'data', 'meta.properties'))) return;
-      const users = secure ? ['--add-scram', `SCRAM-SHA-256=[name=${USER},password=${password(scratch)}]`] : [];
+      const users = secure ? ['256', '512'].flatMap((bits) => ['--add-scram', `SCRAM-SHA-${bits}=[name=${USER},password=${password(scratch)}]`]) : [];
       execFileSync(java[0], [...java.slice(1), 'kafka.tools.StorageTool', 'format', '-t', KAFKA_CLUSTER, '-c', properties, ...users], { stdio: ['ignore', 'ignore', 2] });
     },
     command: [...java, '-Xms128M', '-Xmx256M', 'kafka.Kafka', properties],

@@ -17,6 +17,26 @@ export async function checkCharges(t: Test, stores: Stores, partnerId: string, a
   t.equal(await stores.getUsed(partnerId, NOW), before + news, 'no charge is counted twice');
 }
 
+/** Every unit was folded, once: nothing is on its way, and each source's numbers are one span. */
+export async function checkFolded(t: Test, level: ClassicLevel<string, Uint8Array>): Promise<void> {
+  const codec = new RecordCodec();
+  const problems: string[] = [];
+  let units = 0;
+  let used = 0;
+  for (const [key, bytes] of await level.iterator({ gte: 'usage-', lt: 'usage.' }).all()) {
+    const row = codec.decode(key, bytes).value as { used: number; folded?: unknown; operations: Record<string, number>; unfolded?: Record<string, number> };
+    if (key.startsWith('usage-day/')) {
+      units += row.operations.verify ?? 0;
+      if (Object.keys(row.unfolded ?? {}).length > 0) problems.push(`${key}: ${JSON.stringify(row.unfolded)}`);
+    } else {
+      if (key.startsWith('usage-month/')) used += row.used;
+      if (JSON.stringify(row.folded) !== JSON.stringify([[0, row.used]])) problems.push(`${key}: ${JSON.stringify(row)}`);
+    }
+  }
+  t.strictSame(problems, []);
+  t.equal(units, used, 'all units of all partners');
+}
+
 /** Every row has its index entries, and every entry its row. */
 export async function checkIndexes(t: Test, level: ClassicLevel<string, Uint8Array>): Promise<void> {
   const keys = new Set(await level.keys().all());

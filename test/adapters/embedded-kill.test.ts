@@ -8,7 +8,8 @@ import { EVIDENCE_KINDS } from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { NOW } from '../store-contract/samples.js';
-import { checkCharges, checkIndexes } from './embedded-checks.js';
+import { checkCharges, checkFolded, checkIndexes } from './embedded-checks.js';
+import { EventLedger } from './event-ledger.js';
 import { AUDIT_KEY, fileHeads, readHeads, withLevel, writer } from './embedded-process.js';
 
 const KILLS = Number(process.env.TAKEMARK_KILLS ?? (process.env.CI ? 50 : 15));
@@ -30,6 +31,7 @@ void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 5
   const directory = join(t.testdir(), 'store');
   const random = mulberry32(SEED);
   const acknowledged: Record<string, number> = {};
+  const ledger = new EventLedger();
   let slowest = 0;
   for (let round = 0; round < KILLS; round++) {
     const child = writer('everything', directory, String(round));
@@ -52,17 +54,33 @@ void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 5
     for (const kind of KINDS) acknowledged[kind] = (acknowledged[kind] ?? 0) + told.done[kind].size;
     const partnerId = `ptr_audited-${Math.floor(round / 5)}`;
     const logged = await checkAudit(t, stores, partnerId, heads.get(partnerId));
-    const problems = [...(await checkUploads(stores, round, told)), ...(await checkKeys(stores, round, told, logged)), ...(await checkProofs(stores, round, told, logged)), ...(await checkReviews(stores, partnerId, round, told, logged))];
+    const problems = [...ledger.take(lines), ...(await ledger.collect(stores)), ...(await checkUploads(stores, round, told)), ...(await checkKeys(stores, round, told, logged)), ...(await checkProofs(stores, round, told, logged, ledger)), ...(await checkReviews(stores, partnerId, round, told, logged, ledger))];
     t.strictSame(problems, [], `round ${round}`);
     t.equal(readHeads(directory).get(partnerId)?.sequence ?? 0, (await auditOf({ stores }, partnerId)).length, 'opening caught up with the head');
     const charged = new Set(Array.from(told.done.charge, ([i]) => `${round}-${i}`));
     await checkCharges(t, stores, 'ptr_kill', charged, Array.from({ length: told.begun.charge }, (_, i) => `${round}-${i}`));
+    // What was charged just now, too.
+    const quota = Array.from({ length: told.begun.quota }, (_, i) => `ptr_quota-${round}-${i}`);
+    t.strictSame([...(await ledger.collect(stores)), ...(await ledger.checkUsage(stores, ['ptr_kill', `ptr_meter-${round}`, ...quota], NOW))], [], `events of round ${round}`);
     await stores.close();
   }
+  await foldAll(t, directory, ledger);
   t.ok(slowest < 2000, `slowest start after a kill: ${Math.round(slowest)} ms`);
   t.comment(`slowest start after a kill: ${Math.round(slowest)} ms; acknowledged and found again: ${JSON.stringify(acknowledged)}`);
   await withLevel(directory, (level) => checkIndexes(t, level));
 });
+
+/** The consumers catch up: all of it is delivered again, to two of them at once. */
+async function foldAll(t: Test, directory: string, ledger: EventLedger): Promise<void> {
+  const stores = await openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
+  const { usage } = ledger;
+  const partners = [...new Set(usage.map(({ key }) => key))];
+  t.strictSame(await ledger.checkUsage(stores, partners, NOW), [], 'before');
+  await Promise.all([stores.foldUsage(usage), stores.foldUsage(usage.toReversed())]);
+  t.strictSame(await ledger.checkUsage(stores, partners, NOW), [], `${usage.length} usage events of ${partners.length} partners`);
+  await stores.close();
+  await withLevel(directory, (level) => checkFolded(t, level));
+}
 
 function read(lines: readonly string[]): Told {
   const begun = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
@@ -129,7 +147,7 @@ async function checkKeys(stores: Stores, round: number, { begun, done }: Told, l
   return problems;
 }
 
-async function checkProofs(stores: Stores, round: number, { begun, done }: Told, logged: Logged): Promise<readonly string[]> {
+async function checkProofs(stores: Stores, round: number, { begun, done }: Told, logged: Logged, ledger: EventLedger): Promise<readonly string[]> {
   const problems: string[] = [];
   for (let i = 0; i < begun.proof; i++) {
     const ids = ['a', 'b'].map((letter) => `prf_${round}-${i}${letter}`);
@@ -149,17 +167,19 @@ async function checkProofs(stores: Stores, round: number, { begun, done }: Told,
     const told = done.erasure.get(i);
     const clean = !erased || (partners.every((each) => each === undefined) && replay === undefined);
     const answer = erased ? `${proof.erasedAt},${proof.erasedAt}` : undefined;
-    if (!clean || logged('proof_erased', proofId) !== Number(erased) || (told !== undefined && told !== answer)) problems.push(`erasure ${i}: ${told} was told, ${proof?.state} is stored, ${partners.join()} left, ${logged('proof_erased', proofId)} entries`);
+    if (!clean || logged('proof_erased', proofId) !== Number(erased) || ledger.has(`proof_erased/${proofId}`) !== erased || (told !== undefined && told !== answer)) problems.push(`erasure ${i}: ${told} was told, ${proof?.state} is stored, ${partners.join()} left, ${logged('proof_erased', proofId)} entries`);
   }
   return problems;
 }
 
-async function checkReviews(stores: Stores, partnerId: string, round: number, { begun, done }: Told, logged: Logged): Promise<readonly string[]> {
+async function checkReviews(stores: Stores, partnerId: string, round: number, { begun, done }: Told, logged: Logged, ledger: EventLedger): Promise<readonly string[]> {
   const problems: string[] = [];
   for (let i = 0; i < begun.review; i++) {
     const found = [];
     for (const letter of ['a', 'b', 'c']) {
-      const review = await stores.getReview(partnerId, `rev_${round}-${i}${letter}`, NOW);
+      const id = `rev_${round}-${i}${letter}`;
+      const review = await stores.getReview(partnerId, id, NOW);
+      if (ledger.has(`review_created/${id}`) !== (review !== undefined)) problems.push(`review ${i}: case and event of ${id} do not agree`);
       if (review !== undefined) found.push(review);
     }
     const [review] = found;

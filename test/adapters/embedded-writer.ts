@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
+import type { UsageEvent } from '../../src/domain/events.js';
 import { EVIDENCE_KINDS, openEvidence, resolveReview, stepEvidence } from '../../src/domain/review.js';
 import { audit, issuedProof, issuingReplay, NOW, partnerKey, reviewCase, rotation, uploadFacts, uploadSlot, usageCharge } from '../store-contract/samples.js';
 import { AUDIT_KEY, fileHeads } from './embedded-process.js';
@@ -69,7 +70,7 @@ async function fill(): Promise<void> {
   await stores.close();
 }
 
-/** Charges, facts, proofs, rotations, erasures, cases and free counts until it is killed. */
+/** Charges, facts, proofs, rotations, erasures, cases, free counts and their events until it is killed. */
 async function everything(round: string): Promise<void> {
   /** Its log goes on over several kills. */
   const partnerId = `ptr_audited-${Math.floor(Number(round) / 5)}`;
@@ -145,5 +146,30 @@ async function everything(round: string): Promise<void> {
       await stores.meter([{ partnerId: `ptr_meter-${round}`, operation: 'read_record', count: 1 }, { partnerId: `ptr_meter-${round}`, operation: 'list_proofs', count: 2 }], NOW);
       return 'counted';
     }),
+    relay(),
   ]);
+}
+
+/** Publishes by saying so; consumers that are sometimes before the mark and sometimes behind. */
+async function relay(): Promise<void> {
+  let behind: UsageEvent[] = [];
+  for (let turn = 0; ; turn++) {
+    const waiting = await stores.waitingEvents(20);
+    for (const { event } of waiting) say(`event ${JSON.stringify(event)}`);
+    const usage = waiting.map(({ event }) => event).filter((event) => event.topic === 'usage');
+    const late = usage.filter((_, i) => (i + turn) % 3 === 0);
+    const confirm = async (proofId: string) => {
+      await stores.confirmErasure(proofId, NOW);
+      say(`confirmed ${proofId}`);
+    };
+    await Promise.all([
+      stores.markPublished(waiting).then(() => {
+        for (const { event } of waiting) say(`marked ${event.id}`);
+      }),
+      stores.foldUsage([...behind.reverse(), ...usage.filter((event) => !late.includes(event))]),
+      ...waiting.map(({ event }) => (event.topic === 'erasure' ? confirm(event.data.proofId) : undefined)),
+    ]);
+    behind = late;
+    if (waiting.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  }
 }

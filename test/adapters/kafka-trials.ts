@@ -1,10 +1,71 @@
 /** What the tests of the Kafka bus do to a broker besides the bus. */
-import { type KafkaConnection, loadLibrary } from '../../src/adapters/kafka/client.js';
+import { createServer, connect, type Server } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConsumerClient, type KafkaConnection, loadLibrary, type Message, type OutgoingMessage, ProducerClient } from '../../src/adapters/kafka/client.js';
 import { allNames } from '../../src/adapters/kafka/topic-names.js';
 
-export async function dropTopics({ brokers }: KafkaConnection, prefix: string): Promise<void> {
+const quiet = () => undefined;
+
+export async function dropTopics(connection: KafkaConnection, prefix: string): Promise<void> {
   const library = await loadLibrary();
-  const admin = library.AdminClient.create({ 'metadata.broker.list': brokers.join(',') });
+  const admin = library.AdminClient.create({ 'metadata.broker.list': connection.brokers.join(',') });
   await Promise.all(allNames(prefix).map((name) => new Promise<void>((resolve) => admin.deleteTopic(name, 5_000, () => resolve()))));
   admin.disconnect();
+}
+
+/** Messages that the bus would never send. */
+export async function produceRaw(connection: KafkaConnection, messages: readonly OutgoingMessage[]): Promise<void> {
+  const { client } = await ProducerClient.connect(await loadLibrary(), connection, quiet);
+  await Promise.all(messages.map((message) => new Promise<void>((resolve, reject) => client.produce(message, (error) => (error === undefined ? resolve() : reject(error))))));
+  await client.close(1_000);
+}
+
+/** A member of a group that takes messages and goes without having kept its position. */
+export async function takeAndForget(connection: KafkaConnection, group: string, topic: string): Promise<readonly Message[]> {
+  const client = await ConsumerClient.connect(await loadLibrary(), connection, { group, fault: quiet });
+  client.subscribe(topic);
+  let messages: readonly Message[] = [];
+  while (messages.length === 0) {
+    for (const { kind, partitions } of client.rebalances.splice(0)) {
+      if (kind === 'assign') client.assign(partitions);
+      else client.unassign();
+    }
+    messages = await client.poll(10);
+    await sleep(20);
+  }
+  await client.close();
+  return messages;
+}
+
+export async function partitionsOf(connection: KafkaConnection, topic: string): Promise<number> {
+  const client = await ConsumerClient.connect(await loadLibrary(), connection, { group: 'takemark-test', fault: quiet });
+  try {
+    return (await client.partitions(topic)).length;
+  } finally {
+    await client.close();
+  }
+}
+
+/** A port of this machine on which nobody listens. */
+export async function freePort(): Promise<number> {
+  const server = await listening(createServer(), 0);
+  const { port } = server.address() as { readonly port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Passes connections on to a broker. */
+export async function forward(port: number, broker: string): Promise<{ close(): void }> {
+  const [host, target] = broker.split(':');
+  const server = createServer((from) => {
+    const to = connect(Number(target), host);
+    for (const socket of [from, to]) socket.on('error', () => void (from.destroy(), to.destroy()));
+    from.pipe(to).pipe(from);
+  });
+  await listening(server, port);
+  return server;
+}
+
+function listening(server: Server, port: number): Promise<Server> {
+  return new Promise((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', () => resolve(server)));
 }

@@ -1,19 +1,208 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import t from 'tap';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
 import { openKafkaBus, type KafkaBusOptions } from '../../src/adapters/kafka/bus.js';
+import { type KafkaConnection, KafkaError, type OutgoingMessage } from '../../src/adapters/kafka/client.js';
+import { encodeEvent } from '../../src/adapters/kafka/event-message.js';
 import { createTopics } from '../../src/adapters/kafka/topics.js';
-import { busContract, type BusPlace } from '../bus-contract/suite.js';
-import { dropTopics } from './kafka-trials.js';
+import { encodeMessagePack, type MessagePackValue } from '../../src/codec/messagepack.js';
+import { DomainError } from '../../src/domain/errors.js';
+import { type ServiceEvent, TOPICS } from '../../src/domain/events.js';
+import type { EventBus } from '../../src/ports/bus.js';
+import { busContract, type BusPlace, byKey, erasure, Listener, relay, retention, until, usage } from '../bus-contract/suite.js';
+import { dropTopics, forward, freePort, partitionsOf, produceRaw, takeAndForget } from './kafka-trials.js';
 
 // An empty variable counts as not set, as in the service's configuration.
 const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
+const { TAKEMARK_SECURE_KAFKA: SECURE, TAKEMARK_SECURE_USER: username = '', TAKEMARK_SECURE_PASSWORD: password = '', TAKEMARK_SECURE_CA: authority = '' } = process.env;
 const brokers = (BROKERS ?? '').split(',');
 
-async function place(): Promise<BusPlace> {
-  const prefix = `takemark-test-${randomBytes(5).toString('hex')}`;
-  const connection: KafkaBusOptions = { brokers, prefix, group: prefix, onFault: () => undefined };
-  await createTopics({ ...connection, partitions: 3, replication: 1 });
-  return { open: () => openKafkaBus(connection), keeps: true, remove: () => dropTopics(connection, prefix) };
+function freshPrefix(): string {
+  return `takemark-test-${randomBytes(5).toString('hex')}`;
 }
 
-await t.test('the contract of a bus', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, (t) => busContract(t, place));
+async function makePlace(): Promise<{ readonly connection: KafkaBusOptions; remove(): Promise<void> }> {
+  const prefix = freshPrefix();
+  const connection: KafkaBusOptions = { brokers, prefix, group: prefix, onFault: () => undefined };
+  await createTopics({ ...connection, partitions: 3, replication: 1 });
+  return { connection, remove: () => dropTopics(connection, prefix) };
+}
+
+async function place(): Promise<BusPlace> {
+  const { connection, remove } = await makePlace();
+  return { open: () => openKafkaBus(connection), keeps: true, remove };
+}
+
+async function topics(t: Test): Promise<KafkaBusOptions> {
+  const { connection, remove } = await makePlace();
+  t.teardown(remove);
+  return connection;
+}
+
+async function opened(t: Test, options: KafkaBusOptions, listener?: Listener): Promise<EventBus> {
+  const bus = await openKafkaBus(options);
+  t.teardown(() => bus.close());
+  if (listener !== undefined) for (const topic of TOPICS) bus.handle(topic, listener.take);
+  await bus.start();
+  return bus;
+}
+
+await t.test('a broker', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, async (t) => {
+  await t.test('the contract of a bus', (t) => busContract(t, place));
+  await t.test('processes of a group share the events', sharing);
+  await t.test('what was taken and not committed comes again', takenAndForgotten);
+  await t.test('what is no event goes to the dead letters', malformed);
+  await t.test('Kafka comes after the service', laterBroker);
+  await t.test('topics are made once', making);
+});
+
+await t.test('a broker that demands a password and TLS', { skip: !SECURE && 'TAKEMARK_SECURE_KAFKA is not set' }, secured);
+
+async function sharing(t: Test): Promise<void> {
+  const options = await topics(t);
+  const listeners = [new Listener(), new Listener()] as const;
+  const first = await opened(t, options, listeners[0]);
+  const second = await opened(t, options, listeners[1]);
+  const all = () => [...listeners[0].taken, ...listeners[1].taken];
+  const sent: ServiceEvent[] = [];
+  // Until both have their part: who joins later gets partitions of the other.
+  for (let n = 0; listeners.some(({ taken }) => taken.length === 0); n++) {
+    const events = [erasure(n), usage(n % 11, Math.floor(n / 11)), ...retention(n)];
+    await relay(first, events);
+    sent.push(...events);
+  }
+  const together = Array.from({ length: 500 }, (_, n) => erasure(100_000 + n));
+  await relay(first, together);
+  sent.push(...together);
+  const ids = () => new Set(all().map(({ id }) => id));
+  await until(() => ids().size === sent.length, 'all of it, to one or the other');
+  await second.close();
+  const rest = Array.from({ length: 200 }, (_, n) => erasure(200_000 + n));
+  await relay(first, rest);
+  await until(() => listeners[0].has(...rest), 'all of it, to the one that stays');
+  t.strictSame(ids(), new Set([...sent, ...rest].map(({ id }) => id)));
+  const twice = all().length - ids().size;
+  t.equal(twice, 0, 'a rebalance hands over where it stopped');
+}
+
+async function takenAndForgotten(t: Test): Promise<void> {
+  const options = await topics(t);
+  const publisher = await opened(t, options);
+  const sent = Array.from({ length: 40 }, (_, n) => usage(n % 5, Math.floor(n / 5)));
+  await relay(publisher, sent);
+  const forgotten = await takeAndForget(options, `${options.group}.usage`, `${options.prefix}.usage`);
+  t.ok(forgotten.length > 0);
+  const listener = new Listener();
+  await opened(t, options, listener);
+  await until(() => listener.has(...sent), 'all of it');
+  t.strictSame(byKey(listener.taken), byKey(sent));
+}
+
+async function malformed(t: Test): Promise<void> {
+  const options = await topics(t);
+  const good = erasure(1);
+  const { topic: _, ...document } = good;
+  const packed = (value: unknown) => Buffer.from(encodeMessagePack(value as MessagePackValue));
+  const bad: readonly (readonly [value: Buffer | null, reason: RegExp])[] = [
+    [Buffer.from('{"v":1}'), /MessagePack document of ours/],
+    [Buffer.concat([encodeEvent(good), Buffer.of(0)]), /malformed/],
+    [null, /without a value/],
+    [packed([1]), /schema version is missing/],
+    [packed({ v: 2, ...document }), /schema version is not known/],
+    [packed({ v: 1, ...document, data: { proofId: 'prf_1', erasedAt: good.at } }), /data\.partnerId is missing/],
+    [packed({ v: 1, ...document, data: { ...good.data, title: 'Take One' } }), /data has a member that is not known/],
+    [packed({ v: 1, ...document, more: true }), /the event has a member that is not known/],
+    [packed({ v: 1, ...document, kind: 'proof_lost' }), /kind that the topic does not have/],
+    [packed({ v: 1, ...document, at: -1 }), /at is not valid/],
+    [packed({ v: 1, ...document, id: 'proof_erased/prf_2' }), /id does not follow from data/],
+    [encodeEvent(erasure(2)), /key is not the event's/],
+    [Buffer.alloc(40_000), /over_budget/],
+  ];
+  const topic = `${options.prefix}.erasure`;
+  const message = (value: Buffer | null): OutgoingMessage => ({ topic, key: good.key, value, headers: { 'schema-version': '1' } });
+  await produceRaw(options, [...bad.map(([value]) => message(value)), message(encodeEvent(good))]);
+  const listener = new Listener();
+  const bus = await opened(t, options, listener);
+  await until(() => listener.has(good), 'the one that is good');
+  t.strictSame(listener.taken, [good]);
+  const letters = await bus.deadLetters('erasure', 100);
+  t.equal(letters.length, bad.length);
+  for (const [index, [, reason]] of bad.entries()) t.match(letters[index]!.reason, reason);
+  t.notMatch(JSON.stringify(letters.map(({ reason }) => reason)), /Take One|prf_/, 'a reason holds nothing of the event');
+  t.strictSame([letters[4]!.id, letters[4]!.kind], [good.id, 'proof_erased'], 'what can be read of it');
+  t.equal(letters[0]!.id, undefined);
+  t.equal(await bus.replay('erasure', new Listener().take), 1, 'a replay passes over them');
+  // As often as it is put back, it comes here again: with its bytes as they were.
+  t.equal(await bus.replayDeadLetters('erasure', 100), bad.length);
+  await until(async () => (await bus.deadLetters('erasure', 100)).length === bad.length, 'all of them once more');
+  t.strictSame(new Set((await bus.deadLetters('erasure', 100)).map(({ reason }) => reason)), new Set(letters.map(({ reason }) => reason)));
+}
+
+async function laterBroker(t: Test): Promise<void> {
+  const options = await topics(t);
+  const port = await freePort();
+  const faults: unknown[] = [];
+  const listener = new Listener();
+  const bus = await opened(t, { ...options, brokers: [`127.0.0.1:${port}`], onFault: (_, error) => faults.push(error) }, listener);
+  const sent = Array.from({ length: 50 }, (_, n) => usage(1, n));
+  await t.rejects(bus.publish(sent.slice(0, 20)), { code: 'unavailable', reason: 'bus_unavailable', retryAfterSeconds: 2 });
+  await t.rejects(bus.deadLetters('usage', 1), { code: 'unavailable', reason: 'bus_unavailable' });
+  await until(() => faults.length > 0, 'a fault that is told');
+  const proxy = await forward(port, brokers[0]!);
+  t.teardown(() => proxy.close());
+  await relay(bus, sent);
+  await until(() => listener.has(...sent), 'all of it');
+  t.strictSame(listener.taken, sent, 'in its order');
+}
+
+async function making(t: Test): Promise<void> {
+  const prefix = freshPrefix();
+  const options: KafkaBusOptions = { brokers, prefix, group: prefix, onFault: () => undefined };
+  t.teardown(() => dropTopics(options, prefix));
+  const bus = await opened(t, options);
+  const refused = await bus.publish([erasure(1)]).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  t.ok(refused instanceof DomainError && refused.cause instanceof KafkaError && refused.cause.message.includes('takemark operator migrate'), 'nothing is sent to topics that nobody made');
+  const made = await Promise.all([1, 2, 3].map(() => createTopics({ ...options, partitions: 5, replication: 1 })));
+  t.equal(new Set(made.flat()).size, 6);
+  t.strictSame(await createTopics({ ...options, partitions: 9, replication: 1 }), [], 'what is there stays as it is');
+  for (const topic of TOPICS) t.strictSame([await partitionsOf(options, `${prefix}.${topic}`), await partitionsOf(options, `${prefix}.${topic}.dlq`)], [5, 1]);
+  await t.resolves(relay(bus, [erasure(1)]), 'without another start');
+}
+
+async function secured(t: Test): Promise<void> {
+  const prefix = freshPrefix();
+  const secure = { brokers: (SECURE ?? '').split(','), credentials: { username, password }, tls: { authority }, prefix, group: prefix, partitions: 1, replication: 1, onFault: () => undefined };
+  await createTopics(secure);
+  const listener = new Listener();
+  const bus = await opened(t, secure, listener);
+  await relay(bus, [erasure(1)]);
+  await until(() => listener.has(erasure(1)), 'an event');
+
+  const foreign = join(tmpdir(), `takemark-${prefix}.pem`);
+  t.teardown(() => rm(foreign, { force: true }));
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', '/dev/null', '-out', foreign, '-subj', '/CN=another authority'], { stdio: 'ignore' });
+  const refusals: readonly (readonly [what: string, connection: KafkaConnection, message: RegExp])[] = [
+    ['another password', { ...secure, credentials: { username, password: `${password}x` } }, /user name or the password/],
+    ['another user', { ...secure, credentials: { username: 'somebody', password } }, /user name or the password/],
+    ['an authority that is not its own', { ...secure, tls: { authority: foreign } }, /certificate is not of the authority/],
+  ];
+  for (const [what, connection, message] of refusals) {
+    await t.rejects(createTopics({ ...secure, ...connection }), { name: 'KafkaError', message }, what);
+    const faults: unknown[] = [];
+    const stranger = await opened(t, { ...secure, ...connection, onFault: (_, error) => faults.push(error) }, new Listener());
+    const error = await stranger.publish([erasure(2)]).catch((cause: unknown) => cause);
+    t.ok(error instanceof DomainError && error.cause instanceof KafkaError && message.test(error.cause.message), what);
+    t.notMatch(String(faults), password, 'the password is in no message');
+    await stranger.close();
+  }
+  const { credentials: _, ...nobody } = secure;
+  await t.rejects(createTopics(nobody), { name: 'KafkaError' }, 'no password');
+  const { tls: __, ...open } = secure;
+  await t.rejects(createTopics(open), { name: 'KafkaError' }, 'no encryption');
+}

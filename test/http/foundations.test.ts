@@ -87,6 +87,15 @@ t.test('configuration', async (t) => {
   t.match(readConfig(cluster).cassandra, { contactPoints: ['a:9042', 'b:9042'], localDataCenter: 'dc1', keyspace: 'takemark', replication: 3, consistency: 'LOCAL_QUORUM', serialConsistency: 'LOCAL_SERIAL' });
   t.throws(() => readConfig({ ...cluster, TAKEMARK_SECRETS_FILE: '' }), { message: /TAKEMARK_SECRETS_FILE: is needed/ }, 'no process of a cluster makes its own identity');
   t.throws(() => readConfig({ ...cluster, TAKEMARK_CASSANDRA_USERNAME: 'u' }), { message: /both or none/ });
+  t.match(readConfig({}), { kafka: undefined, consumers: true, outboxLimit: 100_000 });
+  const kafka = { TAKEMARK_BUS: 'kafka', TAKEMARK_KAFKA: 'a:9092,b:9092' };
+  t.match(readConfig(kafka), { bus: 'kafka', consumers: false, kafka: { brokers: ['a:9092', 'b:9092'], prefix: 'takemark', partitions: 12, replication: 3 } });
+  t.equal(readConfig({ ...kafka, TAKEMARK_CONSUMERS: 'on' }).consumers, true);
+  t.match(readConfig({ ...kafka, TAKEMARK_KAFKA_USERNAME: 'u', TAKEMARK_KAFKA_PASSWORD: 'p', TAKEMARK_KAFKA_TLS_CA: 'ca.pem' }).kafka, { credentials: { username: 'u', password: 'p' }, tls: { authority: 'ca.pem' } });
+  t.throws(() => readConfig({ TAKEMARK_BUS: 'kafka' }), { message: /TAKEMARK_KAFKA: is needed/ });
+  t.throws(() => readConfig({ ...kafka, TAKEMARK_KAFKA_PASSWORD: 'p' }), { message: /both or none/ });
+  t.throws(() => readConfig({ TAKEMARK_CONSUMERS: 'off' }), { message: /must be on with TAKEMARK_BUS=embedded/ }, 'nobody else could take the events');
+  t.match(readConfig({ ...cluster, TAKEMARK_OUTBOX_LIMIT: '5' }), { consumers: true, outboxLimit: 5 }, 'a cluster store with the embedded bus is one process');
   const wrong = { TAKEMARK_PORT: '65536', TAKEMARK_ENVIRONMENT: 'prod', TAKEMARK_ENGINE: 'rust', TAKEMARK_PUBLIC_URL: 'ftp://x', TAKEMARK_OPERATOR_TOKEN: 'short secret', TAKEMARK_LOG_LEVEL: 'loud', TAKEMARK_MAX_UPLOADS: '0' };
   try {
     readConfig(wrong);
@@ -110,6 +119,9 @@ t.test('telemetry', async (t) => {
   telemetry.observer.verdict('valid', 'embedded');
   telemetry.observer.upload('stored', 100);
   telemetry.observer.issued('sidecar');
+  telemetry.observer.events('usage', 'published', 3);
+  telemetry.observer.events('usage', 'handled', 2);
+  telemetry.observer.events('erasure', 'dead', 1);
   telemetry.observer.fault('store', Object.assign(new Error(canary, { cause: new Error(canary) }), { code: 'ENOSPC', detail: canary }));
   telemetry.observer.fault('engine', new DomainError('unavailable', 'The engine stopped.', { reason: 'engine_failed', cause: new TypeError(canary) }));
   telemetry.observer.fault('other', canary);
@@ -126,6 +138,10 @@ t.test('telemetry', async (t) => {
     'takemark_uploads_total{outcome="stored"} 1',
     'takemark_upload_bytes_total{outcome="stored"} 100',
     'takemark_proofs_issued_total{carrier="sidecar"} 1',
+    'takemark_outbox_waiting 12',
+    'takemark_events_published_total{topic="usage"} 3',
+    'takemark_events_handled_total{topic="usage"} 2',
+    'takemark_dead_letters_total{topic="erasure"} 1',
     'takemark_faults_total{where="store"} 1',
     'takemark_engine_uploads_in_flight 3',
     'takemark_engine_lanes 39',

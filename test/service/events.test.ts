@@ -4,15 +4,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { DeadLetterFile } from '../../src/adapters/local-bus/dead-letter-file.js';
+import { createTopics } from '../../src/adapters/kafka/topics.js';
 import { run } from '../../src/cli/program.js';
 import { Terminal } from '../../src/cli/terminal.js';
+import { readConfig } from '../../src/config.js';
 import { unitsCounted } from '../../src/domain/events.js';
 import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
+import { dropTopics } from '../adapters/kafka-trials.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
 import { bindings, RestartedService } from '../operations/restarted-service.js';
 
-const BROKERS = process.env['TAKEMARK_KAFKA'];
+const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
 
 async function until(done: () => Promise<boolean>, timeoutMs = 5_000): Promise<boolean> {
   for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(10)) if (await done()) return true;
@@ -113,6 +116,8 @@ t.test('dead letters are listed with their reason, and taken once they can be', 
 });
 
 /** Topics of the test's own, which go with it. */
-async function withTopics(_t: Test, _settings: Readonly<Record<string, string>>): Promise<void> {
-  throw new Error('not yet');
+async function withTopics(t: Test, settings: Readonly<Record<string, string>>): Promise<void> {
+  const { kafka } = readConfig(settings);
+  await createTopics(kafka!);
+  t.teardown(() => dropTopics(kafka!, kafka!.prefix));
 }

@@ -24,6 +24,7 @@ export class Outgoing {
   readonly #fault: FaultReport;
   readonly #underWay = new Map<string, Promise<void>>();
   #client: ProducerClient | undefined;
+  #connecting: Promise<ProducerClient> | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
 
@@ -48,14 +49,13 @@ export class Outgoing {
 
   /** Resolves once Kafka was reached, now or earlier. @throws KafkaError */
   async reach(): Promise<void> {
-    const reached = this.#last.then(() => this.#connect());
-    this.#last = reached.catch(() => undefined);
-    await reached;
+    await this.#connect();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     await this.#last;
+    await this.#connecting?.catch(() => undefined);
     await this.#client?.close(FLUSH_MS);
     this.#client = undefined;
   }
@@ -91,6 +91,7 @@ export class Outgoing {
     return report;
   }
 
+  /** All that wait for it share one attempt. */
   async #connect(): Promise<ProducerClient> {
     if (this.#closed) throw new KafkaError('the bus is closed');
     if (this.#client?.broken === true) {
@@ -98,6 +99,11 @@ export class Outgoing {
       this.#client = undefined;
     }
     if (this.#client !== undefined) return this.#client;
+    this.#connecting ??= this.#attempt().finally(() => (this.#connecting = undefined));
+    return this.#connecting;
+  }
+
+  async #attempt(): Promise<ProducerClient> {
     const { client, topics } = await ProducerClient.connect(this.#library, this.#connection, this.#fault);
     const missing = this.#needed.filter((topic) => !topics.has(topic));
     if (missing.length > 0) {
