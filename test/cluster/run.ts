@@ -15,6 +15,9 @@ const PARTNERS = 3;
 /** Longer than what a crash leaves is left alone for. */
 const CATCH_UP_MS = 240_000;
 
+/** What a service and the command line say when a server that they need does not answer. */
+const GAVE_UP: ReadonlySet<string> = new Set(['exit code 1', 'exit code 3']);
+
 export interface Run {
   readonly cluster: Cluster;
   readonly servers: Servers;
@@ -35,7 +38,7 @@ export async function startRun({ servers, seed, ledger, say }: Pick<Run, 'server
     services: 3,
     consumers: 2,
     onDeath: (member, how) => {
-      if (run?.outage === true && how === 'exit code 1') ledger.count('starts given up in an outage');
+      if (run?.outage === true && GAVE_UP.has(how)) ledger.count('starts given up in an outage');
       else ledger.violation(`${member} ended by itself: ${how}`);
     },
   });
