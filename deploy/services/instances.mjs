@@ -16,9 +16,16 @@ const KAFKA_CLUSTER = 'takemark-services-0000';
 /** Compiling no further than the first stage: half the processor time of a start. */
 const QUICK = '-XX:TieredStopAtLevel=1';
 
+/** The first three bytes of the addresses: two sets of servers run side by side on networks of their own, with the same ports. */
+const NETWORK = process.env.TAKEMARK_SERVICES_NETWORK || '127.0.0';
+if (!/^127\.\d{1,3}\.\d{1,3}$/.test(NETWORK)) throw new Error('TAKEMARK_SERVICES_NETWORK must be like 127.0.1');
+const HOST = `${NETWORK}.1`;
+/** JMX listens on 127.0.0.1 whatever the network. */
+const JMX_PORT = 17_198 + 10 * Number(NETWORK.split('.')[2]);
+
 export const DATACENTER = 'datacenter1';
 /** For clients of the S3 server, which knows one bucket and one key. */
-export const S3 = { endpoint: 'http://127.0.0.1:18333', region: 'us-east-1', bucket: 'takemark-assets', accessKey: 'takemark', secretKey: 'takemark-services' };
+export const S3 = { endpoint: `http://${HOST}:18333`, region: 'us-east-1', bucket: 'takemark-assets', accessKey: 'takemark', secretKey: 'takemark-services' };
 
 /**
  * @typedef {object} Instance
@@ -43,7 +50,7 @@ export function allInstances(scratch) {
 /** Where the jars of a kind go. A changed pom.xml is another directory, so an upgrade never mixes versions. */
 export function classPath(scratch, kind) {
   const version = createHash('sha256').update(readFileSync(pomOf(kind))).digest('hex').slice(0, 12);
-  return join(scratch, 'jars', `${kind}-${version}`);
+  return join(process.env.TAKEMARK_SERVICES_JARS || join(scratch, 'jars'), `${kind}-${version}`);
 }
 
 export function pomOf(kind) {
@@ -60,12 +67,12 @@ function template(path, values = {}) {
 
 function cassandraNode({ scratch, number }) {
   const name = `cassandra-${number}`;
-  const node = { address: `127.0.0.${number}`, port: 9042 };
+  const node = { address: `${NETWORK}.${number}`, seed: HOST, port: 9042 };
   return cassandra({
     scratch,
     name,
     node,
-    ring: { cluster: 'takemark', storagePort: 7000, jmxPort: 17_198 + number },
+    ring: { cluster: 'takemark', storagePort: 7000, jmxPort: JMX_PORT + number },
     // Nodes join a ring one at a time; later each needs no more than the seed.
     after: number === 1 ? undefined : { first: `cassandra-${number - 1}`, again: 'cassandra-1' },
     secure: false,
@@ -82,7 +89,7 @@ function secureCassandra({ scratch }) {
   return cassandra({
     scratch,
     name: 'cassandra-secure',
-    node: { address: '127.0.0.1', port: 9142 },
+    node: { address: '127.0.0.1', seed: '127.0.0.1', port: 9142 },
     ring: { cluster: 'takemark-secure', storagePort: 7010, jmxPort: 17_198 },
     after: undefined,
     secure: true,
@@ -137,6 +144,8 @@ function cassandra({ scratch, name, node, ring, after, secure, probe }) {
 function kafkaBroker({ scratch, secure }) {
   const name = secure ? 'kafka-secure' : 'kafka-1';
   const directory = join(scratch, name);
+  // The certificate of the secure ones is for 127.0.0.1.
+  const host = secure ? '127.0.0.1' : HOST;
   const port = secure ? 19_192 : 19_092;
   const java = ['java', '-cp', join(classPath(scratch, 'kafka'), '*'), QUICK, `-Dlog4j2.configurationFile=${join(directory, 'log4j2.properties')}`];
   const properties = join(directory, 'server.properties');
@@ -145,13 +154,13 @@ function kafkaBroker({ scratch, secure }) {
     secure,
     name,
     directory,
-    address: `127.0.0.1:${port}`,
+    address: `${host}:${port}`,
     after: undefined,
     files: () => {
       const { keystore, caFile } = securityFiles(scratch);
       const security = secure ? template('kafka/secure.properties', { user: USER, password: password(scratch), keystore, caFile }) : '';
       return {
-        'server.properties': template('kafka/server.properties', { protocol: secure ? 'SASL_SSL' : 'PLAINTEXT', port, controllerPort: port + 1, directory, security }),
+        'server.properties': template('kafka/server.properties', { protocol: secure ? 'SASL_SSL' : 'PLAINTEXT', host, port, controllerPort: port + 1, directory, security }),
         'log4j2.properties': template('kafka/log4j2.properties'),
       };
     },
@@ -161,7 +170,7 @@ function kafkaBroker({ scratch, secure }) {
       execFileSync(java[0], [...java.slice(1), 'kafka.tools.StorageTool', 'format', '-t', KAFKA_CLUSTER, '-c', properties, ...users], { stdio: ['ignore', 'ignore', 2] });
     },
     command: [...java, '-Xms128M', '-Xmx256M', 'kafka.Kafka', properties],
-    probe: () => produce({ address: '127.0.0.1', port, ...(secure && { security: { ca: readFileSync(securityFiles(scratch).caFile), user: USER, password: password(scratch) } }) }),
+    probe: () => produce({ address: host, port, ...(secure && { security: { ca: readFileSync(securityFiles(scratch).caFile), user: USER, password: password(scratch) } }) }),
   };
 }
 

@@ -63,6 +63,8 @@ export async function stop(directory) {
   const pid = runningPid(directory);
   if (pid !== undefined) {
     signal(pid, 'SIGTERM');
+    // A frozen one would not hear of it.
+    signal(pid, 'SIGCONT');
     const deadline = Date.now() + STOP_MS;
     while (runningPid(directory) !== undefined) {
       if (Date.now() > deadline) signal(pid, 'SIGKILL');
@@ -70,6 +72,22 @@ export async function stop(directory) {
     }
   }
   rmSync(join(directory, PID), { force: true });
+  return pid !== undefined;
+}
+
+/** Ends it without notice, as a power cut would. True when there was something to end. */
+export async function kill(directory) {
+  const pid = runningPid(directory);
+  if (pid !== undefined) signal(pid, 'SIGKILL');
+  while (runningPid(directory) !== undefined) await sleep(20);
+  rmSync(join(directory, PID), { force: true });
+  return pid !== undefined;
+}
+
+/** Stops it amid whatever it does, sockets open, or lets it go on. True when it runs. */
+export function freeze(directory, frozen) {
+  const pid = runningPid(directory);
+  if (pid !== undefined) signal(pid, frozen ? 'SIGSTOP' : 'SIGCONT');
   return pid !== undefined;
 }
 

@@ -1,6 +1,8 @@
 /**
  * Real servers on loopback for tests and trials, without containers: `up`, `down`, `status`. Needs Java 17 and Maven.
  * Everything they make is in one scratch directory: `TAKEMARK_SERVICES_DIR`, by default below the system's temporary one.
+ * A second set beside it needs a directory and a network of its own, `TAKEMARK_SERVICES_NETWORK=127.0.1`, and may take its jars
+ * from the first one's, `TAKEMARK_SERVICES_JARS`.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,12 +11,14 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { allInstances, classPath, DATACENTER, pomOf, S3 } from './instances.mjs';
-import { ready, runningPid, start, stop } from './processes.mjs';
+import { freeze, kill, ready, runningPid, start, stop } from './processes.mjs';
 import { makeSecurity, password, securityFiles, USER } from './security.mjs';
 
-const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]... [--secure] [--print-env]
-       services.mjs down [--only cassandra|kafka|s3]... [--erase]
+const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]... [--name <instance>]... [--secure] [--print-env]
+       services.mjs down [--only cassandra|kafka|s3]... [--name <instance>]... [--erase]
+       services.mjs kill|freeze|thaw --name <instance>...
        services.mjs status [--print-env]
+--name <instance>, as \`status\` lists them, instead of --only; what is stopped or killed without --erase keeps its data.
 --secure starts a Cassandra and a Kafka of their own that demand a user name, a password and TLS.`;
 const KINDS = ['cassandra', 'kafka', 's3'];
 const LOCK_MS = 600_000;
@@ -112,6 +116,7 @@ function hasJoined({ directory }) {
 
 async function bring(instance, started) {
   const { name, directory, after } = instance;
+  // One that is not among the chosen is the caller's to have started.
   if (after !== undefined) await started.get(hasJoined(instance) ? after.again : after.first);
   const began = Date.now();
   if (!isUp(instance)) {
@@ -146,6 +151,14 @@ async function down(chosen, erase) {
   writeEnvironment();
 }
 
+/** Faults of a single server, for whoever tests what they do. */
+async function disturb(command, chosen) {
+  for (const { name, directory } of chosen) {
+    const done = command === 'kill' ? await kill(directory) : freeze(directory, command === 'freeze');
+    if (!done) throw new Error(`${name} is not running`);
+  }
+}
+
 function status() {
   for (const instance of allInstances(scratch)) {
     const pid = runningPid(instance.directory);
@@ -165,6 +178,7 @@ async function main() {
     options: {
       nodes: { type: 'string', default: '1' },
       only: { type: 'string', multiple: true },
+      name: { type: 'string', multiple: true },
       secure: { type: 'boolean', default: false },
       erase: { type: 'boolean', default: false },
       'print-env': { type: 'boolean', default: false },
@@ -172,14 +186,19 @@ async function main() {
   });
   const [command] = positionals;
   const only = values.only ?? KINDS;
-  if (positionals.length !== 1 || !['up', 'down', 'status'].includes(command) || !/^[123]$/.test(values.nodes) || !only.every((kind) => KINDS.includes(kind))) throw new Error(USAGE);
-  const ofKind = allInstances(scratch).filter(({ kind }) => only.includes(kind));
+  const names = allInstances(scratch).map(({ name }) => name);
+  const named = values.name ?? [];
+  const needsName = ['kill', 'freeze', 'thaw'].includes(command);
+  const isKnown = ['up', 'down', 'status'].includes(command) || (needsName && named.length > 0);
+  if (positionals.length !== 1 || !isKnown || !/^[123]$/.test(values.nodes) || !only.every((kind) => KINDS.includes(kind)) || !named.every((name) => names.includes(name))) throw new Error(USAGE);
+  const ofKind = allInstances(scratch).filter(({ kind, name }) => (named.length > 0 ? named.includes(name) : only.includes(kind)));
   if (command === 'up') {
     const beyond = (name) => /^cassandra-[123]$/.test(name) && Number(name.at(-1)) > Number(values.nodes);
-    const chosen = ofKind.filter(({ secure, name }) => secure === values.secure && !beyond(name));
+    const chosen = named.length > 0 ? ofKind : ofKind.filter(({ secure, name }) => secure === values.secure && !beyond(name));
     await locked(() => up(chosen));
   }
   if (command === 'down') await locked(() => down(ofKind, values.erase));
+  if (needsName) await locked(() => disturb(command, ofKind));
   if (command === 'status') status();
   // Standard output is these lines and nothing else, so that a shell can take them over.
   if (values['print-env']) process.stdout.write(environmentText());

@@ -285,6 +285,11 @@ async function abandonedIntents(t: Test): Promise<void> {
     await doomed.close();
     t.ok(decided, decision);
     t.equal((await auditOf({ stores: other }, partnerId)).length, i, 'the entry is still missing');
+    if (i === 4) {
+      t.strictSame(await other.listProofs(partnerId, { limit: 5 }), [], 'the lists do not have it yet');
+      t.match(await other.getIssuingReplay(issuingReplay('crash', proof.proofId).key, NOW), { proofId: proof.proofId });
+      t.strictSame(await other.listProofs(partnerId, { limit: 5 }), [proof], 'but they do as soon as a repetition was answered');
+    }
     Date.now = () => realNow() + (i + 1) * 180_000;
     await other.sweepExpired(NOW, 100);
     t.equal((await auditOf({ stores: other }, partnerId)).length, i + 1, 'and was made up for');

@@ -125,14 +125,20 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
   const givesWay = async (held: Row, createdAt: number): Promise<boolean> => {
     if (numberIn(held, 'expires_at')! <= createdAt) return true;
     const row = await rows.row(textIn(held, 'proof_id')!);
-    if (isIn(row, 'issued')) return false;
+    if (isIn(row, 'issued')) {
+      await index.add(rows.issuedOf(row!));
+      return false;
+    }
     if (!isIn(row, 'pending')) return true;
     return !(await finishIssuing(blobs.decode<Intent<Issuing>>(`issuing/${textIn(held, 'replay_key')!}`, held['issuing'])));
   };
 
   const issue = async (proof: IssuedProof, audit: AuditDraft, replay?: IssuingReplay): Promise<'issued' | 'replay_exists'> => {
     const { proofId, partnerId } = proof;
-    if (isSame(await rows.get(proofId), proof)) return 'issued';
+    if (isSame(await rows.get(proofId), proof)) {
+      await index.add(proof);
+      return 'issued';
+    }
     const held = replay && (await session.first(REPLAY, [replay.key]));
     if (held !== undefined && !(await givesWay(held, proof.createdAt))) return isSame(await rows.get(proofId), proof) ? 'issued' : 'replay_exists';
     const row = await rows.row(proofId);
@@ -222,7 +228,10 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
       const row = await session.first(REPLAY, [key]);
       if (row === undefined || numberIn(row, 'expires_at')! <= now) return undefined;
       const proofId = textIn(row, 'proof_id')!;
-      if (!(await rows.isIssued(proofId))) return undefined;
+      const proof = await rows.get(proofId);
+      if (proof?.state !== 'issued') return undefined;
+      // Whoever issued it may have died right after the decision: what is answered from here is to be found in lists, too.
+      await index.add(proof);
       return { key, requestSha256: textIn(row, 'request_sha256')!, proofId, expiresAt: numberIn(row, 'expires_at')! };
     },
   };

@@ -1,0 +1,149 @@
+/** Calls to a cluster whose processes die: each is tried once or until it is answered, and every answer is held to the contract. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Ledger } from './ledger.js';
+import type { Cluster, Service } from './members.js';
+
+/** "Within the time limit": what a partner waits for an answer, a refusal included. */
+export const ANSWER_LIMIT_MS = 15_000;
+/** Until a repeated call must have been answered: longer than any outage of a run. */
+const SETTLE_LIMIT_MS = 240_000;
+const PAUSE_MS = 100;
+
+export interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly listener?: 'partner' | 'operator';
+  readonly apiKey?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly body?: Uint8Array | FormData;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly bytes: Uint8Array;
+  /** Undefined where the body is no JSON. */
+  readonly json: unknown;
+  readonly service: string;
+}
+
+export interface ErrorBody {
+  readonly error: string;
+  readonly code: string;
+  readonly reason?: string;
+}
+
+export class Calls {
+  readonly #cluster: Cluster;
+  readonly #ledger: Ledger;
+  #next = 0;
+
+  constructor(cluster: Cluster, ledger: Ledger) {
+    this.#cluster = cluster;
+    this.#ledger = ledger;
+  }
+
+  get services(): readonly Service[] {
+    return this.#cluster.services;
+  }
+
+  /** The next process in turn. */
+  nextService(): Service {
+    this.#next = (this.#next + 1) % this.services.length;
+    return this.services[this.#next]!;
+  }
+
+  /** One attempt. @returns undefined where no answer came: it may have taken effect or not */
+  async send(call: Call, service = this.nextService()): Promise<Answer | undefined> {
+    const { method, path, listener = 'partner', apiKey, headers, json, body } = call;
+    const began = performance.now();
+    const name = `${method} ${nameOf(path)}`;
+    try {
+      const response = await fetch(`${service[listener]}${path}`, {
+        method,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(ANSWER_LIMIT_MS + 5_000),
+        headers: {
+          ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
+          ...(listener === 'operator' ? { authorization: `Bearer ${this.#cluster.operatorToken}` } : {}),
+          ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(json === undefined ? (body === undefined ? {} : { body: body as never }) : { body: JSON.stringify(json) }),
+      });
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      const answer = { status: response.status, headers: response.headers, bytes, json: jsonOf(bytes), service: service.name };
+      this.#ledger.count(`answered ${response.status}`);
+      const took = performance.now() - began;
+      if (took > ANSWER_LIMIT_MS) this.#ledger.violation(`${name} took ${Math.round(took)} ms on ${service.name} (${response.status})`);
+      const wrong = faultOf(answer);
+      if (wrong !== undefined) this.#ledger.violation(`${name} on ${service.name}: ${wrong}`);
+      return answer;
+    } catch (error) {
+      const took = performance.now() - began;
+      if (took > ANSWER_LIMIT_MS) this.#ledger.violation(`${name} was not answered by ${service.name} in ${Math.round(took)} ms (${String(error)})`);
+      this.#ledger.count('unanswered');
+      return undefined;
+    }
+  }
+
+  /**
+   * Repeats a call, on one process after another, until it is answered with something else than "later" (429, 503).
+   * @param expected statuses; any other is a violation
+   * @throws Error where the answer is none of these, or none comes
+   */
+  async settle(call: Call, expected: readonly number[], { service, later = isLater }: { readonly service?: Service; readonly later?: (answer: Answer) => boolean } = {}): Promise<Answer> {
+    const deadline = performance.now() + SETTLE_LIMIT_MS;
+    for (let attempt = 0; ; attempt += 1) {
+      const answer = await this.send(call, attempt === 0 ? service : undefined);
+      if (answer !== undefined && !later(answer)) {
+        if (expected.includes(answer.status)) return answer;
+        throw this.fail(`${call.method} ${nameOf(call.path)} on ${answer.service}: ${answer.status} ${describe(answer)}, expected ${expected.join(' or ')}`);
+      }
+      if (performance.now() > deadline) throw this.fail(`${call.method} ${nameOf(call.path)} was never answered`);
+      await delay(Math.min(1_000, PAUSE_MS * 2 ** Math.min(attempt, 4)) * (0.5 + Math.random()));
+    }
+  }
+
+  fail(what: string): Error {
+    this.#ledger.violation(what);
+    return new Error(what);
+  }
+}
+
+export function isLater({ status }: Answer): boolean {
+  return status === 429 || status === 503;
+}
+
+export function reasonOf(answer: Answer): string | undefined {
+  return (answer.json as ErrorBody | undefined)?.reason;
+}
+
+export function describe({ json }: Answer): string {
+  const { code, reason } = (json ?? {}) as Partial<ErrorBody>;
+  return `${code ?? 'no code'}${reason === undefined ? '' : `/${reason}`}`;
+}
+
+/** What an answer has against the contract, whatever was called. */
+export function faultOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string | undefined {
+  if (headers.get('x-request-id') === null) return `${status} without X-Request-Id`;
+  if (status < 400) return undefined;
+  const body = (json ?? {}) as Partial<ErrorBody>;
+  if (typeof body.error !== 'string' || typeof body.code !== 'string') return `${status} without the error body`;
+  if (status === 503 || status === 429) return /^\d+$/.test(headers.get('retry-after') ?? '') ? undefined : `${status} without Retry-After`;
+  return status >= 500 ? `${status} ${body.code}: ${body.error}` : undefined;
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Without the ids in it. */
+function nameOf(path: string): string {
+  return path.replace(/\?.*/, '').replaceAll(/[a-z]{3}_[0-9A-Z]{26}/g, '*');
+}

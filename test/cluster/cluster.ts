@@ -1,0 +1,25 @@
+/** `npm run test:cluster [-- --seed n] [--out file] [--keep]`: one identity over three processes, a lost node, lost servers. */
+import { randomUUID } from 'node:crypto';
+import { runCommand } from './command.js';
+import { cassandraOutage, kafkaOutage, loseNode } from './faults.js';
+import { identity } from './identity.js';
+import { atWork, check, startRun } from './run.js';
+
+const WARM_SECONDS = 5;
+
+await runCommand({ name: 'test:cluster', nodes: 3, defaultKills: 0 }, async ({ seed, servers, ledger, say, keep }) => {
+  const run = await startRun({ servers, seed, ledger, say });
+  try {
+    await identity(run, randomUUID());
+    await atWork(run, async () => {
+      await loseNode(run, 'cassandra-3', WARM_SECONDS);
+      await kafkaOutage(run, WARM_SECONDS);
+      // With one node of three there is no quorum.
+      await cassandraOutage(run, ['cassandra-2', 'cassandra-3'], WARM_SECONDS);
+    });
+    await check(run);
+  } finally {
+    await run.cluster.stop({ keep });
+  }
+  return {};
+});

@@ -1,0 +1,113 @@
+/** What is done to a cluster while it works: processes killed at random moments, servers stopped and started again. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Calls, describe } from './calls.js';
+import type { Ledger } from './ledger.js';
+import type { Cluster, Service } from './members.js';
+import { waitingOf } from './observe.js';
+import type { Run } from './run.js';
+
+/** Between kills: shorter and longer than a process needs to start. */
+const SHORTEST_PAUSE_MS = 300;
+const LONGEST_PAUSE_MS = 2_700;
+/** After kills, until processes that started again answer as before. */
+const SETTLED_MS = 3_000;
+const DRAIN_MS = 60_000;
+
+/** Kills processes, chosen and timed by `random`. */
+export async function killProcesses(cluster: Cluster, count: number, random: () => number): Promise<void> {
+  for (let killed = 0; killed < count; ) {
+    await delay(SHORTEST_PAUSE_MS + random() * (LONGEST_PAUSE_MS - SHORTEST_PAUSE_MS));
+    const name = cluster.names[Math.floor(random() * cluster.names.length)]!;
+    if (cluster.kill(name)) killed += 1;
+  }
+}
+
+/**
+ * Cassandra goes and comes back. Meanwhile what needs it is 503 with Retry-After within the time limit, health and liveness hold,
+ * readiness does not; afterwards the same processes serve again.
+ */
+export async function cassandraOutage(run: Run, names: readonly string[], seconds: number): Promise<void> {
+  const { cluster, servers, calls, ledger, partners, say } = run;
+  say(`stopping ${names.join(', ')}`);
+  run.outage = true;
+  await servers.down(...names);
+  const until = Date.now() + seconds * 1_000;
+  let refusals = 0;
+  do {
+    for (const service of calls.services) {
+      // A process that is being started answers nothing: only what is answered is held to the rule.
+      const answer = await calls.send({ method: 'GET', path: '/v1/proofs?limit=1', apiKey: partners[0]!.apiKey }, service);
+      if (answer?.status === 503) refusals += 1;
+      else if (answer !== undefined) ledger.violation(`a list without Cassandra is answered ${answer.status} ${describe(answer)}`);
+      await expectProbes(calls, service, 503, ledger);
+    }
+  } while (Date.now() < until);
+  if (refusals === 0) ledger.violation('no process answered while Cassandra was down');
+  say(`starting ${names.join(', ')}; ${refusals} lists were refused meanwhile`);
+  await servers.up(...names);
+  const began = Date.now();
+  await cluster.ready();
+  run.outage = false;
+  ledger.count('outages of Cassandra');
+  say(`all processes were ready ${Date.now() - began} ms after it`);
+}
+
+/** One node of three is killed and started again: nobody who calls notices. */
+export async function loseNode({ servers, ledger, say }: Run, name: string, seconds: number): Promise<void> {
+  const refusals = () => ledger.counts['answered 503'] ?? 0;
+  await delay(seconds * 1_000);
+  const before = refusals();
+  say(`killing ${name}`);
+  await servers.kill(name);
+  await delay(seconds * 2_000);
+  say(`starting ${name}`);
+  await servers.up(name);
+  await delay(seconds * 1_000);
+  if (refusals() > before) ledger.violation(`${refusals() - before} calls were refused while one node of three was gone`);
+  ledger.count('nodes lost');
+}
+
+/**
+ * Kafka goes and comes back. Nothing that partners call notices, readiness holds; the outbox fills and empties again, as its metric
+ * says.
+ */
+export async function kafkaOutage({ servers, calls, ledger, say }: Run, seconds: number): Promise<void> {
+  const refusals = () => ledger.counts['answered 503'] ?? 0;
+  const waiting = async () => (await Promise.all(calls.services.map(waitingOf))).reduce<number>((sum, count) => sum + (count ?? 0), 0);
+  await delay(SETTLED_MS);
+  const before = { refusals: refusals(), waiting: await waiting() };
+  say(`stopping kafka-1; ${before.waiting} events wait`);
+  await servers.down('kafka-1');
+  const until = Date.now() + seconds * 1_000;
+  let most = 0;
+  do {
+    for (const service of calls.services) await expectProbes(calls, service, 200, ledger);
+    most = Math.max(most, await waiting());
+    await delay(300);
+  } while (Date.now() < until);
+  if (refusals() > before.refusals) ledger.violation(`${refusals() - before.refusals} calls were refused while Kafka was down`);
+  if (most <= before.waiting) ledger.violation(`the outbox did not fill while Kafka was down: ${before.waiting}, then ${most}`);
+  say(`starting kafka-1; ${most} events wait`);
+  await servers.up('kafka-1');
+  const began = Date.now();
+  let least = await waiting();
+  while (least > most / 4 && Date.now() - began < DRAIN_MS) {
+    await delay(300);
+    least = Math.min(least, await waiting());
+  }
+  if (least > most / 4) ledger.violation(`the outbox did not empty after Kafka was back: ${most}, then ${least}`);
+  ledger.count('outages of Kafka');
+  say(`${least} events wait ${Date.now() - began} ms after it`);
+}
+
+async function expectProbes(calls: Calls, service: Service, ready: 200 | 503, ledger: Ledger): Promise<void> {
+  const probes = [
+    { path: '/v1/health', listener: 'partner', status: 200 },
+    { path: '/livez', listener: 'operator', status: 200 },
+    { path: '/readyz', listener: 'operator', status: ready },
+  ] as const;
+  for (const { path, listener, status } of probes) {
+    const answer = await calls.send({ method: 'GET', path, listener }, service);
+    if (answer !== undefined && answer.status !== status) ledger.violation(`${path} of ${service.name} is answered ${answer.status}, expected ${status}`);
+  }
+}

@@ -1,0 +1,102 @@
+/** Three processes, one identity: what one of them made, any other takes. Without faults. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
+import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
+import { readConfig } from '../../src/config.js';
+import { SHIPPED_PLANS } from '../../src/domain/partner.js';
+import { createEventRelay } from '../../src/operations/relay-events.js';
+import { inParallel } from '../fixtures/service.js';
+import { type Answer, isLater, reasonOf } from './calls.js';
+import { startAlone } from './members.js';
+import type { Run } from './run.js';
+
+/** Units that are left for the parallel calls, and how many calls want them. */
+const UNITS_LEFT = 20;
+const CALLS = 40;
+/** As many units as one conditional batch takes. */
+const CHARGED_AT_ONCE = 40;
+
+export async function identity(run: Run, name: string): Promise<void> {
+  const { calls, ledger, workload, say } = run;
+  const [a, b, c] = calls.services;
+  const expect = (what: string, ok: boolean, detail: unknown = ''): void => {
+    say(`${ok ? 'ok' : 'NOT OK'}  ${what}`);
+    ledger.count('expectations of one identity');
+    if (!ok) ledger.violation(`${what} ${typeof detail === 'string' ? detail : JSON.stringify(detail)}`);
+  };
+  const operator = { method: 'POST', listener: 'operator' } as const;
+  const { partnerId } = (await calls.settle({ ...operator, path: '/operator/v1/partners', json: { name, plan: 'volume' } }, [201], { service: a! })).json as { partnerId: string };
+  const { apiKey } = (await calls.settle({ ...operator, path: `/operator/v1/partners/${partnerId}/keys`, json: { name: 'key' } }, [201], { service: a! })).json as { apiKey: string };
+  const partner = { partnerId, apiKey };
+  ledger.partner(partner);
+
+  const keys = await calls.send({ method: 'GET', path: '/v1/partner/keys', apiKey }, b!);
+  expect('a key made by one process opens another', keys?.status === 200, keys?.status);
+
+  const issued = [];
+  for (let count = 0; count < 4; count += 1) issued.push(await workload.issue(partner));
+  const first = (await calls.send({ method: 'GET', path: '/v1/proofs?limit=2', apiKey }, a!))?.json as { proofs: { proofId: string }[]; nextCursor?: string };
+  const second = (await calls.send({ method: 'GET', path: `/v1/proofs?limit=2&cursor=${encodeURIComponent(first.nextCursor ?? '')}`, apiKey }, b!))?.json as { proofs?: { proofId: string }[] };
+  const listed = [...first.proofs, ...(second.proofs ?? [])].map(({ proofId }) => proofId);
+  expect("a cursor of one process goes on in another's list", new Set(listed).size === 4 && issued.every(({ proofId }) => listed.includes(proofId)), listed);
+
+  const slot = (await calls.send({ method: 'POST', path: '/v1/uploads', apiKey, json: { purpose: 'verify' } }, a!))?.json as { uploadId: string; url: string; fields: Record<string, string> };
+  const form = new FormData();
+  for (const [field, value] of Object.entries(slot.fields)) form.set(field, value);
+  form.set('file', new Blob([issued[0]!.file as Uint8Array<ArrayBuffer>]), 'take.wav');
+  const posted = await calls.send({ method: 'POST', path: new URL(slot.url).pathname, body: form }, b!);
+  const verified = await calls.send({ method: 'POST', path: '/v1/verify', apiKey, json: { uploadId: slot.uploadId } }, c!);
+  ledger.bill({ partnerId, uploadId: slot.uploadId });
+  expect('a slot of one process, posted to a second, verified by a third', posted?.status === 201 && (verified?.json as { verdict?: string } | undefined)?.verdict === 'valid', [posted?.status, verified?.json]);
+
+  const { apiKey: rotating } = await workload.partner();
+  const rotate = (key: string, service: typeof a) => calls.send({ method: 'POST', path: '/v1/partner/keys/rotate', apiKey: rotating, headers: { 'idempotency-key': key } }, service!);
+  const [mine, other] = [randomUUID(), randomUUID()];
+  const made = await rotate(mine, a);
+  const replayed = await rotate(mine, b);
+  const refused = await rotate(other, c);
+  expect('a rotation of one process is replayed by another', made?.status === 201 && replayed?.status === 201 && JSON.stringify(made.json) === JSON.stringify(replayed.json) && replayed.headers.get('idempotency-replayed') === 'true', [made?.status, replayed?.status]);
+  expect('and another Idempotency-Key gets no second successor', refused?.status === 409 && reasonOf(refused) === 'already_rotated', refused?.status);
+
+  await exactQuota(run, expect);
+  expect('without the bundle a process does not start', (await startAlone(run.cluster.settings, { TAKEMARK_SECRETS_FILE: '' })).includes('TAKEMARK_SECRETS_FILE'));
+}
+
+/** A plan's month is used up but for a few units, then three processes are asked for more at once. */
+async function exactQuota({ cluster, calls, workload, ledger }: Run, expect: (what: string, ok: boolean, detail?: unknown) => void): Promise<void> {
+  const plan = SHIPPED_PLANS.find(({ name }) => name === 'trial')!;
+  const partner = await workload.partner(plan.name);
+  const { cassandra, kafka } = readConfig(cluster.settings);
+  // Nothing is audited here, so any key will do.
+  const store = await openCassandraStore({ ...cassandra!, audit: { key: Buffer.alloc(32) } });
+  const bus = await openKafkaBus({ ...kafka!, group: 'none', onFault: () => undefined });
+  const relay = createEventRelay({ stores: store, bus, observer: { events: () => undefined, fault: () => undefined } });
+  relay.start();
+  const at = Math.floor(Date.now() / 1_000);
+  await inParallel(
+    Array.from({ length: plan.monthlyQuota - UNITS_LEFT }, (_, index) => `before-${index}`),
+    CHARGED_AT_ONCE,
+    async (dedupeKey) => {
+      await store.charge({ partnerId: partner.partnerId, operation: 'verify', dedupeKey, at, monthlyQuota: plan.monthlyQuota, dedupeUntil: at + 3_600 });
+      ledger.bill({ partnerId: partner.partnerId, uploadId: dedupeKey });
+    },
+  );
+  while (store.countWaiting() > 0) await delay(100);
+  await relay.stop();
+  await bus.close();
+  await store.close();
+  const { file } = await workload.issue(partner);
+  const uploads: string[] = [];
+  await inParallel(Array.from({ length: CALLS }), 6, async () => void uploads.push(await workload.upload(partner, file)));
+  // The rate of this plan is small: what it refuses comes again, what the quota refuses does not.
+  const later = (answer: Answer) => isLater(answer) && reasonOf(answer) !== 'quota_exceeded';
+  const outcomes: string[] = [];
+  await inParallel(uploads, CALLS, async (uploadId) => {
+    const answer = await calls.settle({ method: 'POST', path: '/v1/verify', apiKey: partner.apiKey, json: { uploadId } }, [200, 429], { later });
+    if (answer.status === 200) ledger.bill({ partnerId: partner.partnerId, uploadId });
+    outcomes.push(answer.status === 200 ? 'charged' : 'refused');
+  });
+  const charged = outcomes.filter((outcome) => outcome === 'charged').length;
+  expect(`of ${CALLS} calls at three processes for ${UNITS_LEFT} units exactly ${UNITS_LEFT} are charged`, charged === UNITS_LEFT && outcomes.length === CALLS, charged);
+}

@@ -1,0 +1,143 @@
+/** Holds what was acknowledged against what is there afterwards. A pure function, so that made-up runs can show that it finds things. */
+import type { ServiceEvent } from '../../src/domain/events.js';
+import { isLinearizable } from './history.js';
+import type { Ledger } from './ledger.js';
+
+export interface ObservedProof {
+  /** Status of the document, the record and the deliverable, from every process. */
+  readonly statuses: readonly number[];
+  readonly listed: boolean;
+  readonly state: string;
+  readonly erasedAt?: number;
+  readonly confirmedAt?: number;
+  readonly assetPresent: boolean;
+}
+
+export interface ObservedPartner {
+  /** `used` and the days' verify units, as every process says them. */
+  readonly used: readonly number[];
+  readonly daily: readonly number[];
+  /** What the consumers have added up, in their table. */
+  readonly folded: number;
+  readonly keys: readonly string[];
+  readonly auditOk: readonly boolean[];
+}
+
+export interface Observed {
+  readonly proofs: ReadonlyMap<string, ObservedProof>;
+  readonly partners: ReadonlyMap<string, ObservedPartner>;
+  /** Verdicts of proofs that were verified again at the end. */
+  readonly verdicts: ReadonlyMap<string, string>;
+  /** Of each successor: the status its secret is answered with by every process. */
+  readonly successors: ReadonlyMap<string, readonly number[]>;
+  /** Status of each case. */
+  readonly reviews: ReadonlyMap<string, readonly number[]>;
+  /** Ids that rows of the store still name, and the table. */
+  readonly rows: readonly { readonly table: string; readonly proofId: string }[];
+  /** All that the topics hold, in the order of their partitions, duplicates included. */
+  readonly events: readonly ServiceEvent[];
+  readonly deadLetters: number;
+}
+
+export type Acknowledged = Pick<Ledger, 'partners' | 'issued' | 'erased' | 'billed' | 'rotated' | 'reviews'>;
+
+/** @returns one line for each violation */
+export function judge(acknowledged: Acknowledged, observed: Observed): readonly string[] {
+  return [...judgeProofs(acknowledged, observed), ...judgeUsage(acknowledged, observed), ...judgeKeys(acknowledged, observed), ...judgeReviews(acknowledged, observed), ...judgeRest(acknowledged, observed)];
+}
+
+function* judgeProofs({ issued, erased }: Acknowledged, { proofs, verdicts, rows, events }: Observed): Generator<string> {
+  const gone = new Map(erased.map((entry) => [entry.proofId, entry]));
+  const announced = grouped(
+    events.filter((event) => event.topic === 'erasure'),
+    ({ data }) => data.proofId,
+  );
+  for (const { proofId } of issued) {
+    const erasure = gone.get(proofId);
+    const seen = proofs.get(proofId);
+    if (seen === undefined) yield `${proofId} was not looked at`;
+    else if (erasure === undefined) {
+      if (seen.state !== 'issued' || !seen.listed || !seen.assetPresent || seen.statuses.some((status) => status !== 200)) yield `${proofId} was issued and is lost: ${JSON.stringify(seen)}`;
+      const verdict = verdicts.get(proofId);
+      if (verdict !== undefined && verdict !== 'valid') yield `${proofId} was issued and verifies as ${verdict}`;
+      if (announced.has(proofId)) yield `${proofId} has an erasure event and was not erased`;
+    } else {
+      if (seen.state !== 'erased' || seen.listed || seen.assetPresent || seen.statuses.some((status) => status !== 404)) yield `${proofId} was erased and is there: ${JSON.stringify(seen)}`;
+      if (seen.erasedAt !== erasure.erasedAt) yield `${proofId} was erased at ${erasure.erasedAt} and says ${seen.erasedAt}`;
+      if (seen.confirmedAt === undefined) yield `the erasure of ${proofId} is not confirmed`;
+      // "Exactly one erasure event after de-duplication."
+      const told = new Map(announced.get(proofId)?.map((event) => [event.id, event]));
+      if (told.size !== 1) yield `${proofId} was erased and has ${told.size} events`;
+      for (const { data } of told.values()) if (data.erasedAt !== erasure.erasedAt) yield `the event of ${proofId} says ${data.erasedAt}, its erasure ${erasure.erasedAt}`;
+    }
+  }
+  for (const { table, proofId } of rows) if (gone.has(proofId)) yield `${table} still names the erased ${proofId}`;
+}
+
+function* judgeUsage({ partners, billed }: Acknowledged, { partners: seen, events }: Observed): Generator<string> {
+  const uploads = grouped(billed, ({ partnerId }) => partnerId);
+  const spans = grouped(
+    events.filter((event) => event.topic === 'usage').filter(({ data }) => data.source.startsWith('billed/')),
+    ({ data }) => data.partnerId,
+  );
+  for (const { partnerId } of partners) {
+    const owed = new Set(uploads.get(partnerId)?.map(({ uploadId }) => uploadId)).size;
+    const observed = seen.get(partnerId);
+    if (observed === undefined) {
+      yield `the usage of ${partnerId} was not looked at`;
+      continue;
+    }
+    const { used, daily, folded } = observed;
+    if (used.some((units) => units !== owed)) yield `${partnerId} has ${owed} billable calls and used ${used.join(', ')}`;
+    if (daily.some((units) => units !== owed)) yield `${partnerId} has ${owed} billable calls and by the day ${daily.join(', ')}`;
+    if (folded !== owed) yield `${partnerId} has ${owed} billable calls and the consumers counted ${folded}`;
+    const distinct = [...new Map(spans.get(partnerId)?.map((event) => [event.id, event.data])).values()];
+    const told = distinct.flatMap(({ counts }) => counts).reduce((sum, { units }) => sum + units, 0);
+    if (told !== owed) yield `${partnerId} has ${owed} billable calls and events of ${told}`;
+    for (const [source, ofSource] of grouped(distinct, ({ source }) => source)) {
+      const sorted = ofSource.toSorted((a, b) => a.from - b.from);
+      if (sorted.some(({ from }, index) => from !== (sorted[index - 1]?.to ?? 0))) yield `${partnerId}: the spans of ${source} overlap or leave a gap`;
+    }
+  }
+}
+
+function* judgeKeys({ rotated }: Acknowledged, { partners, successors }: Observed): Generator<string> {
+  for (const [partnerId, chain] of grouped(rotated, (entry) => entry.partnerId)) {
+    const known = new Set(chain.flatMap(({ keyId, newKeyId }) => [keyId, newKeyId]));
+    const listed = partners.get(partnerId)?.keys ?? [];
+    // A chain of n rotations has n + 1 keys; one more is a second successor of one of them.
+    if (listed.length !== chain.length + 1 || listed.some((keyId) => !known.has(keyId))) yield `${partnerId} rotated ${chain.length} times and has ${listed.length} keys`;
+    for (const { newKeyId } of chain) {
+      const statuses = successors.get(newKeyId) ?? [];
+      if (statuses.length === 0 || statuses.some((status) => status !== 200)) yield `the secret of ${newKeyId} is answered ${statuses.join(', ') || 'nothing'}`;
+    }
+  }
+}
+
+function* judgeReviews({ reviews, erased }: Acknowledged, { reviews: seen, events }: Observed): Generator<string> {
+  const gone = new Set(erased.map(({ proofId }) => proofId));
+  const created = new Set(events.filter(({ kind }) => kind === 'review_created').map(({ key }) => key));
+  for (const { reviewId, proofId, operations } of reviews) {
+    if (!isLinearizable(operations)) yield `the calls on ${reviewId} are not linearizable: ${JSON.stringify(operations)}`;
+    const expected = gone.has(proofId) ? 404 : 200;
+    const statuses = seen.get(reviewId) ?? [];
+    if (statuses.length === 0 || statuses.some((status) => status !== expected)) yield `${reviewId} is answered ${statuses.join(', ') || 'nothing'} where ${expected} is right`;
+    if (!created.has(reviewId)) yield `${reviewId} was created without an event`;
+  }
+}
+
+function* judgeRest({ partners }: Acknowledged, { partners: seen, deadLetters }: Observed): Generator<string> {
+  for (const { partnerId } of partners) if (seen.get(partnerId)?.auditOk.every((ok) => ok) !== true) yield `the audit log of ${partnerId} is not sound`;
+  if (deadLetters > 0) yield `${deadLetters} dead letters`;
+}
+
+function grouped<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}

@@ -1,0 +1,105 @@
+/** What the clients of a run were told: every acknowledged answer, and every answer that should not have been. */
+import { appendFileSync } from 'node:fs';
+import type { ReviewHistory } from './history.js';
+
+export interface IssuedEntry {
+  readonly proofId: string;
+  readonly partnerId: string;
+  /** Acknowledged at, in milliseconds of the run's clock, as all times here. */
+  readonly at: number;
+}
+
+export interface ErasedEntry {
+  readonly proofId: string;
+  readonly partnerId: string;
+  /** As the service said. Unix seconds. */
+  readonly erasedAt: number;
+  readonly at: number;
+}
+
+/** A verify that was answered: billed once for each upload. */
+export interface BilledEntry {
+  readonly partnerId: string;
+  readonly uploadId: string;
+}
+
+export interface RotatedEntry {
+  readonly partnerId: string;
+  /** The key that was rotated. */
+  readonly keyId: string;
+  readonly newKeyId: string;
+  readonly newApiKey: string;
+}
+
+export interface KnownPartner {
+  readonly partnerId: string;
+  readonly apiKey: string;
+}
+
+export class Ledger {
+  readonly partners: KnownPartner[] = [];
+  readonly issued: IssuedEntry[] = [];
+  readonly erased: ErasedEntry[] = [];
+  readonly billed: BilledEntry[] = [];
+  readonly rotated: RotatedEntry[] = [];
+  readonly reviews: ReviewHistory[] = [];
+  readonly violations: string[] = [];
+  readonly #counts = new Map<string, number>();
+  readonly #file: string | undefined;
+
+  /** @param file takes one line of JSON for each entry */
+  constructor(file?: string) {
+    this.#file = file;
+  }
+
+  now(): number {
+    return performance.now();
+  }
+
+  partner(entry: KnownPartner): void {
+    this.partners.push(entry);
+    this.#write('partner', { partnerId: entry.partnerId });
+  }
+
+  issue(entry: Omit<IssuedEntry, 'at'>): void {
+    this.issued.push({ ...entry, at: this.now() });
+    this.#write('issued', entry);
+  }
+
+  erase(entry: Omit<ErasedEntry, 'at'>): void {
+    this.erased.push({ ...entry, at: this.now() });
+    this.#write('erased', entry);
+  }
+
+  bill(entry: BilledEntry): void {
+    this.billed.push(entry);
+    this.#write('billed', entry);
+  }
+
+  rotate(entry: RotatedEntry): void {
+    this.rotated.push(entry);
+    this.#write('rotated', { ...entry, newApiKey: undefined });
+  }
+
+  review(history: ReviewHistory): void {
+    this.reviews.push(history);
+    this.#write('review', history);
+  }
+
+  violation(what: string): void {
+    this.violations.push(what);
+    this.#write('violation', { what });
+  }
+
+  count(what: string, by = 1): void {
+    this.#counts.set(what, (this.#counts.get(what) ?? 0) + by);
+  }
+
+  get counts(): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.#counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #write(kind: string, entry: object): void {
+    if (this.#file !== undefined) appendFileSync(this.#file, `${JSON.stringify({ kind, at: Math.round(this.now()), ...entry })}\n`);
+  }
+}

@@ -1,0 +1,197 @@
+/** The cluster's processes: services and consumers that are killed without notice and started again, each on ports of its own. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
+/** Below the ports that the system gives to clients. */
+const FIRST_PORT = 21_000;
+const RESTART_PAUSE_MS = 100;
+const READY_MS = 60_000;
+
+export interface Service {
+  readonly name: string;
+  readonly partner: string;
+  readonly operator: string;
+}
+
+interface Member {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly log: string;
+  child: ChildProcess | undefined;
+  readonly readyUrl: string;
+  kills: number;
+}
+
+export interface ClusterOptions {
+  readonly settings: Readonly<Record<string, string>>;
+  readonly services: number;
+  readonly consumers: number;
+  /** A process ended that nobody killed. */
+  readonly onDeath: (name: string, how: string) => void;
+}
+
+export class Cluster {
+  readonly services: readonly Service[];
+  readonly directory: string;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly operatorToken: string;
+  readonly #members: Member[];
+  readonly #onDeath: ClusterOptions['onDeath'];
+  #stopping = false;
+
+  private constructor(directory: string, settings: Readonly<Record<string, string>>, operatorToken: string, services: readonly Service[], members: Member[], onDeath: ClusterOptions['onDeath']) {
+    this.directory = directory;
+    this.settings = settings;
+    this.operatorToken = operatorToken;
+    this.services = services;
+    this.#members = members;
+    this.#onDeath = onDeath;
+  }
+
+  /** Bundle and schema by the operator's commands, then all processes; resolves when they are ready. */
+  static async start({ settings, services, consumers, onDeath }: ClusterOptions): Promise<Cluster> {
+    const directory = await mkdtemp(join(tmpdir(), 'takemark-cluster-'));
+    const operatorToken = 'operator-token-of-the-cluster-under-test';
+    const shared: Record<string, string> = {
+      ...settings,
+      TAKEMARK_STORE: 'cassandra',
+      TAKEMARK_ASSETS: 's3',
+      TAKEMARK_SECRETS_FILE: join(directory, 'bundle.json'),
+      TAKEMARK_OPERATOR_TOKEN: operatorToken,
+      TAKEMARK_HOST: '127.0.0.1',
+      TAKEMARK_LOG_LEVEL: 'warn',
+      TAKEMARK_WORKERS: '1',
+      TAKEMARK_MAX_UPLOADS: '16',
+      TAKEMARK_STOP_GRACE_SECONDS: '5',
+    };
+    await takemark(shared, 'operator', 'secrets', 'init', '--out', shared['TAKEMARK_SECRETS_FILE']!);
+    await takemark(shared, 'operator', 'migrate');
+    const base = await freePorts((services + consumers) * 2);
+    const member = (name: string, slot: number, program: readonly string[]): Member => ({
+      name,
+      args: program,
+      environment: {
+        ...shared,
+        TAKEMARK_DATA_DIR: join(directory, name),
+        TAKEMARK_PORT: String(base + 2 * slot),
+        TAKEMARK_OPERATOR_PORT: String(base + 2 * slot + 1),
+        TAKEMARK_PUBLIC_URL: `http://127.0.0.1:${base + 2 * slot}`,
+      },
+      log: join(directory, `${name}.log`),
+      child: undefined,
+      readyUrl: `http://127.0.0.1:${base + 2 * slot + 1}/readyz`,
+      kills: 0,
+    });
+    const serving = Array.from({ length: services }, (_, slot) => member(`service-${slot + 1}`, slot, [MAIN]));
+    const consuming = Array.from({ length: consumers }, (_, index) => member(`consumer-${index + 1}`, services + index, [CLI, 'consumers']));
+    const addresses = serving.map(({ name, environment }) => ({ name, partner: `http://127.0.0.1:${environment['TAKEMARK_PORT']}`, operator: `http://127.0.0.1:${environment['TAKEMARK_OPERATOR_PORT']}` }));
+    const cluster = new Cluster(directory, shared, operatorToken, addresses, [...serving, ...consuming], onDeath);
+    process.once('exit', () => cluster.#members.forEach(({ child }) => child?.kill('SIGKILL')));
+    for (const one of cluster.#members) await cluster.#spawn(one);
+    await cluster.ready();
+    return cluster;
+  }
+
+  get names(): readonly string[] {
+    return this.#members.map(({ name }) => name);
+  }
+
+  get kills(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#members.map(({ name, kills }) => [name, kills]));
+  }
+
+  /** SIGKILL. False where it was not running: it is being started again. */
+  kill(name: string): boolean {
+    const member = this.#members.find((one) => one.name === name);
+    const child = member?.child;
+    if (member === undefined || child?.exitCode !== null || child.signalCode !== null) return false;
+    member.kills += 1;
+    return child.kill('SIGKILL');
+  }
+
+  /** Resolves when every process says that it is ready. */
+  async ready(): Promise<void> {
+    const deadline = Date.now() + READY_MS;
+    for (const { name, readyUrl } of this.#members) {
+      for (;;) {
+        const status = await fetch(readyUrl, { signal: AbortSignal.timeout(5_000) }).then((answer) => answer.status, () => 0);
+        if (status === 200) break;
+        if (Date.now() > deadline) throw new Error(`${name} is not ready (${status}); see ${join(this.directory, `${name}.log`)}`);
+        await delay(100);
+      }
+    }
+  }
+
+  /** A command of the operator, with the settings of this cluster. @returns its standard output */
+  command(...args: readonly string[]): Promise<string> {
+    return takemark({ ...this.settings, TAKEMARK_OPERATOR_URL: this.services[0]!.operator }, ...args);
+  }
+
+  async stop({ keep = false } = {}): Promise<void> {
+    this.#stopping = true;
+    await Promise.all(
+      this.#members.map(async ({ child }) => {
+        if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+        const ended = new Promise((resolve) => child.once('exit', resolve));
+        child.kill('SIGTERM');
+        const patience = setTimeout(() => child.kill('SIGKILL'), 15_000);
+        await ended;
+        clearTimeout(patience);
+      }),
+    );
+    if (!keep) await rm(this.directory, { recursive: true, force: true });
+  }
+
+  async #spawn(member: Member): Promise<void> {
+    await mkdir(member.environment['TAKEMARK_DATA_DIR']!, { recursive: true });
+    const log = openSync(member.log, 'a');
+    const child = spawn(process.execPath, member.args, { stdio: ['ignore', log, log], env: { PATH: process.env['PATH'], ...member.environment } });
+    closeSync(log);
+    member.child = child;
+    child.once('exit', (code, signal) => {
+      if (this.#stopping) return;
+      if (signal !== 'SIGKILL') this.#onDeath(member.name, code === null ? String(signal) : `exit code ${code}`);
+      // As an orchestrator would.
+      setTimeout(() => this.#stopping || void this.#spawn(member), RESTART_PAUSE_MS);
+    });
+  }
+}
+
+/** A process that is expected to give up. @returns what it said to the person who started it */
+export async function startAlone(settings: Readonly<Record<string, string>>, over: Readonly<Record<string, string>>): Promise<string> {
+  const child = promisify(execFile)(process.execPath, [MAIN], { timeout: READY_MS, env: { PATH: process.env['PATH'], ...settings, TAKEMARK_PORT: '0', TAKEMARK_OPERATOR_PORT: '0', ...over } });
+  return child.then(
+    () => 'it ended well',
+    (error: { readonly code?: number; readonly stderr?: string }) => (error.code === 1 ? (error.stderr ?? '') : 'it did not end by itself'),
+  );
+}
+
+async function takemark(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], { env: { PATH: process.env['PATH'], ...environment } });
+  return stdout;
+}
+
+/** The first of `count` neighbouring ports at which nobody answers. */
+async function freePorts(count: number): Promise<number> {
+  for (let base = FIRST_PORT; ; base += count) {
+    const taken = await Promise.all(Array.from({ length: count }, (_, index) => answers(base + index)));
+    if (!taken.includes(true)) return base;
+  }
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port });
+    socket.once('connect', () => resolve((socket.destroy(), true)));
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,129 @@
+/** Looks at everything once the run is over: by every process, in the tables, and in the topics from their beginning. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { inParallel } from '../fixtures/service.js';
+import type { Calls } from './calls.js';
+import type { Observed, ObservedPartner, ObservedProof } from './judge.js';
+import type { KnownPartner, Ledger } from './ledger.js';
+import type { Service } from './members.js';
+import type { Tables } from './tables.js';
+import type { Topics } from './topics.js';
+import type { Issued, Workload } from './workload.js';
+
+/** Calls at once. */
+const WIDTH = 12;
+const VERIFIED_AGAIN = 40;
+
+export interface Observers {
+  readonly calls: Calls;
+  readonly workload: Workload;
+  readonly tables: Tables;
+  readonly topics: Topics;
+}
+
+/** Verifies some of what is left once more; billed, so before anything is counted. */
+export async function verifyAgain(ledger: Ledger, { calls, workload }: Observers): Promise<ReadonlyMap<string, string>> {
+  const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
+  const left = ledger.issued.filter(({ proofId }) => !gone.has(proofId));
+  const every = Math.max(1, Math.floor(left.length / VERIFIED_AGAIN));
+  const verdicts = new Map<string, string>();
+  await inParallel(left.filter((_, index) => index % every === 0), 4, async ({ proofId, partnerId }) => {
+    const partner = partnerOf(ledger, partnerId);
+    const file = (await calls.settle({ method: 'GET', path: `/v1/proofs/${proofId}/asset`, apiKey: partner.apiKey }, [200, 404])).bytes;
+    const issued: Issued = { proofId, file };
+    verdicts.set(proofId, (await workload.verify(partner, await workload.upload(partner, issued.file))).verdict);
+  });
+  return verdicts;
+}
+
+/** Resolves when nothing waits in an outbox and the consumers have taken all, or when `limitMs` are over. @returns what still waits */
+export async function caughtUp(ledger: Ledger, { calls, tables }: Observers, limitMs: number): Promise<string | undefined> {
+  const deadline = Date.now() + limitMs;
+  for (;;) {
+    const waiting: string[] = [];
+    for (const service of calls.services) {
+      const count = await waitingOf(service);
+      if (count !== 0) waiting.push(`${service.name} has ${count ?? 'an unknown number'} waiting`);
+    }
+    const owed = new Map<string, number>();
+    for (const { partnerId } of ledger.billed) owed.set(partnerId, (owed.get(partnerId) ?? 0) + 1);
+    const folded = await tables.folded([...owed.keys()]);
+    const behind = [...owed].filter(([partnerId, units]) => (folded.get(partnerId) ?? 0) < units);
+    if (behind.length > 0) waiting.push(`the usage of ${behind.length} partners is not folded`);
+    const unconfirmed: string[] = [];
+    await inParallel(ledger.erased, WIDTH, async ({ proofId }) => {
+      const { confirmedAt } = (await calls.settle({ method: 'GET', listener: 'operator', path: `/operator/v1/proofs/${proofId}/erasure` }, [200])).json as { confirmedAt?: number };
+      if (confirmedAt === undefined) unconfirmed.push(proofId);
+    });
+    const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
+    const rows = (await tables.proofRows()).filter(({ proofId }) => gone.has(proofId));
+    if (rows.length > 0) waiting.push(`${rows.length} rows name erased proofs`);
+    if (unconfirmed.length > 0) waiting.push(`${unconfirmed.length} erasures are not confirmed`);
+    if (waiting.length === 0) return undefined;
+    if (Date.now() > deadline) return waiting.join('; ');
+    await delay(1_000);
+  }
+}
+
+/** Events in the outbox as far as a process knows; undefined where it does not say. */
+export async function waitingOf(service: Service): Promise<number | undefined> {
+  const text = await fetch(`${service.operator}/metrics`, { signal: AbortSignal.timeout(5_000) }).then((answer) => answer.text(), () => '');
+  const value = /^takemark_outbox_waiting (\d+)$/m.exec(text)?.[1];
+  return value === undefined ? undefined : Number(value);
+}
+
+export async function observe(ledger: Ledger, observers: Observers, verdicts: ReadonlyMap<string, string>): Promise<Observed> {
+  const { calls, tables, topics } = observers;
+  const everywhere = (apiKey: string, path: string) => Promise.all(calls.services.map(async (service) => (await calls.settle({ method: 'GET', path, apiKey }, [200, 403, 404], { service })).status));
+  const lists = new Map<string, ReadonlySet<string>>();
+  const partners = new Map<string, ObservedPartner>();
+  const folded = await tables.folded(ledger.partners.map(({ partnerId }) => partnerId));
+  await inParallel(ledger.partners, WIDTH, async (partner) => {
+    lists.set(partner.partnerId, await listOf(calls, partner));
+    partners.set(partner.partnerId, await partnerAsSeen(calls, partner, folded.get(partner.partnerId) ?? 0));
+  });
+  const proofs = new Map<string, ObservedProof>();
+  await inParallel(ledger.issued, WIDTH, async ({ proofId, partnerId }) => {
+    const { apiKey } = partnerOf(ledger, partnerId);
+    const statuses = (await Promise.all([`/v1/proofs/${proofId}`, `/v1/records/${proofId}`, `/v1/proofs/${proofId}/asset`].map((path) => everywhere(apiKey, path)))).flat();
+    const erasure = (await calls.settle({ method: 'GET', listener: 'operator', path: `/operator/v1/proofs/${proofId}/erasure` }, [200, 404])).json as Pick<ObservedProof, 'state' | 'erasedAt' | 'confirmedAt' | 'assetPresent'>;
+    const { state, erasedAt, confirmedAt, assetPresent } = erasure;
+    proofs.set(proofId, { statuses, listed: lists.get(partnerId)!.has(proofId), state, assetPresent, ...(erasedAt === undefined ? {} : { erasedAt }), ...(confirmedAt === undefined ? {} : { confirmedAt }) });
+  });
+  const successors = new Map<string, readonly number[]>();
+  await inParallel(ledger.rotated, WIDTH, async ({ newKeyId, newApiKey }) => void successors.set(newKeyId, await everywhere(newApiKey, '/v1/partner/keys?limit=1')));
+  const reviews = new Map<string, readonly number[]>();
+  await inParallel(ledger.reviews, WIDTH, async ({ reviewId, partnerId }) => void reviews.set(reviewId, await everywhere(partnerOf(ledger, partnerId).apiKey, `/v1/partner/reviews/${reviewId}`)));
+  return { proofs, partners, verdicts, successors, reviews, rows: await tables.proofRows(), events: await topics.read(), deadLetters: await topics.deadLetters() };
+}
+
+async function listOf(calls: Calls, { apiKey }: KnownPartner): Promise<ReadonlySet<string>> {
+  const listed = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const page = (await calls.settle({ method: 'GET', path: `/v1/proofs?limit=100${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`, apiKey }, [200])).json as { proofs: readonly { proofId: string }[]; nextCursor?: string };
+    for (const { proofId } of page.proofs) listed.add(proofId);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return listed;
+}
+
+async function partnerAsSeen(calls: Calls, { partnerId, apiKey }: KnownPartner, folded: number): Promise<ObservedPartner> {
+  const usage = await Promise.all(
+    calls.services.map(async (service) => (await calls.settle({ method: 'GET', path: '/v1/partner/usage?days=2', apiKey }, [200], { service })).json as { used: number; days: readonly { units: number }[] }),
+  );
+  const { keys } = (await calls.settle({ method: 'GET', path: '/v1/partner/keys', apiKey }, [200])).json as { keys: readonly { keyId: string }[] };
+  const audits = await Promise.all(
+    calls.services.map(async (service) => (await calls.settle({ method: 'GET', listener: 'operator', path: `/operator/v1/partners/${partnerId}/audit/verification` }, [200], { service })).json as { ok: boolean }),
+  );
+  return {
+    used: usage.map(({ used }) => used),
+    daily: usage.map(({ days }) => days.reduce((sum, { units }) => sum + units, 0)),
+    folded,
+    keys: keys.map(({ keyId }) => keyId),
+    auditOk: audits.map(({ ok }) => ok),
+  };
+}
+
+function partnerOf(ledger: Ledger, partnerId: string): KnownPartner {
+  return ledger.partners.find((partner) => partner.partnerId === partnerId)!;
+}

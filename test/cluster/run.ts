@@ -1,0 +1,86 @@
+/** One run: a cluster of its own on a set of servers, partners at work, a fault or several, and the checks afterwards. */
+import { randomUUID } from 'node:crypto';
+import { seeded } from '../fixtures/service.js';
+import { Calls } from './calls.js';
+import { judge } from './judge.js';
+import type { KnownPartner, Ledger } from './ledger.js';
+import { Cluster } from './members.js';
+import { caughtUp, observe, verifyAgain } from './observe.js';
+import type { Servers } from './servers.js';
+import { Tables } from './tables.js';
+import { Topics } from './topics.js';
+import { Workload } from './workload.js';
+
+const PARTNERS = 3;
+/** Longer than what a crash leaves is left alone for. */
+const CATCH_UP_MS = 240_000;
+
+/** What a service and the command line say when a server that they need does not answer. */
+const GAVE_UP: ReadonlySet<string> = new Set(['exit code 1', 'exit code 3']);
+
+export interface Run {
+  readonly cluster: Cluster;
+  readonly servers: Servers;
+  readonly calls: Calls;
+  readonly ledger: Ledger;
+  readonly workload: Workload;
+  readonly partners: readonly KnownPartner[];
+  readonly say: (line: string) => void;
+  /** While it is set, a process that gives up starting is no violation. */
+  outage: boolean;
+}
+
+export async function startRun({ servers, seed, ledger, say }: Pick<Run, 'servers' | 'ledger' | 'say'> & { readonly seed: number }): Promise<Run> {
+  const name = randomUUID().slice(0, 8);
+  let run: Run | undefined;
+  const cluster = await Cluster.start({
+    settings: { ...servers.settings, TAKEMARK_CASSANDRA_KEYSPACE: `takemark_${name}`, TAKEMARK_S3_PREFIX: `run-${name}/`, TAKEMARK_BUS: 'kafka', TAKEMARK_KAFKA_PREFIX: `run-${name}`, TAKEMARK_KAFKA_REPLICATION: '1', TAKEMARK_KAFKA_PARTITIONS: '4' },
+    services: 3,
+    consumers: 2,
+    onDeath: (member, how) => {
+      if (run?.outage === true && GAVE_UP.has(how)) ledger.count('starts given up in an outage');
+      else ledger.violation(`${member} ended by itself: ${how}`);
+    },
+  });
+  say('all processes are ready');
+  const calls = new Calls(cluster, ledger);
+  const workload = new Workload(calls, ledger, seeded(seed + 1));
+  const partners: KnownPartner[] = [];
+  for (let index = 0; index < PARTNERS; index += 1) partners.push(await workload.partner());
+  run = { cluster, servers, calls, ledger, workload, partners, say, outage: false };
+  return run;
+}
+
+/** Partners work while `disturb` runs; all that they began is finished when this resolves. */
+export async function atWork({ workload, partners, cluster, say }: Run, disturb: () => Promise<void>): Promise<void> {
+  const working = workload.run(partners);
+  try {
+    await disturb();
+  } finally {
+    say('stopping the work');
+    workload.stop();
+    await working;
+    await cluster.ready();
+  }
+}
+
+/** Waits for outboxes and consumers, looks at everything and adds what is wrong to the ledger's violations. */
+export async function check({ cluster, calls, ledger, workload, say }: Run): Promise<void> {
+  const tables = await Tables.open(cluster.settings);
+  const topics = await Topics.open(cluster.settings);
+  try {
+    const observers = { calls, workload, tables, topics };
+    const verdicts = await verifyAgain(ledger, observers);
+    say('waiting for outboxes and consumers');
+    const behind = await caughtUp(ledger, observers, CATCH_UP_MS);
+    if (behind !== undefined) ledger.violation(`not caught up: ${behind}`);
+    say('looking at everything');
+    const observed = await observe(ledger, observers, verdicts);
+    for (const violation of judge(ledger, observed)) ledger.violation(violation);
+    ledger.count('events in the topics', observed.events.length);
+    ledger.count('events in the topics, distinct', new Set(observed.events.map(({ id }) => id)).size);
+  } finally {
+    await tables.close();
+    await topics.close();
+  }
+}

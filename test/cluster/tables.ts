@@ -1,0 +1,54 @@
+/** The store's own rows, read past the service. */
+import { Client, types } from 'cassandra-driver';
+import { BILLED_OPERATIONS } from '../../src/ports/stores.js';
+
+/** Tables that name a proof beside its own row: none of them may name an erased one. */
+const NAMING_PROOFS = ['proof_by_partner', 'proof_by_bound', 'proof_by_original', 'review_by_proof', 'review_place', 'review'];
+
+const BILLED: ReadonlySet<string | undefined> = new Set(BILLED_OPERATIONS);
+
+export class Tables {
+  readonly #client: Client;
+
+  private constructor(client: Client) {
+    this.#client = client;
+  }
+
+  static async open(settings: Readonly<Record<string, string>>): Promise<Tables> {
+    const client = new Client({
+      contactPoints: settings['TAKEMARK_CASSANDRA']!.split(','),
+      localDataCenter: settings['TAKEMARK_CASSANDRA_DC']!,
+      keyspace: settings['TAKEMARK_CASSANDRA_KEYSPACE']!,
+      queryOptions: { consistency: types.consistencies.localQuorum },
+    });
+    await client.connect();
+    return new Tables(client);
+  }
+
+  async proofRows(): Promise<readonly { readonly table: string; readonly proofId: string }[]> {
+    const rows: { table: string; proofId: string }[] = [];
+    for (const table of NAMING_PROOFS) {
+      // Iterating takes the next page when it needs it.
+      for await (const row of await this.#client.execute(`SELECT proof_id FROM ${table}`)) {
+        const proofId = row['proof_id'] as string | null;
+        if (proofId !== null) rows.push({ table, proofId });
+      }
+    }
+    return rows;
+  }
+
+  /** Billed units by partner that consumers have added up, over all days. */
+  async folded(partnerIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const units = new Map<string, number>();
+    for (const row of await this.#client.execute('SELECT partner_id, item, units FROM consumption')) {
+      const partnerId = row['partner_id'] as string;
+      const [what, , operation] = (row['item'] as string).split('/');
+      if (what === 'day' && BILLED.has(operation) && partnerIds.includes(partnerId)) units.set(partnerId, (units.get(partnerId) ?? 0) + ((row['units'] as number | null) ?? 0));
+    }
+    return units;
+  }
+
+  async close(): Promise<void> {
+    await this.#client.shutdown();
+  }
+}

@@ -1,0 +1,34 @@
+/** What the topics hold, read from their beginning and past the consumers. */
+import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
+import { type ServiceEvent, TOPICS } from '../../src/domain/events.js';
+import type { EventBus } from '../../src/ports/bus.js';
+
+const MOST_LETTERS = 1_000;
+
+export class Topics {
+  readonly #bus: EventBus;
+
+  private constructor(bus: EventBus) {
+    this.#bus = bus;
+  }
+
+  static async open(settings: Readonly<Record<string, string>>): Promise<Topics> {
+    return new Topics(await openKafkaBus({ brokers: settings['TAKEMARK_KAFKA']!.split(','), prefix: settings['TAKEMARK_KAFKA_PREFIX']!, group: 'checker', onFault: () => undefined }));
+  }
+
+  /** Duplicates included. */
+  async read(): Promise<readonly ServiceEvent[]> {
+    const events: ServiceEvent[] = [];
+    for (const topic of TOPICS) await this.#bus.replay(topic, async (batch) => void events.push(...batch));
+    return events;
+  }
+
+  async deadLetters(): Promise<number> {
+    const letters = await Promise.all(TOPICS.map((topic) => this.#bus.deadLetters(topic, MOST_LETTERS)));
+    return letters.flat().length;
+  }
+
+  close(): Promise<void> {
+    return this.#bus.close();
+  }
+}
