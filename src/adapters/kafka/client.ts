@@ -106,7 +106,7 @@ export class ProducerClient {
       return { client, topics: new Set(metadata.topics.map(({ name }) => name)) };
     } catch (error) {
       clearTimeout(client.#timer);
-      throw refusal() ?? error;
+      throw explained(library, refusal()) ?? error;
     }
   }
 
@@ -327,6 +327,17 @@ function failure(error: Error | LibrdKafkaError): KafkaError {
   if (code === CODE.authentication || code === CODE.saslRefused) return new KafkaError('Kafka refuses the user name or the password', code);
   if (code === CODE.tls) return new KafkaError("Kafka's certificate is not of the authority that was given, or it speaks no TLS", code);
   return new KafkaError(error.message, code);
+}
+
+/** Whether this library can do SCRAM with every Kafka: before 2.6.1 its nonce is wrong, and Kafka 4 refuses it. */
+export function provesPasswords({ librdkafkaVersion }: Library): boolean {
+  const [major = 0, minor = 0, patch = 0] = librdkafkaVersion.split('.').map(Number.parseFloat);
+  return major > 2 || (major === 2 && (minor > 6 || (minor === 6 && patch >= 1)));
+}
+
+function explained(library: Library, refusal: KafkaError | undefined): KafkaError | undefined {
+  const oldLibrary = refusal?.code === CODE.authentication && !provesPasswords(library);
+  return oldLibrary ? new KafkaError(`${refusal.message}; or it is Kafka 4, with which librdkafka ${library.librdkafkaVersion} cannot do SCRAM (2.6.1 can)`, refusal.code) : refusal;
 }
 
 function asked<Value>(ask: (done: (error: Error | LibrdKafkaError | null | undefined, value?: unknown) => void) => unknown): Promise<Value> {
