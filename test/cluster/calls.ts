@@ -101,7 +101,7 @@ export class Calls {
         if (expected.includes(answer.status)) return answer;
         throw this.fail(`${call.method} ${nameOf(call.path)} on ${answer.service}: ${answer.status} ${describe(answer)}, expected ${expected.join(' or ')}`);
       }
-      if (performance.now() > deadline) throw this.fail(`${call.method} ${nameOf(call.path)} was never answered`);
+      if (performance.now() > deadline) throw this.fail(`${call.method} ${nameOf(call.path)} was never answered: ${answer === undefined ? 'no answer' : `${answer.status} ${describe(answer)}`} at last`);
       await delay(Math.min(1_000, PAUSE_MS * 2 ** Math.min(attempt, 4)) * (0.5 + Math.random()));
     }
   }
@@ -112,8 +112,9 @@ export class Calls {
   }
 }
 
-export function isLater({ status }: Answer): boolean {
-  return status === 429 || status === 503;
+/** Refused for now. A month that is used up is not. */
+export function isLater(answer: Answer): boolean {
+  return answer.status === 503 || (answer.status === 429 && reasonOf(answer) !== 'quota_exceeded');
 }
 
 export function reasonOf(answer: Answer): string | undefined {

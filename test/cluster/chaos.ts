@@ -9,7 +9,7 @@ const KAFKA_SECONDS = 8;
 
 await runCommand({ name: 'chaos', nodes: 1, defaultKills: 200 }, async ({ kills, seed, servers, ledger, say, keep }) => {
   const random = seeded(seed);
-  const run = await startRun({ servers, seed, ledger, say });
+  const run = await startRun({ servers, seed, ledger, say, width: 3 });
   try {
     const kill = (share: number) => killProcesses(run.cluster, Math.round(kills * share), random);
     await atWork(run, async () => {

@@ -8,7 +8,7 @@ import { atWork, check, startRun } from './run.js';
 const WARM_SECONDS = 5;
 
 await runCommand({ name: 'test:cluster', nodes: 3, defaultKills: 0 }, async ({ seed, servers, ledger, say, keep }) => {
-  const run = await startRun({ servers, seed, ledger, say });
+  const run = await startRun({ servers, seed, ledger, say, width: 1 });
   try {
     await identity(run, randomUUID());
     await atWork(run, async () => {

@@ -11,7 +11,6 @@ import { Tables } from './tables.js';
 import { Topics } from './topics.js';
 import { Workload } from './workload.js';
 
-const PARTNERS = 3;
 /** Longer than what a crash leaves is left alone for. */
 const CATCH_UP_MS = 240_000;
 
@@ -30,7 +29,8 @@ export interface Run {
   outage: boolean;
 }
 
-export async function startRun({ servers, seed, ledger, say }: Pick<Run, 'servers' | 'ledger' | 'say'> & { readonly seed: number }): Promise<Run> {
+/** @param width partners at work at the same time, with three lanes each */
+export async function startRun({ servers, seed, ledger, say, width }: Pick<Run, 'servers' | 'ledger' | 'say'> & { readonly seed: number; readonly width: number }): Promise<Run> {
   const name = randomUUID().slice(0, 8);
   let run: Run | undefined;
   const cluster = await Cluster.start({
@@ -46,7 +46,7 @@ export async function startRun({ servers, seed, ledger, say }: Pick<Run, 'server
   const calls = new Calls(cluster, ledger);
   const workload = new Workload(calls, ledger, seeded(seed + 1));
   const partners: KnownPartner[] = [];
-  for (let index = 0; index < PARTNERS; index += 1) partners.push(await workload.partner());
+  for (let index = 0; index < width; index += 1) partners.push(await workload.partner());
   run = { cluster, servers, calls, ledger, workload, partners, say, outage: false };
   return run;
 }
