@@ -265,7 +265,7 @@ async function abandonedIntents(t: Test): Promise<void> {
     ['INSERT INTO api_key', (stores) => stores.createKey(key, audit(partnerId, 'key_created', key.keyId))],
     ['UPDATE api_key SET expires_at', (stores) => stores.rotateKey(rotation(key, next.keyId, 1), next, audit(partnerId, 'key_rotated', key.keyId))],
     ['UPDATE api_key SET revoked_at', (stores) => stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId))],
-    ['INSERT INTO issuing_replay', (stores) => stores.issueProof(proof, audit(partnerId, 'proof_issued', proof.proofId), issuingReplay('crash', proof.proofId))],
+    ["UPDATE proof SET state = 'issued'", (stores) => stores.issueProof(proof, audit(partnerId, 'proof_issued', proof.proofId), issuingReplay('crash', proof.proofId))],
     ['INSERT INTO review_place', (stores) => stores.createReview(review, audit(partnerId, 'review_created', review.reviewId))],
     ['UPDATE review USING', (stores) => stores.changeReview(partnerId, review.reviewId, NOW, (now) => resolveReview(now, 'accepted', NOW), audit(partnerId, 'review_resolved', review.reviewId))],
     ["UPDATE proof SET state = 'erased'", (stores) => stores.eraseProof(proof.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proof.proofId))],

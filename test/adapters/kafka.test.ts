@@ -59,8 +59,10 @@ await t.test('a broker', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not
   await t.test('topics are made once', making);
 });
 
-const unproven = SECURE && !provesPasswords(await loadLibrary()) && 'node-rdkafka is built against a librdkafka before 2.6.1, which cannot do SCRAM with Kafka 4';
-await t.test('a broker that demands a password and TLS', { skip: (!SECURE && 'TAKEMARK_SECURE_KAFKA is not set') || unproven || false }, secured);
+await t.test('a broker that demands a password and TLS', { skip: !SECURE && 'TAKEMARK_SECURE_KAFKA is not set' }, async (t) =>
+  // A system's librdkafka may be older than what SCRAM with Kafka 4 needs: then that is what has to be said.
+  provesPasswords(await loadLibrary()) ? secured(t) : refusedByLibrary(t),
+);
 
 async function sharing(t: Test): Promise<void> {
   const options = await topics(t);
@@ -174,6 +176,11 @@ async function making(t: Test): Promise<void> {
   t.strictSame(await createTopics({ ...options, partitions: 9, replication: 1 }), [], 'what is there stays as it is');
   for (const topic of TOPICS) t.strictSame([await partitionsOf(options, `${prefix}.${topic}`), await partitionsOf(options, `${prefix}.${topic}.dlq`)], [5, 1]);
   await t.resolves(relay(bus, [erasure(1)]), 'without another start');
+}
+
+async function refusedByLibrary(t: Test): Promise<void> {
+  const secure = { brokers: (SECURE ?? '').split(','), credentials: { username, password }, tls: { authority }, prefix: freshPrefix(), partitions: 1, replication: 1 };
+  await t.rejects(createTopics(secure), { name: 'KafkaError', message: /user name or the password/ });
 }
 
 async function secured(t: Test): Promise<void> {
