@@ -1,47 +1,18 @@
-import { Client } from 'cassandra-driver';
+import type { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
 import { migrate, type MigrationOptions } from '../../src/adapters/cassandra/migrations.js';
 import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
-import type { AuditHead } from '../../src/domain/audit.js';
 import { AuditWalk } from '../../src/domain/audit.js';
 import { EVIDENCE_KINDS, openEvidence, resolveReview, REVIEW_LIFE_SECONDS, type ReviewCase, stepEvidence } from '../../src/domain/review.js';
-import type { AuditHeads } from '../../src/ports/journals.js';
+import { proofErased, reviewCreated, type ServiceEvent } from '../../src/domain/events.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { takeWaiting, usageOf } from '../store-contract/outbox-contract.js';
 import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, usageCharge } from '../store-contract/samples.js';
+import { ADDRESSES, connection, intercepted, KEY, memoryHeads, openStore, withClient } from './cassandra-under-test.js';
 import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
 
 const { TAKEMARK_SECURE_CASSANDRA: SECURE, TAKEMARK_SECURE_USER: username = '', TAKEMARK_SECURE_PASSWORD: password = '', TAKEMARK_SECURE_CA: authority = '' } = process.env;
-// An empty variable counts as not set, as in the service's configuration.
-const ADDRESSES = process.env['TAKEMARK_CASSANDRA'] || undefined;
-const DATA_CENTER = process.env['TAKEMARK_CASSANDRA_DC'] || 'datacenter1';
-const KEY = Buffer.alloc(32, 7);
-
-/** A keyspace of its own for every run. */
-const connection: MigrationOptions = {
-  contactPoints: (ADDRESSES ?? '').split(','),
-  localDataCenter: DATA_CENTER,
-  keyspace: `takemark_test_${Date.now().toString(36)}_${process.pid}`,
-  replication: Number(process.env['TAKEMARK_CASSANDRA_REPLICATION'] || 1),
-};
-
-function memoryHeads(): AuditHeads {
-  const heads = new Map<string, AuditHead>();
-  return {
-    async record(head) {
-      if ((heads.get(head.partnerId)?.sequence ?? 0) < head.sequence) heads.set(head.partnerId, head);
-    },
-    async get(partnerId) {
-      return heads.get(partnerId);
-    },
-    async close() {},
-  };
-}
-
-function openStore(): Promise<Stores> {
-  return openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() } });
-}
 
 async function open(options: OpenOptions = {}): Promise<OpenedStore> {
   const audit = { key: KEY, heads: memoryHeads() };
@@ -55,15 +26,6 @@ async function open(options: OpenOptions = {}): Promise<OpenedStore> {
       return open(options);
     },
   };
-}
-
-async function withClient<Value>(work: (client: Client) => Promise<Value>, keyspace?: string): Promise<Value> {
-  const client = new Client({ contactPoints: [...connection.contactPoints], localDataCenter: DATA_CENTER, ...(keyspace === undefined ? {} : { keyspace }) });
-  try {
-    return await work(client);
-  } finally {
-    await client.shutdown();
-  }
 }
 
 if (ADDRESSES === undefined) {
@@ -153,30 +115,6 @@ async function caseEndsWhole(t: Test): Promise<void> {
       t.notOk(endTogether(await livesOf(client, broken.reviewId)), `found without the TTL of: ${query.slice(0, 60)}`);
     }
   }, connection.keyspace);
-}
-
-interface Sent {
-  readonly query: string;
-  readonly params: unknown[];
-}
-
-/** Lets `look` see, and change, the statements of every request that the driver is given meanwhile. */
-async function intercepted<Value>(look: (sent: readonly Sent[]) => void, work: () => Promise<Value>): Promise<Value> {
-  const { execute, batch } = Client.prototype as unknown as Record<'execute' | 'batch', (...args: unknown[]) => Promise<unknown>>;
-  const patched = Client.prototype as unknown as Record<string, unknown>;
-  patched['execute'] = function (this: unknown, query: string, params: unknown[], ...rest: unknown[]) {
-    look([{ query, params }]);
-    return execute.call(this, query, params, ...rest);
-  };
-  patched['batch'] = function (this: unknown, statements: Sent[], ...rest: unknown[]) {
-    look(statements);
-    return batch.call(this, statements, ...rest);
-  };
-  try {
-    return await work();
-  } finally {
-    Object.assign(patched, { execute, batch });
-  }
 }
 
 const TIMED = /^(UPDATE|INSERT INTO) review\b(?!_).*USING TTL \?/;
@@ -271,6 +209,7 @@ async function abandonedIntents(t: Test): Promise<void> {
     ["UPDATE proof SET state = 'erased'", (stores) => stores.eraseProof(proof.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proof.proofId))],
   ];
   await other.reserveProof(proof.proofId, partnerId, NOW);
+  const told: ServiceEvent[] = [];
   for (const [i, [decision, call]] of steps.entries()) {
     const doomed = await openStore();
     let decided = false;
@@ -293,10 +232,18 @@ async function abandonedIntents(t: Test): Promise<void> {
     Date.now = () => realNow() + (i + 1) * 180_000;
     await other.sweepExpired(NOW, 100);
     t.equal((await auditOf({ stores: other }, partnerId)).length, i + 1, 'and was made up for');
+    // Twice, as its timer would: what waits is not found again.
+    await other.sweepExpired(NOW, 100);
+    const waiting = (await other.waitingEvents(100)).map(({ event }) => event);
+    t.strictSame(waiting.slice(told.length), i === 5 ? [reviewCreated(review)] : i === 7 ? [proofErased({ proofId: proof.proofId, partnerId, erasedAt: NOW })] : []);
+    told.push(...waiting.slice(told.length));
     if (i === 4) t.strictSame((await other.listProofs(partnerId, { limit: 5 })), [proof]);
     if (i === 5) t.strictSame(await other.getReview(partnerId, review.reviewId, NOW), review);
   }
+  await takeWaiting(other);
+  Date.now = () => realNow() + 3_600_000;
   await other.sweepExpired(NOW, 100);
+  t.strictSame(await other.waitingEvents(10), [], 'what was published is gone for good');
   t.strictSame(
     (await auditOf({ stores: other }, partnerId)).map(({ action }) => action),
     ['partner_created', 'key_created', 'key_rotated', 'key_revoked', 'proof_issued', 'review_created', 'review_resolved', 'proof_erased'],

@@ -119,7 +119,7 @@ export class ChargeEvents {
     const prefix = prefixOf(bucket);
     for (let after = prefix, more = true; more; ) {
       // Settled: a batch that hangs between two replicas either shows here or will never be.
-      const rows = await this.#session.settledRows(OF_WRITER, [charges.partnerId, after, endOf(prefix), PAGE]);
+      const rows = await this.#session.settled().rows(OF_WRITER, [charges.partnerId, after, endOf(prefix), PAGE]);
       for (const row of rows) this.#hold(bucket, this.#eventOf(charges.partnerId, textIn(row, 'item')!, row['event']));
       more = rows.length === PAGE;
       if (more) after = textIn(rows.at(-1)!, 'item')!;

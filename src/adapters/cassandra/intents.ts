@@ -41,7 +41,10 @@ export class Intents {
     this.#log = log;
   }
 
-  /** What the sweep calls for intents of this kind. */
+  /**
+   * What the sweep calls for intents of this kind. Whether the decision was taken is to be read by a settled session: the intent is
+   * dropped afterwards.
+   */
   onAbandoned<Target>(kind: string, finish: (intent: Intent<Target>) => Promise<void>): void {
     this.#finishers.set(kind, finish as Finisher);
   }

@@ -12,6 +12,8 @@ const RETRY_AFTER_SECONDS = 5;
 
 interface Held {
   readonly event: ServiceEvent;
+  /** Of its row; none where it lies elsewhere. */
+  readonly minute?: number;
   /** Makes sure that nobody finds it again. */
   readonly published: () => Promise<void>;
 }
@@ -65,8 +67,8 @@ export class Outbox implements OutboxStore {
 
   /** Resolves when the event is durable; it waits from then on. Repeating it is harmless. */
   async add(event: ServiceEvent): Promise<void> {
-    const minute = await this.#leave(event.id, { event });
-    this.hold(event, () => this.#rows.remove(minute, event.id));
+    if (this.#held.has(event.id)) return;
+    this.#holdRow(event, await this.#leave(event.id, { event }));
   }
 
   /**
@@ -79,16 +81,13 @@ export class Outbox implements OutboxStore {
     if (this.#held.size + this.#reserved + events.length > this.#limit) throw outboxFull();
     begun();
     const rows = events.map((event) => ({ event, minute: minuteOf(Date.now()) }));
-    for (const { event, minute } of rows) this.hold(event, () => this.#rows.remove(minute, event.id));
+    for (const { event, minute } of rows) this.#holdRow(event, minute);
     await Promise.allSettled(rows.map(({ event, minute }) => this.#rows.put(minute, event.id, this.#blobs.encode(`outbox/${event.id}`, { event } satisfies Left))));
   }
 
   /** Has an event wait that is durable already. @returns false where it waits */
   hold(event: ServiceEvent, published: Held['published']): boolean {
-    if (this.#held.has(event.id)) return false;
-    this.#held.set(event.id, { event, published });
-    this.#listener();
-    return true;
+    return this.#hold({ event, published });
   }
 
   /** Before the first batch of a minute: whoever sweeps will look there. */
@@ -137,13 +136,30 @@ export class Outbox implements OutboxStore {
     const hasRoom = () => this.#held.size < Math.min(ROOM_FOR_OTHERS, this.#limit);
     if (!hasRoom()) return;
     await this.#rows.sweep(now, async ({ minute, id, data }) => {
-      if (this.#held.has(id)) return 'kept';
+      const held = this.#held.get(id);
+      if (held !== undefined && held.minute === minute) return 'kept';
+      if (held !== undefined) {
+        // An operation that was finished twice left two rows, and one is enough.
+        await this.#rows.remove(minute, id);
+        return 'gone';
+      }
       if (!hasRoom()) return 'no_room';
       const left = this.#blobs.decode<Left>(`outbox/${id}`, data);
       if ('charges' in left) return adopt(minute, left.charges);
-      this.hold(left.event, () => this.#rows.remove(minute, id));
+      this.#holdRow(left.event, minute);
       return 'kept';
     });
+  }
+
+  #holdRow(event: ServiceEvent, minute: number): void {
+    this.#hold({ event, minute, published: () => this.#rows.remove(minute, event.id) });
+  }
+
+  #hold(held: Held): boolean {
+    if (this.#held.has(held.event.id)) return false;
+    this.#held.set(held.event.id, held);
+    this.#listener();
+    return true;
   }
 
   async #leave(id: string, left: Left): Promise<number> {

@@ -27,7 +27,8 @@ interface OfKey {
 
 export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyStore {
   const lanes = new Lanes();
-  const whole = (keyId: string) => session.first(GET_WHOLE, [keyId]);
+  const whole = (keyId: string, reader = session) => reader.first(GET_WHOLE, [keyId]);
+  const settled = session.settled();
   const index = ({ partnerId, createdAt, keyId }: PartnerKey) => session.write(INDEX, [partnerId, createdAt, keyId]);
   const rotationOf = (row: Row) => blobs.decode<Rotation>(`rotation/${textIn(row, 'key_id')!}`, row['rotation']);
 
@@ -49,17 +50,17 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyS
   };
 
   intents.onAbandoned('key_created', async (intent: Intent<OfKey>) => {
-    const row = await whole(intent.target.keyId);
+    const row = await whole(intent.target.keyId, settled);
     if (row === undefined || textIn(row, 'create_op') !== intent.op) return;
     await index(keyOf(row));
     await intents.finish(intent);
   });
   intents.onAbandoned('key_revoked', async (intent: Intent<OfKey>) => {
-    const row = await whole(intent.target.keyId);
+    const row = await whole(intent.target.keyId, settled);
     if (row !== undefined && textIn(row, 'revoke_op') === intent.op) await intents.finish(intent);
   });
   intents.onAbandoned('key_rotated', async (intent: Intent<OfKey>) => {
-    const row = await whole(intent.target.keyId);
+    const row = await whole(intent.target.keyId, settled);
     if (row === undefined || textIn(row, 'rotate_op') !== intent.op) return;
     await bringSuccessor(row);
     await intents.finish(intent);

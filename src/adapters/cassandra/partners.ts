@@ -14,7 +14,7 @@ const INSERT = 'INSERT INTO partner (shard, partner_id, name, plan, created_at, 
 export function partnerStore(session: Session, intents: Intents): PartnerStore {
   intents.onAbandoned('partner_created', async (intent: Intent<{ readonly partnerId: string }>) => {
     const { partnerId } = intent.target;
-    const row = await session.first(GET, [shardOf(partnerId), partnerId]);
+    const row = await session.settled().first(GET, [shardOf(partnerId), partnerId]);
     if (row !== undefined && textIn(row, 'create_op') === intent.op) await intents.finish(intent);
   });
 

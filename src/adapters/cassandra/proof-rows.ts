@@ -15,6 +15,11 @@ export class ProofRows {
     this.#blobs = blobs;
   }
 
+  /** The same rows by a settled session. */
+  settled(): ProofRows {
+    return new ProofRows(this.#session.settled(), this.#blobs);
+  }
+
   row(proofId: string): Promise<Row | undefined> {
     return this.#session.first(GET, [proofId]);
   }

@@ -53,6 +53,7 @@ interface Erasure extends Indexed {
  */
 export function proofStore(session: Session, intents: Intents, blobs: Blobs, rows: ProofRows, outbox: Outbox, removeReviews: (proofId: string) => Promise<void>): ProofStore {
   const lanes = new Lanes();
+  const settled = rows.settled();
   const index = new ProofIndex(session, rows);
   const reservations = new Reservations(session, rows);
 
@@ -81,22 +82,22 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
 
   intents.onAbandoned('proof_issued', async (intent: Intent<Issuing>) => {
     const { proof, replayKey } = intent.target;
-    const row = await rows.row(proof.proofId);
-    const claim = replayKey === undefined ? undefined : await session.first(REPLAY, [replayKey]);
+    const row = await settled.row(proof.proofId);
+    const claim = replayKey === undefined ? undefined : await session.settled().first(REPLAY, [replayKey]);
     const decided = row !== undefined && textIn(row, 'issue_op') === intent.op;
     const claimed = claim !== undefined && textIn(claim, 'op') === intent.op;
     if (decided || (claimed && isIn(row, 'pending'))) await finishIssuing(intent);
   });
   intents.onAbandoned('proof_erased', async (intent: Intent<Erasure>) => {
-    const row = await rows.row(intent.target.proofId);
+    const row = await settled.row(intent.target.proofId);
     if (row !== undefined && textIn(row, 'erase_op') === intent.op) await finishErasing(intent);
   });
 
   intents.onAbandoned('declaration_recorded', async (intent: Intent<Declaring>) => {
-    if (await isDeclaredBy(intent)) await intents.finish(intent);
+    if (await isDeclaredBy(intent, settled)) await intents.finish(intent);
   });
-  const isDeclaredBy = async ({ op, target }: Intent<Declaring>): Promise<boolean> => {
-    const declared = (await rows.row(target.proofId))?.['declared'] as Readonly<Record<string, string>> | null | undefined;
+  const isDeclaredBy = async ({ op, target }: Intent<Declaring>, reader = rows): Promise<boolean> => {
+    const declared = (await reader.row(target.proofId))?.['declared'] as Readonly<Record<string, string>> | null | undefined;
     return declared?.[target.submissionId] === op;
   };
 

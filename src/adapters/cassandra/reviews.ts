@@ -96,15 +96,16 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
     await intents.finish(intent);
   };
 
+  const settled = new ReviewRows(session.settled());
   intents.onAbandoned('review_created', async (intent: Intent<Creation>) => {
     const { review } = intent.target;
-    const place = await session.first(PLACE, [review.proofId, review.partnerId, textOf(review.bindings)]);
-    const stored = await rows.get(review.reviewId);
+    const place = await session.settled().first(PLACE, [review.proofId, review.partnerId, textOf(review.bindings)]);
+    const stored = await settled.get(review.reviewId);
     if (stored?.createOp === intent.op) await tellCreated(intent);
     else if (place !== undefined && textIn(place, 'op') === intent.op) await finishCreating(intent);
   });
   intents.onAbandoned('review_changed', async (intent: Intent<Change>) => {
-    const stored = await rows.get(intent.target.reviewId);
+    const stored = await settled.get(intent.target.reviewId);
     if (stored?.ops.has(intent.op) === true) await finishChanging(intent);
   });
 

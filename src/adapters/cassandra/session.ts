@@ -47,22 +47,28 @@ const SETTLE_PAUSE_MS = 20;
 export class Session {
   readonly #client: Client;
   readonly #serial: types.consistencies;
+  readonly #reads: { readonly consistency?: types.consistencies };
 
-  constructor(client: Client, serial: types.consistencies) {
+  private constructor(client: Client, serial: types.consistencies, reads: { readonly consistency?: types.consistencies }) {
     this.#client = client;
     this.#serial = serial;
+    this.#reads = reads;
   }
 
-  async rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
-    return (await this.#run(() => this.#client.execute(query, [...params], { prepare: true, isIdempotent: true, fetchSize: 5_000 }))).rows;
+  static of(client: Client, serial: types.consistencies): Session {
+    return new Session(client, serial, {});
   }
 
   /**
-   * A read of one partition that ends what conditional writes of others have left half done there: what it does not show will
-   * not come to be, once nobody is at it any more.
+   * The same, for reads of rows that are written under conditions: each ends what others have left half done in its partition. So
+   * a decision that it does not show, of a process that is not at it any more, will never be.
    */
-  async settledRows(query: string, params: readonly unknown[]): Promise<readonly Row[]> {
-    return (await this.#run(() => this.#client.execute(query, [...params], { prepare: true, isIdempotent: true, fetchSize: 5_000, consistency: this.#serial }))).rows;
+  settled(): Session {
+    return new Session(this.#client, this.#serial, { consistency: this.#serial });
+  }
+
+  async rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
+    return (await this.#run(() => this.#client.execute(query, [...params], { prepare: true, isIdempotent: true, fetchSize: 5_000, ...this.#reads }))).rows;
   }
 
   async first(query: string, params: readonly unknown[] = []): Promise<Row | undefined> {
@@ -148,7 +154,7 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
     await client.shutdown().catch(() => undefined);
     throw error;
   }
-  return new Session(client, serialConsistency);
+  return Session.of(client, serialConsistency);
 }
 
 /** Rejects when the time is up; the driver's own promise is then left alone. */

@@ -1,0 +1,302 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Client } from 'cassandra-driver';
+import t, { type Test } from 'tap';
+import { migrate } from '../../src/adapters/cassandra/migrations.js';
+import { covers, overlaps, sizeOf, type Spans, withSpan } from '../../src/adapters/cassandra/spans.js';
+import { AUDIT_GENESIS } from '../../src/domain/audit.js';
+import { noticesOf, proofErased, reviewCreated, unitsCounted, type UsageEvent } from '../../src/domain/events.js';
+import type { Stores } from '../../src/ports/stores.js';
+import { takeWaiting, usageOf } from '../store-contract/outbox-contract.js';
+import { audit, issuedProof, NOW, partnerKey, reviewCase, usageCharge } from '../store-contract/samples.js';
+import { ADDRESSES, connection, KEY, openStore, withClient } from './cassandra-under-test.js';
+
+const DAY = '2026-03-31';
+const MINUTE_MS = 60_000;
+
+void t.test('spans: any order of intervals ends in one', async (t) => {
+  let seed = 42;
+  const random = (below: number) => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) % below;
+  for (let run = 0; run < 50; run++) {
+    const ends = [0];
+    while (ends.length < 40) ends.push(ends.at(-1)! + 1 + random(5));
+    const intervals = ends.slice(1).map((to, i) => [ends[i]!, to] as const);
+    const numbers = new Set<number>();
+    let spans: Spans = [];
+    while (intervals.length > 0) {
+      const [[from, to]] = intervals.splice(random(intervals.length), 1) as [readonly [number, number]];
+      t.notOk(overlaps(spans, from, to));
+      spans = withSpan(spans, from, to);
+      for (let number = from + 1; number <= to; number++) numbers.add(number);
+      const [low, high] = [random(ends.at(-1)!), ends.at(-1)!];
+      const within = Array.from({ length: high - low }, (_, i) => numbers.has(low + 1 + i));
+      if (overlaps(spans, low, high) !== within.includes(true) || covers(spans, low, high) !== !within.includes(false) || sizeOf(spans) !== numbers.size) t.fail(`${low} to ${high} of ${JSON.stringify(spans)}`);
+    }
+    t.strictSame(spans, [0, ends.at(-1)]);
+  }
+});
+
+if (ADDRESSES === undefined) {
+  void t.test('events of the Cassandra store', { skip: 'TAKEMARK_CASSANDRA is not set: npm run services:up starts a server and prints it' }, () => undefined);
+} else {
+  await migrate(connection);
+  void t.test('what a process published or not: another finds the rest', foundAfterDeath);
+  void t.test('a batch whose answer nobody heard', unheardBatch);
+  void t.test('a sweep takes no more than its process can hold', boundedSweep);
+  void t.test('two stores fold the same events in any order', foldedByTwo);
+  void t.test('heads are the cluster’s', clusterHeads);
+  void t.test('a server that is gone, and one that does not answer', outages);
+  t.teardown(() => withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${connection.keyspace}`)));
+}
+
+/** The process's clock, which decides what is left alone. It is never put back: what was written would be of the future. */
+function goOn(minutes: number): void {
+  const now = Date.now;
+  Date.now = () => now() + minutes * MINUTE_MS;
+}
+
+async function rowsOf(query: string): Promise<readonly Record<string, unknown>[]> {
+  return withClient(async (client) => (await client.execute(query)).rows as unknown as Record<string, unknown>[], connection.keyspace);
+}
+
+async function issue(stores: Stores, name: string) {
+  const proof = issuedProof(`prf_${name}`, `ptr_${name}`);
+  await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
+  await stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId));
+  return proof;
+}
+
+async function foundAfterDeath(t: Test): Promise<void> {
+  const doomed = await openStore();
+  const other = await openStore();
+  t.teardown(() => other.close());
+  const proof = await issue(doomed, 'death');
+  const { proofId, partnerId } = proof;
+  const review = reviewCase('rev_death', partnerId, proofId);
+  await doomed.createReview(review, audit(partnerId, 'review_created', review.reviewId));
+  for (const name of ['a', 'b', 'c']) await doomed.charge(usageCharge(partnerId, name));
+  await doomed.meter([{ partnerId, operation: 'read_proof', count: 4 }], NOW);
+  const [early] = await doomed.waitingEvents(1);
+  t.equal(early?.event.kind, 'review_created');
+  await doomed.markPublished([early!]);
+  const firstCharge = (await doomed.waitingEvents(1))[0]!;
+  await doomed.markPublished([firstCharge]);
+  await doomed.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId));
+  const waited = (await doomed.waitingEvents(100)).map(({ event }) => event);
+  await doomed.close();
+
+  await other.sweepExpired(NOW, 100);
+  t.strictSame(await other.waitingEvents(100), [], 'young rows are left alone');
+  goOn(4);
+  await other.sweepExpired(NOW, 100);
+  await other.sweepExpired(NOW, 100);
+  const found = (await other.waitingEvents(100)).map(({ event }) => event);
+  const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1);
+  // The charges of a minute are published as a whole: what the dead process had published of it comes again, under the same id.
+  t.strictSame(found.toSorted(byId), [firstCharge.event, ...waited].toSorted(byId), 'all of it, each once');
+  t.ok(found.some(({ id }) => id === proofErased({ proofId, partnerId, erasedAt: NOW }).id));
+  t.notOk(found.some(({ id }) => id === reviewCreated(review).id));
+
+  t.strictSame(await other.getDailyUsage(partnerId, DAY, DAY), [{ day: DAY, operations: { verify: 3 } }], 'and a read was exact all the time');
+  const usage = usageOf(await takeWaiting(other), partnerId);
+  goOn(20);
+  await other.sweepExpired(NOW, 100);
+  t.equal((await rowsOf(`SELECT item FROM charge WHERE partner_id = '${partnerId}' AND item > 'event/' AND item < 'event0'`)).length, 3, 'what nobody folded stays, to be read');
+  t.strictSame(await rowsOf('SELECT id FROM outbox'), [], 'what was published is not found again');
+  await other.foldUsage([firstCharge.event as UsageEvent, ...usage]);
+  await other.sweepExpired(NOW, 100);
+  t.strictSame(await rowsOf(`SELECT item FROM charge WHERE partner_id = '${partnerId}' AND item > 'event/' AND item < 'event0'`), [], 'and goes when it was folded');
+  t.strictSame(await other.getDailyUsage(partnerId, DAY, DAY), [{ day: DAY, operations: { verify: 3, read_proof: 4 } }]);
+  t.strictSame(await other.charge(usageCharge(partnerId, 'd')), { outcome: 'charged', used: 4 });
+  await other.sweepExpired(NOW, 100);
+  t.strictSame((await takeWaiting(other)).map(({ id }) => id), [`units_counted/${partnerId}/billed/2026-03/3`]);
+}
+
+/** The server takes a batch of charges, and the process never learns of it. */
+async function unheardBatch(t: Test): Promise<void> {
+  const stores = await openStore();
+  t.teardown(() => stores.close());
+  const patched = Client.prototype as unknown as { batch: (...args: unknown[]) => Promise<unknown> };
+  const { batch } = patched;
+  patched.batch = async function (this: unknown, ...args: unknown[]) {
+    await batch.apply(this, args);
+    throw new TypeError('lost');
+  };
+  try {
+    await t.rejects(stores.charge(usageCharge('ptr_unheard', 'a')));
+  } finally {
+    patched.batch = batch;
+  }
+  t.strictSame(await stores.charge(usageCharge('ptr_unheard', 'a')), { outcome: 'already_charged', used: 1 });
+  t.strictSame(await stores.charge(usageCharge('ptr_unheard', 'b')), { outcome: 'charged', used: 2 });
+  const heard = await takeWaiting(stores);
+  t.strictSame(heard.map(({ id }) => id), ['units_counted/ptr_unheard/billed/2026-03/1']);
+  t.strictSame(await stores.getDailyUsage('ptr_unheard', DAY, DAY), [{ day: DAY, operations: { verify: 2 } }]);
+  goOn(4);
+  await stores.sweepExpired(NOW, 100);
+  const swept = await takeWaiting(stores);
+  t.ok(swept.some(({ id }) => id === 'units_counted/ptr_unheard/billed/2026-03/0'), 'its own sweep finds the event');
+  await stores.foldUsage([...usageOf(heard, 'ptr_unheard'), ...usageOf(swept, 'ptr_unheard')]);
+  t.strictSame(await stores.getDailyUsage('ptr_unheard', DAY, DAY), [{ day: DAY, operations: { verify: 2 } }]);
+  t.strictSame((await rowsOf("SELECT spans FROM consumption WHERE partner_id = 'ptr_unheard' AND month = '2026-03' AND item = 'billed'"))[0]?.['spans'], [0, 2]);
+  goOn(1);
+  await stores.sweepExpired(NOW, 100);
+  await stores.sweepExpired(NOW, 100);
+  t.strictSame((await takeWaiting(stores)).map(({ id }) => id), [], 'once');
+}
+
+async function boundedSweep(t: Test): Promise<void> {
+  const doomed = await openStore();
+  const ids: string[] = [];
+  for (let i = 0; i < 12; i++) {
+    await doomed.charge(usageCharge(`ptr_bounded-${i}`, 'a'));
+    await doomed.meter([{ partnerId: `ptr_bounded-${i}`, operation: 'list_proofs', count: 1 }], NOW);
+  }
+  ids.push(...(await doomed.waitingEvents(100)).map(({ event }) => event.id));
+  t.equal(ids.length, 24);
+  await doomed.close();
+  const small = await openStore({ outboxLimit: 5 });
+  t.teardown(() => small.close());
+  goOn(4);
+  const found: string[] = [];
+  // Long after the rows could have been passed over by a position that does not wait for them.
+  for (let round = 0; round < 20; round++, goOn(5)) {
+    await small.sweepExpired(NOW, 100);
+    t.ok(small.countWaiting() <= 5);
+    if (round >= 2) found.push(...(await takeWaiting(small)).map(({ id }) => id));
+  }
+  t.strictSame(found.filter((id) => id.includes('ptr_bounded')).toSorted(), ids.toSorted(), 'each once');
+}
+
+async function foldedByTwo(t: Test): Promise<void> {
+  const pair = [await openStore(), await openStore()] as const;
+  t.teardown(() => Promise.all(pair.map((stores) => stores.close())));
+  const partnerIds = ['ptr_folded-1', 'ptr_folded-2'];
+  const seed = Date.now() % 1_000_003;
+  t.comment(`seed ${seed}`);
+  let state = seed;
+  const random = (below: number) => (state = (state * 48_271) % 2_147_483_647) % below;
+  const events = partnerIds.flatMap((partnerId) =>
+    ['billed/2026-03', 'free/one', 'free/two'].flatMap((source) =>
+      Array.from({ length: 60 }, (_, i) => unitsCounted({ partnerId, source, from: 3 * i, to: 3 * i + 3, counts: [{ day: DAY, operation: source.startsWith('free') ? 'list_proofs' : 'verify', units: 3 }] }, NOW)),
+    ),
+  );
+  const shuffled = () => {
+    const left = [...events, ...events.slice(0, 50)];
+    const batches: UsageEvent[][] = [];
+    while (left.length > 0) batches.push(Array.from({ length: Math.min(left.length, 1 + random(25)) }, () => left.splice(random(left.length), 1)[0]!));
+    return batches;
+  };
+  await Promise.all(
+    [...pair, ...pair].map(async (stores) => {
+      for (const batch of shuffled()) await stores.foldUsage(batch);
+    }),
+  );
+  for (const [i, partnerId] of partnerIds.entries()) {
+    t.strictSame(await pair[i % 2]!.getDailyUsage(partnerId, DAY, DAY), [{ day: DAY, operations: { list_proofs: 360, verify: 180 } }]);
+    const rows = await rowsOf(`SELECT item, spans FROM consumption WHERE partner_id = '${partnerId}' AND month = '2026-03'`);
+    t.strictSame(rows.filter(({ spans }) => spans !== null).map(({ item, spans }) => [item, spans]), [['billed', [0, 180]], ['free/one', [0, 180]], ['free/two', [0, 180]]], 'one interval each');
+  }
+}
+
+async function clusterHeads(t: Test): Promise<void> {
+  const audited = { audit: { key: KEY } };
+  const pair = [await openStore(audited), await openStore(audited)] as const;
+  t.teardown(() => Promise.all(pair.map((stores) => stores.close())));
+  const head = (sequence: number) => ({ partnerId: 'ptr_heads', sequence, mac: String(sequence).padStart(64, '0') });
+  t.equal(await pair[0].heads.get('ptr_heads'), undefined);
+  await Promise.all([7, 3, 9, 1, 8].map((sequence, i) => pair[i % 2]!.heads.record(head(sequence))));
+  await pair[0].heads.record(head(2));
+  for (const { heads } of pair) t.strictSame(await heads.get('ptr_heads'), head(9), 'the highest');
+
+  await Promise.all(Array.from({ length: 20 }, (_, i) => pair[i % 2]!.createKey(partnerKey(`key_heads-${i}`, 'ptr_heads-log'), audit('ptr_heads-log', 'key_created', `key_heads-${i}`))));
+  const last = (await pair[1].readAudit('ptr_heads-log', 1, 100)).at(-1)!;
+  t.notSame(last.mac, AUDIT_GENESIS);
+  t.strictSame(await pair[0].heads.get('ptr_heads-log'), { partnerId: 'ptr_heads-log', sequence: 20, mac: last.mac }, 'and the log records its own there');
+}
+
+/** A way to one server that can be cut, or go silent. */
+async function proxyTo(address: string) {
+  const [host, port] = address.split(':') as [string, string];
+  const sockets = new Set<Socket>();
+  let mode: 'open' | 'cut' | 'silent' = 'open';
+  const server = createServer((near) => {
+    if (mode === 'cut') return void near.destroy();
+    const far = connect(Number(port), host);
+    for (const [from, to] of [[near, far], [far, near]] as const) {
+      sockets.add(from);
+      from.on('data', (bytes) => void (to.destroyed || to.write(bytes)));
+      from.on('error', () => undefined);
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+      if (mode === 'silent') from.pause();
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const set = (next: typeof mode) => {
+    mode = next;
+    for (const socket of sockets) {
+      if (next === 'cut') socket.destroy();
+      else if (next === 'silent') socket.pause();
+      else socket.resume();
+    }
+  };
+  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, set, close: () => (set('cut'), server.close()) };
+}
+
+async function outages(t: Test): Promise<void> {
+  const proxy = await proxyTo(ADDRESSES!.split(',')[0]!);
+  const stores = await openStore({ contactPoints: [proxy.address] });
+  t.teardown(async () => {
+    proxy.set('open');
+    await stores.close();
+    proxy.close();
+  });
+  const proof = await issue(stores, 'outage');
+  const { proofId, partnerId } = proof;
+  const key = partnerKey('key_outage', partnerId);
+  const review = reviewCase('rev_outage', partnerId, proofId);
+  await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
+  let round = 0;
+  const calls = (): readonly Promise<unknown>[] => [
+    stores.ping(),
+    stores.getKey(key.keyId),
+    stores.getProof(proofId),
+    stores.listProofs(partnerId, { limit: 5 }),
+    stores.getDailyUsage(partnerId, DAY, DAY),
+    // Some that wait for each other in this process.
+    ...Array.from({ length: 45 }, (_, i) => stores.charge(usageCharge(partnerId, `outage-${round}-${i}`))),
+    ...Array.from({ length: 3 }, () => stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId))),
+    ...Array.from({ length: 3 }, () => stores.createReview(review, audit(partnerId, 'review_created', review.reviewId))),
+    stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId)),
+    stores.foldUsage([unitsCounted({ partnerId, source: 'free/outage', from: round, to: round + 1, counts: [{ day: DAY, operation: 'list_proofs', units: 1 }] }, NOW)]),
+    stores.scheduleNotices(noticesOf(reviewCreated(review)), NOW),
+    stores.dueNotices(NOW, 5),
+    stores.confirmErasure(proofId, NOW),
+    stores.sweepPending(1),
+  ];
+  for (const mode of ['cut', 'silent'] as const) {
+    round += 1;
+    proxy.set(mode);
+    const begun = Date.now();
+    const results = await Promise.allSettled(calls());
+    // The bound of a call is ten seconds; what is above is this machine's.
+    t.ok(Date.now() - begun < 13_000, `${mode}: all ended after ${Date.now() - begun} ms`);
+    t.equal(results.filter(({ status }) => status === 'fulfilled').length, 0, 'none was answered');
+    for (const result of results) if (result.status === 'rejected' && result.reason.reason !== 'store_unavailable') t.fail(String(result.reason));
+    proxy.set('open');
+    for (let attempt = 0; attempt < 100; attempt++) {
+      if (await stores.ping().then(() => true, () => false)) break;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await t.resolves(stores.ping(), `${mode}: it is back, without a restart`);
+  }
+  const charged = await Promise.all(Array.from({ length: 45 }, (_, i) => stores.charge(usageCharge(partnerId, `outage-2-${i}`))));
+  t.ok(charged.every(({ outcome }) => outcome !== 'quota_exceeded'));
+  const used = await stores.getUsed(partnerId, NOW);
+  t.strictSame((await stores.getDailyUsage(partnerId, DAY, DAY)).map(({ operations }) => operations['verify']), [used], 'what was charged without an answer is read as well');
+  t.match(await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId)), { proof: { state: 'erased' } });
+}

@@ -1,0 +1,68 @@
+import { Client } from 'cassandra-driver';
+import type { MigrationOptions } from '../../src/adapters/cassandra/migrations.js';
+import { type CassandraStore, type CassandraStoreOptions, openCassandraStore } from '../../src/adapters/cassandra/store.js';
+import type { AuditHead } from '../../src/domain/audit.js';
+import type { AuditHeads } from '../../src/ports/journals.js';
+
+// An empty variable counts as not set, as in the service's configuration.
+export const ADDRESSES = process.env['TAKEMARK_CASSANDRA'] || undefined;
+export const DATA_CENTER = process.env['TAKEMARK_CASSANDRA_DC'] || 'datacenter1';
+export const KEY = Buffer.alloc(32, 7);
+
+/** A keyspace of its own for every run. */
+export const connection: MigrationOptions = {
+  contactPoints: (ADDRESSES ?? '').split(','),
+  localDataCenter: DATA_CENTER,
+  keyspace: `takemark_test_${Date.now().toString(36)}_${process.pid}`,
+  replication: Number(process.env['TAKEMARK_CASSANDRA_REPLICATION'] || 1),
+};
+
+export function memoryHeads(): AuditHeads {
+  const heads = new Map<string, AuditHead>();
+  return {
+    async record(head) {
+      if ((heads.get(head.partnerId)?.sequence ?? 0) < head.sequence) heads.set(head.partnerId, head);
+    },
+    async get(partnerId) {
+      return heads.get(partnerId);
+    },
+    async close() {},
+  };
+}
+
+export function openStore(over: Partial<CassandraStoreOptions> = {}): Promise<CassandraStore> {
+  return openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() }, ...over });
+}
+
+export async function withClient<Value>(work: (client: Client) => Promise<Value>, keyspace?: string): Promise<Value> {
+  const client = new Client({ contactPoints: [...connection.contactPoints], localDataCenter: DATA_CENTER, ...(keyspace === undefined ? {} : { keyspace }) });
+  try {
+    return await work(client);
+  } finally {
+    await client.shutdown();
+  }
+}
+
+export interface Sent {
+  readonly query: string;
+  readonly params: unknown[];
+}
+
+/** Lets `look` see, and change, the statements of every request that the driver is given meanwhile. */
+export async function intercepted<Value>(look: (sent: readonly Sent[]) => void, work: () => Promise<Value>): Promise<Value> {
+  const { execute, batch } = Client.prototype as unknown as Record<'execute' | 'batch', (...args: unknown[]) => Promise<unknown>>;
+  const patched = Client.prototype as unknown as Record<string, unknown>;
+  patched['execute'] = function (this: unknown, query: string, params: unknown[], ...rest: unknown[]) {
+    look([{ query, params }]);
+    return execute.call(this, query, params, ...rest);
+  };
+  patched['batch'] = function (this: unknown, statements: Sent[], ...rest: unknown[]) {
+    look(statements);
+    return batch.call(this, statements, ...rest);
+  };
+  try {
+    return await work();
+  } finally {
+    Object.assign(patched, { execute, batch });
+  }
+}
