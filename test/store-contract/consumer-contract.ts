@@ -51,9 +51,11 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     const expected = { [`${DAY} verify`]: 4, [`${DAY} identify`]: 1, [`${NEXT_DAY} verify`]: 1, [`${DAY} list_proofs`]: 7 };
     for (const [dedupeKey, over] of [['a', {}], ['b', {}], ['c', { operation: 'identify' }], ['d', {}], ['e', {}], ['f', { at: NOW + 1 }]] as const) await stores.charge(usageCharge(partnerId, dedupeKey, over));
     await stores.meter([{ partnerId, operation: 'list_proofs', count: 7 }], NOW);
-    t.strictSame(await dailyUnits(stores, partnerId), expected, 'nothing was folded yet');
     const waiting = await stores.waitingEvents(500);
     const events = usageOf(waiting.map(({ event }) => event), partnerId);
+    // Of what is free a store promises the counts that were folded, no others.
+    await stores.foldUsage(events.filter(({ data }) => data.source.startsWith('free/')));
+    t.strictSame(await dailyUnits(stores, partnerId), expected, 'nothing that was charged was folded yet');
     await stores.foldUsage(events.slice(-1));
     t.strictSame(await dailyUnits(stores, partnerId), expected, 'folded before it was marked');
     await stores.markPublished(waiting);
@@ -96,6 +98,8 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
         await stores.markPublished(waiting);
         folds.push(stores.foldUsage(events.toReversed()));
         if (last && waiting.length === 0) break;
+        // A store that holds them in memory answers at once, and others would never have their turn.
+        if (waiting.length === 0) await new Promise((resolve) => setImmediate(resolve));
       }
       await Promise.all(folds);
       ended.relay = true;

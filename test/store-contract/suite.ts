@@ -7,7 +7,7 @@ import { auditContract } from './audit-contract.js';
 import { consumerContract } from './consumer-contract.js';
 import { declarationContract } from './declaration-contract.js';
 import { keyContract } from './key-contract.js';
-import { outboxContract } from './outbox-contract.js';
+import { outboxContract, takeWaiting, usageOf } from './outbox-contract.js';
 import { proofContract } from './proof-contract.js';
 import { reviewContract } from './review-contract.js';
 import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, storedDeclaration, uploadFacts, uploadSlot, usageCharge } from './samples.js';
@@ -228,6 +228,8 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
         stores.meter([{ partnerId, operation: 'read_record', count: 1 }, { partnerId, operation: 'read_record', count: 1 }], NOW + 1),
       ]);
       t.equal(await stores.getUsed(partnerId, NOW), 51);
+      const told = await takeWaiting(stores);
+      await stores.foldUsage([...usageOf(told, partnerId), ...usageOf(told, other)]);
       t.equal(await stores.getUsed(other, NOW), 0);
       t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-04-01'), [
         { day: '2026-03-31', operations: { verify: 51, list_proofs: 100, read_record: 50 } },

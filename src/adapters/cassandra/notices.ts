@@ -6,7 +6,6 @@ import { numberIn, type Row, type Session, textIn } from './session.js';
 const INSERT = 'INSERT INTO review_notice (hour, due_at, review_id, kind, partner_id, proof_id, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?';
 const DELETE = 'DELETE FROM review_notice WHERE hour = ? AND due_at = ? AND review_id = ? AND kind = ?';
 const DUE = 'SELECT hour, due_at, review_id, kind, partner_id, proof_id, expires_at FROM review_notice WHERE hour = ? AND due_at <= ? LIMIT ?';
-const ANY = 'SELECT due_at FROM review_notice WHERE hour = ? LIMIT 1';
 const POSITION = "SELECT minute FROM intent_position WHERE name = 'notices'";
 const SET_POSITION = "INSERT INTO intent_position (name, minute) VALUES ('notices', ?)";
 
@@ -51,8 +50,8 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
         const hours = Array.from({ length: Math.min(HOURS_AT_ONCE, Math.max(position, hourOf(now)) - first + 1) }, (_, i) => first + i);
         const rows = await Promise.all(hours.map((hour) => session.rows(DUE, [hour, now, limit])));
         found.push(...rows.flat());
-        // An hour is done when it is over and nothing is left in it, due by this clock or not.
-        for (const hour of hours) if (hour === done && hour < hourOf(now) - LOOK_BACK_HOURS && rows[hour - first]!.length === 0 && (await session.first(ANY, [hour])) === undefined) done += 1;
+        // All that lies in an hour is due when it is over.
+        for (const [i, hour] of hours.entries()) if (hour === done && hour < hourOf(now) - LOOK_BACK_HOURS && rows[i]!.length === 0) done += 1;
       }
       if (done > position) await session.write(SET_POSITION, [done]);
       const due = found.sort((a, b) => numberIn(a, 'due_at')! - numberIn(b, 'due_at')! || (nameOf(noticeOf(a)) < nameOf(noticeOf(b)) ? -1 : 1)).slice(0, limit);
