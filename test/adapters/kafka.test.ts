@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { openKafkaBus, type KafkaBusOptions } from '../../src/adapters/kafka/bus.js';
-import { type KafkaConnection, KafkaError, type OutgoingMessage } from '../../src/adapters/kafka/client.js';
+import { type KafkaConnection, KafkaError, loadLibrary, type OutgoingMessage, provesPasswords } from '../../src/adapters/kafka/client.js';
 import { encodeEvent } from '../../src/adapters/kafka/event-message.js';
 import { createTopics } from '../../src/adapters/kafka/topics.js';
 import { encodeMessagePack, type MessagePackValue } from '../../src/codec/messagepack.js';
@@ -59,7 +59,8 @@ await t.test('a broker', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not
   await t.test('topics are made once', making);
 });
 
-await t.test('a broker that demands a password and TLS', { skip: !SECURE && 'TAKEMARK_SECURE_KAFKA is not set' }, secured);
+const unproven = SECURE && !provesPasswords(await loadLibrary()) && 'node-rdkafka is built against a librdkafka before 2.6.1, which cannot do SCRAM with Kafka 4';
+await t.test('a broker that demands a password and TLS', { skip: (!SECURE && 'TAKEMARK_SECURE_KAFKA is not set') || unproven || false }, secured);
 
 async function sharing(t: Test): Promise<void> {
   const options = await topics(t);

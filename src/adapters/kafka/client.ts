@@ -47,6 +47,15 @@ const IDLE_POLL_MS = 500;
 /** How long the same fault is not told again: librdkafka tells it with every attempt. */
 const QUIET_MS = 30_000;
 const CODE = { queueFull: -184, state: -172, fatal: -150, authentication: -169, saslRefused: 58, tls: -181, assign: -175, revoke: -174, allDown: -187, exists: 36 } as const;
+/** Events have no code, only these words. */
+const WORDS: Readonly<Record<string, number>> = {
+  'authentication failure': CODE.authentication,
+  'sasl authentication failed': CODE.saslRefused,
+  'ssl error': CODE.tls,
+  'all broker connections are down': CODE.allDown,
+  'fatal error': CODE.fatal,
+  'erroneous state': CODE.state,
+};
 /** The rest is about single connections, and mends itself. */
 const TOLD: ReadonlySet<number> = new Set([CODE.fatal, CODE.authentication, CODE.saslRefused, CODE.tls, CODE.allDown]);
 
@@ -97,7 +106,7 @@ export class ProducerClient {
       return { client, topics: new Set(metadata.topics.map(({ name }) => name)) };
     } catch (error) {
       clearTimeout(client.#timer);
-      throw refusal() ?? error;
+      throw explained(library, refusal()) ?? error;
     }
   }
 
@@ -313,10 +322,22 @@ function listen(client: Producer | KafkaConsumer, fault: FaultReport): () => Kaf
 }
 
 function failure(error: Error | LibrdKafkaError): KafkaError {
-  const code = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
+  const given = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
+  const code = WORDS[error.message.toLowerCase().replace(/^(local|broker): /, '')] ?? given;
   if (code === CODE.authentication || code === CODE.saslRefused) return new KafkaError('Kafka refuses the user name or the password', code);
   if (code === CODE.tls) return new KafkaError("Kafka's certificate is not of the authority that was given, or it speaks no TLS", code);
   return new KafkaError(error.message, code);
+}
+
+/** Whether this library can do SCRAM with every Kafka: before 2.6.1 its nonce is wrong, and Kafka 4 refuses it. */
+export function provesPasswords({ librdkafkaVersion }: Library): boolean {
+  const [major = 0, minor = 0, patch = 0] = librdkafkaVersion.split('.').map(Number.parseFloat);
+  return major > 2 || (major === 2 && (minor > 6 || (minor === 6 && patch >= 1)));
+}
+
+function explained(library: Library, refusal: KafkaError | undefined): KafkaError | undefined {
+  const oldLibrary = refusal?.code === CODE.authentication && !provesPasswords(library);
+  return oldLibrary ? new KafkaError(`${refusal.message}; or it is Kafka 4, with which librdkafka ${library.librdkafkaVersion} cannot do SCRAM (2.6.1 can)`, refusal.code) : refusal;
 }
 
 function asked<Value>(ask: (done: (error: Error | LibrdKafkaError | null | undefined, value?: unknown) => void) => unknown): Promise<Value> {
