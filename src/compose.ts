@@ -211,6 +211,8 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     const operator = await listener.listen(config.operator.port, config.operator.host);
     opened.add(() => listener.close(config.stopGraceMs));
     opened.add(startChores([...sharedChores(config, clock, ground), announcing(clock, ground)], observer, config.stopGraceMs));
+    await writeEndpoints(config.dataDirectory, { operator: operator.port });
+    opened.add(() => rm(join(config.dataDirectory, ENDPOINTS_FILE), { force: true }));
     for (const name of config.unknown) telemetry.note('setting_unknown', { name });
     telemetry.note('consumers_started', { version: options.version, environment: config.environment, operator: `${operator.host}:${operator.port}` });
     return { operator, stop: stopOnce(telemetry, probes, opened) };
@@ -399,7 +401,7 @@ export function makeSecrets({ environment, signing }: Config): string {
   return makeClusterBundle({ environment, algorithm: signing.algorithm, clock: systemClock, random: randomBytes });
 }
 
-async function writeEndpoints(directory: string, endpoints: { readonly partner: number; readonly operator: number }): Promise<void> {
+async function writeEndpoints(directory: string, endpoints: { readonly partner?: number; readonly operator: number }): Promise<void> {
   const path = join(directory, ENDPOINTS_FILE);
   await writeFile(`${path}.new`, `${JSON.stringify(endpoints)}\n`, { mode: 0o600 });
   await rename(`${path}.new`, path);

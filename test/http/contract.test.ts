@@ -215,6 +215,10 @@ t.test('operator rows', async (t) => {
   for (const query of ['from=0', 'limit=1001', 'x=1']) t.match(await read(`partners/ptr_1/audit?${query}`, 400), { reason: 'invalid_member' });
   t.match(await read('partners/ptr_1/audit/verification'), { ok: true });
   t.match(await read('proofs/prf_1/erasure'), { state: 'issued', assetPresent: true });
+  t.match(await read('dead-letters'), { deadLetters: [{ topic: 'usage', position: '0/17' }] });
+  t.same(operations.contract.asked.at(-1), { limit: 100 });
+  const replayed = await ask(port, request('POST', '/operator/v1/dead-letters/replay', { ...auth, 'Content-Type': 'application/json' }, '{"topic":"usage","limit":10}'));
+  t.same(jsonOf(replayed), { replayed: 1 });
   const submission = { surveyVersion: '1', submissionId: 'sub_1', subject: 'creator_1', submittedAt: 1, answers: { declaredOrigin: 'from_scratch', disputedAssessment: 'disputed' } };
   const declare = (body: object, proofId = 'prf_1') => ask(port, request('POST', `/operator/v1/proofs/${proofId}/declarations`, { ...auth, 'Content-Type': 'application/json' }, JSON.stringify(body)));
   const recorded = await declare(submission);

@@ -113,6 +113,7 @@ t.test('telemetry', async (t) => {
     level: 'trace',
     destination: { write: (line) => void lines.push(line) },
     engineStats: () => ({ kind: 'wasm', uploadsInFlight: 3, slabsInUse: 1, slabs: 8, tasks: 10, lanes: 39, bytes: 5, workerRestarts: 0 }),
+    eventsWaiting: () => 12,
   });
   const canary = 'CANARY-4711';
   telemetry.requestLog.request({ listener: 'partner', method: 'POST', route: '/v1/verify', status: 200, requestId: 'rq_1', keyId: 'key_1', durationMs: 1.23456, bytesIn: 1, bytesOut: 2, body: canary } as never);
@@ -121,10 +122,10 @@ t.test('telemetry', async (t) => {
   telemetry.observer.issued('sidecar');
   telemetry.observer.events('usage', 'published', 3);
   telemetry.observer.events('usage', 'handled', 2);
-  telemetry.observer.events('erasure', 'dead', 1);
   telemetry.observer.fault('store', Object.assign(new Error(canary, { cause: new Error(canary) }), { code: 'ENOSPC', detail: canary }));
   telemetry.observer.fault('engine', new DomainError('unavailable', 'The engine stopped.', { reason: 'engine_failed', cause: new TypeError(canary) }));
   telemetry.observer.fault('other', canary);
+  telemetry.observer.events('erasure', 'dead', 1);
   const output = lines.join('');
   t.notMatch(output, canary, 'no message, cause or extra member of an error or a record is written');
   t.match(JSON.parse(lines[0]!), { event: 'request', route: '/v1/verify', keyId: 'key_1', requestId: 'rq_1', status: 200, durationMs: 1.235, bytesIn: 1, bytesOut: 2 });

@@ -1,5 +1,6 @@
 /** From a write through outbox and bus to the consumers and back to what people read, on a whole service. */
 import { randomBytes } from 'node:crypto';
+import { cp, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -7,6 +8,7 @@ import { DeadLetterFile } from '../../src/adapters/local-bus/dead-letter-file.js
 import { createTopics } from '../../src/adapters/kafka/topics.js';
 import { run } from '../../src/cli/program.js';
 import { Terminal } from '../../src/cli/terminal.js';
+import { migrate, replayErasureTopic, startConsumers } from '../../src/compose.js';
 import { readConfig } from '../../src/config.js';
 import { unitsCounted } from '../../src/domain/events.js';
 import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
@@ -86,6 +88,29 @@ t.test('Kafka', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, 
   const house = await RestartedService.start(settings);
   t.teardown(() => house.stop());
   await carriesEvents(t, house, 30_000);
+
+  // A backup from before an erasure comes back, and the journal beside the store is lost: the topic knows.
+  const { partnerId, caller } = await house.service.partner();
+  const { proofId } = await house.service.issue(partnerId, wav(2_000, {}, 3));
+  const backup = join(t.testdir(), 'backup');
+  await house.restart(() => cp(house.directory, backup, { recursive: true }));
+  const { erasedAt } = await house.partner.eraseProof(caller, proofId);
+  t.ok(await until(async () => (await house.operator.erasureStatus(proofId)).confirmedAt !== undefined, 30_000));
+  const config = readConfig({ ...settings, TAKEMARK_DATA_DIR: house.directory });
+  let replayed = 0;
+  await house.restart(async () => {
+    await rm(house.directory, { recursive: true });
+    await cp(backup, house.directory, { recursive: true });
+    replayed = await replayErasureTopic(config, { clock: { now: () => house.clock.now() + 60_000 } });
+  });
+  t.ok(replayed >= 2, 'the whole topic');
+  t.match(await house.operator.erasureStatus(proofId), { state: 'erased', erasedAt, confirmedAt: house.seconds() + 60, assetPresent: false }, 'erased again, at the time of the first erasure');
+});
+
+t.test('what does not fit together is refused in words', async (t) => {
+  await t.rejects(startConsumers(readConfig({}), { version: '0' }), /need TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka/);
+  await t.rejects(replayErasureTopic(readConfig({})), /TAKEMARK_BUS=kafka/);
+  await t.rejects(migrate(readConfig({})), /TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC/);
 });
 
 t.test('dead letters are listed with their reason, and taken once they can be', async (t) => {
