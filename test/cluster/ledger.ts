@@ -1,5 +1,5 @@
 /** What the clients of a run were told: every acknowledged answer, and every answer that should not have been. */
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import type { ReviewHistory } from './history.js';
 
 export interface IssuedEntry {
@@ -50,6 +50,7 @@ export class Ledger {
   /** @param file takes one line of JSON for each entry */
   constructor(file?: string) {
     this.#file = file;
+    if (file !== undefined) writeFileSync(file, '');
   }
 
   now(): number {

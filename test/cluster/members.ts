@@ -29,6 +29,8 @@ interface Member {
   child: ChildProcess | undefined;
   readonly readyUrl: string;
   kills: number;
+  /** Whether this run killed the process that is there, or was. */
+  killed: boolean;
 }
 
 export interface ClusterOptions {
@@ -90,6 +92,7 @@ export class Cluster {
       child: undefined,
       readyUrl: `http://127.0.0.1:${base + 2 * slot + 1}/readyz`,
       kills: 0,
+      killed: false,
     });
     const serving = Array.from({ length: services }, (_, slot) => member(`service-${slot + 1}`, slot, [MAIN]));
     const consuming = Array.from({ length: consumers }, (_, index) => member(`consumer-${index + 1}`, services + index, [CLI, 'consumers']));
@@ -115,6 +118,7 @@ export class Cluster {
     const child = member?.child;
     if (member === undefined || child?.exitCode !== null || child.signalCode !== null) return false;
     member.kills += 1;
+    member.killed = true;
     return child.kill('SIGKILL');
   }
 
@@ -157,9 +161,10 @@ export class Cluster {
     const child = spawn(process.execPath, member.args, { stdio: ['ignore', log, log], env: { PATH: process.env['PATH'], ...member.environment } });
     closeSync(log);
     member.child = child;
+    member.killed = false;
     child.once('exit', (code, signal) => {
       if (this.#stopping) return;
-      if (signal !== 'SIGKILL') this.#onDeath(member.name, code === null ? String(signal) : `exit code ${code}`);
+      if (!member.killed) this.#onDeath(member.name, code === null ? String(signal) : `exit code ${code}`);
       // As an orchestrator would.
       setTimeout(() => this.#stopping || void this.#spawn(member), RESTART_PAUSE_MS);
     });

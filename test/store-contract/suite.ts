@@ -4,6 +4,7 @@ import { FACTS_LIFE_SECONDS } from '../../src/domain/upload.js';
 import type { AuditHeads } from '../../src/ports/journals.js';
 import type { Stores, UsageCharge } from '../../src/ports/stores.js';
 import { auditContract } from './audit-contract.js';
+import { consumerContract } from './consumer-contract.js';
 import { declarationContract } from './declaration-contract.js';
 import { keyContract } from './key-contract.js';
 import { outboxContract, takeWaiting, usageOf } from './outbox-contract.js';
@@ -241,6 +242,7 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
     await declarationContract(t, contract);
     await auditContract(t, contract);
     await outboxContract(t, contract);
+    await consumerContract(t, contract);
     // Last, because it sweeps half a year ahead.
     await reviewContract(t, contract);
 
