@@ -14,6 +14,10 @@ export interface ServiceOptions {
   readonly dataDir: string;
   readonly engine?: 'wasm' | 'native';
   readonly profileDir?: string | undefined;
+  /** Others than those of the embedded default. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Where the settings name one: the service makes none then. */
+  readonly operatorToken?: string;
 }
 
 /** Counters of the engine since the start, as the operator listener reports them. */
@@ -38,17 +42,17 @@ export class ServiceProcess {
     this.#token = token;
   }
 
-  static async start({ dataDir, engine = 'wasm', profileDir }: ServiceOptions): Promise<ServiceProcess> {
+  static async start({ dataDir, engine = 'wasm', profileDir, settings, operatorToken }: ServiceOptions): Promise<ServiceProcess> {
     const profile = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
     const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TAKEMARK_') && name !== 'NODE_OPTIONS'));
     const child = new Child<Probe>(MAIN, {
       execArgv: [...START_FLAGS, ...profile, '--import', PROBE.href],
-      env: { ...inherited, TAKEMARK_DATA_DIR: dataDir, TAKEMARK_PORT: '0', TAKEMARK_HOST: '127.0.0.1', TAKEMARK_OPERATOR_PORT: '0', TAKEMARK_ENGINE: engine },
+      env: { ...inherited, ...settings, TAKEMARK_DATA_DIR: dataDir, TAKEMARK_PORT: '0', TAKEMARK_HOST: '127.0.0.1', TAKEMARK_OPERATOR_PORT: '0', TAKEMARK_ENGINE: engine },
     });
     for (const deadline = Date.now() + START_MS; Date.now() < deadline && child.process.exitCode === null; await sleep(30)) {
       const ports = await readPorts(dataDir);
       if (ports === undefined) continue;
-      const token = (await readFile(join(dataDir, 'operator-token'), 'utf8')).trim();
+      const token = operatorToken ?? (await readFile(join(dataDir, 'operator-token'), 'utf8')).trim();
       return new ServiceProcess(child, dataDir, ports.partner, ports.operator, token);
     }
     await child.stop();
@@ -78,13 +82,13 @@ export class ServiceProcess {
   }
 
   async engineCounts(): Promise<EngineCounts> {
-    const text = await (await this.#fetch('/metrics')).text();
-    const count = (name: string): number => {
-      const value = new RegExp(`^takemark_engine_${name} (\\S+)$`, 'm').exec(text)?.[1];
-      if (value === undefined) throw new Error(`the service does not report takemark_engine_${name}`);
-      return Number(value);
-    };
-    return { tasks: count('tasks'), lanes: count('lanes') };
+    return { tasks: await this.metric('takemark_engine_tasks'), lanes: await this.metric('takemark_engine_lanes') };
+  }
+
+  async metric(name: string): Promise<number> {
+    const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(await (await this.#fetch('/metrics')).text())?.[1];
+    if (value === undefined) throw new Error(`the service does not report ${name}`);
+    return Number(value);
   }
 
   stop(): Promise<void> {

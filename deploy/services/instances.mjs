@@ -137,6 +137,7 @@ function cassandra({ scratch, name, node, ring, after, secure, probe }) {
       `${directory}:${join(jars, '*')}`,
       'org.apache.cassandra.service.CassandraDaemon',
     ],
+    nodetool: secure ? undefined : ['java', QUICK, '-cp', `${directory}:${join(jars, '*')}`, 'org.apache.cassandra.tools.NodeTool', '-h', '127.0.0.1', '-p', String(ring.jmxPort)],
     probe,
   };
 }

@@ -18,6 +18,7 @@ const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]
        services.mjs down [--only cassandra|kafka|s3]... [--name <instance>]... [--erase]
        services.mjs kill|freeze|thaw --name <instance>...
        services.mjs status [--print-env]
+       services.mjs nodetool <instance> <argument>...
 --name <instance>, as \`status\` lists them, instead of --only; what is stopped or killed without --erase keeps its data.
 --secure starts a Cassandra and a Kafka of their own that demand a user name, a password and TLS.`;
 const KINDS = ['cassandra', 'kafka', 's3'];
@@ -159,6 +160,13 @@ async function disturb(command, chosen) {
   }
 }
 
+/** Cassandra's own tool, for a node without a password. */
+function nodetool(name, args) {
+  const instance = allInstances(scratch).find((one) => one.name === name);
+  if (instance?.nodetool === undefined) throw new Error(USAGE);
+  execFileSync(instance.nodetool[0], [...instance.nodetool.slice(1), ...args], { stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
 function status() {
   for (const instance of allInstances(scratch)) {
     const pid = runningPid(instance.directory);
@@ -185,6 +193,7 @@ async function main() {
     },
   });
   const [command] = positionals;
+  if (command === 'nodetool') return nodetool(positionals[1], positionals.slice(2));
   const only = values.only ?? KINDS;
   const names = allInstances(scratch).map(({ name }) => name);
   const named = values.name ?? [];

@@ -16,6 +16,10 @@ export interface Servers {
   /** Orderly, data kept. */
   down(...names: readonly string[]): Promise<void>;
   kill(...names: readonly string[]): Promise<void>;
+  /** A command of Cassandra's nodetool. */
+  nodetool(name: string, ...args: readonly string[]): Promise<string>;
+  /** Each server's files are below it, under its name. */
+  readonly directory: string;
   /** Ends all of them; their data goes too. */
   remove(): Promise<void>;
 }
@@ -47,6 +51,8 @@ export async function startServers({ nodes, say }: { readonly nodes: 1 | 3; read
       up: async (...names) => void (await launcher('up', '--nodes', String(nodes), ...named(names))),
       down: async (...names) => void (await launcher('down', ...named(names))),
       kill: async (...names) => void (await launcher('kill', ...named(names))),
+      nodetool: (name, ...args) => launcher('nodetool', name, ...args),
+      directory,
       remove,
     };
   } catch (error) {
