@@ -22,6 +22,8 @@ export interface Caller {
   readonly keyId: string;
   readonly scopes: readonly Scope[];
   readonly plan: Plan;
+  /** The partner's units of the month after this call's charge, once it had one: its headers need no second read then. */
+  used?: number;
 }
 
 export interface CreatedUpload {
