@@ -32,8 +32,8 @@ export class Deployment {
     this.#consumers = consumers;
   }
 
-  static async start({ dataDir, say }: { readonly dataDir: string; readonly say: (line: string) => void }): Promise<Deployment> {
-    const servers = await startServers({ nodes: 1, say });
+  static async start({ dataDir, profileDir, say }: { readonly dataDir: string; readonly profileDir: string | undefined; readonly say: (line: string) => void }): Promise<Deployment> {
+    const servers = await startServers({ nodes: 1, measured: true, say });
     try {
       const settings = {
         ...servers.settings,
@@ -50,7 +50,7 @@ export class Deployment {
       const environment = { PATH: process.env['PATH'], ...settings };
       for (const command of [['secrets', 'init', '--out', settings.TAKEMARK_SECRETS_FILE], ['migrate']]) await promisify(execFile)(process.execPath, [CLI, 'operator', ...command], { env: environment });
       const consumers = spawn(process.execPath, [...START_FLAGS, CLI, 'consumers'], { stdio: 'ignore', env: { ...environment, TAKEMARK_DATA_DIR: join(dataDir, 'consumers'), TAKEMARK_OPERATOR_PORT: '0' } });
-      const service = await ServiceProcess.start({ dataDir: join(dataDir, 'service'), settings, operatorToken: OPERATOR_TOKEN });
+      const service = await ServiceProcess.start({ dataDir: join(dataDir, 'service'), settings, operatorToken: OPERATOR_TOKEN, profileDir });
       return new Deployment(service, servers, consumers);
     } catch (error) {
       await servers.remove();

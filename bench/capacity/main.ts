@@ -10,11 +10,12 @@ import type { PreparedCall, RequestClient } from '../load/request-client.js';
 import type { UploadClient } from '../load/upload-client.js';
 import { describeMachine } from '../machine.js';
 import { Child } from '../service/child.js';
-import { Deployment, PARTS, type Part } from './deployment.js';
+import { type CpuSeconds, Deployment, PARTS, type Part } from './deployment.js';
 
 const USAGE = `npm run bench:capacity -- [options]
-  --count <n>   proofs issued, files uploaded, calls of each kind (2000)
-  --out <dir>   where capacity.json goes (bench/results)`;
+  --count <n>   files uploaded, calls of each kind; a quarter as many proofs are issued (4000)
+  --out <dir>   where capacity.json goes (bench/results)
+  --profile     CPU profiles of the service, beside it`;
 
 const PARTNERS = 4;
 const CONNECTIONS = 32;
@@ -23,7 +24,6 @@ const FILE_BYTES = 24_000;
 const LARGE_BYTES = 32 * 1024 * 1024;
 const LARGE_FILES = 24;
 const IDLE_SECONDS = 15;
-const WARM_UP_SHARE = 0.25;
 
 interface Cost {
   readonly name: string;
@@ -40,29 +40,37 @@ interface Subject {
   readonly apiKey: string;
 }
 
+interface Work extends Pick<Cost, 'name' | 'calls' | 'seconds' | 'bytes'> {
+  /** Seconds until the last of its events was taken. */
+  readonly elapsed: number;
+  readonly cpuSeconds: CpuSeconds;
+}
+
 class Measurement {
-  readonly costs: Cost[] = [];
   readonly #deployment: Deployment;
-  #idle: Readonly<Record<Part, number>> = { service: 0, consumers: 0, cassandra: 0, kafka: 0 };
+  readonly #works: Work[] = [];
 
   constructor(deployment: Deployment) {
     this.#deployment = deployment;
   }
 
-  /** CPU seconds a second of processes that nobody calls. */
-  get idle(): Readonly<Record<Part, number>> {
-    return this.#idle;
-  }
-
-  async measureIdle(): Promise<void> {
+  /** Once all was measured: by then the compilers of the servers have nothing left to do. */
+  async costs(): Promise<{ readonly idle: CpuSeconds; readonly costs: readonly Cost[] }> {
     await this.#deployment.idle();
     const before = await this.#deployment.cpu();
     await sleep(IDLE_SECONDS * 1_000);
     const after = await this.#deployment.cpu();
-    this.#idle = byPart((part) => (after[part] - before[part]) / IDLE_SECONDS);
+    const idle = byPart((part) => (after[part] - before[part]) / IDLE_SECONDS);
+    const costs = this.#works.map(({ name, calls, seconds, elapsed, cpuSeconds, bytes }) => ({
+      name,
+      calls,
+      seconds,
+      bytes,
+      cpu: byPart((part) => Math.round(((cpuSeconds[part] - idle[part] * elapsed) / calls) * 1e6)),
+    }));
+    return { idle, costs };
   }
 
-  /** @param per that the bytes and the CPU are divided by: calls, or what they carry */
   async of<Result>(name: string, calls: number, work: () => Promise<Result>): Promise<Result> {
     say(`${name}: ${calls}`);
     const stored = await this.#deployment.storage();
@@ -77,13 +85,7 @@ class Measurement {
     const elapsed = (performance.now() - began) / 1_000;
     const stores = await this.#deployment.storage();
     const grown = Object.keys(stores).map((place) => [place, Math.round((stores[place]! - (stored[place] ?? 0)) / calls)] as const);
-    this.costs.push({
-      name,
-      calls,
-      seconds,
-      cpu: byPart((part) => Math.round(((after[part] - before[part] - this.#idle[part] * elapsed) / calls) * 1e6)),
-      bytes: Object.fromEntries(grown.filter(([, bytes]) => bytes > 0)),
-    });
+    this.#works.push({ name, calls, seconds, elapsed, cpuSeconds: byPart((part) => after[part] - before[part]), bytes: Object.fromEntries(grown.filter(([, bytes]) => bytes > 0)) });
     return result;
   }
 }
@@ -92,7 +94,7 @@ function byPart(value: (part: Part) => number): Readonly<Record<Part, number>> {
   return Object.fromEntries(PARTS.map((part) => [part, value(part)])) as Record<Part, number>;
 }
 
-async function measureAll(deployment: Deployment, count: number): Promise<Measurement> {
+async function measureAll(deployment: Deployment, count: number): ReturnType<Measurement['costs']> {
   const { service } = deployment;
   const port = Number(service.partnerUrl.port);
   const uploads = new Child<UploadClient>(new URL('../load/upload-client.js', import.meta.url));
@@ -142,28 +144,26 @@ async function measureAll(deployment: Deployment, count: number): Promise<Measur
     const large = (files: number): Promise<unknown> => uploads.call('upload', { port, apiKey: partners[0]!.apiKey, connections: 4, each: files / 4, bytes: LARGE_BYTES });
 
     say('warming up');
-    const few = Math.ceil((count * WARM_UP_SHARE) / PARTNERS) * PARTNERS;
-    await issue(few, 'Warm');
-    await send(embedded(await upload(few, deliverable)));
-    await send(pairs(await upload(few, pairAudio)));
-    await send(reads(few));
+    const issued = Math.ceil(count / 4);
+    await issue(issued, 'Warm');
+    await send(embedded(await upload(count, deliverable)));
+    await send(reads(count));
     await large(4);
-    await measurement.measureIdle();
 
-    await measurement.of('issue, 24 kB', count, () => issue(count, 'Take'));
+    await measurement.of('issue, 24 kB', issued, () => issue(issued, 'Take'));
     const slots = await measurement.of('upload, 24 kB', count, () => upload(count, deliverable));
     await measurement.of('verify, embedded', count, () => send(embedded(slots)));
     const pairSlots = await upload(count, pairAudio);
     await measurement.of('verify, pair', count, () => send(pairs(pairSlots)));
     await measurement.of('read a proof', count, () => send(reads(count)));
     await measurement.of('upload, 32 MiB', LARGE_FILES, () => large(LARGE_FILES));
-    return measurement;
+    return await measurement.costs();
   } finally {
     await Promise.all([uploads.stop(), requests.stop()]);
   }
 }
 
-function report({ costs, idle }: Measurement): string {
+function report({ costs, idle }: Awaited<ReturnType<Measurement['costs']>>): string {
   const lines = [`${'CPU microseconds a call'.padEnd(24)}${['calls/s', ...PARTS].map((name) => name.padStart(12)).join('')}`];
   for (const { name, calls, seconds, cpu } of costs) lines.push(`${name.padEnd(24)}${[Math.round(calls / seconds), ...PARTS.map((part) => cpu[part])].map((value) => String(value).padStart(12)).join('')}`);
   lines.push(`${'idle, % of a core'.padEnd(36)}${PARTS.map((part) => (idle[part] * 100).toFixed(1).padStart(12)).join('')}`, '', 'bytes a call on one replica');
@@ -179,7 +179,7 @@ function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-const { values } = parseArgs({ options: { count: { type: 'string', default: '2000' }, out: { type: 'string', default: 'bench/results' } } });
+const { values } = parseArgs({ options: { count: { type: 'string', default: '4000' }, out: { type: 'string', default: 'bench/results' }, profile: { type: 'boolean', default: false } } });
 const count = Number(values.count);
 if (!Number.isInteger(count) || count < PARTNERS || count % PARTNERS !== 0) {
   say(`--count is a multiple of ${PARTNERS}\n\n${USAGE}`);
@@ -189,11 +189,11 @@ const out = resolve(values.out);
 await mkdir(out, { recursive: true });
 const dataDir = await mkdtemp(join(out, 'data-'));
 try {
-  const deployment = await Deployment.start({ dataDir, say });
+  const deployment = await Deployment.start({ dataDir, profileDir: values.profile ? join(out, 'profiles') : undefined, say });
   try {
-    const measurement = await measureAll(deployment, count);
-    await writeFile(join(out, 'capacity.json'), `${JSON.stringify({ machine: describeMachine(), idle: measurement.idle, costs: measurement.costs }, undefined, 2)}\n`);
-    process.stdout.write(`${report(measurement)}\n`);
+    const measured = await measureAll(deployment, count);
+    await writeFile(join(out, 'capacity.json'), `${JSON.stringify({ machine: describeMachine(), ...measured }, undefined, 2)}\n`);
+    process.stdout.write(`${report(measured)}\n`);
   } finally {
     await deployment.stop();
   }

@@ -16,6 +16,9 @@ const KAFKA_CLUSTER = 'takemark-services-0000';
 /** Compiling no further than the first stage: half the processor time of a start. */
 const QUICK = '-XX:TieredStopAtLevel=1';
 
+/** Cassandra reaches into the platform, its tools too. */
+const ACCESS = readFileSync(join(HERE, 'cassandra/jvm.options'), 'utf8').split('\n').filter((line) => line.startsWith('--add-'));
+
 /** The first three bytes of the addresses: two sets of servers run side by side on networks of their own, with the same ports. */
 const NETWORK = process.env.TAKEMARK_SERVICES_NETWORK || '127.0.0';
 if (!/^127\.\d{1,3}\.\d{1,3}$/.test(NETWORK)) throw new Error('TAKEMARK_SERVICES_NETWORK must be like 127.0.1');
@@ -137,7 +140,7 @@ function cassandra({ scratch, name, node, ring, after, secure, probe }) {
       `${directory}:${join(jars, '*')}`,
       'org.apache.cassandra.service.CassandraDaemon',
     ],
-    nodetool: secure ? undefined : ['java', QUICK, '-cp', `${directory}:${join(jars, '*')}`, 'org.apache.cassandra.tools.NodeTool', '-h', '127.0.0.1', '-p', String(ring.jmxPort)],
+    nodetool: secure ? undefined : ['java', QUICK, ...ACCESS, `-Duser.home=${directory}`, '-cp', `${directory}:${join(jars, '*')}`, 'org.apache.cassandra.tools.NodeTool', '-h', '127.0.0.1', '-p', String(ring.jmxPort)],
     probe,
   };
 }

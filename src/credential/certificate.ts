@@ -17,14 +17,29 @@ export function certificateKid(der: Uint8Array): string {
   return createHash('sha256').update(der).digest('hex');
 }
 
+/** The certificates read last, by their digest: parsing one takes longer than checking a signature, and a service sees few. */
+const read = new Map<string, SignerCertificate>();
+const MAX_READ = 64;
+
 /** Undefined where the bytes are no certificate with a key this platform knows. */
 export function readCertificate(der: Uint8Array): SignerCertificate | undefined {
+  const kid = certificateKid(der);
+  const certificate = read.get(kid) ?? parseSigner(der, kid);
+  if (certificate === undefined) return undefined;
+  // The one that was not used for longest stands first, and goes first.
+  read.delete(kid);
+  read.set(kid, certificate);
+  if (read.size > MAX_READ) read.delete(read.keys().next().value!);
+  return certificate;
+}
+
+function parseSigner(der: Uint8Array, kid: string): SignerCertificate | undefined {
   const certificate = parse(der);
   if (certificate === undefined) return undefined;
   try {
     const name = nameOf(certificate);
     return {
-      kid: certificateKid(der),
+      kid,
       publicKey: certificate.publicKey,
       ...(name === undefined ? {} : { name }),
       notBefore: Math.floor(Date.parse(certificate.validFrom) / 1000),

@@ -24,13 +24,16 @@ export interface Servers {
   remove(): Promise<void>;
 }
 
-/** @param nodes of Cassandra */
-export async function startServers({ nodes, say }: { readonly nodes: 1 | 3; readonly say: (line: string) => void }): Promise<Servers> {
+/**
+ * @param nodes of Cassandra
+ * @param measured with the compiler that makes fast code, which takes longer to start
+ */
+export async function startServers({ nodes, measured = false, say }: { readonly nodes: 1 | 3; readonly measured?: boolean; readonly say: (line: string) => void }): Promise<Servers> {
   const shared = process.env['TAKEMARK_SERVICES_DIR'] ?? join(tmpdir(), 'takemark-services');
   const jars = join(shared, 'jars');
   await mkdir(jars, { recursive: true, mode: 0o700 });
   const directory = await mkdtemp(join(tmpdir(), 'takemark-servers-'));
-  const environment = { PATH: process.env['PATH'], HOME: process.env['HOME'], TAKEMARK_SERVICES_DIR: directory, TAKEMARK_SERVICES_NETWORK: process.env['TAKEMARK_CLUSTER_NETWORK'] ?? NETWORK, TAKEMARK_SERVICES_JARS: jars };
+  const environment = { PATH: process.env['PATH'], HOME: process.env['HOME'], TAKEMARK_SERVICES_DIR: directory, TAKEMARK_SERVICES_NETWORK: process.env['TAKEMARK_CLUSTER_NETWORK'] ?? NETWORK, TAKEMARK_SERVICES_JARS: jars, ...(measured && { _JAVA_OPTIONS: '-XX:TieredStopAtLevel=4' }) };
   const launcher = async (...args: readonly string[]): Promise<string> => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [LAUNCHER, ...args], { env: environment, maxBuffer: 1 << 24 });
     for (const line of stderr.split('\n')) if (line !== '' && !line.startsWith('variables')) say(line);
