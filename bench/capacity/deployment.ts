@@ -58,6 +58,12 @@ export class Deployment {
     }
   }
 
+  /** For a store of one's own beside the service. */
+  get cassandra() {
+    const { TAKEMARK_CASSANDRA: addresses = '', TAKEMARK_CASSANDRA_DC: localDataCenter = '' } = this.#servers.settings;
+    return { contactPoints: addresses.split(','), localDataCenter, keyspace: KEYSPACE };
+  }
+
   async cpu(): Promise<CpuSeconds> {
     return {
       service: (await this.service.probe.call('use')).cpuSeconds,

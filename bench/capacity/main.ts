@@ -10,6 +10,7 @@ import type { PreparedCall, RequestClient } from '../load/request-client.js';
 import type { UploadClient } from '../load/upload-client.js';
 import { describeMachine } from '../machine.js';
 import { Child } from '../service/child.js';
+import { chargeOnePartner, type Contention } from './one-partner.js';
 import { type CpuSeconds, Deployment, PARTS, type Part } from './deployment.js';
 
 const USAGE = `npm run bench:capacity -- [options]
@@ -171,6 +172,10 @@ function report({ costs, idle }: Awaited<ReturnType<Measurement['costs']>>): str
   return lines.join('\n');
 }
 
+function contentionReport(results: readonly Contention[]): string {
+  return ['charges of one partner', ...results.map(({ stores, inFlight, chargesPerSecond, p50, p99 }) => `${String(stores).padStart(4)} stores, ${inFlight} at once: ${chargesPerSecond}/s, p50 ${p50} ms, p99 ${p99} ms`)].join('\n');
+}
+
 function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
@@ -192,8 +197,10 @@ try {
   const deployment = await Deployment.start({ dataDir, profileDir: values.profile ? join(out, 'profiles') : undefined, say });
   try {
     const measured = await measureAll(deployment, count);
-    await writeFile(join(out, 'capacity.json'), `${JSON.stringify({ machine: describeMachine(), ...measured }, undefined, 2)}\n`);
-    process.stdout.write(`${report(measured)}\n`);
+    say('charges of one partner');
+    const onePartner = await chargeOnePartner(deployment.cassandra);
+    await writeFile(join(out, 'capacity.json'), `${JSON.stringify({ machine: describeMachine(), ...measured, onePartner }, undefined, 2)}\n`);
+    process.stdout.write(`${report(measured)}\n\n${contentionReport(onePartner)}\n`);
   } finally {
     await deployment.stop();
   }
