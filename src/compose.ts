@@ -34,7 +34,7 @@ import { replayErasures } from './operations/replay-erasures.js';
 import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
 import { sweepExpired, sweepOrphans, sweepUnfinished } from './operations/sweep.js';
 import type { AssetStore } from './ports/assets.js';
-import type { EventBus } from './ports/bus.js';
+import type { BuriedReport, EventBus } from './ports/bus.js';
 import type { Clock } from './ports/clock.js';
 import type { Ids } from './ports/ids.js';
 import type { AuditHeads, ErasureJournal } from './ports/journals.js';
@@ -277,9 +277,11 @@ interface GroundParts {
 
 async function openGround({ config, clock, secrets, opened, logDestination, engineStats }: GroundParts): Promise<Ground> {
   let stores: Stores | undefined;
+  let bus: EventBus | undefined;
   const telemetry = createTelemetry({
     level: config.logLevel,
     eventsWaiting: () => stores?.countWaiting(),
+    eventsBehind: () => bus?.behind() ?? new Map(),
     ...(engineStats === undefined ? {} : { engineStats }),
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
@@ -289,9 +291,10 @@ async function openGround({ config, clock, secrets, opened, logDestination, engi
   const journal = await openJournal(config, secrets);
   opened.add(() => journal.close());
   const assets = await openAssets(config, opened);
-  const bus = await openBus(config, clock, telemetry.observer);
-  opened.add(() => bus.close());
-  return { telemetry, ...kept, assets, journal, bus };
+  const carrier = await openBus(config, clock, telemetry.observer);
+  bus = carrier;
+  opened.add(() => carrier.close());
+  return { telemetry, ...kept, assets, journal, bus: carrier };
 }
 
 /** The bus delivers, and what waits in the outbox goes out. */
@@ -316,9 +319,10 @@ function announcing(clock: Clock, { stores }: Ground): Chore {
 }
 
 async function openBus({ bus, kafka, dataDirectory }: Config, clock: Clock, observer: Observer): Promise<EventBus> {
-  if (bus === 'embedded') return openLocalBus({ directory: join(dataDirectory, 'dead-letters'), clock });
+  const buried: BuriedReport = (topic) => observer.events(topic, 'dead', 1);
+  if (bus === 'embedded') return openLocalBus({ directory: join(dataDirectory, 'dead-letters'), clock, buried });
   if (kafka === undefined) throw new Error('no Kafka brokers are configured');
-  return openKafkaBus({ ...kafka, group: kafka.prefix, onFault: (where, error) => observer.fault(where, error) });
+  return openKafkaBus({ ...kafka, group: kafka.prefix, onFault: (where, error) => observer.fault(where, error), buried });
 }
 
 /** Where many processes erase, the topic of erasures is the journal: it is kept for ever, and apart from the store. */

@@ -1,5 +1,5 @@
 import { TOPICS, type Topic } from '../domain/events.js';
-import { PoisonError, type EventBus, type EventHandler } from '../ports/bus.js';
+import type { EventBus, EventHandler } from '../ports/bus.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { Clock } from '../ports/clock.js';
 import type { Observer } from '../ports/observer.js';
@@ -23,13 +23,7 @@ export function listen(bus: Pick<EventBus, 'handle'>, deps: ConsumersDeps): void
 
 function observed(topic: Topic, consumer: EventHandler, observer: Pick<Observer, 'events'>): EventHandler {
   return async (events) => {
-    try {
-      await consumer(events);
-    } catch (error) {
-      // Of more than one, each comes again by itself.
-      if (error instanceof PoisonError && events.length === 1) observer.events(topic, 'dead', 1);
-      throw error;
-    }
+    await consumer(events);
     observer.events(topic, 'handled', events.length);
   };
 }

@@ -25,6 +25,9 @@ export interface DeadLetter {
   readonly kind?: string;
 }
 
+/** Told of every event that was put to the dead letters. */
+export type BuriedReport = (topic: Topic) => void;
+
 /** Carries events from the outbox to the consumers. */
 export interface EventBus {
   /**
@@ -38,6 +41,8 @@ export interface EventBus {
   start(): Promise<void>;
   /** Every event that the topic keeps, from its beginning to what it holds now, to a handler of the caller's own. @returns how many */
   replay(topic: Topic, handler: EventHandler): Promise<number>;
+  /** By topic, of those that this process listens to: events that it was to take by now and has not, as far as it knows without asking. */
+  behind(): ReadonlyMap<Topic, number>;
   /** Oldest first, at most `limit`. */
   deadLetters(topic: Topic, limit: number): Promise<readonly DeadLetter[]>;
   /** Puts the oldest ones, at most `limit`, into their topic again and takes them off the list. @returns how many */

@@ -17,7 +17,7 @@ export interface Metrics {
 }
 
 /** Counters of the process. Every label comes from a closed list. */
-export function createMetrics(engineStats: () => EngineStats | undefined, eventsWaiting: () => number | undefined): Metrics {
+export function createMetrics(engineStats: () => EngineStats | undefined, eventsWaiting: () => number | undefined, eventsBehind: () => ReadonlyMap<string, number>): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -48,6 +48,15 @@ export function createMetrics(engineStats: () => EngineStats | undefined, events
     collect() {
       const waiting = eventsWaiting();
       if (waiting !== undefined) this.set(waiting);
+    },
+  });
+  new Gauge({
+    name: 'takemark_events_behind',
+    help: 'Events that this process was to take from the bus by now and has not, as far as it knows',
+    labelNames: ['topic'],
+    registers,
+    collect() {
+      for (const [topic, count] of eventsBehind()) this.set({ topic }, count);
     },
   });
   const gauge = (name: string, help: string, value: (stats: EngineStats) => number) =>

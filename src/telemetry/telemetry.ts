@@ -11,6 +11,8 @@ export interface TelemetryParts {
   readonly engineStats?: () => EngineStats | undefined;
   /** Events that wait to be published; undefined while there is no outbox. */
   readonly eventsWaiting?: () => number | undefined;
+  /** Events that a consumer of this process has not taken yet, by topic. */
+  readonly eventsBehind?: () => ReadonlyMap<string, number>;
   /** Standard output by default. */
   readonly destination?: DestinationStream;
 }
@@ -26,10 +28,10 @@ export interface Telemetry {
 }
 
 /** Log, metrics and the observer that the rest of the service reports through. */
-export function createTelemetry({ level, engineStats = () => undefined, eventsWaiting = () => undefined, destination }: TelemetryParts): Telemetry {
+export function createTelemetry({ level, engineStats = () => undefined, eventsWaiting = () => undefined, eventsBehind = () => new Map(), destination }: TelemetryParts): Telemetry {
   const stdout = destination === undefined ? pinoDestination({ fd: 1, sync: false }) : undefined;
   const log = createLog(level, destination ?? stdout!);
-  const metrics = createMetrics(engineStats, eventsWaiting);
+  const metrics = createMetrics(engineStats, eventsWaiting, eventsBehind);
   return {
     observer: {
       verdict: metrics.verdict,

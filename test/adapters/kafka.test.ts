@@ -33,7 +33,7 @@ async function makePlace(): Promise<{ readonly connection: KafkaBusOptions; remo
 
 async function place(): Promise<BusPlace> {
   const { connection, remove } = await makePlace();
-  return { open: () => openKafkaBus(connection), keeps: true, remove };
+  return { open: (buried) => openKafkaBus({ ...connection, ...(buried && { buried }) }), keeps: true, remove };
 }
 
 async function topics(t: Test): Promise<KafkaBusOptions> {
@@ -128,8 +128,10 @@ async function malformed(t: Test): Promise<void> {
   const message = (value: Buffer | null): OutgoingMessage => ({ topic, key: good.key, value, headers: { 'schema-version': '1' } });
   await produceRaw(options, [...bad.map(([value]) => message(value)), message(encodeEvent(good))]);
   const listener = new Listener();
-  const bus = await opened(t, options, listener);
+  let buried = 0;
+  const bus = await opened(t, { ...options, buried: () => void (buried += 1) }, listener);
   await until(() => listener.has(good), 'the one that is good');
+  t.equal(buried, bad.length, 'each is told of');
   t.strictSame(listener.taken, [good]);
   const letters = await bus.deadLetters('erasure', 100);
   t.equal(letters.length, bad.length);

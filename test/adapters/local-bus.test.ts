@@ -17,7 +17,7 @@ async function makeDirectory(t: Test): Promise<string> {
 
 async function make(): Promise<BusPlace> {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-bus-'));
-  return { open: () => openLocalBus({ directory, clock }), keeps: false, remove: () => rm(directory, { recursive: true, force: true }) };
+  return { open: (buried) => openLocalBus({ directory, clock, ...(buried && { buried }) }), keeps: false, remove: () => rm(directory, { recursive: true, force: true }) };
 }
 
 await t.test('the contract of a bus', (t) => busContract(t, make));

@@ -114,6 +114,7 @@ t.test('telemetry', async (t) => {
     destination: { write: (line) => void lines.push(line) },
     engineStats: () => ({ kind: 'wasm', uploadsInFlight: 3, slabsInUse: 1, slabs: 8, tasks: 10, lanes: 39, bytes: 5, workerRestarts: 0 }),
     eventsWaiting: () => 12,
+    eventsBehind: () => new Map([['usage', 7]]),
   });
   const canary = 'CANARY-4711';
   telemetry.requestLog.request({ listener: 'partner', method: 'POST', route: '/v1/verify', status: 200, requestId: 'rq_1', keyId: 'key_1', durationMs: 1.23456, bytesIn: 1, bytesOut: 2, body: canary } as never);
@@ -140,6 +141,7 @@ t.test('telemetry', async (t) => {
     'takemark_upload_bytes_total{outcome="stored"} 100',
     'takemark_proofs_issued_total{carrier="sidecar"} 1',
     'takemark_outbox_waiting 12',
+    'takemark_events_behind{topic="usage"} 7',
     'takemark_events_published_total{topic="usage"} 3',
     'takemark_events_handled_total{topic="usage"} 2',
     'takemark_dead_letters_total{topic="erasure"} 1',

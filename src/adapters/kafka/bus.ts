@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
-import type { EventBus, EventHandler } from '../../ports/bus.js';
+import type { BuriedReport, EventBus, EventHandler } from '../../ports/bus.js';
 import { ConsumerClient, type KafkaConnection, loadLibrary, type Message } from './client.js';
 import { buried, letterOf, passLetters, raised, readLetters } from './dead-letters.js';
 import { decodeEvent, encodeEvent, SCHEMA_VERSION } from './event-message.js';
@@ -16,6 +16,7 @@ export interface KafkaBusOptions extends KafkaConnection {
   readonly group: string;
   /** Told what goes wrong in the background; it is tried again anyway. */
   readonly onFault: (where: string, error: unknown) => void;
+  readonly buried?: BuriedReport;
 }
 
 type Library = Awaited<ReturnType<typeof loadLibrary>>;
@@ -95,6 +96,10 @@ class KafkaBus implements EventBus {
     });
   }
 
+  behind(): ReadonlyMap<Topic, number> {
+    return new Map((this.#consumers ?? []).map((consumer) => [consumer.topic, consumer.behind]));
+  }
+
   deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
     const name = deadLetterName(this.#options.prefix, topic);
     return this.#reading(this.#letterGroup(topic), async (client) => (await readLetters(client, name, limit)).map((message) => letterOf(topic, message)));
@@ -129,6 +134,7 @@ class KafkaBus implements EventBus {
 
   async #bury(topic: Topic, message: Message, reason: string): Promise<void> {
     await this.#outgoing.send([buried(message, deadLetterName(this.#options.prefix, topic), reason, Math.floor(Date.now() / 1_000))]);
+    this.#options.buried?.(topic);
   }
 
   /** With a consumer of its own that joins no group. */

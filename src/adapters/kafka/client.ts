@@ -222,6 +222,20 @@ export class ConsumerClient {
     return asked((done) => this.#consumer.consume(limit, done));
   }
 
+  /** Messages of the partitions it holds that it was not given yet, as far as the brokers have told. */
+  get unread(): number {
+    try {
+      return this.#consumer.position().reduce((sum, { topic, partition, offset }) => {
+        // Before its first message a partition has no position; a negative end is one that no broker has told yet.
+        const { highOffset } = this.#consumer.getWatermarkOffsets(topic, partition);
+        return offset === undefined || offset < 0 ? sum : sum + Math.max(0, highOffset - offset);
+      }, 0);
+    } catch {
+      // It is not connected.
+      return 0;
+    }
+  }
+
   holds(): boolean {
     return this.#consumer.assignments().length > 0;
   }

@@ -62,6 +62,10 @@ declare module 'node-rdkafka' {
     assign(partitions: readonly (TopicPartition | TopicPartitionOffset)[]): unknown;
     unassign(): unknown;
     assignments(): readonly TopicPartition[];
+    /** Of all it holds. @throws LibrdKafkaError where it is not connected */
+    position(): readonly (TopicPartition & { readonly offset?: number })[];
+    /** What was heard last; negative where nothing was. @throws LibrdKafkaError */
+    getWatermarkOffsets(topic: string, partition: number): WatermarkOffsets;
     pause(partitions: readonly TopicPartition[]): unknown;
     resume(partitions: readonly TopicPartition[]): unknown;
     consume(count: number, done: Done): void;

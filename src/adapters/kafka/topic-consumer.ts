@@ -36,12 +36,24 @@ export class TopicConsumer {
   readonly #options: TopicConsumerOptions;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
+  #client: ConsumerClient | undefined;
   /** Came while a batch was at work. */
   #held: Message[] = [];
+  /** Of the batch at work. */
+  #inHand = 0;
 
   constructor(options: TopicConsumerOptions) {
     this.#options = options;
     this.#running = this.#run();
+  }
+
+  get topic(): Topic {
+    return this.#options.topic;
+  }
+
+  /** Messages of its partitions that were not taken yet, those that it has in hand included. */
+  get behind(): number {
+    return this.#inHand + this.#held.length + (this.#client?.unread ?? 0);
   }
 
   async close(): Promise<void> {
@@ -58,12 +70,14 @@ export class TopicConsumer {
       try {
         const client = await this.#options.connect();
         try {
+          this.#client = client;
           client.subscribe(this.#options.name);
           while (!this.#closed) {
             await this.#step(client);
             pause = FIRST_PAUSE_MS;
           }
         } finally {
+          this.#client = undefined;
           await this.#leave(client);
         }
       } catch (error) {
@@ -85,6 +99,7 @@ export class TopicConsumer {
   /** @returns false where it was given up: the messages come again, here or elsewhere */
   async #take(client: ConsumerClient, messages: readonly Message[]): Promise<boolean> {
     const steps = this.#stepsOf(messages);
+    this.#inHand = messages.length;
     let paused = false;
     try {
       for (let pause = FIRST_PAUSE_MS; steps.length > 0; ) {
@@ -102,6 +117,7 @@ export class TopicConsumer {
       }
       return true;
     } finally {
+      this.#inHand = 0;
       if (paused) client.resume();
     }
   }

@@ -1,7 +1,7 @@
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
 import type { Clock } from '../../ports/clock.js';
-import { type EventBus, type EventHandler, PoisonError } from '../../ports/bus.js';
+import { type BuriedReport, type EventBus, type EventHandler, PoisonError } from '../../ports/bus.js';
 import { DeadLetterFile } from './dead-letter-file.js';
 
 /** Of events that a handler gets at once. */
@@ -12,22 +12,24 @@ const RETRY_SECONDS = 1;
  * The bus of a service that is one process: `publish` hands the events to this process's handlers and resolves when they took
  * them. The outbox they come from is the log, so nothing else is kept but the dead letters, in files of `directory`.
  */
-export async function openLocalBus({ directory, clock }: { readonly directory: string; readonly clock: Clock }): Promise<EventBus> {
-  return new LocalBus(await DeadLetterFile.open(directory), clock);
+export async function openLocalBus({ directory, clock, buried = () => undefined }: { readonly directory: string; readonly clock: Clock; readonly buried?: BuriedReport }): Promise<EventBus> {
+  return new LocalBus(await DeadLetterFile.open(directory), clock, buried);
 }
 
 class LocalBus implements EventBus {
   readonly #letters: DeadLetterFile;
   readonly #clock: Clock;
+  readonly #buried: BuriedReport;
   readonly #handlers = new Map<Topic, EventHandler>();
   #state: 'made' | 'started' | 'closed' = 'made';
   /** One publication at a time: a later one must not overtake what comes again. */
   #last: Promise<unknown> = Promise.resolve();
   #failures = 0;
 
-  constructor(letters: DeadLetterFile, clock: Clock) {
+  constructor(letters: DeadLetterFile, clock: Clock, buried: BuriedReport) {
     this.#letters = letters;
     this.#clock = clock;
+    this.#buried = buried;
   }
 
   handle(topic: Topic, handler: EventHandler): void {
@@ -50,6 +52,11 @@ class LocalBus implements EventBus {
 
   async replay(): Promise<number> {
     return 0;
+  }
+
+  /** What was published was taken: the rest waits in the outbox. */
+  behind(): ReadonlyMap<Topic, number> {
+    return new Map([...this.#handlers.keys()].map((topic) => [topic, 0]));
   }
 
   deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
@@ -111,8 +118,10 @@ class LocalBus implements EventBus {
     } catch (error) {
       if (!(error instanceof PoisonError)) throw error;
       const [only, ...others] = events;
-      if (others.length === 0) await this.#letters.append(only!, error.message, Math.floor(this.#clock.now() / 1_000));
-      else for (const event of events) await this.#deliver([event], handler);
+      if (others.length === 0) {
+        await this.#letters.append(only!, error.message, Math.floor(this.#clock.now() / 1_000));
+        this.#buried(only!.topic);
+      } else for (const event of events) await this.#deliver([event], handler);
     }
   }
 }
