@@ -6,6 +6,8 @@ import { run } from './program.js';
 import type { Sealer } from './sealer.js';
 import { Terminal } from './terminal.js';
 
+let reachesServers = false;
+
 /**
  * Here the command line reaches past the service. Compose is loaded when it is needed: every other command starts without the
  * engine and the stores.
@@ -15,11 +17,16 @@ async function openSealer(directory: string): Promise<Sealer> {
   return compose.openSealer(directory);
 }
 
+async function loadCompose() {
+  reachesServers = true;
+  return import('../compose.js');
+}
+
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string };
 
 /** Long-running processes say what they died of as the service does, with no message in it. */
 async function composed() {
-  const compose = await import('../compose.js');
+  const compose = await loadCompose();
   process.on('uncaughtException', (error: unknown) => {
     writeSync(2, compose.crashLine(error));
     process.exit(1);
@@ -28,10 +35,10 @@ async function composed() {
 }
 
 const cluster: Cluster = {
-  migrate: async () => (await import('../compose.js')).migrate(readConfig()),
-  makeSecrets: async () => (await import('../compose.js')).makeSecrets(readConfig()),
-  rotateSecrets: async (bundle, rotation) => (await import('../compose.js')).rotateSecrets(readConfig(), bundle, rotation),
-  replayErasures: async () => (await import('../compose.js')).replayErasureTopic(readConfig()),
+  migrate: async () => (await loadCompose()).migrate(readConfig()),
+  makeSecrets: async () => (await loadCompose()).makeSecrets(readConfig()),
+  rotateSecrets: async (bundle, rotation) => (await loadCompose()).rotateSecrets(readConfig(), bundle, rotation),
+  replayErasures: async () => (await loadCompose()).replayErasureTopic(readConfig()),
   serve: async () => {
     const { serviceWords, startService } = await composed();
     const config = readConfig();
@@ -62,6 +69,8 @@ async function main(): Promise<number> {
 try {
   // The code is set, not forced: what is still in a pipe gets written.
   process.exitCode = await main();
+  // The client of Cassandra goes on looking for a node that it has lost, closed or not. That must not keep the process.
+  if (reachesServers) process.stdout.write('', () => process.exit());
 } catch (error) {
   if (!(error instanceof ConfigError)) throw error;
   process.stderr.write(`takemark: ${error.message.replaceAll('\n', '; ')}\n`);

@@ -107,3 +107,11 @@ export class DomainError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }
+
+/**
+ * What is wrong with a server that the service needs, or with the way to it, in words for its operator. The message holds nothing of
+ * a caller, so the log may hold it.
+ */
+export class ServerError extends Error {
+  override readonly name: string = 'ServerError';
+}

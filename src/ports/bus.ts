@@ -41,7 +41,7 @@ export interface EventBus {
   start(): Promise<void>;
   /** Every event that the topic keeps, from its beginning to what it holds now, to a handler of the caller's own. @returns how many */
   replay(topic: Topic, handler: EventHandler): Promise<number>;
-  /** By topic, of those that this process listens to: events that it was to take by now and has not, as far as it knows without asking. */
+  /** By topic, of those that this process listens to: events that it was to take by now and has not, as far as it knows without asking. Absent: it has no connection. */
   behind(): ReadonlyMap<Topic, number>;
   /** Oldest first, at most `limit`. */
   deadLetters(topic: Topic, limit: number): Promise<readonly DeadLetter[]>;

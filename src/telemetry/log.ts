@@ -1,5 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { DomainError } from '../domain/errors.js';
+import { DomainError, ServerError } from '../domain/errors.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -19,16 +19,17 @@ export function createLog(level: LogLevel, destination: DestinationStream): Logg
 
 /**
  * What a log line may hold of an error: its name, its code and where it was thrown. The message stays out, since messages of
- * libraries quote what they failed on; only our own, which the caller may see anyway, is kept.
+ * libraries quote what they failed on; only our own, which the caller may see anyway or the operator has to, is kept.
  */
 export function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { name: typeof error };
-  const { code, syscall } = error as NodeJS.ErrnoException;
+  const { code, syscall } = error as { readonly code?: unknown; readonly syscall?: unknown };
   return {
     name: error.name,
-    ...(typeof code === 'string' ? { code } : {}),
+    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
     ...(typeof syscall === 'string' ? { syscall } : {}),
     ...(error instanceof DomainError ? { message: error.message, ...(error.reason === undefined ? {} : { reason: error.reason }) } : {}),
+    ...(error instanceof ServerError ? { message: error.message } : {}),
     at: framesOf(error).slice(0, FRAMES),
     ...(error.cause === undefined || depth === CAUSES ? {} : { cause: describeError(error.cause, depth + 1) }),
   };

@@ -56,6 +56,8 @@ export function createMetrics(engineStats: () => EngineStats | undefined, events
     labelNames: ['topic'],
     registers,
     collect() {
+      // One that lost its connection says nothing rather than nought.
+      this.reset();
       for (const [topic, count] of eventsBehind()) this.set({ topic }, count);
     },
   });

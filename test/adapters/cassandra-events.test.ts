@@ -41,12 +41,18 @@ if (ADDRESSES === undefined) {
 } else {
   await migrate(connection);
   void t.test('what a process published or not: another finds the rest', foundAfterDeath);
+  void t.test('an operation that two finished', finishedTwice);
+  void t.test('a row that fails does not keep the rest', failingRow);
   void t.test('a batch whose answer nobody heard', unheardBatch);
   void t.test('a sweep takes no more than its process can hold', boundedSweep);
   void t.test('two stores fold the same events in any order', foldedByTwo);
   void t.test('heads are the cluster’s', clusterHeads);
   void t.test('a server that is gone, and one that does not answer', outages);
-  t.teardown(() => withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${connection.keyspace}`)));
+  t.teardown(async () => {
+    await withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${connection.keyspace}`));
+    // The driver goes on looking for a node that it has lost, closed or not.
+    setTimeout(() => process.exit(), 1_000).unref();
+  });
 }
 
 /** The process's clock, which decides what is left alone. It is never put back: what was written would be of the future. */
@@ -110,6 +116,50 @@ async function foundAfterDeath(t: Test): Promise<void> {
   t.strictSame(await other.charge(usageCharge(partnerId, 'd')), { outcome: 'charged', used: 4 });
   await other.sweepExpired(NOW, 100);
   t.strictSame((await takeWaiting(other)).map(({ id }) => id), [`units_counted/${partnerId}/billed/2026-03/3`]);
+}
+
+/** Both hold the event by a row of their own; one is left, and it goes when either has published it. */
+async function finishedTwice(t: Test): Promise<void> {
+  const proof = { proofId: 'prf_twice', partnerId: 'ptr_twice', erasedAt: NOW };
+  const rows = async () => (await rowsOf(`SELECT id FROM outbox`)).filter(({ id }) => id === proofErased(proof).id).length;
+  const pair = [await openStore(), await openStore()] as const;
+  t.teardown(() => Promise.all(pair.map((stores) => stores.close())));
+  const { proofId, partnerId } = await issue(pair[0], 'twice');
+  await pair[0].eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId));
+  t.equal(await rows(), 1);
+  // As when another process has finished it a minute later.
+  await withClient(async (client) => {
+    const [row] = (await client.execute('SELECT minute, shard, id, data FROM outbox')).rows.filter((one) => one['id'] === proofErased(proof).id);
+    await client.execute('INSERT INTO outbox (minute, shard, id, data) VALUES (?, ?, ?, ?)', [row!['minute'] + 1, row!['shard'], row!['id'], row!['data']], { prepare: true });
+  }, connection.keyspace);
+  t.equal(await rows(), 2);
+  goOn(5);
+  await pair[0].sweepExpired(NOW, 100);
+  t.equal(await rows(), 1, 'the older one');
+  await pair[1].sweepExpired(NOW, 100);
+  await pair[0].sweepExpired(NOW, 100);
+  t.equal(await rows(), 1, 'whoever looks');
+  t.ok((await takeWaiting(pair[1])).some(({ id }) => id === proofErased(proof).id));
+  t.equal(await rows(), 0);
+  await takeWaiting(pair[0]);
+}
+
+/** Damaged, or of a version that this one does not know. */
+async function failingRow(t: Test): Promise<void> {
+  const stores = await openStore();
+  t.teardown(() => stores.close());
+  const minute = Math.floor(Date.now() / MINUTE_MS);
+  await withClient(async (client) => {
+    for (let shard = 0; shard < 5; shard++) await client.execute('INSERT INTO intent (minute, shard, op, data) VALUES (?, ?, ?, ?)', [minute, shard, 'damaged', Buffer.from('nothing of ours')], { prepare: true });
+  }, connection.keyspace);
+  const doomed = await openStore();
+  await doomed.charge(usageCharge('ptr_failing', 'a'));
+  await doomed.close();
+  goOn(5);
+  await t.rejects(stores.sweepExpired(NOW, 100), { code: 'unavailable' }, 'it is told of');
+  t.strictSame(usageOf(await takeWaiting(stores), 'ptr_failing').map(({ id }) => id), ['units_counted/ptr_failing/billed/2026-03/0'], 'and the rest was seen to');
+  t.equal((await rowsOf('SELECT op FROM intent')).filter(({ op }) => op === 'damaged').length, 5, 'it stays, to be looked at again');
+  await withClient((client) => client.execute('TRUNCATE intent'), connection.keyspace);
 }
 
 /** The server takes a batch of charges, and the process never learns of it. */

@@ -187,7 +187,11 @@ async function twoStores(t: Test): Promise<void> {
 
 /** Stops a store's writes right behind a decision, as a kill would, and lets the sweep of another one come along minutes later. */
 async function abandonedIntents(t: Test): Promise<void> {
-  const other = await openStore();
+  // Apart from the rest, whose leavings it would find as well.
+  const keyspace = `${connection.keyspace}_crash`;
+  await migrate({ ...connection, keyspace });
+  t.teardown(() => withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${keyspace}`)));
+  const other = await openStore({ keyspace });
   t.teardown(() => other.close());
   const realNow = Date.now;
   t.teardown(() => {
@@ -211,7 +215,7 @@ async function abandonedIntents(t: Test): Promise<void> {
   await other.reserveProof(proof.proofId, partnerId, NOW);
   const told: ServiceEvent[] = [];
   for (const [i, [decision, call]] of steps.entries()) {
-    const doomed = await openStore();
+    const doomed = await openStore({ keyspace });
     let decided = false;
     await intercepted(
       (sent) => {

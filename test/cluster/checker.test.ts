@@ -40,7 +40,16 @@ t.test('histories of a case', async (t) => {
 const AT = 1_800_000_000;
 const GONE: ObservedProof = { statuses: [404, 404], listed: false, state: 'erased', erasedAt: AT, confirmedAt: AT + 1, assetPresent: false };
 const THERE: ObservedProof = { statuses: [200, 200], listed: true, state: 'issued', assetPresent: true };
-const SEEN: ObservedPartner = { used: [2, 2], daily: [2, 2], folded: 2, keys: ['key_1', 'key_2'], auditOk: [true, true] };
+const WITHOUT_LOG: Omit<ObservedPartner, 'audit'> = { used: [2, 2], daily: [2, 2], folded: 2, keys: ['key_1', 'key_2'], auditOk: [true, true], listed: new Set(['prf_kept']) };
+const LOG: ObservedPartner['audit'] = [
+  { action: 'key_created', subjects: ['key_1'] },
+  { action: 'proof_issued', subjects: ['prf_kept'] },
+  { action: 'proof_issued', subjects: ['prf_gone'] },
+  { action: 'key_rotated', subjects: ['key_1', 'key_2'] },
+  { action: 'review_created', subjects: ['rev_1', 'prf_kept'] },
+  { action: 'proof_erased', subjects: ['prf_gone'] },
+];
+const SEEN: ObservedPartner = { ...WITHOUT_LOG, audit: LOG };
 
 function soundRun(): { readonly ledger: Ledger; readonly observed: Observed } {
   const ledger = new Ledger();
@@ -62,6 +71,7 @@ function soundRun(): { readonly ledger: Ledger; readonly observed: Observed } {
       verdicts: new Map([['prf_kept', 'valid']]),
       successors: new Map([['key_2', [200, 200]]]),
       reviews: new Map([['rev_1', [200, 200]]]),
+      notices: new Map([['rev_1', ['review_expired', 'review_expiring']]]),
       rows: [{ table: 'proof_by_partner', proofId: 'prf_kept' }],
       // Published twice, as after a crash between the report and the mark.
       events: [erasure, counted, created, erasure, counted],
@@ -107,6 +117,10 @@ t.test('every kind of damage is found', async (t) => {
     'a lost case': (run) => ({ ...run, reviews: new Map([['rev_1', [404, 200]]]) }),
     'a case without an event': events((all) => all.filter(({ topic }) => topic !== 'retention')),
     'a broken audit log': partner({ auditOk: [true, false] }),
+    'a proof that nobody was told of': partner({ listed: new Set(['prf_kept', 'prf_phantom']) }),
+    'an audit entry that is missing': partner({ audit: LOG.slice(0, -1) }),
+    'an audit entry that is there twice': partner({ audit: [...LOG, LOG[3]!] }),
+    'a case that will not be announced': (run) => ({ ...run, notices: new Map([['rev_1', ['review_expired']]]) }),
     'a dead letter': (run) => ({ ...run, deadLetters: 1 }),
   };
   for (const [name, damage] of Object.entries(damages)) {

@@ -54,7 +54,7 @@ export async function cassandraOutage(run: Run, names: readonly string[], second
 
 /** One node of three is killed and started again: nobody who calls notices. */
 export async function loseNode({ servers, ledger, say }: Run, name: string, seconds: number): Promise<void> {
-  const refusals = () => ledger.counts['answered 503'] ?? 0;
+  const refusals = () => (ledger.counts['answered 503'] ?? 0) + (ledger.counts['unanswered'] ?? 0);
   await delay(seconds * 1_000);
   const before = refusals();
   say(`killing ${name}`);
@@ -63,7 +63,7 @@ export async function loseNode({ servers, ledger, say }: Run, name: string, seco
   say(`starting ${name}`);
   await servers.up(name);
   await delay(seconds * 1_000);
-  if (refusals() > before) ledger.violation(`${refusals() - before} calls were refused while one node of three was gone`);
+  if (refusals() > before) ledger.violation(`${refusals() - before} calls were refused or not answered while one node of three was gone`);
   ledger.count('nodes lost');
 }
 

@@ -21,6 +21,10 @@ export interface ObservedPartner {
   readonly folded: number;
   readonly keys: readonly string[];
   readonly auditOk: readonly boolean[];
+  /** Its log: what was done, and to what. */
+  readonly audit: readonly { readonly action: string; readonly subjects: readonly string[] }[];
+  /** All pages. */
+  readonly listed: ReadonlySet<string>;
 }
 
 export interface Observed {
@@ -32,6 +36,8 @@ export interface Observed {
   readonly successors: ReadonlyMap<string, readonly number[]>;
   /** Status of each case. */
   readonly reviews: ReadonlyMap<string, readonly number[]>;
+  /** Announcements that are planned, by case. */
+  readonly notices: ReadonlyMap<string, readonly string[]>;
   /** Ids that rows of the store still name, and the table. */
   readonly rows: readonly { readonly table: string; readonly proofId: string }[];
   /** All that the topics hold, in the order of their partitions, duplicates included. */
@@ -41,9 +47,13 @@ export interface Observed {
 
 export type Acknowledged = Pick<Ledger, 'partners' | 'issued' | 'erased' | 'billed' | 'rotated' | 'reviews'>;
 
+/** What is done once to a thing, whoever did it. */
+const UNIQUE: ReadonlySet<string> = new Set(['proof_issued', 'proof_erased', 'key_rotated', 'review_created']);
+const ANNOUNCED = 'review_expired review_expiring';
+
 /** @returns one line for each violation */
 export function judge(acknowledged: Acknowledged, observed: Observed): readonly string[] {
-  return [...judgeProofs(acknowledged, observed), ...judgeUsage(acknowledged, observed), ...judgeKeys(acknowledged, observed), ...judgeReviews(acknowledged, observed), ...judgeRest(acknowledged, observed)];
+  return [...judgeProofs(acknowledged, observed), ...judgeLists(acknowledged, observed), ...judgeUsage(acknowledged, observed), ...judgeKeys(acknowledged, observed), ...judgeReviews(acknowledged, observed), ...judgeAudit(acknowledged, observed), ...judgeRest(acknowledged, observed)];
 }
 
 function* judgeProofs({ issued, erased }: Acknowledged, { proofs, verdicts, rows, events }: Observed): Generator<string> {
@@ -72,6 +82,32 @@ function* judgeProofs({ issued, erased }: Acknowledged, { proofs, verdicts, rows
     }
   }
   for (const { table, proofId } of rows) if (gone.has(proofId)) yield `${table} still names the erased ${proofId}`;
+}
+
+/** Nothing is there that nobody was told of: every issuing was repeated until it was answered, under one Idempotency-Key. */
+function* judgeLists({ partners, issued, erased }: Acknowledged, { partners: seen }: Observed): Generator<string> {
+  const gone = new Set(erased.map(({ proofId }) => proofId));
+  const ofPartner = grouped(issued, ({ partnerId }) => partnerId);
+  for (const { partnerId } of partners) {
+    const expected = new Set(ofPartner.get(partnerId)?.map(({ proofId }) => proofId).filter((proofId) => !gone.has(proofId)));
+    for (const proofId of seen.get(partnerId)?.listed ?? []) if (!expected.has(proofId)) yield `${proofId} is listed and nobody was told of it`;
+  }
+}
+
+/** "Exactly one entry" of each: what was acknowledged, and nothing of its kind beside it. */
+function* judgeAudit({ partners, issued, erased, rotated, reviews }: Acknowledged, { partners: seen }: Observed): Generator<string> {
+  const expected = new Map<string, Set<string>>();
+  const expect = (partnerId: string, action: string, subject: string) => expected.set(partnerId, (expected.get(partnerId) ?? new Set()).add(`${action} ${subject}`));
+  for (const { partnerId, proofId } of issued) expect(partnerId, 'proof_issued', proofId);
+  for (const { partnerId, proofId } of erased) expect(partnerId, 'proof_erased', proofId);
+  for (const { partnerId, keyId } of rotated) expect(partnerId, 'key_rotated', keyId);
+  for (const { partnerId, reviewId } of reviews) expect(partnerId, 'review_created', reviewId);
+  for (const { partnerId } of partners) {
+    const counts = new Map<string, number>();
+    for (const { action, subjects } of seen.get(partnerId)?.audit ?? []) counts.set(`${action} ${subjects[0]}`, (counts.get(`${action} ${subjects[0]}`) ?? 0) + 1);
+    for (const entry of expected.get(partnerId) ?? []) if (counts.get(entry) !== 1) yield `the log of ${partnerId} has ${counts.get(entry) ?? 0} entries of ${entry}`;
+    for (const [entry, count] of counts) if (count > 1 && expected.get(partnerId)?.has(entry) !== true && UNIQUE.has(entry.split(' ')[0]!)) yield `the log of ${partnerId} has ${count} entries of ${entry}`;
+  }
 }
 
 function* judgeUsage({ partners, billed }: Acknowledged, { partners: seen, events }: Observed): Generator<string> {
@@ -114,7 +150,7 @@ function* judgeKeys({ rotated }: Acknowledged, { partners, successors }: Observe
   }
 }
 
-function* judgeReviews({ reviews, erased }: Acknowledged, { reviews: seen, events }: Observed): Generator<string> {
+function* judgeReviews({ reviews, erased }: Acknowledged, { reviews: seen, events, notices }: Observed): Generator<string> {
   const gone = new Set(erased.map(({ proofId }) => proofId));
   const created = new Set(events.filter(({ kind }) => kind === 'review_created').map(({ key }) => key));
   for (const { reviewId, proofId, operations } of reviews) {
@@ -123,6 +159,8 @@ function* judgeReviews({ reviews, erased }: Acknowledged, { reviews: seen, event
     const statuses = seen.get(reviewId) ?? [];
     if (statuses.length === 0 || statuses.some((status) => status !== expected)) yield `${reviewId} is answered ${statuses.join(', ') || 'nothing'} where ${expected} is right`;
     if (!created.has(reviewId)) yield `${reviewId} was created without an event`;
+    const planned = notices.get(reviewId) ?? [];
+    if (!gone.has(proofId) && planned.join(' ') !== ANNOUNCED) yield `${reviewId} will be announced as ${planned.join(' ') || 'nothing'}`;
   }
 }
 

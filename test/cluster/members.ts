@@ -14,6 +14,7 @@ const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
 const FIRST_PORT = 21_000;
 const RESTART_PAUSE_MS = 100;
 const READY_MS = 60_000;
+const WATCH_MS = 250;
 
 export interface Service {
   readonly name: string;
@@ -31,14 +32,16 @@ interface Member {
   kills: number;
   /** Whether this run killed the process that is there, or was. */
   killed: boolean;
+  /** Whether it has been ready since it was started. */
+  served: boolean;
 }
 
 export interface ClusterOptions {
   readonly settings: Readonly<Record<string, string>>;
   readonly services: number;
   readonly consumers: number;
-  /** A process ended that nobody killed. */
-  readonly onDeath: (name: string, how: string) => void;
+  /** A process ended that nobody killed. `served`: it had been ready before. */
+  readonly onDeath: (name: string, how: string, served: boolean) => void;
 }
 
 export class Cluster {
@@ -93,6 +96,7 @@ export class Cluster {
       readyUrl: `http://127.0.0.1:${base + 2 * slot + 1}/readyz`,
       kills: 0,
       killed: false,
+      served: false,
     });
     const serving = Array.from({ length: services }, (_, slot) => member(`service-${slot + 1}`, slot, [MAIN]));
     const consuming = Array.from({ length: consumers }, (_, index) => member(`consumer-${index + 1}`, services + index, [CLI, 'consumers']));
@@ -127,7 +131,7 @@ export class Cluster {
     const deadline = Date.now() + READY_MS;
     for (const { name, readyUrl } of this.#members) {
       for (;;) {
-        const status = await fetch(readyUrl, { signal: AbortSignal.timeout(5_000) }).then((answer) => answer.status, () => 0);
+        const status = await statusOf(readyUrl);
         if (status === 200) break;
         if (Date.now() > deadline) throw new Error(`${name} is not ready (${status}); see ${join(this.directory, `${name}.log`)}`);
         await delay(100);
@@ -155,6 +159,14 @@ export class Cluster {
     if (!keep) await rm(this.directory, { recursive: true, force: true });
   }
 
+  /** Until it was ready once. */
+  async #watch(member: Member, child: ChildProcess): Promise<void> {
+    while (member.child === child && child.exitCode === null && child.signalCode === null && !this.#stopping) {
+      if ((await statusOf(member.readyUrl)) === 200 && member.child === child) return void (member.served = true);
+      await delay(WATCH_MS);
+    }
+  }
+
   async #spawn(member: Member): Promise<void> {
     await mkdir(member.environment['TAKEMARK_DATA_DIR']!, { recursive: true });
     const log = openSync(member.log, 'a');
@@ -162,13 +174,20 @@ export class Cluster {
     closeSync(log);
     member.child = child;
     member.killed = false;
+    member.served = false;
+    void this.#watch(member, child);
     child.once('exit', (code, signal) => {
       if (this.#stopping) return;
-      if (!member.killed) this.#onDeath(member.name, code === null ? String(signal) : `exit code ${code}`);
+      if (!member.killed) this.#onDeath(member.name, code === null ? String(signal) : `exit code ${code}`, member.served);
       // As an orchestrator would.
       setTimeout(() => this.#stopping || void this.#spawn(member), RESTART_PAUSE_MS);
     });
   }
+}
+
+/** @returns 0 where nobody answers */
+function statusOf(url: string): Promise<number> {
+  return fetch(url, { signal: AbortSignal.timeout(5_000) }).then((answer) => answer.status, () => 0);
 }
 
 /** A process that is expected to give up. @returns what it said to the person who started it */

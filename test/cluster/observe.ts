@@ -49,12 +49,15 @@ export async function caughtUp(ledger: Ledger, { calls, tables }: Observers, lim
     const folded = await tables.folded([...owed.keys()]);
     const behind = [...owed].filter(([partnerId, units]) => (folded.get(partnerId) ?? 0) < units);
     if (behind.length > 0) waiting.push(`the usage of ${behind.length} partners is not folded`);
+    const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
+    const notices = await tables.notices();
+    const silent = ledger.reviews.filter(({ reviewId, proofId }) => !gone.has(proofId) && notices.get(reviewId)?.length !== 2);
+    if (silent.length > 0) waiting.push(`${silent.length} cases have no announcements`);
     const unconfirmed: string[] = [];
     await inParallel(ledger.erased, WIDTH, async ({ proofId }) => {
       const { confirmedAt } = (await calls.settle({ method: 'GET', listener: 'operator', path: `/operator/v1/proofs/${proofId}/erasure` }, [200])).json as { confirmedAt?: number };
       if (confirmedAt === undefined) unconfirmed.push(proofId);
     });
-    const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
     const rows = (await tables.proofRows()).filter(({ proofId }) => gone.has(proofId));
     if (rows.length > 0) waiting.push(`${rows.length} rows name erased proofs`);
     if (unconfirmed.length > 0) waiting.push(`${unconfirmed.length} erasures are not confirmed`);
@@ -79,7 +82,7 @@ export async function observe(ledger: Ledger, observers: Observers, verdicts: Re
   const folded = await tables.folded(ledger.partners.map(({ partnerId }) => partnerId));
   await inParallel(ledger.partners, WIDTH, async (partner) => {
     lists.set(partner.partnerId, await listOf(calls, partner));
-    partners.set(partner.partnerId, await partnerAsSeen(calls, partner, folded.get(partner.partnerId) ?? 0));
+    partners.set(partner.partnerId, await partnerAsSeen(calls, partner, folded.get(partner.partnerId) ?? 0, lists.get(partner.partnerId)!));
   });
   const proofs = new Map<string, ObservedProof>();
   await inParallel(ledger.issued, WIDTH, async ({ proofId, partnerId }) => {
@@ -93,7 +96,7 @@ export async function observe(ledger: Ledger, observers: Observers, verdicts: Re
   await inParallel(ledger.rotated, WIDTH, async ({ newKeyId, newApiKey }) => void successors.set(newKeyId, await everywhere(newApiKey, '/v1/partner/keys?limit=1')));
   const reviews = new Map<string, readonly number[]>();
   await inParallel(ledger.reviews, WIDTH, async ({ reviewId, partnerId }) => void reviews.set(reviewId, await everywhere(partnerOf(ledger, partnerId).apiKey, `/v1/partner/reviews/${reviewId}`)));
-  return { proofs, partners, verdicts, successors, reviews, rows: await tables.proofRows(), events: await topics.read(), deadLetters: await topics.deadLetters() };
+  return { proofs, partners, verdicts, successors, reviews, notices: await tables.notices(), rows: await tables.proofRows(), events: await topics.read(), deadLetters: await topics.deadLetters() };
 }
 
 async function listOf(calls: Calls, { apiKey }: KnownPartner): Promise<ReadonlySet<string>> {
@@ -107,7 +110,7 @@ async function listOf(calls: Calls, { apiKey }: KnownPartner): Promise<ReadonlyS
   return listed;
 }
 
-async function partnerAsSeen(calls: Calls, { partnerId, apiKey }: KnownPartner, folded: number): Promise<ObservedPartner> {
+async function partnerAsSeen(calls: Calls, { partnerId, apiKey }: KnownPartner, folded: number, listed: ReadonlySet<string>): Promise<ObservedPartner> {
   const usage = await Promise.all(
     calls.services.map(async (service) => (await calls.settle({ method: 'GET', path: '/v1/partner/usage?days=2', apiKey }, [200], { service })).json as { used: number; days: readonly { units: number }[] }),
   );
@@ -121,7 +124,21 @@ async function partnerAsSeen(calls: Calls, { partnerId, apiKey }: KnownPartner, 
     folded,
     keys: keys.map(({ keyId }) => keyId),
     auditOk: audits.map(({ ok }) => ok),
+    audit: await auditOf(calls, partnerId),
+    listed,
   };
+}
+
+const AUDIT_PAGE = 1_000;
+
+async function auditOf(calls: Calls, partnerId: string): Promise<ObservedPartner['audit']> {
+  const entries: ObservedPartner['audit'][number][] = [];
+  for (;;) {
+    const path = `/operator/v1/partners/${partnerId}/audit?from=${entries.length + 1}&limit=${AUDIT_PAGE}`;
+    const page = (await calls.settle({ method: 'GET', listener: 'operator', path }, [200])).json as { readonly entries: ObservedPartner['audit'] };
+    entries.push(...page.entries);
+    if (page.entries.length < AUDIT_PAGE) return entries;
+  }
 }
 
 function partnerOf(ledger: Ledger, partnerId: string): KnownPartner {

@@ -37,8 +37,8 @@ export async function startRun({ servers, seed, ledger, say, width }: Pick<Run, 
     settings: { ...servers.settings, TAKEMARK_CASSANDRA_KEYSPACE: `takemark_${name}`, TAKEMARK_S3_PREFIX: `run-${name}/`, TAKEMARK_BUS: 'kafka', TAKEMARK_KAFKA_PREFIX: `run-${name}`, TAKEMARK_KAFKA_REPLICATION: '1', TAKEMARK_KAFKA_PARTITIONS: '4' },
     services: 3,
     consumers: 2,
-    onDeath: (member, how) => {
-      if (run?.outage === true && GAVE_UP.has(how)) ledger.count('starts given up in an outage');
+    onDeath: (member, how, served) => {
+      if (run?.outage === true && !served && GAVE_UP.has(how)) ledger.count('starts given up in an outage');
       else ledger.violation(`${member} ended by itself: ${how}`);
     },
   });

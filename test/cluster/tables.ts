@@ -3,7 +3,7 @@ import { Client, types } from 'cassandra-driver';
 import { BILLED_OPERATIONS } from '../../src/ports/stores.js';
 
 /** Tables that name a proof beside its own row: none of them may name an erased one. */
-const NAMING_PROOFS = ['proof_by_partner', 'proof_by_bound', 'proof_by_original', 'review_by_proof', 'review_place', 'review'];
+const NAMING_PROOFS = ['proof_by_partner', 'issuing_replay', 'proof_by_bound', 'proof_by_original', 'review_by_proof', 'review_place', 'review'];
 
 const BILLED: ReadonlySet<string | undefined> = new Set(BILLED_OPERATIONS);
 
@@ -35,6 +35,16 @@ export class Tables {
       }
     }
     return rows;
+  }
+
+  /** Announcements that are planned, by case. */
+  async notices(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const planned = new Map<string, string[]>();
+    for await (const row of await this.#client.execute('SELECT review_id, kind FROM review_notice')) {
+      const reviewId = row['review_id'] as string;
+      planned.set(reviewId, [...(planned.get(reviewId) ?? []), row['kind'] as string].toSorted());
+    }
+    return planned;
   }
 
   /** Billed units by partner that consumers have added up, over all days. */

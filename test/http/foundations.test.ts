@@ -8,7 +8,7 @@ import { noticeProblem, noticesOf } from '../../src/contract/deprecation.js';
 import type { Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes.js';
 import { errorSchema } from '../../src/contract/error-schema.js';
-import { DomainError, ERROR_CODES } from '../../src/domain/errors.js';
+import { DomainError, ERROR_CODES, ServerError } from '../../src/domain/errors.js';
 import { contentDisposition } from '../../src/http/file-name.js';
 import { parseJson } from '../../src/http/json-text.js';
 import { STATUS_OF_CODE } from '../../src/http/status.js';
@@ -126,12 +126,14 @@ t.test('telemetry', async (t) => {
   telemetry.observer.fault('store', Object.assign(new Error(canary, { cause: new Error(canary) }), { code: 'ENOSPC', detail: canary }));
   telemetry.observer.fault('engine', new DomainError('unavailable', 'The engine stopped.', { reason: 'engine_failed', cause: new TypeError(canary) }));
   telemetry.observer.fault('other', canary);
+  telemetry.observer.fault('bus', new DomainError('unavailable', 'Events cannot be passed on.', { cause: Object.assign(new ServerError('Kafka refuses the password'), { code: -169 }) }));
   telemetry.observer.events('erasure', 'dead', 1);
   const output = lines.join('');
   t.notMatch(output, canary, 'no message, cause or extra member of an error or a record is written');
   t.match(JSON.parse(lines[0]!), { event: 'request', route: '/v1/verify', keyId: 'key_1', requestId: 'rq_1', status: 200, durationMs: 1.235, bytesIn: 1, bytesOut: 2 });
   t.match(JSON.parse(lines[1]!), { event: 'fault', where: 'store', error: { code: 'ENOSPC', at: [/^at /], cause: { name: 'Error' } } });
   t.match(JSON.parse(lines[2]!), { error: { message: 'The engine stopped.', reason: 'engine_failed', cause: { name: 'TypeError' } } });
+  t.match(JSON.parse(lines.find((line) => line.includes('"bus"'))!), { error: { cause: { name: 'ServerError', code: -169, message: 'Kafka refuses the password' } } }, 'what the operator has to know of a server');
   const { text, mediaType } = await telemetry.metrics();
   t.match(mediaType, /^text\/plain/);
   for (const line of [

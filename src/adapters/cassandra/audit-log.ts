@@ -153,8 +153,10 @@ export class AuditLog implements AuditStore {
 
   async #chain(partnerId: string, tail: Tail, group: readonly Waiting[]): Promise<void> {
     await this.#lookBack(partnerId, tail, Math.min(...group.map(({ floor }) => floor)));
+    const missing = new Map(group.map((waiting) => [waiting.op, waiting]));
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const missing = new Map(group.filter(({ op }) => !tail.ops.has(op)).map((waiting) => [waiting.op, waiting]));
+      // Once found, found: what is remembered of the log is cut while this goes on.
+      for (const op of missing.keys()) if (tail.ops.has(op)) missing.delete(op);
       if (missing.size === 0) return;
       const bucket = bucketOf(tail.sequence + 1);
       const entries: { readonly entry: AuditEntry; readonly op: string }[] = [];

@@ -116,6 +116,8 @@ export class ChargeEvents {
     const known = this.#buckets.get(nameOf({ minute, ...charges }));
     if (known !== undefined && (known.certain || known.inFlight > 0)) return 'kept';
     const bucket = known ?? this.#bucketOf(minute, charges, Promise.resolve());
+    // Until all of it was read: what a failure leaves unread must not look as if it were done.
+    bucket.certain = false;
     const prefix = prefixOf(bucket);
     for (let after = prefix, more = true; more; ) {
       // Settled: a batch that hangs between two replicas either shows here or will never be.
@@ -138,7 +140,8 @@ export class ChargeEvents {
       if (bucket.minute >= this.#minute) continue;
       if (bucket.inFlight > 0 || bucket.waiting > 0 || !bucket.certain) continue;
       if (!bucket.withdrawn) await this.#withdraw(bucket);
-      if (bucket.minute + KEEP_MINUTES >= minuteOf(now) || asked.size >= ASKED) continue;
+      if (bucket.minute + KEEP_MINUTES >= minuteOf(now)) continue;
+      if (asked.size >= ASKED && ![...bucket.spans.keys()].every((month) => asked.has(`${month} ${bucket.partnerId}`))) continue;
       if (await this.#isFolded(bucket, asked)) {
         const prefix = prefixOf(bucket);
         await this.#session.write(REMOVE, [now * 1_000, bucket.partnerId, prefix, endOf(prefix)]);

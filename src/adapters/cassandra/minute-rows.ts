@@ -13,6 +13,8 @@ const ABANDONED_MS = 2 * MINUTE_MS;
 const LOOK_BACK_MINUTES = 10;
 const MINUTES_AT_ONCE = 240;
 const PAGE = 1_000;
+/** Of one sweep: a store that does not answer fails at every row. */
+const MAX_FAILURES = 20;
 
 const POSITION = 'SELECT minute FROM intent_position WHERE name = ?';
 const SET_POSITION = 'INSERT INTO intent_position (name, minute) VALUES (?, ?)';
@@ -59,20 +61,26 @@ export class MinuteRows {
   }
 
   /**
-   * Shows the rows of all minutes that are old enough, oldest first, and moves the position up to the first one that is kept.
+   * Shows the rows of all minutes that are old enough, oldest first, and moves the position up to the first one that is kept. One
+   * that fails is kept, and the others are seen to all the same.
    * @returns how many rows were seen to
+   * @throws what the first of those that failed threw, at the end
    */
   async sweep(now: number, see: (row: MinuteRow) => Promise<Seen>): Promise<number> {
     const first = (await this.#readPosition()) ?? minuteOf(now) - LOOK_BACK_MINUTES;
     const end = Math.min(minuteOf(now - ABANDONED_MS), first + MINUTES_AT_ONCE);
     let next = Math.min(end, minuteOf(now) - LOOK_BACK_MINUTES);
     let gone = 0;
+    const failures: unknown[] = [];
     sweeping: for (let minute = first; minute < end; minute++) {
       const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => this.#rowsOf(minute, shard, '')));
       for (const [shard, page] of shards.entries()) {
         for (let rows = page; rows.length > 0; rows = rows.length < PAGE ? [] : await this.#rowsOf(minute, shard, rows.at(-1)!.id)) {
           for (const row of rows) {
-            const seen = await see(row);
+            const seen = await see(row).catch((error: unknown): Seen => {
+              failures.push(error);
+              return failures.length < MAX_FAILURES ? 'kept' : 'no_room';
+            });
             if (seen === 'gone') gone += 1;
             else next = Math.min(next, minute);
             if (seen === 'no_room') break sweeping;
@@ -81,6 +89,7 @@ export class MinuteRows {
       }
     }
     if (next > first) await this.#session.write(SET_POSITION, [this.#position, next]);
+    if (failures.length > 0) throw failures[0];
     return gone;
   }
 

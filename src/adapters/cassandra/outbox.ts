@@ -113,7 +113,12 @@ export class Outbox implements OutboxStore {
     const held = events.flatMap(({ position }) => this.#held.get(position) ?? []);
     // Forgotten first: where a row cannot be deleted now the sweep finds it, and nothing is published again and again meanwhile.
     for (const { position } of events) this.#held.delete(position);
-    for (let i = 0; i < held.length; i += DELETES_AT_ONCE) await Promise.all(held.slice(i, i + DELETES_AT_ONCE).map(({ published }) => published()));
+    const failures: unknown[] = [];
+    for (let i = 0; i < held.length; i += DELETES_AT_ONCE) {
+      const results = await Promise.allSettled(held.slice(i, i + DELETES_AT_ONCE).map(({ published }) => published()));
+      for (const result of results) if (result.status === 'rejected') failures.push(result.reason);
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   countWaiting(): number {
@@ -137,12 +142,16 @@ export class Outbox implements OutboxStore {
     if (!hasRoom()) return;
     await this.#rows.sweep(now, async ({ minute, id, data }) => {
       const held = this.#held.get(id);
-      if (held !== undefined && held.minute === minute) return 'kept';
-      if (held !== undefined) {
-        // An operation that was finished twice left two rows, and one is enough.
-        await this.#rows.remove(minute, id);
-        return 'gone';
+      if (held?.minute !== undefined && held.minute !== minute) {
+        // An operation that was finished twice left two rows. One is enough: the older one, for every process that holds either.
+        await this.#rows.remove(Math.max(held.minute, minute), id);
+        if (held.minute < minute) return 'gone';
+        if (this.#held.has(id)) this.#held.set(id, { event: held.event, minute, published: () => this.#rows.remove(minute, id) });
+        // Published meanwhile.
+        else await this.#rows.remove(minute, id);
+        return 'kept';
       }
+      if (held !== undefined) return 'kept';
       if (!hasRoom()) return 'no_room';
       const left = this.#blobs.decode<Left>(`outbox/${id}`, data);
       if ('charges' in left) return adopt(minute, left.charges);

@@ -101,8 +101,8 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
     const { review } = intent.target;
     const place = await session.settled().first(PLACE, [review.proofId, review.partnerId, textOf(review.bindings)]);
     const stored = await settled.get(review.reviewId);
-    if (stored?.createOp === intent.op) await tellCreated(intent);
-    else if (place !== undefined && textIn(place, 'op') === intent.op) await finishCreating(intent);
+    // In both cases with a last look at the proof: it may have been erased before the case was there to be found.
+    if (stored?.createOp === intent.op || (place !== undefined && textIn(place, 'op') === intent.op)) await finishCreating(intent);
   });
   intents.onAbandoned('review_changed', async (intent: Intent<Change>) => {
     const stored = await settled.get(intent.target.reviewId);

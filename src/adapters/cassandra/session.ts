@@ -67,8 +67,15 @@ export class Session {
     return new Session(this.#client, this.#serial, { consistency: this.#serial });
   }
 
-  async rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
-    return (await this.#run(() => this.#client.execute(query, [...params], { prepare: true, isIdempotent: true, fetchSize: 5_000, ...this.#reads }))).rows;
+  /** All of them, of as many pages as there are. */
+  rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
+    return this.#run(async () => {
+      const result = await this.#client.execute(query, [...params], { prepare: true, isIdempotent: true, fetchSize: 5_000, ...this.#reads });
+      if (!result.pageState) return result.rows ?? [];
+      const rows: Row[] = [];
+      for await (const row of result) rows.push(row);
+      return rows;
+    });
   }
 
   async first(query: string, params: readonly unknown[] = []): Promise<Row | undefined> {
@@ -98,6 +105,8 @@ export class Session {
         if (isDefect(error)) throw error;
         if (isRefusal(error) || (attempt === 0 && error instanceof errors.NoHostAvailableError) || Date.now() - begun > SETTLE_MS) throw storeUnavailable(error);
         await delay(Math.min(500, SETTLE_PAUSE_MS * 2 ** attempt) * (0.5 + Math.random()));
+        // A process that was stopped meanwhile must not decide what others have given up.
+        if (Date.now() - begun > SETTLE_MS) throw storeUnavailable(error);
       }
     }
   }

@@ -94,10 +94,14 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     // Rows expire by themselves; what is swept is what crashed processes left.
     async sweepExpired(now, limit) {
       reviews.passed(now);
-      const finished = await intents.sweep(Date.now());
-      await outbox.sweep(Date.now(), (minute, charges) => events.adopt(minute, charges));
-      await events.tidy(Date.now());
-      return Math.min(finished, limit - 1);
+      // Each whatever became of the others: what one cannot do now must not keep the rest waiting.
+      const failures: unknown[] = [];
+      const failed = (error: unknown) => void failures.push(error);
+      const finished = await intents.sweep(Date.now()).catch(failed);
+      await outbox.sweep(Date.now(), (minute, charges) => events.adopt(minute, charges)).catch(failed);
+      await events.tidy(Date.now()).catch(failed);
+      if (failures.length > 0) throw failures[0];
+      return Math.min(finished ?? 0, limit - 1);
     },
 
     close: () => session.close(),

@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
-import type { BuriedReport, EventBus, EventHandler } from '../../ports/bus.js';
+import { type BuriedReport, type EventBus, type EventHandler, PoisonError } from '../../ports/bus.js';
 import { ConsumerClient, type KafkaConnection, loadLibrary, type Message } from './client.js';
 import { buried, letterOf, passLetters, raised, readLetters } from './dead-letters.js';
 import { decodeEvent, encodeEvent, SCHEMA_VERSION } from './event-message.js';
@@ -22,6 +22,8 @@ export interface KafkaBusOptions extends KafkaConnection {
 type Library = Awaited<ReturnType<typeof loadLibrary>>;
 
 const RETRY_SECONDS = 2;
+/** How long the same fault is not told again. */
+const QUIET_MS = 30_000;
 
 /**
  * The bus over Kafka. Nothing is connected here: Kafka may be down, and may go and come back at any time.
@@ -39,10 +41,12 @@ class KafkaBus implements EventBus {
   #consumers: readonly TopicConsumer[] | undefined;
   #closing: Promise<void> | undefined;
 
+  readonly #told = new Map<string, number>();
+
   constructor(library: Library, options: KafkaBusOptions) {
     this.#library = library;
     this.#options = options;
-    this.#outgoing = new Outgoing(library, options, allNames(options.prefix), (error) => options.onFault('producer', error));
+    this.#outgoing = new Outgoing(library, options, allNames(options.prefix), (error) => this.#fault('producer', error));
   }
 
   publish(events: readonly ServiceEvent[]): Promise<void> {
@@ -66,11 +70,11 @@ class KafkaBus implements EventBus {
   }
 
   async start(): Promise<void> {
-    const { prefix, group, onFault } = this.#options;
+    const { prefix, group } = this.#options;
     this.#consumers ??= TOPICS.flatMap((topic) => {
       const handler = this.#handlers.get(topic);
       if (handler === undefined) return [];
-      const fault = (error: unknown) => onFault(`consumer of ${topic}`, error);
+      const fault = (error: unknown) => this.#fault(`consumer of ${topic}`, error);
       const connect = async () => {
         // The producer says why a broker refuses, and whether the topics are there.
         await this.#outgoing.reach();
@@ -89,15 +93,14 @@ class KafkaBus implements EventBus {
           // The group's consumer has put it to the dead letters.
           return reading.ok ? [reading.event] : [];
         });
-        if (events.length > 0) await handler(events);
-        count += events.length;
+        count += await this.#give(events, handler);
       });
       return count;
     });
   }
 
   behind(): ReadonlyMap<Topic, number> {
-    return new Map((this.#consumers ?? []).map((consumer) => [consumer.topic, consumer.behind]));
+    return new Map((this.#consumers ?? []).flatMap(({ topic, behind }) => (behind === undefined ? [] : [[topic, behind] as const])));
   }
 
   deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
@@ -128,6 +131,33 @@ class KafkaBus implements EventBus {
     await this.#outgoing.close();
   }
 
+  /** @returns how many were taken; those that can never be are told of and left */
+  async #give(events: readonly ServiceEvent[], handler: EventHandler): Promise<number> {
+    if (events.length === 0) return 0;
+    try {
+      await handler(events);
+      return events.length;
+    } catch (error) {
+      if (!(error instanceof PoisonError)) throw error;
+      if (events.length === 1) {
+        this.#fault('replay', error);
+        return 0;
+      }
+      let count = 0;
+      for (const event of events) count += await this.#give([event], handler);
+      return count;
+    }
+  }
+
+  #fault(where: string, error: unknown): void {
+    const kind = `${where} ${error instanceof Error ? `${error.name} ${error.message}` : typeof error}`;
+    if (Date.now() - (this.#told.get(kind) ?? 0) < QUIET_MS) return;
+    // Few kinds there are; a message with a number in it must not make them many.
+    if (this.#told.size > 100) this.#told.clear();
+    this.#told.set(kind, Date.now());
+    this.#options.onFault(where, error);
+  }
+
   #letterGroup(topic: Topic): string {
     return `${this.#options.group}.${topic}.dlq`;
   }
@@ -142,7 +172,7 @@ class KafkaBus implements EventBus {
     this.#checkOpen();
     const client = await passedOn(async () => {
       await this.#outgoing.reach();
-      return ConsumerClient.connect(this.#library, this.#options, { group, fault: (error) => this.#options.onFault('reader', error) });
+      return ConsumerClient.connect(this.#library, this.#options, { group, fault: (error) => this.#fault('reader', error) });
     });
     try {
       return await work(client);

@@ -1,6 +1,8 @@
 /** node-rdkafka as promises and plain functions: what its callbacks and events are about stays in this file. */
 import type { ConsumerGlobalConfig, GlobalConfig, IAdminClient, KafkaConsumer, LibrdKafkaError, Message, MessageHeader, NewTopic, Producer, TopicPartition, TopicPartitionOffset, WatermarkOffsets } from 'node-rdkafka';
 
+import { ServerError } from '../../domain/errors.js';
+
 export type { Message, NewTopic, TopicPartition, TopicPartitionOffset };
 
 type Library = typeof import('node-rdkafka');
@@ -15,7 +17,7 @@ export interface KafkaConnection {
 }
 
 /** An error of Kafka or of the way to it. */
-export class KafkaError extends Error {
+export class KafkaError extends ServerError {
   override readonly name = 'KafkaError';
   /** librdkafka's; negative where it did not come from a broker. */
   readonly code: number | undefined;
@@ -88,6 +90,8 @@ export class ProducerClient {
         ...settings(connection),
         'enable.idempotence': true,
         'queue.buffering.max.messages': 10_000,
+        // A dead letter is a foreign message of any size and some headers.
+        'message.max.bytes': 2_097_152,
         'linger.ms': 5,
         dr_cb: true,
       },
@@ -162,6 +166,8 @@ export class ConsumerClient {
   /** Of `read`: partitions whose end was reached. */
   readonly ended = new Set<number>();
   commitsUnderWay = 0;
+  /** Of the commit that failed last, until it is taken. */
+  commitFault: KafkaError | undefined;
   #closing = false;
 
   private constructor(consumer: KafkaConsumer) {
@@ -191,7 +197,7 @@ export class ConsumerClient {
     consumer.on('partition.eof', ({ partition }) => void client.ended.add(partition));
     consumer.on('offset.commit', (error) => {
       client.commitsUnderWay = Math.max(0, client.commitsUnderWay - 1);
-      if (error) fault(new KafkaError(`a position was not kept: ${error.message}`, error.code));
+      if (error) fault((client.commitFault = new KafkaError(`a position was not kept: ${error.message}`, error.code)));
     });
     try {
       await asked((done) => consumer.connect({ allTopics: false, timeout: CONNECT_MS }, done));

@@ -46,11 +46,13 @@ export async function readLetters(client: ConsumerClient, name: string, limit: n
 /** Moves the group's position behind these. @throws KafkaError where it was not kept */
 export async function passLetters(client: ConsumerClient, letters: readonly Message[]): Promise<void> {
   const last = new Map(letters.map(({ topic, partition, offset }) => [partition, { topic, partition, offset: offset + 1 }]));
+  client.commitFault = undefined;
   client.commit([...last.values()]);
   for (const deadline = Date.now() + COMMIT_MS; client.commitsUnderWay > 0; ) {
     if (Date.now() > deadline) throw new KafkaError('the position among the dead letters was not kept: they may be put back once more');
     await client.poll(1);
   }
+  if (client.commitFault !== undefined) throw client.commitFault;
 }
 
 function bytesOf(key: Message['key']): string | Buffer | null {

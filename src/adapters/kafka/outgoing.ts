@@ -95,8 +95,10 @@ export class Outgoing {
   async #connect(): Promise<ProducerClient> {
     if (this.#closed) throw new KafkaError('the bus is closed');
     if (this.#client?.broken === true) {
-      void this.#client.close(0);
+      const broken = this.#client;
       this.#client = undefined;
+      // What it had in hand has failed before the next one sends anything, or one key's events could change places.
+      await broken.close(0);
     }
     if (this.#client !== undefined) return this.#client;
     this.#connecting ??= this.#attempt().finally(() => (this.#connecting = undefined));

@@ -31,8 +31,8 @@ export async function readTopic(
       left -= messages.length;
       // Compaction leaves gaps, so the last offset may not come; the end of the partition does.
       if (client.ended.has(partition)) break;
+      if (messages.length > 0) next = messages.at(-1)!.offset + 1;
       if (polled.length > 0) {
-        next = polled.at(-1)!.offset + 1;
         heard = Date.now();
       } else if (Date.now() - heard > SILENCE_MS) throw new KafkaError(`${name} cannot be read at the moment`);
       else await sleep(IDLE_MS);

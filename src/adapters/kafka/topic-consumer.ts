@@ -51,9 +51,9 @@ export class TopicConsumer {
     return this.#options.topic;
   }
 
-  /** Messages of its partitions that were not taken yet, those that it has in hand included. */
-  get behind(): number {
-    return this.#inHand + this.#held.length + (this.#client?.unread ?? 0);
+  /** Messages of its partitions that were not taken yet, those that it has in hand included; undefined while it is not connected. */
+  get behind(): number | undefined {
+    return this.#client === undefined ? undefined : this.#inHand + this.#held.length + this.#client.unread;
   }
 
   async close(): Promise<void> {

@@ -58,7 +58,7 @@ export class DeadLetterFile {
     const { topic, id, kind, key, at: happenedAt, data } = event;
     const line = Buffer.from(`${JSON.stringify({ at, reason, topic, event: { id, kind, key, at: happenedAt, data } })}\n`);
     // At the end of what is known to be good: a write that failed half-way is written over.
-    await this.#handle.write(line, 0, line.length, this.#length);
+    for (let written = 0; written < line.length; ) written += (await this.#handle.write(line, written, line.length - written, this.#length + written)).bytesWritten;
     await this.#handle.sync();
     this.#length += line.length;
     this.#lines += 1;
