@@ -9,7 +9,7 @@ import { noticesOf, proofErased, reviewCreated, unitsCounted, type UsageEvent } 
 import type { Stores } from '../../src/ports/stores.js';
 import { takeWaiting, usageOf } from '../store-contract/outbox-contract.js';
 import { audit, issuedProof, NOW, partnerKey, reviewCase, usageCharge } from '../store-contract/samples.js';
-import { ADDRESSES, connection, KEY, openStore, withClient } from './cassandra-under-test.js';
+import { ADDRESSES, connection, intercepted, KEY, openStore, withClient } from './cassandra-under-test.js';
 
 const DAY = '2026-03-31';
 const MINUTE_MS = 60_000;
@@ -42,6 +42,7 @@ if (ADDRESSES === undefined) {
   await migrate(connection);
   void t.test('what a process published or not: another finds the rest', foundAfterDeath);
   void t.test('an operation that two finished', finishedTwice);
+  void t.test('a case whose proof was erased while it was written', erasedMeanwhile);
   void t.test('a row that fails does not keep the rest', failingRow);
   void t.test('a batch whose answer nobody heard', unheardBatch);
   void t.test('a sweep takes no more than its process can hold', boundedSweep);
@@ -142,6 +143,35 @@ async function finishedTwice(t: Test): Promise<void> {
   t.ok((await takeWaiting(pair[1])).some(({ id }) => id === proofErased(proof).id));
   t.equal(await rows(), 0);
   await takeWaiting(pair[0]);
+}
+
+/** The erasure looked for cases when this one was not there yet, and its process died when it was. */
+async function erasedMeanwhile(t: Test): Promise<void> {
+  const doomed = await openStore();
+  const other = await openStore();
+  t.teardown(() => other.close());
+  const { proofId, partnerId } = await issue(other, 'meanwhile');
+  const review = reviewCase('rev_meanwhile', partnerId, proofId);
+  let written = false;
+  await intercepted(
+    (sent) => {
+      if (written) throw new TypeError('killed');
+      written = sent.some(({ query }) => query.startsWith('UPDATE review USING'));
+    },
+    () => t.rejects(doomed.createReview(review, audit(partnerId, 'review_created', review.reviewId))),
+  );
+  await doomed.close();
+  await withClient(async (client) => {
+    await client.execute(`DELETE FROM review_by_proof WHERE proof_id = '${proofId}'`);
+    await client.execute(`DELETE FROM review_place WHERE proof_id = '${proofId}'`);
+  }, connection.keyspace);
+  await other.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId));
+  const rows = async () => (await rowsOf(`SELECT review_id FROM review WHERE review_id = '${review.reviewId}'`)).length;
+  t.equal(await rows(), 1, 'it was not found');
+  goOn(5);
+  await other.sweepExpired(NOW, 100);
+  t.equal(await rows(), 0, 'the sweep takes it back');
+  t.notOk((await takeWaiting(other)).some(({ kind }) => kind === 'review_created'), 'and nothing is said of it');
 }
 
 /** Damaged, or of a version that this one does not know. */

@@ -49,6 +49,8 @@ export async function caughtUp(ledger: Ledger, { calls, tables }: Observers, lim
     const folded = await tables.folded([...owed.keys()]);
     const behind = [...owed].filter(([partnerId, units]) => (folded.get(partnerId) ?? 0) < units);
     if (behind.length > 0) waiting.push(`the usage of ${behind.length} partners is not folded`);
+    const unfinished = await tables.unfinished();
+    if (unfinished > 0) waiting.push(`${unfinished} operations are not finished`);
     const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
     const notices = await tables.notices();
     const silent = ledger.reviews.filter(({ reviewId, proofId }) => !gone.has(proofId) && notices.get(reviewId)?.length !== 2);

@@ -37,6 +37,13 @@ export class Tables {
     return rows;
   }
 
+  /** Operations that nobody has finished yet: their audit entries, events and indexes may still come. */
+  async unfinished(): Promise<number> {
+    let count = 0;
+    for await (const _ of await this.#client.execute('SELECT op FROM intent')) count += 1;
+    return count;
+  }
+
   /** Announcements that are planned, by case. */
   async notices(): Promise<ReadonlyMap<string, readonly string[]>> {
     const planned = new Map<string, string[]>();
