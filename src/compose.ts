@@ -34,7 +34,7 @@ import { replayErasures } from './operations/replay-erasures.js';
 import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
 import { sweepExpired, sweepOrphans, sweepUnfinished } from './operations/sweep.js';
 import type { AssetStore } from './ports/assets.js';
-import type { BuriedReport, EventBus } from './ports/bus.js';
+import type { BuriedReport, EventBus, Replayed } from './ports/bus.js';
 import type { Clock } from './ports/clock.js';
 import type { Ids } from './ports/ids.js';
 import type { AuditHeads, ErasureJournal } from './ports/journals.js';
@@ -370,9 +370,8 @@ export async function migrate({ cassandra, kafka }: Config): Promise<{ readonly 
 /**
  * Behind `takemark operator erasures replay`: every erasure that the bus keeps, to the consumer of erasures, directly over the
  * cluster's servers.
- * @returns how many events there were
  */
-export async function replayErasureTopic(config: Config, options: Pick<ServiceOptions, 'clock' | 'logDestination'> = {}): Promise<number> {
+export async function replayErasureTopic(config: Config, options: Pick<ServiceOptions, 'clock' | 'logDestination'> = {}): Promise<Replayed> {
   if (config.bus !== 'kafka') throw new Error('erasures are replayed from Kafka: TAKEMARK_BUS=kafka; a single service replays its journal at every start');
   const clock = options.clock ?? systemClock;
   const opened = new Opened();

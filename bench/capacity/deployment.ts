@@ -1,9 +1,9 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { takemark } from '../../test/cluster/members.js';
 import { startServers, type Servers } from '../../test/cluster/servers.js';
 import { ServiceProcess, START_FLAGS } from '../service/service-process.js';
 
@@ -47,9 +47,9 @@ export class Deployment {
         TAKEMARK_OPERATOR_TOKEN: OPERATOR_TOKEN,
         TAKEMARK_LOG_LEVEL: 'warn',
       };
-      const environment = { PATH: process.env['PATH'], ...settings };
-      for (const command of [['secrets', 'init', '--out', settings.TAKEMARK_SECRETS_FILE], ['migrate']]) await promisify(execFile)(process.execPath, [CLI, 'operator', ...command], { env: environment });
-      const consumers = spawn(process.execPath, [...START_FLAGS, CLI, 'consumers'], { stdio: 'ignore', env: { ...environment, TAKEMARK_DATA_DIR: join(dataDir, 'consumers'), TAKEMARK_OPERATOR_PORT: '0' } });
+      await takemark(settings, 'operator', 'secrets', 'init', '--out', settings.TAKEMARK_SECRETS_FILE);
+      await takemark(settings, 'operator', 'migrate');
+      const consumers = spawn(process.execPath, [...START_FLAGS, CLI, 'consumers'], { stdio: 'ignore', env: { PATH: process.env['PATH'], ...settings, TAKEMARK_DATA_DIR: join(dataDir, 'consumers'), TAKEMARK_OPERATOR_PORT: '0' } });
       const service = await ServiceProcess.start({ dataDir: join(dataDir, 'service'), settings, operatorToken: OPERATOR_TOKEN, profileDir });
       return new Deployment(service, servers, consumers);
     } catch (error) {

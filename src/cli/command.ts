@@ -24,7 +24,7 @@ export interface Cluster {
   /** The text of the bundle after a step. */
   rotateSecrets(bundle: { readonly text: string; readonly name: string }, rotation: { readonly step: 'add' | 'use' | 'drop'; readonly early: boolean; readonly purposes: readonly string[] | undefined }): Promise<string>;
   /** @returns how many erasures the bus had */
-  replayErasures(): Promise<number>;
+  replayErasures(): Promise<{ readonly taken: number; readonly left: number }>;
   serve(): Promise<LongRunning>;
   consume(): Promise<LongRunning>;
 }

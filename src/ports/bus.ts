@@ -11,6 +11,18 @@ export class PoisonError extends Error {
  */
 export type EventHandler = (events: readonly ServiceEvent[]) => Promise<void>;
 
+/** A batch as its handler's contract has it. @param poisoned gets each event that can never be taken; the rest was taken when it resolves */
+export async function giveBatch(events: readonly ServiceEvent[], handler: EventHandler, poisoned: (event: ServiceEvent, error: PoisonError) => Promise<void> | void): Promise<void> {
+  try {
+    await handler(events);
+  } catch (error) {
+    if (!(error instanceof PoisonError)) throw error;
+    const [only, ...others] = events;
+    if (others.length === 0) await poisoned(only!, error);
+    else for (const event of events) await giveBatch([event], handler, poisoned);
+  }
+}
+
 /** An event that nobody could take, with what is known of it. */
 export interface DeadLetter {
   readonly topic: Topic;
@@ -23,6 +35,12 @@ export interface DeadLetter {
   /** Where it can be read. */
   readonly id?: string;
   readonly kind?: string;
+}
+
+/** Events that were taken, and messages that can never be. */
+export interface Replayed {
+  readonly taken: number;
+  readonly left: number;
 }
 
 /** Told of every event that was put to the dead letters. */
@@ -39,8 +57,8 @@ export interface EventBus {
   handle(topic: Topic, handler: EventHandler): void;
   /** Begins to deliver. */
   start(): Promise<void>;
-  /** Every event that the topic keeps, from its beginning to what it holds now, to a handler of the caller's own. @returns how many */
-  replay(topic: Topic, handler: EventHandler): Promise<number>;
+  /** Every event that the topic keeps, from its beginning to what it holds now, to a handler of the caller's own. */
+  replay(topic: Topic, handler: EventHandler): Promise<Replayed>;
   /** By topic, of those that this process listens to: events that it was to take by now and has not, as far as it knows without asking. Absent: it has no connection. */
   behind(): ReadonlyMap<Topic, number>;
   /** Oldest first, at most `limit`. */

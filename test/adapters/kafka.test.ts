@@ -60,8 +60,8 @@ await t.test('a broker', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not
 });
 
 await t.test('a broker that demands a password and TLS', { skip: !SECURE && 'TAKEMARK_SECURE_KAFKA is not set' }, async (t) =>
-  // A system's librdkafka may be older than what SCRAM with Kafka 4 needs: then that is what has to be said.
-  provesPasswords(await loadLibrary()) ? secured(t) : refusedByLibrary(t),
+  // A system's librdkafka may be older than what SCRAM with Kafka 4 needs: then that is what has to be said. In CI it may not.
+  process.env['CI'] || provesPasswords(await loadLibrary()) ? secured(t) : refusedByLibrary(t),
 );
 
 async function sharing(t: Test): Promise<void> {
@@ -139,7 +139,7 @@ async function malformed(t: Test): Promise<void> {
   t.notMatch(JSON.stringify(letters.map(({ reason }) => reason)), /Take One|prf_/, 'a reason holds nothing of the event');
   t.strictSame([letters[4]!.id, letters[4]!.kind], [good.id, 'proof_erased'], 'what can be read of it');
   t.equal(letters[0]!.id, undefined);
-  t.equal(await bus.replay('erasure', new Listener().take), 1, 'a replay passes over them');
+  t.strictSame(await bus.replay('erasure', new Listener().take), { taken: 1, left: bad.length }, 'a replay passes over them');
   // As often as it is put back, it comes here again: with its bytes as they were.
   t.equal(await bus.replayDeadLetters('erasure', 100), bad.length);
   await until(async () => (await bus.deadLetters('erasure', 100)).length === bad.length, 'all of them once more');

@@ -52,7 +52,7 @@ export async function setUp(test: Test, overrides: { readonly apiKey?: string | 
         migrate: async () => ({ applied: ['001-initial.cql'], topics: ['takemark.usage'] }),
         makeSecrets: async () => '{}\n',
         rotateSecrets: async ({ text }, { step, early, purposes }) => `${text.trim()} ${step} ${early} ${purposes?.join('+')}\n`,
-        replayErasures: async () => 7,
+        replayErasures: async () => ({ taken: 7, left: 0 }),
         serve: async () => ({ words: 'serving', stop: async () => void stopped.push('service') }),
         consume: async () => ({ words: 'consuming', stop: async () => void stopped.push('consumers') }),
       },

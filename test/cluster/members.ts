@@ -199,7 +199,8 @@ export async function startAlone(settings: Readonly<Record<string, string>>, ove
   );
 }
 
-async function takemark(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
+/** A command of the operator's. @returns its standard output */
+export async function takemark(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], { env: { PATH: process.env['PATH'], ...environment } });
   return stdout;
 }

@@ -12,8 +12,8 @@ const RETRY_AFTER_SECONDS = 5;
 
 interface Held {
   readonly event: ServiceEvent;
-  /** Of its row; none where it lies elsewhere. */
-  readonly minute?: number;
+  /** Of its row; undefined where it lies elsewhere. */
+  readonly minute: number | undefined;
   /** Makes sure that nobody finds it again. */
   readonly published: () => Promise<void>;
 }
@@ -86,8 +86,11 @@ export class Outbox implements OutboxStore {
   }
 
   /** Has an event wait that is durable already. @returns false where it waits */
-  hold(event: ServiceEvent, published: Held['published']): boolean {
-    return this.#hold({ event, published });
+  hold(event: ServiceEvent, published: Held['published'], minute?: number): boolean {
+    if (this.#held.has(event.id)) return false;
+    this.#held.set(event.id, { event, minute, published });
+    this.#listener();
+    return true;
   }
 
   /** Before the first batch of a minute: whoever sweeps will look there. */
@@ -146,10 +149,13 @@ export class Outbox implements OutboxStore {
         // An operation that was finished twice left two rows. One is enough: the older one, for every process that holds either.
         await this.#rows.remove(Math.max(held.minute, minute), id);
         if (held.minute < minute) return 'gone';
-        if (this.#held.has(id)) this.#held.set(id, { event: held.event, minute, published: () => this.#rows.remove(minute, id) });
+        if (this.#held.has(id)) {
+          this.#held.set(id, { event: held.event, minute, published: () => this.#rows.remove(minute, id) });
+          return 'kept';
+        }
         // Published meanwhile.
-        else await this.#rows.remove(minute, id);
-        return 'kept';
+        await this.#rows.remove(minute, id);
+        return 'gone';
       }
       if (held !== undefined) return 'kept';
       if (!hasRoom()) return 'no_room';
@@ -161,14 +167,7 @@ export class Outbox implements OutboxStore {
   }
 
   #holdRow(event: ServiceEvent, minute: number): void {
-    this.#hold({ event, minute, published: () => this.#rows.remove(minute, event.id) });
-  }
-
-  #hold(held: Held): boolean {
-    if (this.#held.has(held.event.id)) return false;
-    this.#held.set(held.event.id, held);
-    this.#listener();
-    return true;
+    this.hold(event, () => this.#rows.remove(minute, event.id), minute);
   }
 
   async #leave(id: string, left: Left): Promise<number> {

@@ -49,14 +49,11 @@ export class Session {
   readonly #serial: types.consistencies;
   readonly #reads: { readonly consistency?: types.consistencies };
 
-  private constructor(client: Client, serial: types.consistencies, reads: { readonly consistency?: types.consistencies }) {
+  /** @param reads another consistency than the client's, for reads alone */
+  constructor(client: Client, serial: types.consistencies, reads: { readonly consistency?: types.consistencies } = {}) {
     this.#client = client;
     this.#serial = serial;
     this.#reads = reads;
-  }
-
-  static of(client: Client, serial: types.consistencies): Session {
-    return new Session(client, serial, {});
   }
 
   /**
@@ -163,7 +160,7 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
     await client.shutdown().catch(() => undefined);
     throw error;
   }
-  return Session.of(client, serialConsistency);
+  return new Session(client, serialConsistency);
 }
 
 /** Rejects when the time is up; the driver's own promise is then left alone. */

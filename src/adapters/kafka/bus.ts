@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
-import { type BuriedReport, type EventBus, type EventHandler, PoisonError } from '../../ports/bus.js';
+import { type BuriedReport, type EventBus, type EventHandler, giveBatch, type Replayed } from '../../ports/bus.js';
 import { ConsumerClient, type KafkaConnection, loadLibrary, type Message } from './client.js';
 import { buried, letterOf, passLetters, raised, readLetters } from './dead-letters.js';
 import { decodeEvent, encodeEvent, SCHEMA_VERSION } from './event-message.js';
@@ -40,7 +40,7 @@ class KafkaBus implements EventBus {
   readonly #handlers = new Map<Topic, EventHandler>();
   #consumers: readonly TopicConsumer[] | undefined;
   #closing: Promise<void> | undefined;
-
+  /** Faults that were told, and when. */
   readonly #told = new Map<string, number>();
 
   constructor(library: Library, options: KafkaBusOptions) {
@@ -84,18 +84,21 @@ class KafkaBus implements EventBus {
     });
   }
 
-  replay(topic: Topic, handler: EventHandler): Promise<number> {
-    let count = 0;
+  replay(topic: Topic, handler: EventHandler): Promise<Replayed> {
+    let messageCount = 0;
+    let left = 0;
     return this.#reading(`${this.#options.group}.replay`, async (client) => {
       await readTopic(client, { name: topicName(this.#options.prefix, topic) }, async (messages) => {
+        messageCount += messages.length;
         const events = messages.flatMap((message) => {
           const reading = decodeEvent(topic, message.value, message.key?.toString());
-          // The group's consumer has put it to the dead letters.
           return reading.ok ? [reading.event] : [];
         });
-        count += await this.#give(events, handler);
+        // The group's consumer has put them to the dead letters.
+        left += messages.length - events.length;
+        if (events.length > 0) await giveBatch(events, handler, () => void (left += 1));
       });
-      return count;
+      return { taken: messageCount - left, left };
     });
   }
 
@@ -129,24 +132,6 @@ class KafkaBus implements EventBus {
     this.#consumers = [];
     await Promise.all(consumers.map((consumer) => consumer.close()));
     await this.#outgoing.close();
-  }
-
-  /** @returns how many were taken; those that can never be are told of and left */
-  async #give(events: readonly ServiceEvent[], handler: EventHandler): Promise<number> {
-    if (events.length === 0) return 0;
-    try {
-      await handler(events);
-      return events.length;
-    } catch (error) {
-      if (!(error instanceof PoisonError)) throw error;
-      if (events.length === 1) {
-        this.#fault('replay', error);
-        return 0;
-      }
-      let count = 0;
-      for (const event of events) count += await this.#give([event], handler);
-      return count;
-    }
   }
 
   #fault(where: string, error: unknown): void {

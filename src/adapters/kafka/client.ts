@@ -46,8 +46,6 @@ const CONNECT_MS = 3_000;
 const ASK_MS = 5_000;
 const POLL_MS = 5;
 const IDLE_POLL_MS = 500;
-/** How long the same fault is not told again: librdkafka tells it with every attempt. */
-const QUIET_MS = 30_000;
 const CODE = { queueFull: -184, state: -172, fatal: -150, authentication: -169, saslRefused: 58, tls: -181, assign: -175, revoke: -174, allDown: -187, exists: 36 } as const;
 /** Events have no code, only these words. */
 const WORDS: Readonly<Record<string, number>> = {
@@ -326,17 +324,14 @@ function settings({ brokers, credentials, tls }: KafkaConnection): GlobalConfig 
   };
 }
 
-/** Tells faults, each kind once in a while. @returns what gives the last refusal of a broker */
+/** Tells faults, as often as they come: with every attempt. @returns what gives the last refusal of a broker */
 function listen(client: Producer | KafkaConsumer, fault: FaultReport): () => KafkaError | undefined {
-  const told = new Map<number, number>();
   let refusal: KafkaError | undefined;
   (client as Producer).on('event.error', (raw) => {
     const error = failure(raw);
     const code = error.code ?? 0;
     if (code === CODE.authentication || code === CODE.saslRefused || code === CODE.tls) refusal = error;
-    if (!TOLD.has(code) || Date.now() - (told.get(code) ?? 0) < QUIET_MS) return;
-    told.set(code, Date.now());
-    fault(error);
+    if (TOLD.has(code)) fault(error);
   });
   return () => refusal;
 }

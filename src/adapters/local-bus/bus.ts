@@ -1,7 +1,7 @@
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
 import type { Clock } from '../../ports/clock.js';
-import { type BuriedReport, type EventBus, type EventHandler, PoisonError } from '../../ports/bus.js';
+import { type BuriedReport, type EventBus, type EventHandler, giveBatch, type Replayed } from '../../ports/bus.js';
 import { DeadLetterFile } from './dead-letter-file.js';
 
 /** Of events that a handler gets at once. */
@@ -50,8 +50,8 @@ class LocalBus implements EventBus {
     });
   }
 
-  async replay(): Promise<number> {
-    return 0;
+  async replay(): Promise<Replayed> {
+    return { taken: 0, left: 0 };
   }
 
   /** What was published was taken: the rest waits in the outbox. */
@@ -112,17 +112,11 @@ class LocalBus implements EventBus {
     }
   }
 
-  async #deliver(events: readonly ServiceEvent[], handler: EventHandler): Promise<void> {
-    try {
-      await handler(events);
-    } catch (error) {
-      if (!(error instanceof PoisonError)) throw error;
-      const [only, ...others] = events;
-      if (others.length === 0) {
-        await this.#letters.append(only!, error.message, Math.floor(this.#clock.now() / 1_000));
-        this.#buried(only!.topic);
-      } else for (const event of events) await this.#deliver([event], handler);
-    }
+  #deliver(events: readonly ServiceEvent[], handler: EventHandler): Promise<void> {
+    return giveBatch(events, handler, async (event, { message }) => {
+      await this.#letters.append(event, message, Math.floor(this.#clock.now() / 1_000));
+      this.#buried(event.topic);
+    });
   }
 }
 

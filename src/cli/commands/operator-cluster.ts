@@ -83,13 +83,13 @@ export const rotateSecrets: Command = {
 export const replayErasures: Command = {
   name: 'operator erasures replay',
   summary: 'Erase again, from the topic of erasures, whatever a restored backup brought back',
-  details: ['Directly over the servers of a cluster, with the service running or stopped. A single service needs', 'none of it: it replays its journal at every start.'],
+  details: ['Directly over the servers of a cluster, with the service running or stopped. A single service needs', 'none of it: it replays its journal at every start. Exit code 1: there are messages that nobody', 'can take; the others were taken.'],
   operands: [],
-  options: { json: { help: 'how many as one line of JSON' } },
+  options: { json: { help: 'how many were taken, and left, as one line of JSON' } },
   async run(given, { terminal, cluster }) {
-    const replayed = await cluster.replayErasures();
-    if (given.flag('json')) terminal.printJson({ replayed });
-    else terminal.print(`${replayed} erasures replayed`);
-    return EXIT.good;
+    const { taken: replayed, left } = await cluster.replayErasures();
+    if (given.flag('json')) terminal.printJson({ replayed, left });
+    else terminal.print(`${replayed} erasures replayed${left === 0 ? '' : `, ${left} messages of the topic are no erasures of this store's proofs`}`);
+    return left === 0 ? EXIT.good : EXIT.notGood;
   },
 };
