@@ -81,7 +81,7 @@ export class WorkerPool {
   #create(): ThreadPool {
     const { workers, maxQueue, input, onDeath } = this.#options;
     const pool: ThreadPool = new Piscina({
-      filename: new URL('./worker.js', import.meta.url).href,
+      filename: new URL('./worker-thread.cjs', import.meta.url).href,
       name: 'hash',
       minThreads: workers,
       maxThreads: workers,
