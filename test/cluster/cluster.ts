@@ -14,8 +14,10 @@ await runCommand({ name: 'test:cluster', nodes: 3, defaultKills: 0 }, async ({ s
     await atWork(run, async () => {
       await loseNode(run, 'cassandra-3', WARM_SECONDS);
       await kafkaOutage(run, WARM_SECONDS);
+      await kafkaOutage(run, WARM_SECONDS, 'frozen');
       // With one node of three there is no quorum.
       await cassandraOutage(run, ['cassandra-2', 'cassandra-3'], WARM_SECONDS);
+      await cassandraOutage(run, ['cassandra-2', 'cassandra-3'], WARM_SECONDS, 'frozen');
     });
     await check(run);
   } finally {

@@ -5,6 +5,7 @@ import type { Ledger } from './ledger.js';
 import type { Cluster, Service } from './members.js';
 import { waitingOf } from './observe.js';
 import type { Run } from './run.js';
+import type { Servers } from './servers.js';
 
 /** Between kills: shorter and longer than a process needs to start. */
 const SHORTEST_PAUSE_MS = 300;
@@ -12,6 +13,12 @@ const LONGEST_PAUSE_MS = 2_700;
 /** After kills, until processes that started again answer as before. */
 const SETTLED_MS = 3_000;
 const DRAIN_MS = 60_000;
+
+/** How servers go and come back: stopped and started, or hung and running on, which no closed connection tells. */
+export type Away = 'stopped' | 'frozen';
+
+const leave = (servers: Servers, away: Away, names: readonly string[]): Promise<void> => (away === 'frozen' ? servers.freeze(...names) : servers.down(...names));
+const comeBack = (servers: Servers, away: Away, names: readonly string[]): Promise<void> => (away === 'frozen' ? servers.thaw(...names) : servers.up(...names));
 
 /** Kills processes, chosen and timed by `random`. */
 export async function killProcesses(cluster: Cluster, count: number, random: () => number): Promise<void> {
@@ -26,11 +33,11 @@ export async function killProcesses(cluster: Cluster, count: number, random: () 
  * Cassandra goes and comes back. Meanwhile what needs it is 503 with Retry-After within the time limit, health and liveness hold,
  * readiness does not; afterwards the same processes serve again.
  */
-export async function cassandraOutage(run: Run, names: readonly string[], seconds: number): Promise<void> {
+export async function cassandraOutage(run: Run, names: readonly string[], seconds: number, away: Away = 'stopped'): Promise<void> {
   const { cluster, servers, calls, ledger, partners, say } = run;
-  say(`stopping ${names.join(', ')}`);
   run.outage = true;
-  await servers.down(...names);
+  await leave(servers, away, names);
+  say(`${away}: ${names.join(', ')}`);
   const until = Date.now() + seconds * 1_000;
   let refusals = 0;
   do {
@@ -43,8 +50,8 @@ export async function cassandraOutage(run: Run, names: readonly string[], second
     }
   } while (Date.now() < until);
   if (refusals === 0) ledger.violation('no process answered while Cassandra was down');
-  say(`starting ${names.join(', ')}; ${refusals} lists were refused meanwhile`);
-  await servers.up(...names);
+  say(`${names.join(', ')} come back; ${refusals} lists were refused meanwhile`);
+  await comeBack(servers, away, names);
   const began = Date.now();
   await cluster.ready();
   run.outage = false;
@@ -71,13 +78,13 @@ export async function loseNode({ servers, ledger, say }: Run, name: string, seco
  * Kafka goes and comes back. Nothing that partners call notices, readiness holds; the outbox fills and empties again, as its metric
  * says.
  */
-export async function kafkaOutage({ servers, calls, ledger, say }: Run, seconds: number): Promise<void> {
+export async function kafkaOutage({ servers, calls, ledger, say }: Run, seconds: number, away: Away = 'stopped'): Promise<void> {
   const refusals = () => ledger.counts['answered 503'] ?? 0;
   const waiting = async () => (await Promise.all(calls.services.map(waitingOf))).reduce<number>((sum, count) => sum + (count ?? 0), 0);
   await delay(SETTLED_MS);
   const before = { refusals: refusals(), waiting: await waiting() };
-  say(`stopping kafka-1; ${before.waiting} events wait`);
-  await servers.down('kafka-1');
+  await leave(servers, away, ['kafka-1']);
+  say(`${away}: kafka-1; ${before.waiting} events waited`);
   const until = Date.now() + seconds * 1_000;
   let most = 0;
   do {
@@ -87,8 +94,8 @@ export async function kafkaOutage({ servers, calls, ledger, say }: Run, seconds:
   } while (Date.now() < until);
   if (refusals() > before.refusals) ledger.violation(`${refusals() - before.refusals} calls were refused while Kafka was down`);
   if (most <= before.waiting) ledger.violation(`the outbox did not fill while Kafka was down: ${before.waiting}, then ${most}`);
-  say(`starting kafka-1; ${most} events wait`);
-  await servers.up('kafka-1');
+  say(`kafka-1 comes back; ${most} events wait`);
+  await comeBack(servers, away, ['kafka-1']);
   const began = Date.now();
   let least = await waiting();
   while (least > most / 4 && Date.now() - began < DRAIN_MS) {

@@ -16,6 +16,9 @@ export interface Servers {
   /** Orderly, data kept. */
   down(...names: readonly string[]): Promise<void>;
   kill(...names: readonly string[]): Promise<void>;
+  /** They keep their connections and answer nothing, until `thaw`. */
+  freeze(...names: readonly string[]): Promise<void>;
+  thaw(...names: readonly string[]): Promise<void>;
   /** A command of Cassandra's nodetool. */
   nodetool(name: string, ...args: readonly string[]): Promise<string>;
   /** Each server's files are below it, under its name. */
@@ -54,6 +57,8 @@ export async function startServers({ nodes, measured = false, say }: { readonly 
       up: async (...names) => void (await launcher('up', '--nodes', String(nodes), ...named(names))),
       down: async (...names) => void (await launcher('down', ...named(names))),
       kill: async (...names) => void (await launcher('kill', ...named(names))),
+      freeze: async (...names) => void (await launcher('freeze', ...named(names))),
+      thaw: async (...names) => void (await launcher('thaw', ...named(names))),
       nodetool: (name, ...args) => launcher('nodetool', name, ...args),
       directory,
       remove,
