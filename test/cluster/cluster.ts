@@ -1,11 +1,12 @@
 /** `npm run test:cluster [-- --seed n] [--out file] [--keep]`: one identity over three processes, a lost node, lost servers. */
 import { randomUUID } from 'node:crypto';
 import { runCommand } from './command.js';
-import { cassandraOutage, kafkaOutage, loseNode } from './faults.js';
+import { cassandraOutage, freezeNode, kafkaOutage, loseNode } from './faults.js';
 import { identity } from './identity.js';
 import { atWork, check, startRun } from './run.js';
 
 const WARM_SECONDS = 5;
+const FROZEN_SECONDS = 25;
 
 await runCommand({ name: 'test:cluster', nodes: 3, defaultKills: 0 }, async ({ seed, servers, ledger, say, keep }) => {
   const run = await startRun({ servers, seed, ledger, say, width: 1 });
@@ -13,6 +14,7 @@ await runCommand({ name: 'test:cluster', nodes: 3, defaultKills: 0 }, async ({ s
     await identity(run, randomUUID());
     await atWork(run, async () => {
       await loseNode(run, 'cassandra-3', WARM_SECONDS);
+      await freezeNode(run, 'cassandra-3', FROZEN_SECONDS);
       await kafkaOutage(run, WARM_SECONDS);
       await kafkaOutage(run, WARM_SECONDS, 'frozen');
       // With one node of three there is no quorum.

@@ -59,9 +59,11 @@ export async function cassandraOutage(run: Run, names: readonly string[], second
   say(`all processes were ready ${Date.now() - began} ms after it`);
 }
 
+const refusalsOf = (ledger: Ledger): number => (ledger.counts['answered 503'] ?? 0) + (ledger.counts['unanswered'] ?? 0);
+
 /** One node of three is killed and started again: nobody who calls notices. */
 export async function loseNode({ servers, ledger, say }: Run, name: string, seconds: number): Promise<void> {
-  const refusals = () => (ledger.counts['answered 503'] ?? 0) + (ledger.counts['unanswered'] ?? 0);
+  const refusals = () => refusalsOf(ledger);
   await delay(seconds * 1_000);
   const before = refusals();
   say(`killing ${name}`);
@@ -72,6 +74,20 @@ export async function loseNode({ servers, ledger, say }: Run, name: string, seco
   await delay(seconds * 1_000);
   if (refusals() > before) ledger.violation(`${refusals() - before} calls were refused or not answered while one node of three was gone`);
   ledger.count('nodes lost');
+}
+
+/**
+ * One node of three hangs. Until the others take it for dead, some 20 s, calls wait for it, and one or the other is refused; all are
+ * answered within the time limit, as ever.
+ */
+export async function freezeNode({ servers, ledger, say }: Run, name: string, seconds: number): Promise<void> {
+  const before = refusalsOf(ledger);
+  await servers.freeze(name);
+  say(`frozen: ${name}`);
+  await delay(seconds * 1_000);
+  await servers.thaw(name);
+  say(`${name} comes back; ${refusalsOf(ledger) - before} calls were refused or not answered meanwhile`);
+  ledger.count('nodes frozen');
 }
 
 /**

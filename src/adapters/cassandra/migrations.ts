@@ -21,6 +21,7 @@ const DONE = "UPDATE schema_migration SET state = 'applied' WHERE version = ? IF
 /** A run that says nothing for so long is dead; its statements can be run again. */
 const ABANDONED_MS = 120_000;
 const POLL_MS = 250;
+const AGREEMENT_MS = 30_000;
 const ATTEMPTS = 20;
 
 export interface MigrationOptions extends ConnectionOptions {
@@ -50,14 +51,16 @@ export async function migrate(options: MigrationOptions): Promise<readonly strin
   });
   try {
     await persist(() => first.define(`CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${localDataCenter.replaceAll("'", "''")}': ${replication}}`));
+    await agreement(first);
   } finally {
     await first.close();
   }
-  const session = await connect(options, keyspace);
+  const session = await persist(() => connect(options, keyspace));
   try {
     if ((await session.first(LEDGER_THERE, [keyspace])) === undefined) await persist(() => session.define(LEDGER));
     const applied: string[] = [];
     for (const migration of await migrations()) if (await apply(session, migration)) applied.push(migration.name);
+    await agreement(session);
     return applied;
   } finally {
     await session.close();
@@ -109,6 +112,16 @@ async function apply(session: Session, { version, name, sha256, statements }: Mi
   for (const statement of statements) await persist(() => session.define(statement));
   await session.decide({ query: DONE, params: [version, owner] });
   return true;
+}
+
+/**
+ * Waits until whoever connects next finds the schema, whichever node answers. For a while: one node that does not follow holds
+ * nobody up.
+ */
+async function agreement(session: Session): Promise<void> {
+  for (const deadline = Date.now() + AGREEMENT_MS; Date.now() < deadline; await delay(POLL_MS)) {
+    if (await session.agrees().catch(() => false)) return;
+  }
 }
 
 /** Definitions of the schema collide when two processes make them at once; made again, they find what they want. */

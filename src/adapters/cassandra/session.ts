@@ -113,6 +113,13 @@ export class Session {
     await this.#run(() => this.#client.execute(query));
   }
 
+  /** Whether all nodes that are up have the same schema. */
+  agrees(): Promise<boolean> {
+    // The driver's types leave it out.
+    const metadata = this.#client.metadata as unknown as { checkSchemaAgreement(): Promise<boolean> };
+    return this.#run(() => metadata.checkSchemaAgreement());
+  }
+
   async close(): Promise<void> {
     await this.#client.shutdown();
   }
