@@ -3,7 +3,7 @@ import t from 'tap';
 import { proofErased, reviewCreated, type ServiceEvent, unitsCounted } from '../../src/domain/events.js';
 import { faultOf } from './calls.js';
 import { type CaseState, isLinearizable, type ReviewCall, type ReviewOperation } from './history.js';
-import { judge, type Observed, type ObservedPartner, type ObservedProof } from './judge.js';
+import { judge, type Observed, type ObservedCase, type ObservedPartner, type ObservedProof } from './judge.js';
 import { Ledger } from './ledger.js';
 
 const OPEN: CaseState = { outcome: 'open', evidence: {} };
@@ -38,8 +38,8 @@ t.test('histories of a case', async (t) => {
 });
 
 const AT = 1_800_000_000;
-const GONE: ObservedProof = { statuses: [404, 404], listed: false, state: 'erased', erasedAt: AT, confirmedAt: AT + 1, assetPresent: false };
-const THERE: ObservedProof = { statuses: [200, 200], listed: true, state: 'issued', assetPresent: true };
+const GONE: ObservedProof = { statuses: [404, 404], documents: [], records: [], assets: [], listed: false, state: 'erased', erasedAt: AT, confirmedAt: AT + 1, assetPresent: false };
+const THERE: ObservedProof = { statuses: [200, 200], documents: ['d', 'd'], records: ['r', 'r'], assets: ['a', 'a'], listed: true, state: 'issued', assetPresent: true };
 const WITHOUT_LOG: Omit<ObservedPartner, 'audit'> = { used: [2, 2], daily: [2, 2], folded: 2, keys: ['key_1', 'key_2'], auditOk: [true, true], listed: new Set(['prf_kept']) };
 const LOG: ObservedPartner['audit'] = [
   { action: 'key_created', subjects: ['key_1'] },
@@ -49,13 +49,14 @@ const LOG: ObservedPartner['audit'] = [
   { action: 'review_created', subjects: ['rev_1', 'prf_kept'] },
   { action: 'proof_erased', subjects: ['prf_gone'] },
 ];
+const found = (state: CaseState): ObservedCase => ({ status: 200, read: said({ does: 'read' }, 9, 10, state) });
 const SEEN: ObservedPartner = { ...WITHOUT_LOG, audit: LOG };
 
 function soundRun(): { readonly ledger: Ledger; readonly observed: Observed } {
   const ledger = new Ledger();
   ledger.partner({ partnerId: 'ptr_1', apiKey: 'secret' });
-  ledger.issue({ proofId: 'prf_kept', partnerId: 'ptr_1' });
-  ledger.issue({ proofId: 'prf_gone', partnerId: 'ptr_1' });
+  ledger.issue({ proofId: 'prf_kept', partnerId: 'ptr_1', sha256: 'a' });
+  ledger.issue({ proofId: 'prf_gone', partnerId: 'ptr_1', sha256: 'b' });
   ledger.erase({ proofId: 'prf_gone', partnerId: 'ptr_1', erasedAt: AT });
   for (const uploadId of ['upl_1', 'upl_2', 'upl_2']) ledger.bill({ partnerId: 'ptr_1', uploadId });
   ledger.rotate({ partnerId: 'ptr_1', keyId: 'key_1', newKeyId: 'key_2', newApiKey: 'other' });
@@ -70,7 +71,7 @@ function soundRun(): { readonly ledger: Ledger; readonly observed: Observed } {
       partners: new Map([['ptr_1', SEEN]]),
       verdicts: new Map([['prf_kept', 'valid']]),
       successors: new Map([['key_2', [200, 200]]]),
-      reviews: new Map([['rev_1', [200, 200]]]),
+      reviews: new Map([['rev_1', [found(asked('requested')), found(asked('requested'))]]]),
       notices: new Map([['rev_1', ['review_expired', 'review_expiring']]]),
       rows: [{ table: 'proof_by_partner', proofId: 'prf_kept' }],
       // Published twice, as after a crash between the report and the mark.
@@ -99,7 +100,7 @@ t.test('every kind of damage is found', async (t) => {
     'an erased proof in a list': proof({ listed: true }),
     'a deliverable that stayed': proof({ assetPresent: true }),
     'an erasure at another time': proof({ erasedAt: AT + 5 }),
-    'an erasure that nobody confirmed': (run) => ({ ...run, proofs: new Map([...run.proofs, ['prf_gone', { statuses: GONE.statuses, listed: false, state: 'erased', erasedAt: AT, assetPresent: false }]]) }),
+    'an erasure that nobody confirmed': (run) => ({ ...run, proofs: new Map([...run.proofs, ['prf_gone', (({ confirmedAt: _, ...rest }) => rest)(GONE)]]) }),
     'a row of an erased proof': (run) => ({ ...run, rows: [{ table: 'proof_by_bound', proofId: 'prf_gone' }] }),
     'an erasure without an event': events((all) => all.filter(({ topic }) => topic !== 'erasure')),
     'two erasure events': events((all) => [...all, { ...proofErased({ proofId: 'prf_gone', partnerId: 'ptr_1', erasedAt: AT }), id: 'proof_erased/other' }]),
@@ -114,7 +115,11 @@ t.test('every kind of damage is found', async (t) => {
     'a second successor': partner({ keys: ['key_1', 'key_2', 'key_3'] }),
     'a lost successor': partner({ keys: ['key_1'] }),
     'a new secret that does not work': (run) => ({ ...run, successors: new Map([['key_2', [200, 403]]]) }),
-    'a lost case': (run) => ({ ...run, reviews: new Map([['rev_1', [404, 200]]]) }),
+    'a lost case': (run) => ({ ...run, reviews: new Map([['rev_1', [{ status: 404 }, found(asked('requested'))]]]) }),
+    'a case that lost what was done to it': (run) => ({ ...run, reviews: new Map([['rev_1', [found(asked('requested')), found(OPEN)]]]) }),
+    'a record that is another on one process': proof({ records: ['r', 'other'] }, THERE),
+    'a document that is another on one process': proof({ documents: ['d', 'other'] }, THERE),
+    'a deliverable that is another file': proof({ assets: ['other', 'other'] }, THERE),
     'a case without an event': events((all) => all.filter(({ topic }) => topic !== 'retention')),
     'a broken audit log': partner({ auditOk: [true, false] }),
     'a proof that nobody was told of': partner({ listed: new Set(['prf_kept', 'prf_phantom']) }),
@@ -128,7 +133,7 @@ t.test('every kind of damage is found', async (t) => {
     t.equal(judge(ledger, damage(observed)).length, 1, name);
   }
   const ledgers: Readonly<Record<string, (ledger: Ledger) => void>> = {
-    'a proof that is not there': (ledger) => ledger.issue({ proofId: 'prf_other', partnerId: 'ptr_1' }),
+    'a proof that is not there': (ledger) => ledger.issue({ proofId: 'prf_other', partnerId: 'ptr_1', sha256: 'c' }),
     'one billable call more': (ledger) => ledger.bill({ partnerId: 'ptr_1', uploadId: 'upl_3' }),
     'an erasure that did not happen': (ledger) => ledger.erase({ proofId: 'prf_kept', partnerId: 'ptr_1', erasedAt: AT }),
     'a case nobody could have seen': (ledger) => ledger.review({ reviewId: 'rev_1', proofId: 'prf_kept', partnerId: 'ptr_1', operations: [said(open, 0, 1, OPEN)] }),

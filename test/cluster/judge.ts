@@ -1,11 +1,15 @@
 /** Holds what was acknowledged against what is there afterwards. A pure function, so that made-up runs can show that it finds things. */
 import type { ServiceEvent } from '../../src/domain/events.js';
-import { isLinearizable } from './history.js';
+import { isLinearizable, type ReviewOperation } from './history.js';
 import type { Ledger } from './ledger.js';
 
 export interface ObservedProof {
   /** Status of the document, the record and the deliverable, from every process. */
   readonly statuses: readonly number[];
+  /** SHA-256 of the document and the record as every process gives them, and of the deliverable. */
+  readonly documents: readonly string[];
+  readonly records: readonly string[];
+  readonly assets: readonly string[];
   readonly listed: boolean;
   readonly state: string;
   readonly erasedAt?: number;
@@ -27,6 +31,12 @@ export interface ObservedPartner {
   readonly listed: ReadonlySet<string>;
 }
 
+export interface ObservedCase {
+  readonly status: number;
+  /** Undefined where none was given. */
+  readonly read?: ReviewOperation;
+}
+
 export interface Observed {
   readonly proofs: ReadonlyMap<string, ObservedProof>;
   readonly partners: ReadonlyMap<string, ObservedPartner>;
@@ -34,8 +44,8 @@ export interface Observed {
   readonly verdicts: ReadonlyMap<string, string>;
   /** Of each successor: the status its secret is answered with by every process. */
   readonly successors: ReadonlyMap<string, readonly number[]>;
-  /** Status of each case. */
-  readonly reviews: ReadonlyMap<string, readonly number[]>;
+  /** Each case as every process gives it. */
+  readonly reviews: ReadonlyMap<string, readonly ObservedCase[]>;
   /** Announcements that are planned, by case. */
   readonly notices: ReadonlyMap<string, readonly string[]>;
   /** Ids that rows of the store still name, and the table. */
@@ -62,12 +72,14 @@ function* judgeProofs({ issued, erased }: Acknowledged, { proofs, verdicts, rows
     events.filter((event) => event.topic === 'erasure'),
     ({ data }) => data.proofId,
   );
-  for (const { proofId } of issued) {
+  for (const { proofId, sha256 } of issued) {
     const erasure = gone.get(proofId);
     const seen = proofs.get(proofId);
     if (seen === undefined) yield `${proofId} was not looked at`;
     else if (erasure === undefined) {
       if (seen.state !== 'issued' || !seen.listed || !seen.assetPresent || seen.statuses.some((status) => status !== 200)) yield `${proofId} was issued and is lost: ${JSON.stringify(seen)}`;
+      if (new Set(seen.documents).size > 1 || new Set(seen.records).size > 1) yield `${proofId} is not the same everywhere`;
+      if (seen.assets.some((asset) => asset !== sha256)) yield `the deliverable of ${proofId} is another file than was issued`;
       const verdict = verdicts.get(proofId);
       if (verdict !== undefined && verdict !== 'valid') yield `${proofId} was issued and verifies as ${verdict}`;
       if (announced.has(proofId)) yield `${proofId} has an erasure event and was not erased`;
@@ -154,9 +166,12 @@ function* judgeReviews({ reviews, erased }: Acknowledged, { reviews: seen, event
   const gone = new Set(erased.map(({ proofId }) => proofId));
   const created = new Set(events.filter(({ kind }) => kind === 'review_created').map(({ key }) => key));
   for (const { reviewId, proofId, operations } of reviews) {
-    if (!isLinearizable(operations)) yield `the calls on ${reviewId} are not linearizable: ${JSON.stringify(operations)}`;
+    const found = seen.get(reviewId) ?? [];
+    // What it is at the end follows from the calls too.
+    const history = [...operations, ...found.flatMap(({ read }) => read ?? [])];
+    if (!isLinearizable(history)) yield `the calls on ${reviewId} are not linearizable: ${JSON.stringify(history)}`;
     const expected = gone.has(proofId) ? 404 : 200;
-    const statuses = seen.get(reviewId) ?? [];
+    const statuses = found.map(({ status }) => status);
     if (statuses.length === 0 || statuses.some((status) => status !== expected)) yield `${reviewId} is answered ${statuses.join(', ') || 'nothing'} where ${expected} is right`;
     if (!created.has(reviewId)) yield `${reviewId} was created without an event`;
     const planned = notices.get(reviewId) ?? [];

@@ -5,6 +5,8 @@ import type { ReviewHistory } from './history.js';
 export interface IssuedEntry {
   readonly proofId: string;
   readonly partnerId: string;
+  /** Of the deliverable. */
+  readonly sha256: string;
   /** Acknowledged at, in milliseconds of the run's clock, as all times here. */
   readonly at: number;
 }

@@ -1,13 +1,14 @@
 /** Looks at everything once the run is over: by every process, in the tables, and in the topics from their beginning. */
+import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inParallel } from '../fixtures/service.js';
-import type { Calls } from './calls.js';
-import type { Observed, ObservedPartner, ObservedProof } from './judge.js';
+import type { Answer, Calls } from './calls.js';
+import type { Observed, ObservedCase, ObservedPartner, ObservedProof } from './judge.js';
 import type { KnownPartner, Ledger } from './ledger.js';
 import type { Service } from './members.js';
 import type { Tables } from './tables.js';
 import type { Topics } from './topics.js';
-import type { Issued, Workload } from './workload.js';
+import { caseStateOf, type Issued, type Workload } from './workload.js';
 
 /** Calls at once. */
 const WIDTH = 12;
@@ -78,7 +79,7 @@ export async function waitingOf(service: Service): Promise<number | undefined> {
 
 export async function observe(ledger: Ledger, observers: Observers, verdicts: ReadonlyMap<string, string>): Promise<Observed> {
   const { calls, tables, topics } = observers;
-  const everywhere = (apiKey: string, path: string) => Promise.all(calls.services.map(async (service) => (await calls.settle({ method: 'GET', path, apiKey }, [200, 403, 404], { service })).status));
+  const everywhere = (apiKey: string, path: string) => Promise.all(calls.services.map((service) => calls.settle({ method: 'GET', path, apiKey }, [200, 403, 404], { service })));
   const lists = new Map<string, ReadonlySet<string>>();
   const partners = new Map<string, ObservedPartner>();
   const folded = await tables.folded(ledger.partners.map(({ partnerId }) => partnerId));
@@ -89,16 +90,30 @@ export async function observe(ledger: Ledger, observers: Observers, verdicts: Re
   const proofs = new Map<string, ObservedProof>();
   await inParallel(ledger.issued, WIDTH, async ({ proofId, partnerId }) => {
     const { apiKey } = partnerOf(ledger, partnerId);
-    const statuses = (await Promise.all([`/v1/proofs/${proofId}`, `/v1/records/${proofId}`, `/v1/proofs/${proofId}/asset`].map((path) => everywhere(apiKey, path)))).flat();
+    const [documents, records, assets] = await Promise.all([everywhere(apiKey, `/v1/proofs/${proofId}`), everywhere(apiKey, `/v1/records/${proofId}`), everywhere(apiKey, `/v1/proofs/${proofId}/asset`)]);
+    const statuses = [...documents, ...records, ...assets].map(({ status }) => status);
     const erasure = (await calls.settle({ method: 'GET', listener: 'operator', path: `/operator/v1/proofs/${proofId}/erasure` }, [200, 404])).json as Pick<ObservedProof, 'state' | 'erasedAt' | 'confirmedAt' | 'assetPresent'>;
     const { state, erasedAt, confirmedAt, assetPresent } = erasure;
-    proofs.set(proofId, { statuses, listed: lists.get(partnerId)!.has(proofId), state, assetPresent, ...(erasedAt === undefined ? {} : { erasedAt }), ...(confirmedAt === undefined ? {} : { confirmedAt }) });
+    proofs.set(proofId, { statuses, documents: digestsOf(documents), records: digestsOf(records), assets: digestsOf(assets), listed: lists.get(partnerId)!.has(proofId), state, assetPresent, ...(erasedAt === undefined ? {} : { erasedAt }), ...(confirmedAt === undefined ? {} : { confirmedAt }) });
   });
   const successors = new Map<string, readonly number[]>();
-  await inParallel(ledger.rotated, WIDTH, async ({ newKeyId, newApiKey }) => void successors.set(newKeyId, await everywhere(newApiKey, '/v1/partner/keys?limit=1')));
-  const reviews = new Map<string, readonly number[]>();
-  await inParallel(ledger.reviews, WIDTH, async ({ reviewId, partnerId }) => void reviews.set(reviewId, await everywhere(partnerOf(ledger, partnerId).apiKey, `/v1/partner/reviews/${reviewId}`)));
+  await inParallel(ledger.rotated, WIDTH, async ({ newKeyId, newApiKey }) => void successors.set(newKeyId, (await everywhere(newApiKey, '/v1/partner/keys?limit=1')).map(({ status }) => status)));
+  const reviews = new Map<string, readonly ObservedCase[]>();
+  await inParallel(ledger.reviews, WIDTH, async ({ reviewId, partnerId }) => {
+    const sentAt = ledger.now();
+    const answers = await everywhere(partnerOf(ledger, partnerId).apiKey, `/v1/partner/reviews/${reviewId}`);
+    const at = ledger.now();
+    reviews.set(
+      reviewId,
+      answers.map((answer) => ({ status: answer.status, ...(answer.status === 200 && { read: { call: { does: 'read' }, sentAt, answer: { at, result: { state: caseStateOf(answer) } } } as const }) })),
+    );
+  });
   return { proofs, partners, verdicts, successors, reviews, notices: await tables.notices(), rows: await tables.proofRows(), events: await topics.read(), deadLetters: await topics.deadLetters() };
+}
+
+/** Of what was found. */
+function digestsOf(answers: readonly Answer[]): readonly string[] {
+  return answers.filter(({ status }) => status === 200).map(({ bytes }) => createHash('sha256').update(bytes).digest('hex'));
 }
 
 async function listOf(calls: Calls, { apiKey }: KnownPartner): Promise<ReadonlySet<string>> {

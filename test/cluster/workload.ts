@@ -95,7 +95,7 @@ export class Workload {
       { later: (answer) => isLater(answer) || reasonOf(answer) === 'idempotency_in_progress' },
     );
     const { proofId, asset } = json as { proofId: string; asset: { sha256: string } };
-    this.#ledger.issue({ proofId, partnerId });
+    this.#ledger.issue({ proofId, partnerId, sha256: asset.sha256 });
     this.#ledger.count('issued');
     const file = (await this.#calls.settle({ method: 'GET', path: `/v1/proofs/${proofId}/asset`, apiKey }, [200])).bytes;
     if (createHash('sha256').update(file).digest('hex') !== asset.sha256) throw this.#calls.fail(`the deliverable of ${proofId} is another file`);
@@ -217,15 +217,15 @@ export class Workload {
     return { call, sentAt, answer: { at, result: { state: this.#caseOf(answer, requestIds) } } };
   }
 
-  #caseOf({ json }: Answer, requestIds: Map<string, string>): CaseState {
-    const { reviewId, outcome, evidenceRequests } = json as ReviewBody;
+  #caseOf(answer: Answer, requestIds: Map<string, string>): CaseState {
+    const { reviewId, evidenceRequests } = answer.json as ReviewBody;
     for (const { kind, requestId } of evidenceRequests) {
       const known = requestIds.get(kind) ?? requestId;
       if (known !== requestId) this.#ledger.violation(`${reviewId} has two requests for ${kind}`);
       requestIds.set(kind, known);
     }
     if (new Set(evidenceRequests.map(({ kind }) => kind)).size !== evidenceRequests.length) this.#ledger.violation(`${reviewId} lists a kind twice`);
-    return { outcome: outcome ?? 'open', evidence: Object.fromEntries(evidenceRequests.map(({ kind, status }) => [kind, status])) };
+    return caseStateOf(answer);
   }
 
   /** A chain of rotations; each asked for by two clients under one Idempotency-Key, and by a third under another. */
@@ -288,4 +288,9 @@ export class Workload {
   #oneOf<Value>(values: readonly Value[]): Value {
     return values[Math.floor(this.#random() * values.length)]!;
   }
+}
+
+export function caseStateOf({ json }: Pick<Answer, 'json'>): CaseState {
+  const { outcome, evidenceRequests } = json as ReviewBody;
+  return { outcome: outcome ?? 'open', evidence: Object.fromEntries(evidenceRequests.map(({ kind, status }) => [kind, status])) };
 }
