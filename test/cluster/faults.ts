@@ -35,6 +35,8 @@ export async function killProcesses(cluster: Cluster, count: number, random: () 
  */
 export async function cassandraOutage(run: Run, names: readonly string[], seconds: number, away: Away = 'stopped'): Promise<void> {
   const { cluster, servers, calls, ledger, partners, say } = run;
+  // One that is still starting gives up: what is asked here is what running ones do.
+  await cluster.ready();
   run.outage = true;
   await leave(servers, away, names);
   say(`${away}: ${names.join(', ')}`);
