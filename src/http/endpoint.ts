@@ -12,6 +12,7 @@ import type { Capacity } from './capacity.js';
 import { countHeader } from './http-grammar.js';
 import { parseJson } from './json-text.js';
 import { checkMediaType, declaredLength } from './media-type.js';
+import { Patience } from './patience.js';
 import { parseQuery } from './query.js';
 
 /** What an endpoint gets: everything checked, in the shape the path table gives. */
@@ -68,14 +69,19 @@ async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange,
   const { id, route } = endpoint;
   const partners = gate.partners!;
   // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
-  const caller = await partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined);
+  const patience = new Patience(exchange.limits.answerMs);
+  const caller = await patience.of(partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined));
   exchange.keyId = caller.keyId;
   try {
     // "A missing or invalid key, or an action not allowed for the key, yields 403."
     if (route.scope !== undefined && !caller.scopes.includes(route.scope)) throw forbidden();
     // The rotation lane is the operation's to spend: "replays do not spend the rotation lane".
     if (route.lane === 'standard') partners.admit(caller, route.lane);
-    const answer = await runChecked(endpoint, gate, exchange, params, caller);
+    const run: Endpoint['run'] = (call) => {
+      const answer = endpoint.run(call);
+      return answer instanceof Promise ? patience.of(answer) : answer;
+    };
+    const answer = await runChecked({ ...endpoint, run }, gate, exchange, params, caller);
     // "The quota counts verify and identify; everything else is metered per day but free."
     if (route.billed === undefined && answer.kind !== 'refusal') partners.meter(caller, id);
     return answer;
@@ -87,7 +93,7 @@ async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange,
 /** "All three `X-RateLimit-*` headers are on every partner-scoped response", refusals included; read last, so that the call itself is counted. */
 async function quotaHeaders({ partners, observer }: Gate, exchange: Exchange, caller: Caller): Promise<void> {
   try {
-    const { limit, remaining, reset } = await partners!.quota(caller);
+    const { limit, remaining, reset } = await new Patience(exchange.limits.quotaMs).of(partners!.quota(caller));
     Object.assign(exchange.headers, { 'X-RateLimit-Limit': String(limit), 'X-RateLimit-Remaining': String(remaining), 'X-RateLimit-Reset': String(reset) });
   } catch (error) {
     // The call has been done: its answer must not be lost because a counter cannot be read.

@@ -11,6 +11,9 @@ export interface ListenerLimits {
   readonly checkMs: number;
   /** A JSON body must be complete in this time. */
   readonly bodyMs: number;
+  /** A partner's call is answered in this time, its body's reading aside; its quota headers may take `quotaMs` more. */
+  readonly answerMs: number;
+  readonly quotaMs: number;
   /** What an answered request may still send before its connection is cut, so that the answer is not lost to a reset. */
   readonly drainBytes: number;
   readonly drainMs: number;
@@ -34,6 +37,8 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   keepAliveMs: 65_000,
   checkMs: 2_000,
   bodyMs: 30_000,
+  answerMs: 11_000,
+  quotaMs: 2_000,
   drainBytes: 128 * 1_048_576,
   drainMs: 10_000,
   connections: 4_096,

@@ -68,6 +68,24 @@ t.test('routes: health, uploads, verify', async (t) => {
   t.equal(reports.faults.length, 1, 'is reported');
 });
 
+t.test('a call is answered in its time, however long its steps take', async (t) => {
+  const { port, listener, operations, reports } = await startPartner({ answerMs: 300, quotaMs: 50 });
+  t.teardown(() => listener.close(100));
+  const { partner } = operations;
+  const { authenticate } = partner;
+  const slowly = <Value>(ms: number, value: () => Promise<Value>): Promise<Value> => new Promise((resolve, reject) => void setTimeout(() => value().then(resolve, reject), ms));
+  const read = () => ask(port, request('GET', '/v1/partner/usage', AUTH));
+  Object.assign(partner, { authenticate: (key: string) => slowly(200, () => authenticate(key)), readUsage: () => slowly(200, () => Promise.reject(new Error('late'))) });
+  const late = await read();
+  matchError(t, late, 'unavailable', 'store_unavailable', 'two steps, each within the limit');
+  t.equal(late?.headers.get('retry-after'), '1');
+  t.ok(late?.headers.has('x-ratelimit-limit'), 'with what could still be read');
+  Object.assign(partner, { authenticate, quota: () => new Promise(() => undefined) });
+  const rotated = await fetch(`http://127.0.0.1:${port}/v1/partner/keys/rotate`, { method: 'POST', headers: { ...AUTH, 'idempotency-key': 'k'.repeat(16) } });
+  t.same([rotated.status, rotated.headers.has('x-ratelimit-limit')], [201, false], 'an answer does not wait for its headers');
+  t.equal(reports.faults.length, 1, 'which is a fault');
+});
+
 t.test('order of checks and every refusal of JSON requests', async (t) => {
   const { port, listener, operations } = await startPartner({ bodyMs: 200, drainMs: 500 });
   t.teardown(() => listener.close(100));

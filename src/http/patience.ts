@@ -1,0 +1,32 @@
+import { DomainError } from '../domain/errors.js';
+
+/**
+ * What a partner waits at most for the work on one call, the reading of its body aside. Each step has limits of its own; this one
+ * holds where several are slow, one after the other.
+ */
+export class Patience {
+  #leftMs: number;
+
+  /** @param limitMs milliseconds, over all steps together */
+  constructor(limitMs: number) {
+    this.#leftMs = limitMs;
+  }
+
+  /**
+   * The same, within what is left. Work that is given up goes on: what it does is found by asking again.
+   * @throws DomainError `unavailable` / `store_unavailable`
+   */
+  async of<Value>(work: Promise<Value>): Promise<Value> {
+    const began = performance.now();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new DomainError('unavailable', 'The service could not answer in time.', { reason: 'store_unavailable', retryAfterSeconds: 1 })), Math.max(0, this.#leftMs));
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+      this.#leftMs -= performance.now() - began;
+    }
+  }
+}
