@@ -275,8 +275,12 @@ export class Workload {
       cursor = nextCursor;
     } while (cursor !== undefined);
     const seen = new Set(listed);
-    if (seen.size !== listed.length) this.#ledger.violation('a list has a proof twice');
-    for (const proofId of expected) if (!seen.has(proofId) && !this.#erasing.has(proofId)) this.#ledger.violation(`${proofId} is missing in a list`);
+    const twice = listed.filter((proofId, index) => listed.indexOf(proofId) !== index);
+    const places = (proofId: string) => listed.flatMap((other, index) => (other === proofId ? index : []));
+    if (twice.length > 0) this.#ledger.violation(`a list of ${listed.length} has a proof twice: ${twice.map((proofId) => `${proofId} at ${places(proofId).join(' and ')}`).join(', ')}`);
+    for (const proofId of expected) {
+      if (!seen.has(proofId) && !this.#erasing.has(proofId)) this.#ledger.violation(`${proofId} is missing in a list of ${listed.length}, begun at ${Math.round(before)} ms: ${listed.join(' ')}`);
+    }
     for (const proofId of seen) if (gone.has(proofId)) this.#ledger.violation(`${proofId} is listed after its erasure`);
     const { used } = (await this.#calls.settle({ method: 'GET', path: '/v1/partner/usage?days=2', apiKey }, [200])).json as { used: number };
     const most = this.#verifying.get(partnerId) ?? 0;
