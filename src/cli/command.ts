@@ -23,7 +23,7 @@ export interface Cluster {
   makeSecrets(): Promise<string>;
   /** The text of the bundle after a step. */
   rotateSecrets(bundle: { readonly text: string; readonly name: string }, rotation: { readonly step: 'add' | 'use' | 'drop'; readonly early: boolean; readonly purposes: readonly string[] | undefined }): Promise<string>;
-  /** @returns how many erasures the bus had */
+  /** @returns how many erasures of the bus were taken, and how many messages of it never can be */
   replayErasures(): Promise<{ readonly taken: number; readonly left: number }>;
   serve(): Promise<LongRunning>;
   consume(): Promise<LongRunning>;

@@ -68,8 +68,8 @@ export async function runEndpoint(endpoint: Endpoint, gate: Gate, exchange: Exch
 async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange, params: unknown): Promise<Answer> {
   const { id, route } = endpoint;
   const partners = gate.partners!;
-  // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
   const patience = new Patience(exchange.limits.answerMs);
+  // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
   const caller = await patience.of(partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined));
   exchange.keyId = caller.keyId;
   try {

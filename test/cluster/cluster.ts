@@ -1,4 +1,4 @@
-/** `npm run test:cluster [-- --seed n] [--out file] [--keep]`: one identity over three processes, a lost node, lost servers. */
+/** `npm run test:cluster [-- --seed n] [--out file] [--keep]`: one identity over three processes; a node lost, and frozen; servers lost, and frozen. */
 import { randomUUID } from 'node:crypto';
 import { runCommand } from './command.js';
 import { cassandraOutage, freezeNode, kafkaOutage, loseNode } from './faults.js';

@@ -20,7 +20,7 @@ export class ProofRows {
     return new ProofRows(this.#session.settled(), this.#blobs);
   }
 
-  /** Looked at before it is believed: under faults of servers lists were seen in which one row stood for another. */
+  /** @throws DomainError `unavailable` for a row that was not asked for: an answer that came to the wrong question must not pass for a proof */
   async row(proofId: string): Promise<Row | undefined> {
     const row = await this.#session.first(GET, [proofId]);
     if (row !== undefined && textIn(row, 'proof_id') !== proofId) throw storeUnavailable(new Error('the store gave another row than was asked for'));
