@@ -108,7 +108,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       environment: config.environment,
       algorithm: config.signing.algorithm,
       ...(config.signing.files === undefined ? {} : { files: config.signing.files }),
-      ...(shared === undefined ? {} : { pems: shared.signing, known: shared.knownSigning }),
+      ...(shared === undefined ? {} : { pems: shared.signing, known: [shared.signing, ...shared.knownSigning] }),
       clock,
       random: randomBytes,
     });
@@ -176,7 +176,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const stop = stopOnce(telemetry, probes, opened);
     return { partner, operator, operatorToken: tokens[0], operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop };
   } catch (error) {
-    await opened.closeAll();
+    await opened.closeAll().catch(() => undefined);
     throw error;
   }
 }
@@ -217,7 +217,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     telemetry.note('consumers_started', { version: options.version, environment: config.environment, operator: `${operator.host}:${operator.port}` });
     return { operator, stop: stopOnce(telemetry, probes, opened) };
   } catch (error) {
-    await opened.closeAll();
+    await opened.closeAll().catch(() => undefined);
     throw error;
   }
 }
@@ -230,8 +230,11 @@ class Opened {
     this.#closings.push(close);
   }
 
+  /** All of it, whatever fails. @throws what the first of those that failed threw, at the end */
   async closeAll(): Promise<void> {
-    for (const close of this.#closings.splice(0).reverse()) await close();
+    const failures: unknown[] = [];
+    for (const close of this.#closings.splice(0).reverse()) await close().catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
   }
 }
 

@@ -65,7 +65,8 @@ const variables = {
   /** `host:port` of some nodes, joined by commas; needed with TAKEMARK_STORE=cassandra, as is the data centre. */
   TAKEMARK_CASSANDRA: addressesSchema.optional(),
   TAKEMARK_CASSANDRA_DC: z.string().regex(/^[A-Za-z0-9_.-]{1,128}$/, 'must be the name of a data centre').optional(),
-  TAKEMARK_CASSANDRA_KEYSPACE: z.string().regex(/^[a-z][a-z0-9_]{0,47}$/, 'must be a letter and up to 47 letters, digits and underscores, in lower case').default('takemark'),
+  /** `takemark` where it is not given; `takemark_beta` in that environment, so that the two do not meet in one cluster. */
+  TAKEMARK_CASSANDRA_KEYSPACE: z.string().regex(/^[a-z][a-z0-9_]{0,47}$/, 'must be a letter and up to 47 letters, digits and underscores, in lower case').optional(),
   /** Replicas in the local data centre, of the keyspace that `takemark operator migrate` makes. */
   TAKEMARK_CASSANDRA_REPLICATION: countSchema(16).default(3),
   /** Both or none. */
@@ -80,8 +81,8 @@ const variables = {
   TAKEMARK_BUS: z.enum(['embedded', 'kafka']).default('embedded'),
   /** `host:port` of some brokers, joined by commas; needed with TAKEMARK_BUS=kafka. */
   TAKEMARK_KAFKA: addressesSchema.optional(),
-  /** Topics are `<prefix>.erasure` and so on. */
-  TAKEMARK_KAFKA_PREFIX: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'must be up to 100 letters, digits, dots, underscores and dashes').default('takemark'),
+  /** Topics are `<prefix>.erasure` and so on; `takemark` or `takemark-beta` where it is not given. */
+  TAKEMARK_KAFKA_PREFIX: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'must be up to 100 letters, digits, dots, underscores and dashes').optional(),
   /** Of the topics that `takemark operator migrate` makes; never to be lowered or raised later, since keys would move. */
   TAKEMARK_KAFKA_PARTITIONS: countSchema(1_000).default(12),
   TAKEMARK_KAFKA_REPLICATION: countSchema(16).default(3),
@@ -148,13 +149,19 @@ const schema = z.object(variables).superRefine((values, context) => {
       if (values[name] === undefined) context.addIssue({ code: 'custom', path: [name], message: 'is needed with TAKEMARK_STORE=cassandra' });
     }
   }
+  if (values.TAKEMARK_STORE === 'cassandra' && values.TAKEMARK_BUS === 'kafka' && values.TAKEMARK_ASSETS !== 's3') {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_ASSETS'], message: 'must be s3 with TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka: a process could not remove what lies in the directory of another' });
+  }
+  if (values.TAKEMARK_STORE === 'embedded' && values.TAKEMARK_CONSUMERS === 'off') {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_CONSUMERS'], message: 'must be on with TAKEMARK_STORE=embedded: no other process has the store' });
+  }
   if (values.TAKEMARK_BUS === 'kafka' && values.TAKEMARK_KAFKA === undefined) {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_KAFKA'], message: 'is needed with TAKEMARK_BUS=kafka' });
   }
   if ((values.TAKEMARK_KAFKA_USERNAME === undefined) !== (values.TAKEMARK_KAFKA_PASSWORD === undefined)) {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_KAFKA_USERNAME'], message: 'and TAKEMARK_KAFKA_PASSWORD: both or none' });
   }
-  if (values.TAKEMARK_BUS === 'embedded' && values.TAKEMARK_CONSUMERS === 'off') {
+  if (values.TAKEMARK_STORE === 'cassandra' && values.TAKEMARK_BUS === 'embedded' && values.TAKEMARK_CONSUMERS === 'off') {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_CONSUMERS'], message: 'must be on with TAKEMARK_BUS=embedded: no other process could take the events' });
   }
   if ((values.TAKEMARK_CASSANDRA_USERNAME === undefined) !== (values.TAKEMARK_CASSANDRA_PASSWORD === undefined)) {
@@ -261,7 +268,7 @@ export function readConfig(environment: Environment = process.env): Config {
     bus: values.TAKEMARK_BUS,
     kafka: kafkaOf(values),
     outboxLimit: values.TAKEMARK_OUTBOX_LIMIT,
-    consumers: values.TAKEMARK_CONSUMERS === undefined ? values.TAKEMARK_BUS === 'embedded' : values.TAKEMARK_CONSUMERS === 'on',
+    consumers: values.TAKEMARK_CONSUMERS === undefined ? values.TAKEMARK_STORE === 'embedded' || values.TAKEMARK_BUS === 'embedded' : values.TAKEMARK_CONSUMERS === 'on',
     assetBucket: values.TAKEMARK_ASSETS === 's3' ? bucketOf(values) : undefined,
     engine: { kind: values.TAKEMARK_ENGINE, maxUploads: values.TAKEMARK_MAX_UPLOADS, workers: values.TAKEMARK_WORKERS },
     maxConnections: values.TAKEMARK_MAX_CONNECTIONS,
@@ -290,7 +297,7 @@ function cassandraOf(values: z.output<typeof schema>): CassandraConfig | undefin
   return {
     contactPoints,
     localDataCenter,
-    keyspace: values.TAKEMARK_CASSANDRA_KEYSPACE,
+    keyspace: values.TAKEMARK_CASSANDRA_KEYSPACE ?? (values.TAKEMARK_ENVIRONMENT === 'beta' ? 'takemark_beta' : 'takemark'),
     replication: values.TAKEMARK_CASSANDRA_REPLICATION,
     ...(username === undefined || password === undefined ? {} : { credentials: { username, password } }),
     ...(authority === undefined ? {} : { tls: { authority } }),
@@ -304,7 +311,7 @@ function kafkaOf(values: z.output<typeof schema>): KafkaConfig | undefined {
   if (brokers === undefined) return undefined;
   return {
     brokers,
-    prefix: values.TAKEMARK_KAFKA_PREFIX,
+    prefix: values.TAKEMARK_KAFKA_PREFIX ?? (values.TAKEMARK_ENVIRONMENT === 'beta' ? 'takemark-beta' : 'takemark'),
     partitions: values.TAKEMARK_KAFKA_PARTITIONS,
     replication: values.TAKEMARK_KAFKA_REPLICATION,
     ...(username === undefined || password === undefined ? {} : { credentials: { username, password } }),

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const PID = 'pid';
 const LOG = 'server.log';
-/** A whole start on a machine that is busy with something else. */
-const START_MS = 240_000;
+/** A whole start on a machine that is busy with something else, beside others. */
+const START_MS = 600_000;
 /** What a server may take to close its files before it is killed. */
 const STOP_MS = 20_000;
 
@@ -40,7 +40,7 @@ export function start({ directory, command: [program, ...args] }) {
   child.unref();
 }
 
-/** Waits until `probe` succeeds. A process that ends meanwhile, or never answers, is an error with the end of its log. */
+/** Waits until `probe` succeeds. A process that ends meanwhile, or never answers, is an error with what its log says of it. */
 export async function ready({ directory, name }, probe) {
   const deadline = Date.now() + START_MS;
   for (;;) {
@@ -48,14 +48,18 @@ export async function ready({ directory, name }, probe) {
       return await probe();
     } catch (error) {
       const late = Date.now() > deadline;
-      if (late || runningPid(directory) === undefined) throw new Error(`${name} ${late ? `does not answer (${error.message})` : 'ended'}; the end of ${join(directory, LOG)}:\n${logEnd(directory)}`);
+      if (late || runningPid(directory) === undefined) throw new Error(`${name} ${late ? `does not answer (${error.message})` : 'ended'}; from ${join(directory, LOG)}:\n${excerpt(directory)}`);
     }
     await sleep(200);
   }
 }
 
-function logEnd(directory) {
-  return readFileSync(join(directory, LOG), 'utf8').split('\n').slice(-30).join('\n');
+/** The last error and the end: a server that gives up writes its reason and then many lines on how it closes. */
+function excerpt(directory) {
+  const lines = readFileSync(join(directory, LOG), 'utf8').split('\n');
+  const end = Math.max(0, lines.length - 15);
+  const error = lines.slice(0, end).findLastIndex((line) => /\b(ERROR|FATAL)\b/.test(line));
+  return [...(error < 0 ? [] : [...lines.slice(error, Math.min(error + 10, end)), '...']), ...lines.slice(end)].join('\n');
 }
 
 /** True when there was something to stop. */

@@ -23,6 +23,9 @@ const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]
 --secure starts a Cassandra and a Kafka of their own that demand a user name, a password and TLS.`;
 const KINDS = ['cassandra', 'kafka', 's3'];
 const LOCK_MS = 600_000;
+const STARTS = 3;
+/** The other nodes have forgotten by then what a node told them that did not join: a few times the ring delay of `jvm.options`. */
+const FORGOTTEN_MS = 10_000;
 
 const scratch = resolve(process.env.TAKEMARK_SERVICES_DIR || join(tmpdir(), 'takemark-services'));
 
@@ -128,7 +131,18 @@ async function bring(instance, started) {
     instance.prepare?.();
     start(instance);
   }
-  await ready(instance, instance.probe);
+  for (let starts = 1; ; starts++) {
+    try {
+      await ready(instance, instance.probe);
+      break;
+    } catch (error) {
+      // A node gives up joining when another one is slow to answer, which on a busy machine they all are, and a broker likewise.
+      if (isUp(instance) || starts === STARTS) throw error;
+      console.error(`${error.message}\n${name}: starting it again`);
+      await sleep(FORGOTTEN_MS);
+      start(instance);
+    }
+  }
   writeFileSync(join(directory, 'joined'), '');
   console.error(`${name}: ready on ${instance.address} after ${((Date.now() - began) / 1000).toFixed(1)} s`);
 }

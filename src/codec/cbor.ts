@@ -1,6 +1,6 @@
 import { decode, encode, rfc8949EncodeOptions } from 'cborg';
 import type { DecodeOptions, EncodeOptions, TagDecodeControl } from 'cborg/interface';
-import type { Decoded } from './decoded.js';
+import type { CodecFault, Decoded } from './decoded.js';
 
 /** Decoded CBOR. Maps are always `Map`: keys of COSE headers are numbers, and `__proto__` is only a key. */
 export type CborValue = null | undefined | boolean | number | bigint | string | Uint8Array | readonly CborValue[] | ReadonlyMap<CborValue, CborValue> | CborTag;
@@ -33,14 +33,15 @@ export function encodeCbor(value: CborValue): Uint8Array {
  * key order, duplicates, long heads and indefinite lengths at once. No tags, no floats that are not finite.
  */
 export function decodeCborStrict(bytes: Uint8Array): Decoded<CborValue> {
-  if (!withinBudget(bytes, STRICT_BUDGET)) return { ok: false, fault: 'over_budget' };
-  let value: CborValue;
+  const over = budgetFault(bytes, STRICT_BUDGET);
+  if (over !== undefined) return { ok: false, fault: over };
   try {
-    value = decode(bytes, { strict: true, useMaps: true, allowIndefinite: false, allowUndefined: false, allowNaN: false, allowInfinity: false, rejectDuplicateMapKeys: true }) as CborValue;
+    const value = decode(bytes, { strict: true, useMaps: true, allowIndefinite: false, allowUndefined: false, allowNaN: false, allowInfinity: false, rejectDuplicateMapKeys: true }) as CborValue;
+    // The encoder refuses arrays and maps as keys.
+    return Buffer.compare(encodeCbor(value), bytes) === 0 ? { ok: true, value } : { ok: false, fault: 'not_canonical' };
   } catch {
     return { ok: false, fault: 'malformed' };
   }
-  return Buffer.compare(encodeCbor(value), bytes) === 0 ? { ok: true, value } : { ok: false, fault: 'not_canonical' };
 }
 
 /**
@@ -48,7 +49,8 @@ export function decodeCborStrict(bytes: Uint8Array): Decoded<CborValue> {
  * malformed here too: two readers could disagree about which one counts (RFC 8949 section 5.6).
  */
 export function decodeCborTolerant(bytes: Uint8Array, budget: CborBudget): Decoded<CborValue> {
-  if (!withinBudget(bytes, budget)) return { ok: false, fault: 'over_budget' };
+  const over = budgetFault(bytes, budget);
+  if (over !== undefined) return { ok: false, fault: over };
   try {
     return { ok: true, value: decode(bytes, { useMaps: true, rejectDuplicateMapKeys: true, tags: ANY_TAG }) as CborValue };
   } catch {
@@ -66,10 +68,9 @@ const ANY_TAG = new Proxy<NonNullable<DecodeOptions['tags']>>(
  * Counts items and depth before anything recursive or allocating sees the bytes. Malformed bytes may pass: they are the
  * decoder's to refuse, and it cannot go deeper or further than what was counted here.
  */
-function withinBudget(bytes: Uint8Array, budget: CborBudget): boolean {
-  if (bytes.length > budget.bytes) return false;
-  /** Items still owed by each open container; Infinity until a break (RFC 8949 section 3.2). */
-  const open: number[] = [];
+function budgetFault(bytes: Uint8Array, budget: CborBudget): CodecFault | undefined {
+  if (bytes.length > budget.bytes) return 'over_budget';
+  const open: Container[] = [];
   let items = 0;
   let at = 0;
   while (at < bytes.length) {
@@ -77,24 +78,37 @@ function withinBudget(bytes: Uint8Array, budget: CborBudget): boolean {
     const major = initial >> 5;
     const minor = initial & 31;
     if (initial === 0xff) {
-      open.pop();
+      const ended = open.pop();
+      // The decoder would take it for a value.
+      if (ended === undefined || ended.owed !== Infinity || (ended.isMap && ended.items % 2 === 1)) return 'malformed';
       at += 1;
     } else {
       const head = headAt(bytes, at, minor);
-      if (head === undefined) return true;
+      if (head === undefined) return undefined;
       items += 1;
-      if (items > budget.items) return false;
+      if (items > budget.items) return 'over_budget';
       at = head.end;
-      if (open.length > 0) open[open.length - 1]! -= 1;
+      const within = open.at(-1);
+      if (within !== undefined) {
+        within.owed -= 1;
+        within.items += 1;
+      }
       if (major === 2 || major === 3) at += minor === 31 ? 0 : head.argument;
-      if (major === 4) open.push(minor === 31 ? Infinity : head.argument);
-      if (major === 5) open.push(minor === 31 ? Infinity : head.argument * 2);
-      if (major === 6) open.push(1);
-      if (open.length > budget.depth) return false;
+      if (major === 4 || major === 5) open.push({ owed: minor === 31 ? Infinity : head.argument * (major - 3), items: 0, isMap: major === 5 });
+      if (major === 6) open.push({ owed: 1, items: 0, isMap: false });
+      if (open.length > budget.depth) return 'over_budget';
     }
-    while (open.length > 0 && open[open.length - 1]! <= 0) open.pop();
+    while (open.length > 0 && open.at(-1)!.owed <= 0) open.pop();
   }
-  return true;
+  return undefined;
+}
+
+/** One that is not at its end yet. */
+interface Container {
+  /** Items that are still to come; Infinity until a break (RFC 8949 section 3.2). */
+  owed: number;
+  items: number;
+  readonly isMap: boolean;
 }
 
 function headAt(bytes: Uint8Array, at: number, minor: number): { argument: number; end: number } | undefined {

@@ -2,6 +2,9 @@ import type { ServiceEvent, UsageEvent } from '../domain/events.js';
 import { PoisonError, type EventHandler } from '../ports/bus.js';
 import type { UsageStore } from '../ports/stores.js';
 
+/** Of one event. A day's total has room for a thousand such. */
+const MOST_UNITS = 2_000_000;
+
 /** "Usage folds events into per-day consumption exactly once": the store moves position and total in one conditional write. */
 export function usageConsumer({ stores }: { readonly stores: Pick<UsageStore, 'foldUsage'> }): EventHandler {
   return async (events) => stores.foldUsage(events.map(checked));
@@ -13,6 +16,8 @@ function checked(event: ServiceEvent): UsageEvent {
   if (to <= from) throw new PoisonError('the span is empty');
   // The numbers of a billed source are units, so that the day's totals can be held against the month's quota.
   const units = counts.reduce((sum, count) => sum + count.units, 0);
+  // A total that a store cannot hold would be refused again and again.
+  if (units > MOST_UNITS) throw new PoisonError('the units are more than anybody counts');
   if (source.startsWith('billed/') && units !== to - from) throw new PoisonError('the units are not those of the span');
   return event;
 }

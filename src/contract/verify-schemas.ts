@@ -79,7 +79,7 @@ export const verificationSchema = z
         verifiedAt: 1_767_229_200,
         decision: {
           status: 'verified_binding',
-          reasons: ['binding_verified'],
+          reasons: ['credential_verified'],
           recommendedAction: 'accept_credential',
           credentialCarrier: 'embedded',
           sourceDetailCoverage: 'none',

@@ -1,5 +1,5 @@
 /** Reads events that come back from outside of the process: from a bus, from a file. */
-import { type ErasureEvent, noticeDue, proofErased, type RetentionEvent, REVIEW_NOTICES, reviewCreated, type ReviewNoticeKind, type ServiceEvent, type Topic, unitsCounted, type UsageEvent } from './events.js';
+import { type ErasureEvent, EXPIRY_NOTICE_SECONDS, noticeDue, proofErased, type RetentionEvent, REVIEW_NOTICES, reviewCreated, type ReviewNoticeKind, type ServiceEvent, type Topic, unitsCounted, type UsageEvent } from './events.js';
 
 /** A fault is words of ours, with nothing of the value in it. */
 export type EventReading = { readonly ok: true; readonly event: ServiceEvent } | { readonly ok: false; readonly fault: string };
@@ -10,13 +10,17 @@ const MAX_TEXT = 256;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value.length > 0 && value.length <= MAX_TEXT;
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+const isWithin = (value: unknown, least: number, most: number): boolean => Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
+/** Numbers that a store takes: one that it refused would come again and again. */
+const isCount = (value: unknown): boolean => isWithin(value, 0, 2 ** 31 - 1);
+const isTime = (value: unknown): boolean => isWithin(value, 0, 2 ** 32 - 1);
+const isExpiry = (value: unknown): boolean => isWithin(value, EXPIRY_NOTICE_SECONDS, 2 ** 32 - 1);
 const isDay = (value: unknown): boolean => typeof value === 'string' && DAY.test(value);
 
-const ENVELOPE: Shape = { id: isText, kind: isText, key: isText, at: isCount, data: isRecord };
+const ENVELOPE: Shape = { id: isText, kind: isText, key: isText, at: isTime, data: isRecord };
 const USAGE_COUNT: Shape = { day: isDay, operation: isText, units: isCount };
 const DATA: Readonly<Record<Topic, Shape>> = {
-  erasure: { proofId: isText, partnerId: isText, erasedAt: isCount },
+  erasure: { proofId: isText, partnerId: isText, erasedAt: isTime },
   usage: {
     partnerId: isText,
     source: isText,
@@ -24,7 +28,7 @@ const DATA: Readonly<Record<Topic, Shape>> = {
     to: isCount,
     counts: (value) => Array.isArray(value) && value.every((count) => isRecord(count) && shapeFault(count, USAGE_COUNT) === undefined),
   },
-  retention: { reviewId: isText, partnerId: isText, proofId: isText, expiresAt: isCount },
+  retention: { reviewId: isText, partnerId: isText, proofId: isText, expiresAt: isExpiry },
 };
 
 /** Takes `{ id, kind, key, at, data }` as this service makes them for the topic, and nothing else. */

@@ -132,9 +132,9 @@ function registry({ embedded, sidecar, proof }: Evidence): Refusal | undefined {
   return presented === proof.credentialSha256 ? undefined : refuse('unregistered', 'credential_not_as_issued');
 }
 
-function carrierOf({ measurement, sidecar }: Evidence): Judgement['carrier'] {
+function carrierOf({ measurement, embedded, sidecar }: Evidence): Judgement['carrier'] {
   if (sidecar !== undefined) return sidecar.kind === 'not_a_sidecar' ? 'none' : 'sidecar';
-  return measurement.credential === undefined ? 'none' : 'embedded';
+  return measurement.credential === undefined || embedded?.kind === 'not_a_store' ? 'none' : 'embedded';
 }
 
 /** The embedded credential's report, with the result of its hard binding. */

@@ -72,7 +72,10 @@ function sendBytes(exchange: Exchange, status: number, own: Readonly<Record<stri
   // the rest has been read, because closing a socket that holds unread bytes resets it and the answer would be lost.
   const rest = request.headers['transfer-encoding'] === undefined ? Number(request.headers['content-length'] ?? 0) : Infinity;
   const keep = rest <= SMALL_REST && !exchange.closing && !exchange.broken;
-  if (!keep) headers['Connection'] = 'close';
+  if (!keep) {
+    headers['Connection'] = 'close';
+    exchange.closing = true;
+  }
   response.writeHead(status, headers);
   response.write(text);
   drain(exchange);
@@ -115,10 +118,19 @@ async function sendStream(exchange: Exchange, answer: Extract<Answer, { kind: 's
     answer.stream.destroy();
     throw error;
   }
+  if (response.headersSent || response.destroyed) {
+    answer.stream.destroy();
+    return;
+  }
   response.writeHead(answer.status, headers);
-  answer.stream.on('data', (chunk: Buffer) => {
-    exchange.bytesOut += chunk.length;
-  });
+  answer.stream
+    .on('data', (chunk: Buffer) => {
+      exchange.bytesOut += chunk.length;
+    })
+    // The connection cannot go on behind an answer that is shorter than it said.
+    .once('end', () => {
+      if (exchange.bytesOut !== answer.bytes) response.destroy(new Error('the file is not as long as it was'));
+    });
   await pipeline(answer.stream, response);
 }
 

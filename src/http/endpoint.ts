@@ -7,6 +7,7 @@ import type { Caller, PartnerOperations } from '../operations/operations.js';
 import type { Observer } from '../ports/observer.js';
 import type { Answer } from './answer.js';
 import { readBody, tooLarge } from './body-reader.js';
+import { isFault } from './error-body.js';
 import type { Exchange } from './exchange.js';
 import type { Capacity } from './capacity.js';
 import { countHeader } from './http-grammar.js';
@@ -68,18 +69,18 @@ export async function runEndpoint(endpoint: Endpoint, gate: Gate, exchange: Exch
 async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange, params: unknown): Promise<Answer> {
   const { id, route } = endpoint;
   const partners = gate.partners!;
-  const patience = new Patience(exchange.limits.answerMs);
+  const patience = new Patience(exchange.limits.answerMs, (error) => void (isFault(error) && gate.observer.fault(exchange.route, error)));
   // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
   const caller = await patience.of(partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined));
   exchange.keyId = caller.keyId;
   try {
     // "A missing or invalid key, or an action not allowed for the key, yields 403."
     if (route.scope !== undefined && !caller.scopes.includes(route.scope)) throw forbidden();
-    // The rotation lane is the operation's to spend: "replays do not spend the rotation lane".
-    if (route.lane === 'standard') partners.admit(caller, route.lane);
+    // The rotation lane is the operation's to spend: "replays do not spend the rotation lane". The calls themselves have a bound.
+    if (route.lane !== 'none') partners.admit(caller, route.lane === 'rotation' ? 'rotation_calls' : route.lane);
     const run: Endpoint['run'] = (call) => {
       const answer = endpoint.run(call);
-      return answer instanceof Promise ? patience.of(answer) : answer;
+      return answer instanceof Promise ? patience.of(answer, discard) : answer;
     };
     const answer = await runChecked({ ...endpoint, run }, gate, exchange, params, caller);
     // "The quota counts verify and identify; everything else is metered per day but free."
@@ -90,10 +91,15 @@ async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange,
   }
 }
 
+/** Frees what an answer holds that nobody waits for any more. */
+function discard(answer: Answer): void {
+  if (answer.kind === 'stream') answer.stream.destroy();
+}
+
 /** "All three `X-RateLimit-*` headers are on every partner-scoped response", refusals included; read last, so that the call itself is counted. */
 async function quotaHeaders({ partners, observer }: Gate, exchange: Exchange, caller: Caller): Promise<void> {
   try {
-    const { limit, remaining, reset } = await new Patience(exchange.limits.quotaMs).of(partners!.quota(caller));
+    const { limit, remaining, reset } = await new Patience(exchange.limits.quotaMs, (error) => observer.fault('quota', error)).of(partners!.quota(caller));
     Object.assign(exchange.headers, { 'X-RateLimit-Limit': String(limit), 'X-RateLimit-Remaining': String(remaining), 'X-RateLimit-Reset': String(reset) });
   } catch (error) {
     // The call has been done: its answer must not be lost because a counter cannot be read.
@@ -103,7 +109,7 @@ async function quotaHeaders({ partners, observer }: Gate, exchange: Exchange, ca
 
 async function runChecked({ route, run }: Endpoint, gate: Gate, exchange: Exchange, params: unknown, caller: Caller | undefined): Promise<Answer> {
   const { request } = exchange;
-  const { body } = route;
+  const { body, auth } = route;
   if (body !== undefined && body.kind !== 'none') {
     checkMediaType(request, body);
     if (declaredLength(request) > body.maxBytes) throw tooLarge(body.maxBytes);
@@ -116,7 +122,8 @@ async function runChecked({ route, run }: Endpoint, gate: Gate, exchange: Exchan
     headers: (route.headers && check(route.headers, singleHeaders(request.headers, route.headers))) as undefined,
     body: json as undefined,
   });
-  if (body?.kind === 'none') await refuseBody(exchange);
+  // Read to its end before anything is done: what turns out to be malformed must have had no effect.
+  if (body === undefined ? auth === 'key' || auth === 'bearer' : body.kind === 'none') await refuseBody(exchange);
   if (body?.kind !== 'json') return run(call(undefined));
   const readAndRun = async (): Promise<Answer> => {
     const read = readBody(exchange, body.maxBytes);

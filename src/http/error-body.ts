@@ -20,6 +20,11 @@ export function asDomainError(error: unknown): DomainError {
   return error instanceof DomainError ? error : INTERNAL;
 }
 
+/** Whether an operator should hear of it: a refusal with a cause hides a failure of the world. */
+export function isFault(error: unknown): boolean {
+  return !(error instanceof DomainError) || error.cause !== undefined;
+}
+
 /** "Every error response [...] has the JSON shape" `error`, `code`; an additive `reason` carries the precise slug. */
 export function errorAnswer(error: DomainError): ErrorAnswer {
   const { code, reason } = error;

@@ -17,12 +17,16 @@ export interface ListenerLimits {
   /** What an answered request may still send before its connection is cut, so that the answer is not lost to a reset. */
   readonly drainBytes: number;
   readonly drainMs: number;
+  /** A connection on which nothing moves for this long, in either direction, is cut: a caller that does not read its answer. */
+  readonly stallMs: number;
   /** Connections open at once; more are closed unanswered. */
   readonly connections: number;
   /** Upload forms read at once, the ones still at their fields included. */
   readonly forms: number;
   /** Requests with a large JSON body (a sidecar) that are read or judged at once. */
   readonly largeBodies: number;
+  /** The fields of a form must be complete, and its file begun, in this time. */
+  readonly fieldsMs: number;
   /** A streamed body that brings no byte for this long has stalled. */
   readonly idleMs: number;
   /** Average rate, in bytes a second, below which a streamed body is refused once `graceMs` of waiting have passed. */
@@ -41,9 +45,11 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   quotaMs: 2_000,
   drainBytes: 128 * 1_048_576,
   drainMs: 10_000,
+  stallMs: 120_000,
   connections: 4_096,
-  forms: 256,
+  forms: 512,
   largeBodies: 128,
+  fieldsMs: 10_000,
   idleMs: 30_000,
   minRate: 4_096,
   graceMs: 30_000,

@@ -1,6 +1,6 @@
 import express from 'express';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { noticesOf } from '../contract/deprecation.js';
 import type { Route } from '../contract/route.js';
 import { DomainError } from '../domain/errors.js';
@@ -10,7 +10,7 @@ import type { RequestLog } from '../ports/request-log.js';
 import { send, sendError } from './answer.js';
 import { Capacity } from './capacity.js';
 import { runEndpoint, type Endpoint, type Gate } from './endpoint.js';
-import { asDomainError } from './error-body.js';
+import { asDomainError, isFault } from './error-body.js';
 import type { Exchange, ListenerLimits } from './exchange.js';
 import { checkGrammar, malformed } from './http-grammar.js';
 import { answerParserErrors, type OpenExchanges } from './parser-errors.js';
@@ -40,6 +40,8 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
   const gate: Gate = { ...gates, observer, largeBodies: new Capacity(limits.largeBodies) };
   const open: OpenExchanges = new WeakMap();
   const byResponse = new WeakMap<ServerResponse, Exchange>();
+  /** Connections that end with an answer that was given. */
+  const ended = new WeakSet<Socket>();
   let stopping = false;
 
   const app = express();
@@ -63,9 +65,9 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
   }
 
   const refuse = (exchange: Exchange, error: unknown): void => {
-    // A refusal with a cause hides a failure of the world. A caller that leaves while it is answered is no fault of ours.
-    const fault = error instanceof DomainError ? error.cause !== undefined : !(exchange.response.headersSent && exchange.request.destroyed);
-    if (fault) observer.fault(exchange.route, error);
+    // A caller that leaves while it is answered is no fault of ours.
+    const left = !(error instanceof DomainError) && exchange.response.headersSent && exchange.request.destroyed;
+    if (isFault(error) && !left) observer.fault(exchange.route, error);
     sendError(exchange, asDomainError(error));
   };
 
@@ -97,6 +99,7 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
     else onSocket.add(exchange);
     response.on('close', () => {
       open.get(socket)?.delete(exchange);
+      if (exchange.closing) ended.add(socket);
       if (stopping) server.closeIdleConnections();
       record(exchange, response.headersSent ? response.statusCode : 0);
     });
@@ -111,6 +114,9 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
   };
 
   const handle = (request: IncomingMessage, response: ServerResponse, awaitsContinue = false): void => {
+    const { socket } = request;
+    // RFC 9112, 9.6: what follows an answer with `Connection: close` is not processed.
+    if (ended.has(socket) || [...(open.get(socket) ?? [])].some(({ closing }) => closing)) return;
     const exchange = begin(request, response, awaitsContinue);
     const fault = checkGrammar(request);
     if (fault !== undefined) {
@@ -142,6 +148,7 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
     (request, response) => handle(request, response),
   );
   server.maxConnections = limits.connections;
+  server.timeout = limits.stallMs;
   // By default Node drops what comes after the 2,000th header without a word. Their total size is bounded anyway.
   server.maxHeadersCount = 0;
   // Refusals go out before `100 Continue`, so that a caller that asked first need not send the file.

@@ -3,7 +3,7 @@ import type { OperatorOperations } from '../operations/operations.js';
 import { json } from './answer.js';
 import { audioBody } from './audio-body.js';
 import { bearerGate, joinEndpoints, type Endpoints } from './endpoint.js';
-import { DEFAULT_LIMITS } from './exchange.js';
+import { DEFAULT_LIMITS, type ListenerLimits } from './exchange.js';
 import { contentDisposition } from './file-name.js';
 import { createListener, type Listener, type ListenerParts } from './listener.js';
 
@@ -20,9 +20,12 @@ export interface OperatorListenerParts extends ProbeListenerParts {
   readonly tokens: readonly string[];
 }
 
+/** An audit log is read to its end, and a deliverable kept, before anything is answered. */
+const OPERATOR_LIMITS: ListenerLimits = { ...DEFAULT_LIMITS, stallMs: 900_000 };
+
 /** Metrics and probes alone, of a process that serves nobody. */
 export function createProbeListener(parts: ProbeListenerParts): Listener {
-  return createListener('operator', joinEndpoints('operator', probeEndpoints(parts)), {}, { ...DEFAULT_LIMITS, ...parts.limits }, parts);
+  return createListener('operator', joinEndpoints('operator', probeEndpoints(parts)), {}, { ...OPERATOR_LIMITS, ...parts.limits }, parts);
 }
 
 /** Metrics, probes, and the issuer and operator API. Nothing of it is reachable from the partner listener. */
@@ -72,7 +75,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     ...probeEndpoints(parts),
   };
-  return createListener('operator', joinEndpoints('operator', endpoints), { bearer: bearerGate(parts.tokens) }, { ...DEFAULT_LIMITS, ...parts.limits }, parts);
+  return createListener('operator', joinEndpoints('operator', endpoints), { bearer: bearerGate(parts.tokens) }, { ...OPERATOR_LIMITS, ...parts.limits }, parts);
 }
 
 function probeEndpoints(parts: ProbeListenerParts): Pick<Endpoints<'operator'>, 'metrics' | 'livez' | 'readyz'> {

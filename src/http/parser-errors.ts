@@ -50,6 +50,19 @@ export function answerParserErrors(server: Server, listener: Route['listener'], 
     parts.requestLog.request({ listener, method: 'other', route: 'malformed', status, requestId, durationMs: 0, bytesIn: 0, bytesOut: body.length });
   };
 
+  /** Behind those to earlier requests of the connection. */
+  const answerInTurn = (socket: Socket, error: DomainError, headers?: Readonly<Record<string, string>>): void => {
+    const waiting = [...(open.get(socket) ?? [])];
+    let unanswered = waiting.length;
+    if (unanswered === 0) answerOnSocket(socket, error, headers);
+    for (const { response } of waiting) {
+      response.once('close', () => {
+        unanswered -= 1;
+        if (unanswered === 0) answerOnSocket(socket, error, headers);
+      });
+    }
+  };
+
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Socket) => {
     if (answered.has(socket)) return;
     if (!socket.writable || cause.code === 'ECONNRESET') {
@@ -68,23 +81,14 @@ export function answerParserErrors(server: Server, listener: Route['listener'], 
       else sendError(current, error);
       return;
     }
-    if (current === undefined) {
-      answerOnSocket(socket, error);
-      return;
-    }
-    // Earlier requests of this connection are still being answered, and answers come in order.
-    let unanswered = waiting.length;
-    for (const { response } of waiting) {
-      response.once('close', () => {
-        unanswered -= 1;
-        if (unanswered === 0) answerOnSocket(socket, error);
-      });
-    }
+    answerInTurn(socket, error);
   });
 
   // CONNECT has no route; without a listener Node closes the connection without a word.
   server.on('connect', (_request, socket: Socket) => {
-    answerOnSocket(socket, new DomainError('method_not_allowed', 'This path does not have that method.'), { Allow: 'GET, HEAD, POST, PATCH, DELETE' });
+    // Node takes its own listener off before this: without one, a reset would end the process.
+    socket.on('error', () => socket.destroy());
+    answerInTurn(socket, new DomainError('method_not_allowed', 'This path does not have that method.'), { Allow: 'GET, HEAD, POST, PATCH, DELETE' });
   });
 }
 

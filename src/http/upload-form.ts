@@ -39,6 +39,7 @@ class FormReader {
   #fileBytes = 0;
   #receiver: UploadReceiver | undefined;
   #settled = false;
+  #fieldsTimer: NodeJS.Timeout | undefined;
 
   constructor(
     exchange: Exchange,
@@ -75,6 +76,8 @@ class FormReader {
       .on('finish', () => this.#onFinish());
     request.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('error', this.#onClose);
     this.#exchange.failBody = (error) => this.#fail(error);
+    // Whoever has shown no signed fields yet holds a place that others need.
+    this.#fieldsTimer = setTimeout(() => this.#fail(tooSlow()), this.#exchange.limits.fieldsMs);
     invite(this.#exchange);
   }
 
@@ -131,6 +134,7 @@ class FormReader {
     if (!info.filename) throw refuse('file_name_missing', 'The file part has no file name.');
     if (!PLAIN_ENCODINGS.has(info.encoding)) throw malformedForm('A part of the form has a transfer encoding.');
     this.#file = stream;
+    clearTimeout(this.#fieldsTimer);
     this.#envelope.fileStarts(this.#fields.size + 1);
     this.#open(this.#fields).then(
       (receiver) => {
@@ -201,6 +205,7 @@ class FormReader {
   /** Lets go of the request, so that whoever answers can read what is left of it. */
   #settle(): void {
     this.#settled = true;
+    clearTimeout(this.#fieldsTimer);
     this.#pace.stop();
     this.#exchange.failBody = undefined;
     this.#exchange.request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);

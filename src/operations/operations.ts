@@ -62,7 +62,7 @@ export interface QuotaFacts {
 }
 
 /** Lanes of the request rate. Rotation has its own, deliberately low one. */
-export type RateLane = 'standard' | 'rotation';
+export type RateLane = 'standard' | 'rotation' | 'rotation_calls';
 
 export interface ProofEntry {
   readonly proofId: string;

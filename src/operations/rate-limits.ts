@@ -6,6 +6,8 @@ import type { RateLane } from './operations.js';
 /** Full buckets are dropped this often; the next call of their partner makes an equal one. */
 const DROP_IDLE_MS = 60_000;
 const SECOND_MS = 1_000;
+/** Of one partner at once, whatever its plan: the many processes of a partner that all learn that their key ends. */
+const ROTATION_CALLS = 256;
 const DAY_MS = 24 * 3_600 * SECOND_MS;
 
 /** "Every key is rate-limited by its plan", in this process: one bucket for each partner and lane. */
@@ -75,11 +77,11 @@ export function createRateLimits(clock: Clock): RateLimits {
   };
 }
 
-/** "Rotation has its own separate, lower throttle lane." */
+/** "Rotation has its own separate, lower throttle lane." What asks for one spends no standard calls, and has as many. */
 function laneOf(plan: Plan, lane: RateLane): Lane {
-  return lane === 'rotation'
-    ? { burst: plan.rotationsPerDay, rate: plan.rotationsPerDay, periodMs: DAY_MS }
-    : { burst: plan.burst, rate: plan.requestsPerSecond, periodMs: SECOND_MS };
+  if (lane === 'rotation') return { burst: plan.rotationsPerDay, rate: plan.rotationsPerDay, periodMs: DAY_MS };
+  const burst = lane === 'rotation_calls' ? Math.max(plan.burst, ROTATION_CALLS) : plan.burst;
+  return { burst, rate: plan.requestsPerSecond, periodMs: SECOND_MS };
 }
 
 function capacity(lane: Lane): number {

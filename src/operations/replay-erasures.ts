@@ -12,7 +12,7 @@ export async function replayErasures({ stores, assets, journal }: { readonly sto
   for await (const { proofId, partnerId, erasedAt } of journal.read()) {
     if ((await stores.getProof(proofId))?.state !== 'issued') continue;
     // The journal knows no key; whoever started the service erases.
-    const erasure = await stores.eraseProof(proofId, partnerId, erasedAt, { partnerId, action: 'proof_erased', at: erasedAt, actor: 'operator', subjects: [proofId] });
+    const erasure = await stores.eraseProof(proofId, partnerId, erasedAt, { partnerId, action: 'proof_erased', at: erasedAt, actor: 'operator', subjects: [proofId] }, 'waived');
     if (erasure === 'not_found') continue;
     await assets.delete(proofId);
     erased += 1;

@@ -105,13 +105,14 @@ export interface ProofStore {
     partnerId: string,
     query: { readonly issuedAfter?: number; readonly issuedBefore?: number; readonly before?: { readonly createdAt: number; readonly proofId: string }; readonly limit: number },
   ): Promise<readonly IssuedProof[]>;
-  /** Issued proofs of the environment whose bound or original audio has this digest, at most `limit`. */
+  /** Issued proofs of the environment whose bound or original audio has this digest, newest first (proofId, descending), at most `limit`. */
   findProofs(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]>;
   /**
    * Writes the tombstone, and in the same write removes the record with its declarations, its indexes and the review cases of
    * all partners on the proof; the event `proof_erased` is written with it. The first erasure wins and is the answer of every later one. Only an issued proof of this partner can be erased.
+   * @param room `waived`: where the outbox is full, too. For what was promised before: a start that could not keep it would fail
    */
-  eraseProof(proofId: string, partnerId: string, at: number, audit: AuditDraft): Promise<{ readonly outcome: 'erased' | 'already_erased'; readonly proof: ErasedProof } | 'not_found'>;
+  eraseProof(proofId: string, partnerId: string, at: number, audit: AuditDraft, room?: 'waived'): Promise<{ readonly outcome: 'erased' | 'already_erased'; readonly proof: ErasedProof } | 'not_found'>;
   /**
    * For the consumer of erasures: removes what a tombstone may still have beside it (cases that came to be meanwhile), and then
    * writes `confirmedAt`; the first time stays. `not_erased`: there is no tombstone, nothing was touched.

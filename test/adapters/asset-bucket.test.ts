@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setInterval as every } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { openAssetBucket, type AssetBucketOptions } from '../../src/adapters/assets/s3.js';
+import { collectGarbage } from '../fixtures/garbage.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import { assetContract, publish } from '../store-contract/asset-contract.js';
@@ -40,11 +41,15 @@ if (endpoint === undefined) {
     const chunk = randomBytes(1 << 20);
     const staged = await assets.stage('prf_1');
     for (let i = 0; i < 96; i++) await staged.append(chunk);
-    const before = process.memoryUsage().arrayBuffers;
+    const held = (): number => {
+      collectGarbage();
+      return process.memoryUsage().arrayBuffers;
+    };
+    const before = held();
     const stopped = new AbortController();
     let most = 0;
     const watching = (async () => {
-      for await (const _ of every(5, undefined, { signal: stopped.signal })) most = Math.max(most, process.memoryUsage().arrayBuffers);
+      for await (const _ of every(100, undefined, { signal: stopped.signal })) most = Math.max(most, held());
     })().catch(() => undefined);
     await staged.publish();
     let read = 0;
@@ -52,6 +57,7 @@ if (endpoint === undefined) {
     stopped.abort();
     await watching;
     t.equal(read, 96 << 20);
+    t.ok(most > 0, 'it was looked at');
     t.ok(most - before < 48 << 20, `at most ${Math.round((most - before) / (1 << 20))} of 96 MiB in memory`);
     t.strictSame(readdirSync(join(t.testdirName, 'spool')), [], 'no file by any name, even before it is closed');
     await assets.delete('prf_1');
@@ -135,14 +141,22 @@ void t.test('a list of more than one page', async (t) => {
     else if (!searchParams.has('list-type')) response.writeHead(501).end();
     else {
       const second = searchParams.get('continuation-token') === 'more';
-      const contents = second ? entry('prf_3', '2026-01-01T00:00:00Z') : entry('prf_1', '2026-01-01T00:00:00Z') + entry('prf_2', new Date().toISOString());
+      const contents = second ? entry('prf_3', '2026-01-01T00:00:00Z') : ['', 'a-folder/prf_9', 'prf_0', 'prf_1'].map((name) => entry(name, '2026-01-01T00:00:00Z')).join('') + entry('prf_2', new Date().toISOString());
       response.writeHead(200).end(`<ListBucketResult>${contents}${second ? '' : '<IsTruncated>true</IsTruncated><NextContinuationToken>more</NextContinuationToken>'}</ListBucketResult>`);
     }
   });
   const assets = await open(t, { ...store, prefix: 'p/', sweepGraceSeconds: 60 });
   const asked: string[] = [];
-  t.equal(await assets.sweep(async (proofId) => asked.push(proofId) < 0), 2);
-  t.strictSame(asked, ['prf_1', 'prf_3'], 'of both pages, what is old enough');
+  const answering = (proofId: string) => asked.push(proofId) < 0;
+  await t.rejects(
+    assets.sweep(async (proofId) => {
+      if (proofId === 'prf_0') throw new TypeError('of this one nothing is known');
+      return answering(proofId);
+    }),
+    { reason: 'store_unavailable', cause: { message: 'of this one nothing is known' } },
+    'one that fails is told of, and keeps none of the others',
+  );
+  t.strictSame(asked, ['prf_1', 'prf_3'], 'of both pages, what is old enough and could be ours');
   t.strictSame(deleted, ['/takemark-assets/p/prf_1', '/takemark-assets/p/prf_3']);
 });
 

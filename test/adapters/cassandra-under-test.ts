@@ -3,6 +3,7 @@ import type { MigrationOptions } from '../../src/adapters/cassandra/migrations.j
 import { type CassandraStore, type CassandraStoreOptions, openCassandraStore } from '../../src/adapters/cassandra/store.js';
 import type { AuditHead } from '../../src/domain/audit.js';
 import type { AuditHeads } from '../../src/ports/journals.js';
+import { again } from '../fixtures/again.js';
 
 // An empty variable counts as not set, as in the service's configuration.
 export const ADDRESSES = process.env['TAKEMARK_CASSANDRA'] || undefined;
@@ -30,12 +31,30 @@ export function memoryHeads(): AuditHeads {
   };
 }
 
+const READ = /^(get|list|find|read|due|waiting)/;
+const isUnanswered = (error: unknown): boolean => (error as { readonly reason?: unknown }).reason === 'store_unavailable';
+
+/** Reads are repeated where the server did not answer. */
+export function patient<Opened extends object>(stores: Opened): Opened {
+  return new Proxy(stores, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function' || typeof name !== 'string') return value;
+      const method = value.bind(target) as (...args: unknown[]) => Promise<unknown>;
+      return READ.test(name) ? (...args: unknown[]) => again(() => method(...args), isUnanswered) : method;
+    },
+  });
+}
+
 export function openStore(over: Partial<CassandraStoreOptions> = {}): Promise<CassandraStore> {
   return openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() }, ...over });
 }
 
+/** Each table of a dropped keyspace makes the server flush all that is being written, by other tests too: seconds, with many tables. */
+const DEFINITION_MS = 120_000;
+
 export async function withClient<Value>(work: (client: Client) => Promise<Value>, keyspace?: string): Promise<Value> {
-  const client = new Client({ contactPoints: [...connection.contactPoints], localDataCenter: DATA_CENTER, ...(keyspace === undefined ? {} : { keyspace }) });
+  const client = new Client({ contactPoints: [...connection.contactPoints], localDataCenter: DATA_CENTER, socketOptions: { readTimeout: DEFINITION_MS }, ...(keyspace === undefined ? {} : { keyspace }) });
   try {
     return await work(client);
   } finally {

@@ -3,6 +3,9 @@ import t from 'tap';
 import { openEmbeddedStore, STORE_FORMAT } from '../../src/adapters/embedded/store.js';
 import { RecordCodec } from '../../src/codec/record.js';
 import { noticesOf, reviewCreated, type UsageEvent } from '../../src/domain/events.js';
+import { replayErasures } from '../../src/operations/replay-erasures.js';
+import type { AssetStore } from '../../src/ports/assets.js';
+import type { ErasureJournal } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { audit, issuedProof, NOW, reviewCase, usageCharge } from '../store-contract/samples.js';
 import { AUDIT_KEY, fileHeads, withLevel } from './embedded-process.js';
@@ -40,6 +43,27 @@ void t.test('events and notices outlive the process', async (t) => {
   await stores.foldUsage([...waiting, ...later].map(({ event }) => event).filter((event) => event.topic === 'usage'));
   t.strictSame(await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'), [{ day: '2026-03-31', operations: { verify: 3, read_record: 2 } }]);
   await stores.close();
+});
+
+void t.test('a start keeps what the journal has promised, however much waits', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const open = () => openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, outboxLimit: 1 });
+  let stores = await open();
+  const proof = issuedProof('prf_1', 'ptr_1');
+  await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
+  await stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId));
+  await stores.charge(usageCharge('ptr_1', 'a'));
+  await stores.close();
+  stores = await open();
+  t.teardown(() => stores.close());
+  t.equal(stores.countWaiting(), 1);
+  const deleted: string[] = [];
+  const assets = { delete: async (proofId: string) => deleted.push(proofId) > 0 } as unknown as AssetStore;
+  const journal = { read: async function* () { yield { proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: NOW }; } } as unknown as ErasureJournal;
+  t.equal(await replayErasures({ stores, assets, journal }), 1);
+  t.strictSame(deleted, ['prf_1']);
+  t.match(await stores.getProof('prf_1'), { state: 'erased' });
+  t.equal(stores.countWaiting(), 2);
 });
 
 void t.test('a store of the first format keeps its counts', async (t) => {

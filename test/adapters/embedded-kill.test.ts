@@ -27,7 +27,7 @@ interface Told {
 /** What a partner's log says was done: how often each action befell each first subject. */
 type Logged = (action: string, subject: string) => number;
 
-void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 5_000 }, async (t) => {
+void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 15_000 }, async (t) => {
   const directory = join(t.testdir(), 'store');
   const random = mulberry32(SEED);
   const acknowledged: Record<string, number> = {};
@@ -65,7 +65,7 @@ void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 5
     await stores.close();
   }
   await foldAll(t, directory, ledger);
-  t.ok(slowest < 2000, `slowest start after a kill: ${Math.round(slowest)} ms`);
+  t.ok(slowest < 10_000, `slowest start after a kill: ${Math.round(slowest)} ms`);
   t.comment(`slowest start after a kill: ${Math.round(slowest)} ms; acknowledged and found again: ${JSON.stringify(acknowledged)}`);
   await withLevel(directory, (level) => checkIndexes(t, level));
 });

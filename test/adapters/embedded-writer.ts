@@ -54,7 +54,7 @@ async function fill(): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: 32 }, charger));
-  const patience = Date.now() + 10_000;
+  const patience = Date.now() + 60_000;
   for (let working = false; !working; ) {
     if (Date.now() > patience) throw new Error('it does not come back');
     working = await stores.ping().then(

@@ -3,8 +3,20 @@ import { createServer, connect, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConsumerClient, type KafkaConnection, loadLibrary, type Message, type OutgoingMessage, ProducerClient } from '../../src/adapters/kafka/client.js';
 import { allNames } from '../../src/adapters/kafka/topic-names.js';
+import { createTopics, type TopicOptions } from '../../src/adapters/kafka/topics.js';
 
 const quiet = () => undefined;
+
+/** Making topics is asked again: a broker that stands still for some seconds is not what is tested. */
+export async function makeTopics(options: TopicOptions): Promise<void> {
+  for (const end = Date.now() + 60_000; ; await sleep(500)) {
+    try {
+      return void (await createTopics(options));
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+  }
+}
 
 export async function dropTopics(connection: KafkaConnection, prefix: string): Promise<void> {
   const library = await loadLibrary();
@@ -18,6 +30,22 @@ export async function produceRaw(connection: KafkaConnection, messages: readonly
   const { client } = await ProducerClient.connect(await loadLibrary(), connection, quiet);
   await Promise.all(messages.map((message) => new Promise<void>((resolve, reject) => client.produce(message, (error) => (error === undefined ? resolve() : reject(error))))));
   await client.close(1_000);
+}
+
+/** A message that is far larger than the batch it travels in. */
+export async function produceCompressed({ brokers }: KafkaConnection, topic: string, value: Buffer): Promise<void> {
+  const { Producer } = await loadLibrary();
+  const producer = new Producer({ 'metadata.broker.list': brokers.join(','), 'compression.codec': 'gzip', 'message.max.bytes': 8_000_000, dr_cb: true }, {});
+  await new Promise<void>((resolve, reject) => producer.connect({ allTopics: false, timeout: 5_000 }, (error) => (error ? reject(error) : resolve())));
+  const polling = setInterval(() => producer.poll(), 20);
+  try {
+    const delivered = new Promise<void>((resolve, reject) => producer.on('delivery-report', (error) => (error ? reject(error) : resolve())));
+    producer.produce(topic, null, value, 'key', null, 0, []);
+    await delivered;
+  } finally {
+    clearInterval(polling);
+    await new Promise<void>((resolve) => producer.disconnect(resolve));
+  }
 }
 
 /** A member of a group that takes messages and goes without having kept its position. */

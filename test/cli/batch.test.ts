@@ -4,8 +4,6 @@ import { once } from 'node:events';
 import { appendFile, chmod, mkdir, readFile, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import t from 'tap';
 import { findAudio } from '../../src/cli/batch/find-audio.js';
 import { ResumeFile } from '../../src/cli/batch/resume-file.js';
@@ -13,6 +11,7 @@ import { csvLine } from '../../src/cli/batch/row-formats.js';
 import { runBatch } from '../../src/cli/batch/run-batch.js';
 import { formatDuration, Terminal } from '../../src/cli/terminal.js';
 import type { ServiceDouble } from '../client/service-double.js';
+import { collectGarbage } from '../fixtures/garbage.js';
 import { MAIN, setUp } from './bench.js';
 
 /** The double's verdict on a file is the file's own content. */
@@ -247,8 +246,6 @@ t.test('the bar tells rate and remaining time', async (t) => {
 });
 
 t.test('a batch of any length takes constant memory, in order or not', async (t) => {
-  setFlagsFromString('--expose-gc');
-  const collectGarbage = runInNewContext('gc') as () => void;
   const jobs = 120_000;
   for (const ordered of [false, true]) {
     let next = 0;

@@ -58,7 +58,7 @@ t.test('help and wrong use', async (t) => {
 t.test('verify: words, JSON and exit codes', async (t) => {
   const { service, file, takemark, onTerminal } = await setUp(t);
   const path = await file('song.wav');
-  const decision = { status: 'verified_binding', reasons: ['binding_verified'], recommendedAction: 'accept_credential', credentialCarrier: 'embedded', sourceDetailCoverage: 'none', counts: {} };
+  const decision = { status: 'verified_binding', reasons: ['credential_verified'], recommendedAction: 'accept_credential', credentialCarrier: 'embedded', sourceDetailCoverage: 'none', counts: {} };
   service.verdict = { verdict: 'valid', good: true, decision, issuedAt: 1_767_225_600, proofId: 'prf_1', verifiedAt: 1, audio: { container: 'riff', sampleRate: 44_100, bitsPerSample: 16, channels: 2, durationSeconds: 61.2, bytes: 10, sha256: 'ff' } };
   const good = await takemark('verify', path);
   t.match(good, { code: 0, err: '', out: /^✔ VALID  song\.wav\n/ });

@@ -2,15 +2,14 @@
 import { seeded } from '../fixtures/service.js';
 import { cassandraOutage, kafkaOutage, killProcesses } from './faults.js';
 import { runCommand } from './command.js';
-import { atWork, check, startRun } from './run.js';
+import { atWork, check, withRun } from './run.js';
 
 const CASSANDRA_SECONDS = 6;
 const KAFKA_SECONDS = 8;
 
 await runCommand({ name: 'chaos', nodes: 1, defaultKills: 200 }, async ({ kills, seed, servers, ledger, say, keep }) => {
   const random = seeded(seed);
-  const run = await startRun({ servers, seed, ledger, say, width: 3 });
-  try {
+  const killed = await withRun({ servers, seed, ledger, say, width: 3, keep }, async (run) => {
     const kill = (share: number) => killProcesses(run.cluster, Math.round(kills * share), random);
     await atWork(run, async () => {
       await kill(0.3);
@@ -20,8 +19,7 @@ await runCommand({ name: 'chaos', nodes: 1, defaultKills: 200 }, async ({ kills,
       await kill(0.4);
     });
     await check(run);
-  } finally {
-    await run.cluster.stop({ keep });
-  }
-  return { kills: run.cluster.kills };
+    return run.cluster.kills;
+  });
+  return { kills: killed };
 });

@@ -30,19 +30,29 @@ export async function runCommand({ name, nodes, defaultKills }: { readonly name:
   const servers = await startServers({ nodes, say });
   let more: object = {};
   // Whoever gives up on the run does not want its servers either.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void servers.remove().finally(() => process.exit(1)));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      showViolations(ledger);
+      void servers.remove().finally(() => process.exit(1));
+    });
+  }
   try {
     more = await work({ kills, seed, keep: values.keep, servers, ledger, say });
   } catch (error) {
     ledger.violation(`the run ended early: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   } finally {
-    await servers.remove();
+    await servers.remove().catch((error: unknown) => ledger.violation(`the servers did not end: ${String(error)}`));
   }
   const summary = { name, seed, seconds: Math.round((performance.now() - began) / 1_000), ...more, counts: ledger.counts, violations: ledger.violations };
   if (values.out !== undefined) await writeFile(values.out, `${JSON.stringify(summary, undefined, 2)}\n`);
   for (const [what, count] of Object.entries(summary.counts)) console.log(`${String(count).padStart(8)}  ${what}`);
   for (const [what, result] of Object.entries(more)) console.log(`${what}: ${JSON.stringify(result)}`);
-  for (const violation of ledger.violations.slice(0, SHOWN)) console.log(`VIOLATION ${violation}`);
+  showViolations(ledger);
   say(`${ledger.violations.length} violations (${name}, seed ${seed})`);
-  process.exitCode = ledger.violations.length === 0 ? 0 : 1;
+  // Whatever is left open by then, a run has an end.
+  process.exit(ledger.violations.length === 0 ? 0 : 1);
+}
+
+function showViolations({ violations }: Ledger): void {
+  for (const violation of violations.slice(0, SHOWN)) console.log(`VIOLATION ${violation}`);
 }

@@ -1,19 +1,21 @@
 /** The cluster's processes: services and consumers that are killed without notice and started again, each on ports of its own. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { again } from '../fixtures/again.js';
 
 const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
 const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
 /** Below the ports that the system gives to clients. */
 const FIRST_PORT = 21_000;
 const RESTART_PAUSE_MS = 100;
-const READY_MS = 60_000;
+/** Of all processes, on a machine that is busy with something else. */
+const READY_MS = 300_000;
 const WATCH_MS = 250;
 
 export interface Service {
@@ -34,14 +36,25 @@ interface Member {
   killed: boolean;
   /** Whether it has been ready since it was started. */
   served: boolean;
+  givenUp: number;
+}
+
+export interface Death {
+  readonly how: string;
+  /** It had been ready before. */
+  readonly served: boolean;
+  /** It said that it could not start: not by a crash. */
+  readonly gaveUp: boolean;
+  /** Starts that were given up one after the other, this one included. */
+  readonly inARow: number;
 }
 
 export interface ClusterOptions {
   readonly settings: Readonly<Record<string, string>>;
   readonly services: number;
   readonly consumers: number;
-  /** A process ended that nobody killed. `served`: it had been ready before. */
-  readonly onDeath: (name: string, how: string, served: boolean) => void;
+  /** A process ended that nobody killed. */
+  readonly onDeath: (name: string, death: Death) => void;
 }
 
 export class Cluster {
@@ -62,7 +75,7 @@ export class Cluster {
     this.#onDeath = onDeath;
   }
 
-  /** Bundle and schema by the operator's commands, then all processes; resolves when they are ready. */
+  /** Bundle and schema by the operator's commands, then all processes; resolves before they are ready. */
   static async start({ settings, services, consumers, onDeath }: ClusterOptions): Promise<Cluster> {
     const directory = await mkdtemp(join(tmpdir(), 'takemark-cluster-'));
     const operatorToken = 'operator-token-of-the-cluster-under-test';
@@ -79,7 +92,11 @@ export class Cluster {
       TAKEMARK_STOP_GRACE_SECONDS: '5',
     };
     await takemark(shared, 'operator', 'secrets', 'init', '--out', shared['TAKEMARK_SECRETS_FILE']!);
-    await takemark(shared, 'operator', 'migrate');
+    // Safe to run again, where a server did not answer in time.
+    await again(
+      () => takemark(shared, 'operator', 'migrate'),
+      (error) => (error as { readonly code?: unknown }).code === TROUBLE,
+    );
     const base = await freePorts((services + consumers) * 2);
     const member = (name: string, slot: number, program: readonly string[]): Member => ({
       name,
@@ -97,6 +114,7 @@ export class Cluster {
       kills: 0,
       killed: false,
       served: false,
+      givenUp: 0,
     });
     const serving = Array.from({ length: services }, (_, slot) => member(`service-${slot + 1}`, slot, [MAIN]));
     const consuming = Array.from({ length: consumers }, (_, index) => member(`consumer-${index + 1}`, services + index, [CLI, 'consumers']));
@@ -104,7 +122,6 @@ export class Cluster {
     const cluster = new Cluster(directory, shared, operatorToken, addresses, [...serving, ...consuming], onDeath);
     process.once('exit', () => cluster.#members.forEach(({ child }) => child?.kill('SIGKILL')));
     for (const one of cluster.#members) await cluster.#spawn(one);
-    await cluster.ready();
     return cluster;
   }
 
@@ -129,11 +146,11 @@ export class Cluster {
   /** Resolves when every process says that it is ready. */
   async ready(): Promise<void> {
     const deadline = Date.now() + READY_MS;
-    for (const { name, readyUrl } of this.#members) {
+    for (const { name, readyUrl, log } of this.#members) {
       for (;;) {
         const status = await statusOf(readyUrl);
         if (status === 200) break;
-        if (Date.now() > deadline) throw new Error(`${name} is not ready (${status}); see ${join(this.directory, `${name}.log`)}`);
+        if (Date.now() > deadline) throw new Error(`${name} is not ready (${status}): ${readFileSync(log, 'utf8').trim().slice(-SHOWN_CHARACTERS)}`);
         await delay(100);
       }
     }
@@ -162,14 +179,26 @@ export class Cluster {
   /** Until it was ready once. */
   async #watch(member: Member, child: ChildProcess): Promise<void> {
     while (member.child === child && child.exitCode === null && child.signalCode === null && !this.#stopping) {
-      if ((await statusOf(member.readyUrl)) === 200 && member.child === child) return void (member.served = true);
+      if ((await statusOf(member.readyUrl)) === 200 && member.child === child) {
+        member.served = true;
+        member.givenUp = 0;
+        return;
+      }
       await delay(WATCH_MS);
     }
   }
 
+  #death(member: Member, by: number | string | null, said: string): Death {
+    const gaveUp = !member.served && (by === TROUBLE || (by === 1 && COULD_NOT_START.test(said)));
+    if (gaveUp) member.givenUp += 1;
+    return { how: `${typeof by === 'number' ? `exit code ${by}` : by}: ${said.trim().slice(-SHOWN_CHARACTERS)}`, served: member.served, gaveUp, inARow: member.givenUp };
+  }
+
   async #spawn(member: Member): Promise<void> {
     await mkdir(member.environment['TAKEMARK_DATA_DIR']!, { recursive: true });
+    if (this.#stopping) return;
     const log = openSync(member.log, 'a');
+    const { size } = fstatSync(log);
     const child = spawn(process.execPath, member.args, { stdio: ['ignore', log, log], env: { PATH: process.env['PATH'], ...member.environment } });
     closeSync(log);
     member.child = child;
@@ -178,12 +207,17 @@ export class Cluster {
     void this.#watch(member, child);
     child.once('exit', (code, signal) => {
       if (this.#stopping) return;
-      if (!member.killed) this.#onDeath(member.name, code === null ? String(signal) : `exit code ${code}`, member.served);
+      if (!member.killed) this.#onDeath(member.name, this.#death(member, code ?? signal, readFileSync(member.log).subarray(size).toString()));
       // As an orchestrator would.
       setTimeout(() => this.#stopping || void this.#spawn(member), RESTART_PAUSE_MS);
     });
   }
 }
+
+/** What a service says that gives up starting; the command line has an exit code for trouble. */
+const COULD_NOT_START = /^The service could not start: /m;
+const TROUBLE = 3;
+const SHOWN_CHARACTERS = 500;
 
 /** @returns 0 where nobody answers */
 function statusOf(url: string): Promise<number> {

@@ -70,9 +70,20 @@ export async function caughtUp(ledger: Ledger, { calls, tables }: Observers, lim
   }
 }
 
+/** Events in all outboxes, once every process says how many it has. @throws Error where one does not within `patienceMs` */
+export async function waitingOfAll(services: readonly Service[], patienceMs: number): Promise<number> {
+  for (const deadline = Date.now() + patienceMs; ; await delay(100)) {
+    const counts = await Promise.all(services.map(waitingOf));
+    if (!counts.includes(undefined)) return counts.reduce<number>((sum, count) => sum + count!, 0);
+    if (Date.now() > deadline) throw new Error('a process does not say how many events wait');
+  }
+}
+
 /** Events in the outbox as far as a process knows; undefined where it does not say. */
-export async function waitingOf(service: Service): Promise<number | undefined> {
-  const text = await fetch(`${service.operator}/metrics`, { signal: AbortSignal.timeout(5_000) }).then((answer) => answer.text(), () => '');
+async function waitingOf(service: Service): Promise<number | undefined> {
+  const text = await fetch(`${service.operator}/metrics`, { signal: AbortSignal.timeout(5_000) })
+    .then((answer) => answer.text())
+    .catch(() => '');
   const value = /^takemark_outbox_waiting (\d+)$/m.exec(text)?.[1];
   return value === undefined ? undefined : Number(value);
 }

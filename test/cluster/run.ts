@@ -6,16 +6,17 @@ import { judge } from './judge.js';
 import type { KnownPartner, Ledger } from './ledger.js';
 import { Cluster } from './members.js';
 import { caughtUp, observe, verifyAgain } from './observe.js';
+import { Pulse } from './pulse.js';
 import type { Servers } from './servers.js';
 import { Tables } from './tables.js';
 import { Topics } from './topics.js';
 import { Workload } from './workload.js';
 
-/** Longer than what a crash leaves is left alone for. */
-const CATCH_UP_MS = 240_000;
+/** Much longer than what a crash leaves is left alone for, three to four minutes. */
+const CATCH_UP_MS = 600_000;
 
-/** What a service and the command line say when a server that they need does not answer. */
-const GAVE_UP: ReadonlySet<string> = new Set(['exit code 1', 'exit code 3']);
+/** Starts of one process that may be given up one after the other while the servers are there: a busy machine keeps them waiting too. */
+const STARTS_GIVEN_UP = 4;
 
 export interface Run {
   readonly cluster: Cluster;
@@ -25,30 +26,53 @@ export interface Run {
   readonly workload: Workload;
   readonly partners: readonly KnownPartner[];
   readonly say: (line: string) => void;
-  /** While it is set, a process that gives up starting is no violation. */
+  /** While it is set, a process may give up starting as often as it likes. */
   outage: boolean;
 }
 
-/** @param width partners at work at the same time, with three lanes each */
-export async function startRun({ servers, seed, ledger, say, width }: Pick<Run, 'servers' | 'ledger' | 'say'> & { readonly seed: number; readonly width: number }): Promise<Run> {
+export interface RunOptions extends Pick<Run, 'servers' | 'ledger' | 'say'> {
+  readonly seed: number;
+  /** Partners at work at the same time, with three lanes each. */
+  readonly width: number;
+  /** Whether logs and data directories of the processes stay. */
+  readonly keep: boolean;
+}
+
+/** Starts a cluster, and ends it whatever `work` comes to. */
+export async function withRun<Result>({ servers, seed, ledger, say, width, keep }: RunOptions, work: (run: Run) => Promise<Result>): Promise<Result> {
   const name = randomUUID().slice(0, 8);
   let run: Run | undefined;
   const cluster = await Cluster.start({
     settings: { ...servers.settings, TAKEMARK_CASSANDRA_KEYSPACE: `takemark_${name}`, TAKEMARK_S3_PREFIX: `run-${name}/`, TAKEMARK_BUS: 'kafka', TAKEMARK_KAFKA_PREFIX: `run-${name}`, TAKEMARK_KAFKA_REPLICATION: '1', TAKEMARK_KAFKA_PARTITIONS: '4' },
     services: 3,
     consumers: 2,
-    onDeath: (member, how, served) => {
-      if (run?.outage === true && !served && GAVE_UP.has(how)) ledger.count('starts given up in an outage');
-      else ledger.violation(`${member} ended by itself: ${how}`);
+    onDeath: (member, { how, served, gaveUp, inARow }) => {
+      if (served || !gaveUp) ledger.violation(`${member} ended by itself: ${how}`);
+      else if (run?.outage === true) ledger.count('starts given up in an outage');
+      else if (inARow > STARTS_GIVEN_UP) ledger.violation(`${member} was started ${inARow} times and gave up each time: ${how}`);
+      else {
+        ledger.count('starts given up');
+        say(`${member} gave up starting: ${how}`);
+      }
     },
   });
-  say('all processes are ready');
-  const calls = new Calls(cluster, ledger);
-  const workload = new Workload(calls, ledger, seeded(seed + 1));
-  const partners: KnownPartner[] = [];
-  for (let index = 0; index < width; index += 1) partners.push(await workload.partner());
-  run = { cluster, servers, calls, ledger, workload, partners, say, outage: false };
-  return run;
+  try {
+    await cluster.ready();
+    say('all processes are ready');
+    const pulse = new Pulse(cluster.services);
+    try {
+      const calls = new Calls(cluster, ledger, pulse);
+      const workload = new Workload(calls, ledger, seeded(seed + 1));
+      const partners: KnownPartner[] = [];
+      for (let index = 0; index < width; index += 1) partners.push(await workload.partner());
+      run = { cluster, servers, calls, ledger, workload, partners, say, outage: false };
+      return await work(run);
+    } finally {
+      pulse.stop();
+    }
+  } finally {
+    await cluster.stop({ keep });
+  }
 }
 
 /** Partners work while `disturb` runs; all that they began is finished when this resolves. */
@@ -60,8 +84,8 @@ export async function atWork({ workload, partners, cluster, say }: Run, disturb:
     say('stopping the work');
     workload.stop();
     await working;
-    await cluster.ready();
   }
+  await cluster.ready();
 }
 
 /** Waits for outboxes and consumers, looks at everything and adds what is wrong to the ledger's violations. */

@@ -1,6 +1,7 @@
 /** The store's own rows, read past the service. */
 import { Client, types } from 'cassandra-driver';
 import { BILLED_OPERATIONS } from '../../src/ports/stores.js';
+import { again } from '../fixtures/again.js';
 
 /** Tables that name a proof beside its own row: none of them may name an erased one. */
 const NAMING_PROOFS = ['proof_by_partner', 'issuing_replay', 'proof_by_bound', 'proof_by_original', 'review_by_proof', 'review_place', 'review'];
@@ -19,17 +20,16 @@ export class Tables {
       contactPoints: settings['TAKEMARK_CASSANDRA']!.split(','),
       localDataCenter: settings['TAKEMARK_CASSANDRA_DC']!,
       keyspace: settings['TAKEMARK_CASSANDRA_KEYSPACE']!,
-      queryOptions: { consistency: types.consistencies.localQuorum },
+      queryOptions: { consistency: types.consistencies.localQuorum, isIdempotent: true },
     });
-    await client.connect();
+    await again(() => client.connect());
     return new Tables(client);
   }
 
   async proofRows(): Promise<readonly { readonly table: string; readonly proofId: string }[]> {
     const rows: { table: string; proofId: string }[] = [];
     for (const table of NAMING_PROOFS) {
-      // Iterating takes the next page when it needs it.
-      for await (const row of await this.#client.execute(`SELECT proof_id FROM ${table}`)) {
+      for (const row of await this.#all(`SELECT proof_id FROM ${table}`)) {
         const proofId = row['proof_id'] as string | null;
         if (proofId !== null) rows.push({ table, proofId });
       }
@@ -39,15 +39,13 @@ export class Tables {
 
   /** Operations that nobody has finished yet: their audit entries, events and indexes may still come. */
   async unfinished(): Promise<number> {
-    let count = 0;
-    for await (const _ of await this.#client.execute('SELECT op FROM intent')) count += 1;
-    return count;
+    return (await this.#all('SELECT op FROM intent')).length;
   }
 
   /** Announcements that are planned, by case. */
   async notices(): Promise<ReadonlyMap<string, readonly string[]>> {
     const planned = new Map<string, string[]>();
-    for await (const row of await this.#client.execute('SELECT review_id, kind FROM review_notice')) {
+    for (const row of await this.#all('SELECT review_id, kind FROM due_notice')) {
       const reviewId = row['review_id'] as string;
       planned.set(reviewId, [...(planned.get(reviewId) ?? []), row['kind'] as string].toSorted());
     }
@@ -57,12 +55,21 @@ export class Tables {
   /** Billed units by partner that consumers have added up, over all days. */
   async folded(partnerIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const units = new Map<string, number>();
-    for (const row of await this.#client.execute('SELECT partner_id, item, units FROM consumption')) {
+    for (const row of await this.#all('SELECT partner_id, item, units FROM consumption')) {
       const partnerId = row['partner_id'] as string;
       const [what, , operation] = (row['item'] as string).split('/');
       if (what === 'day' && BILLED.has(operation) && partnerIds.includes(partnerId)) units.set(partnerId, (units.get(partnerId) ?? 0) + ((row['units'] as number | null) ?? 0));
     }
     return units;
+  }
+
+  #all(statement: string): Promise<readonly types.Row[]> {
+    return again(async () => {
+      const rows: types.Row[] = [];
+      // Iterating takes the next page when it needs it.
+      for await (const row of await this.#client.execute(statement)) rows.push(row);
+      return rows;
+    });
   }
 
   async close(): Promise<void> {

@@ -2,9 +2,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { wav } from '../fixtures/wav.js';
-import { isLater, reasonOf, type Answer, type Calls } from './calls.js';
+import { describe, isLater, reasonOf, SETTLE_LIMIT_MS, type Answer, type Calls } from './calls.js';
 import type { CaseState, EvidenceState, ReviewCall, ReviewOperation } from './history.js';
 import type { KnownPartner, Ledger } from './ledger.js';
+import type { Service } from './members.js';
 
 const KINDS = ['source_evidence', 'source_licence', 'creator_clarification'] as const;
 const OUTCOMES = ['accepted', 'held', 'rejected'] as const;
@@ -73,7 +74,11 @@ export class Workload {
     for (;;) {
       const { partnerId } = (await this.#calls.settle({ ...operator, path: '/operator/v1/partners', json: { name: 'Under test', plan } }, [201])).json as { partnerId: string };
       const key = await this.#calls.send({ ...operator, path: `/operator/v1/partners/${partnerId}/keys`, json: { name: 'key' } });
-      if (key?.status !== 201) continue;
+      if (key === undefined || isLater(key)) {
+        await delay(100);
+        continue;
+      }
+      if (key.status !== 201) throw this.#calls.fail(`a key was answered ${key.status} ${describe(key)}`);
       const partner = { partnerId, apiKey: (key.json as { apiKey: string }).apiKey };
       this.#ledger.partner(partner);
       return partner;
@@ -102,19 +107,22 @@ export class Workload {
     return { proofId, file };
   }
 
-  /** Slot on one process, post to another, verify on whichever answers; an upload that was lost begins anew. */
-  async upload({ apiKey }: KnownPartner, file: Uint8Array): Promise<string> {
-    for (;;) {
-      const slot = (await this.#calls.settle({ method: 'POST', path: '/v1/uploads', apiKey, json: { purpose: 'verify' } }, [201])).json as SlotBody;
+  /** Slot on one process, post to another, or on those that are named; an upload that was lost begins anew. */
+  async upload({ apiKey }: KnownPartner, file: Uint8Array, at: { readonly slot?: Service; readonly post?: Service } = {}): Promise<string> {
+    for (const deadline = Date.now() + SETTLE_LIMIT_MS; ; ) {
+      const slot = (await this.#calls.settle({ method: 'POST', path: '/v1/uploads', apiKey, json: { purpose: 'verify' } }, [201], { service: at.slot })).json as SlotBody;
       const form = new FormData();
       for (const [name, value] of Object.entries(slot.fields)) form.set(name, value);
       form.set('file', new Blob([file as Uint8Array<ArrayBuffer>]), 'take.wav');
-      const answer = await this.#calls.send({ method: 'POST', path: new URL(slot.url).pathname, body: form });
+      const began = performance.now();
+      const answer = await this.#calls.send({ method: 'POST', path: new URL(slot.url).pathname, body: form }, at.post);
       if (answer?.status === 201) {
         this.#ledger.count('uploaded');
         return slot.uploadId;
       }
-      if (answer !== undefined && !isLater(answer)) throw this.#calls.fail(`an upload was answered ${answer.status} ${reasonOf(answer) ?? ''}`);
+      // A client that stands still for ten seconds is told so.
+      const stoodStill = answer !== undefined && answer.status === 408 && performance.now() - began > 9_000;
+      if ((answer !== undefined && !stoodStill && !isLater(answer)) || Date.now() > deadline) throw this.#calls.fail(`an upload was ${answer === undefined ? 'never answered' : `answered ${answer.status} ${describe(answer)}`}`);
       this.#ledger.count('uploads lost and begun anew');
       await delay(100);
     }

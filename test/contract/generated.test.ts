@@ -11,8 +11,6 @@ const COUNT = 20_000;
 /** Against a store that syncs each of its writes. */
 const SERVICE_COUNT = 5_000;
 
-t.setTimeout(240_000);
-
 t.test(`${COUNT} requests derived from the document, seed ${SEED}`, async (t) => {
   const { port, listener } = await startPartner();
   t.teardown(() => listener.close(100));

@@ -18,6 +18,12 @@ const P256 = foreignSigner('ES256');
 const PLAIN = wav(300);
 
 /** A bound file: the exclusion's length settles like our own does. */
+/** Processor time in milliseconds: what the machine does besides does not count. */
+function spent(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
 function foreignFile(options: ForeignOptions = {}, around: (manifest: Node) => Buffer = (manifest) => storeOf([manifest]), signer = P256): Buffer {
   let length = 0;
   let hash: Uint8Array = new Uint8Array(32);
@@ -163,10 +169,10 @@ t.test('budgets hold', (t) => {
     ['a long text', Buffer.from('7bffffffffffffffff', 'hex')],
   ];
   for (const [name, content] of claims) {
-    const began = performance.now();
+    const began = spent();
     const store = storeOf([superbox('c2ma', 'urn:c2pa:1', [superbox('c2as', 'c2pa.assertions', []), superbox('c2cl', 'c2pa.claim.v2', [{ box: 'cbor', content }]), superbox('c2cs', 'c2pa.signature', [{ box: 'cbor', content }])])]);
     t.match(read(store), { kind: 'altered', reason: 'claim_malformed' }, name);
-    t.ok(performance.now() - began < 500, `${name} in time`);
+    t.ok(spent() - began < 500, `${name} in time`);
   }
   t.end();
 });
@@ -265,9 +271,9 @@ t.test('fuzz: never a throw, never ours', (t) => {
     const seed = run % 3 === 2 ? sidecar : seeds[run % 3]!;
     const bent = mutate(seed);
     if (bent.equals(seed)) continue;
-    const began = performance.now();
+    const began = spent();
     const reading = seed === sidecar ? readSidecar(bent, ours.trust) : readEmbedded(bent, { offset: 74, length: 8 + bent.length }, ours.trust);
-    slowest = Math.max(slowest, performance.now() - began);
+    slowest = Math.max(slowest, spent() - began);
     if (reading.kind === 'service' || reading.kind === 'local_seal') t.fail(`run ${run}: ${reading.kind}`);
     count(`${seed === sidecar ? 'sidecar' : 'store'} ${reading.kind}`);
   }

@@ -127,11 +127,13 @@ t.test('CBOR: one encoding', (t) => {
     ['', 'malformed'],
     ['61ff', 'not_canonical'],
     [`${'81'.repeat(20)}00`, 'over_budget'],
+    ['a20000810000', 'malformed'],
+    ['a20000a0f600', 'malformed'],
   ];
   for (const [hex, fault] of refused) t.same(decodeCborStrict(Buffer.from(hex, 'hex')), { ok: false, fault }, hex);
   const budget = { bytes: 100, depth: 4, items: 10 };
   for (const hex of ['a2616201616102', '1801', '9f01ff', 'bf616101ff', 'd8ff01', 'fb3ff0000000000000']) t.ok(decodeCborTolerant(Buffer.from(hex, 'hex'), budget).ok, hex);
-  for (const [hex, fault] of [['a2616101616102', 'malformed'], ['0100', 'malformed'], ['818181818100', 'over_budget'], ['8b0000000000000000000000', 'over_budget'], ['00'.repeat(101), 'over_budget'], ['9bffffffffffffffff', 'over_budget']]) {
+  for (const [hex, fault] of [['a16178ff', 'malformed'], ['ff', 'malformed'], ['bf6178ff', 'malformed'], ['a2616101616102', 'malformed'], ['0100', 'malformed'], ['818181818100', 'over_budget'], ['8b0000000000000000000000', 'over_budget'], ['00'.repeat(101), 'over_budget'], ['9bffffffffffffffff', 'over_budget']]) {
     const decoded = decodeCborTolerant(Buffer.from(hex!, 'hex'), budget);
     t.notOk(decoded.ok, hex!);
     if (!decoded.ok && hex !== '9bffffffffffffffff') t.equal(decoded.fault, fault);

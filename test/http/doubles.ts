@@ -190,7 +190,7 @@ export function sleep(ms: number): Promise<void> {
 }
 
 /** Waits for something that happens soon. */
-export async function until(condition: () => boolean, timeoutMs = 3_000): Promise<boolean> {
+export async function until(condition: () => boolean, timeoutMs = 60_000): Promise<boolean> {
   const deadline = Date.now() + timeoutMs;
   while (!condition()) {
     if (Date.now() > deadline) return false;

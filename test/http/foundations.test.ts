@@ -89,12 +89,19 @@ t.test('configuration', async (t) => {
   t.throws(() => readConfig({ ...cluster, TAKEMARK_CASSANDRA_USERNAME: 'u' }), { message: /both or none/ });
   t.match(readConfig({}), { kafka: undefined, consumers: true, outboxLimit: 100_000 });
   const kafka = { TAKEMARK_BUS: 'kafka', TAKEMARK_KAFKA: 'a:9092,b:9092' };
-  t.match(readConfig(kafka), { bus: 'kafka', consumers: false, kafka: { brokers: ['a:9092', 'b:9092'], prefix: 'takemark', partitions: 12, replication: 3 } });
-  t.equal(readConfig({ ...kafka, TAKEMARK_CONSUMERS: 'on' }).consumers, true);
+  t.match(readConfig(kafka), { bus: 'kafka', consumers: true, kafka: { brokers: ['a:9092', 'b:9092'], prefix: 'takemark', partitions: 12, replication: 3 } });
+  t.throws(() => readConfig({ ...kafka, TAKEMARK_CONSUMERS: 'off' }), { message: /must be on with TAKEMARK_STORE=embedded/ }, 'nobody else has the store');
+  t.throws(() => readConfig({ ...cluster, ...kafka }), { message: /^TAKEMARK_ASSETS: must be s3/ }, 'nobody else has the directory');
+  const many = { ...cluster, ...kafka, TAKEMARK_ASSETS: 's3', TAKEMARK_S3_BUCKET: 'deliverables' };
+  t.equal(readConfig(many).consumers, false);
+  t.equal(readConfig({ ...many, TAKEMARK_CONSUMERS: 'on' }).consumers, true);
+  const beta = readConfig({ ...many, TAKEMARK_ENVIRONMENT: 'beta' });
+  t.strictSame([beta.cassandra?.keyspace, beta.kafka?.prefix], ['takemark_beta', 'takemark-beta'], 'environments do not meet in one cluster');
   t.match(readConfig({ ...kafka, TAKEMARK_KAFKA_USERNAME: 'u', TAKEMARK_KAFKA_PASSWORD: 'p', TAKEMARK_KAFKA_TLS_CA: 'ca.pem' }).kafka, { credentials: { username: 'u', password: 'p' }, tls: { authority: 'ca.pem' } });
   t.throws(() => readConfig({ TAKEMARK_BUS: 'kafka' }), { message: /TAKEMARK_KAFKA: is needed/ });
   t.throws(() => readConfig({ ...kafka, TAKEMARK_KAFKA_PASSWORD: 'p' }), { message: /both or none/ });
-  t.throws(() => readConfig({ TAKEMARK_CONSUMERS: 'off' }), { message: /must be on with TAKEMARK_BUS=embedded/ }, 'nobody else could take the events');
+  t.throws(() => readConfig({ TAKEMARK_CONSUMERS: 'off' }), { message: /must be on with TAKEMARK_STORE=embedded/ });
+  t.throws(() => readConfig({ ...cluster, TAKEMARK_CONSUMERS: 'off' }), { message: /must be on with TAKEMARK_BUS=embedded/ }, 'nobody else could take the events');
   t.match(readConfig({ ...cluster, TAKEMARK_OUTBOX_LIMIT: '5' }), { consumers: true, outboxLimit: 5 }, 'a cluster store with the embedded bus is one process');
   const wrong = { TAKEMARK_PORT: '65536', TAKEMARK_ENVIRONMENT: 'prod', TAKEMARK_ENGINE: 'rust', TAKEMARK_PUBLIC_URL: 'ftp://x', TAKEMARK_OPERATOR_TOKEN: 'short secret', TAKEMARK_LOG_LEVEL: 'loud', TAKEMARK_MAX_UPLOADS: '0' };
   try {

@@ -90,7 +90,7 @@ t.test('operator routes', async (t) => {
 });
 
 t.test('issuing streams: large, stalled, cut', async (t) => {
-  const { port, listener, operations, reports } = await startOperator({ idleMs: 800, drainMs: 200 });
+  const { port, listener, operations, reports } = await startOperator({ idleMs: 4_000, drainMs: 200 });
   t.teardown(() => listener.close(100));
   const exact = Buffer.alloc(MAX_UPLOAD_BYTES, 3);
   t.equal((await ask(port, request('POST', ISSUE, AUDIO, exact)))!.status, 201, '65 MiB');

@@ -40,7 +40,7 @@ export class RawClient {
   }
 
   /** The next answer, or undefined where the connection ends before one is complete. */
-  async read(timeoutMs = 5_000): Promise<RawAnswer | undefined> {
+  async read(timeoutMs = 60_000): Promise<RawAnswer | undefined> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const answer = this.#parse();
@@ -51,7 +51,7 @@ export class RawClient {
   }
 
   /** True when the other side has closed in time. */
-  async ended(timeoutMs = 5_000): Promise<boolean> {
+  async ended(timeoutMs = 60_000): Promise<boolean> {
     const deadline = Date.now() + timeoutMs;
     while (!this.#closed) if (!(await this.#more(deadline))) return false;
     return true;

@@ -234,7 +234,16 @@ t.test('callers that stall or leave', async (t) => {
   clearInterval(timer);
   drip.destroy();
 
-  const patient = new RawClient(port);
+  const { port: strict, listener: strictListener } = await startPartner({ fieldsMs: 150 });
+  t.teardown(() => strictListener.close(100));
+  const dawdling = new RawClient(strict);
+  await dawdling.send(Buffer.concat([head, whole.subarray(0, 90)]));
+  matchError(t, await dawdling.read(), 'timeout', 'client_too_slow', 'fields that do not come hold no place for long');
+  dawdling.destroy();
+
+  const { port: long, listener: longListener } = await startPartner({ idleMs: 10_000, minRate: 2_000, streamMs: 2_000 });
+  t.teardown(() => longListener.close(100));
+  const patient = new RawClient(long);
   await patient.send(Buffer.concat([head, whole.subarray(0, 50_000)]));
   let at = 50_000;
   const feeding = setInterval(() => patient.socket.write(whole.subarray(at, (at += 500))), 50);

@@ -51,6 +51,16 @@ t.test('rate limits', async (t) => {
     t.equal(refusal(() => limits.spend('ptr_1', trial, 'standard')), undefined);
   });
 
+  t.test('asking to rotate has a bound of its own, wide enough for a partner with many processes', (t) => {
+    const limits = createRateLimits(stillClock());
+    const calls = Array.from({ length: 300 }, () => refusal(() => limits.spend('ptr_1', trial, 'rotation_calls')));
+    t.equal(calls.filter((error) => error === undefined).length, 256);
+    t.match(calls.at(-1), { code: 'rate_limited', retryAfterSeconds: 1 });
+    t.equal(refusal(() => limits.spend('ptr_1', trial, 'standard')), undefined);
+    t.equal(refusal(() => limits.spend('ptr_1', trial, 'rotation')), undefined);
+    t.end();
+  });
+
   t.test('a lone caller that waits as told is admitted; the bucket never gives more than burst and rate', async (t) => {
     const random = seeded(4);
     for (let round = 0; round < 300; round++) {

@@ -5,21 +5,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { DeadLetterFile } from '../../src/adapters/local-bus/dead-letter-file.js';
-import { createTopics } from '../../src/adapters/kafka/topics.js';
 import { run } from '../../src/cli/program.js';
 import { Terminal } from '../../src/cli/terminal.js';
 import { migrate, replayErasureTopic, startConsumers } from '../../src/compose.js';
 import { readConfig } from '../../src/config.js';
 import { unitsCounted } from '../../src/domain/events.js';
 import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
-import { dropTopics } from '../adapters/kafka-trials.js';
+import { dropTopics, makeTopics } from '../adapters/kafka-trials.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
 import { bindings, RestartedService } from '../operations/restarted-service.js';
 
 const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
 
-async function until(done: () => Promise<boolean>, timeoutMs = 5_000): Promise<boolean> {
+async function until(done: () => Promise<boolean>, timeoutMs = 60_000): Promise<boolean> {
   for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(10)) if (await done()) return true;
   return false;
 }
@@ -78,7 +77,7 @@ async function carriesEvents(t: Test, house: RestartedService, patienceMs: numbe
 t.test('the embedded bus', async (t) => {
   const house = await RestartedService.start();
   t.teardown(() => house.stop());
-  await carriesEvents(t, house, 5_000);
+  await carriesEvents(t, house, 60_000);
   t.notMatch(house.service.log.join('\n'), /prf_|rev_|ptr_/, 'no line names what an event was about');
 });
 
@@ -87,7 +86,7 @@ t.test('Kafka', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, 
   await withTopics(t, settings);
   const house = await RestartedService.start(settings);
   t.teardown(() => house.stop());
-  await carriesEvents(t, house, 30_000);
+  await carriesEvents(t, house, 120_000);
 
   // A backup from before an erasure comes back, and the journal beside the store is lost: the topic knows.
   const { partnerId, caller } = await house.service.partner();
@@ -95,7 +94,7 @@ t.test('Kafka', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, 
   const backup = join(t.testdir(), 'backup');
   await house.restart(() => cp(house.directory, backup, { recursive: true }));
   const { erasedAt } = await house.partner.eraseProof(caller, proofId);
-  t.ok(await until(async () => (await house.operator.erasureStatus(proofId)).confirmedAt !== undefined, 30_000));
+  t.ok(await until(async () => (await house.operator.erasureStatus(proofId)).confirmedAt !== undefined, 120_000));
   const config = readConfig({ ...settings, TAKEMARK_DATA_DIR: house.directory });
   let replayed = { taken: 0, left: 0 };
   await house.restart(async () => {
@@ -144,6 +143,6 @@ t.test('dead letters are listed with their reason, and taken once they can be', 
 /** Topics of the test's own, which go with it. */
 async function withTopics(t: Test, settings: Readonly<Record<string, string>>): Promise<void> {
   const { kafka } = readConfig(settings);
-  await createTopics(kafka!);
+  await makeTopics(kafka!);
   t.teardown(() => dropTopics(kafka!, kafka!.prefix));
 }

@@ -22,7 +22,7 @@ async function engine(): Promise<Readonly<Record<string, number>>> {
   return Object.fromEntries([...text.matchAll(/^takemark_engine_(\w+) (\d+)$/gm)].map(([, name, value]) => [name!, Number(value)]));
 }
 
-async function until(check: () => Promise<boolean>, timeoutMs = 5_000): Promise<boolean> {
+async function until(check: () => Promise<boolean>, timeoutMs = 60_000): Promise<boolean> {
   for (const end = Date.now() + timeoutMs; Date.now() < end; await delay(20)) if (await check()) return true;
   return false;
 }

@@ -271,7 +271,7 @@ t.test('crash output', async (t) => {
         }
         await delay(20);
       }
-      const [code] = (await Promise.race([exited, delay(15_000, ['late'])])) as [unknown];
+      const [code] = (await Promise.race([exited, delay(120_000, ['late'], { ref: false })])) as [unknown];
       return { code, output: Buffer.concat(await Promise.all(output)).toString() };
     } finally {
       child.kill('SIGKILL');

@@ -6,6 +6,7 @@ import { makeSecrets, rotateSecrets } from '../../src/compose.js';
 import { readConfig } from '../../src/config.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
+import { TestService } from '../fixtures/service.js';
 import { RestartedService } from '../operations/restarted-service.js';
 
 const config = readConfig({});
@@ -74,6 +75,27 @@ t.test('what was made before a step works after it, and the other way round', as
   await t.rejects(house.partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields))), { code: 'forbidden' });
   await give(3);
   t.match(await house.operator.verifyAudit(partnerId), { ok: true });
+});
+
+t.test('an identity that is given in files leaves the one of the bundle known', async (t) => {
+  const [own, given] = [t.testdir(), makeSecrets(config)];
+  const settings = { TAKEMARK_SECRETS_FILE: join(own, 'bundle.json'), TAKEMARK_DATA_DIR: join(own, 'data') };
+  await writeFile(settings.TAKEMARK_SECRETS_FILE, makeSecrets(config));
+  const before = await TestService.start(settings);
+  const { partnerId, caller } = await before.partner();
+  const { file } = await before.issue(partnerId, wav(2_000));
+  await before.stop({ keep: true });
+  const signing: Record<string, string> = {};
+  for (const [name, pem] of Object.entries((JSON.parse(given) as { readonly signing: Readonly<Record<string, string>> }).signing)) {
+    const variable = { certificate: 'TAKEMARK_SIGNING_CERT', key: 'TAKEMARK_SIGNING_KEY', authority: 'TAKEMARK_SIGNING_AUTHORITY' }[name];
+    if (variable !== undefined) await writeFile((signing[variable] = join(own, name)), pem);
+  }
+  t.equal(Object.keys(signing).length, 3);
+  const after = await TestService.start({ ...settings, ...signing });
+  t.teardown(() => after.stop());
+  t.equal((await after.verify(caller, file)).verdict, 'valid');
+  const { file: newer } = await after.issue(partnerId, wav(2_000, {}, 2), { song: 'two' });
+  t.equal((await after.verify(caller, newer)).verdict, 'valid');
 });
 
 t.test('steps that do not fit are refused, each with what to do', (t) => {

@@ -217,6 +217,14 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.strictSame(await stores.charge(usageCharge(late, 'a', { monthlyQuota: 0 })), { outcome: 'quota_exceeded', used: 0 });
     t.equal(await eraseProof(stores, { ...kept, partnerId: late }), 'not_found');
 
+    const promised = await issue(stores, 'bound-promised');
+    const { proofId, partnerId } = promised;
+    t.match(await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId), 'waived'), { outcome: 'erased' }, 'what was promised before is kept');
+    t.equal(stores.countWaiting(), 4);
+    const extra = (await stores.waitingEvents(500)).filter(({ event }) => event.id === `proof_erased/${proofId}`);
+    t.equal(extra.length, 1);
+    await stores.markPublished(extra);
+
     await stores.markPublished(await stores.waitingEvents(1));
     t.equal((await create()).outcome, 'created', 'marking made room for one');
     await t.rejects(stores.charge(usageCharge(late, 'a')), full);

@@ -13,6 +13,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import type { AssetStore, StagedAsset } from '../../ports/assets.js';
+import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 import { checkProofId, guarded } from './failure.js';
 import { SpoolFile } from './spool-file.js';
 
@@ -21,7 +22,7 @@ export interface AssetBucketOptions {
   readonly endpoint: string | undefined;
   readonly region: string;
   readonly bucket: string;
-  /** Before each proof id. Whatever else begins with it is taken for an asset, and swept. */
+  /** Before each proof id. Whatever else begins with it and could be an asset's name is taken for one, and swept. */
   readonly prefix: string;
   /** Undefined: what the platform offers, as its workload identity. */
   readonly credentials: { readonly accessKey: string; readonly secretKey: string } | undefined;
@@ -44,6 +45,8 @@ const PUT_MS = 120_000;
 const PUT_ATTEMPTS = 3;
 /** Every download in flight holds one connection. */
 const CONNECTIONS = 1_024;
+/** Of one sweep: a store that does not answer fails at every object. */
+const MAX_FAILURES = 20;
 
 /**
  * Deliverables in a bucket of an S3-compatible store, `<prefix><proof id>` each, for any number of processes. A deliverable
@@ -136,18 +139,28 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
       guarded(async () => {
         const youngest = Date.now() - options.sweepGraceSeconds * 1_000;
         let swept = 0;
+        const failures: unknown[] = [];
         let after: string | undefined;
         do {
           const page = await client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ...(after === undefined ? {} : { ContinuationToken: after }) }));
           for (const { Key: key, LastModified: modified } of page.Contents ?? []) {
             // Without a time nothing is known of its age: it stays.
             if (key === undefined || modified === undefined || modified.getTime() > youngest) continue;
-            if (await keep(key.slice(prefix.length))) continue;
-            await remove({ Bucket: bucket, Key: key });
-            swept++;
+            const proofId = key.slice(prefix.length);
+            // Not ours: the folder that a console shows, say.
+            if (!IDENTIFIER_PATTERN.test(proofId)) continue;
+            try {
+              if (await keep(proofId)) continue;
+              await remove({ Bucket: bucket, Key: key });
+              swept++;
+            } catch (error) {
+              failures.push(error);
+              if (failures.length === MAX_FAILURES) throw failures[0];
+            }
           }
           after = page.NextContinuationToken;
         } while (after !== undefined);
+        if (failures.length > 0) throw failures[0];
         return swept;
       }),
 

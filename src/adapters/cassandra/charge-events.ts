@@ -135,9 +135,14 @@ export class ChargeEvents {
   /** Removes what was published and folded, of minutes that are over. */
   async tidy(now: number): Promise<void> {
     const asked = new Map<string, Promise<Spans>>();
+    const failures: unknown[] = [];
     this.#minute = Math.max(this.#minute, minuteOf(now));
     for (const [name, bucket] of this.#buckets) {
       if (bucket.minute >= this.#minute) continue;
+      // Another's sweep may have taken the row by which this one's would come here.
+      if (!bucket.certain && bucket.inFlight === 0 && bucket.minute + KEEP_MINUTES < minuteOf(now)) {
+        await this.adopt(bucket.minute, bucket).catch((error: unknown) => failures.push(error));
+      }
       if (bucket.inFlight > 0 || bucket.waiting > 0 || !bucket.certain) continue;
       if (!bucket.withdrawn) await this.#withdraw(bucket);
       if (bucket.minute + KEEP_MINUTES >= minuteOf(now)) continue;
@@ -152,6 +157,7 @@ export class ChargeEvents {
       if (this.#buckets.size <= REMEMBERED) break;
       if (withdrawn) this.#buckets.delete(name);
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   /**

@@ -82,13 +82,14 @@ export class Intents {
    * @returns how many intents were seen to
    */
   sweep(now: number): Promise<number> {
-    return this.#rows.sweep(now, async ({ id, data }) => {
+    return this.#rows.sweep(now, async ({ minute, id, data }) => {
       const intent = this.#blobs.decode<Intent>(`intent/${id}`, data);
       const finish = this.#finishers.get(intent.kind);
       // A newer version's: it will see to it.
       if (finish === undefined) return 'kept';
       await finish(intent as Intent<never>);
-      this.drop(intent);
+      // Waited for: behind the position nobody would look again.
+      await this.#rows.remove(minute, id);
       return 'gone';
     });
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Session } from './session.js';
 
 const MINUTE_MS = 60_000;
-const SHARDS = 8;
+export const SHARDS = 8;
 /** A month: longer than any outage after which a cluster comes back with its data. */
 export const SWEPT_TTL_SECONDS = 30 * 24 * 3_600;
 /** No decision is begun later than this after its row. */
@@ -11,9 +11,12 @@ const DECIDE_WITHIN_MS = 60_000;
 const ABANDONED_MS = 2 * MINUTE_MS;
 /** Minutes that are looked at again although they were seen to: processes whose clocks are behind write into them. */
 const LOOK_BACK_MINUTES = 10;
-const MINUTES_AT_ONCE = 240;
+/** Of a long way, after a long outage. */
+const STORE_EVERY_MINUTES = 240;
 const PAGE = 1_000;
-/** Of one sweep: a store that does not answer fails at every row. */
+/** Minutes in which something stays, of one sweep. */
+const KEPT_AT_ONCE = 60;
+/** One after the other: a store that does not answer fails at every row. */
 const MAX_FAILURES = 20;
 
 const POSITION = 'SELECT minute FROM intent_position WHERE name = ?';
@@ -28,6 +31,16 @@ export interface MinuteRow {
 /** What became of a row: it is gone, it stays and must be looked at again, or there is no room for it and what follows. */
 export type Seen = 'gone' | 'kept' | 'no_room';
 
+/** One sweep on its way. */
+interface Sweep {
+  readonly see: (row: MinuteRow) => Promise<Seen>;
+  gone: number;
+  readonly failures: unknown[];
+  inARow: number;
+  /** Why it goes no further. */
+  over: 'no_room' | 'failures' | undefined;
+}
+
 /**
  * Rows that processes leave for the sweep of any other, by the minute in which they were written: a minute is read some times and
  * then, behind the position, never again, so that nothing scans what has been deleted.
@@ -38,6 +51,10 @@ export class MinuteRows {
   readonly #insert: string;
   readonly #delete: string;
   readonly #page: string;
+  /** All minutes before it were seen to by this process, some but for rows that stay. */
+  #next = 0;
+  /** Those, the one first that was looked at longest ago. */
+  readonly #kept = new Set<number>();
 
   constructor(session: Session, { table, key, position }: { readonly table: string; readonly key: string; readonly position: string }) {
     this.#session = session;
@@ -61,36 +78,67 @@ export class MinuteRows {
   }
 
   /**
-   * Shows the rows of all minutes that are old enough, oldest first, and moves the position up to the first one that is kept. One
-   * that fails is kept, and the others are seen to all the same.
+   * Shows the rows of minutes that are old enough, oldest first, then those in which something stayed, and moves the position up
+   * to the first that is kept. One that fails is kept, and keeps none of the others.
    * @returns how many rows were seen to
    * @throws what the first of those that failed threw, at the end
    */
   async sweep(now: number, see: (row: MinuteRow) => Promise<Seen>): Promise<number> {
-    const first = (await this.#readPosition()) ?? minuteOf(now) - LOOK_BACK_MINUTES;
-    const end = Math.min(minuteOf(now - ABANDONED_MS), first + MINUTES_AT_ONCE);
-    let next = Math.min(end, minuteOf(now) - LOOK_BACK_MINUTES);
-    let gone = 0;
-    const failures: unknown[] = [];
-    sweeping: for (let minute = first; minute < end; minute++) {
-      const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => this.#rowsOf(minute, shard, '')));
-      for (const [shard, page] of shards.entries()) {
-        for (let rows = page; rows.length > 0; rows = rows.length < PAGE ? [] : await this.#rowsOf(minute, shard, rows.at(-1)!.id)) {
-          for (const row of rows) {
-            const seen = await see(row).catch((error: unknown): Seen => {
-              failures.push(error);
-              return failures.length < MAX_FAILURES ? 'kept' : 'no_room';
-            });
-            if (seen === 'gone') gone += 1;
-            else next = Math.min(next, minute);
-            if (seen === 'no_room') break sweeping;
-          }
+    const seenTo = minuteOf(now) - LOOK_BACK_MINUTES;
+    const position = (await this.#readPosition()) ?? seenTo;
+    for (const minute of this.#kept) if (minute < position) this.#kept.delete(minute);
+    const first = Math.max(position, this.#next);
+    const end = minuteOf(now - ABANDONED_MS);
+    const again = [...this.#kept].filter((minute) => minute < first).slice(0, KEPT_AT_ONCE);
+    const sweep: Sweep = { see, gone: 0, failures: [], inARow: 0, over: undefined };
+    let stored = position;
+    const store = async (): Promise<void> => {
+      const next = Math.min(this.#next, ...this.#kept);
+      if (next > stored) await this.#session.write(SET_POSITION, [this.#position, (stored = next)]);
+    };
+    for (let minute = first; minute < end && sweep.over === undefined; minute++) {
+      await this.#seeMinute(minute, sweep);
+      // What failed is among the kept, and what comes behind it does not wait.
+      if (sweep.over !== 'no_room') this.#next = Math.min(minute + 1, seenTo);
+      if ((minute - first) % STORE_EVERY_MINUTES === STORE_EVERY_MINUTES - 1) await store();
+    }
+    for (const minute of again) if (sweep.over === undefined) await this.#seeMinute(minute, sweep);
+    await store();
+    if (sweep.failures.length > 0) throw sweep.failures[0];
+    return sweep.gone;
+  }
+
+  async #seeMinute(minute: number, sweep: Sweep): Promise<void> {
+    let stays = false;
+    const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => this.#rowsOf(minute, shard, '')));
+    // Until all of it was seen.
+    this.#kept.delete(minute);
+    this.#kept.add(minute);
+    for (const [shard, page] of shards.entries()) {
+      for (let rows = page; rows.length > 0; rows = rows.length < PAGE ? [] : await this.#rowsOf(minute, shard, rows.at(-1)!.id)) {
+        for (const row of rows) {
+          const seen = await this.#seeRow(row, sweep);
+          if (seen === 'gone') sweep.gone += 1;
+          else stays = true;
+          if (sweep.over !== undefined) return;
         }
       }
     }
-    if (next > first) await this.#session.write(SET_POSITION, [this.#position, next]);
-    if (failures.length > 0) throw failures[0];
-    return gone;
+    if (!stays) this.#kept.delete(minute);
+  }
+
+  async #seeRow(row: MinuteRow, sweep: Sweep): Promise<Seen> {
+    try {
+      const seen = await sweep.see(row);
+      sweep.inARow = 0;
+      if (seen === 'no_room') sweep.over = seen;
+      return seen;
+    } catch (error) {
+      sweep.failures.push(error);
+      sweep.inARow += 1;
+      if (sweep.inARow === MAX_FAILURES) sweep.over = 'failures';
+      return 'kept';
+    }
   }
 
   async #rowsOf(minute: number, shard: number, after: string): Promise<readonly MinuteRow[]> {
@@ -112,6 +160,6 @@ export function isTimely(startedAt: number): boolean {
   return Date.now() - startedAt <= DECIDE_WITHIN_MS;
 }
 
-function shardOf(id: string): number {
+export function shardOf(id: string): number {
   return createHash('sha256').update(id).digest()[0]! % SHARDS;
 }

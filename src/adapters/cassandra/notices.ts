@@ -1,20 +1,24 @@
 import type { ReviewNotice, ReviewNoticeKind } from '../../domain/events.js';
 import type { RetentionStore } from '../../ports/stores.js';
+import { SHARDS, shardOf } from './minute-rows.js';
 import type { Outbox } from './outbox.js';
 import { numberIn, type Row, type Session, textIn } from './session.js';
 
-const INSERT = 'INSERT INTO review_notice (hour, due_at, review_id, kind, partner_id, proof_id, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?';
-const DELETE = 'DELETE FROM review_notice WHERE hour = ? AND due_at = ? AND review_id = ? AND kind = ?';
-const DUE = 'SELECT hour, due_at, review_id, kind, partner_id, proof_id, expires_at FROM review_notice WHERE hour = ? AND due_at <= ? LIMIT ?';
+const INSERT = 'INSERT INTO due_notice (hour, shard, due_at, review_id, kind, partner_id, proof_id, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?';
+const DELETE = 'DELETE FROM due_notice WHERE hour = ? AND shard = ? AND due_at = ? AND review_id = ? AND kind = ?';
+const DUE = 'SELECT hour, due_at, review_id, kind, partner_id, proof_id, expires_at FROM due_notice WHERE hour = ? AND shard IN ? AND due_at <= ? PER PARTITION LIMIT ?';
 const POSITION = "SELECT minute FROM intent_position WHERE name = 'notices'";
 const SET_POSITION = "INSERT INTO intent_position (name, minute) VALUES ('notices', ?)";
 
 const HOUR_SECONDS = 3_600;
 /** Beyond its time: longer than any outage after which a notice is still of use. */
 const SPARE_SECONDS = 60 * 86_400;
+/** A case lives half as long; what Cassandra takes ends in 2038 on some clusters. */
+const LONGEST_TTL_SECONDS = 366 * 86_400;
 /** Hours that are looked at again although nothing was left in them: processes whose clocks are behind write into them. */
 const LOOK_BACK_HOURS = 2;
-const HOURS_AT_ONCE = 48;
+const HOURS_AT_ONCE = 12;
+const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /**
  * Notices lie in the hour in which they are due; one that comes late, in the hour in which it comes. So nothing is ever written
@@ -36,7 +40,7 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
       const earliest = Math.max(position, hourOf(now));
       await Promise.all(
         notices.map(({ kind, dueAt, reviewId, partnerId, proofId, expiresAt }) =>
-          session.write(INSERT, [Math.max(hourOf(dueAt), earliest), dueAt, reviewId, kind, partnerId, proofId, expiresAt, Math.max(0, dueAt - now) + SPARE_SECONDS]),
+          session.write(INSERT, [Math.max(hourOf(dueAt), earliest), shardOf(reviewId), dueAt, reviewId, kind, partnerId, proofId, expiresAt, Math.min(LONGEST_TTL_SECONDS, Math.max(0, dueAt - now) + SPARE_SECONDS)]),
         ),
       );
     },
@@ -48,7 +52,7 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
       let done = position;
       for (let first = position; first <= Math.max(position, hourOf(now)) && found.length < limit; first += HOURS_AT_ONCE) {
         const hours = Array.from({ length: Math.min(HOURS_AT_ONCE, Math.max(position, hourOf(now)) - first + 1) }, (_, i) => first + i);
-        const rows = await Promise.all(hours.map((hour) => session.rows(DUE, [hour, now, limit])));
+        const rows = await Promise.all(hours.map((hour) => session.rows(DUE, [hour, ALL_SHARDS, now, limit])));
         found.push(...rows.flat());
         // All that lies in an hour is due when it is over.
         for (const [i, hour] of hours.entries()) if (hour === done && hour < hourOf(now) - LOOK_BACK_HOURS && rows[i]!.length === 0) done += 1;
@@ -63,7 +67,7 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
       const { kind, dueAt, reviewId } = notice;
       // Told first: one that is settled twice is told twice, under the same id.
       if (event !== undefined) await outbox.withRoom(() => outbox.add(event));
-      await session.write(DELETE, [lateOnes.get(nameOf(notice)) ?? hourOf(dueAt), dueAt, reviewId, kind]);
+      await session.write(DELETE, [lateOnes.get(nameOf(notice)) ?? hourOf(dueAt), shardOf(reviewId), dueAt, reviewId, kind]);
     },
   };
 }

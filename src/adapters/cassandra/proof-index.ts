@@ -1,12 +1,13 @@
 import type { IssuedProof } from '../../domain/proof.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { ProofRows } from './proof-rows.js';
-import { numberIn, type Session, textIn } from './session.js';
+import { isReadFailure, numberIn, type Row, type Session, textIn } from './session.js';
 
 const DAY_SECONDS = 86_400;
 /** Days looked into at once: a partner that issues seldom has few proofs in each. */
 const DAYS_AT_ONCE = 8;
 const LAST_DAY = 2 ** 31 - 1;
+const BEHIND_ALL_IDS = '~';
 
 const SET_DAY = 'INSERT INTO proof_day (partner_id, day) VALUES (?, ?)';
 const DAYS = 'SELECT day FROM proof_day WHERE partner_id = ? AND day <= ? AND day >= ?';
@@ -17,12 +18,12 @@ const DIGESTS = {
   bound: {
     set: 'INSERT INTO proof_by_bound (sha256, proof_id) VALUES (?, ?) USING TIMESTAMP ?',
     delete: 'DELETE FROM proof_by_bound USING TIMESTAMP ? WHERE sha256 = ? AND proof_id = ?',
-    find: 'SELECT proof_id FROM proof_by_bound WHERE sha256 = ? AND proof_id > ? LIMIT ?',
+    find: 'SELECT proof_id FROM proof_by_bound WHERE sha256 = ? AND proof_id < ? ORDER BY proof_id DESC LIMIT ?',
   },
   original: {
     set: 'INSERT INTO proof_by_original (sha256, proof_id) VALUES (?, ?) USING TIMESTAMP ?',
     delete: 'DELETE FROM proof_by_original USING TIMESTAMP ? WHERE sha256 = ? AND proof_id = ?',
-    find: 'SELECT proof_id FROM proof_by_original WHERE sha256 = ? AND proof_id > ? LIMIT ?',
+    find: 'SELECT proof_id FROM proof_by_original WHERE sha256 = ? AND proof_id < ? ORDER BY proof_id DESC LIMIT ?',
   },
 } as const;
 
@@ -78,7 +79,7 @@ export class ProofIndex {
       const some = days.splice(0, DAYS_AT_ONCE);
       for (let more = true; more; ) {
         const asked = limit - found.length;
-        const pages = await Promise.all(some.map((day) => this.#session.rows(OF_DAY, [partnerId, day, upper.createdAt, upper.proofId, from, asked])));
+        const pages = await Promise.all(some.map((day) => this.#ofDay(partnerId, day, { before: upper, from, limit: asked })));
         const entries = pages.flat().slice(0, asked);
         found.push(...(await this.#issued(entries.map((row) => textIn(row, 'proof_id')!))));
         if (found.length >= limit) return found;
@@ -93,15 +94,29 @@ export class ProofIndex {
 
   async find(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]> {
     const found: IssuedProof[] = [];
-    let after = '';
+    let before = BEHIND_ALL_IDS;
     while (found.length < limit) {
       const asked = limit - found.length;
-      const ids = (await this.#session.rows(DIGESTS[kind].find, [sha256, after, asked])).map((row) => textIn(row, 'proof_id')!);
+      const ids = (await this.#session.rows(DIGESTS[kind].find, [sha256, before, asked])).map((row) => textIn(row, 'proof_id')!);
       found.push(...(await this.#issued(ids)));
       if (ids.length < asked) break;
-      after = ids.at(-1)!;
+      before = ids.at(-1)!;
     }
     return found;
+  }
+
+  /** Newest first. Of a day that holds too much that was removed for one read, its halves. */
+  async #ofDay(partnerId: string, day: number, { before, from, limit }: { readonly before: Position; readonly from: number; readonly limit: number }): Promise<readonly Row[]> {
+    try {
+      return await this.#session.rows(OF_DAY, [partnerId, day, before.createdAt, before.proofId, from, limit]);
+    } catch (error) {
+      const start = Math.max(from, day * DAY_SECONDS);
+      const middle = Math.floor((start + Math.min(before.createdAt, (day + 1) * DAY_SECONDS)) / 2);
+      if (!isReadFailure(error) || middle <= start) throw error;
+      const later = await this.#ofDay(partnerId, day, { before, from: middle, limit });
+      if (later.length === limit) return later;
+      return [...later, ...(await this.#ofDay(partnerId, day, { before: { createdAt: middle, proofId: '' }, from: start, limit: limit - later.length }))];
+    }
   }
 
   async #issued(proofIds: readonly string[]): Promise<readonly IssuedProof[]> {

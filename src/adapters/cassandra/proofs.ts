@@ -23,8 +23,11 @@ const DECLARE = "UPDATE proof SET body = ?, declared = declared + ? WHERE proof_
 const REPLAY = 'SELECT replay_key, request_sha256, proof_id, expires_at, op, issuing FROM issuing_replay WHERE replay_key = ?';
 const CLAIM = 'INSERT INTO issuing_replay (replay_key, request_sha256, proof_id, expires_at, op, issuing) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
 const TAKE_OVER = 'UPDATE issuing_replay USING TTL ? SET request_sha256 = ?, proof_id = ?, expires_at = ?, op = ?, issuing = ? WHERE replay_key = ? IF op = ?';
-const RELEASE = 'DELETE FROM issuing_replay WHERE replay_key = ? IF op = ?';
-const REMOVE_REPLAY = 'DELETE FROM issuing_replay WHERE replay_key = ? IF proof_id = ?';
+// All but the witness, until the claim would have ended: a node that hung may still carry out what took the key, after others have
+// done so and given it up.
+const EMPTY = 'DELETE request_sha256, proof_id, expires_at, issuing FROM issuing_replay WHERE replay_key = ?';
+const RELEASE = `${EMPTY} IF op = ?`;
+const REMOVE_REPLAY = `${EMPTY} IF proof_id = ?`;
 
 const SPARE_SECONDS = 3_600;
 
@@ -122,10 +125,11 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
     }
   };
 
-  /** One that has expired gives way, one whose proof was erased or can not be issued any more too; the time is that of the statement. */
+  /** One that was given up or has expired gives way, one whose proof was erased or can not be issued any more too; the time is that of the statement. */
   const givesWay = async (held: Row, createdAt: number): Promise<boolean> => {
-    if (numberIn(held, 'expires_at')! <= createdAt) return true;
-    const row = await rows.row(textIn(held, 'proof_id')!);
+    const proofId = textIn(held, 'proof_id');
+    if (proofId === undefined || numberIn(held, 'expires_at')! <= createdAt) return true;
+    const row = await rows.row(proofId);
     if (isIn(row, 'issued')) {
       await index.add(rows.issuedOf(row!));
       return false;
@@ -184,12 +188,12 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
     findProofs: (kind, sha256, limit) => index.find(kind, sha256, limit),
     sweepPending: (before) => reservations.sweep(before),
 
-    eraseProof: (proofId, partnerId, at, audit) =>
+    eraseProof: (proofId, partnerId, at, audit, room) =>
       lanes.run(`proof/${proofId}`, async () => {
         const row = await rows.row(proofId);
         if (row === undefined || textIn(row, 'partner_id') !== partnerId || isIn(row, 'pending')) return 'not_found';
         if (isIn(row, 'erased')) return { outcome: 'already_erased', proof: rows.erasedOf(row) };
-        return outbox.withRoom(() => erase(row, at, audit));
+        return room === 'waived' ? erase(row, at, audit) : outbox.withRoom(() => erase(row, at, audit));
       }),
 
     // A case that came to be beside the tombstone is removed again and again, a first time or not.
@@ -227,8 +231,8 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
 
     async getIssuingReplay(key, now) {
       const row = await session.first(REPLAY, [key]);
-      if (row === undefined || numberIn(row, 'expires_at')! <= now) return undefined;
-      const proofId = textIn(row, 'proof_id')!;
+      const proofId = row && textIn(row, 'proof_id');
+      if (row === undefined || proofId === undefined || numberIn(row, 'expires_at')! <= now) return undefined;
       const proof = await rows.get(proofId);
       if (proof?.state !== 'issued') return undefined;
       // Whoever issued it may have died right after the decision: what is answered from here is to be found in lists, too.

@@ -1,25 +1,29 @@
 import type { EvidenceKind, EvidenceRequest, EvidenceStatus, ReviewCase, ReviewOutcome } from '../../domain/review.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from './session.js';
 
-const CASE_COLUMNS = 'partner_id, proof_id, creator_id, account_id, submission_id, track_id, status, outcome, created_at, updated_at, resolved_at, expires_at, version, create_op';
-const GET = `SELECT part, ${CASE_COLUMNS}, position, request_id, request_status, response_reference, requested_at, changed_at FROM review WHERE review_id = ?`;
+const CASE_COLUMNS = 'partner_id, proof_id, creator_id, account_id, submission_id, track_id, status, outcome, created_at, updated_at, resolved_at, expires_at, version';
+const GET = `SELECT part, ${CASE_COLUMNS}, create_op, TTL(create_op) AS lives, position, request_id, request_status, response_reference, requested_at, changed_at FROM review WHERE review_id = ?`;
 const CREATE =
   'UPDATE review USING TTL ? SET partner_id = ?, proof_id = ?, creator_id = ?, account_id = ?, submission_id = ?, track_id = ?, status = ?, outcome = ?, created_at = ?, updated_at = ?, resolved_at = ?, expires_at = ?, version = ?, create_op = ? WHERE review_id = ? IF version = null AND create_op = null';
 const CHANGE = 'UPDATE review USING TTL ? SET status = ?, outcome = ?, updated_at = ?, resolved_at = ?, version = ? WHERE review_id = ? IF version = ?';
 const SET_REQUEST = 'INSERT INTO review (review_id, part, position, request_id, request_status, response_reference, requested_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?';
 const SET_WITNESS = 'INSERT INTO review (review_id, part, changed_at) VALUES (?, ?, ?) USING TTL ?';
-const REMOVE = `DELETE ${CASE_COLUMNS} FROM review WHERE review_id = ? IF version = ?`;
+const REMOVE = `UPDATE review USING TTL ? SET create_op = ?, ${CASE_COLUMNS.replaceAll(/\w+/g, '$& = null')} WHERE review_id = ? IF version = ?`;
 const REMOVE_PART = 'DELETE FROM review WHERE review_id = ? AND part = ?';
 
 const EVIDENCE = 'evidence/';
 const CHANGED = 'change/';
 const SPARE_SECONDS = 3_600;
+/** Longer than a node can hang and still carry out what it was sent. */
+const REMEMBERED_SECONDS = 3_600;
 
 /** A case as its partition holds it. */
 export interface StoredCase {
   readonly review: ReviewCase;
   readonly version: number;
   readonly createOp: string;
+  /** When the server will have ended it, by this process's monotonic clock, in seconds. */
+  readonly endsAt: number;
   /** Operations that changed it. */
   readonly ops: ReadonlySet<string>;
   /** All rows of the partition. */
@@ -27,7 +31,7 @@ export interface StoredCase {
 }
 
 /**
- * The time to live of everything written at `now` for a case: what remains of its 180 days, and an hour, because `expiresAt` and
+ * The time to live of everything written at `now` for a new case: its 180 days, and an hour, because `expiresAt` and
  * the caller's clock decide what is there. One write without it would leave a part of the case behind for good.
  */
 export function ttlOf({ expiresAt }: Pick<ReviewCase, 'expiresAt'>, now: number): number {
@@ -45,11 +49,12 @@ export class ReviewRows {
   async get(reviewId: string): Promise<StoredCase | undefined> {
     const rows = await this.#session.rows(GET, [reviewId]);
     const [first] = rows;
-    // Without its static columns there is no case, whatever rows have outlived them.
+    // Without its static columns there is no case, whatever has outlived them.
     const version = first === undefined ? undefined : numberIn(first, 'version');
-    if (first === undefined || version === undefined) return undefined;
+    const lives = first === undefined ? undefined : numberIn(first, 'lives');
+    if (first === undefined || version === undefined || lives === undefined) return undefined;
     const parts = rows.map((row) => textIn(row, 'part')).filter((part) => part !== undefined);
-    return { review: caseOf(reviewId, first, rows), version, createOp: textIn(first, 'create_op')!, ops: new Set(parts.filter((part) => part.startsWith(CHANGED)).map((part) => part.slice(CHANGED.length))), parts };
+    return { review: caseOf(reviewId, first, rows), version, createOp: textIn(first, 'create_op')!, endsAt: performance.now() / 1_000 + lives, ops: new Set(parts.filter((part) => part.startsWith(CHANGED)).map((part) => part.slice(CHANGED.length))), parts };
   }
 
   /** @returns false where another case has this id */
@@ -81,7 +86,8 @@ export class ReviewRows {
 
   /** @returns false where it has changed since it was read, so that the rule must be asked again */
   async change(stored: StoredCase, changed: ReviewCase, op: string, now: number): Promise<boolean> {
-    const ttl = ttlOf(stored.review, now);
+    // What the server says is left of it, so that all of it ends together, whatever the clocks say. Never 0, which is for ever.
+    const ttl = Math.max(1, Math.round(stored.endsAt - performance.now() / 1_000));
     const { reviewId } = stored.review;
     const requests = changed.evidenceRequests.flatMap((request, position): Statement[] =>
       request === stored.review.evidenceRequests[position]
@@ -98,10 +104,13 @@ export class ReviewRows {
     return (await this.get(reviewId))?.ops.has(op) ?? false;
   }
 
-  /** Removes the case, whatever its state. */
+  /**
+   * Removes the case, whatever its state. The witness of its creation stays for a while: the same statement, sent to a node that
+   * hung before another one answered, would bring the case back.
+   */
   async remove(reviewId: string): Promise<void> {
     for (let stored = await this.get(reviewId); stored !== undefined; stored = await this.get(reviewId)) {
-      await this.#session.decide({ query: REMOVE, params: [reviewId, stored.version] }, ...stored.parts.map((part) => ({ query: REMOVE_PART, params: [reviewId, part] })));
+      await this.#session.decide({ query: REMOVE, params: [REMEMBERED_SECONDS, stored.createOp, reviewId, stored.version] }, ...stored.parts.map((part) => ({ query: REMOVE_PART, params: [reviewId, part] })));
     }
   }
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { auth, Client, errors, policies, types } from 'cassandra-driver';
 import { DomainError } from '../../domain/errors.js';
+import { mendDriver } from './driver-faults.js';
 
 export interface ConnectionOptions {
   /** `host:port` each. */
@@ -15,6 +16,8 @@ export interface ConnectionOptions {
   /** `LOCAL_SERIAL` by default. `SERIAL` where more than one data centre takes writes. */
   readonly serialConsistency?: 'LOCAL_SERIAL' | 'SERIAL';
 }
+
+mendDriver();
 
 export type Row = types.Row;
 
@@ -86,7 +89,8 @@ export class Session {
   /**
    * Runs one conditional statement, or several on one partition as one. An outcome that is not known (a timeout, a lost
    * connection) is settled by sending the same again: so every statement must leave a witness, and a refusal by what the same
-   * call has left counts as success. That is the caller's to see, in `current`.
+   * call has left counts as success. That is the caller's to see, in `current`. The witness must outlive what it stands for: a node
+   * that hung carries out the first one seconds after the second, and must find itself refused even then.
    * @throws DomainError `unavailable` where it stays unknown, or nothing could be sent
    */
   async decide(...statements: readonly Statement[]): Promise<Decision> {
@@ -205,6 +209,12 @@ function isDefect(error: unknown): boolean {
 /** The server understood and did nothing: syntax, rights, schema, overload before the first step. */
 function isRefusal(error: unknown): boolean {
   return error instanceof errors.ResponseError && (error.code >= 0x2000 || error.code === types.responseErrorCodes.unavailableException);
+}
+
+/** Replicas gave a read up, as they do when it passes over too much that was removed. */
+export function isReadFailure(error: unknown): boolean {
+  const cause = error instanceof DomainError ? error.cause : undefined;
+  return cause instanceof errors.ResponseError && cause.code === types.responseErrorCodes.readFailure;
 }
 
 /** A bigint column as a number: times in unix seconds. */

@@ -55,9 +55,9 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox): ProofStor
       return issuedIn(rows, position === undefined ? range : preceding(range, proofTimeKey(partnerId, position.createdAt, position.proofId)), limit, true);
     },
 
-    findProofs: (kind, sha256, limit) => issuedIn(rows, under(kind, sha256), limit),
+    findProofs: (kind, sha256, limit) => issuedIn(rows, under(kind, sha256), limit, true),
 
-    eraseProof: (proofId, partnerId, at, audit) =>
+    eraseProof: (proofId, partnerId, at, audit, room) =>
       log.run((tx, append) => {
         const proof = tx.get(proofKey(proofId));
         if (proof === undefined || proof.partnerId !== partnerId || proof.state === 'pending') return 'not_found';
@@ -68,7 +68,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox): ProofStor
         removeReplay(tx, proofId);
         removeReviewsOf(tx, proofId);
         append(audit);
-        outbox.add(tx, proofErased({ proofId, partnerId, erasedAt: at }));
+        outbox.add(tx, proofErased({ proofId, partnerId, erasedAt: at }), room);
         return { outcome: 'erased', proof: tombstone };
       }),
 

@@ -88,7 +88,7 @@ export class ProducerClient {
         ...settings(connection),
         'enable.idempotence': true,
         'queue.buffering.max.messages': 10_000,
-        // A dead letter is a foreign message of any size and some headers.
+        // A dead letter is a foreign message and some headers.
         'message.max.bytes': 2_097_152,
         'linger.ms': 5,
         dr_cb: true,

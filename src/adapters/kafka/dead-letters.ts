@@ -9,17 +9,30 @@ import { readTopic } from './read-topic.js';
 const OWN = { reason: 'dead-letter-reason', at: 'dead-letter-at', topic: 'dead-letter-topic', partition: 'dead-letter-partition', offset: 'dead-letter-offset' } as const;
 const OWN_NAMES: ReadonlySet<string> = new Set(Object.values(OWN));
 const COMMIT_MS = 10_000;
+/** Some less than what the topic of dead letters takes. A compressed message can be larger. */
+const LARGEST_BYTES = 2_000_000;
+const NOTHING = Buffer.alloc(0);
 
-/** The message as it came, and why it is here. */
+/** The message as it came, and why it is here. Of one that is too large, which nobody here has sent, only where it was. */
 export function buried(message: Message, name: string, reason: string, at: number): NamedMessage {
-  const { topic, partition, offset, key, value } = message;
+  const { topic, partition, offset } = message;
+  const whole = { key: bytesOf(message.key), value: message.value, headers: headersOf(message) };
+  const bytes = sizeOf(whole);
+  // Under a key all the same: a compacted topic takes none without.
+  const { key, value, headers } = bytes > LARGEST_BYTES ? { key: `${topic} ${partition} ${offset}`, value: NOTHING, headers: {} } : whole;
+  const why = bytes > LARGEST_BYTES ? `${reason}; ${bytes} bytes, too many to keep` : reason;
   return {
     name: `${name} ${partition} ${offset}`,
     topic: name,
-    key: bytesOf(key),
+    key,
     value,
-    headers: { ...headersOf(message), [OWN.reason]: reason, [OWN.at]: String(at), [OWN.topic]: topic, [OWN.partition]: String(partition), [OWN.offset]: String(offset) },
+    headers: { ...headers, [OWN.reason]: why, [OWN.at]: String(at), [OWN.topic]: topic, [OWN.partition]: String(partition), [OWN.offset]: String(offset) },
   };
+}
+
+function sizeOf({ key, value, headers }: Pick<NamedMessage, 'key' | 'value' | 'headers'>): number {
+  const texts = Object.entries(headers).flat().reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  return texts + (value?.length ?? 0) + (key === null ? 0 : Buffer.byteLength(key));
 }
 
 /** The same message for its topic again. */

@@ -8,7 +8,7 @@ import { TroubleError } from '../command.js';
 import { operatorTokenPath } from '../operator-client.js';
 
 const SERVICE = fileURLToPath(new URL('../../main.js', import.meta.url));
-const START_MS = 15_000;
+const START_MS = 60_000;
 const STOP_MS = 5_000;
 
 /** The service as `npm start` runs it, in a process and a data directory of its own. */
