@@ -132,11 +132,14 @@ async function malformed(t: Test): Promise<void> {
   const listener = new Listener();
   let buried = 0;
   const bus = await opened(t, { ...options, buried: () => void (buried += 1) }, listener);
-  await until(() => listener.has(good), 'the one that is good');
-  t.equal(buried, bad.length + 1, 'each is told of');
+  // The one that is too large is in another partition: no order holds between it and the rest.
+  await until(() => listener.has(good) && buried >= bad.length + 1, 'the one that is good, and word of each that is not');
+  t.equal(buried, bad.length + 1);
   t.strictSame(listener.taken, [good]);
-  const [large, ...letters] = await bus.deadLetters('erasure', 100);
-  t.match(large!.reason, /over_budget; 3000003 bytes, too many to keep/);
+  const tooLarge = /over_budget; 3000003 bytes, too many to keep/;
+  const all = await bus.deadLetters('erasure', 100);
+  const letters = all.filter(({ reason }) => !tooLarge.test(reason));
+  t.equal(all.length, bad.length + 1);
   t.equal(letters.length, bad.length);
   for (const [index, [, reason]] of bad.entries()) t.match(letters[index]!.reason, reason);
   t.notMatch(JSON.stringify(letters.map(({ reason }) => reason)), /Take One|prf_/, 'a reason holds nothing of the event');
