@@ -15,6 +15,8 @@ const server = createServer((request, response) => {
   });
   request.pipe(parser);
 });
+// A connection that idles while the load waits for its turn is not to end under it.
+server.keepAliveTimeout = 0;
 
 const methods = {
   ...probe,

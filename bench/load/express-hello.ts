@@ -13,6 +13,8 @@ const methods = {
   listen: () =>
     new Promise<number>((resolve) => {
       const server: Server = app.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+      // A connection that idles while the load waits for its turn is not to end under it.
+      server.keepAliveTimeout = 0;
     }),
 };
 export type ExpressHello = typeof methods;

@@ -5,7 +5,7 @@
  * from the first one's, `TAKEMARK_SERVICES_JARS`.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -72,20 +72,42 @@ function writeEnvironment() {
 async function locked(work) {
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
   const path = join(scratch, 'lock');
-  for (const deadline = Date.now() + LOCK_MS; ; await sleep(200)) {
-    try {
-      writeFileSync(path, String(process.pid), { flag: 'wx' });
-      break;
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error;
-      if (!isAlive(Number(readFileSync(path, 'utf8')))) rmSync(path, { force: true });
+  // Linked when it is whole: who finds the lock finds whose it is.
+  const mine = `${path}.${process.pid}`;
+  writeFileSync(mine, String(process.pid));
+  try {
+    for (const deadline = Date.now() + LOCK_MS; !isLinked(mine, path); await sleep(200)) {
+      const holder = holderOf(path);
+      if (holder !== undefined && !isAlive(holder)) rmSync(path, { force: true });
       else if (Date.now() > deadline) throw new Error(`another command holds ${path}`);
     }
+  } finally {
+    rmSync(mine, { force: true });
   }
   try {
     return await work();
   } finally {
     rmSync(path, { force: true });
+  }
+}
+
+function isLinked(from, to) {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+    return false;
+  }
+}
+
+/** @returns undefined where it went meanwhile */
+function holderOf(lock) {
+  try {
+    return Number(readFileSync(lock, 'utf8'));
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+    return undefined;
   }
 }
 

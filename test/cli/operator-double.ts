@@ -18,6 +18,7 @@ export class OperatorDouble {
   readonly #server = http.createServer((request, response) => void this.#answer(request, response));
 
   async start(): Promise<this> {
+    this.#server.keepAliveTimeout = 0;
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
     this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
     return this;

@@ -172,7 +172,7 @@ t.test('pages: one at a time, to the end, and no further', async (t) => {
 });
 
 t.test('assets: streams, ranges, digest, and connections that come back', async (t) => {
-  const { service, client } = await setUp(t, { idleTimeoutMs: 2_000 });
+  const { service, client } = await setUp(t);
   const file = noise(700_000);
   const headers = {
     'content-type': 'audio/wav',
@@ -206,8 +206,10 @@ t.test('assets: streams, ranges, digest, and connections that come back', async 
   const aborted = await client.readAsset('prf_1', { signal: controller.signal });
   controller.abort(new Error('enough'));
   await t.rejects(buffer(Readable.from(aborted.body)), /enough/);
-  const left = await client.readAsset('prf_1', { checkDigest: false });
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  const impatient = createClient({ baseUrl: service.url, apiKey: KEY, idleTimeoutMs: 1_000 });
+  t.teardown(() => impatient.close());
+  const left = await impatient.readAsset('prf_1', { checkDigest: false });
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
   t.match(await failure(buffer(Readable.from(left.body))), { code: 'timed_out' }, 'one that nobody reads ends by itself');
   t.equal(parseReprDigest('sha-256=:short:'), undefined);
 });
@@ -271,7 +273,7 @@ t.test('a rotation that is killed anywhere ends in the same one key', async (t) 
 });
 
 t.test('a rotation whose answer is lost is replayed', async (t) => {
-  const { service, client } = await setUp(t, { timeoutMs: 1_500, retry: { maxAttempts: 3 } });
+  const { service, client } = await setUp(t, { retry: { maxAttempts: 3 } });
   const { made } = rotating(service);
   const store = new CrashingStore();
   service.queue('/v1/partner/keys/rotate', { status: 201, drop: true }, { status: 409, body: { error: 'Wait.', code: 'conflict', reason: 'rotation_in_progress' } });
@@ -283,7 +285,9 @@ t.test('a rotation whose answer is lost is replayed', async (t) => {
 
   const lost = new CrashingStore();
   service.queue('/v1/partner/keys/rotate', ...Array.from({ length: 3 }, () => ({ status: 200, hang: true })));
-  t.match(await failure(client.rotateKey({ store: lost })), { code: 'timed_out' });
+  const impatient = createClient({ baseUrl: service.url, apiKey: KEY, timeoutMs: 500, retry: { maxAttempts: 3, baseDelayMs: 5 } });
+  t.match(await failure(impatient.rotateKey({ store: lost })), { code: 'timed_out' });
+  impatient.close();
   t.match(await failure(client.rotateKey({ store: lost })), { status: 409, reason: 'already_rotated' }, 'a refusal is told as it is');
   t.equal(made.length, 1);
   service.queue('/v1/partner/keys/rotate', { status: 429, headers: { 'retry-after': '9999' } });
@@ -318,7 +322,7 @@ t.test('a certificate that is not trusted is not tried again', async (t) => {
   server.on('connection', () => (connections += 1));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const client = createClient({ baseUrl: `https://localhost:${port}`, apiKey: KEY, retry: { baseDelayMs: 5 } });
+  const client = createClient({ baseUrl: `https://127.0.0.1:${port}`, apiKey: KEY, retry: { baseDelayMs: 5 } });
   t.match(await failure(client.listProofsPage()), { code: 'tls_failed', status: undefined, message: /no trusted connection/ });
   t.equal(connections, 1);
   client.close();

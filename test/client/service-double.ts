@@ -47,6 +47,8 @@ export class ServiceDouble {
   #slots = 0;
 
   constructor() {
+    // What a client does with a connection is tested, and a machine that stands still must not end one.
+    this.#server.keepAliveTimeout = 0;
     this.#server.on('connection', (socket) => {
       this.#connections += 1;
       Object.assign(socket, { ordinal: this.#connections });

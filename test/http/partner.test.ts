@@ -96,7 +96,7 @@ t.test('a call is answered in its time, however long its steps take', async (t) 
 });
 
 t.test('order of checks and every refusal of JSON requests', async (t) => {
-  const { port, listener, operations } = await startPartner({ bodyMs: 200, drainMs: 500 });
+  const { port, listener, operations } = await startPartner({ drainMs: 500 });
   t.teardown(() => listener.close(100));
   const verify = (body: string | Uint8Array, headers: Record<string, string> = {}) => request('POST', '/v1/verify', { ...JSON_AUTH, ...headers }, body);
   const cases: [string, Uint8Array, Parameters<typeof matchError>[2], string | undefined][] = [
@@ -155,9 +155,12 @@ t.test('order of checks and every refusal of JSON requests', async (t) => {
     ['broken escape in the query', request('POST', '/v1/uploads?purpose=%zz', AUTH), 'invalid_request', 'invalid_member'],
     ['contentLength too large', request('POST', '/v1/uploads', JSON_AUTH, '{"contentLength":68157441}'), 'invalid_request', 'invalid_member'],
     ['contentLength a fraction', request('POST', '/v1/uploads', JSON_AUTH, '{"contentLength":1.5}'), 'invalid_request', 'invalid_member'],
-    ['body stalls', request('POST', '/v1/verify', { ...JSON_AUTH, 'Content-Length': '100' }, '{'), 'timeout', 'client_too_slow'],
   ];
   for (const [name, bytes, code, reason] of cases) matchError(t, await ask(port, bytes), code, reason, name);
+  // Its own: whatever it is given waits this long at most.
+  const impatient = await startPartner({ bodyMs: 200, drainMs: 500 });
+  t.teardown(() => impatient.listener.close(100));
+  matchError(t, await ask(impatient.port, request('POST', '/v1/verify', { ...JSON_AUTH, 'Content-Length': '100' }, '{')), 'timeout', 'client_too_slow', 'a body that stalls');
   t.equal((await ask(port, request('PUT', '/v1/health')))!.headers.get('allow'), 'GET, HEAD');
   t.equal((await ask(port, request('PUT', '/uploads/upl_1')))!.headers.get('allow'), 'POST');
   t.equal(operations.verified.length, 0, 'none of them reached the operation');
@@ -180,8 +183,9 @@ t.test('order of checks and every refusal of JSON requests', async (t) => {
 });
 
 t.test('malformed HTTP', async (t) => {
-  const { port, listener, reports } = await startPartner({ headersMs: 300, checkMs: 50 });
-  t.teardown(() => listener.close(100));
+  const { port, listener, reports } = await startPartner();
+  const impatient = await startPartner({ headersMs: 300, checkMs: 50 });
+  t.teardown(() => Promise.all([listener.close(100), impatient.listener.close(100)]));
   const post = (lines: string, body = '') => `POST /v1/verify HTTP/1.1\r\n${lines}\r\n${body}`;
   const cases: [string, string, Parameters<typeof matchError>[2], string][] = [
     ['not HTTP', 'hello\r\n\r\n', 'invalid_request', 'malformed_http'],
@@ -218,10 +222,10 @@ t.test('malformed HTTP', async (t) => {
     ['nothing at all', '', 'timeout', 'client_too_slow'],
   ];
   for (const [name, bytes, code, reason] of cases) {
-    const client = new RawClient(port);
+    const client = new RawClient(code === 'timeout' ? impatient.port : port);
     await client.send(bytes);
     matchError(t, await client.read(), code, reason, name);
-    t.ok(await client.ended(8_000), `${name}: the connection ends`);
+    t.ok(await client.ended(), `${name}: the connection ends`);
     t.equal(client.unread, 0, `${name}: after one answer`);
     client.destroy();
   }
@@ -264,7 +268,7 @@ t.test('malformed HTTP', async (t) => {
   gone.socket.resetAndDestroy();
   t.ok(await until(() => reports.records.length > before), 'a caller that leaves is logged');
   t.match(reports.records.at(-1), { route: '/v1/verify', status: 0 }, 'without a status');
-  t.equal(reports.faults.length, 0, 'none of it is a fault');
+  t.equal(reports.faults.length + impatient.reports.faults.length, 0, 'none of it is a fault');
 });
 
 t.test('nothing is done that is refused', async (t) => {
@@ -306,6 +310,7 @@ t.test('nothing is done that is refused', async (t) => {
 t.test('a caller that does not read', async (t) => {
   const { port, listener, reports } = await startPartner({ stallMs: 200 });
   t.teardown(() => listener.close(100));
+  const whole = (await ask(port, request('GET', '/v1/openapi.json')))!.body.length;
   const client = new RawClient(port);
   client.socket.pause();
   await client.send(Buffer.concat(Array.from({ length: 200 }, () => request('GET', '/v1/openapi.json'))));
@@ -318,7 +323,7 @@ t.test('a caller that does not read', async (t) => {
   }
   client.socket.resume();
   t.ok(await client.ended(), 'until nothing has moved for a while');
-  t.ok(client.unread < 200 * 400_000);
+  t.ok(client.unread < 200 * whole, 'and the rest of the answers is not sent');
   client.destroy();
 });
 
@@ -350,14 +355,14 @@ t.test('100-continue, keep-alive and stopping', async (t) => {
   await stuck.send('GET /v1/health HTTP/1.1\r\n');
   await sleep(30);
   const started = Date.now();
-  const closed = listener.close(3_000);
+  const closed = listener.close(10_000);
   await t.rejects(once('/v1/health'), 'no new connections');
   await inFlight.send(':"upl_1"}');
   const last = await inFlight.read();
   t.equal(last!.status, 200, 'a request in flight is answered');
   t.ok(await inFlight.ended());
   await closed;
-  t.ok(Date.now() - started < 20_000, 'what is left is cut');
+  t.ok(Date.now() - started < 40_000, 'what is left is cut');
   agent.destroy();
   stuck.destroy();
 });

@@ -157,7 +157,7 @@ t.test('65 MiB is exact, with backpressure and in constant memory', async (t) =>
   })();
   const refused = await endless.read();
   matchError(t, refused, 'payload_too_large', 'body_too_large', 'readable while the caller still sends');
-  t.ok(await endless.ended(15_000), 'and the connection is cut beyond a bound');
+  t.ok(await endless.ended(), 'and the connection is cut beyond a bound');
   endless.destroy();
   await sending;
   t.equal(operations.aborted, 2);
@@ -185,7 +185,7 @@ t.test('65 MiB is exact, with backpressure and in constant memory', async (t) =>
   operations.gate = undefined;
   release();
   await push;
-  t.equal(jsonOf(await pushing.read(20_000))['sha256'], sha256(exact), 'released, it ends as it should');
+  t.equal(jsonOf(await pushing.read())['sha256'], sha256(exact), 'released, it ends as it should');
   pushing.destroy();
 });
 
@@ -258,13 +258,14 @@ t.test('callers that stall or leave', async (t) => {
   t.equal(slowUs!.status, 201, 'time that the service takes does not count');
   operations.gate = undefined;
 
-  operations.uploads.clear();
-  const broken = new RawClient(port);
+  const { port: calm, listener: calmListener, operations: calmOperations } = await startPartner();
+  t.teardown(() => calmListener.close(100));
+  const broken = new RawClient(calm);
   await broken.send(Buffer.concat([request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' }), Buffer.from(`${(70_000).toString(16)}\r\n`), whole.subarray(0, 70_000), Buffer.from('zz\r\n')]));
   matchError(t, await broken.read(), 'invalid_request', 'malformed_http', 'broken chunking within the audio');
   t.ok(await broken.ended());
-  await until(() => operations.aborted === operations.opened.length - 1);
-  t.equal(operations.aborted, operations.opened.length - 1, 'and its slot is given back');
+  await until(() => calmOperations.aborted === 1);
+  t.same([calmOperations.opened.length, calmOperations.aborted], [1, 1], 'and its slot is given back');
   broken.destroy();
 });
 
