@@ -3,7 +3,8 @@ import { createServer, connect as connectTo, type AddressInfo, type Socket } fro
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { connect, type Session } from '../../src/adapters/cassandra/session.js';
-import { ADDRESSES, connection, DATA_CENTER, withClient } from './cassandra-under-test.js';
+import { again } from '../fixtures/again.js';
+import { ADDRESSES, connection, DATA_CENTER, dropKeyspace, withClient } from './cassandra-under-test.js';
 
 const HEADER_BYTES = 9;
 const OVERLOADED = 0x1001;
@@ -94,16 +95,19 @@ interface Pairs {
   readonly wrong: string[];
 }
 
+let keyspaces = 0;
+
 /** A table of pairs, read by a session whose connections all go through a proxy; at the end none of these may be left. */
 async function withPairs(t: Test, work: (pairs: Pairs) => Promise<void>): Promise<void> {
-  const { keyspace, replication } = connection;
+  const { replication } = connection;
+  const keyspace = `${connection.keyspace}_${(keyspaces += 1)}`;
   await withClient(async (client) => {
     await client.execute(`CREATE KEYSPACE ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${DATA_CENTER}': ${replication}}`);
     await client.execute(`CREATE TABLE ${keyspace}.pair (key text PRIMARY KEY, value text)`);
     for (const key of KEYS) await client.execute(`INSERT INTO ${keyspace}.pair (key, value) VALUES (?, ?)`, [key, `value of ${key}`], { prepare: true });
   });
   const proxy = await startProxy(ADDRESSES!.split(',')[0]!);
-  const session = await connect({ contactPoints: [proxy.address], localDataCenter: DATA_CENTER }, keyspace);
+  const session = await again(() => connect({ contactPoints: [proxy.address], localDataCenter: DATA_CENTER }, keyspace));
   const read = async (key: string): Promise<string> => ((await session.first('SELECT value FROM pair WHERE key = ?', [key]))?.['value'] as string | undefined) ?? 'nothing';
   const wrong: string[] = [];
   const readAll = async (): Promise<number> => {
@@ -125,7 +129,7 @@ async function withPairs(t: Test, work: (pairs: Pairs) => Promise<void>): Promis
     for (const end = Date.now() + PATIENCE_MS; proxy.open() > 0 && Date.now() < end; ) await delay(50);
     t.equal(proxy.open(), 0, 'no connection is left behind');
     await proxy.down();
-    await withClient((client) => client.execute(`DROP KEYSPACE ${keyspace}`));
+    await dropKeyspace(keyspace);
   }
 }
 
@@ -133,7 +137,7 @@ const skip = ADDRESSES === undefined && 'TAKEMARK_CASSANDRA is not set';
 
 t.test('no answer is taken for another, whatever stream a server names', { skip }, (t) =>
   withPairs(t, async ({ proxy, session, read, readAll, untilAllAnswer, wrong }) => {
-    t.equal(await readAll(), KEYS.length, 'the proxy lets all through');
+    t.ok(await untilAllAnswer(), 'the proxy lets all through');
     const before = proxy.connections();
     let answered = 0;
     for (let round = 0; round < ROUNDS; round++) {
@@ -162,9 +166,9 @@ t.test('after each outage of all nodes there are as many connections as before',
       await delay(OUTAGE_MS);
       await proxy.up();
       t.ok(await untilAllAnswer(), 'it comes back');
-      for (const end = Date.now() + PATIENCE_MS; proxy.open() < before && Date.now() < end; ) await delay(50);
-      // More would come now.
-      await delay(OUTAGE_MS);
+      // More would come within that time; one that a slow machine lost is there again.
+      let steady = 0;
+      for (const end = Date.now() + PATIENCE_MS; steady < OUTAGE_MS && Date.now() < end; await delay(50)) steady = proxy.open() === before ? steady + 50 : 0;
       t.equal(proxy.open(), before);
     }
   }),

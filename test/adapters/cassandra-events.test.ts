@@ -10,7 +10,8 @@ import type { ReviewCase } from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { takeWaiting, usageOf } from '../store-contract/outbox-contract.js';
 import { audit, issuedProof, NOW, partnerKey, reviewCase, usageCharge } from '../store-contract/samples.js';
-import { ADDRESSES, connection, intercepted, KEY, openStore, type Sent, withClient } from './cassandra-under-test.js';
+import { again } from '../fixtures/again.js';
+import { ADDRESSES, connection, dropKeyspace, intercepted, KEY, openStore, type Sent, withClient } from './cassandra-under-test.js';
 
 const DAY = '2026-03-31';
 const MINUTE_MS = 60_000;
@@ -40,7 +41,7 @@ void t.test('spans: any order of intervals ends in one', async (t) => {
 if (ADDRESSES === undefined) {
   void t.test('events of the Cassandra store', { skip: 'TAKEMARK_CASSANDRA is not set: npm run services:up starts a server and prints it' }, () => undefined);
 } else {
-  await migrate(connection);
+  await again(() => migrate(connection));
   void t.test('what a process published or not: another finds the rest', foundAfterDeath);
   void t.test('an operation that two finished', finishedTwice);
   void t.test('a case whose proof was erased while it was written', erasedMeanwhile);
@@ -51,7 +52,7 @@ if (ADDRESSES === undefined) {
   void t.test('heads are the cluster’s', clusterHeads);
   void t.test('a server that is gone, and one that does not answer', outages);
   t.teardown(async () => {
-    await withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${connection.keyspace}`));
+    await dropKeyspace(connection.keyspace);
     // The driver goes on looking for a node that it has lost, closed or not.
     setTimeout(() => process.exit(), 1_000).unref();
   });

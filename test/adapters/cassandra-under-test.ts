@@ -47,19 +47,24 @@ export function patient<Opened extends object>(stores: Opened): Opened {
 }
 
 export function openStore(over: Partial<CassandraStoreOptions> = {}): Promise<CassandraStore> {
-  return openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() }, ...over });
+  return again(() => openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() }, ...over }));
 }
 
 /** Each table of a dropped keyspace makes the server flush all that is being written, by other tests too: seconds, with many tables. */
 const DEFINITION_MS = 120_000;
 
 export async function withClient<Value>(work: (client: Client) => Promise<Value>, keyspace?: string): Promise<Value> {
-  const client = new Client({ contactPoints: [...connection.contactPoints], localDataCenter: DATA_CENTER, socketOptions: { readTimeout: DEFINITION_MS }, ...(keyspace === undefined ? {} : { keyspace }) });
+  const client = new Client({ contactPoints: [...connection.contactPoints], localDataCenter: DATA_CENTER, socketOptions: { connectTimeout: DEFINITION_MS, readTimeout: DEFINITION_MS }, ...(keyspace === undefined ? {} : { keyspace }) });
   try {
     return await work(client);
   } finally {
     await client.shutdown();
   }
+}
+
+/** Where the servers are erased anyway it stays: what a drop makes the server do slows the tests beside it. */
+export async function dropKeyspace(keyspace: string): Promise<void> {
+  if (process.env['CI'] === undefined) await withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${keyspace}`));
 }
 
 export interface Sent {

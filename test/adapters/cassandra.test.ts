@@ -10,7 +10,8 @@ import type { Stores } from '../../src/ports/stores.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { takeWaiting, usageOf } from '../store-contract/outbox-contract.js';
 import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, usageCharge } from '../store-contract/samples.js';
-import { ADDRESSES, connection, intercepted, KEY, memoryHeads, openStore, patient, type Sent, withClient } from './cassandra-under-test.js';
+import { again } from '../fixtures/again.js';
+import { ADDRESSES, connection, dropKeyspace, intercepted, KEY, memoryHeads, openStore, patient, type Sent, withClient } from './cassandra-under-test.js';
 import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
 
 const { TAKEMARK_SECURE_CASSANDRA: SECURE, TAKEMARK_SECURE_USER: username = '', TAKEMARK_SECURE_PASSWORD: password = '', TAKEMARK_SECURE_CA: authority = '' } = process.env;
@@ -33,9 +34,9 @@ if (ADDRESSES === undefined) {
   void t.test('the Cassandra store', { skip: 'TAKEMARK_CASSANDRA is not set: npm run services:up starts a server and prints it' }, () => undefined);
 } else {
   void t.test('migrations: two at once, and again', async (t) => {
-    await t.rejects(openStore(), { name: 'CassandraOpenError' }, 'a keyspace that is not there');
+    await t.rejects(openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'a keyspace that is not there');
     const runs = await Promise.all([migrate(connection), migrate(connection)]);
-    t.strictSame(runs.flat(), ['001-initial.cql', '002-events.cql', '003-notices.cql'], 'one of them applied it');
+    t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-events.cql', '003-notices.cql'], 'each by one of them');
     t.strictSame(await migrate(connection), []);
   });
   storeContract(t, 'the Cassandra store', open);
@@ -44,7 +45,7 @@ if (ADDRESSES === undefined) {
   void t.test('a server carries out late what was sent again meanwhile', lateDecisions);
   void t.test('more was removed than one read passes over', muchRemoved);
   void t.test('what a crash leaves is finished', abandonedIntents);
-  t.teardown(() => withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${connection.keyspace}`)));
+  t.teardown(() => dropKeyspace(connection.keyspace));
 }
 
 if (SECURE === undefined || SECURE === '') {
@@ -53,8 +54,8 @@ if (SECURE === undefined || SECURE === '') {
   void t.test('a server that demands a password and TLS', async (t) => {
     const secure: MigrationOptions = { ...connection, contactPoints: SECURE.split(','), credentials: { username, password }, tls: { authority } };
     const openSecure = (over: Partial<MigrationOptions>) => openCassandraStore({ ...secure, ...over, audit: { key: KEY, heads: memoryHeads() } });
-    await migrate(secure);
-    const stores = await openSecure({});
+    await again(() => migrate(secure));
+    const stores = await again(() => openSecure({}));
     t.teardown(() => stores.close());
     await t.resolves(stores.ping());
     await t.rejects(openSecure({ credentials: { username, password: `${password}x` } }), { name: 'CassandraOpenError' }, 'another password');
@@ -73,8 +74,11 @@ async function livesOf(client: Client, reviewId: string): Promise<readonly (numb
   return rows.flatMap((row) => columns.filter((column) => row[column] !== null).map((column) => row[`ttl_${column}`] as number | null));
 }
 
-/** A case with all that can happen to one, at the server's own time. */
-async function liveCase(stores: Stores, name: string): Promise<ReviewCase> {
+/**
+ * A case with all that can happen to one, at the server's own time.
+ * @param took receives how many milliseconds each change took
+ */
+async function liveCase(stores: Stores, name: string, took: number[] = []): Promise<ReviewCase> {
   const proof = issuedProof(`prf_${name}`, 'ptr_ttl');
   await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
   await stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId));
@@ -84,7 +88,11 @@ async function liveCase(stores: Stores, name: string): Promise<ReviewCase> {
   await stores.createReview(review, audit('ptr_ttl', 'review_created', review.reviewId));
   // So that a life counted from the write and not from the creation shows.
   await new Promise((resolve) => setTimeout(resolve, 2_500));
-  const change = (rule: Parameters<Stores['changeReview']>[3]) => stores.changeReview('ptr_ttl', review.reviewId, now(), rule, audit('ptr_ttl', 'review_resolved', review.reviewId));
+  const change = async (rule: Parameters<Stores['changeReview']>[3], at = now()) => {
+    const began = performance.now();
+    await stores.changeReview('ptr_ttl', review.reviewId, at, rule, audit('ptr_ttl', 'review_resolved', review.reviewId));
+    took.push(performance.now() - began);
+  };
   for (const kind of EVIDENCE_KINDS) {
     await change((current) => openEvidence(current, kind, `req_${kind}`, now()));
     await change((current) => stepEvidence(current, `req_${kind}`, 'supply', `ref/${kind}`, now()));
@@ -92,8 +100,17 @@ async function liveCase(stores: Stores, name: string): Promise<ReviewCase> {
   }
   await change((current) => resolveReview(current, 'held', now()));
   // Of a process whose clock is ahead.
-  await stores.changeReview('ptr_ttl', review.reviewId, now() + 30, (current) => resolveReview(current, 'accepted', now()), audit('ptr_ttl', 'review_resolved', review.reviewId));
+  await change((current) => resolveReview(current, 'accepted', now()), now() + 30);
   return review;
+}
+
+/** One whose changes were all quick: the seconds that a server lets a change wait are added to what the change is given to live. */
+async function quickCase(stores: Stores): Promise<ReviewCase> {
+  for (let attempt = 1; ; attempt += 1) {
+    const took: number[] = [];
+    const review = await liveCase(stores, `whole-${attempt}`, took);
+    if (attempt === 20 || Math.max(...took) < 500) return review;
+  }
 }
 
 function endTogether(lives: readonly (number | null)[]): boolean {
@@ -105,7 +122,7 @@ async function caseEndsWhole(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
   await withClient(async (client) => {
-    const review = await liveCase(stores, 'whole');
+    const review = await quickCase(stores);
     const lives = await livesOf(client, review.reviewId);
     t.ok(lives.length > 40, `${lives.length} columns`);
     t.ok(endTogether(lives), `${Math.min(...lives.map(Number))} to ${Math.max(...lives.map(Number))} seconds`);
@@ -307,8 +324,8 @@ async function muchRemoved(t: Test): Promise<void> {
 async function abandonedIntents(t: Test): Promise<void> {
   // Apart from the rest, whose leavings it would find as well.
   const keyspace = `${connection.keyspace}_crash`;
-  await migrate({ ...connection, keyspace });
-  t.teardown(() => withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${keyspace}`)));
+  await again(() => migrate({ ...connection, keyspace }));
+  t.teardown(() => dropKeyspace(keyspace));
   const other = await openStore({ keyspace });
   t.teardown(() => other.close());
   const realNow = Date.now;

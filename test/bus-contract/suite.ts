@@ -57,7 +57,7 @@ export class Listener {
 
   /** Without those that came again. */
   get taken(): readonly ServiceEvent[] {
-    return [...new Map(this.batches.flat().toReversed().map((event) => [event.id, event])).values()].toReversed();
+    return [...new Map(this.batches.flat().map((event) => [event.id, event])).values()];
   }
 
   has(...events: readonly ServiceEvent[]): boolean {
@@ -158,8 +158,8 @@ async function deadLetters(t: Test, place: BusPlace): Promise<void> {
   await relay(bus, sent);
   await until(() => listener.has(...good), 'the rest');
   t.strictSame(byKey(listener.taken), byKey(good));
-  await until(async () => (await bus.deadLetters('usage', 10)).length === 3, 'three dead letters');
-  t.strictSame(buried, ['usage', 'usage', 'usage'], 'each is told of');
+  await until(async () => buried.length >= 3 && (await bus.deadLetters('usage', 10)).length === 3, 'three dead letters, each told of');
+  t.strictSame(buried, ['usage', 'usage', 'usage']);
   const letters = await bus.deadLetters('usage', 10);
   t.strictSame(new Set(letters.map(({ id }) => id)), poisoned);
   t.ok(letters.every((letter) => letter.topic === 'usage' && letter.kind === 'units_counted' && letter.reason === 'the partner is not known' && letter.at > AT));
@@ -195,6 +195,8 @@ async function orderAfterFailure(t: Test, place: BusPlace): Promise<void> {
     },
   });
   const sent = Array.from({ length: 30 }, (_, n) => usage(1, n));
+  // So that it is connected: that may take the first its time.
+  await relay(bus, [erasure(0)]);
   // At once: those behind the first must not overtake it.
   const results = await Promise.allSettled([bus.publish(sent.slice(0, 10)), bus.publish(sent.slice(10, 20)), bus.publish(sent.slice(20))]);
   const refused = results.findIndex(({ status }) => status === 'rejected');
@@ -239,8 +241,9 @@ async function closing(t: Test, place: BusPlace): Promise<void> {
   const next = await opened(t, place, { retention: second.take });
   const more = retention(3);
   await relay(next, [...sent, ...more]);
-  await until(() => second.has(...more), 'what came later');
-  t.strictSame(new Set([...first.taken, ...second.taken].map(({ id }) => id)), new Set([...sent, ...more].map(({ id }) => id)), 'nothing is lost between the two');
+  const taken = () => new Set([...first.taken, ...second.taken].map(({ id }) => id));
+  await until(() => second.has(...more) && taken().size >= sent.length + more.length, 'what came later, and the rest');
+  t.strictSame(taken(), new Set([...sent, ...more].map(({ id }) => id)), 'nothing is lost between the two');
 }
 
 async function replay(t: Test, place: BusPlace): Promise<void> {

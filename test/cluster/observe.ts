@@ -54,7 +54,7 @@ export async function caughtUp(ledger: Ledger, { calls, tables }: Observers, lim
     if (unfinished > 0) waiting.push(`${unfinished} operations are not finished`);
     const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
     const notices = await tables.notices();
-    const silent = ledger.reviews.filter(({ reviewId, proofId }) => !gone.has(proofId) && notices.get(reviewId)?.length !== 2);
+    const silent = ledger.reviews.filter(({ reviewId }) => notices.get(reviewId)?.length !== 2);
     if (silent.length > 0) waiting.push(`${silent.length} cases have no announcements`);
     const unconfirmed: string[] = [];
     await inParallel(ledger.erased, WIDTH, async ({ proofId }) => {
