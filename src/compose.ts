@@ -12,7 +12,7 @@ import { openErasureJournal } from './adapters/journals/erasure-journal.js';
 import { openKafkaBus } from './adapters/kafka/bus.js';
 import { createTopics } from './adapters/kafka/topics.js';
 import { openLocalBus } from './adapters/local-bus/bus.js';
-import { makeClusterBundle, readClusterBundle, type ClusterIdentity } from './adapters/signing/cluster-bundle.js';
+import { clusterIdentity, makeClusterBundle, readClusterBundle, type ClusterIdentity } from './adapters/signing/cluster-bundle.js';
 import { createDevice } from './adapters/signing/device.js';
 import { loadSigning } from './adapters/signing/load-signing.js';
 import { loadOperatorToken } from './adapters/signing/operator-token.js';
@@ -86,6 +86,8 @@ const KEY_USES_MS = 30_000;
 const ANNOUNCE_MS = 30_000;
 /** Of a reserved id, or a deliverable in a bucket that no record names: another process may be issuing it. */
 const ORPHAN_GRACE_SECONDS = 3_600;
+/** Longer than any outage after which a cluster comes back with its data. */
+const ORPHAN_WINDOW_SECONDS = 32 * 24 * 3_600;
 const UNFINISHED_SWEEP_MS = 600_000;
 const ORPHAN_SWEEP_MS = 6 * 3_600_000;
 
@@ -123,7 +125,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const erasedAgain = await replayErasures({ stores, assets, journal });
     await sweepUnfinished({ stores, clock, graceSeconds: isShared(config) ? ORPHAN_GRACE_SECONDS : 0 });
     // A bucket is swept while it is in use, because it may hold any number of files.
-    if (config.assetBucket === undefined) await sweepOrphans({ stores, assets });
+    if (config.assetBucket === undefined) await sweepOrphans({ stores, assets, shared: false });
     await engine.start();
     opened.add(() => engine.stop());
     if (config.consumers) listen(bus, { stores, assets, clock, observer });
@@ -132,7 +134,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     // Known once the partner listener is bound: with port 0 the address of the slots follows it.
     let publicUrl = config.publicUrl ?? '';
     const { environment, downloads } = config;
-    const { operations, meter, uses } = createOperations({ environment, downloads, publicUrl: () => publicUrl, secrets, stores, assets, journal, heads, bus, engine, signer, trust, clock, ids, observer });
+    const { operations, meter, uses } = createOperations({ environment, downloads, publicUrl: () => publicUrl, secrets, stores, assets, journal, heads, bus, engine, signer, trust, clock, ids, observer, processes: config.processes });
     // After the listeners are closed and before the store is.
     opened.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 
@@ -253,9 +255,9 @@ function isShared({ store }: Config): boolean {
   return store === 'cassandra';
 }
 
-async function openSecrets({ dataDirectory, secretsFile, environment }: Config): Promise<{ readonly secrets: Secrets; readonly shared: ClusterIdentity | undefined }> {
+async function openSecrets({ dataDirectory, secrets: given, environment }: Config): Promise<{ readonly secrets: Secrets; readonly shared: ClusterIdentity | undefined }> {
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
-  const shared = secretsFile === undefined ? undefined : await readClusterBundle(secretsFile, environment);
+  const shared = given === undefined ? undefined : 'file' in given ? await readClusterBundle(given.file, environment) : clusterIdentity(given.text, 'TAKEMARK_SECRETS', environment);
   return { secrets: shared?.secrets ?? (await loadSecrets({ directory: dataDirectory, environment, random: randomBytes })), shared };
 }
 
@@ -313,7 +315,7 @@ function sharedChores(config: Config, clock: Clock, { stores, assets }: Ground):
     { where: 'sweep', everyMs: SWEEP_MS, run: () => sweepExpired({ stores, clock }) },
     // A process that owns its store has swept at its start.
     ...(isShared(config) ? [{ where: 'sweep', everyMs: UNFINISHED_SWEEP_MS, run: () => sweepUnfinished({ stores, clock, graceSeconds: ORPHAN_GRACE_SECONDS }) }] : []),
-    ...(config.assetBucket === undefined ? [] : [{ where: 'sweep', everyMs: ORPHAN_SWEEP_MS, atStart: true, run: () => sweepOrphans({ stores, assets }) }]),
+    ...(config.assetBucket === undefined ? [] : [{ where: 'sweep', everyMs: ORPHAN_SWEEP_MS, atStart: true, run: () => sweepOrphans({ stores, assets, shared: true }) }]),
   ];
 }
 
@@ -336,7 +338,7 @@ async function openJournal(config: Config, secrets: Secrets): Promise<ErasureJou
 
 async function openAssets({ dataDirectory, assetBucket }: Config, opened: Opened): Promise<AssetStore> {
   if (assetBucket === undefined) return openAssetDirectory({ directory: join(dataDirectory, 'assets') });
-  const assets = await openAssetBucket({ ...assetBucket, spoolDirectory: join(dataDirectory, 'spool'), sweepGraceSeconds: ORPHAN_GRACE_SECONDS });
+  const assets = await openAssetBucket({ ...assetBucket, spoolDirectory: join(dataDirectory, 'spool'), sweepGraceSeconds: ORPHAN_GRACE_SECONDS, sweepWindowSeconds: ORPHAN_WINDOW_SECONDS });
   opened.add(async () => assets.close());
   return assets;
 }

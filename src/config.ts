@@ -78,6 +78,8 @@ const variables = {
   TAKEMARK_CASSANDRA_SERIAL_CONSISTENCY: z.enum(['LOCAL_SERIAL', 'SERIAL']).default('LOCAL_SERIAL'),
   /** What `takemark operator secrets init` wrote: one identity for all processes. Needed with TAKEMARK_STORE=cassandra. */
   TAKEMARK_SECRETS_FILE: z.string().min(1).optional(),
+  /** The same text itself, where a platform gives secrets as variables; instead of the file. */
+  TAKEMARK_SECRETS: z.string().min(1).optional(),
   TAKEMARK_BUS: z.enum(['embedded', 'kafka']).default('embedded'),
   /** `host:port` of some brokers, joined by commas; needed with TAKEMARK_BUS=kafka. */
   TAKEMARK_KAFKA: addressesSchema.optional(),
@@ -106,6 +108,8 @@ const variables = {
   TAKEMARK_S3_ACCESS_KEY: z.string().min(1).optional(),
   TAKEMARK_S3_SECRET_KEY: z.string().min(1).optional(),
   TAKEMARK_ENGINE: z.enum(['wasm', 'native']).default('wasm'),
+  /** Service processes of the cluster: each gives a partner its share of the plan's rate, burst, uploads and rotations. */
+  TAKEMARK_PROCESSES: countSchema(10_000).default(1),
   /** Uploads measured at once; the engine's own default where it is not given. */
   TAKEMARK_MAX_UPLOADS: countSchema(1_024).optional(),
   TAKEMARK_WORKERS: countSchema(256).optional(),
@@ -146,8 +150,11 @@ const schema = z.object(variables).superRefine((values, context) => {
   if (values.TAKEMARK_STORE === 'cassandra') {
     // "In cluster mode a process refuses to start rather than make its own."
     for (const name of ['TAKEMARK_CASSANDRA', 'TAKEMARK_CASSANDRA_DC', 'TAKEMARK_SECRETS_FILE'] as const) {
-      if (values[name] === undefined) context.addIssue({ code: 'custom', path: [name], message: 'is needed with TAKEMARK_STORE=cassandra' });
+      if (values[name] === undefined && !(name === 'TAKEMARK_SECRETS_FILE' && values.TAKEMARK_SECRETS !== undefined)) context.addIssue({ code: 'custom', path: [name], message: 'is needed with TAKEMARK_STORE=cassandra' });
     }
+  }
+  if (values.TAKEMARK_SECRETS_FILE !== undefined && values.TAKEMARK_SECRETS !== undefined) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_SECRETS'], message: 'or TAKEMARK_SECRETS_FILE: not both' });
   }
   if (values.TAKEMARK_STORE === 'cassandra' && values.TAKEMARK_BUS === 'kafka' && values.TAKEMARK_ASSETS !== 's3') {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_ASSETS'], message: 'must be s3 with TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka: a process could not remove what lies in the directory of another' });
@@ -207,8 +214,10 @@ export interface Config {
   readonly store: 'embedded' | 'cassandra';
   /** Undefined where no nodes are named. */
   readonly cassandra: CassandraConfig | undefined;
-  /** The bundle that all processes of a cluster share. */
-  readonly secretsFile: string | undefined;
+  /** The bundle that all processes of a cluster share: its path, or the bundle itself. */
+  readonly secrets: { readonly file: string } | { readonly text: string } | undefined;
+  /** That share a plan's rates. */
+  readonly processes: number;
   readonly bus: 'embedded' | 'kafka';
   /** Undefined where no brokers are named. */
   readonly kafka: KafkaConfig | undefined;
@@ -264,7 +273,8 @@ export function readConfig(environment: Environment = process.env): Config {
     publicUrl: values.TAKEMARK_PUBLIC_URL ?? (values.TAKEMARK_PORT === 0 ? undefined : `http://127.0.0.1:${values.TAKEMARK_PORT}`),
     store: values.TAKEMARK_STORE,
     cassandra: cassandraOf(values),
-    secretsFile: values.TAKEMARK_SECRETS_FILE,
+    secrets: values.TAKEMARK_SECRETS_FILE !== undefined ? { file: values.TAKEMARK_SECRETS_FILE } : values.TAKEMARK_SECRETS !== undefined ? { text: values.TAKEMARK_SECRETS } : undefined,
+    processes: values.TAKEMARK_PROCESSES,
     bus: values.TAKEMARK_BUS,
     kafka: kafkaOf(values),
     outboxLimit: values.TAKEMARK_OUTBOX_LIMIT,

@@ -30,7 +30,7 @@ import { listPartnerKeys } from './list-partner-keys.js';
 import { listProofs } from './list-proofs.js';
 import { openEvidence } from './open-evidence.js';
 import type { Operations } from './operations.js';
-import { createRateLimits } from './rate-limits.js';
+import { createRateLimits, shareOf } from './rate-limits.js';
 import { readAsset } from './read-asset.js';
 import { readAudit } from './read-audit.js';
 import { readDeliverable } from './read-deliverable.js';
@@ -71,22 +71,27 @@ export interface OperationsDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly observer: Observer;
+  /** That share the rates of a plan. */
+  readonly processes: number;
 }
 
 /** Every use case with what it needs; and the two gatherers that its caller has to flush. */
 export function createOperations(deps: OperationsDeps): { readonly operations: Operations; readonly meter: UsageMeter; readonly uses: KeyUses } {
-  const { environment, downloads, publicUrl, secrets, stores, assets, journal, heads, bus, engine, signer, trust, clock, ids, observer } = deps;
+  const { environment, downloads, publicUrl, secrets, stores, assets, journal, heads, bus, engine, signer, trust, clock, ids, observer, processes } = deps;
   const plans = new Map(SHIPPED_PLANS.map((plan) => [plan.name, plan]));
   const readChunk = (data: Uint8Array, extent: { readonly offset: number; readonly length: number }) => readEmbedded(data, extent, trust);
   const readPair = (sidecar: Uint8Array) => readSidecar(sidecar, trust);
   const policies = createUploadPolicySigner(secrets, environment);
   const claims = createUploadClaims();
   const cursors = createCursors(secrets, environment);
-  const limits = createRateLimits(clock);
+  const limits = createRateLimits(clock, processes);
   const rotations = createRotationClaims();
   const meter = createUsageMeter(stores, clock);
   const uses = createKeyUses(stores);
-  const concurrentUploads = async (partnerId: string) => plans.get((await stores.getPartner(partnerId))?.plan ?? '')?.concurrentUploads;
+  const concurrentUploads = async (partnerId: string) => {
+    const plan = plans.get((await stores.getPartner(partnerId))?.plan ?? '');
+    return plan && shareOf(plan.concurrentUploads, processes);
+  };
 
   const operations: Operations = {
     partner: {

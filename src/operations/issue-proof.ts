@@ -74,7 +74,8 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     if ((await deps.stores.issueProof(proof, { partnerId: request.partnerId, action: 'proof_issued', at: createdAt, actor: 'operator', subjects: [proofId] }, replay)) === 'replay_exists') {
       await deps.assets.delete(proofId);
       const winner = await findEarlier(deps, replay, createdAt);
-      if (winner === undefined) throw new Error('a replay that exists cannot be read');
+      // Erased since: the key is free again.
+      if (winner === undefined) throw new DomainError('unavailable', 'What was issued under this key is being erased; send it again.', { reason: 'store_unavailable', retryAfterSeconds: 1 });
       return winner;
     }
     deps.observer.issued(request.carrier);

@@ -35,7 +35,8 @@ interface Bucket {
   at: number;
 }
 
-export function createRateLimits(clock: Clock): RateLimits {
+/** @param processes that are called by turns: each lets pass its share of a plan's rates */
+export function createRateLimits(clock: Clock, processes = 1): RateLimits {
   const buckets = new Map<string, Bucket>();
   let droppedAt = clock.now();
 
@@ -49,7 +50,7 @@ export function createRateLimits(clock: Clock): RateLimits {
     const name = `${lane} ${plan.name} ${partnerId}`;
     const held = buckets.get(name);
     if (held !== undefined) return refill(held, now);
-    const shape = laneOf(plan, lane);
+    const shape = laneOf(plan, lane, processes);
     const bucket = { lane: shape, level: capacity(shape), at: now };
     buckets.set(name, bucket);
     return bucket;
@@ -78,10 +79,16 @@ export function createRateLimits(clock: Clock): RateLimits {
 }
 
 /** "Rotation has its own separate, lower throttle lane." What asks for one spends no standard calls, and has as many. */
-function laneOf(plan: Plan, lane: RateLane): Lane {
-  if (lane === 'rotation') return { burst: plan.rotationsPerDay, rate: plan.rotationsPerDay, periodMs: DAY_MS };
+function laneOf(plan: Plan, lane: RateLane, processes: number): Lane {
+  const rotations = shareOf(plan.rotationsPerDay, processes);
+  if (lane === 'rotation') return { burst: rotations, rate: rotations, periodMs: DAY_MS };
   const burst = lane === 'rotation_calls' ? Math.max(plan.burst, ROTATION_CALLS) : plan.burst;
-  return { burst, rate: plan.requestsPerSecond, periodMs: SECOND_MS };
+  return { burst: shareOf(burst, processes), rate: shareOf(plan.requestsPerSecond, processes), periodMs: SECOND_MS };
+}
+
+/** What one of so many processes lets pass of a plan's number: a whole one, and never none. */
+export function shareOf(number: number, processes: number): number {
+  return Math.ceil(number / processes);
 }
 
 function capacity(lane: Lane): number {

@@ -4,6 +4,9 @@ import type { ProofStore, Stores } from '../ports/stores.js';
 
 /** Rows that one sweep removes at most, so that it never holds up the callers. */
 const SWEEP_ROWS = 1_000;
+/** Deliverables without a proof, of one sweep: kills leave few, and never more than there are others. */
+const MOST_ORPHANS = 1_000;
+const FEW_ORPHANS = 3;
 
 /**
  * At start: what a killed issuing left in the store.
@@ -14,13 +17,24 @@ export async function sweepUnfinished({ stores, clock, graceSeconds }: { readonl
   await stores.sweepPending(Math.floor(clock.now() / 1000) + 1 - graceSeconds);
 }
 
-/** Deliverables that no issued proof has: what a kill left between sending and registering. */
-export async function sweepOrphans({ stores, assets }: { readonly stores: ProofStore; readonly assets: AssetStore }): Promise<void> {
+/**
+ * Deliverables that no issued proof has: what a kill left between sending and registering.
+ * @param shared whether others may have files there too, as in a bucket
+ * @throws Error where so many are unknown that they are another registry's, or this one was put back: nothing is removed then
+ */
+export async function sweepOrphans({ stores, assets, shared }: { readonly stores: Pick<ProofStore, 'getProof'>; readonly assets: Pick<AssetStore, 'sweep'>; readonly shared: boolean }): Promise<void> {
+  // What is still reserved after the sweep of reserved ids is being issued elsewhere.
+  const isKept = async (proofId: string) => ['issued', 'pending'].includes((await stores.getProof(proofId))?.state ?? 'unknown');
+  if (!shared) return void (await assets.sweep(isKept));
+  const orphans = new Set<string>();
+  let kept = 0;
   await assets.sweep(async (proofId) => {
-    const state = (await stores.getProof(proofId))?.state;
-    // What is still reserved after the sweep of reserved ids is being issued elsewhere.
-    return state === 'issued' || state === 'pending';
+    if (await isKept(proofId)) kept += 1;
+    else if (orphans.size <= MOST_ORPHANS) orphans.add(proofId);
+    return true;
   });
+  if (orphans.size > Math.min(MOST_ORPHANS, kept + FEW_ORPHANS)) throw new Error(`${orphans.size > MOST_ORPHANS ? `over ${MOST_ORPHANS}` : orphans.size} deliverables are of no proof that the registry knows, ${kept} are: the bucket or its prefix may be another registry's, or this one may have been put back; nothing was removed`);
+  if (orphans.size > 0) await assets.sweep(async (proofId) => !orphans.has(proofId) || (await isKept(proofId)));
 }
 
 /** Now and then: everything whose time has passed. */

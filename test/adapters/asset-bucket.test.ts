@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setInterval as every } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { openAssetBucket, type AssetBucketOptions } from '../../src/adapters/assets/s3.js';
+import { formatIdentifier } from '../../src/domain/identifiers.js';
 import { collectGarbage } from '../fixtures/garbage.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
@@ -69,6 +70,17 @@ if (endpoint === undefined) {
     await publish(assets, 'prf_1', Buffer.from('young'));
     t.equal(await patient.sweep(async () => t.fail('not even asked') as never), 0);
     t.equal(await assets.sweep(async () => false), 1);
+  });
+
+  void t.test('what is old was looked at often enough', async (t) => {
+    const prefix = `test/${randomBytes(8).toString('hex')}/`;
+    const assets = await open(t, { prefix, sweepWindowSeconds: 3_600 });
+    const [old, young] = [7_200, 1_800].map((seconds) => formatIdentifier('proof', Date.now() - seconds * 1_000, randomBytes(10))) as [string, string];
+    for (const proofId of [old, young]) await publish(assets, proofId, Buffer.from('orphan'));
+    const asked: string[] = [];
+    t.equal(await assets.sweep(async (proofId) => asked.push(proofId) < 0), 1);
+    t.strictSame(asked, [young]);
+    t.strictSame([await assets.size(old), await assets.size(young)], [6, undefined]);
   });
 
   void t.test('a service on a bucket', async (t) => {

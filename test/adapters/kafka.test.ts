@@ -68,7 +68,7 @@ async function opened(t: Test, options: KafkaBusOptions, listener?: Listener): P
   return bus;
 }
 
-await t.test('a broker', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, async (t) => {
+await t.test('a broker', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set: npm run services:up starts a server and prints it' }, async (t) => {
   await t.test('the contract of a bus', (t) => busContract(t, place));
   await t.test('processes of a group share the events', sharing);
   await t.test('what was taken and not committed comes again', takenAndForgotten);

@@ -14,6 +14,8 @@ const decline: ReviewCall = { does: 'decline', kind: 'source_evidence' };
 const said = (call: ReviewCall, sentAt: number, at: number, result: CaseState | string): ReviewOperation => ({ call, sentAt, answer: { at, result: typeof result === 'string' ? { refused: result } : { state: result } } });
 const unanswered = (call: ReviewCall, sentAt: number): ReviewOperation => ({ call, sentAt });
 
+t.comment('The cluster tests themselves are no part of npm test, since they start servers of their own and need Java: npm run test:cluster, npm run chaos.');
+
 t.test('histories of a case', async (t) => {
   const legal: Readonly<Record<string, readonly ReviewOperation[]>> = {
     nothing: [],

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
-import { makeClusterBundle, readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
+import { clusterIdentity, makeClusterBundle, readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
 import { createDevice } from '../../src/adapters/signing/device.js';
 import { generateKey } from '../../src/adapters/signing/identity.js';
 import { loadSigning, type SigningOptions } from '../../src/adapters/signing/load-signing.js';
@@ -34,6 +34,8 @@ t.test('a bundle gives every process of a cluster one identity', async (t) => {
   t.same(first, second);
   t.equal(first?.algorithm, 'ES256');
   t.notSame(first?.audit, first?.pepper);
+  t.same(clusterIdentity(await readFile(path, 'utf8'), 'TAKEMARK_SECRETS', 'beta').operatorTokens, first?.operatorTokens, 'given as a variable');
+  t.throws(() => clusterIdentity('{', 'TAKEMARK_SECRETS', 'beta'), /^(?!.*\{).*TAKEMARK_SECRETS/);
   await t.rejects(readClusterBundle(path, 'production'), /belongs to the environment beta/);
   await t.rejects(readClusterBundle(join(directory, 'none.json'), 'beta'), /secrets init/);
   await writeFile(path, '{}');

@@ -86,6 +86,9 @@ t.test('configuration', async (t) => {
   const cluster = { TAKEMARK_STORE: 'cassandra', TAKEMARK_CASSANDRA: 'a:9042,b:9042', TAKEMARK_CASSANDRA_DC: 'dc1', TAKEMARK_SECRETS_FILE: 'bundle.json' };
   t.match(readConfig(cluster).cassandra, { contactPoints: ['a:9042', 'b:9042'], localDataCenter: 'dc1', keyspace: 'takemark', replication: 3, consistency: 'LOCAL_QUORUM', serialConsistency: 'LOCAL_SERIAL' });
   t.throws(() => readConfig({ ...cluster, TAKEMARK_SECRETS_FILE: '' }), { message: /TAKEMARK_SECRETS_FILE: is needed/ }, 'no process of a cluster makes its own identity');
+  const { TAKEMARK_SECRETS_FILE: _, ...without } = cluster;
+  t.same([readConfig(cluster).secrets, readConfig({ ...without, TAKEMARK_SECRETS: '{}' }).secrets], [{ file: 'bundle.json' }, { text: '{}' }], 'of a file, or as a variable');
+  t.throws(() => readConfig({ ...cluster, TAKEMARK_SECRETS: '{}' }), { message: /^TAKEMARK_SECRETS: or TAKEMARK_SECRETS_FILE: not both/ });
   t.throws(() => readConfig({ ...cluster, TAKEMARK_CASSANDRA_USERNAME: 'u' }), { message: /both or none/ });
   t.match(readConfig({}), { kafka: undefined, consumers: true, outboxLimit: 100_000 });
   const kafka = { TAKEMARK_BUS: 'kafka', TAKEMARK_KAFKA: 'a:9092,b:9092' };

@@ -51,6 +51,16 @@ t.test('rate limits', async (t) => {
     t.equal(refusal(() => limits.spend('ptr_1', trial, 'standard')), undefined);
   });
 
+  t.test('each of several processes lets its share pass, and never nothing', (t) => {
+    const admitted = (processes: number, lane: 'standard' | 'rotation') => {
+      const limits = createRateLimits(stillClock(), processes);
+      return Array.from({ length: 50 }, () => refusal(() => limits.spend('ptr_1', trial, lane))).filter((error) => error === undefined).length;
+    };
+    t.same([1, 2, 3, 40].map((processes) => admitted(processes, 'standard')), [10, 5, 4, 1]);
+    t.same([1, 2, 3, 40].map((processes) => admitted(processes, 'rotation')), [5, 3, 2, 1]);
+    t.end();
+  });
+
   t.test('asking to rotate has a bound of its own, wide enough for a partner with many processes', (t) => {
     const limits = createRateLimits(stillClock());
     const calls = Array.from({ length: 300 }, () => refusal(() => limits.spend('ptr_1', trial, 'rotation_calls')));

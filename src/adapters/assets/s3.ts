@@ -13,7 +13,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import type { AssetStore, StagedAsset } from '../../ports/assets.js';
-import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
+import { formatIdentifier, IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 import { checkProofId, guarded } from './failure.js';
 import { SpoolFile } from './spool-file.js';
 
@@ -30,6 +30,8 @@ export interface AssetBucketOptions {
   readonly spoolDirectory: string;
   /** How old an asset that nobody registered must be before it is swept. Longer than any issuing takes. */
   readonly sweepGraceSeconds: number;
+  /** How old by its id an asset may be to be looked at: what is older was seen by many sweeps. All of them where it is not given. */
+  readonly sweepWindowSeconds?: number;
 }
 
 export interface AssetBucket extends AssetStore {
@@ -47,6 +49,7 @@ const PUT_ATTEMPTS = 3;
 const CONNECTIONS = 1_024;
 /** Of one sweep: a store that does not answer fails at every object. */
 const MAX_FAILURES = 20;
+const SWEPT_AT_ONCE = 16;
 
 /**
  * Deliverables in a bucket of an S3-compatible store, `<prefix><proof id>` each, for any number of processes. A deliverable
@@ -138,25 +141,30 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     sweep: (keep) =>
       guarded(async () => {
         const youngest = Date.now() - options.sweepGraceSeconds * 1_000;
+        const { sweepWindowSeconds: window } = options;
+        // Ids go with time.
+        const start = window === undefined ? {} : { StartAfter: prefix + formatIdentifier('proof', Date.now() - window * 1_000, new Uint8Array(10)) };
         let swept = 0;
         const failures: unknown[] = [];
         let after: string | undefined;
         do {
-          const page = await client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ...(after === undefined ? {} : { ContinuationToken: after }) }));
-          for (const { Key: key, LastModified: modified } of page.Contents ?? []) {
-            // Without a time nothing is known of its age: it stays.
-            if (key === undefined || modified === undefined || modified.getTime() > youngest) continue;
-            const proofId = key.slice(prefix.length);
-            // Not ours: the folder that a console shows, say.
-            if (!IDENTIFIER_PATTERN.test(proofId)) continue;
-            try {
-              if (await keep(proofId)) continue;
-              await remove({ Bucket: bucket, Key: key });
-              swept++;
-            } catch (error) {
-              failures.push(error);
-              if (failures.length === MAX_FAILURES) throw failures[0];
+          const page = await client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ...(after === undefined ? start : { ContinuationToken: after }) }));
+          // Without a time nothing is known of its age: it stays. Other names are not ours: the folder that a console shows, say.
+          const names = (page.Contents ?? []).flatMap(({ Key: key, LastModified: modified }) => (key === undefined || modified === undefined || modified.getTime() > youngest || !IDENTIFIER_PATTERN.test(key.slice(prefix.length)) ? [] : [key]));
+          for (let first = 0; first < names.length; first += SWEPT_AT_ONCE) {
+            const part = names.slice(first, first + SWEPT_AT_ONCE);
+            const results = await Promise.allSettled(
+              part.map(async (key) => {
+                if (await keep(key.slice(prefix.length))) return 0;
+                await remove({ Bucket: bucket, Key: key });
+                return 1;
+              }),
+            );
+            for (const result of results) {
+              if (result.status === 'fulfilled') swept += result.value;
+              else failures.push(result.reason);
             }
+            if (failures.length >= MAX_FAILURES) throw failures[0];
           }
           after = page.NextContinuationToken;
         } while (after !== undefined);

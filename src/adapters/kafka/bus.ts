@@ -1,7 +1,7 @@
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
 import { type BuriedReport, type EventBus, type EventHandler, giveBatch, type Replayed } from '../../ports/bus.js';
-import { ConsumerClient, type KafkaConnection, loadLibrary, type Message } from './client.js';
+import { ConsumerClient, type KafkaConnection, KafkaError, loadLibrary, type Message } from './client.js';
 import { buried, letterOf, passLetters, raised, readLetters } from './dead-letters.js';
 import { decodeEvent, encodeEvent, SCHEMA_VERSION } from './event-message.js';
 import { Outgoing } from './outgoing.js';
@@ -161,6 +161,9 @@ class KafkaBus implements EventBus {
     });
     try {
       return await work(client);
+    } catch (error) {
+      // A handler's own errors are its caller's.
+      throw error instanceof KafkaError ? unavailable(error) : error;
     } finally {
       await client.close();
     }

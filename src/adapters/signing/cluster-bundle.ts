@@ -43,8 +43,13 @@ export async function readClusterBundle(path: string, environment: string): Prom
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new Error(`the bundle of secrets ${path} could not be read; takemark operator secrets init writes one`, { cause });
   });
-  const secrets = readSecrets(text, path, environment);
-  const { signing, nextSigning, formerSigning = [], operatorToken, nextOperatorToken, formerOperatorToken } = parseClusterBundle(text, path);
+  return clusterIdentity(text, path, environment);
+}
+
+/** @param name of where the text is from, for the message. @throws Error for one that is damaged, or belongs to another environment */
+export function clusterIdentity(text: string, name: string, environment: string): ClusterIdentity {
+  const secrets = readSecrets(text, name, environment);
+  const { signing, nextSigning, formerSigning = [], operatorToken, nextOperatorToken, formerOperatorToken } = parseClusterBundle(text, name);
   const others = [nextOperatorToken, formerOperatorToken?.token].filter((token) => token !== undefined);
   return { secrets, signing, knownSigning: [...(nextSigning === undefined ? [] : [nextSigning]), ...formerSigning], operatorTokens: [operatorToken, ...others] };
 }

@@ -43,7 +43,7 @@ export const initSecrets: Command = {
 
 const NEXT: Readonly<Record<'add' | 'use' | 'drop', string>> = {
   add: 'give it to every process, then take --step use',
-  use: 'give it to every process; a day later --step drop forgets the former ones',
+  use: 'give it to every process; 25 hours later --step drop forgets the former ones',
   drop: 'give it to every process',
 };
 

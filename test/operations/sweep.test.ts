@@ -1,0 +1,41 @@
+import t from 'tap';
+import type { Proof } from '../../src/domain/proof.js';
+import { sweepOrphans } from '../../src/operations/sweep.js';
+
+/** A bucket with these deliverables, and a registry that knows some of them. */
+function setUp(names: readonly string[], states: Readonly<Record<string, string>>) {
+  const left = new Set(names);
+  const assets = {
+    sweep: async (keep: (proofId: string) => Promise<boolean>) => {
+      for (const name of [...left]) if (!(await keep(name))) left.delete(name);
+      return names.length - left.size;
+    },
+  };
+  const stores = { getProof: async (proofId: string) => (states[proofId] === undefined ? undefined : ({ state: states[proofId] } as Proof)) };
+  return { left, sweep: (shared: boolean) => sweepOrphans({ stores, assets, shared }) };
+}
+
+const many = (count: number, name: string) => Array.from({ length: count }, (_, i) => `${name}_${i}`);
+
+t.test('deliverables of no proof go, those of proofs and of reserved ids stay', async (t) => {
+  for (const shared of [true, false]) {
+    const { left, sweep } = setUp(['prf_1', 'prf_2', 'prf_3', 'prf_4'], { prf_1: 'issued', prf_2: 'pending', prf_3: 'erased' });
+    await sweep(shared);
+    t.same([...left], ['prf_1', 'prf_2']);
+  }
+});
+
+t.test('a bucket of another registry, or a registry that was put back: nothing is removed', async (t) => {
+  const own = Object.fromEntries(many(2_000, 'own').map((name) => [name, 'issued']));
+  for (const names of [many(4, 'foreign'), [...many(10, 'own'), ...many(14, 'foreign')], [...Object.keys(own), ...many(1_001, 'foreign')]]) {
+    const { left, sweep } = setUp(names, own);
+    await t.rejects(sweep(true), /another registry's.*nothing was removed/);
+    t.equal(left.size, names.length);
+  }
+  const { left, sweep } = setUp([...many(1_500, 'own'), ...many(1_000, 'orphan')], own);
+  await sweep(true);
+  t.equal(left.size, 1_500, 'as many as kills can leave');
+  const alone = setUp(many(10, 'orphan'), {});
+  await alone.sweep(false);
+  t.equal(alone.left.size, 0, 'a directory is the store’s own');
+});
