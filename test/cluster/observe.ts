@@ -51,10 +51,12 @@ export async function caughtUp(ledger: Ledger, { calls, tables }: Observers, lim
     const behind = [...owed].filter(([partnerId, units]) => (folded.get(partnerId) ?? 0) < units);
     if (behind.length > 0) waiting.push(`the usage of ${behind.length} partners is not folded`);
     const unfinished = await tables.unfinished();
+    const untold = await tables.untold();
+    if (untold > 0) waiting.push(`${untold} events wait in the outbox`);
     if (unfinished > 0) waiting.push(`${unfinished} operations are not finished`);
     const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
     const notices = await tables.notices();
-    const silent = ledger.reviews.filter(({ reviewId }) => notices.get(reviewId)?.length !== 2);
+    const silent = ledger.reviews.filter(({ reviewId, proofId }) => !gone.has(proofId) && notices.get(reviewId)?.length !== 2);
     if (silent.length > 0) waiting.push(`${silent.length} cases have no announcements`);
     const unconfirmed: string[] = [];
     await inParallel(ledger.erased, WIDTH, async ({ proofId }) => {

@@ -4,7 +4,7 @@ import { BILLED_OPERATIONS } from '../../src/ports/stores.js';
 import { again } from '../fixtures/again.js';
 
 /** Tables that name a proof beside its own row: none of them may name an erased one. */
-const NAMING_PROOFS = ['proof_by_partner', 'issuing_replay', 'proof_by_bound', 'proof_by_original', 'review_by_proof', 'review_place', 'review'];
+const NAMING_PROOFS = ['proof_by_partner', 'issuing_replay', 'proof_by_bound', 'proof_by_original', 'review_by_proof', 'review_place', 'review', 'due_notice'];
 
 const BILLED: ReadonlySet<string | undefined> = new Set(BILLED_OPERATIONS);
 
@@ -40,6 +40,11 @@ export class Tables {
   /** Operations that nobody has finished yet: their audit entries, events and indexes may still come. */
   async unfinished(): Promise<number> {
     return (await this.#all('SELECT op FROM intent')).length;
+  }
+
+  /** Events of erasures and cases that no process has seen published; what was charged lies elsewhere. */
+  async untold(): Promise<number> {
+    return (await this.#all('SELECT id FROM outbox')).filter((row) => !(row['id'] as string).startsWith('charges/')).length;
   }
 
   /** Announcements that are planned, by case. */

@@ -95,7 +95,7 @@ t.test('retention: a new case schedules its notices, and they are announced when
     scheduleNotices: async (notices: readonly ReviewNotice[]) => void scheduled.push(...notices),
     dueNotices: async (now: number, limit: number) => scheduled.filter(({ dueAt }) => dueAt <= now).slice(0, limit),
     settleNotice: async (notice: ReviewNotice, event: ServiceEvent | undefined) => {
-      scheduled.splice(scheduled.indexOf(notice), 1);
+      scheduled.splice(scheduled.findIndex(({ kind, reviewId }) => kind === notice.kind && reviewId === notice.reviewId), 1);
       settled.push(event as RetentionEvent | undefined);
     },
     getProof: async (proofId: string) => (states.has(proofId) ? ({ state: states.get(proofId) } as Proof) : undefined),
@@ -114,6 +114,9 @@ t.test('retention: a new case schedules its notices, and they are announced when
   time.advanceMs(7 * 86_400_000);
   t.equal(await announceDue({ stores, clock: time }), 1);
   t.equal(settled[1], undefined, 'nothing is said of a case that went with its proof');
+
+  await consume([created]);
+  t.equal(scheduled.length, 0, 'nor is anything of it scheduled');
 
   states.set('prf_1', 'issued');
   for (let i = 0; i < 250; i += 1) await consume([reviewCreated({ ...created.data, reviewId: `rev_${i}`, createdAt: NOW })]);

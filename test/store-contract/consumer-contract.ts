@@ -162,6 +162,23 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     t.strictSame(await due(NOW), []);
   });
 
+  await t.test('an erasure takes the notices of its cases with it, and no others', async (t) => {
+    const { stores } = opened();
+    const proofs = [await issueProof(contract, stores, 'noticed'), await issueProof(contract, stores, 'noticed-other')] as const;
+    // Not late: those of before were looked at as far as half a year on.
+    const createdAt = NOW + 200 * 86_400;
+    const reviews = proofs.flatMap(({ proofId, partnerId }, p) => [1, 2].map((i) => reviewCase(id('rev', `noticed-${p}-${i}`), partnerId, proofId, { createdAt, bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: `${i}` } })));
+    for (const review of reviews) t.strictSame(await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId)), { outcome: 'created' });
+    const notices = reviews.flatMap((review) => noticesOf(reviewCreated(review)));
+    await stores.scheduleNotices(notices, NOW);
+    const named = async () => (await stores.dueNotices(Math.max(...notices.map(({ dueAt }) => dueAt)), 500)).filter(({ proofId }) => proofs.some((proof) => proof.proofId === proofId)).map(({ kind, reviewId }) => `${kind} ${reviewId}`);
+    t.equal((await named()).length, 8);
+    await eraseProof(stores, proofs[0]);
+    t.strictSame((await named()).toSorted(), notices.slice(4).map(({ kind, reviewId }) => `${kind} ${reviewId}`).toSorted());
+    for (const notice of notices.slice(4)) await stores.settleNotice(notice, undefined);
+    await takeWaiting(stores);
+  });
+
   await t.test('an erasure is confirmed once', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);

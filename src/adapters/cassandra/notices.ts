@@ -1,12 +1,14 @@
-import type { ReviewNotice, ReviewNoticeKind } from '../../domain/events.js';
+import { noticesOf, reviewCreated, type ReviewNotice, type ReviewNoticeKind } from '../../domain/events.js';
+import type { ReviewCase } from '../../domain/review.js';
 import type { RetentionStore } from '../../ports/stores.js';
 import { SHARDS, shardOf } from './minute-rows.js';
 import type { Outbox } from './outbox.js';
-import { numberIn, type Row, type Session, textIn } from './session.js';
+import { aheadOfClocks, numberIn, type Row, type Session, textIn } from './session.js';
 
 const INSERT = 'INSERT INTO due_notice (hour, shard, due_at, review_id, kind, partner_id, proof_id, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?';
 const DELETE = 'DELETE FROM due_notice WHERE hour = ? AND shard = ? AND due_at = ? AND review_id = ? AND kind = ?';
 const DUE = 'SELECT hour, due_at, review_id, kind, partner_id, proof_id, expires_at FROM due_notice WHERE hour = ? AND shard IN ? AND due_at <= ? PER PARTITION LIMIT ?';
+const FORGET = 'DELETE FROM due_notice USING TIMESTAMP ? WHERE hour = ? AND shard = ? AND due_at = ? AND review_id = ? AND kind = ?';
 const POSITION = "SELECT minute FROM intent_position WHERE name = 'notices'";
 const SET_POSITION = "INSERT INTO intent_position (name, minute) VALUES ('notices', ?)";
 
@@ -70,6 +72,15 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
       await session.write(DELETE, [lateOnes.get(nameOf(notice)) ?? hourOf(dueAt), shardOf(reviewId), dueAt, reviewId, kind]);
     },
   };
+}
+
+/**
+ * Takes the notices of a case off that goes with its proof. Ahead of every clock, since no case has this id again. One that came
+ * late lies elsewhere: it is due, and settled with the next look.
+ */
+export async function forgetNotices(session: Session, review: ReviewCase): Promise<void> {
+  const at = aheadOfClocks();
+  await Promise.all(noticesOf(reviewCreated(review)).map(({ kind, dueAt, reviewId }) => session.write(FORGET, [at, hourOf(dueAt), shardOf(reviewId), dueAt, reviewId, kind])));
 }
 
 function hourOf(at: number): number {

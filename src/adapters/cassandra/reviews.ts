@@ -5,10 +5,11 @@ import type { ReviewStore } from '../../ports/stores.js';
 import type { Blobs } from './blobs.js';
 import type { Intent, Intents } from './intents.js';
 import { Lanes } from './lanes.js';
+import { forgetNotices } from './notices.js';
 import type { Outbox } from './outbox.js';
 import type { ProofRows } from './proof-rows.js';
 import { ReviewRows, type StoredCase, ttlOf } from './review-rows.js';
-import { numberIn, type Row, type Session, textIn } from './session.js';
+import { aheadOfClocks, numberIn, type Row, type Session, textIn } from './session.js';
 
 const PLACE = 'SELECT review_id, expires_at, op, creation FROM review_place WHERE proof_id = ? AND partner_id = ? AND bindings = ?';
 const FORGET_PLACES = 'DELETE FROM review_place USING TIMESTAMP ? WHERE proof_id = ?';
@@ -20,9 +21,6 @@ const INDEX = 'INSERT INTO review_by_proof (proof_id, review_id) VALUES (?, ?) U
 const OF_PROOF = 'SELECT review_id FROM review_by_proof WHERE proof_id = ?';
 const UNINDEX = 'DELETE FROM review_by_proof WHERE proof_id = ? AND review_id = ?';
 const FORGET_INDEX = 'DELETE FROM review_by_proof USING TIMESTAMP ? WHERE proof_id = ?';
-
-/** Clocks of processes and nodes agree better than that, and no node that hangs carries out so late what it was sent. */
-const AHEAD_MICROSECONDS = 3_600_000_000;
 
 /** Times that other processes may be quicker before the caller is told to come back. */
 const ATTEMPTS = 200;
@@ -199,10 +197,16 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
   return {
     store,
     async removeReviewsOf(proofId) {
-      for (const row of await session.rows(OF_PROOF, [proofId])) await rows.remove(textIn(row, 'review_id')!);
+      for (const row of await session.rows(OF_PROOF, [proofId])) {
+        const reviewId = textIn(row, 'review_id')!;
+        // While the case still tells when they are due.
+        const stored = await rows.get(reviewId);
+        if (stored !== undefined) await forgetNotices(session, stored.review);
+        await rows.remove(reviewId);
+      }
       // Whole partitions, unread: a read would pass over all that was ever released there, and fail where that is too much. Without
       // a condition, and ahead of every clock: on this proof nothing comes to be any more that is not taken back.
-      const at = Date.now() * 1_000 + AHEAD_MICROSECONDS;
+      const at = aheadOfClocks();
       await session.write(FORGET_INDEX, [at, proofId]);
       await session.write(FORGET_PLACES, [at, proofId]);
     },

@@ -42,6 +42,8 @@ const LIMIT_MS = 9_000;
 /** After which a call's caller has been told so, and what has not begun is not begun. */
 export const GIVE_UP_MS = 10_000;
 const SETTLE_PAUSE_MS = 20;
+/** Clocks of processes and nodes agree better than that, and no node that hangs carries out so late what it was sent. */
+const AHEAD_MICROSECONDS = 3_600_000_000;
 
 /**
  * One keyspace of a cluster. Every statement is prepared. Plain statements here are idempotent, and the driver may send them
@@ -215,6 +217,11 @@ function isRefusal(error: unknown): boolean {
 export function isReadFailure(error: unknown): boolean {
   const cause = error instanceof DomainError ? error.cause : undefined;
   return cause instanceof errors.ResponseError && cause.code === types.responseErrorCodes.readFailure;
+}
+
+/** The time, in microseconds, of a removal after which nothing of the kind is written: later than what any process or node has stamped. */
+export function aheadOfClocks(): number {
+  return Date.now() * 1_000 + AHEAD_MICROSECONDS;
 }
 
 /** A bigint column as a number: times in unix seconds. */

@@ -1,10 +1,10 @@
 import { DomainError } from '../../domain/errors.js';
-import { reviewCreated } from '../../domain/events.js';
+import { noticesOf, reviewCreated } from '../../domain/events.js';
 import { isUnresolved } from '../../domain/review.js';
 import type { ReviewStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
-import { expiryKey, proofKey, proofReviewKey, reviewCountKey, reviewKey, reviewOpenKey } from './keys.js';
+import { expiryKey, noticeKey, proofKey, proofReviewKey, reviewCountKey, reviewKey, reviewOpenKey } from './keys.js';
 import type { Outbox } from './outbox.js';
 import type { Rows } from './rows.js';
 
@@ -75,12 +75,15 @@ export function removeReview(tx: Transaction, reviewId: string): void {
   if (tx.get(openKey)?.reviewId === reviewId) tx.delete(openKey);
 }
 
-/** Removes the cases of all partners on a proof. */
+/** Removes the cases of all partners on a proof, and what is still to be announced of them. */
 export function removeReviewsOf(tx: Transaction, proofId: string): void {
   const count = tx.get(reviewCountKey(proofId))?.count ?? 0;
   for (let number = 0; number < count; number++) {
     const link = tx.get(proofReviewKey(proofId, number));
-    if (link !== undefined) removeReview(tx, link.reviewId);
+    if (link === undefined) continue;
+    const row = tx.get(reviewKey(link.reviewId));
+    if (row !== undefined) for (const notice of noticesOf(reviewCreated(row.review))) tx.delete(noticeKey(notice));
+    removeReview(tx, link.reviewId);
   }
   if (count > 0) tx.delete(reviewCountKey(proofId));
 }
