@@ -72,16 +72,16 @@ export interface Sent {
   readonly params: unknown[];
 }
 
-/** Lets `look` see, and change, the statements of every request that the driver is given meanwhile. */
-export async function intercepted<Value>(look: (sent: readonly Sent[]) => void, work: () => Promise<Value>): Promise<Value> {
+/** Lets `look` see, change and hold up the statements of every request that the driver is given meanwhile. */
+export async function intercepted<Value>(look: (sent: readonly Sent[]) => void | Promise<void>, work: () => Promise<Value>): Promise<Value> {
   const { execute, batch } = Client.prototype as unknown as Record<'execute' | 'batch', (...args: unknown[]) => Promise<unknown>>;
   const patched = Client.prototype as unknown as Record<string, unknown>;
-  patched['execute'] = function (this: unknown, query: string, params: unknown[], ...rest: unknown[]) {
-    look([{ query, params }]);
+  patched['execute'] = async function (this: unknown, query: string, params: unknown[], ...rest: unknown[]) {
+    await look([{ query, params }]);
     return execute.call(this, query, params, ...rest);
   };
-  patched['batch'] = function (this: unknown, statements: Sent[], ...rest: unknown[]) {
-    look(statements);
+  patched['batch'] = async function (this: unknown, statements: Sent[], ...rest: unknown[]) {
+    await look(statements);
     return batch.call(this, statements, ...rest);
   };
   try {

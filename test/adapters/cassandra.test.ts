@@ -1,8 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
 import { migrate, type MigrationOptions } from '../../src/adapters/cassandra/migrations.js';
 import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
-import { AuditWalk } from '../../src/domain/audit.js';
+import { type AuditAction, AuditWalk } from '../../src/domain/audit.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import { EVIDENCE_KINDS, openEvidence, resolveReview, REVIEW_LIFE_SECONDS, type ReviewCase, stepEvidence } from '../../src/domain/review.js';
 import { proofErased, reviewCreated, type ServiceEvent } from '../../src/domain/events.js';
@@ -39,8 +40,10 @@ if (ADDRESSES === undefined) {
     t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-events.cql', '003-notices.cql'], 'each by one of them');
     t.strictSame(await migrate(connection), []);
   });
+  void t.test('a migration has one owner', oneOwner);
   storeContract(t, 'the Cassandra store', open);
   void t.test('every part of a case ends with it', caseEndsWhole);
+  void t.test('so does every row beside a case', leavingsEnd);
   void t.test('two processes at once', twoStores);
   void t.test('a server carries out late what was sent again meanwhile', lateDecisions);
   void t.test('more was removed than one read passes over', muchRemoved);
@@ -66,11 +69,61 @@ if (SECURE === undefined || SECURE === '') {
   });
 }
 
-/** Remaining lives, in seconds, of all columns of a case that are set; null where one has no end. */
-async function livesOf(client: Client, reviewId: string): Promise<readonly (number | null)[]> {
-  const columns = ['partner_id', 'proof_id', 'creator_id', 'account_id', 'submission_id', 'track_id', 'status', 'outcome', 'created_at', 'updated_at', 'resolved_at', 'expires_at', 'version', 'create_op', 'position', 'request_id', 'request_status', 'response_reference', 'requested_at', 'changed_at'];
+/** With the last migration, whose statements change nothing where they were run before. */
+async function oneOwner(t: Test): Promise<void> {
+  await withClient(async (client) => {
+    const forget = () => client.execute('DELETE FROM schema_migration WHERE version = 3 IF EXISTS');
+
+    await forget();
+    let other: Promise<readonly string[]> | undefined;
+    let waits = (): void => undefined;
+    const waiting = new Promise<void>((resolve) => (waits = resolve));
+    const first = await intercepted(
+      async ([sent]) => {
+        const { query, params } = sent!;
+        if (other !== undefined) return query.startsWith('SELECT version') ? waits() : undefined;
+        // As if its first statement came hours after the claim.
+        if (query.startsWith('INSERT INTO schema_migration')) params[4] = 0;
+        if (query.startsWith('DROP TABLE')) await Promise.race([waiting, (other = migrate(connection))]);
+      },
+      () => migrate(connection),
+    );
+    t.strictSame([first, await other], [['003-notices.cql'], []], 'one that is long at it keeps it');
+
+    await forget();
+    const defined: string[] = [];
+    await intercepted(
+      async ([sent]) => {
+        if (!/^(DROP|CREATE) TABLE/.test(sent!.query)) return;
+        defined.push(sent!.query);
+        await client.execute("UPDATE schema_migration SET owner = 'another', claimed_at = 0 WHERE version = 3 IF state = 'running'");
+      },
+      () => t.rejects(migrate(connection), { name: 'CassandraOpenError', message: /was taken over/ }),
+    );
+    t.notOk(defined.some((query) => query.startsWith('CREATE')), 'one that was taken over stops');
+
+    let attempts = 0;
+    const taker = await intercepted(
+      async ([sent]) => {
+        if (!sent!.query.startsWith('UPDATE schema_migration SET owner = ?')) return;
+        attempts += 1;
+        if (attempts === 1) await client.execute("UPDATE schema_migration SET claimed_at = 1 WHERE version = 3 IF owner = 'another'");
+      },
+      () => migrate(connection),
+    );
+    t.strictSame(taker, ['003-notices.cql'], 'one that is silent is taken over');
+    t.ok(attempts > 1, 'but not while it speaks');
+  }, connection.keyspace);
+}
+
+type Lives = readonly (number | null)[];
+
+/** Remaining lives, in seconds, of all columns that are set in a partition; null where one has no end. */
+async function livesOf(client: Client, table: string, key: string, value: string): Promise<Lives> {
+  const described = await client.execute('SELECT column_name, kind FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?', [connection.keyspace, table], { prepare: true });
+  const columns = described.rows.filter((row) => ['regular', 'static'].includes(String(row['kind']))).map((row) => String(row['column_name']));
   const selected = columns.map((column) => `${column}, TTL(${column}) AS ttl_${column}`).join(', ');
-  const { rows } = await client.execute(`SELECT part, ${selected} FROM review WHERE review_id = ?`, [reviewId], { prepare: true });
+  const { rows } = await client.execute(`SELECT ${selected} FROM ${table} WHERE ${key} = ?`, [value], { prepare: true });
   return rows.flatMap((row) => columns.filter((column) => row[column] !== null).map((column) => row[`ttl_${column}`] as number | null));
 }
 
@@ -113,7 +166,7 @@ async function quickCase(stores: Stores): Promise<ReviewCase> {
   }
 }
 
-function endTogether(lives: readonly (number | null)[]): boolean {
+function endTogether(lives: Lives): boolean {
   const numbers = lives.filter((life) => life !== null);
   return numbers.length === lives.length && Math.max(...numbers) - Math.min(...numbers) <= 2;
 }
@@ -123,34 +176,108 @@ async function caseEndsWhole(t: Test): Promise<void> {
   t.teardown(() => stores.close());
   await withClient(async (client) => {
     const review = await quickCase(stores);
-    const lives = await livesOf(client, review.reviewId);
+    const lives = await livesOf(client, 'review', 'review_id', review.reviewId);
     t.ok(lives.length > 40, `${lives.length} columns`);
     t.ok(endTogether(lives), `${Math.min(...lives.map(Number))} to ${Math.max(...lives.map(Number))} seconds`);
-    t.ok(Math.abs(Number(lives[0]) - REVIEW_LIFE_SECONDS - 3_600) <= 60);
+    t.ok(Math.abs(Number(lives[0]) - CASE_SECONDS) <= 60);
 
     // `USING TTL 0` is the same as none: each such clause of the review table is taken away in its turn.
-    const seen = await timedStatements(() => liveCase(stores, 'seen'));
+    const seen = await timedStatements(OF_CASE, () => liveCase(stores, 'seen'));
     t.equal(seen.size, 4, [...seen].join('\n'));
     for (const [i, query] of [...seen].entries()) {
       const broken = await withoutTtl(query, () => liveCase(stores, `broken-${i}`));
-      t.notOk(endTogether(await livesOf(client, broken.reviewId)), `found without the TTL of: ${query.slice(0, 60)}`);
+      t.notOk(endTogether(await livesOf(client, 'review', 'review_id', broken.reviewId)), `found without the TTL of: ${query.slice(0, 60)}`);
     }
   }, connection.keyspace);
 }
 
-const TIMED = /^(UPDATE|INSERT INTO) review\b(?!_).*USING TTL \?/;
+/** What a case and the rows beside it are given to live. */
+const CASE_SECONDS = REVIEW_LIFE_SECONDS + 3_600;
+const OF_CASE = /^(UPDATE|INSERT INTO) review\b(?!_).*USING TTL \?/;
+const BESIDE = /^(UPDATE|INSERT INTO) (review_place|review_by_proof|issuing_replay)\b.*USING TTL \?|^UPDATE review USING TTL \? SET create_op/;
 
-async function timedStatements(work: () => Promise<unknown>): Promise<ReadonlySet<string>> {
+async function timedStatements(which: RegExp, work: () => Promise<unknown>): Promise<Set<string>> {
   const seen = new Set<string>();
-  await intercepted((sent) => sent.filter(({ query }) => TIMED.test(query)).forEach(({ query }) => seen.add(query)), work);
+  await intercepted((sent) => sent.filter(({ query }) => which.test(query)).forEach(({ query }) => seen.add(query)), work);
   return seen;
 }
 
-function withoutTtl<Value>(query: string, work: () => Promise<Value>): Promise<Value> {
+/** @param change makes another one of the TTL that the statement is sent with */
+function withTtl<Value>(query: string, change: (ttl: number) => number, work: () => Promise<Value>): Promise<Value> {
   const position = query.slice(0, query.indexOf('USING TTL ?')).split('?').length - 1;
   return intercepted((sent) => {
-    for (const each of sent) if (each.query === query) each.params[position] = 0;
+    for (const each of sent) if (each.query === query) each.params[position] = change(each.params[position] as number);
   }, work);
+}
+
+function withoutTtl<Value>(query: string, work: () => Promise<Value>): Promise<Value> {
+  return withTtl(query, () => 0, work);
+}
+
+/** Calls of one partner about one proof, at the time of the samples. */
+function callsOf(stores: Stores, proofId: string) {
+  const told = (action: AuditAction, subject: string) => audit('ptr_ttl', action, subject);
+  return {
+    issue: async (key: string) => {
+      await stores.reserveProof(proofId, 'ptr_ttl', NOW);
+      await stores.issueProof(issuedProof(proofId, 'ptr_ttl'), told('proof_issued', proofId), issuingReplay(key, proofId));
+    },
+    create: (reviewId: string) => stores.createReview(reviewCase(reviewId, 'ptr_ttl', proofId), told('review_created', reviewId)),
+    accept: (reviewId: string) => stores.changeReview('ptr_ttl', reviewId, NOW, (now) => resolveReview(now, 'accepted', NOW), told('review_resolved', reviewId)),
+    erase: () => stores.eraseProof(proofId, 'ptr_ttl', NOW, told('proof_erased', proofId)),
+  };
+}
+
+/** A key, a place and a case that was removed, each as soon as it was written: how long it may stay at most, and how long it will. */
+async function leavings(stores: Stores, client: Client, name: string): Promise<readonly (readonly [most: number, lives: Lives])[]> {
+  const [first, second] = [callsOf(stores, `prf_${name}-1`), callsOf(stores, `prf_${name}-2`)];
+  const key = async () => [86_400 + 3_600, await livesOf(client, 'issuing_replay', 'replay_key', name)] as const;
+  const place = async () => [CASE_SECONDS, await livesOf(client, 'review_place', 'proof_id', `prf_${name}-2`)] as const;
+  await first.issue(name);
+  const found = [await key()];
+  await first.erase();
+  await second.issue(name);
+  found.push(await key());
+  await second.create(`rev_${name}-1`);
+  found.push(await place());
+  await second.accept(`rev_${name}-1`);
+  await second.create(`rev_${name}-2`);
+  found.push(await place());
+  await second.erase();
+  return [...found, [3_600, await livesOf(client, 'review', 'review_id', `rev_${name}-2`)]];
+}
+
+async function leavingsEnd(t: Test): Promise<void> {
+  const stores = await openStore();
+  t.teardown(() => stores.close());
+  await withClient(async (client) => {
+    const seen = await timedStatements(BESIDE, async () => {
+      for (const [most, lives] of await leavings(stores, client, 'left')) {
+        t.ok(lives.length > 0 && lives.every((life) => life !== null && life <= most && life > most - 600), `${lives.map(String).join(', ')} of ${most} seconds`);
+      }
+    });
+    t.equal(seen.size, 6, [...seen].join('\n'));
+    const index = [...seen].find((query) => query.startsWith('INSERT INTO review_by_proof'))!;
+    seen.delete(index);
+    for (const [i, query] of [...seen].entries()) {
+      const broken = await withoutTtl(query, () => leavings(stores, client, `left-${i}`));
+      t.ok(broken.some(([, lives]) => lives.includes(null)), `found without the TTL of: ${query.slice(0, 60)}`);
+    }
+
+    // An entry of the index is nothing but its key, whose TTL no server tells: what should last as long as a case gets a second, and
+    // an entry that was written before it shows what is not to be.
+    const entryOf = async (name: string, ttl: (given: number) => number) => {
+      const calls = callsOf(stores, `prf_${name}`);
+      await calls.issue(name);
+      await withTtl(index, ttl, () => calls.create(`rev_${name}`));
+      return async () => (await client.execute('SELECT review_id FROM review_by_proof WHERE proof_id = ?', [`prf_${name}`], { prepare: true })).rows.length;
+    };
+    const withoutEnd = await entryOf('left-for-good', () => 0);
+    const entry = await entryOf('left-for-a-second', (given) => (Math.abs(given - CASE_SECONDS) < 600 ? 1 : 0));
+    for (const limit = Date.now() + 60_000; (await entry()) > 0 && Date.now() < limit; ) await delay(200);
+    t.equal(await entry(), 0, 'an entry of the index ends');
+    t.equal(await withoutEnd(), 1, 'found without its TTL');
+  }, connection.keyspace);
 }
 
 /** Columns that are set beside the key, but for the witness of what was removed. */

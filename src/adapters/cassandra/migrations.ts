@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CassandraOpenError } from './open-error.js';
-import { connect, type ConnectionOptions, numberIn, type Row, type Session, textIn } from './session.js';
+import { connect, type ConnectionOptions, numberIn, type Row, type Session, type Statement, textIn } from './session.js';
 
 /** Of the last migration this version knows. */
 export const SCHEMA_VERSION = 3;
@@ -15,10 +15,12 @@ const LEDGER = `CREATE TABLE IF NOT EXISTS schema_migration (
 const LEDGER_THERE = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'schema_migration'";
 const GET = 'SELECT version, name, sha256, state, owner, claimed_at FROM schema_migration WHERE version = ?';
 const CLAIM = "INSERT INTO schema_migration (version, name, sha256, state, owner, claimed_at) VALUES (?, ?, ?, 'running', ?, ?) IF NOT EXISTS";
-const TAKE_OVER = 'UPDATE schema_migration SET owner = ?, claimed_at = ? WHERE version = ? IF owner = ? AND state = \'running\'';
+// Not from an owner that has spoken since it was read.
+const TAKE_OVER = "UPDATE schema_migration SET owner = ?, claimed_at = ? WHERE version = ? IF owner = ? AND claimed_at = ? AND state = 'running'";
+const KEEP = 'UPDATE schema_migration SET claimed_at = ? WHERE version = ? IF owner = ?';
 const DONE = "UPDATE schema_migration SET state = 'applied' WHERE version = ? IF owner = ?";
 
-/** A run that says nothing for so long is dead; its statements can be run again. */
+/** A run that says nothing for so long is dead; its statements can be run again. One that lives speaks before each of them. */
 const ABANDONED_MS = 120_000;
 const POLL_MS = 250;
 const AGREEMENT_MS = 30_000;
@@ -41,7 +43,8 @@ interface Migration {
  * Makes the keyspace and brings its schema up to this version. Safe to run again, and by several processes at once: one claims
  * a migration by a conditional insert, the others wait for it.
  * @returns names of the migrations that this call applied
- * @throws CassandraOpenError where it cannot be reached, or an applied migration is not the one that is here
+ * @throws CassandraOpenError where it cannot be reached, or an applied migration is not the one that is here, or another process
+ * took one over from this one
  */
 export async function migrate(options: MigrationOptions): Promise<readonly string[]> {
   const { keyspace, localDataCenter, replication } = options;
@@ -103,14 +106,23 @@ async function apply(session: Session, { version, name, sha256, statements }: Mi
       return false;
     }
     if (Date.now() - numberIn(row, 'claimed_at')! > ABANDONED_MS) {
-      const taken = await session.decide({ query: TAKE_OVER, params: [owner, Date.now(), version, textIn(row, 'owner')] });
+      const taken = await session.decide({ query: TAKE_OVER, params: [owner, Date.now(), version, textIn(row, 'owner'), numberIn(row, 'claimed_at')] });
       if (taken.applied) break;
     }
     await delay(POLL_MS);
     row = await session.first(GET, [version]);
   }
-  for (const statement of statements) await persist(() => session.define(statement));
-  await session.decide({ query: DONE, params: [version, owner] });
+  const asOwner = async (statement: Statement): Promise<void> => {
+    const { applied } = await session.decide(statement);
+    if (!applied) throw new CassandraOpenError(`the migration ${name} was taken over by another process, because this one stood still for too long; run takemark operator migrate again`);
+  };
+  for (const statement of statements) {
+    await persist(async () => {
+      await asOwner({ query: KEEP, params: [Date.now(), version, owner] });
+      await session.define(statement);
+    });
+  }
+  await asOwner({ query: DONE, params: [version, owner] });
   return true;
 }
 
@@ -130,7 +142,7 @@ async function persist<Value>(define: () => Promise<Value>): Promise<Value> {
     try {
       return await define();
     } catch (error) {
-      if (attempt === ATTEMPTS) throw error;
+      if (attempt === ATTEMPTS || error instanceof CassandraOpenError) throw error;
       await delay(POLL_MS);
     }
   }
