@@ -149,8 +149,9 @@ const schema = z.object(variables).superRefine((values, context) => {
   }
   if (values.TAKEMARK_STORE === 'cassandra') {
     // "In cluster mode a process refuses to start rather than make its own."
-    for (const name of ['TAKEMARK_CASSANDRA', 'TAKEMARK_CASSANDRA_DC', 'TAKEMARK_SECRETS_FILE'] as const) {
-      if (values[name] === undefined && !(name === 'TAKEMARK_SECRETS_FILE' && values.TAKEMARK_SECRETS !== undefined)) context.addIssue({ code: 'custom', path: [name], message: 'is needed with TAKEMARK_STORE=cassandra' });
+    const needed = ['TAKEMARK_CASSANDRA', 'TAKEMARK_CASSANDRA_DC', ...(values.TAKEMARK_SECRETS === undefined ? (['TAKEMARK_SECRETS_FILE'] as const) : [])] as const;
+    for (const name of needed) {
+      if (values[name] === undefined) context.addIssue({ code: 'custom', path: [name], message: 'is needed with TAKEMARK_STORE=cassandra' });
     }
   }
   if (values.TAKEMARK_SECRETS_FILE !== undefined && values.TAKEMARK_SECRETS !== undefined) {

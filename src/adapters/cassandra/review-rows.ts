@@ -107,9 +107,11 @@ export class ReviewRows {
   /**
    * Removes the case, whatever its state. The witness of its creation stays for a while: the same statement, sent to a node that
    * hung before another one answered, would bring the case back.
+   * @param first what has to be done while the case still tells of it; repeatable
    */
-  async remove(reviewId: string): Promise<void> {
+  async remove(reviewId: string, first: (review: ReviewCase) => Promise<void> = async () => undefined): Promise<void> {
     for (let stored = await this.get(reviewId); stored !== undefined; stored = await this.get(reviewId)) {
+      await first(stored.review);
       await this.#session.decide({ query: REMOVE, params: [REMEMBERED_SECONDS, stored.createOp, reviewId, stored.version] }, ...stored.parts.map((part) => ({ query: REMOVE_PART, params: [reviewId, part] })));
     }
   }

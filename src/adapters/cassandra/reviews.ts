@@ -197,13 +197,7 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
   return {
     store,
     async removeReviewsOf(proofId) {
-      for (const row of await session.rows(OF_PROOF, [proofId])) {
-        const reviewId = textIn(row, 'review_id')!;
-        // While the case still tells when they are due.
-        const stored = await rows.get(reviewId);
-        if (stored !== undefined) await forgetNotices(session, stored.review);
-        await rows.remove(reviewId);
-      }
+      for (const row of await session.rows(OF_PROOF, [proofId])) await rows.remove(textIn(row, 'review_id')!, (review) => forgetNotices(session, review));
       // Whole partitions, unread: a read would pass over all that was ever released there, and fail where that is too much. Without
       // a condition, and ahead of every clock: on this proof nothing comes to be any more that is not taken back.
       const at = aheadOfClocks();
