@@ -139,7 +139,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     opened.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 
     const probes = createProbes(() => stores.ping(), { waiting: () => stores.countWaiting(), limit: config.outboxLimit });
-    const common = { ids, requestLog, observer, limits: { connections: config.maxConnections }, ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }) };
+    const common = { ids, requestLog, observer, limits: { connections: config.maxConnections }, trustedProxies: config.trustedProxies, ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }) };
     const build = { version: options.version, commit: config.build.commit, deployedAt: config.build.deployedAt ?? Math.floor(clock.now() / 1000), environment };
     const partnerListener = createPartnerListener({ ...common, operations: operations.partner, build });
     const operatorListener = createOperatorListener({ ...common, operations: operations.operator, tokens, metrics: telemetry.metrics, ready: probes.ready });

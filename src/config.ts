@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { z } from 'zod';
 
@@ -31,6 +32,18 @@ const addressesSchema = z
   .string()
   .regex(/^[^\s,]+(?:,[^\s,]+)*$/, 'must be host:port, joined by commas')
   .transform((text) => text.split(','));
+
+const proxiesSchema = z.string().transform((text, context) => {
+  const proxies = text.split(',').map((proxy) => proxy.trim());
+  for (const proxy of proxies) {
+    const [, address = '', prefix = '0'] = /^([0-9A-Fa-f:.]+)(?:\/(\d{1,3}))?$/.exec(proxy) ?? [];
+    if (isIP(address) === 0 || Number(prefix) > (isIP(address) === 4 ? 32 : 128)) {
+      context.addIssue({ code: 'custom', message: 'must be addresses or ranges such as 10.0.0.0/8, joined by commas' });
+      return z.NEVER;
+    }
+  }
+  return proxies;
+});
 
 /** Addresses by `product/platform`, as one JSON object; they go into a `Location` header. */
 const downloadsSchema = z
@@ -115,6 +128,8 @@ const variables = {
   TAKEMARK_WORKERS: countSchema(256).optional(),
   /** Open connections of each listener. */
   TAKEMARK_MAX_CONNECTIONS: countSchema(1_000_000).default(4_096),
+  /** Addresses and CIDR ranges, joined by commas, of the proxies in front whose X-Forwarded-For names the caller. */
+  TAKEMARK_TRUSTED_PROXIES: proxiesSchema.default([]),
   /** Seconds that requests in flight get when the service stops. */
   TAKEMARK_STOP_GRACE_SECONDS: countSchema(3_600).default(30),
   TAKEMARK_SIGNING_ALGORITHM: z.enum(['Ed25519', 'ES256']).default('Ed25519'),
@@ -238,6 +253,8 @@ export interface Config {
     | undefined;
   readonly engine: { readonly kind: 'wasm' | 'native'; readonly maxUploads: number | undefined; readonly workers: number | undefined };
   readonly maxConnections: number;
+  /** Addresses and CIDR ranges. */
+  readonly trustedProxies: readonly string[];
   readonly stopGraceMs: number;
   readonly signing: {
     readonly algorithm: 'Ed25519' | 'ES256';
@@ -283,6 +300,7 @@ export function readConfig(environment: Environment = process.env): Config {
     assetBucket: values.TAKEMARK_ASSETS === 's3' ? bucketOf(values) : undefined,
     engine: { kind: values.TAKEMARK_ENGINE, maxUploads: values.TAKEMARK_MAX_UPLOADS, workers: values.TAKEMARK_WORKERS },
     maxConnections: values.TAKEMARK_MAX_CONNECTIONS,
+    trustedProxies: values.TAKEMARK_TRUSTED_PROXIES,
     stopGraceMs: values.TAKEMARK_STOP_GRACE_SECONDS * 1_000,
     signing: {
       algorithm: values.TAKEMARK_SIGNING_ALGORITHM,

@@ -62,6 +62,8 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly limits: ListenerLimits;
+  /** The caller's, as bounds for each caller count it; see CallerAddresses. */
+  readonly address: string;
   /** `performance.now()`. */
   readonly startedAt: number;
   /** Template of the matched route. */

@@ -8,6 +8,7 @@ import type { Ids } from '../ports/ids.js';
 import type { Observer } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
 import { send, sendError } from './answer.js';
+import { CallerAddresses } from './caller-address.js';
 import { Capacity } from './capacity.js';
 import { runEndpoint, type Endpoint, type Gate } from './endpoint.js';
 import { asDomainError, isFault } from './error-body.js';
@@ -21,6 +22,8 @@ export interface ListenerParts {
   readonly observer: Observer;
   /** "The request id may also be sent under a second header name, set by configuration (none by default)." */
   readonly requestIdHeader?: string;
+  /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is believed; none by default. */
+  readonly trustedProxies?: readonly string[];
   /** Merged over DEFAULT_LIMITS. */
   readonly limits?: Partial<ListenerLimits>;
 }
@@ -37,6 +40,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 
 export function createListener(name: Route['listener'], endpoints: readonly Endpoint[], gates: Omit<Gate, 'largeBodies' | 'observer'>, limits: ListenerLimits, parts: ListenerParts): Listener {
   const { ids, requestLog, observer, requestIdHeader } = parts;
+  const addresses = new CallerAddresses(parts.trustedProxies);
   const gate: Gate = { ...gates, observer, largeBodies: new Capacity(limits.largeBodies) };
   const open: OpenExchanges = new WeakMap();
   const byResponse = new WeakMap<ServerResponse, Exchange>();
@@ -81,6 +85,8 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
       request,
       response,
       limits,
+      // Node joins repeated headers with a comma, in their order.
+      address: addresses.of(request.socket.remoteAddress, request.headers['x-forwarded-for'] as string | undefined),
       startedAt: performance.now(),
       route: 'unmatched',
       keyId: undefined,

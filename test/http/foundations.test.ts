@@ -9,6 +9,7 @@ import type { Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes.js';
 import { errorSchema } from '../../src/contract/error-schema.js';
 import { DomainError, ERROR_CODES, ServerError } from '../../src/domain/errors.js';
+import { CallerAddresses } from '../../src/http/caller-address.js';
 import { contentDisposition } from '../../src/http/file-name.js';
 import { parseJson } from '../../src/http/json-text.js';
 import { STATUS_OF_CODE } from '../../src/http/status.js';
@@ -58,6 +59,35 @@ t.test('file names', async (t) => {
   t.match(contentDisposition('..'), /filename="_"/);
 });
 
+t.test('the address of a caller', async (t) => {
+  const direct = new CallerAddresses();
+  t.equal(direct.of('203.0.113.9'), '203.0.113.9');
+  t.equal(direct.of('::ffff:203.0.113.9'), '203.0.113.9', 'an IPv4-mapped address is IPv4');
+  t.equal(direct.of('0:0:0:0:0:FFFF:cb00:7109'), '203.0.113.9', 'in any spelling');
+  t.equal(direct.of('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');
+  t.equal(direct.of('2001:DB8:1:2::'), direct.of('2001:db8:1:2:ffff::1'), 'a /64 is one caller');
+  t.not(direct.of('2001:db8:1:3::1'), direct.of('2001:db8:1:2::1'));
+  t.equal(direct.of('::1'), '::/64');
+  t.equal(direct.of('fe80::1%eth0'), 'fe80::/64');
+  t.equal(direct.of(undefined), 'unknown');
+  t.equal(direct.of('203.0.113.9', '198.51.100.1'), '203.0.113.9', 'nobody is believed by default');
+
+  const behind = new CallerAddresses(['10.0.0.0/8', '192.0.2.7', '2001:db8:ffff::/48']);
+  t.equal(behind.of('10.1.2.3', '198.51.100.1'), '198.51.100.1');
+  t.equal(behind.of('::ffff:10.1.2.3', '198.51.100.1'), '198.51.100.1');
+  t.equal(behind.of('2001:db8:ffff::1', '2001:db8:1:2::9'), '2001:db8:1:2::/64');
+  t.equal(behind.of('203.0.113.9', '198.51.100.1'), '203.0.113.9', 'a stranger is not believed');
+  t.equal(behind.of('10.1.2.3', '1.1.1.1, 198.51.100.1 ,192.0.2.7,10.9.9.9'), '198.51.100.1', 'the rightmost that is not trusted');
+  t.equal(behind.of('10.1.2.3', 'nonsense, , 198.51.100.1'), '198.51.100.1', 'what the caller itself wrote moves nothing');
+  t.equal(behind.of('10.1.2.3', '10.1.1.1'), '10.1.2.3', 'nobody but proxies');
+  for (const header of ['', 'unknown', '198.51.100.1:80', '198.51.100.1, nonsense', '198.51.100.1,', '999.1.1.1']) {
+    t.equal(behind.of('10.1.2.3', header), '10.1.2.3', `malformed: ${header}`);
+  }
+  t.ok(behind.trusts('192.0.2.7'));
+  t.notOk(behind.trusts('192.0.2.8'));
+  t.notOk(behind.trusts(undefined));
+});
+
 t.test('configuration', async (t) => {
   t.match(readConfig({}), {
     partner: { port: 8080 },
@@ -76,6 +106,11 @@ t.test('configuration', async (t) => {
   t.same(readConfig(files).signing.files, { certificate: 'a', key: 'b', authority: 'c' });
   t.throws(() => readConfig({ ...files, TAKEMARK_SIGNING_KEY: '' }), { message: /all three or none/ });
   t.equal(readConfig({ TAKEMARK_S3_ENDPOINT: 'http://127.0.0.1:1' }).assetBucket, undefined, 'an endpoint alone changes nothing');
+  t.same(readConfig({}).trustedProxies, []);
+  t.same(readConfig({ TAKEMARK_TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32' }).trustedProxies, ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32']);
+  for (const wrong of ['proxy.example', '10.0.0.0/33', '10.0.0.0/8,', '2001:db8::/129', '10.0.0/8', '10.0.0.0/8/8']) {
+    t.throws(() => readConfig({ TAKEMARK_TRUSTED_PROXIES: wrong }), { message: /TAKEMARK_TRUSTED_PROXIES: must be addresses/ }, wrong);
+  }
   const bucket = { TAKEMARK_ASSETS: 's3', TAKEMARK_S3_BUCKET: 'deliverables', TAKEMARK_ENVIRONMENT: 'beta' };
   t.same(readConfig(bucket).assetBucket, { endpoint: undefined, region: 'us-east-1', bucket: 'deliverables', prefix: 'beta/assets/', credentials: undefined }, 'environments do not meet in one bucket');
   t.throws(() => readConfig({ TAKEMARK_ASSETS: 's3' }), { message: /^TAKEMARK_S3_BUCKET/ });
