@@ -26,7 +26,7 @@ export class Terminal {
 
   /** One value a line of JSON, for scripts. */
   printJson(value: unknown): void {
-    this.#out.write(`${JSON.stringify(value)}\n`);
+    this.#out.write(`${jsonLine(value)}\n`);
   }
 
   /** Bytes of a result as they are. */
@@ -128,9 +128,23 @@ export function formatTime(seconds: number): string {
   return Number.isNaN(date.getTime()) ? String(seconds) : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** Names of devices, issuers and files are other people's text: without this they could steer the terminal they are shown on. */
+/**
+ * What steers a terminal, turns the direction of text, or is not seen at all: controls, format characters, lone surrogates,
+ * separators of lines and paragraphs, and what fonts leave out (Unicode 16, general categories and Default_Ignorable_Code_Point).
+ */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/**
+ * Text of other people as it may be shown: names of files, devices and issuers. What is not seen is written `\u{hex}`. The
+ * backslash of a `\u{` that was there before is written so too: whoever replaces every `\u{hex}` by its character has the text.
+ */
 export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd');
+  return text.replace(/\\(?=u\{)/g, '\\u{5c}').replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
+}
+
+/** One line of JSON in which every character is seen: RFC 8259, section 7, lets any be escaped by its UTF-16 units. */
+function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replace(UNSEEN, (character) => Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''));
 }
 
 /** A table with a rule under its head. `style` is applied to a padded cell, so that colours do not shift columns. */

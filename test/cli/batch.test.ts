@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFile, chmod, mkdir, readFile, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
@@ -9,17 +9,23 @@ import { findAudio } from '../../src/cli/batch/find-audio.js';
 import { ResumeFile } from '../../src/cli/batch/resume-file.js';
 import { csvLine } from '../../src/cli/batch/row-formats.js';
 import { runBatch } from '../../src/cli/batch/run-batch.js';
-import { formatDuration, Terminal } from '../../src/cli/terminal.js';
+import { formatDuration, printable, Terminal } from '../../src/cli/terminal.js';
 import type { ServiceDouble } from '../client/service-double.js';
 import { collectGarbage } from '../fixtures/garbage.js';
 import { MAIN, setUp } from './bench.js';
 
+/** What was uploaded to the slot that is asked about. */
+function digestOf(service: ServiceDouble, seen: { readonly text: string }): string {
+  const { uploadId } = JSON.parse(seen.text) as { uploadId: string };
+  return service.requests('/uploads').findLast(({ path }) => path.endsWith(`/${uploadId}`))?.fileSha256 ?? '';
+}
+
 /** The double's verdict on a file is the file's own content. */
 function contentDecides(service: ServiceDouble): void {
+  service.on('/v1/records/prf_1', () => ({ status: 200, body: { proofId: 'prf_1' } }));
   const verdicts = new Map(['valid', 'tampered', 'unregistered'].map((verdict) => [createHash('sha256').update(verdict).digest('hex'), verdict]));
   service.on('/v1/verify', (seen) => {
-    const { uploadId } = JSON.parse(seen.text) as { uploadId: string };
-    const digest = service.requests('/uploads').findLast(({ path }) => path.endsWith(`/${uploadId}`))?.fileSha256 ?? '';
+    const digest = digestOf(service, seen);
     const verdict = verdicts.get(digest) ?? 'unreadable';
     return { status: 200, body: { verdict, good: verdict === 'valid', decision: { reasons: [`because_${verdict}`], recommendedAction: 'reject' }, ...(verdict === 'valid' ? { proofId: 'prf_1', issuedAt: 1_767_225_600 } : {}), audio: { container: 'riff', bytes: 8, sha256: digest } } };
   });
@@ -41,15 +47,19 @@ t.test('finds files, folders and pairs, in a stable order', async (t) => {
   const { directory, file } = await setUp(t);
   for (const name of ['b/z.wav', 'b/a.WAV', 'b/notes.txt', 'b/.hidden.wav', 'b/.git/x.wav', 'a.mp3', 'a.sidecar', 'a.wav', 'c.wav', 'c.sidecar', 'lonely.sidecar', 'album.wav/inner.aiff']) await file(name);
   await symlink(directory, join(directory, 'loop'));
+  const others: string[] = [];
   const find = async (operands: string[], pairs = true): Promise<string[]> => {
     const found: string[] = [];
-    for await (const { path, ...rest } of findAudio(operands, { pairs })) {
-      const shown = [path.replace(`${directory}/`, ''), ...('problem' in rest ? [rest.problem.slice(0, 30)] : rest.sidecar === undefined ? [] : ['+'])];
-      found.push(shown.join(' '));
+    others.length = 0;
+    for await (const { path, ...rest } of findAudio(operands, { pairs, followLinks: false })) {
+      const shown = path.replace(`${directory}/`, '');
+      if ('passedOver' in rest) others.push(`${shown} ${rest.passedOver}`);
+      else found.push([shown, ...('problem' in rest ? [rest.problem.slice(0, 30)] : rest.sidecar === undefined ? [] : ['+'])].join(' '));
     }
     return found;
   };
   t.same(await find([directory]), ['a.mp3 +', 'a.wav', 'c.wav +', 'lonely.sidecar no audio beside this sidecar', 'album.wav/inner.aiff', 'b/a.WAV', 'b/z.wav']);
+  t.same(others, ['loop a link to a folder', 'b/.git hidden', 'b/.hidden.wav hidden', 'b/notes.txt no audio by its name'], 'what is passed over is told');
   t.same(await find([directory], false), ['a.mp3', 'a.wav', 'c.wav', 'album.wav/inner.aiff', 'b/a.WAV', 'b/z.wav']);
   const named = (...names: string[]): string[] => names.map((name) => join(directory, name));
   t.same(await find(named('c.sidecar', 'c.wav', 'a.sidecar', 'a.sidecar', 'b/notes.txt', 'absent.wav', 'lonely.sidecar')), [
@@ -143,57 +153,130 @@ t.test('resume: what is finished is not done again', async (t) => {
   await file('in/bad.wav', Buffer.from('valid'));
   const touched = new Date(1_700_000_000_000);
   await utimes(join(folder, 'good.wav'), touched, touched);
-  t.match(await verify(), { code: 0, err: '3 files: 3 good, 0 not good, 0 failed\n' }, 'size, time and sidecar count');
-  t.equal(service.requests('/uploads').length, 6);
+  t.match(await verify(), { code: 0, err: /^3 files: 3 good, 0 not good, 0 failed \(2 known/ }, 'contents count, whatever their place and time');
+  t.equal(service.requests('/uploads').length, 4);
 
   // The end of the last line is lost, as in a power cut.
   const { length } = await readFile(state);
   await truncate(state, length - 5);
   t.match(await verify(), { code: 0, err: /2 known/ });
   t.match(await verify(), { code: 0, err: /3 known/ }, 'nothing was glued to the torn line');
-  await appendFile(state, 'garbage\n{"key":"short"}\n');
-  t.match(await verify(), { code: 0, err: /3 known/ });
   await writeFile(state, '{"takemark":"ver');
-  t.match(await verify(), { code: 0, err: '3 files: 3 good, 0 not good, 0 failed\n' }, 'a header that was cut off is made anew');
+  t.match(await verify(), { code: 0, err: /^3 files: 3 good, 0 not good, 0 failed/ }, 'a header that was cut off is made anew');
   const song = await file('song.txt', Buffer.from('not a state file'));
   t.match(await takemark('verify', folder, '--resume', song), { code: 2, err: /is not a state file/ });
   t.equal(await readFile(song, 'utf8'), 'not a state file');
   await rm(state);
   service.on('/v1/verify', async () => {
     await writeFile(join(folder, 'good.wav'), 'changed meanwhile');
-    return { status: 200, body: { verdict: 'valid', good: true } };
+    return { status: 200, body: { verdict: 'valid', good: true, audio: { container: 'riff', bytes: 5, sha256: createHash('sha256').update('valid').digest('hex') } } };
   });
-  await verify();
-  t.match(await verify(), { err: /2 known/ }, 'a file that changed on its way is not remembered');
+  await takemark('verify', join(folder, 'good.wav'), '--resume', state);
+  t.match(await takemark('verify', join(folder, 'good.wav'), '--resume', state), { err: /^1 file: [^(]*\n$/ }, 'a verdict is one on what was judged, not on what lies there now');
 });
 
-t.test('the state file: many at once, long rows, and places', async (t) => {
+t.test('resume never says valid of what nobody judged', async (t) => {
+  const { service, directory, file, takemark } = await setUp(t);
+  contentDecides(service);
+  const folder = join(directory, 'in');
+  const state = join(directory, 'state');
+  const path = await file('in/song.wav', Buffer.from('valid'));
+  await file('in/copy.wav', Buffer.from('valid'));
+  const verify = (...more: string[]): ReturnType<typeof takemark> => takemark('verify', folder, '--resume', state, '--format', 'jsonl', '--ordered', ...more);
+  t.match(await verify(), { code: 0 });
+  const sound = await readFile(state, 'utf8');
+
+  const { atime, mtime } = await stat(path);
+  await writeFile(path, 'VALID');
+  await utimes(path, atime, mtime);
+  const replaced = await verify();
+  t.match(replaced, { code: 1, err: /1 good, 1 not good/ }, 'other audio of the same size and time is judged anew');
+  t.match(lines(replaced.out).find((line) => line.file === path), { outcome: 'not_good', result: { verdict: 'unreadable' } });
+  await file('in/song.wav', Buffer.from('valid'));
+
+  const calls = (): number => service.requests('/uploads').length;
+  const before = calls();
+  t.match(await verify(), { code: 0, err: /2 known/ });
+  t.equal(calls(), before);
+  for (const status of [404, 403]) {
+    service.queue('/v1/records/prf_1', ...Array.from({ length: 2 }, () => ({ status, body: { error: 'Not there.', code: 'x' } })));
+    service.queue('/v1/verify', ...Array.from({ length: 2 }, () => ({ status: 200, body: { verdict: 'unregistered', good: false } })));
+    t.match(await verify(), { code: 1, err: '2 files: 0 good, 2 not good, 0 failed\n' }, 'a proof that was erased since is not good');
+  }
+  t.equal(calls(), before + 4);
+  service.queue('/v1/records/prf_1', ...Array.from({ length: 2 }, () => ({ status: 409, body: { error: 'Odd.', code: 'conflict' } })));
+  t.match(await verify(), { code: 3, err: '2 files: 0 good, 0 not good, 2 failed\n' }, 'trouble is no verdict');
+
+  // A line of another hand: the MAC of a real line before other words, and no MAC at all.
+  const digest = createHash('sha256').update('tampered').digest('hex');
+  const forged = JSON.stringify({ audio: digest, sidecar: null, at: Math.floor(Date.now() / 1_000), result: { verdict: 'valid', good: true, accepted: true } });
+  await file('in/song.wav', Buffer.from('tampered'));
+  const [head, first] = sound.split('\n');
+  for (const line of [`${first!.slice(0, 43)} ${forged}`, forged, `${'A'.repeat(43)} ${forged}`, '', 'garbage', first!.replaceAll('valid', 'VALID')]) {
+    await writeFile(state, `${head}\n${line}\n`);
+    t.match(await verify(), { code: 1, err: /^1 line of the state file not believed[^]*1 good, 1 not good, 0 failed\n/ }, line.slice(0, 60));
+  }
+  // A former state, and a row of another file in it.
+  const former = `{"takemark":"verify state","version":1}\n{"key":"${'k'.repeat(24)}","row":{"file":"in/other.wav","outcome":"good","result":{"verdict":"valid","good":true,"accepted":true}}}\n`;
+  await writeFile(state, former);
+  t.match(await verify(), { code: 2, out: '', err: /of a former version, which nothing vouches for/ });
+  t.equal(await readFile(state, 'utf8'), former, 'and is left as it is');
+
+  await file('in/song.wav', Buffer.from('valid'));
+  await writeFile(state, sound);
+  t.match(await verify(), { code: 0, err: /2 known/ });
+  await writeFile(state, sound);
+  const otherKey = await setUp(t, { apiKey: 'tmk_other', url: service.url });
+  t.match(await otherKey.takemark('verify', folder, '--resume', state), { code: 0, err: /^2 lines of the state file not believed[^]*0 failed\n$/ }, 'a line of another key is not believed');
+  await writeFile(state, sound);
+  service.on('/v1/health', () => ({ status: 200, body: { ok: true, version: '1', commit: 'c', deployedAt: 1, environment: 'beta' } }));
+  t.match(await verify(), { code: 0, err: /^2 lines[^]*0 failed\n$/ }, 'nor one of another environment');
+  const otherPlace = await setUp(t);
+  contentDecides(otherPlace.service);
+  await copyFile(state, join(otherPlace.directory, 'state'));
+  t.match(await otherPlace.takemark('verify', folder, '--resume', join(otherPlace.directory, 'state')), { code: 0, err: /^4 lines[^]*0 failed\n$/ }, 'nor one of another service');
+  t.match(await takemark('verify', folder, '--max-age', '2'), { code: 2, err: /--max-age is for --resume/ });
+  t.match(await verify('--max-age', '0'), { code: 2, err: /--max-age must be a whole number from 1 to 8760/ });
+});
+
+t.test('the state file: many at once, long verdicts, places and ages', async (t) => {
   const { directory } = await setUp(t);
   const path = join(directory, 'state');
-  const key = (at: number): string => String(at).padStart(24, '0');
-  const row = (at: number) => ({ file: `ü${at}`, outcome: 'good', result: { verdict: 'valid', pad: 'ü'.repeat(at * 700) } }) as never;
-  const written = await ResumeFile.open(path);
-  await Promise.all(Array.from({ length: 300 }, (_, at) => written.append(key(at), row(at))));
+  let now = 1_767_225_600;
+  const trust = { apiKey: 'k', service: 'http://127.0.0.1/', environment: 'beta', maxAgeSeconds: 3_600, now: () => now };
+  const judged = (at: number) => ({ audio: createHash('sha256').update(String(at)).digest('hex'), sidecar: at % 2 === 0 ? undefined : 'ff' });
+  const result = (at: number) => ({ verdict: 'valid', pad: 'ü'.repeat(at * 700) }) as never;
+  const written = await ResumeFile.open(path, trust);
+  await Promise.all(Array.from({ length: 300 }, (_, at) => written.append(judged(at), now - at, result(at))));
+  await written.append(judged(0), now + 3_600, result(0));
   await written.close();
-  const read = await ResumeFile.open(path);
-  for (const at of [0, 1, 2, 7, 150, 299]) t.same(await read.find(key(at)), row(at));
-  t.equal(await read.find(key(300)), undefined);
+  const read = await ResumeFile.open(path, trust);
+  t.equal(read.ignored, 1, 'a verdict of the future is not believed');
+  for (const at of [0, 1, 2, 7, 150, 299]) t.same(await read.find(judged(at)), result(at));
+  t.equal(await read.find(judged(300)), undefined);
+  t.equal(await read.find({ ...judged(1), sidecar: undefined }), undefined, 'a verdict on a pair is none on its audio alone');
+  now += 3_450;
+  t.same(await read.find(judged(149)), result(149));
+  t.equal(await read.find(judged(150)), undefined, 'a verdict grows too old while a run lasts');
   await read.close();
+  const later = await ResumeFile.open(path, trust);
+  t.equal(later.ignored, 151);
+  await later.close();
 });
 
 t.test('killed and run again, everything is verified and remembered once', async (t) => {
   const { service, directory, file } = await setUp(t);
-  contentDecides(service);
   const verdict = service.on.bind(service);
   const total = 12;
-  for (let at = 0; at < total; at += 1) await file(`in/${at}.wav`, Buffer.from('valid'));
+  for (let at = 0; at < total; at += 1) await file(`in/${at}.wav`, Buffer.from(`song ${at}`));
   const state = join(directory, 'state');
   const start = (): ReturnType<typeof spawn> => spawn(process.execPath, [MAIN, 'verify', join(directory, 'in'), '--resume', state, '--format', 'jsonl', '--concurrency', '2'], { env: { TAKEMARK_URL: service.url, TAKEMARK_API_KEY: 'k' } });
   let answered = 0;
   const stuck = new Promise<void>((resolve) => {
-    verdict('/v1/verify', () => {
+    verdict('/v1/verify', (seen) => {
       answered += 1;
-      if (answered <= 7) return { status: 200, body: { verdict: 'valid', good: true } };
+      const digest = digestOf(service, seen);
+      if (answered <= 7) return { status: 200, body: { verdict: 'tampered', good: false, audio: { container: 'riff', bytes: 5, sha256: digest } } };
       resolve();
       return new Promise(() => undefined);
     });
@@ -204,23 +287,23 @@ t.test('killed and run again, everything is verified and remembered once', async
   killed.kill('SIGKILL');
   await once(killed, 'close');
   const reported = lines((await partial).slice(0, (await partial).lastIndexOf('\n') + 1));
-  const remembered = (await readFile(state, 'utf8')).split('\n').filter((line) => line.startsWith('{"key"')).length;
+  const remembered = (await readFile(state, 'utf8')).split('\n').filter((line) => line.includes('"audio"')).length;
   t.ok(remembered >= reported.length, 'what was reported is on disk');
   t.ok(remembered >= 6 && remembered <= 7, `${remembered} remembered`);
 
-  contentDecides(service);
+  verdict('/v1/verify', (seen) => ({ status: 200, body: { verdict: 'tampered', good: false, audio: { container: 'riff', bytes: 5, sha256: digestOf(service, seen) } } }));
   const before = service.requests('/v1/verify').length;
   const again = start();
   const [out, err, [code]] = await Promise.all([text(again.stdout!), text(again.stderr!), once(again, 'close')]);
-  t.match({ code, err }, { code: 0, err: `${total} files: ${total} good, 0 not good, 0 failed (${remembered} known from the state file)\n` });
+  t.match({ code, err }, { code: 1, err: `${total} files: 0 good, ${total} not good, 0 failed (${remembered} known from the state file)\n` });
   t.equal(new Set(lines(out).map((line) => line.file)).size, total);
   t.equal(service.requests('/v1/verify').length - before, total - remembered);
 });
 
 t.test('CSV: RFC 4180, and no formulas', async (t) => {
-  t.equal(csvLine(['a,b', 'say "hi"', 'two\r\nlines', '']), '"a,b","say ""hi""","two\r\nlines",""\r\n');
-  for (const formula of ['=1+1', '+1', '-1', '@SUM(A1)', ' =1', '\t=1', '\r=1', '\n1', '"=1', '＝1', "'=1"]) t.match(csvLine([formula]), /^"'/, JSON.stringify(formula));
-  for (const plain of ['a=1', '/music/=x.wav', '1.wav']) t.match(csvLine([plain]), /^"[^']/);
+  t.equal(csvLine(['a,b', 'say "hi"', 'two\r\nlines', '']), '"a,b","say ""hi""","two\\u{d}\\u{a}lines",""\r\n');
+  for (const formula of ['=1+1', '+1', '-1', '@SUM(A1)', ' =1', '\t=1', '\r=1', '\n=1', '"=1', '＝1', "'=1"]) t.match(csvLine([formula]), /^"'/, JSON.stringify(formula));
+  for (const plain of ['a=1', '/music/=x.wav', '1.wav', '\n1', '\u200b=1']) t.match(csvLine([plain]), /^"[^']/);
   const { service, directory, takemark, file } = await setUp(t);
   contentDecides(service);
   await file('in/=cmd|x,"y".wav', Buffer.from('valid'));
@@ -234,6 +317,73 @@ t.test('CSV: RFC 4180, and no formulas', async (t) => {
   t.match(second, /"not_good","tampered","","","because_tampered"/);
   t.match(third, /"failed","","","","","","","","ENOENT/);
   t.equal(end, '');
+});
+
+t.test('in every format each character of a name is seen, and none is lost', async (t) => {
+  const { service, directory, takemark, file } = await setUp(t);
+  contentDecides(service);
+  const unseen = ['\u001b[31m', '\u0007', '\u007f', '\u009b', '\u00ad', '\u061c', '\u200b', '\u200d', '\u200e', '\u2028', '\u2029', '\u202e', '\u2066', '\u2069', '\ufeff', '\u{e0041}', '\ufe0f', '\u3164', '\r', '\n', '\t'];
+  const folder = join(directory, 'in');
+  const names = [...unseen.map((character, at) => `${at} ${character}gpj.wav`), '\\u{202e}.wav', 'C\\users\\\u202e.wav', '日本 Straße é.wav'];
+  for (const name of names) await file(`in/${name}`, Buffer.from('valid'));
+  // Everything that was printed, but the line ends of the formats.
+  const visible = /^(?:[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|\r?\n)*$/u;
+  const restored = (text: string): string => text.replaceAll(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) => String.fromCodePoint(parseInt(hex, 16)));
+  const expected = names.map((name) => join(folder, name)).sort();
+
+  const jsonl = await takemark('verify', folder, join(directory, 'absent\u202e.wav'), '--format', 'jsonl');
+  t.match(jsonl.out, visible);
+  t.same(lines(jsonl.out).map((line) => line.file).sort(), [...expected, join(directory, 'absent\u202e.wav')].sort());
+  const csv = await takemark('verify', folder, '--format', 'csv');
+  t.match(csv.out, visible);
+  t.same(csv.out.split('\r\n').slice(1, -1).map((line) => restored(/^"([^"]*)"/.exec(line)![1]!)).sort(), expected);
+  const table = await takemark('verify', folder);
+  t.match(table.out, visible);
+  t.same(table.out.split('\n').slice(2, -1).map((line) => restored(line.slice(50))).sort(), expected);
+  t.match((await takemark('verify', join(folder, names[11]!))).out, visible);
+  t.equal(printable('日本 Straße é \\users'), '日本 Straße é \\users', 'what is seen is left as it is');
+});
+
+t.test('what is found and not looked at is told, and links do not lead out of a delivery', async (t) => {
+  const { service, directory, takemark, file } = await setUp(t);
+  contentDecides(service);
+  const folder = join(directory, 'in');
+  await file('in/good.wav', Buffer.from('valid'));
+  t.match(await takemark('verify', folder), { code: 0, err: '1 file: 1 good, 0 not good, 0 failed\n' });
+  for (let at = 0; at < 9; at += 1) await file(`in/${at}.txt`);
+  await file('in/.hidden.wav');
+  await file('elsewhere/secret.wav', Buffer.from('valid'));
+  await symlink(join(directory, 'elsewhere'), join(folder, 'linked'));
+  const lenient = await takemark('verify', folder);
+  t.match(lenient, { code: 0, err: /^1 file: 1 good, 0 not good, 0 failed\n11 others were not looked at, among them:\n {2}\S+\.hidden\.wav \(hidden\)\n {2}\S+0\.txt \(no audio by its name\)\n/ });
+  t.equal(lenient.err.split('\n').length, 13, 'ten of them by name');
+  const strict = await takemark('verify', folder, '--strict', '--format', 'jsonl');
+  t.match(strict, { code: 3, err: '12 files: 1 good, 0 not good, 11 failed\n' });
+  t.match(lines(strict.out).find((line) => line.file.endsWith('.hidden.wav')), { outcome: 'failed', error: { message: 'not looked at: hidden' } });
+
+  const uploads = (): number => service.requests('/uploads').length;
+  const pair = join(directory, 'pair');
+  const secret = await file('elsewhere/key', Buffer.from('valid'));
+  await file('pair/song.mp3', Buffer.from('valid'));
+  await file('pair/deep/inner.wav', Buffer.from('valid'));
+  await symlink(secret, join(pair, 'song.sidecar'));
+  await symlink(secret, join(pair, 'passwd.wav'));
+  await symlink(join(pair, 'deep', 'inner.wav'), join(pair, 'inside.wav'));
+  const before = uploads();
+  const linked = await takemark('verify', pair, '--format', 'jsonl', '--ordered');
+  t.match(linked, { code: 3, err: '4 files: 2 good, 0 not good, 2 failed\n' });
+  t.match(lines(linked.out).map(({ file: path, outcome, error }) => [path.replace(`${pair}/`, ''), outcome, error?.message]), [
+    ['inside.wav', 'good', undefined],
+    ['passwd.wav', 'failed', /passwd\.wav is a link that leads out of the delivery/],
+    ['song.mp3', 'failed', /song\.sidecar is a link that leads out of the delivery/],
+    ['deep/inner.wav', 'good', undefined],
+  ]);
+  t.match(await takemark('verify', join(pair, 'passwd.wav')), { code: 3, out: '', err: /leads out of the delivery/ }, 'nor is one that a shell has named');
+  t.match(await takemark('verify', join(pair, 'song.mp3')), { code: 3, out: '', err: /song\.sidecar is a link/ });
+  t.match(await takemark('verify', join(folder, 'linked'), join(folder, 'good.wav')), { code: 3, err: /1 good, 0 not good, 1 failed/ });
+  t.equal(uploads() - before, 3, 'nothing of elsewhere was sent');
+  t.match(await takemark('verify', pair, '--follow-links'), { code: 0, err: '4 files: 4 good, 0 not good, 0 failed\n' });
+  t.match(await takemark('verify', `${join(folder, 'linked')}/`), { code: 0, err: /1 file: 1 good/ }, 'a slash names the folder itself');
 });
 
 t.test('the bar tells rate and remaining time', async (t) => {

@@ -30,7 +30,7 @@ export interface Bench {
   onTerminal(...words: string[]): Promise<Ran>;
 }
 
-export async function setUp(test: Test, overrides: { readonly apiKey?: string | undefined; readonly operatorToken?: string | undefined; readonly operatorUrl?: string; readonly signal?: AbortSignal } = {}): Promise<Bench> {
+export async function setUp(test: Test, overrides: { readonly apiKey?: string | undefined; readonly operatorToken?: string | undefined; readonly url?: string; readonly operatorUrl?: string; readonly signal?: AbortSignal } = {}): Promise<Bench> {
   const service = await new ServiceDouble().start();
   const operator = await new OperatorDouble().start();
   const directory = await mkdtemp(join(tmpdir(), 'takemark-cli-'));

@@ -1,13 +1,11 @@
-import { readdir, stat } from 'node:fs/promises';
-import { basename, dirname, extname, join, resolve } from 'node:path';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, extname, join, resolve, sep } from 'node:path';
 
 /** A file to be judged, with the sidecar it came with. */
 export interface FoundAudio {
   readonly path: string;
   readonly sidecar?: string;
   readonly bytes: number;
-  /** Differs whenever the file or its sidecar does: their sizes and the times of their last change. */
-  readonly stamp: string;
 }
 
 /** Something that was named or found, and cannot be judged. */
@@ -16,7 +14,27 @@ export interface Unfit {
   readonly problem: string;
 }
 
-export type Found = FoundAudio | Unfit;
+/** Something that lies in a folder and is not looked at. */
+export interface PassedOver {
+  readonly path: string;
+  readonly passedOver: string;
+}
+
+export type Found = FoundAudio | Unfit | PassedOver;
+
+export interface Search {
+  /** Whether `song.sidecar` belongs to the `song.wav` beside it. */
+  readonly pairs: boolean;
+  /** Whether symbolic links are followed to wherever they lead. */
+  readonly followLinks: boolean;
+}
+
+/** What is in one folder. */
+interface Contents {
+  /** By stem, in the order of the stems. */
+  readonly groups: ReadonlyMap<string, Group>;
+  readonly others: readonly PassedOver[];
+}
 
 /** The files of one name: `song.wav`, `song.mp3` and `song.sidecar`. */
 interface Group {
@@ -24,78 +42,93 @@ interface Group {
   readonly sidecar: string | undefined;
 }
 
+/** The real path of the folder that links may not lead out of; undefined where they may. */
+type Bounds = string | undefined;
+
 const SIDECAR = '.sidecar';
 /** Can carry a credential in themselves; everything else needs a sidecar. */
 const SELF_CONTAINED = new Set(['.wav', '.wave', '.bwf', '.rf64', '.bw64']);
 const PAIRED = new Set(['.aif', '.aiff', '.aifc', '.caf', '.mp3', '.m4a', '.mp4', '.w64', '.flac', '.ogg', '.opus']);
 
 /**
- * Everything to be judged, in an order that is the same for the same files: operands as they were given, a folder's files
- * before its subfolders, names by their code units. The names of one folder, and of the folders above it, are held at a time.
- * Hidden files of folders are left out: they are the system's, and `._song.wav` is no audio.
- * @param pairs whether `song.sidecar` belongs to the `song.wav` beside it
+ * Everything that was named and what lies in it, in an order that is the same for the same files: operands as they were given, a
+ * folder's files before its subfolders, names by their code units. The names of one folder, and of the folders above it, are held
+ * at a time. Hidden files of folders are passed over: they are the system's, and `._song.wav` is no audio.
+ *
+ * A delivery is what somebody else made, so its links do not lead out of it: out of the folder that was named, or out of the
+ * folder of a file that was named. An operand is held to that too, because a shell's `delivery/*` names what it found there.
  */
-export async function* findAudio(operands: readonly string[], { pairs }: { readonly pairs: boolean }): AsyncGenerator<Found, void, undefined> {
+export async function* findAudio(operands: readonly string[], search: Search): AsyncGenerator<Found, void, undefined> {
+  const { pairs } = search;
   const named = new Map(operands.map((operand) => [resolve(operand), operand]));
   // Operands of one folder stand together, as a shell lists them, so its groups are read once.
-  let beside: { readonly directory: string; readonly groups: ReadonlyMap<string, Group> } | undefined;
+  let beside: { readonly directory: string; readonly groups: ReadonlyMap<string, Group>; readonly bounds: Bounds } | undefined;
   for (const [absolute, path] of named) {
-    const info = await stat(path).catch((error: unknown) => ({ problem: words(error) }));
-    if ('problem' in info) {
-      yield { path, problem: info.problem };
-    } else if (info.isDirectory()) {
-      yield* walk(path, pairs);
-    } else if (!pairs) {
-      yield await fitted(path, undefined);
-    } else {
+    try {
+      if ((await stat(path)).isDirectory()) {
+        // With a slash at its end a link is the folder itself.
+        if ((await lstat(path)).isSymbolicLink()) await refuseToLeave(path, await boundsOf(dirname(absolute), search));
+        yield* walk(path, pairs, await boundsOf(path, search));
+        continue;
+      }
       const directory = dirname(absolute);
-      if (beside?.directory !== directory) beside = { directory, groups: grouped(await namesIn(directory)) };
+      if (beside?.directory !== directory) {
+        beside = { directory, groups: pairs ? contentsOf(directory, await namesIn(directory), pairs).groups : new Map<string, Group>(), bounds: await boundsOf(directory, search) };
+      }
       const group = beside.groups.get(stem(path)) ?? { audio: [], sidecar: undefined };
-      if (extension(path) !== SIDECAR) {
-        const sidecar = sidecarOf(basename(path), group);
-        yield await fitted(path, sidecar === undefined ? undefined : join(dirname(path), sidecar));
+      if (!pairs || extension(path) !== SIDECAR) {
+        yield await fitted(path, sidecarOf(basename(path), group), beside.bounds);
       } else {
         // It comes with its audio, which `delivery/*` names as well.
-        for await (const found of members(dirname(path), group)) if (!named.has(resolve(found.path)) || found.path === path) yield found;
+        for await (const found of members(dirname(path), group, beside.bounds)) if (!named.has(resolve(found.path)) || found.path === path) yield found;
       }
+    } catch (error) {
+      yield { path, problem: words(error) };
     }
   }
 }
 
-/** The sidecar that stands beside one file, if it is this file's. */
-export async function sidecarBeside(path: string): Promise<string | undefined> {
-  const group = grouped(await namesIn(dirname(path))).get(stem(path));
-  const sidecar = group === undefined ? undefined : sidecarOf(basename(path), group);
-  return sidecar === undefined ? undefined : join(dirname(path), sidecar);
+/** One file, with the sidecar beside it where it has one and `pairs` are looked for. */
+export async function findOne(path: string, search: Search): Promise<FoundAudio | Unfit> {
+  const directory = dirname(resolve(path));
+  const group = search.pairs ? contentsOf(directory, await namesIn(directory), true).groups.get(stem(path)) : undefined;
+  try {
+    return await fitted(path, group === undefined ? undefined : sidecarOf(basename(path), group), await boundsOf(directory, search));
+  } catch (error) {
+    return { path, problem: words(error) };
+  }
 }
 
-async function* walk(directory: string, pairs: boolean): AsyncGenerator<Found, void, undefined> {
+async function* walk(directory: string, pairs: boolean, bounds: Bounds): AsyncGenerator<Found, void, undefined> {
   const names: string[] = [];
   const folders: string[] = [];
+  const others: PassedOver[] = [];
   try {
     for (const entry of await readdir(directory, { withFileTypes: true })) {
-      if (entry.name.startsWith('.')) continue;
-      // A link to a folder is no folder here, and not followed: it may lead back.
-      (entry.isDirectory() ? folders : names).push(entry.name);
+      const path = join(directory, entry.name);
+      if (entry.name.startsWith('.')) others.push({ path, passedOver: 'hidden' });
+      else if (entry.isDirectory()) folders.push(entry.name);
+      // Not followed, wherever it leads: it may lead back.
+      else if (entry.isSymbolicLink() && (await leadsToFolder(path))) others.push({ path, passedOver: 'a link to a folder' });
+      else names.push(entry.name);
     }
   } catch (error) {
     yield { path: directory, problem: words(error) };
     return;
   }
-  for (const group of grouped(names).values()) {
-    if (pairs) yield* members(directory, group);
-    else for (const name of group.audio) yield await fitted(join(directory, name), undefined);
+  const { groups, others: unlike } = contentsOf(directory, names, pairs);
+  for (const group of groups.values()) {
+    if (pairs) yield* members(directory, group, bounds);
+    else for (const name of group.audio) yield await fitted(join(directory, name), undefined, bounds);
   }
-  for (const name of folders.sort(byCodeUnits)) yield* walk(join(directory, name), pairs);
+  yield* [...others, ...unlike].sort((left, right) => byCodeUnits(left.path, right.path));
+  for (const name of folders.sort(byCodeUnits)) yield* walk(join(directory, name), pairs, bounds);
 }
 
-async function* members(directory: string, group: Group): AsyncGenerator<Found, void, undefined> {
+async function* members(directory: string, group: Group, bounds: Bounds): AsyncGenerator<FoundAudio | Unfit, void, undefined> {
   // Half of a delivery is missing: said, instead of passing for a delivery in which all is good.
   if (group.audio.length === 0 && group.sidecar !== undefined) yield { path: join(directory, group.sidecar), problem: 'no audio beside this sidecar' };
-  for (const name of group.audio) {
-    const sidecar = sidecarOf(name, group);
-    yield await fitted(join(directory, name), sidecar === undefined ? undefined : join(directory, sidecar));
-  }
+  for (const name of group.audio) yield await fitted(join(directory, name), sidecarOf(name, group), bounds);
 }
 
 /** Beside `song.mp3`, `song.sidecar` is the companion of that and not of `song.wav`, which speaks for itself. */
@@ -104,35 +137,54 @@ function sidecarOf(name: string, { audio, sidecar }: Group): string | undefined 
   return SELF_CONTAINED.has(extension(name)) && others ? undefined : sidecar;
 }
 
-async function fitted(path: string, sidecar: string | undefined): Promise<Found> {
+/** @param companion name of the sidecar in the file's folder */
+async function fitted(path: string, companion: string | undefined, bounds: Bounds): Promise<FoundAudio | Unfit> {
   try {
-    const [audio, companion] = await Promise.all([stat(path, { bigint: true }), sidecar === undefined ? undefined : stat(sidecar, { bigint: true })]);
-    if (!audio.isFile()) return { path, problem: 'not a regular file' };
-    const stamp = [audio, companion].map((info) => (info === undefined ? '' : `${info.size}:${info.mtimeNs}`)).join('+');
-    return { path, ...(sidecar === undefined ? {} : { sidecar }), bytes: Number(audio.size), stamp };
+    const info = await stat(path);
+    if (!info.isFile()) return { path, problem: 'not a regular file' };
+    await refuseToLeave(path, bounds);
+    if (companion === undefined) return { path, bytes: info.size };
+    const sidecar = join(dirname(path), companion);
+    await refuseToLeave(sidecar, bounds);
+    return { path, sidecar, bytes: info.size };
   } catch (error) {
     return { path, problem: words(error) };
   }
 }
 
-/** What a file and its sidecar look like now; undefined where they are gone. */
-export async function stampOf({ path, sidecar }: FoundAudio): Promise<string | undefined> {
-  const now = await fitted(path, sidecar);
-  return 'stamp' in now ? now.stamp : undefined;
+async function boundsOf(directory: string, { followLinks }: Search): Promise<Bounds> {
+  return followLinks ? undefined : realpath(directory);
 }
 
-/** By stem, in the order of the stems. */
-function grouped(names: readonly string[]): Map<string, Group> {
+async function refuseToLeave(path: string, bounds: Bounds): Promise<void> {
+  if (bounds === undefined) return;
+  const real = await realpath(path);
+  const within = real === bounds || real.startsWith(bounds.endsWith(sep) ? bounds : `${bounds}${sep}`);
+  if (!within) throw new Error(`${basename(path)} is a link that leads out of the delivery (--follow-links allows it)`);
+}
+
+async function leadsToFolder(path: string): Promise<boolean> {
+  return stat(path).then((info) => info.isDirectory(), () => false);
+}
+
+/** Sorts the names of one folder. */
+function contentsOf(directory: string, names: readonly string[], pairs: boolean): Contents {
   const groups = new Map<string, { audio: string[]; sidecar: string | undefined }>();
+  const others: PassedOver[] = [];
   for (const name of [...names].sort(byCodeUnits)) {
-    const isSidecar = extension(name) === SIDECAR;
-    if (!isSidecar && !SELF_CONTAINED.has(extension(name)) && !PAIRED.has(extension(name))) continue;
     const group = groups.get(stem(name)) ?? { audio: [], sidecar: undefined };
-    if (isSidecar) group.sidecar ??= name;
-    else group.audio.push(name);
-    groups.set(stem(name), group);
+    if (extension(name) === SIDECAR) {
+      if (!pairs) others.push({ path: join(directory, name), passedOver: 'a sidecar, and pairs are not looked for' });
+      else if (group.sidecar !== undefined) others.push({ path: join(directory, name), passedOver: `a second sidecar beside ${group.sidecar}` });
+      else group.sidecar = name;
+    } else if (SELF_CONTAINED.has(extension(name)) || PAIRED.has(extension(name))) {
+      group.audio.push(name);
+    } else {
+      others.push({ path: join(directory, name), passedOver: 'no audio by its name' });
+    }
+    if (group.audio.length > 0 || group.sidecar !== undefined) groups.set(stem(name), group);
   }
-  return groups;
+  return { groups, others };
 }
 
 /** Empty where the folder cannot be listed: its files may still be readable, each by itself. */

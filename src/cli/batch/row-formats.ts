@@ -67,8 +67,8 @@ export function csvLine(cells: readonly string[]): string {
 
 /**
  * A spreadsheet takes a cell that begins like this for a formula, quoted or not, and names of files are other people's text
- * (OWASP, CSV injection). The apostrophe makes it text; a reader that needs the exact name takes JSON lines.
+ * (OWASP, CSV injection). The apostrophe makes it text. Only a cell that begins so gets one, so that it can be taken off again.
  */
 function harmless(cell: string): string {
-  return /^[\s'"]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/.test(cell) ? `'${cell}` : cell;
+  return `${/^[\s'"]*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(cell) ? "'" : ''}${printable(cell)}`;
 }

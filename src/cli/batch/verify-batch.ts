@@ -1,10 +1,14 @@
+import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { parseBase } from '../../client/connection.js';
 import { TakemarkError } from '../../client/errors.js';
-import { createClient, type Client, type Progress } from '../../client/index.js';
+import { createClient, type AudioSummary, type Client, type Progress, type Verification } from '../../client/index.js';
+import { sidecarBytes } from '../../client/source.js';
 import { EXIT, TroubleError, type Surroundings } from '../command.js';
-import type { ProgressBar } from '../terminal.js';
-import { findAudio, stampOf, type Found, type FoundAudio } from './find-audio.js';
-import { ResumeFile, resumeKey } from './resume-file.js';
+import { printable, type ProgressBar } from '../terminal.js';
+import { findAudio, type FoundAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
+import { ResumeFile, type Judged } from './resume-file.js';
 import { failedRow, type Row } from './row.js';
 import { rowWriter, type Format } from './row-formats.js';
 import { runBatch } from './run-batch.js';
@@ -12,13 +16,21 @@ import { runBatch } from './run-batch.js';
 export interface BatchRequest {
   readonly operands: readonly string[];
   readonly apiKey: string;
-  readonly pairs: boolean;
+  readonly search: Search;
+  /** Whether what is not looked at is a failure. */
+  readonly strict: boolean;
   readonly format: Format;
   readonly concurrency: number;
   readonly ordered: boolean;
   /** Path of the state file. */
   readonly resume: string | undefined;
+  /** How old a verdict of the state file may be. */
+  readonly maxAgeSeconds: number;
 }
+
+/** How many of the files that are not looked at are named. */
+const NAMED_OTHERS = 10;
+const HASH_CHUNK_BYTES = 1_048_576;
 
 /** Patient, because nobody watches: a restart of the service, or a full one, delays a batch and does not end it. */
 const RETRY = { maxAttempts: 10, baseDelayMs: 250, maxDelayMs: 60_000 };
@@ -27,10 +39,15 @@ const RETRY = { maxAttempts: 10, baseDelayMs: 250, maxDelayMs: 60_000 };
 export async function verifyBatch(request: BatchRequest, surroundings: Surroundings): Promise<number> {
   const { terminal, config, signal } = surroundings;
   const client = createClient({ baseUrl: config.url, apiKey: request.apiKey, retry: RETRY });
-  const state = request.resume === undefined ? undefined : await ResumeFile.open(request.resume);
   const bar = terminal.progressBar('');
+  let state: ResumeFile | undefined;
   try {
-    await beUp(config.url, signal);
+    const environment = await beUp(config.url, signal);
+    if (request.resume !== undefined) {
+      const { apiKey, maxAgeSeconds } = request;
+      state = await ResumeFile.open(request.resume, { apiKey, service: parseBase(config.url).href, environment, maxAgeSeconds, now: unixSeconds });
+      if (state.ignored > 0) terminal.note(`${state.ignored} ${state.ignored === 1 ? 'line' : 'lines'} of the state file not believed: too old, of another key or service, or of another hand`);
+    }
     const batch = new Batch(request, surroundings, client, state, bar);
     return await batch.run();
   } finally {
@@ -40,14 +57,19 @@ export async function verifyBatch(request: BatchRequest, surroundings: Surroundi
   }
 }
 
-/** With the patience of a batch, a wrong address would be found out after minutes. */
-async function beUp(url: string, signal: AbortSignal): Promise<void> {
+/** With the patience of a batch, a wrong address would be found out after minutes. @returns the service's environment */
+async function beUp(url: string, signal: AbortSignal): Promise<string> {
   const client = createClient({ baseUrl: url });
   try {
-    await client.health({ signal });
+    const { environment } = await client.health({ signal });
+    return String(environment);
   } finally {
     client.close();
   }
+}
+
+function unixSeconds(): number {
+  return Math.floor(Date.now() / 1_000);
 }
 
 class Batch {
@@ -61,6 +83,8 @@ class Batch {
   /** What there is to do, while and once it is known. */
   readonly #total = { files: 0, bytes: 0, known: false };
   #resumed = 0;
+  /** What lies in the folders and is not looked at: how many, and the first of them. */
+  readonly #others = { count: 0, named: [] as PassedOver[] };
   #unanswered = 0;
   /** Why no more files are taken. */
   #stop: string | undefined;
@@ -76,7 +100,7 @@ class Batch {
   }
 
   async run(): Promise<number> {
-    const { operands, pairs, format, concurrency, ordered } = this.#request;
+    const { format, concurrency, ordered } = this.#request;
     const { terminal, signal } = this.#surroundings;
     const either = AbortSignal.any([signal, this.#broken.signal]);
     // Each upload listens, as many as run at a time; Node would take that for a leak.
@@ -85,8 +109,8 @@ class Batch {
     writer.begin();
     const counting = this.#count(either);
     try {
-      await runBatch<Found, Row>({
-        jobs: findAudio(operands, { pairs }),
+      await runBatch<FoundAudio | Unfit, Row>({
+        jobs: this.#jobs(),
         concurrency,
         ordered,
         work: (found) => this.#judge(found, either),
@@ -110,33 +134,73 @@ class Batch {
     return failed > 0 ? EXIT.trouble : notGood > 0 ? EXIT.notGood : EXIT.good;
   }
 
-  async #judge(found: Found, signal: AbortSignal): Promise<Row> {
-    if ('problem' in found) return this.#counted(failedRow({ file: found.path }, new Error(found.problem)));
-    const key = resumeKey(this.#surroundings.config.url, found);
-    const finished = await this.#state?.find(key);
-    if (finished !== undefined) {
-      this.#resumed += 1;
-      this.#bytes.done += found.bytes;
-      return this.#counted(finished);
+  async *#jobs(): AsyncGenerator<FoundAudio | Unfit, void, undefined> {
+    const { operands, search, strict } = this.#request;
+    for await (const found of findAudio(operands, search)) {
+      if (!('passedOver' in found)) {
+        yield found;
+      } else if (strict) {
+        yield { path: found.path, problem: `not looked at: ${found.passedOver}` };
+      } else {
+        this.#others.count += 1;
+        if (this.#others.named.length < NAMED_OTHERS) this.#others.named.push(found);
+      }
     }
+  }
+
+  async #judge(found: FoundAudio | Unfit, signal: AbortSignal): Promise<Row> {
+    if ('problem' in found) return this.#counted(failedRow({ file: found.path }, new Error(found.problem)));
     const { path: file, sidecar } = found;
-    const row = await this.#verify(found, signal).catch((error: unknown) => {
+    const place = { file, ...(sidecar === undefined ? {} : { sidecar }) };
+    try {
+      // Read once: what is judged, hashed and remembered is the same.
+      const companion = sidecar === undefined ? undefined : await sidecarBytes(sidecar);
+      const result = await this.#verdict(found, companion, signal);
+      return this.#counted({ ...place, outcome: result.accepted ? 'good' : 'not_good', result });
+    } catch (error) {
       signal.throwIfAborted();
       this.#stop ??= this.#reasonToStop(error);
-      return failedRow({ file, ...(sidecar === undefined ? {} : { sidecar }) }, error);
-    });
-    // A file that was changed while it was sent has a verdict, but not one to remember it by.
-    if (row.outcome !== 'failed' && this.#state !== undefined && (await stampOf(found)) === found.stamp) {
-      await this.#state.append(key, row).catch((error: unknown) => {
+      return this.#counted(failedRow(place, error));
+    }
+  }
+
+  async #verdict(found: FoundAudio, companion: Uint8Array | undefined, signal: AbortSignal): Promise<Verification> {
+    if (this.#state === undefined) return this.#ask(found, companion, signal);
+    const judged: Judged = { audio: await fileDigest(found, signal), sidecar: companion === undefined ? undefined : createHash('sha256').update(companion).digest('hex') };
+    const known = await this.#state.find(judged);
+    if (known !== undefined && (await this.#stillStands(known, signal))) {
+      this.#resumed += 1;
+      this.#bytes.done += found.bytes;
+      return known;
+    }
+    const askedAt = unixSeconds();
+    const result = await this.#ask(found, companion, signal);
+    // The service's own digest of what it judged. A file that was changed while it was sent has a verdict, but on something else.
+    const measured = (result.audio as AudioSummary | undefined)?.sha256;
+    if (measured === judged.audio) {
+      await this.#state.append(judged, askedAt, result).catch((error: unknown) => {
         this.#broken.abort(error);
         throw error;
       });
     }
-    return this.#counted(row);
+    return result;
   }
 
-  async #verify(found: FoundAudio, signal: AbortSignal): Promise<Row> {
-    const { path: file, sidecar } = found;
+  /** Whether a remembered verdict is still true: a good one is while its proof has a record, which erasing takes away. */
+  async #stillStands({ accepted, proofId }: Verification, signal: AbortSignal): Promise<boolean> {
+    if (!accepted) return true;
+    if (proofId === undefined) return false;
+    try {
+      await this.#client.readRecord(proofId, { signal });
+      return true;
+    } catch (error) {
+      // Gone, or not for this key to read: the service is asked anew, with the audio.
+      if (error instanceof TakemarkError && (error.status === 404 || error.status === 403)) return false;
+      throw error;
+    }
+  }
+
+  async #ask(found: FoundAudio, sidecar: Uint8Array | undefined, signal: AbortSignal): Promise<Verification> {
     let sent = 0;
     const onProgress = ({ sentBytes }: Progress): void => {
       // A repeated upload begins again; it is not more of the file.
@@ -147,9 +211,9 @@ class Batch {
       this.#draw();
     };
     try {
-      const result = await this.#client.verifyFile(file, { sidecar, signal, onProgress });
+      const result = await this.#client.verifyFile(found.path, { sidecar, signal, onProgress });
       this.#unanswered = 0;
-      return { file, ...(sidecar === undefined ? {} : { sidecar }), outcome: result.accepted ? 'good' : 'not_good', result };
+      return result;
     } finally {
       this.#bytes.done += found.bytes - sent;
     }
@@ -181,10 +245,11 @@ class Batch {
   /** Goes through the files a second time, for the total alone: holding them would cost memory, waiting would cost time. */
   async #count(signal: AbortSignal): Promise<void> {
     if (!this.#bar.visible) return;
-    const { operands, pairs } = this.#request;
+    const { operands, search, strict } = this.#request;
     try {
-      for await (const found of findAudio(operands, { pairs })) {
+      for await (const found of findAudio(operands, search)) {
         if (signal.aborted) return;
+        if ('passedOver' in found && !strict) continue;
         this.#total.files += 1;
         if ('bytes' in found) this.#total.bytes += found.bytes;
       }
@@ -203,9 +268,27 @@ class Batch {
   }
 
   #summarise(): void {
+    const { terminal } = this.#surroundings;
     const { good, not_good: notGood, failed } = this.#counts;
     const finished = good + notGood + failed;
     const resumed = this.#resumed === 0 ? '' : ` (${this.#resumed} known from the state file)`;
-    if (finished > 0) this.#surroundings.terminal.note(`${finished} ${finished === 1 ? 'file' : 'files'}: ${good} good, ${notGood} not good, ${failed} failed${resumed}`);
+    if (finished > 0) terminal.note(`${finished} ${finished === 1 ? 'file' : 'files'}: ${good} good, ${notGood} not good, ${failed} failed${resumed}`);
+    const { count, named } = this.#others;
+    if (count === 0) return;
+    terminal.note(`${count} ${count === 1 ? 'other was' : 'others were'} not looked at${count > named.length ? ', among them' : ''}:`);
+    for (const { path, passedOver } of named) terminal.note(`  ${printable(path)} (${passedOver})`);
   }
+}
+
+/** SHA-256 of what a file holds now. @throws Error where it is not as long as it was when it was found */
+async function fileDigest({ path, bytes }: FoundAudio, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  let read = 0;
+  // To one byte more than is expected: a file that grows without end is not read without end.
+  for await (const chunk of createReadStream(path, { end: bytes, highWaterMark: HASH_CHUNK_BYTES, signal }) as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    read += chunk.length;
+  }
+  if (read !== bytes) throw new Error('the file has changed since it was found');
+  return hash.digest('hex');
 }

@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { createClient, type AudioSummary, type Verification } from '../../client/index.js';
-import { sidecarBeside } from '../batch/find-audio.js';
+import { findOne, type Search } from '../batch/find-audio.js';
 import { FORMATS } from '../batch/row-formats.js';
 import { verifyBatch } from '../batch/verify-batch.js';
-import { EXIT, UsageError, type Arguments, type Command, type Surroundings } from '../command.js';
+import { EXIT, TroubleError, UsageError, type Arguments, type Command, type Surroundings } from '../command.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
 import { verdictWords } from '../verdict-words.js';
 import { findApiKey } from './partner-account.js';
@@ -15,12 +15,19 @@ export const verify: Command = {
   details: [
     'Uploads each file and says the verdict. One file is explained in plain words; more than one,',
     'or a folder with all its subfolders, is a table, JSON lines or CSV, with a summary on stderr.',
-    'song.sidecar beside song.mp3 is its sidecar. Hidden files of folders are left out.',
+    'song.sidecar beside song.mp3 is its sidecar. Hidden files of folders, links to folders, and what',
+    'has no name of audio are not looked at; the summary counts and names them, and with --strict',
+    'each of them is a failure. A symbolic link that leads out of the folder is never followed',
+    'without --follow-links.',
     '',
-    'With --resume what has a verdict is remembered in a file as the batch goes, and a later run',
-    'reports it without asking the service again, as long as path, size and time of the last',
-    'change are the same. Failures are not remembered: the next run tries those files again.',
-    'Cells of a CSV that a spreadsheet would take for a formula begin with an apostrophe.',
+    'With --resume verdicts are remembered in a file as the batch goes, and a later run reports them',
+    'without asking the service again: for the same contents (every file is read and hashed), under',
+    'the same API key at the same service, for as long as --max-age says, and a good one only while',
+    'its proof still has a record, which is asked for. Failures are not remembered: the next run',
+    'tries those files again.',
+    '',
+    'Characters that are not seen or that steer a terminal are shown as \\u{hex}, in JSON as its',
+    'escapes. Cells of a CSV that a spreadsheet would take for a formula begin with an apostrophe.',
     '',
     'The exit code is 0 if every file is good, 1 if any verdict is another, 2 for wrong use, and',
     '3 where files or the service fail, so that some file has no verdict.',
@@ -36,7 +43,10 @@ export const verify: Command = {
     format: { value: 'format', help: `${FORMATS.join(', ')} (table for more than one file)` },
     concurrency: { value: 'n', help: 'files on their way at a time, 1 to 64 (4)' },
     ordered: { help: 'report in the order of the files, not in that of their completion' },
-    resume: { value: 'file', help: 'remember what is finished here, and do not do it again' },
+    resume: { value: 'file', help: 'remember verdicts here, and do not ask for them again' },
+    'max-age': { value: 'hours', help: 'how long a remembered verdict is believed, 1 to 8760 (24)' },
+    strict: { help: 'what is not looked at is a failure' },
+    'follow-links': { help: 'follow symbolic links that lead out of the folder' },
   },
   async run(given, surroundings) {
     const apiKey = findApiKey(surroundings.config);
@@ -44,16 +54,23 @@ export const verify: Command = {
     const format = given.choice('format', FORMATS);
     const concurrency = given.count('concurrency', { min: 1, max: 64 }) ?? 4;
     const [path] = operands;
+    const maxAgeHours = given.count('max-age', { min: 1, max: 8_760 }) ?? 24;
+    const search = { pairs: !given.flag('no-pairs'), followLinks: given.flag('follow-links') };
     const single = operands.length === 1 && path !== undefined && !(await isDirectory(path));
-    if (single && format === undefined && given.text('resume') === undefined) return verifyOne(path, apiKey, given, surroundings);
+    if (single && format === undefined && given.text('resume') === undefined) return verifyOne(path, apiKey, search, given, surroundings);
     if (given.text('sidecar') !== undefined) throw new UsageError('--sidecar is for one file without --format or --resume; other sidecars stand beside their audio');
     if (given.flag('json')) throw new UsageError('--json is for one file; use --format jsonl');
-    return verifyBatch({ operands, apiKey, pairs: !given.flag('no-pairs'), format: format ?? 'table', concurrency, ordered: given.flag('ordered'), resume: given.text('resume') }, surroundings);
+    const [ordered, strict, resume] = [given.flag('ordered'), given.flag('strict'), given.text('resume')];
+    if (resume === undefined && given.text('max-age') !== undefined) throw new UsageError('--max-age is for --resume');
+    return verifyBatch({ operands, apiKey, search, strict, format: format ?? 'table', concurrency, ordered, resume, maxAgeSeconds: maxAgeHours * 3_600 }, surroundings);
   },
 };
 
-async function verifyOne(path: string, apiKey: string, given: Arguments, { terminal, config, signal }: Surroundings): Promise<number> {
-  const sidecar = given.text('sidecar') ?? (given.flag('no-pairs') ? undefined : await sidecarBeside(path));
+async function verifyOne(path: string, apiKey: string, search: Search, given: Arguments, { terminal, config, signal }: Surroundings): Promise<number> {
+  const companion = given.text('sidecar');
+  const found = await findOne(path, companion === undefined ? search : { ...search, pairs: false });
+  if ('problem' in found) throw new TroubleError(found.problem);
+  const sidecar = companion ?? found.sidecar;
   const client = createClient({ baseUrl: config.url, apiKey });
   const bar = terminal.progressBar(basename(path));
   try {
