@@ -42,7 +42,8 @@ export async function authenticate(deps: AuthenticateDeps, apiKey: string | unde
   return { partnerId: key.partnerId, keyId, scopes: key.scopes, plan };
 }
 
-function secretMatches(secrets: Secrets, key: PartnerKey, apiKey: string): boolean {
+/** In constant time. */
+export function secretMatches(secrets: Secrets, key: PartnerKey, apiKey: string): boolean {
   const pepper = secrets.find('key-pepper', key.pepperId);
   return pepper !== undefined && timingSafeEqual(Buffer.from(hashApiKey(apiKey, pepper.key), 'hex'), Buffer.from(key.secretHash, 'hex'));
 }

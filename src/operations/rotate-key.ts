@@ -1,12 +1,12 @@
-import { createHash, hkdfSync } from 'node:crypto';
+import { hkdfSync } from 'node:crypto';
 import { DomainError } from '../domain/errors.js';
 import type { Environment } from '../domain/partner-key.js';
 import { formatApiKey } from '../domain/partner-key.js';
 import type { Clock } from '../ports/clock.js';
 import type { Ids } from '../ports/ids.js';
 import type { Secrets } from '../ports/secrets.js';
-import type { KeyStore, Rotation } from '../ports/stores.js';
-import { hashApiKey } from './authenticate.js';
+import type { KeyStore, Rotation, RotationReplay } from '../ports/stores.js';
+import { hashApiKey, secretMatches } from './authenticate.js';
 import type { Caller, RotatedKey } from './operations.js';
 import type { RateLimits } from './rate-limits.js';
 import { requireScope } from './require-scope.js';
@@ -40,76 +40,79 @@ export async function rotateKey(deps: RotateKeyDeps, caller: Caller, apiKey: str
   if (!IDEMPOTENCY_KEY.test(idempotencyKey)) {
     throw new DomainError('invalid_request', 'The Idempotency-Key must be 16 to 128 visible ASCII characters.', { reason: 'invalid_member' });
   }
-  // "Scoped to environment, partner and calling key."
-  const idempotencySha256 = createHash('sha256').update(JSON.stringify([deps.environment, caller.partnerId, caller.keyId, idempotencyKey])).digest('hex');
   const release = await deps.claims.take(caller.keyId);
   try {
     const earlier = await deps.stores.getRotation(caller.keyId);
-    if (earlier !== undefined) return await replay(deps, earlier, apiKey, idempotencySha256);
+    if (earlier !== undefined) return await replay(deps, earlier, apiKey, idempotencyKey);
     // "Replays do not spend the rotation lane": only now.
     deps.limits.spend(caller.partnerId, caller.plan, 'rotation');
-    let rotation: Rotation | undefined;
+    let rotated: RotatedKey | undefined;
     try {
-      rotation = await rotate(deps, caller, apiKey, idempotencySha256);
+      rotated = await rotate(deps, caller, apiKey, idempotencyKey);
     } finally {
-      if (rotation === undefined) deps.limits.giveBack(caller.partnerId, caller.plan, 'rotation');
+      if (rotated === undefined) deps.limits.giveBack(caller.partnerId, caller.plan, 'rotation');
     }
-    if (rotation !== undefined) return { ...(await answer(deps, rotation, apiKey)), replayed: false };
+    if (rotated !== undefined) return { ...rotated, replayed: false };
     // Another process was first.
     const winner = await deps.stores.getRotation(caller.keyId);
     if (winner === undefined) throw new DomainError('forbidden', 'The API key is missing or not valid.');
-    return await replay(deps, winner, apiKey, idempotencySha256);
+    return await replay(deps, winner, apiKey, idempotencyKey);
   } finally {
     release();
   }
 }
 
 /** @returns undefined where this request did not make the successor */
-async function rotate(deps: RotateKeyDeps, caller: Caller, apiKey: string, idempotencySha256: string): Promise<Rotation | undefined> {
+async function rotate(deps: RotateKeyDeps, caller: Caller, apiKey: string, idempotencyKey: string): Promise<RotatedKey | undefined> {
   const key = await deps.stores.getKey(caller.keyId);
   if (key === undefined) return undefined;
   const now = Math.floor(deps.clock.now() / 1000);
+  const replay = { nonce: Buffer.from(deps.ids.random(32)).toString('hex'), secretId: deps.secrets.current('rotation').id };
   const rotation: Rotation = {
     keyId: key.keyId,
     partnerId: key.partnerId,
-    idempotencySha256,
     newKeyId: deps.ids.next('key'),
-    nonce: Buffer.from(deps.ids.random(32)).toString('hex'),
-    secretId: deps.secrets.current('rotation').id,
     rotatedAt: now,
     previousKeyExpiresAt: now + GRACE_SECONDS,
     replayUntil: now + REPLAY_SECONDS,
+    replay,
   };
   const pepper = deps.secrets.current('key-pepper');
-  const secretHash = hashApiKey(deriveSuccessor(deps, rotation, apiKey), pepper.key);
-  // "Creates a new key on the same plan": the plan is the partner's; name and scopes are the old key's.
-  const successor = { keyId: rotation.newKeyId, partnerId: key.partnerId, name: key.name, scopes: key.scopes, secretHash, pepperId: pepper.id, createdAt: now };
+  const secret = deriveSuccessor(deps, rotation, replay, { apiKey, idempotencyKey });
+  // The plan is the partner's; name and scopes are the old key's.
+  const successor = { keyId: rotation.newKeyId, partnerId: key.partnerId, name: key.name, scopes: key.scopes, secretHash: hashApiKey(secret, pepper.key), pepperId: pepper.id, createdAt: now };
   const audit = { partnerId: key.partnerId, action: 'key_rotated', at: now, actor: key.keyId, subjects: [key.keyId, rotation.newKeyId] } as const;
   const holding = await deps.stores.rotateKey(rotation, successor, audit);
-  return holding?.newKeyId === rotation.newKeyId ? holding : undefined;
+  if (holding?.newKeyId !== rotation.newKeyId) return undefined;
+  return { apiKey: secret, keyId: rotation.newKeyId, name: key.name, previousKeyExpiresAt: rotation.previousKeyExpiresAt };
 }
 
-/** "Without a key that is being replayed, a retry after a completed rotation is refused with 409." */
-async function replay(deps: RotateKeyDeps, rotation: Rotation, apiKey: string, idempotencySha256: string): Promise<RotatedKey & { readonly replayed: boolean }> {
-  if (rotation.idempotencySha256 !== idempotencySha256 || Math.floor(deps.clock.now() / 1000) >= rotation.replayUntil) {
-    throw new DomainError('conflict', 'The key has been rotated and is in its grace window.', { reason: 'already_rotated' });
+/** The same answer for the same Idempotency-Key in the replay window; another one derives another secret, which is not the successor's. */
+async function replay(deps: RotateKeyDeps, rotation: Rotation, apiKey: string, idempotencyKey: string): Promise<RotatedKey & { readonly replayed: boolean }> {
+  if (rotation.replay !== undefined && Math.floor(deps.clock.now() / 1000) < rotation.replayUntil) {
+    const successor = await deps.stores.getKey(rotation.newKeyId);
+    if (successor === undefined) throw new Error('a rotation without its successor');
+    const secret = deriveSuccessor(deps, rotation, rotation.replay, { apiKey, idempotencyKey });
+    if (secretMatches(deps.secrets, successor, secret)) {
+      return { apiKey: secret, keyId: rotation.newKeyId, name: successor.name, previousKeyExpiresAt: rotation.previousKeyExpiresAt, replayed: true };
+    }
   }
-  return { ...(await answer(deps, rotation, apiKey)), replayed: true };
-}
-
-async function answer(deps: RotateKeyDeps, rotation: Rotation, apiKey: string): Promise<RotatedKey> {
-  const successor = await deps.stores.getKey(rotation.newKeyId);
-  if (successor === undefined) throw new Error('a rotation without its successor');
-  return { apiKey: deriveSuccessor(deps, rotation, apiKey), keyId: rotation.newKeyId, name: successor.name, previousKeyExpiresAt: rotation.previousKeyExpiresAt };
+  throw new DomainError('conflict', 'The key has been rotated and is in its grace window.', { reason: 'already_rotated' });
 }
 
 /**
- * The successor's secret comes from the caller's own key, the service's secret and the rotation's nonce: neither the disk alone
- * nor the disk with the service's secrets gives it, and every replay gives the same bytes.
+ * The successor's secret comes from what only the caller has, its own key and its Idempotency-Key, and from the service's secret
+ * and the rotation's nonce. Nothing of the caller's is stored, so a leaked key and a copy of the stores do not give it; and the
+ * nonce is removed after the replay window, so that from then on nothing does. HKDF: RFC 5869.
  */
-export function deriveSuccessor({ environment, secrets }: Pick<RotateKeyDeps, 'environment' | 'secrets'>, rotation: Pick<Rotation, 'partnerId' | 'keyId' | 'newKeyId' | 'nonce' | 'secretId'>, apiKey: string): string {
-  const secret = secrets.find('rotation', rotation.secretId);
+export function deriveSuccessor(
+  { environment, secrets }: Pick<RotateKeyDeps, 'environment' | 'secrets'>,
+  { partnerId, keyId, newKeyId }: Pick<Rotation, 'partnerId' | 'keyId' | 'newKeyId'>,
+  { nonce, secretId }: RotationReplay,
+  { apiKey, idempotencyKey }: { readonly apiKey: string; readonly idempotencyKey: string },
+): string {
+  const secret = secrets.find('rotation', secretId);
   if (secret === undefined) throw new Error('the secret of this rotation is not kept any more');
-  const info = JSON.stringify(['takemark rotation', environment, rotation.partnerId, rotation.keyId, rotation.newKeyId, rotation.nonce]);
-  return formatApiKey(environment, rotation.newKeyId, new Uint8Array(hkdfSync('sha256', apiKey, secret.key, info, 32)));
+  const info = JSON.stringify(['takemark rotation', environment, partnerId, keyId, newKeyId, nonce]);
+  return formatApiKey(environment, newKeyId, new Uint8Array(hkdfSync('sha256', JSON.stringify([apiKey, idempotencyKey]), secret.key, info, 32)));
 }

@@ -19,23 +19,28 @@ export interface PartnerStore {
   listPartners(): Promise<readonly Partner[]>;
 }
 
-/** A completed rotation: what its replays are answered from. The new secret is derived anew each time and never stored. */
+/** What goes into a successor's secret beside what its caller sends. Without it nobody can derive that secret again. */
+export interface RotationReplay {
+  /** 32 random bytes as hex. */
+  readonly nonce: string;
+  /** Id of the service's own secret (purpose `rotation`). */
+  readonly secretId: string;
+}
+
+/** A completed rotation. The new secret is derived anew for each replay and never stored. */
 export interface Rotation {
   /** The key that was rotated. */
   readonly keyId: string;
   readonly partnerId: string;
-  /** Digest of environment, partner, calling key and Idempotency-Key. */
-  readonly idempotencySha256: string;
-  /** The successor, and the public half of what its secret is derived from: 32 bytes as hex. */
+  /** The successor. */
   readonly newKeyId: string;
-  readonly nonce: string;
-  /** Id of the service's own secret (purpose `rotation`) that went into the derivation. */
-  readonly secretId: string;
   readonly rotatedAt: number;
   /** When the calling key stops working. */
   readonly previousKeyExpiresAt: number;
   /** Unix seconds; from then on nothing is replayed. */
   readonly replayUntil: number;
+  /** Removed from the store once `replayUntil` has come: a swept row, or one that lives no longer. */
+  readonly replay?: RotationReplay;
 }
 
 /** Kept beside the key's row and not in it: the row is written under conditions, this is not. */

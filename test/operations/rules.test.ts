@@ -248,19 +248,24 @@ t.test('the successor of a key', async (t) => {
   const secrets = secretsOf();
   const environment = 'production';
   const apiKey = 'tmk_production_key_01HZZZZZZZZZZZZZZZZZZZZZZZ_secret_check';
-  const rotation = { partnerId: 'ptr_1', keyId: 'key_1', newKeyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZY', nonce: 'ab'.repeat(32), secretId: secrets.current('rotation').id };
-  const made = deriveSuccessor({ environment, secrets }, rotation, apiKey);
+  const idempotencyKey = '0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a';
+  const rotation = { partnerId: 'ptr_1', keyId: 'key_1', newKeyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZY' };
+  const replay = { nonce: 'ab'.repeat(32), secretId: secrets.current('rotation').id };
+  const sent = { apiKey, idempotencyKey };
+  const made = deriveSuccessor({ environment, secrets }, rotation, replay, sent);
   t.equal(parseApiKey('production', made), rotation.newKeyId);
-  t.equal(deriveSuccessor({ environment, secrets }, rotation, apiKey), made, 'every replay gives the same bytes');
-  t.equal(deriveSuccessor({ environment, secrets: secrets.replaced() }, rotation, apiKey), made, 'also after the secret was replaced');
+  t.equal(deriveSuccessor({ environment, secrets }, rotation, replay, sent), made, 'every replay gives the same bytes');
+  t.equal(deriveSuccessor({ environment, secrets: secrets.replaced() }, rotation, replay, sent), made, 'also after the secret was replaced');
   const secretOf = (text: string) => text.split('_')[4];
-  for (const other of [{ nonce: 'ac'.repeat(32) }, { partnerId: 'ptr_2' }, { keyId: 'key_2' }, { newKeyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZX' }]) {
-    t.not(secretOf(deriveSuccessor({ environment, secrets }, { ...rotation, ...other }, apiKey)), secretOf(made));
+  for (const other of [{ partnerId: 'ptr_2' }, { keyId: 'key_2' }, { newKeyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZX' }]) {
+    t.not(secretOf(deriveSuccessor({ environment, secrets }, { ...rotation, ...other }, replay, sent)), secretOf(made));
   }
-  t.not(secretOf(deriveSuccessor({ environment, secrets }, rotation, `${apiKey}x`)), secretOf(made), "needs the caller's own key");
+  t.not(secretOf(deriveSuccessor({ environment, secrets }, rotation, { ...replay, nonce: 'ac'.repeat(32) }, sent)), secretOf(made), 'needs the nonce');
+  t.not(secretOf(deriveSuccessor({ environment, secrets }, rotation, replay, { ...sent, apiKey: `${apiKey}x` })), secretOf(made), "needs the caller's own key");
+  t.not(secretOf(deriveSuccessor({ environment, secrets }, rotation, replay, { ...sent, idempotencyKey: `${idempotencyKey}x` })), secretOf(made), 'needs the Idempotency-Key');
   const otherService = secretsOf();
-  t.not(secretOf(deriveSuccessor({ environment, secrets: otherService }, { ...rotation, secretId: otherService.current('rotation').id }, apiKey)), secretOf(made), "needs the service's secret");
-  t.throws(() => deriveSuccessor({ environment, secrets: otherService }, rotation, apiKey));
+  t.not(secretOf(deriveSuccessor({ environment, secrets: otherService }, rotation, { ...replay, secretId: otherService.current('rotation').id }, sent)), secretOf(made), "needs the service's secret");
+  t.throws(() => deriveSuccessor({ environment, secrets: otherService }, rotation, replay, sent));
 
   const claims = createRotationClaims(20);
   const release = await claims.take('key_1');

@@ -22,13 +22,11 @@ export function rotation(key: PartnerKey, newKeyId: string, mark: number): Rotat
   return {
     keyId: key.keyId,
     partnerId: key.partnerId,
-    idempotencySha256: String(mark).padStart(64, '0'),
     newKeyId,
-    nonce: String(mark).padStart(64, '0'),
-    secretId: 'rotation-1',
     rotatedAt: NOW + 10,
     previousKeyExpiresAt: NOW + 10 + 72 * 3600,
     replayUntil: NOW + 10 + 24 * 3600,
+    replay: { nonce: String(mark).padStart(64, '0'), secretId: 'rotation-1' },
   };
 }
 

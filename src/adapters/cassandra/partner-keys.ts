@@ -1,22 +1,27 @@
 import { DomainError } from '../../domain/errors.js';
 import type { PartnerKey, Scope } from '../../domain/partner.js';
-import type { KeyStore, Rotation } from '../../ports/stores.js';
+import type { KeyStore, Rotation, RotationReplay } from '../../ports/stores.js';
 import type { Blobs } from './blobs.js';
 import type { Intent, Intents } from './intents.js';
 import { Lanes } from './lanes.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from './session.js';
 
-const COLUMNS = 'key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, create_op, revoke_op, rotate_op, rotation, successor';
+const COLUMNS = 'key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, create_op, revoke_op, rotate_op, rotation, rotation_replay, successor';
 const GET = 'SELECT key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at FROM api_key WHERE key_id = ?';
 const GET_WHOLE = `SELECT ${COLUMNS} FROM api_key WHERE key_id = ?`;
 const INSERT = 'INSERT INTO api_key (key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, create_op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
 const REVOKE = 'UPDATE api_key SET revoked_at = ?, revoke_op = ? WHERE key_id = ? IF partner_id = ? AND revoke_op = null AND revoked_at = null';
 const ROTATE = 'UPDATE api_key SET expires_at = ?, rotation = ?, successor = ?, rotate_op = ? WHERE key_id = ? IF partner_id = ? AND revoked_at = null AND rotate_op = null';
+// Of its own, because a life of a day is these cells' alone; it goes with ROTATE as one.
+const KEEP_REPLAY = 'UPDATE api_key USING TTL ? SET rotation_replay = ? WHERE key_id = ?';
 const INDEX = 'INSERT INTO key_by_partner (partner_id, created_at, key_id) VALUES (?, ?, ?)';
 const LIST = 'SELECT key_id, created_at FROM key_by_partner WHERE partner_id = ? AND (created_at, key_id) > (?, ?) LIMIT ?';
 // The latest use wins because its time is the timestamp, whatever arrives last.
 const TOUCH = 'INSERT INTO key_use (partner_id, key_id, used_at) VALUES (?, ?, ?) USING TIMESTAMP ?';
 const USES = 'SELECT key_id, used_at FROM key_use WHERE partner_id = ? AND key_id IN ?';
+
+/** What a replay is answered from outlives its window by so much: the caller's clock decides, and clocks differ. */
+const SPARE_SECONDS = 3_600;
 
 /** Keys read in one page where the caller sets no limit, and asked for in one statement. */
 const STEP = 100;
@@ -30,7 +35,12 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyS
   const whole = (keyId: string, reader = session) => reader.first(GET_WHOLE, [keyId]);
   const settled = session.settled();
   const index = ({ partnerId, createdAt, keyId }: PartnerKey) => session.write(INDEX, [partnerId, createdAt, keyId]);
-  const rotationOf = (row: Row) => blobs.decode<Rotation>(`rotation/${textIn(row, 'key_id')!}`, row['rotation']);
+  const rotationOf = (row: Row): Rotation => {
+    const keyId = textIn(row, 'key_id')!;
+    const rotation = blobs.decode<Rotation>(`rotation/${keyId}`, row['rotation']);
+    const replay = row['rotation_replay'] as Buffer | null;
+    return replay === null ? rotation : { ...rotation, replay: blobs.decode<RotationReplay>(`rotation-replay/${keyId}`, replay) };
+  };
 
   /** The successor's row, written by whoever comes first: the one that rotated, one that asks for the rotation, or the sweep. */
   const bringSuccessor = async (row: Row): Promise<Rotation> => {
@@ -132,10 +142,16 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyS
           if (textIn(row, 'rotate_op') !== undefined) return rotationHeld(row);
           const intent = await intents.begin('key_rotated', { keyId }, audit);
           intents.assertTimely(intent);
-          const { applied, current } = await session.decide({
-            query: ROTATE,
-            params: [rotation.previousKeyExpiresAt, blobs.encode(`rotation/${keyId}`, rotation), blobs.encode(`successor/${keyId}`, successor), intent.op, keyId, partnerId],
-          });
+          const { replay, ...kept } = rotation;
+          const { applied, current } = await session.decide(
+            {
+              query: ROTATE,
+              params: [rotation.previousKeyExpiresAt, blobs.encode(`rotation/${keyId}`, kept), blobs.encode(`successor/${keyId}`, successor), intent.op, keyId, partnerId],
+            },
+            ...(replay === undefined
+              ? []
+              : [{ query: KEEP_REPLAY, params: [rotation.replayUntil - rotation.rotatedAt + SPARE_SECONDS, blobs.encode(`rotation-replay/${keyId}`, replay), keyId] }]),
+          );
           // The witness comes first: where this rotation took effect and a revocation came right behind it, it holds all the same.
           if (applied || (current !== undefined && textIn(current, 'rotate_op') === intent.op)) {
             const decided = await whole(keyId);

@@ -98,6 +98,27 @@ export class Database {
     }
   }
 
+  /**
+   * Takes the former values of removed rows out of the files, where they lie until a compaction happens to come by. One compaction
+   * may put a row and its removal into the same file of the lowest level, which it then leaves as it is; a second removal ends above
+   * that file, and the second compaction merges the two.
+   * @param keys of one kind of rows, none of which is written again
+   * @throws as `get`
+   */
+  async shred(keys: readonly string[]): Promise<void> {
+    const sorted = keys.toSorted();
+    const compact = async () => {
+      try {
+        await this.#level.compactRange(sorted[0]!, sorted.at(-1)!);
+      } catch (error) {
+        throw storeUnavailable(error);
+      }
+    };
+    await compact();
+    await this.write(new Map(sorted.map((key) => [key, null])));
+    await compact();
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#reopening;

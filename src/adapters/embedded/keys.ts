@@ -4,7 +4,7 @@ import type { Partner, PartnerKey } from '../../domain/partner.js';
 import type { Proof } from '../../domain/proof.js';
 import type { ReviewBindings, ReviewCase } from '../../domain/review.js';
 import type { UploadFacts, UploadSlot } from '../../domain/upload.js';
-import type { IssuingReplay, Rotation } from '../../ports/stores.js';
+import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores.js';
 
 /**
  * Key layout. A key is ASCII: a partition's name and its parts, joined by `/`. No part holds a `/`, so everything under
@@ -16,6 +16,7 @@ import type { IssuingReplay, Rotation } from '../../ports/stores.js';
  *   key/{keyId}                            PartnerKey: the one read of every authenticated request
  *   partner-key/{partnerId}/{time}/{keyId} index: a partner's keys by age
  *   rotation/{keyId}                       Rotation of this key: its being there is what refuses a second one
+ *   rotation-replay/{keyId}                RotationReplay: swept when its time has passed, and then taken out of the files as well
  *   key-use/{partnerId}/{keyId}            when the key was last used; a row of its own, because it is written without conditions
  *   upload/{uploadId}                      slot and, once it was posted, its facts: one row, so that one read answers
  *   proof/{proofId}                        Proof: pending, issued (with what was declared of it), erased
@@ -119,6 +120,7 @@ export const digestKey = (kind: 'bound' | 'original' | 'credential', sha256: str
 export const replayKey = (replay: string) => key<IssuingReplay>('replay', replay);
 export const replayLinkKey = (proofId: string) => key<ReplayLinkRow>('proof-replay', proofId);
 export const rotationKey = (keyId: string) => key<Rotation>('rotation', keyId);
+export const rotationReplayKey = (keyId: string) => key<RotationReplay>('rotation-replay', keyId);
 export const keyUseKey = (partnerId: string, keyId: string) => key<KeyUseRow>('key-use', partnerId, keyId);
 export const reviewKey = (reviewId: string) => key<ReviewRow>('review', reviewId);
 export const reviewOpenKey = (proofId: string, partnerId: string, { creatorId, accountId, submissionId, trackId }: ReviewBindings) =>
@@ -139,6 +141,7 @@ export const expiryKey = (at: number, row: RowKey<unknown>) => `expiry/${digits(
 /** The row that an expiry entry speaks of. */
 export const expiringRow = (entry: string) => entry.slice('expiry/'.length + DIGITS + 1) as RowKey<unknown>;
 export const isReviewKey = (row: RowKey<unknown>): row is RowKey<ReviewRow> => row.startsWith('review/');
+export const isRotationReplayKey = (row: RowKey<unknown>): row is RowKey<RotationReplay> => row.startsWith('rotation-replay/');
 /** The last part of a key. */
 export const lastPart = (text: string) => decodeURIComponent(text.slice(text.lastIndexOf('/') + 1));
 

@@ -1,9 +1,9 @@
 import { DomainError } from '../../domain/errors.js';
 import type { Partner } from '../../domain/partner.js';
-import type { KeyStore, PartnerStore } from '../../ports/stores.js';
+import type { KeyStore, PartnerStore, Rotation, RotationReplay } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
-import { following, keyKey, keyUseKey, lastPart, partnerKey, partnerKeyKey, rotationKey, type RowKey, under } from './keys.js';
+import { expiryKey, following, keyKey, keyUseKey, lastPart, partnerKey, partnerKeyKey, rotationKey, rotationReplayKey, type RowKey, under } from './keys.js';
 import type { Rows } from './rows.js';
 
 export function partnerStore(rows: Rows, log: AuditLog): PartnerStore {
@@ -46,18 +46,26 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
         return 'revoked';
       }),
 
-    getRotation: async (keyId) => rows.get(rotationKey(keyId)),
+    async getRotation(keyId) {
+      const rotation = rows.get(rotationKey(keyId));
+      return rotation && whole(rotation, rows.get(rotationReplayKey(keyId)));
+    },
 
     rotateKey: (rotation, successor, audit) =>
       log.run((tx, append) => {
         const key = tx.get(keyKey(rotation.keyId));
         if (key?.partnerId !== rotation.partnerId || key.revokedAt !== undefined) return undefined;
         const earlier = tx.get(rotationKey(rotation.keyId));
-        if (earlier !== undefined) return earlier;
+        if (earlier !== undefined) return whole(earlier, tx.get(rotationReplayKey(rotation.keyId)));
         if (!insert(tx, keyKey(successor.keyId), successor)) throw new DomainError('conflict', 'This id is taken.');
         tx.put(partnerKeyKey(successor.partnerId, successor.createdAt, successor.keyId), null);
         tx.put(keyKey(rotation.keyId), { ...key, expiresAt: rotation.previousKeyExpiresAt });
-        tx.put(rotationKey(rotation.keyId), rotation);
+        const { replay, ...kept } = rotation;
+        tx.put(rotationKey(rotation.keyId), kept);
+        if (replay !== undefined) {
+          tx.put(rotationReplayKey(rotation.keyId), replay);
+          tx.put(expiryKey(rotation.replayUntil, rotationReplayKey(rotation.keyId)), null);
+        }
         append(audit);
         return rotation;
       }),
@@ -79,6 +87,10 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
       return uses;
     },
   };
+}
+
+function whole(rotation: Rotation, replay: RotationReplay | undefined): Rotation {
+  return replay === undefined ? rotation : { ...rotation, replay };
 }
 
 /**

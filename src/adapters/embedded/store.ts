@@ -3,7 +3,7 @@ import type { Stores } from '../../ports/stores.js';
 import { AuditLog, type AuditOptions } from './audit-log.js';
 import { type Commit, CommitQueue, decodeRow } from './commit-queue.js';
 import { Database } from './database.js';
-import { before, expiringRow, following, formatKey, isReviewKey, lastPart, pingKey } from './keys.js';
+import { before, expiringRow, following, formatKey, isReviewKey, isRotationReplayKey, lastPart, pingKey } from './keys.js';
 import { retentionStore } from './notices.js';
 import { StoreOpenError } from './open-error.js';
 import { Outbox } from './outbox.js';
@@ -66,6 +66,7 @@ export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimi
 
     async sweepExpired(now, limit) {
       let swept = 0;
+      const shredded: string[] = [];
       let range = before(now + 1, 'expiry');
       while (swept < limit) {
         const entries = await rows.keys(range, Math.min(SWEEP_STEP, limit - swept));
@@ -81,10 +82,12 @@ export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimi
             const row = expiringRow(entry);
             if (isReviewKey(row)) removeReview(tx, lastPart(row));
             else tx.delete(row);
+            if (isRotationReplayKey(row)) shredded.push(row);
             swept++;
           }
         });
       }
+      if (shredded.length > 0) await database.shred(shredded);
       return swept;
     },
 
