@@ -37,11 +37,12 @@ if (ADDRESSES === undefined) {
   void t.test('migrations: two at once, and again', async (t) => {
     await t.rejects(openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'a keyspace that is not there');
     const runs = await Promise.all([migrate(connection), migrate(connection)]);
-    t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-events.cql', '003-notices.cql'], 'each by one of them');
+    t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-events.cql', '003-notices.cql', '004-rotation-replay.cql'], 'each by one of them');
     t.strictSame(await migrate(connection), []);
   });
   void t.test('a migration has one owner', oneOwner);
   storeContract(t, 'the Cassandra store', open);
+  void t.test('what a successor is derived from lives for a day and an hour, and nothing else of a key ends', replayEnds);
   void t.test('every part of a case ends with it', caseEndsWhole);
   void t.test('so does every row beside a case', leavingsEnd);
   void t.test('two processes at once', twoStores);
@@ -69,7 +70,7 @@ if (SECURE === undefined || SECURE === '') {
   });
 }
 
-/** With the last migration, whose statements change nothing where they were run before. */
+/** With a migration whose statements change nothing where they were run before. */
 async function oneOwner(t: Test): Promise<void> {
   await withClient(async (client) => {
     const forget = () => client.execute('DELETE FROM schema_migration WHERE version = 3 IF EXISTS');
@@ -125,6 +126,27 @@ async function livesOf(client: Client, table: string, key: string, value: string
   const selected = columns.map((column) => `${column}, TTL(${column}) AS ttl_${column}`).join(', ');
   const { rows } = await client.execute(`SELECT ${selected} FROM ${table} WHERE ${key} = ?`, [value], { prepare: true });
   return rows.flatMap((row) => columns.filter((column) => row[column] !== null).map((column) => row[`ttl_${column}`] as number | null));
+}
+
+async function replayEnds(t: Test): Promise<void> {
+  const stores = await openStore();
+  t.teardown(() => stores.close());
+  const partnerId = 'ptr_replay';
+  const key = partnerKey('key_replay', partnerId);
+  const next = partnerKey('key_replay-next', partnerId);
+  const rotated = rotation(key, next.keyId, 1);
+  await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
+  await stores.rotateKey(rotated, next, audit(partnerId, 'key_rotated', key.keyId));
+  const lives = () => withClient((client) => livesOf(client, 'api_key', 'key_id', key.keyId), connection.keyspace);
+  const limited = (await lives()).filter((life) => life !== null);
+  t.equal(limited.length, 1);
+  t.ok(limited[0]! <= 25 * 3_600 && limited[0]! > 24 * 3_600, `${limited[0]} s`);
+  await stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId));
+  t.equal((await lives()).filter((life) => life !== null).length, 1, 'a later write of the row does not make it permanent');
+  t.strictSame(await stores.getRotation(key.keyId), rotated);
+  await withClient((client) => client.execute('DELETE rotation_replay FROM api_key WHERE key_id = ? IF EXISTS', [key.keyId], { prepare: true }), connection.keyspace);
+  const { replay: _, ...left } = rotated;
+  t.strictSame(await stores.getRotation(key.keyId), left, 'the rotation itself stays');
 }
 
 /**

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -13,7 +14,7 @@ import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
 import type { AuditHeads } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { auditOf } from '../store-contract/audit-contract.js';
-import { audit, issuedProof, issuingReplay, NOW, partnerKey, reviewCase, uploadFacts, uploadSlot, usageCharge } from '../store-contract/samples.js';
+import { audit, issuedProof, issuingReplay, NOW, partnerKey, reviewCase, rotation, uploadFacts, uploadSlot, usageCharge } from '../store-contract/samples.js';
 import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
 import { AUDIT_KEY, fileHeads, kill, line, PLAIN_NODE, withLevel, writer, WRITER } from './embedded-process.js';
 import { checkCharges } from './embedded-checks.js';
@@ -40,6 +41,37 @@ async function openAt(directory: string, options: OpenOptions = {}): Promise<Ope
     },
   };
 }
+
+void t.test('what a successor is derived from leaves the files when its day is over', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const holds = (bytes: Buffer) => readdirSync(directory).some((name) => readFileSync(join(directory, name)).includes(bytes));
+  const nonce = (i: number) => createHash('sha256').update(`nonce ${i}`).digest('hex');
+  let stores = await openStore(directory);
+  const partnerId = 'ptr_shred';
+  const rotate = async (i: number) => {
+    const key = partnerKey(`key_shred-${i}`, partnerId);
+    await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
+    const made = { ...rotation(key, `${key.keyId}-next`, i), replay: { nonce: nonce(i), secretId: 'rotation-1' } };
+    await stores.rotateKey(made, partnerKey(made.newKeyId, partnerId), audit(partnerId, 'key_rotated', key.keyId));
+    return made;
+  };
+  const first = await rotate(0);
+  t.ok(holds(Buffer.from(nonce(0))), 'it lies there in plain text');
+  await stores.sweepExpired(first.replayUntil - 1, 100);
+  t.strictSame(await stores.getRotation(first.keyId), first);
+  await stores.sweepExpired(first.replayUntil, 100);
+  const { replay: _, ...left } = first;
+  t.strictSame(await stores.getRotation(first.keyId), left, 'the rotation itself stays');
+  t.notOk(holds(Buffer.from(nonce(0))), 'where a young store held both writes in memory');
+
+  for (let i = 1; i <= 3; i++) await rotate(i);
+  await stores.close();
+  stores = await openStore(directory);
+  t.teardown(() => stores.close());
+  t.ok([1, 2, 3].every((i) => holds(Buffer.from(nonce(i)))));
+  await stores.sweepExpired(first.replayUntil, 100);
+  t.notOk([1, 2, 3].some((i) => holds(Buffer.from(nonce(i)))), 'where they were on the disk before');
+});
 
 void t.test('a directory that cannot be served', async (t) => {
   const directory = t.testdir();
