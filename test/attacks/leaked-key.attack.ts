@@ -36,7 +36,7 @@ export const attack: Attack = {
       await cp(service.dataDirectory, copy, { recursive: true });
       await service.restart();
       const loot = await takeLoot(copy);
-      const opens = async (apiKey: string) => (await fetch(`${service.partnerUrl}/v1/health`)).ok && (await fetch(`${service.partnerUrl}/v1/partner/keys`, { headers: { 'x-api-key': apiKey } })).status === 200;
+      const opens = async (apiKey: string) => (await fetch(`${service.partnerUrl}/v1/partner/keys`, { headers: { 'x-api-key': apiKey } })).status === 200;
 
       // A control of the tool: with what the partner sent and nobody stored it finds a successor, as a replay does.
       const known = derivations(loot, partnerId, keyId, leaked, [chain[1]!.idempotencyKey]);
