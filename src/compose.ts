@@ -33,6 +33,7 @@ import { createEventRelay } from './operations/relay-events.js';
 import { replayErasures } from './operations/replay-erasures.js';
 import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
 import { sweepExpired, sweepOrphans, sweepUnfinished } from './operations/sweep.js';
+import type { AudioEngine } from './ports/audio-engine.js';
 import type { AssetStore } from './ports/assets.js';
 import type { BuriedReport, EventBus, Replayed } from './ports/bus.js';
 import type { Clock } from './ports/clock.js';
@@ -114,14 +115,17 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       clock,
       random: randomBytes,
     });
+    let running: AudioEngine | undefined;
+    const ground = await openGround({ config, clock, secrets, opened, logDestination: options.logDestination, engineStats: () => running?.stats() });
+    const { telemetry, stores, assets, journal, heads, bus } = ground;
+    const { observer, requestLog } = telemetry;
     const engine = createAudioEngine({
       kind: config.engine.kind,
+      observer,
       ...(config.engine.maxUploads === undefined ? {} : { maxUploads: config.engine.maxUploads }),
       ...(config.engine.workers === undefined ? {} : { workers: config.engine.workers }),
     });
-    const ground = await openGround({ config, clock, secrets, opened, logDestination: options.logDestination, engineStats: () => engine.stats() });
-    const { telemetry, stores, assets, journal, heads, bus } = ground;
-    const { observer, requestLog } = telemetry;
+    running = engine;
     const erasedAgain = await replayErasures({ stores, assets, journal });
     await sweepUnfinished({ stores, clock, graceSeconds: isShared(config) ? ORPHAN_GRACE_SECONDS : 0 });
     // A bucket is swept while it is in use, because it may hold any number of files.

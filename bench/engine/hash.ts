@@ -49,7 +49,7 @@ async function measureHash(run: Run): Promise<Section> {
       checked('node:crypto, SHA masked', one, () => masked.call('hash', count)),
       checked('native engine', one, () =>
         timed(count, async () => {
-          const ingest = engine.open();
+          const ingest = engine.open('bench');
           for (const slab of slabOrder(undefined, count)) {
             for (let at = 0; at < SLAB_BYTES; at += CHUNK_BYTES) await ingest.write(slabs[slab]!.subarray(at, at + CHUNK_BYTES));
           }

@@ -1,7 +1,6 @@
 import { Piscina } from 'piscina';
 import type { Measurement } from '../../src/domain/audio.js';
 import { Gather } from '../../src/engine/gather.js';
-import { RateWindow } from '../../src/engine/rate-window.js';
 import { Region } from '../../src/engine/region.js';
 import { SLAB_BYTES, WasmIngest, type IngestHost } from '../../src/engine/wasm-ingest.js';
 import type { HashTask } from '../../src/engine/worker.js';
@@ -9,7 +8,6 @@ import type { AudioIngest } from '../../src/ports/audio-engine.js';
 
 const UPLOADS = 64;
 const QUEUE = 1;
-const RATE = { bytesPerSecond: 16 * 1024, windowMs: 30_000 };
 
 /**
  * The engine without its hash: the real ingest copies into real slabs, the real scheduler gathers them into tasks for a real
@@ -35,7 +33,7 @@ export class AcknowledgingEngine {
     const context = this.#contexts.take();
     if (context === undefined) throw new Error('too many uploads');
     this.#received.set(context, 0);
-    return new WasmIngest(context, this.#host(context), new RateWindow(RATE));
+    return new WasmIngest('bench', context, this.#host(context));
   }
 
   #host(context: number): IngestHost {

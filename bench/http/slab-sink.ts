@@ -11,7 +11,7 @@ const engine = new AcknowledgingEngine();
 const listener = createPartnerListener({
   ids: createIds(systemClock),
   requestLog: { request: () => undefined },
-  observer: { verdict: () => undefined, upload: () => undefined, issued: () => undefined, productEvent: () => undefined, events: () => undefined, fault: (where, error) => console.error(where, error) },
+  observer: { verdict: () => undefined, upload: () => undefined, displaced: () => undefined, issued: () => undefined, productEvent: () => undefined, events: () => undefined, fault: (where, error) => console.error(where, error) },
   build: { version: '0', commit: 'bench', deployedAt: 0, environment: 'beta' },
   // Only the post of an upload is measured here.
   operations: {

@@ -9,27 +9,18 @@ export interface EngineOptions {
   readonly kind: EngineStats['kind'];
   /** Worker threads (wasm). Default: one less than the cores, at least one: the ingress needs a core to itself. */
   readonly workers?: number;
-  /** Slabs of 1 MiB in the pool (wasm). Default: two for each upload; an upload never holds more than three. */
+  /** Slabs of 1 MiB in the pool (wasm), which is what uploads cost. Default: two for each upload, at most 120; an upload never holds more than three. */
   readonly slabs?: number;
-  /** Uploads in flight; one more is refused with `engine_full`. Default 64. */
+  /** Uploads in flight, of 12 KiB each: many more than any plan allows. How one more gets in is told at Places. Default 512. */
   readonly maxUploads?: number;
   /** Tasks that may wait for a worker, beyond one running on each (wasm). Default: one for each worker. */
   readonly maxQueue?: number;
-  /** What a client must send, averaged over each window in which the engine waited for it and not the other way round. */
-  readonly minimumRate?: MinimumRate;
-  /** Pause after which a part-filled slab is hashed instead of kept, and the grain of `minimumRate`. Default 100 ms. */
+  /** Pause after which a part-filled slab is hashed instead of kept, and the grain of the rates that uploads are compared by. Default 100 ms. */
   readonly sweepMs?: number;
   /** Milliseconds on a clock that never jumps. Default: the process's monotonic clock. */
   readonly now?: () => number;
-  /** Told of workers that die. */
-  readonly observer?: Pick<Observer, 'fault'>;
-}
-
-export interface MinimumRate {
-  /** Default 16 KiB. */
-  readonly bytesPerSecond: number;
-  /** Default 30 s. */
-  readonly windowMs: number;
+  /** Told of workers that die, and of uploads that lose their place. */
+  readonly observer?: Pick<Observer, 'fault' | 'displaced'>;
 }
 
 export type CompleteOptions = Required<EngineOptions>;
@@ -37,16 +28,16 @@ export type CompleteOptions = Required<EngineOptions>;
 /** @throws RangeError for a count that is not a whole number in its range. */
 export function completeOptions(options: EngineOptions): CompleteOptions {
   const workers = options.workers ?? Math.max(1, availableParallelism() - 1);
-  const maxUploads = options.maxUploads ?? 64;
+  const maxUploads = options.maxUploads ?? 512;
   const complete: CompleteOptions = {
     workers,
     maxUploads,
-    slabs: 2 * maxUploads,
+    // With the contexts of 512 uploads no more than 64 uploads with two slabs each would take.
+    slabs: Math.min(2 * maxUploads, 120),
     maxQueue: workers,
-    minimumRate: { bytesPerSecond: 16 * 1024, windowMs: 30_000 },
     sweepMs: 100,
     now: () => performance.now(),
-    observer: { fault: () => undefined },
+    observer: { fault: () => undefined, displaced: () => undefined },
     ...options,
   };
   for (const [name, least, most] of [['workers', 1, 256], ['slabs', 1, 3_500], ['maxUploads', 1, 4_096], ['maxQueue', 0, 1_024], ['sweepMs', 1, 10_000]] as const) {

@@ -4,10 +4,11 @@ import { CONTEXT_BYTES, SCRATCH_BYTES, createCoreMemory, credentialSpan, forkRep
 import type { CompleteOptions } from './engine-options.js';
 import { ForkedHash } from './forked-hash.js';
 import { aligned, RESERVED_BYTES } from './layout.js';
-import { RateWindow } from './rate-window.js';
-import { engineFailed, engineFull, shuttingDown, uploadAborted } from './refusals.js';
+import { Places, type PlaceHolder } from './places.js';
+import { engineFailed, shuttingDown, uploadAborted } from './refusals.js';
 import { Region } from './region.js';
 import { readResult } from './result.js';
+import { SendingPace } from './sending-pace.js';
 import { Sweep } from './sweep.js';
 
 /** A socket's chunk; longer writes are parsed in several steps. */
@@ -27,6 +28,7 @@ interface Running {
 export class NativeEngine implements AudioEngine {
   readonly #options: CompleteOptions;
   readonly #uploads = new Set<NativeIngest>();
+  readonly #places: Places<NativeIngest>;
   #running: Running | undefined;
   #started: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
@@ -35,6 +37,7 @@ export class NativeEngine implements AudioEngine {
 
   constructor(options: CompleteOptions) {
     this.#options = options;
+    this.#places = new Places(options.maxUploads, (reason) => options.observer.displaced(reason));
   }
 
   start(): Promise<void> {
@@ -43,23 +46,26 @@ export class NativeEngine implements AudioEngine {
     return this.#started;
   }
 
-  open(): AudioIngest {
+  open(owner: string): AudioIngest {
     if (this.#stopped !== undefined) throw shuttingDown();
     const running = this.#running;
     if (running === undefined) throw new Error('the audio engine has not started');
+    this.#places.makeRoom(owner);
     const context = running.contexts.take();
-    if (context === undefined) throw engineFull();
+    if (context === undefined) throw new Error('more uploads than contexts');
     running.core.init(context);
-    const ingest: NativeIngest = new NativeIngest(context, running, new RateWindow(this.#options.minimumRate), {
+    const ingest: NativeIngest = new NativeIngest(owner, context, running, {
       received: (bytes) => {
         this.#bytes += bytes;
       },
       closed: () => {
         running.contexts.give(context);
+        this.#places.remove(ingest);
         this.#uploads.delete(ingest);
         if (this.#uploads.size === 0) this.#whenEmpty?.();
       },
     });
+    this.#places.add(ingest);
     this.#uploads.add(ingest);
     return ingest;
   }
@@ -96,7 +102,7 @@ export class NativeEngine implements AudioEngine {
       contexts: new Region(firstContext, aligned(CONTEXT_BYTES), maxUploads),
       stage,
       sweep: new Sweep(this.#options, (elapsedMs) => {
-        for (const ingest of this.#uploads) ingest.sweep(elapsedMs);
+        for (const ingest of this.#uploads) ingest.charge(elapsedMs);
       }),
     };
   }
@@ -114,10 +120,11 @@ interface NativeHost {
   readonly closed: () => void;
 }
 
-class NativeIngest implements AudioIngest {
+class NativeIngest implements AudioIngest, PlaceHolder {
+  readonly owner: string;
+  readonly pace = new SendingPace();
   readonly #context: number;
   readonly #running: Running;
-  readonly #rate: RateWindow;
   readonly #host: NativeHost;
   readonly #gaveUp = new AbortController();
   readonly #hash = new ForkedHash();
@@ -126,10 +133,10 @@ class NativeIngest implements AudioIngest {
   /** Why nothing more is taken. */
   #over: unknown;
 
-  constructor(context: number, running: Running, rate: RateWindow, host: NativeHost) {
+  constructor(owner: string, context: number, running: Running, host: NativeHost) {
+    this.owner = owner;
     this.#context = context;
     this.#running = running;
-    this.#rate = rate;
     this.#host = host;
   }
 
@@ -166,12 +173,13 @@ class NativeIngest implements AudioIngest {
     if (this.#over === undefined) this.#close(uploadAborted());
   }
 
-  sweep(elapsedMs: number): void {
-    try {
-      this.#rate.charge(elapsedMs, this.#received);
-    } catch (error) {
-      this.#fail(error);
-    }
+  giveUp(reason: unknown): void {
+    this.#close(reason);
+    this.#gaveUp.abort(reason);
+  }
+
+  charge(elapsedMs: number): void {
+    this.pace.charge(elapsedMs, this.#received);
   }
 
   #take(piece: Uint8Array): void {
@@ -185,8 +193,7 @@ class NativeIngest implements AudioIngest {
   }
 
   #fail(error: unknown): unknown {
-    this.#close(error);
-    this.#gaveUp.abort(error);
+    this.giveUp(error);
     return error;
   }
 

@@ -9,6 +9,11 @@ export function engineFull(): DomainError {
   return new DomainError('unavailable', 'Too many uploads are in flight.', { reason: 'engine_full', retryAfterSeconds: 2 });
 }
 
+/** The upload lost its place to a newcomer. */
+export function gaveWay(): DomainError {
+  return new DomainError('unavailable', 'Too many uploads are in flight, and this one was too slow to go on; send it again.', { reason: 'engine_full', retryAfterSeconds: 2 });
+}
+
 export function shuttingDown(): DomainError {
   return new DomainError('unavailable', 'The service is shutting down.', { reason: 'shutting_down', retryAfterSeconds: 5 });
 }

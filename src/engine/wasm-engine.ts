@@ -3,10 +3,10 @@ import type { Measurement } from '../domain/audio.js';
 import type { AudioEngine, AudioIngest, EngineStats } from '../ports/audio-engine.js';
 import { CONTEXT_BYTES, SCRATCH_BYTES, createCoreMemory, credentialSpan, instantiateCore, loadCore, type Core, type Piece } from './core.js';
 import type { CompleteOptions } from './engine-options.js';
-import { Gather } from './gather.js';
+import { Gather, LANES } from './gather.js';
 import { aligned, RESERVED_BYTES } from './layout.js';
-import { RateWindow } from './rate-window.js';
-import { engineFull, shuttingDown } from './refusals.js';
+import { Places } from './places.js';
+import { shuttingDown } from './refusals.js';
 import { Region } from './region.js';
 import { readResult } from './result.js';
 import { Sweep } from './sweep.js';
@@ -32,7 +32,9 @@ interface Running {
  */
 export class WasmEngine implements AudioEngine {
   readonly #options: CompleteOptions;
+  /** Those whose context is in use, the ones that only wait for their last piece included. */
   readonly #uploads = new Set<WasmIngest>();
+  readonly #places: Places<WasmIngest>;
   /** Uploads whose write waits for a slab, in the order in which they came. */
   readonly #waiting = new Set<WasmIngest>();
   readonly #host: IngestHost;
@@ -44,6 +46,7 @@ export class WasmEngine implements AudioEngine {
 
   constructor(options: CompleteOptions) {
     this.#options = options;
+    this.#places = new Places(options.maxUploads, (reason) => options.observer.displaced(reason));
     this.#host = this.#createHost();
   }
 
@@ -62,12 +65,14 @@ export class WasmEngine implements AudioEngine {
     const { workers, maxQueue, maxUploads, slabs: slabCount, observer } = this.#options;
     const module = await loadCore();
     const tasks = workers + maxQueue;
+    // An upload that was given up keeps its context while a task works on it, but not its place.
+    const contextCount = maxUploads + tasks * LANES;
     const ingressScratch = RESERVED_BYTES;
     const scratchBytes = aligned(SCRATCH_BYTES);
     const contextBytes = aligned(CONTEXT_BYTES);
     const taskScratch = ingressScratch + scratchBytes;
     const firstContext = taskScratch + tasks * scratchBytes;
-    const firstSlab = Math.ceil((firstContext + maxUploads * contextBytes) / RESERVED_BYTES) * RESERVED_BYTES;
+    const firstSlab = Math.ceil((firstContext + contextCount * contextBytes) / RESERVED_BYTES) * RESERVED_BYTES;
     const memory = createCoreMemory(firstSlab + slabCount * SLAB_BYTES);
     const pool = new WorkerPool({
       workers,
@@ -94,7 +99,7 @@ export class WasmEngine implements AudioEngine {
       memory,
       bytes: Buffer.from(memory.buffer),
       core: instantiateCore(module, memory, ingressScratch),
-      contexts: new Region(firstContext, contextBytes, maxUploads),
+      contexts: new Region(firstContext, contextBytes, contextCount),
       slabs: new Region(firstSlab, SLAB_BYTES, slabCount),
       gather,
       pool,
@@ -102,13 +107,15 @@ export class WasmEngine implements AudioEngine {
     };
   }
 
-  open(): AudioIngest {
+  open(owner: string): AudioIngest {
     if (this.#stopped !== undefined) throw shuttingDown();
     const { contexts, core, sweep } = this.#run();
+    this.#places.makeRoom(owner);
     const context = contexts.take();
-    if (context === undefined) throw engineFull();
+    if (context === undefined) throw new Error('more uploads than contexts');
     core.init(context);
-    const ingest = new WasmIngest(context, this.#host, new RateWindow(this.#options.minimumRate));
+    const ingest = new WasmIngest(owner, context, this.#host);
+    this.#places.add(ingest);
     this.#uploads.add(ingest);
     // Threads do not keep the process alive, least of all one that is just being replaced; an upload does.
     sweep.hold(true);
@@ -166,6 +173,7 @@ export class WasmEngine implements AudioEngine {
       },
       offer: (ingest) => run().gather.offer(ingest),
       withdraw: (ingest) => {
+        this.#places.remove(ingest);
         this.#waiting.delete(ingest);
         run().gather.withdraw(ingest);
       },

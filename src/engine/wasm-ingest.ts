@@ -2,8 +2,9 @@ import type { Measurement } from '../domain/audio.js';
 import type { AudioIngest } from '../ports/audio-engine.js';
 import type { Piece } from './core.js';
 import type { Lane } from './gather.js';
-import type { RateWindow } from './rate-window.js';
+import type { PlaceHolder } from './places.js';
 import { engineFailed, uploadAborted } from './refusals.js';
+import { SendingPace } from './sending-pace.js';
 
 export const SLAB_BYTES = 1024 * 1024;
 
@@ -18,7 +19,7 @@ export interface IngestHost {
   /** The upload writes on when the host calls `resume`. */
   wait(ingest: WasmIngest): void;
   offer(ingest: WasmIngest): void;
-  /** Takes back `wait` and `offer`. */
+  /** The upload takes nothing more: its `wait` and `offer` are taken back, and its place is free. */
   withdraw(ingest: WasmIngest): void;
   received(bytes: number): void;
   /** Copy of the credential bytes in the piece that was hashed last. */
@@ -48,10 +49,11 @@ interface PendingEnd {
 /**
  * One upload on its way through the slabs: filled by `write`, then ready, then in flight (one at a time), then given back.
  */
-export class WasmIngest implements AudioIngest, Lane {
+export class WasmIngest implements AudioIngest, Lane, PlaceHolder {
+  readonly owner: string;
+  readonly pace = new SendingPace();
   readonly context: number;
   readonly #host: IngestHost;
-  readonly #rate: RateWindow;
   readonly #gaveUp = new AbortController();
   #filling: Slab | undefined;
   readonly #ready: Slab[] = [];
@@ -68,10 +70,10 @@ export class WasmIngest implements AudioIngest, Lane {
   /** Why nothing more is taken; from then on the upload only waits for its piece in flight. */
   #over: unknown;
 
-  constructor(context: number, host: IngestHost, rate: RateWindow) {
+  constructor(owner: string, context: number, host: IngestHost) {
+    this.owner = owner;
     this.context = context;
     this.#host = host;
-    this.#rate = rate;
   }
 
   get signal(): AbortSignal {
@@ -122,6 +124,11 @@ export class WasmIngest implements AudioIngest, Lane {
     if (this.#over === undefined) this.#close(uploadAborted());
   }
 
+  giveUp(reason: unknown): void {
+    this.#close(reason);
+    this.#gaveUp.abort(reason);
+  }
+
   /** Makes the slab that is being filled ready as it is. */
   flush(): void {
     if (this.#filling === undefined) return;
@@ -140,12 +147,7 @@ export class WasmIngest implements AudioIngest, Lane {
     else this.#aged = true;
     this.#touched = false;
     // In backpressure and after `end` the client waits for the engine.
-    if (this.#pendingWrite !== undefined || this.#ended) return;
-    try {
-      this.#rate.charge(elapsedMs, this.#received);
-    } catch (error) {
-      this.#fail(error);
-    }
+    if (this.#pendingWrite === undefined && !this.#ended) this.pace.charge(elapsedMs, this.#received);
   }
 
   take(): Piece {
@@ -166,7 +168,7 @@ export class WasmIngest implements AudioIngest, Lane {
     this.#inFlight = undefined;
     this.#host.giveSlab(slab.address);
     if (this.#over !== undefined) return this.#host.closed(this);
-    if (failure !== undefined) return this.#fail(engineFailed(failure));
+    if (failure !== undefined) return this.giveUp(engineFailed(failure));
     // `giveSlab` may have let this very upload write on and offer itself again.
     if (this.#ready.length > 0) this.#host.offer(this);
     this.#finishWhenHashed();
@@ -214,16 +216,11 @@ export class WasmIngest implements AudioIngest, Lane {
     try {
       measurement = this.#host.finish(this.context, this.#credential);
     } catch (error) {
-      return this.#fail(engineFailed(error));
+      return this.giveUp(engineFailed(error));
     }
     this.#pendingEnd = undefined;
     this.#close(new Error('the upload has ended'));
     pending.resolve(measurement);
-  }
-
-  #fail(error: unknown): void {
-    this.#close(error);
-    this.#gaveUp.abort(error);
   }
 
   /** Gives back what no thread works on; a piece in flight and its context follow in `settled`. */

@@ -94,9 +94,12 @@ async function takeIn(engine: AudioEngine, audio: AsyncIterable<Uint8Array>, sta
   });
 }
 
+/** Issuing shares the engine with partners as one of them would. */
+const ISSUING = 'issuing';
+
 /** One pass of the engine over `audio`; `alongside` sees each chunk, and the bytes so far, before the engine does. */
 export async function measure(engine: AudioEngine, audio: AsyncIterable<Uint8Array>, alongside?: (chunk: Uint8Array, bytes: number) => Promise<void>): Promise<Measurement> {
-  const ingest = engine.open();
+  const ingest = engine.open(ISSUING);
   try {
     let bytes = 0;
     for await (const chunk of audio) {

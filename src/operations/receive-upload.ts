@@ -34,7 +34,7 @@ export async function receiveUpload(deps: ReceiveUploadDeps, uploadId: string, f
   if (limit === undefined) throw new DomainError('not_found', 'There is no such upload slot.');
   const release = deps.claims.claim(uploadId, upload.slot.partnerId, limit);
   try {
-    return receiver(deps, upload.slot, policy.maxBytes, deps.engine.open(), release);
+    return receiver(deps, upload.slot, policy.maxBytes, deps.engine.open(upload.slot.partnerId), release);
   } catch (error) {
     release();
     throw error;

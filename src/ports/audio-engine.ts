@@ -5,10 +5,12 @@ import type { Measurement } from '../domain/audio.js';
  */
 export interface AudioEngine {
   /**
-   * Admits one upload.
-   * @throws DomainError `unavailable` / `engine_full` with `retryAfterSeconds` when uploads in flight are at their bound.
+   * Admits one upload. When uploads in flight are at their bound the slowest upload of an owner above its fair share, or one
+   * that stands still, loses its place to it.
+   * @param owner whose upload it is; places are shared between owners
+   * @throws DomainError `unavailable` / `engine_full` with `retryAfterSeconds` when no upload has to give way.
    */
-  open(): AudioIngest;
+  open(owner: string): AudioIngest;
   /** Resolves when the workers run; rejects when the audio core cannot be loaded or no worker can run it. Once, before `open`. */
   start(): Promise<void>;
   /**
@@ -29,8 +31,8 @@ export interface AudioIngest {
    * Copies `chunk`. `undefined` means that it is copied and more may be written at once; a returned promise means backpressure,
    * and `chunk` belongs to the engine until it settles. One write at a time.
    * @throws DomainError, thrown or as the promise's rejection: `unavailable` / `engine_failed` when the worker that held this
-   * upload died, `timeout` / `client_too_slow` when its client stayed below the minimum rate, `invalid_request` /
-   * `upload_aborted` after `abort`. From then on the upload holds nothing.
+   * upload died, `unavailable` / `engine_full` when it lost its place to another, `invalid_request` / `upload_aborted` after
+   * `abort`. From then on the upload holds nothing.
    */
   write(chunk: Uint8Array): Promise<void> | undefined;
   /** Ends the file, after the last write has settled. No write may follow. Rejects as `write` does. */

@@ -1,9 +1,24 @@
 import type { Topic } from '../domain/events.js';
 
+/** Why a form or an upload lost its place to another. */
+export type Displacement =
+  /** The oldest form without proof, when forms had no place left. */
+  | 'form_oldest'
+  /** The oldest form without proof of an address that had too many. */
+  | 'form_of_address'
+  /** The slowest upload of a partner above its fair share of the engine. */
+  | 'upload_over_share'
+  /** An upload that stood still, when the engine had no place left. */
+  | 'upload_stalled'
+  /** The upload that stood still for longest, of an address that had too many of them. */
+  | 'upload_of_address';
+
 /** How everyone reports to telemetry without knowing it. Labels come from closed lists; never an id, secret or content. */
 export interface Observer {
   verdict(verdict: string, carrier: string): void;
   upload(outcome: 'stored' | 'refused' | 'aborted' | 'failed', bytes: number): void;
+  /** A form or an upload lost its place to another. */
+  displaced(reason: Displacement): void;
   issued(carrier: string): void;
   /** Counts that partners' products report, under names of PRODUCT_EVENTS. */
   productEvent(name: string, count: number): void;

@@ -9,6 +9,7 @@ export interface Metrics {
   request(record: RequestRecord): void;
   verdict(verdict: string, carrier: string): void;
   upload(outcome: string, bytes: number): void;
+  displaced(reason: string): void;
   issued(carrier: string): void;
   productEvent(name: string, count: number): void;
   events(topic: string, outcome: 'published' | 'handled' | 'dead', count: number): void;
@@ -32,6 +33,7 @@ export function createMetrics(engineStats: () => EngineStats | undefined, events
   const verdicts = new Counter({ name: 'takemark_verdicts_total', help: 'Verdicts given', labelNames: ['verdict', 'carrier'], registers });
   const uploads = new Counter({ name: 'takemark_uploads_total', help: 'Posted uploads by how they ended', labelNames: ['outcome'], registers });
   const uploadBytes = new Counter({ name: 'takemark_upload_bytes_total', help: 'Bytes of posted uploads', labelNames: ['outcome'], registers });
+  const displaced = new Counter({ name: 'takemark_displaced_total', help: 'Forms and uploads that lost their place to another', labelNames: ['reason'], registers });
   const issued = new Counter({ name: 'takemark_proofs_issued_total', help: 'Credentials issued', labelNames: ['carrier'], registers });
   const productEvents = new Counter({ name: 'takemark_product_events_total', help: 'Events reported by products of partners', labelNames: ['name'], registers });
   const events = {
@@ -89,6 +91,7 @@ export function createMetrics(engineStats: () => EngineStats | undefined, events
       uploads.inc({ outcome });
       uploadBytes.inc({ outcome }, bytes);
     },
+    displaced: (reason) => displaced.inc({ reason }),
     issued: (carrier) => issued.inc({ carrier }),
     productEvent: (name, count) => productEvents.inc({ name }, count),
     events: (topic, outcome, count) => events[outcome].inc({ topic }, count),

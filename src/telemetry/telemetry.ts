@@ -36,6 +36,7 @@ export function createTelemetry({ level, engineStats = () => undefined, eventsWa
     observer: {
       verdict: metrics.verdict,
       upload: metrics.upload,
+      displaced: metrics.displaced,
       issued: metrics.issued,
       productEvent: metrics.productEvent,
       events: (topic, outcome, count) => {

@@ -9,8 +9,10 @@ import { completeOptions, type EngineOptions } from '../../src/engine/engine-opt
 import { Gather, LANES, type Lane } from '../../src/engine/gather.js';
 import { Region } from '../../src/engine/region.js';
 import { WasmEngine } from '../../src/engine/wasm-engine.js';
+import { WasmIngest, type IngestHost } from '../../src/engine/wasm-ingest.js';
 import { WorkerPool } from '../../src/engine/worker-pool.js';
 import type { AudioEngine, AudioIngest } from '../../src/ports/audio-engine.js';
+import type { Displacement } from '../../src/ports/observer.js';
 import { collectGarbage } from '../fixtures/garbage.js';
 import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';
 
@@ -53,6 +55,11 @@ function sample(next: (below: number) => number): Sample {
   const seed = next(1_000_000) + 1;
   const bytes = [next(200), next(5_000), next(300_000), next(3 * MIB)][next(4)] ?? 0;
   return next(2) === 0 ? opaque(bytes, seed) : credentialed(bytes, next(8) === 0 ? next(MIB) : next(4_000), seed);
+}
+
+async function sendAll(ingest: AudioIngest, file: Uint8Array): Promise<Measurement> {
+  await ingest.write(file);
+  return ingest.end();
 }
 
 async function send(ingest: AudioIngest, file: Uint8Array, next: (below: number) => number, largest = 64 * 1024): Promise<Measurement> {
@@ -103,10 +110,35 @@ async function until(condition: () => boolean): Promise<void> {
   for (const end = Date.now() + 60_000; !condition(); await sleep(10)) if (Date.now() > end) throw new Error('it did not come to pass in 60 s');
 }
 
+/** Time of an engine that a test moves: each beat of the sweep finds 100 ms gone while it runs, and none else. */
+class SweptClock {
+  #now = 0;
+  #beats = 0;
+  readonly options = {
+    sweepMs: 10,
+    now: () => {
+      if (this.#beats > 0) {
+        this.#beats -= 1;
+        this.#now += 100;
+      }
+      return this.#now;
+    },
+  };
+
+  /** So many beats, with `each` between them. */
+  async run(beats: number, each: () => Promise<void>): Promise<void> {
+    for (let i = 0; i < beats; i += 1) {
+      await each();
+      this.#beats = 1;
+      await until(() => this.#beats === 0);
+    }
+  }
+}
+
 async function openWhenFree(engine: AudioEngine): Promise<AudioIngest> {
   for (;;) {
     try {
-      return engine.open();
+      return engine.open('a');
     } catch (error) {
       if (!(error instanceof DomainError) || error.reason !== 'engine_full') throw error;
       await sleep(5);
@@ -121,7 +153,7 @@ for (const kind of ['wasm', 'native'] as const) {
         const engine = await started(t, { kind, workers, slabs, maxUploads: uploads });
         const next = random(uploads * 7 + slabs);
         const samples = Array.from({ length: uploads }, () => sample(next));
-        const measured = await Promise.all(samples.map((one, i) => send(engine.open(), one.file, random(i + 1), [1, 64 * 1024, 200_000, 2 * MIB][one.file.length < 5_000 ? i % 4 : 1 + (i % 3)])));
+        const measured = await Promise.all(samples.map((one, i) => send(engine.open('a'), one.file, random(i + 1), [1, 64 * 1024, 200_000, 2 * MIB][one.file.length < 5_000 ? i % 4 : 1 + (i % 3)])));
         for (const [i, one] of samples.entries()) check(t, measured[i]!, one, `upload ${i}`);
         t.equal(engine.stats().uploadsInFlight, 0);
         t.equal(engine.stats().slabsInUse, 0);
@@ -131,10 +163,10 @@ for (const kind of ['wasm', 'native'] as const) {
 
     await t.test('an empty upload', async (t) => {
       const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
-      const nothing = engine.open();
+      const nothing = engine.open('a');
       check(t, await nothing.end(), opaque(0, 1), 'no write');
       nothing.abort();
-      const empty = engine.open();
+      const empty = engine.open('a');
       t.equal(empty.write(new Uint8Array(0)), undefined);
       check(t, await empty.end(), opaque(0, 1), 'an empty write');
       t.equal(engine.stats().uploadsInFlight, 0);
@@ -144,13 +176,13 @@ for (const kind of ['wasm', 'native'] as const) {
       const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
       const one = credentialed(51, 33, 5);
       for (let cut = 1; cut < one.file.length; cut += 1) {
-        const ingest = engine.open();
+        const ingest = engine.open('a');
         await ingest.write(one.file.subarray(0, cut));
         await ingest.write(one.file.subarray(cut));
         const measured = await ingest.end();
         if (measured.bindingSha256 !== one.bindingSha256 || measured.sha256 !== one.sha256) t.fail(`cut at ${cut}`);
       }
-      const ingest = engine.open();
+      const ingest = engine.open('a');
       for (const byte of one.file) await ingest.write(Uint8Array.of(byte));
       check(t, await ingest.end(), one, 'byte by byte');
     });
@@ -180,56 +212,100 @@ for (const kind of ['wasm', 'native'] as const) {
 
     await t.test('a full engine refuses', async (t) => {
       const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
-      const first = engine.open();
-      engine.open().abort();
-      const second = engine.open();
-      const error = await refusal(() => engine.open());
+      const first = engine.open('a');
+      engine.open('a').abort();
+      const second = engine.open('a');
+      const error = await refusal(() => engine.open('a'));
       t.match(error, { code: 'unavailable', reason: 'engine_full' });
       t.ok((error.retryAfterSeconds ?? 0) > 0);
       first.abort();
-      engine.open().abort();
+      engine.open('a').abort();
       check(t, await send(second, noise(1_000), random(1)), opaque(1_000, 1), 'the one in flight');
     });
 
-    await t.test('a client below the minimum rate is cut, one above is not', async (t) => {
-      let now = 0;
-      const engine = await started(t, {
-        kind, workers: 1, slabs: 4, maxUploads: 4, sweepMs: 10, minimumRate: { bytesPerSecond: 1_000, windowMs: 1_000 },
-        // Each beat of the sweep finds 100 ms gone.
-        now: () => (now += 100),
-      });
-      const steady = engine.open();
-      const slow = engine.open();
-      const part = noise(60_000);
-      const cut = new Promise<unknown>((resolve) => slow.signal.addEventListener('abort', () => resolve(slow.signal.reason)));
-      await slow.write(noise(100));
-      let steadyBytes = 0;
-      const pace = async () => {
-        await steady.write(part.subarray(steadyBytes % 50_000, (steadyBytes % 50_000) + 500));
-        steadyBytes += 500;
-        await sleep(5);
-      };
-      while (!slow.signal.aborted) await pace();
-      t.match(await cut, { code: 'timeout', reason: 'client_too_slow' });
-      t.equal((await refusal(() => slow.write(part))).reason, 'client_too_slow');
-      t.equal((await refusal(() => slow.end())).reason, 'client_too_slow');
-      slow.abort();
-      while (engine.stats().uploadsInFlight > 1) await pace();
-      t.notOk(steady.signal.aborted);
-      t.equal((await steady.end()).bytes, steadyBytes);
+    await t.test('an owner below its share gets the place of the slowest upload of one above', async (t) => {
+      const clock = new SweptClock();
+      const displaced: Displacement[] = [];
+      const engine = await started(t, { kind, workers: 1, maxUploads: 6, ...clock.options, observer: { fault: () => undefined, displaced: (reason) => displaced.push(reason) } });
+      const greedy = Array.from({ length: 6 }, () => engine.open('greedy'));
+      const rates = [5, 4, 1, 6, 2, 7];
+      const send = (ingests: readonly AudioIngest[]) => async () => void (await Promise.all(ingests.map(async (ingest, i) => ingest.signal.aborted || ingest.write(noise(rates[i]! * 1_000)))));
+      await clock.run(20, send(greedy));
+      const one = opaque(30_000, 5);
+      const modest = engine.open('modest');
+      t.ok(greedy[2]!.signal.aborted, 'the slowest goes');
+      t.match(greedy[2]!.signal.reason, { code: 'unavailable', reason: 'engine_full' });
+      t.ok(greedy[2]!.signal.reason.retryAfterSeconds > 0);
+      t.match(await refusal(() => greedy[2]!.write(noise(1))), { reason: 'engine_full' });
+      t.match(await refusal(() => engine.open('greedy')), { reason: 'engine_full' }, 'and cannot push itself in again');
+      const others = [engine.open('modest'), engine.open('modest')];
+      t.same(greedy.map(({ signal }) => signal.aborted), [false, true, true, false, true, false], 'then the next slowest, until both have half');
+      t.match(await refusal(() => engine.open('modest')), { reason: 'engine_full' }, 'beyond its share nobody gives way while everybody sends');
+      const third = engine.open('third');
+      t.equal([...greedy, modest, ...others].filter(({ signal }) => signal.aborted).length, 4, 'a third one makes the shares smaller');
+      t.same(displaced, Array(4).fill('upload_over_share'));
+      check(t, await sendAll(third, one.file), one, 'the third');
+      for (const ingest of [...greedy, modest, ...others]) ingest.abort();
+      await until(() => engine.stats().uploadsInFlight === 0);
       t.equal(engine.stats().slabsInUse, 0);
+    });
+
+    await t.test('an upload that stands still loses its place when places are scarce, and not before', async (t) => {
+      const clock = new SweptClock();
+      const displaced: Displacement[] = [];
+      const engine = await started(t, { kind, workers: 1, maxUploads: 3, ...clock.options, observer: { fault: () => undefined, displaced: (reason) => displaced.push(reason) } });
+      const still = engine.open('a');
+      await still.write(noise(4));
+      const moving = engine.open('b');
+      await clock.run(50, async () => void (await moving.write(noise(100))));
+      t.notOk(still.signal.aborted, 'while there is room it stays');
+      const third = engine.open('c');
+      t.notOk(still.signal.aborted);
+      const fourth = engine.open('d');
+      t.ok(still.signal.aborted, 'its place goes to whoever comes');
+      t.match(await refusal(() => still.end()), { code: 'unavailable', reason: 'engine_full' });
+      t.match(await refusal(() => engine.open('e')), { reason: 'engine_full' }, 'those that send keep theirs');
+      t.same(displaced, ['upload_stalled']);
+      for (const ingest of [moving, third, fourth]) ingest.abort();
+    });
+
+    await t.test('an owner below its share is never refused, whatever the others hold', async (t) => {
+      const next = random(7);
+      for (let round = 0; round < 40; round += 1) {
+        const max = 2 + next(20);
+        const engine = await started(t, { kind: 'native', maxUploads: max, now: () => 0 });
+        const held = new Map<string, AudioIngest[]>();
+        for (let i = 0; i < 8 * max; i += 1) {
+          const owner = `owner ${next(1 + next(6))}`;
+          const live = [...held].map(([name, ingests]) => [name, ingests.filter(({ signal }) => !signal.aborted)] as const).filter(([, ingests]) => ingests.length > 0);
+          const own = live.find(([name]) => name === owner)?.[1] ?? [];
+          const share = Math.floor(max / (live.length + (own.length === 0 ? 1 : 0)));
+          try {
+            held.set(owner, [...own, engine.open(owner)]);
+          } catch (error) {
+            if (!(error instanceof DomainError)) throw error;
+            if (own.length < share) t.fail(`${own.length} of ${share}, refused`);
+          }
+          for (const [name, ingests] of live) {
+            const left = ingests.filter(({ signal }) => !signal.aborted).length;
+            if (left < ingests.length && ingests.length <= share) t.fail(`${name} lost one of ${ingests.length}, its share being ${share}`);
+          }
+        }
+        t.ok(engine.stats().uploadsInFlight <= max);
+        for (const ingests of held.values()) for (const ingest of ingests) ingest.abort();
+      }
     });
 
     await t.test('stop lets admitted uploads finish', async (t) => {
       const engine = createAudioEngine({ kind, workers: 1, maxUploads: 4 });
-      t.throws(() => engine.open(), { message: 'the audio engine has not started' });
+      t.throws(() => engine.open('a'), { message: 'the audio engine has not started' });
       await engine.start();
       const one = opaque(2 * MIB + 17, 3);
-      const ingest = engine.open();
+      const ingest = engine.open('a');
       await ingest.write(one.file.subarray(0, 5));
       const stopped = engine.stop();
       t.equal(await Promise.race([stopped.then(() => 'stopped'), sleep(50, 'draining')]), 'draining');
-      t.match(await refusal(() => engine.open()), { code: 'unavailable', reason: 'shutting_down' });
+      t.match(await refusal(() => engine.open('a')), { code: 'unavailable', reason: 'shutting_down' });
       check(t, await send({ ...bound(ingest) }, one.file.subarray(5), random(1)), one, 'admitted');
       await stopped;
       await engine.stop();
@@ -332,7 +408,7 @@ t.test('what the core refuses is no dead worker', async (t) => {
 t.test('a paused client holds no slab', async (t) => {
   const engine = await startedWasm(t, { workers: 1, slabs: 4, maxUploads: 4, sweepMs: 10 });
   const one = opaque(70_000, 8);
-  const ingest = engine.open();
+  const ingest = engine.open('a');
   await ingest.write(one.file.subarray(0, 30_000));
   t.equal(engine.stats().slabsInUse, 1);
   await until(() => engine.stats().slabsInUse === 0);
@@ -342,7 +418,7 @@ t.test('a paused client holds no slab', async (t) => {
 
 t.test('clients that trickle give way to one that waits for a slab', async (t) => {
   const engine = await startedWasm(t, { workers: 1, slabs: 2, maxUploads: 4, sweepMs: 10 });
-  const slow = [engine.open(), engine.open()];
+  const slow = [engine.open('a'), engine.open('a')];
   let done = false;
   const trickle = (async () => {
     while (!done) {
@@ -351,7 +427,7 @@ t.test('clients that trickle give way to one that waits for a slab', async (t) =
     }
   })();
   const one = opaque(5 * MIB, 9);
-  check(t, await send(engine.open(), one.file, random(1)), one, 'the fast one');
+  check(t, await send(engine.open('a'), one.file, random(1)), one, 'the fast one');
   done = true;
   await trickle;
   for (const ingest of slow) ingest.abort();
@@ -359,18 +435,29 @@ t.test('clients that trickle give way to one that waits for a slab', async (t) =
 });
 
 t.test('backpressure is not held against the client', async (t) => {
-  let now = 0;
-  const engine = await startedWasm(t, { workers: 1, slabs: 1, maxUploads: 2, sweepMs: 5, minimumRate: { bytesPerSecond: MIB * 1_000, windowMs: 100 }, now: () => (now += 50) });
-  const ingest = engine.open();
-  // One write of the whole file: from its first byte on the client waits for the engine.
-  const one = opaque(24 * MIB, 4);
-  await ingest.write(one.file);
-  check(t, await ingest.end(), one, 'in one write');
+  let slabs: number[] = [];
+  const nothing = (): undefined => undefined;
+  const host: IngestHost = {
+    memory: Buffer.alloc(MIB), takeSlab: () => slabs.pop(), giveSlab: nothing, wait: nothing, offer: nothing, withdraw: nothing, received: nothing, credentialBytes: nothing, closed: nothing,
+    finish: () => t.fail('it does not end') as never,
+  };
+  const ingest = new WasmIngest('a', 0, host);
+  const sweep = (): void => {
+    for (let i = 0; i < 100; i += 1) ingest.sweep(100, true);
+  };
+  const written = ingest.write(noise(1_000));
+  sweep();
+  t.notOk(ingest.pace.stalled, 'it waits for a slab');
+  slabs = [0];
+  ingest.resume();
+  await written;
+  sweep();
+  t.ok(ingest.pace.stalled, 'it is waited for');
 });
 
 /** As fast as the engine takes it. */
 async function pour(engine: AudioEngine, file: Uint8Array, times = 1): Promise<Measurement> {
-  const ingest = engine.open();
+  const ingest = engine.open('a');
   for (let i = 0; i < times; i += 1) {
     for (let at = 0; at < file.length; at += 65_536) await ingest.write(file.subarray(at, at + 65_536));
   }
@@ -404,7 +491,7 @@ t.test('memory does not grow with the upload', async (t) => {
 
 t.test('workers die under load', async (t) => {
   const faults: unknown[] = [];
-  const engine = await startedWasm(t, { workers: 2, slabs: 40, maxUploads: 16, observer: { fault: (_, error) => faults.push(error) } });
+  const engine = await startedWasm(t, { workers: 2, slabs: 40, maxUploads: 16, observer: { fault: (_, error) => faults.push(error), displaced: () => undefined } });
   const next = random(4_242);
   let right = 0;
   let failed = 0;
@@ -413,7 +500,7 @@ t.test('workers die under load', async (t) => {
   const uploads = Array.from({ length: 16 }, async (_, slot) => {
     while (!done) {
       const one = samples[next(samples.length)]!;
-      const ingest = engine.open();
+      const ingest = engine.open('a');
       try {
         const measured = await send(ingest, one.file, random(slot + 1));
         if (measured.sha256 !== one.sha256 || measured.bindingSha256 !== one.bindingSha256) t.fail('a wrong digest');
@@ -445,5 +532,5 @@ t.test('workers die under load', async (t) => {
   t.equal(engine.stats().uploadsInFlight, 0);
   await until(() => engine.threads.length === 2);
   const after = credentialed(3 * MIB, 5_000, 77);
-  check(t, await send(engine.open(), after.file, random(3)), after, 'afterwards');
+  check(t, await send(engine.open('a'), after.file, random(3)), after, 'afterwards');
 });

@@ -10,7 +10,7 @@ import { createPartnerListener } from '../../src/http/partner-listener.js';
 import type { ListenerLimits } from '../../src/http/exchange.js';
 import type { Caller, IssueRequest, Operations, StoredUpload, UploadReceiver } from '../../src/operations/operations.js';
 import type { Ids } from '../../src/ports/ids.js';
-import type { Observer } from '../../src/ports/observer.js';
+import type { Displacement, Observer } from '../../src/ports/observer.js';
 import type { RequestLog, RequestRecord } from '../../src/ports/request-log.js';
 import { MemoryContract } from './memory-contract.js';
 
@@ -141,11 +141,15 @@ export class MemoryReports implements Observer, RequestLog {
   readonly records: RequestRecord[] = [];
   readonly uploads: string[] = [];
   readonly faults: unknown[] = [];
+  readonly displacements: Displacement[] = [];
   request(record: RequestRecord): void {
     this.records.push(record);
   }
   verdict(): void {}
   productEvent(): void {}
+  displaced(reason: Displacement): void {
+    this.displacements.push(reason);
+  }
   issued(): void {}
   events(): void {}
   upload(outcome: string): void {

@@ -46,7 +46,7 @@ t.test('seals as a device would', async (t) => {
       t.equal(sealed.readUInt32LE(4) + 8, sealed.length);
       t.same(sealed.subarray(8, plain.length), plain.subarray(8));
 
-      const ingest = engine.open();
+      const ingest = engine.open('test');
       await ingest.write(sealed);
       const measurement = await ingest.end();
       t.same(measurement.findings, []);
