@@ -21,11 +21,13 @@ export interface ListenerLimits {
   readonly stallMs: number;
   /** Connections open at once; more are closed unanswered. */
   readonly connections: number;
-  /** Upload forms read at once, the ones still at their fields included. */
+  /** Upload forms at once that have not shown their signed fields, or whose fields are being looked at. */
   readonly forms: number;
+  /** Forms of one address among those without their signed fields. */
+  readonly formsOfAddress: number;
   /** Requests with a large JSON body (a sidecar) that are read or judged at once. */
   readonly largeBodies: number;
-  /** The fields of a form must be complete, and its file begun, in this time. */
+  /** The signed fields of a form must have come in this time. */
   readonly fieldsMs: number;
   /** A streamed body that brings no byte for this long has stalled. */
   readonly idleMs: number;
@@ -48,8 +50,9 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   stallMs: 120_000,
   connections: 4_096,
   forms: 512,
+  formsOfAddress: 64,
   largeBodies: 128,
-  fieldsMs: 10_000,
+  fieldsMs: 2_000,
   idleMs: 30_000,
   minRate: 4_096,
   graceMs: 30_000,

@@ -10,6 +10,7 @@ import { Capacity } from './capacity.js';
 import { docsAnswer } from './docs-page.js';
 import { joinEndpoints, type Endpoints } from './endpoint.js';
 import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
+import { FormPlaces } from './form-places.js';
 import { createListener, type Listener, type ListenerParts } from './listener.js';
 import { receiveForm } from './upload-form.js';
 
@@ -31,7 +32,8 @@ export interface PartnerListenerParts extends ListenerParts {
 export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const { operations, observer, build } = parts;
   const limits = { ...DEFAULT_LIMITS, ...parts.limits };
-  const forms = new Capacity(limits.forms);
+  const forms = new FormPlaces(limits, observer);
+  const proven = new Capacity(limits.forms);
   const health: Answer = json(200, { ok: true, ...build, contract: CONTRACT_VERSION });
   const document = openApiDocument();
   const openApi: Answer = json(200, document);
@@ -47,7 +49,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     },
 
     postUpload: async ({ exchange, params: { uploadId } }) =>
-      json(201, await observed(observer, exchange, forms.admit(() => receiveForm(exchange, (fields) => operations.receiveUpload(uploadId, fields))))),
+      json(201, await observed(observer, exchange, receiveForm(exchange, forms, (fields) => proven.admit(() => operations.receiveUpload(uploadId, fields))))),
 
     identify: async ({ caller, body }) => json(200, await operations.identify(caller, body)),
 

@@ -2,10 +2,12 @@ import busboy from 'busboy';
 import type { Readable } from 'node:stream';
 import { DomainError, type ErrorReason } from '../domain/errors.js';
 import type { StoredUpload, UploadReceiver } from '../operations/operations.js';
+import { SIGNED_FIELDS } from '../operations/upload-policy.js';
 import { left, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
 import { invite, type Exchange } from './exchange.js';
 import { formBoundary, FormEnvelope, malformedForm } from './form-envelope.js';
+import type { FormPlaces } from './form-places.js';
 
 const MAX_FIELDS = 16;
 /** busboy does not enforce its own limit on names. */
@@ -18,12 +20,13 @@ const PLAIN_ENCODINGS = new Set(['7bit', '8bit', 'binary']);
  * Streams a posted form into a receiver: signed fields first, then exactly one file, named `file`, with a file name.
  * The audio is copied on as it arrives and never kept; a receiver that is full holds the file stream, the parser and, through
  * them, the socket.
- * @param open checks the fields and claims the slot; called when the file part starts, before a byte of it is read
+ * @param places of forms that are not proven; the form holds one of them until its signed fields have come
+ * @param open checks the fields and claims the slot; called as soon as the signed fields are whole, before the file has begun
  * @throws DomainError for every way in which the form, the caller's pace or the receiver fails; the receiver is aborted then
  */
-export function receiveForm(exchange: Exchange, open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>): Promise<StoredUpload> {
+export function receiveForm(exchange: Exchange, places: FormPlaces, open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>): Promise<StoredUpload> {
   const boundary = formBoundary(exchange.request.headers['content-type']);
-  return new Promise((resolve, reject) => new FormReader(exchange, boundary, open, resolve, reject).start());
+  return new Promise((resolve, reject) => new FormReader(exchange, boundary, open, resolve, reject).start(places));
 }
 
 class FormReader {
@@ -37,8 +40,11 @@ class FormReader {
   readonly #fields = new Map<string, string>();
   #file: Readable | undefined;
   #fileBytes = 0;
+  /** The signed fields are whole: right or wrong, they are being looked at. */
+  #judged = false;
   #receiver: UploadReceiver | undefined;
   #settled = false;
+  #leavePlace: (() => void) | undefined;
   #fieldsTimer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -62,8 +68,8 @@ class FormReader {
     this.#pace = new ClientPace(exchange.limits, () => this.#fail(tooSlow()));
   }
 
-  start(): void {
-    const { request } = this.#exchange;
+  start(places: FormPlaces): void {
+    const { request, address, limits } = this.#exchange;
     this.#parser
       .on('field', (name: string | undefined, value, info) => this.#guard(() => this.#onField(name, value, info)))
       .on('file', (name: string | undefined, stream, info) => this.#guard(() => this.#onFile(name, stream, info)))
@@ -77,7 +83,8 @@ class FormReader {
     request.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('error', this.#onClose);
     this.#exchange.failBody = (error) => this.#fail(error);
     // Whoever has shown no signed fields yet holds a place that others need.
-    this.#fieldsTimer = setTimeout(() => this.#fail(tooSlow()), this.#exchange.limits.fieldsMs);
+    this.#leavePlace = places.enter(address, (refusal) => this.#fail(refusal));
+    this.#fieldsTimer = setTimeout(() => this.#fail(tooSlow()), limits.fieldsMs);
     invite(this.#exchange);
   }
 
@@ -122,7 +129,31 @@ class FormReader {
     if (info.valueTruncated || value.length > MAX_VALUE) throw refuse('form_field_too_large', 'A field is too large.');
     if (!PLAIN_ENCODINGS.has(info.encoding)) throw malformedForm('A part of the form has a transfer encoding.');
     if (this.#fields.has(name)) throw refuse('form_field_duplicated', 'A field is given more than once.');
+    if (this.#judged) throw refuse('form_field_unknown', 'The form holds a field that the slot does not have.');
     this.#fields.set(name, value);
+    if (SIGNED_FIELDS.every((signed) => this.#fields.has(signed))) this.#judge();
+  }
+
+  /** Has the fields checked and the slot claimed, once. */
+  #judge(): void {
+    this.#judged = true;
+    this.#leave();
+    this.#open(this.#fields).then(
+      (receiver) => {
+        if (this.#settled) return receiver.abort();
+        this.#receiver = receiver;
+        // The engine may give up an upload whose client is waited for; nothing that the client sends would tell.
+        receiver.signal.addEventListener('abort', () => this.#fail(receiver.signal.reason), { once: true });
+        this.#file?.on('data', this.#onAudio);
+      },
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  /** Gives back the place of a form that is not proven. */
+  #leave(): void {
+    clearTimeout(this.#fieldsTimer);
+    this.#leavePlace?.();
   }
 
   #onFile(name: string | undefined, stream: Readable, info: busboy.FileInfo): void {
@@ -134,18 +165,10 @@ class FormReader {
     if (!info.filename) throw refuse('file_name_missing', 'The file part has no file name.');
     if (!PLAIN_ENCODINGS.has(info.encoding)) throw malformedForm('A part of the form has a transfer encoding.');
     this.#file = stream;
-    clearTimeout(this.#fieldsTimer);
     this.#envelope.fileStarts(this.#fields.size + 1);
-    this.#open(this.#fields).then(
-      (receiver) => {
-        if (this.#settled) return receiver.abort();
-        this.#receiver = receiver;
-        // The engine may give up an upload whose client is waited for; nothing that the client sends would tell.
-        receiver.signal.addEventListener('abort', () => this.#fail(receiver.signal.reason), { once: true });
-        stream.on('data', this.#onAudio);
-      },
-      (error: unknown) => this.#fail(error),
-    );
+    // Without all of its fields it is refused for them.
+    if (!this.#judged) this.#judge();
+    if (this.#receiver !== undefined) stream.on('data', this.#onAudio);
   }
 
   readonly #onAudio = (chunk: Buffer): void => {
@@ -173,7 +196,7 @@ class FormReader {
   #onFinish(): void {
     if (this.#settled) return;
     this.#guard(() => {
-      if (this.#receiver === undefined) throw refuse('file_missing', 'The form holds no file.');
+      if (this.#file === undefined || this.#receiver === undefined) throw refuse('file_missing', 'The form holds no file.');
       this.#envelope.checkEnd(this.#fileBytes);
       this.#receiver.finish().then(
         (stored) => {
@@ -205,7 +228,7 @@ class FormReader {
   /** Lets go of the request, so that whoever answers can read what is left of it. */
   #settle(): void {
     this.#settled = true;
-    clearTimeout(this.#fieldsTimer);
+    this.#leave();
     this.#pace.stop();
     this.#exchange.failBody = undefined;
     this.#exchange.request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);

@@ -18,7 +18,8 @@ export interface UploadPolicySigner {
   check(uploadId: string, fields: ReadonlyMap<string, string>, now: number): UploadPolicy;
 }
 
-const FIELDS = ['policy', 'signature'] as const;
+/** The fields that prove a form to be a slot's, all of them and no other. */
+export const SIGNED_FIELDS = ['policy', 'signature'] as const;
 
 export function createUploadPolicySigner(secrets: Secrets, environment: string): UploadPolicySigner {
   const mac = (key: Uint8Array, policy: string): Buffer => createHmac('sha256', key).update(`takemark upload policy ${environment} ${policy}`).digest();
@@ -30,9 +31,9 @@ export function createUploadPolicySigner(secrets: Secrets, environment: string):
     },
     check(uploadId, fields, now) {
       for (const name of fields.keys()) {
-        if (!(FIELDS as readonly string[]).includes(name)) throw new DomainError('invalid_request', 'The form holds a field that the slot does not have.', { reason: 'form_field_unknown' });
+        if (!(SIGNED_FIELDS as readonly string[]).includes(name)) throw new DomainError('invalid_request', 'The form holds a field that the slot does not have.', { reason: 'form_field_unknown' });
       }
-      const [policy, signature] = FIELDS.map((name) => fields.get(name));
+      const [policy, signature] = SIGNED_FIELDS.map((name) => fields.get(name));
       if (policy === undefined || signature === undefined) throw new DomainError('invalid_request', 'Every field of the slot must be sent before the file.', { reason: 'form_field_missing' });
       const altered = () => new DomainError('forbidden', 'The form fields are not the ones of this slot.', { reason: 'form_policy_invalid' });
       const [secretId, signedId, maxBytes, expiresAt] = decode(policy) ?? [];

@@ -3,6 +3,7 @@ import t from 'tap';
 import { DomainError } from '../../src/domain/errors.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import { noise } from '../fixtures/wav.js';
+import { FormPlaces } from '../../src/http/form-places.js';
 import { FIELDS, KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, form, jsonOf, matchError, RawClient, request, type FormPart } from './raw-client.js';
 
@@ -269,18 +270,92 @@ t.test('callers that stall or leave', async (t) => {
   broken.destroy();
 });
 
-t.test('forms and large bodies at once are bounded', async (t) => {
-  const { port, listener, operations } = await startPartner({ forms: 2, largeBodies: 1, drainMs: 200 });
+t.test('the signed fields are judged when they arrive', async (t) => {
+  const { port, listener, operations } = await startPartner({ fieldsMs: 300, drainMs: 100 });
+  t.teardown(() => listener.close(100));
+  const unfinished = (parts: FormPart[]) => {
+    // As far as the boundary behind the last part: without it a part has not ended.
+    const body = form(parts, { closing: '\r\n--XBOUNDARYX\r\n' });
+    return Buffer.concat([request('POST', PATH, { ...TYPE, 'Content-Length': '1000000' }), body]);
+  };
+  for (const [name, parts, code, reason] of [
+    ['altered', [fields[0]!, { name: 'signature', body: 'other' }], 'forbidden', 'form_policy_invalid'],
+    ['one unknown before', [{ name: 'acl', body: 'x' }, ...fields], 'invalid_request', 'form_field_unknown'],
+    ['one unknown behind', [...fields, { name: 'acl', body: 'x' }], 'invalid_request', 'form_field_unknown'],
+  ] as const) {
+    const client = new RawClient(port);
+    await client.send(unfinished([...parts]));
+    matchError(t, await client.read(), code, reason, `${name}: refused with no file in sight`);
+    client.destroy();
+  }
+  operations.opened.length = 0;
+  const right = new RawClient(port);
+  const whole = post(form([...fields, file]));
+  const head = whole.indexOf('name="file"');
+  await right.send(whole.subarray(0, head));
+  t.ok(await until(() => operations.opened.length === 1), 'the slot is claimed before the file begins');
+  const unproven = new RawClient(port);
+  await unproven.send(whole.subarray(0, 200));
+  matchError(t, await unproven.read(), 'timeout', 'client_too_slow', 'time for the fields ends');
+  unproven.destroy();
+  await right.send(whole.subarray(head));
+  t.equal((await right.read())!.status, 201, 'and is not counted against a form that is proven');
+  right.destroy();
+});
+
+t.test('places of forms without proof go to newcomers, the oldest first', async (t) => {
+  const { port, listener, operations, reports } = await startPartner({ forms: 2, fieldsMs: 60_000, drainMs: 200 });
   t.teardown(() => listener.close(100));
   const whole = post(form([...fields, file]));
-  const waiting = [new RawClient(port), new RawClient(port)];
-  for (const client of waiting) await client.send(whole.subarray(0, 200));
-  await sleep(50);
-  matchError(t, await ask(port, whole), 'unavailable', 'concurrency_exceeded', 'a third form');
-  for (const client of waiting) client.destroy();
-  await sleep(50);
-  t.equal((await ask(port, whole))!.status, 201, 'places come back');
+  const proven = new RawClient(port);
+  await proven.send(whole.subarray(0, 100_000));
+  t.ok(await until(() => operations.opened.length === 1));
+  const unproven: RawClient[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    unproven.push(new RawClient(port));
+    await unproven[i]!.send(whole.subarray(0, 200));
+    if (i >= 2) matchError(t, await unproven[i - 2]!.read(), 'unavailable', 'concurrency_exceeded', `the ${i + 1}th takes the oldest's place`);
+  }
+  operations.uploads.clear();
+  t.equal((await ask(port, post(form([...fields, file]), {}, '/uploads/upl_2')))!.status, 201, 'whoever shows its fields is served');
+  await unproven[3]!.send(whole.subarray(200));
+  t.equal((await unproven[3]!.read())!.status, 201, 'and so is the youngest of those that had none, when they come');
+  operations.uploads.clear();
+  await proven.send(whole.subarray(100_000));
+  t.equal((await proven.read())!.status, 201, 'the proven one was never in question');
+  t.same(reports.displacements, Array(3).fill('form_oldest'));
+  for (const client of [proven, ...unproven]) client.destroy();
+});
 
+t.test('an address has its bound of forms without proof', (t) => {
+  const displaced: string[] = [];
+  const places = new FormPlaces({ forms: 4, formsOfAddress: 2 }, { displaced: (reason) => displaced.push(reason) });
+  const gone: string[] = [];
+  const leave = new Map<string, () => void>();
+  const enter = (name: string, address: string) =>
+    leave.set(name, places.enter(address, (refusal) => {
+      gone.push(`${name} ${refusal.code} ${refusal.reason} ${refusal.retryAfterSeconds}`);
+      leave.get(name)!();
+    }));
+  for (const name of ['a1', 'a2', 'a3']) enter(name, 'a');
+  t.same(gone.splice(0), ['a1 rate_limited concurrency_exceeded 2'], 'its own oldest goes');
+  enter('b1', 'b');
+  enter('b2', 'b');
+  t.same(gone.splice(0), []);
+  enter('c1', 'c');
+  t.same(gone.splice(0), ['a2 unavailable concurrency_exceeded 2'], 'the oldest of all, when no place is left');
+  leave.get('a3')!();
+  leave.get('a3')!();
+  enter('a4', 'a');
+  t.same(gone.splice(0), [], 'a place that was given back is free');
+  t.same(displaced, ['form_of_address', 'form_oldest']);
+  t.end();
+});
+
+t.test('large bodies at once are bounded', async (t) => {
+  const { port, listener, operations } = await startPartner({ largeBodies: 1, drainMs: 200 });
+  t.teardown(() => listener.close(100));
+  t.equal((await ask(port, post(form([...fields, file]))))!.status, 201);
   const verify = (body: string) => request('POST', '/v1/verify', { 'x-api-key': KEY, 'Content-Type': 'application/json' }, body);
   const large = verify(JSON.stringify({ uploadId: 'upl_1', sidecar: 'A'.repeat(400_000) }));
   const slow = new RawClient(port);
