@@ -149,6 +149,10 @@ const variables = {
   TAKEMARK_URL: baseUrlSchema.default('http://127.0.0.1:8080'),
   TAKEMARK_OPERATOR_URL: baseUrlSchema.default('http://127.0.0.1:8081'),
   TAKEMARK_API_KEY: z.string().min(1).optional(),
+  /** PEM file of the authorities that may vouch for the service; Node's own otherwise. */
+  TAKEMARK_CA: z.string().min(1).optional(),
+  /** Lets a key or token travel over plain HTTP to another machine. */
+  TAKEMARK_ALLOW_PLAIN_HTTP: z.enum(['0', '1']).default('0'),
 };
 
 const schema = z.object(variables).superRefine((values, context) => {
@@ -269,7 +273,7 @@ export interface Config {
   readonly unknown: readonly string[];
   readonly build: { readonly commit: string; /** Unix seconds. */ readonly deployedAt: number | undefined };
   /** What the command line needs to reach a service. */
-  readonly client: { readonly url: string; readonly operatorUrl: string; readonly operatorToken: string | undefined; readonly apiKey: string | undefined };
+  readonly client: { readonly url: string; readonly operatorUrl: string; readonly operatorToken: string | undefined; readonly apiKey: string | undefined; /** Path of a PEM file. */ readonly ca: string | undefined; readonly allowPlainHttp: boolean };
 }
 
 /**
@@ -316,6 +320,8 @@ export function readConfig(environment: Environment = process.env): Config {
       operatorUrl: values.TAKEMARK_OPERATOR_URL,
       operatorToken: values.TAKEMARK_OPERATOR_TOKEN,
       apiKey: values.TAKEMARK_API_KEY,
+      ca: values.TAKEMARK_CA,
+      allowPlainHttp: values.TAKEMARK_ALLOW_PLAIN_HTTP === '1',
     },
   };
 }

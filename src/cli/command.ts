@@ -135,9 +135,15 @@ export class Arguments {
   }
 }
 
+/** Options of every command. */
+const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
+  'allow-plain-http': { help: 'send secrets over http to another machine too' },
+};
+
 /** @throws UsageError */
 export function parseArguments(command: Command, words: readonly string[]): Arguments {
   const options: Record<string, { type: 'string' | 'boolean' }> = {};
+  for (const name of Object.keys(COMMON_OPTIONS)) options[name] = { type: 'boolean' };
   for (const [name, spec] of Object.entries(command.options)) options[name] = { type: spec.value === undefined ? 'boolean' : 'string' };
   const { values, positionals } = parsed(words, options);
   for (const [name, spec] of Object.entries(command.options)) {
@@ -165,7 +171,7 @@ function parsed(words: readonly string[], options: Record<string, { type: 'strin
 export function commandHelp(command: Command): string {
   const required = Object.entries(command.options).filter(([, spec]) => spec.required === true);
   const usage = ['takemark', command.name, ...command.operands.map((name) => `<${name}>`), ...(command.many === true ? ['...'] : []), ...(command.optionalOperands ?? []).map((name) => `[${name}]`), ...required.map(([name, spec]) => `--${name} <${spec.value ?? ''}>`), '[options]'];
-  const rows = [...Object.entries(command.options).map(([name, spec]) => [`--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`, spec.help] as const), ['--help', 'this text'] as const];
+  const rows = [...Object.entries({ ...command.options, ...COMMON_OPTIONS }).map(([name, spec]) => [`--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`, spec.help] as const), ['--help', 'this text'] as const];
   return [`${command.summary}.`, '', `Usage: ${usage.join(' ')}`, ...(command.details === undefined ? [] : ['', ...command.details]), '', 'Options:', ...columns(rows)].join('\n') + '\n';
 }
 

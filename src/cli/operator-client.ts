@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseAnswer, parseBase, pathPart } from '../client/connection.js';
+import { isLoopback, isPlain, parseAnswer, parseBase, pathPart } from '../client/connection.js';
 import { TakemarkError } from '../client/errors.js';
 import type { CreatorDeclaration, KeyEntry, PartnerReviewCase } from '../client/index.js';
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { Transport, type Exchange, type Progress } from '../client/transport.js';
 import { UsageError, type ClientConfig } from './command.js';
+import type { ServiceAccess } from './service-access.js';
 
 export interface Partner {
   readonly partnerId: string;
@@ -108,10 +109,12 @@ export class OperatorClient {
   readonly #base: URL;
   readonly #token: string;
   readonly #signal: AbortSignal;
-  readonly #transport = new Transport();
+  readonly #transport: Transport;
 
-  constructor({ url, token, signal }: { readonly url: string; readonly token: string; readonly signal: AbortSignal }) {
+  constructor({ url, token, signal, ca, allowPlainHttp }: { readonly url: string; readonly token: string; readonly signal: AbortSignal } & ServiceAccess) {
     this.#base = parseBase(url);
+    if (!allowPlainHttp && isPlain(this.#base)) throw new TypeError('over http the token could be read on its way to another machine');
+    this.#transport = new Transport(ca);
     this.#token = token;
     this.#signal = signal;
   }
@@ -243,15 +246,10 @@ export function operatorTokenPath(dataDirectory: string): string {
 export async function findOperatorToken(config: ClientConfig): Promise<string> {
   if (config.operatorToken !== undefined) return config.operatorToken;
   // A token found in a file belongs to the service of this machine: it is not sent to another one.
-  if (!isLoopback(config.operatorUrl)) throw new UsageError('set TAKEMARK_OPERATOR_TOKEN for a service on another machine');
+  if (!isLoopback(parseBase(config.operatorUrl))) throw new UsageError('set TAKEMARK_OPERATOR_TOKEN for a service on another machine');
   const path = operatorTokenPath(config.dataDirectory);
   const token = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`no operator token: set TAKEMARK_OPERATOR_TOKEN, or TAKEMARK_DATA_DIR to the service's data directory (${path}: ${error.code ?? 'unreadable'})`);
   });
   return token.trim();
-}
-
-function isLoopback(url: string): boolean {
-  const { hostname } = parseBase(url);
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }

@@ -72,7 +72,9 @@ export async function run(words: readonly string[], surroundings: Surroundings):
     return EXIT.good;
   }
   try {
-    return await command.run(parseArguments(command, path.slice(command.name.split(' ').length)), surroundings);
+    const given = parseArguments(command, path.slice(command.name.split(' ').length));
+    const allowPlainHttp = surroundings.config.allowPlainHttp || given.flag('allow-plain-http');
+    return await command.run(given, { ...surroundings, config: { ...surroundings.config, allowPlainHttp } });
   } catch (error) {
     if (signal.aborted) {
       terminal.note('takemark: interrupted');

@@ -244,7 +244,9 @@ export class Client {
     const { status, headers } = await this.#connection.raw({ method: 'GET', path: 'download', query: { product, platform }, signal });
     const requestId = singleHeader(headers['x-request-id']);
     const { location } = headers;
-    if (location === undefined || !URL.canParse(location) || !/^https?:$/.test(new URL(location).protocol)) throw unexpected({ status, requestId }, 'an address to download from');
+    const url = location !== undefined && URL.canParse(location) ? new URL(location) : undefined;
+    const allowed = this.#connection.base.protocol === 'https:' ? ['https:'] : ['https:', 'http:'];
+    if (location === undefined || url === undefined || !allowed.includes(url.protocol)) throw unexpected({ status, requestId }, 'an address to download from');
     return answered({ requestId, headers }, { location });
   }
 
@@ -305,8 +307,7 @@ export class Client {
 
   #slotAddress(slot: UploadSlot): URL {
     const url = URL.canParse(slot.url) ? new URL(slot.url) : undefined;
-    const allowed = this.#connection.base.protocol === 'https:' ? ['https:'] : ['https:', 'http:'];
-    if (url === undefined || !allowed.includes(url.protocol)) throw new TakemarkError('bad_response', 'the upload slot has no address that audio may be sent to');
+    if (url === undefined || !this.#connection.mayFollow(url)) throw new TakemarkError('bad_response', 'the upload slot names an address that is less protected than the service, to which no audio is sent');
     return url;
   }
 }

@@ -8,6 +8,10 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** A server-side secret: it never enters a browser, an app bundle or a log. Not needed for `health`. */
   readonly apiKey?: string;
+  /** Certificates of the authorities that may vouch for the service, in PEM; instead of Node's own and NODE_EXTRA_CA_CERTS. */
+  readonly ca?: string | Uint8Array;
+  /** Lets the key and audio travel over plain HTTP to another machine than this one: where the network itself is trusted. Default false. */
+  readonly allowPlainHttp?: boolean;
   /** Milliseconds for a JSON call, from sending to its complete answer. Default 30,000. */
   readonly timeoutMs?: number;
   /** Milliseconds an upload or a download may stand still, the wait for an answer included. Default 60,000. */
@@ -53,13 +57,19 @@ export class Connection {
   readonly base: URL;
   readonly retry: RetryPolicy;
   readonly idleTimeoutMs: number;
-  readonly transport = new Transport();
+  readonly transport: Transport;
+  readonly #allowPlainHttp: boolean;
   // Private members do not show when a client is logged.
   readonly #apiKey: string | undefined;
   readonly #timeoutMs: number;
 
-  constructor({ baseUrl, apiKey, timeoutMs = 30_000, idleTimeoutMs = 60_000, retry }: ClientOptions) {
+  constructor({ baseUrl, apiKey, ca, allowPlainHttp = false, timeoutMs = 30_000, idleTimeoutMs = 60_000, retry }: ClientOptions) {
     this.base = parseBase(baseUrl);
+    if (apiKey !== undefined && !allowPlainHttp && isPlain(this.base)) {
+      throw new TypeError('over http the key could be read on its way to another machine: use an https address, or allowPlainHttp where the network is trusted');
+    }
+    this.transport = new Transport(ca);
+    this.#allowPlainHttp = allowPlainHttp;
     if (apiKey !== undefined && !PRINTABLE.test(apiKey)) throw new TypeError('apiKey must be printable ASCII without spaces');
     this.#apiKey = apiKey;
     this.#timeoutMs = timeoutMs;
@@ -84,6 +94,12 @@ export class Connection {
     const answer = parseAnswer(await this.#send(call, false));
     if (!fits(answer.value as Partial<Body>)) throw unexpected(answer, what);
     return { headers: answer.headers, body: answered(answer, answer.value as Body) };
+  }
+
+  /** Whether audio may go to an address that an answer names: never one that is less protected than the service's own. */
+  mayFollow(url: URL): boolean {
+    if (url.protocol === 'https:') return true;
+    return url.protocol === 'http:' && this.base.protocol === 'http:' && (this.#allowPlainHttp || !isPlain(url));
   }
 
   /** The answer as it is, for what stands in its headers; a redirect is one. */
@@ -155,6 +171,17 @@ export function parseAnswer({ status, headers, body }: Answer): ParsedAnswer {
 
 export function unexpected({ status, requestId }: Pick<ParsedAnswer, 'status' | 'requestId'>, what: string): TakemarkError {
   return new TakemarkError('bad_response', `the answer is not ${what}`, { status, requestId });
+}
+
+/** Whether what is sent there can be read on its way: plain HTTP that leaves this machine. */
+export function isPlain(url: URL): boolean {
+  return url.protocol === 'http:' && !isLoopback(url);
+}
+
+/** Names and addresses of this machine for itself (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3). */
+export function isLoopback({ hostname }: URL): boolean {
+  // A URL has its address in four decimal numbers, however it was written.
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
 /** Ends in a slash, without `/v1`, so that paths can be resolved against it. */

@@ -55,6 +55,12 @@ export interface OpenAnswer {
 export class Transport {
   readonly #plain = new http.Agent({ keepAlive: true });
   readonly #secure = new https.Agent({ keepAlive: true });
+  readonly #trust: { readonly ca?: string | Buffer };
+
+  /** @param ca PEM of the authorities that may vouch for the service; Node's own by default */
+  constructor(ca?: string | Uint8Array) {
+    this.#trust = ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : Buffer.from(ca) };
+  }
 
   /** @returns an answer of 2xx; any other is thrown as TakemarkError, as are all failures but an abort. */
   async exchange(exchange: Exchange): Promise<Answer> {
@@ -94,7 +100,7 @@ export class Transport {
     // once would be lost with it, so it gets a connection of its own.
     const once = body !== undefined && !Buffer.isBuffer(body) && !body.source.reopenable;
     const options = { method, headers: { ...headers, ...lengthHeader(body) }, agent: once ? false : secure ? this.#secure : this.#plain } as const;
-    return secure ? https.request(url, options) : http.request(url, options);
+    return secure ? https.request(url, { ...options, ...this.#trust }) : http.request(url, options);
   }
 }
 

@@ -30,7 +30,7 @@ export interface Bench {
   onTerminal(...words: string[]): Promise<Ran>;
 }
 
-export async function setUp(test: Test, overrides: { readonly apiKey?: string | undefined; readonly operatorToken?: string | undefined; readonly url?: string; readonly operatorUrl?: string; readonly signal?: AbortSignal } = {}): Promise<Bench> {
+export async function setUp(test: Test, overrides: { readonly apiKey?: string | undefined; readonly operatorToken?: string | undefined; readonly url?: string; readonly operatorUrl?: string; readonly ca?: string; readonly allowPlainHttp?: boolean; readonly signal?: AbortSignal } = {}): Promise<Bench> {
   const service = await new ServiceDouble().start();
   const operator = await new OperatorDouble().start();
   const directory = await mkdtemp(join(tmpdir(), 'takemark-cli-'));
@@ -44,7 +44,7 @@ export async function setUp(test: Test, overrides: { readonly apiKey?: string | 
     const output = (to: 'out' | 'err') => ({ isTTY, columns: 100, hasColors: () => isTTY, write: (chunk: string) => ((written[to] += chunk), true) });
     const code = await run(words, {
       terminal: new Terminal(output('out'), output('err')),
-      config: { url: service.url, operatorUrl: operator.url, apiKey: 'tmk_key', operatorToken: operator.token, dataDirectory: directory, ...overrides },
+      config: { url: service.url, operatorUrl: operator.url, apiKey: 'tmk_key', operatorToken: operator.token, dataDirectory: directory, ca: undefined, allowPlainHttp: false, ...overrides },
       version: '1.2.3',
       signal: overrides.signal ?? new AbortController().signal,
       openSealer: async (where) => sealerDouble(where),

@@ -36,7 +36,7 @@ async function takemark(house: RestartedService, ...words: string[]): Promise<{ 
   let out = '';
   const output = (keep: boolean) => ({ write: (chunk: string) => ((out += keep ? chunk : ''), true) });
   const { service, operatorUrl, partnerUrl } = house.service;
-  const config = { url: partnerUrl, operatorUrl, operatorToken: service.operatorToken, apiKey: undefined, dataDirectory: house.directory };
+  const config = { url: partnerUrl, operatorUrl, operatorToken: service.operatorToken, apiKey: undefined, dataDirectory: house.directory, ca: undefined, allowPlainHttp: false };
   const unused = undefined as never;
   const code = await run(words, { terminal: new Terminal(output(true), output(false)), config, version: '0', signal: new AbortController().signal, openSealer: unused, cluster: unused });
   return { code, out };

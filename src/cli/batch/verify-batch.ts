@@ -6,6 +6,7 @@ import { TakemarkError } from '../../client/errors.js';
 import { createClient, type AudioSummary, type Client, type Progress, type Verification } from '../../client/index.js';
 import { sidecarBytes } from '../../client/source.js';
 import { EXIT, TroubleError, type Surroundings } from '../command.js';
+import { serviceAccess, type ServiceAccess } from '../service-access.js';
 import { printable, type ProgressBar } from '../terminal.js';
 import { findAudio, type FoundAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
 import { ResumeFile, type Judged } from './resume-file.js';
@@ -38,11 +39,12 @@ const RETRY = { maxAttempts: 10, baseDelayMs: 250, maxDelayMs: 60_000 };
 /** Verifies any number of files. A file that fails is a row; what would fail every file ends the batch. @returns the exit code */
 export async function verifyBatch(request: BatchRequest, surroundings: Surroundings): Promise<number> {
   const { terminal, config, signal } = surroundings;
-  const client = createClient({ baseUrl: config.url, apiKey: request.apiKey, retry: RETRY });
+  const access = await serviceAccess(config, config.url);
+  const client = createClient({ baseUrl: config.url, apiKey: request.apiKey, retry: RETRY, ...access });
   const bar = terminal.progressBar('');
   let state: ResumeFile | undefined;
   try {
-    const environment = await beUp(config.url, signal);
+    const environment = await beUp(config.url, access, signal);
     if (request.resume !== undefined) {
       const { apiKey, maxAgeSeconds } = request;
       state = await ResumeFile.open(request.resume, { apiKey, service: parseBase(config.url).href, environment, maxAgeSeconds, now: unixSeconds });
@@ -58,8 +60,8 @@ export async function verifyBatch(request: BatchRequest, surroundings: Surroundi
 }
 
 /** With the patience of a batch, a wrong address would be found out after minutes. @returns the service's environment */
-async function beUp(url: string, signal: AbortSignal): Promise<string> {
-  const client = createClient({ baseUrl: url });
+async function beUp(url: string, access: ServiceAccess, signal: AbortSignal): Promise<string> {
+  const client = createClient({ baseUrl: url, ...access });
   try {
     const { environment } = await client.health({ signal });
     return String(environment);

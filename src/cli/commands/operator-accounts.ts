@@ -1,5 +1,6 @@
 import { EXIT, UsageError, type Command, type Surroundings } from '../command.js';
 import { findOperatorToken, OperatorClient } from '../operator-client.js';
+import { serviceAccess } from '../service-access.js';
 import { formatTime, printable, table } from '../terminal.js';
 import { keyLine } from './partner-keys.js';
 
@@ -12,7 +13,7 @@ export const OPERATOR_DETAILS = [
 
 /** Runs `work` with a client that is closed at the end. */
 export async function withOperator<T>({ config, signal }: Surroundings, work: (client: OperatorClient) => Promise<T>): Promise<T> {
-  const client = new OperatorClient({ url: config.operatorUrl, token: await findOperatorToken(config), signal });
+  const client = new OperatorClient({ url: config.operatorUrl, token: await findOperatorToken(config), signal, ...(await serviceAccess(config, config.operatorUrl)) });
   try {
     return await work(client);
   } finally {

@@ -7,7 +7,8 @@ import { verifyBatch } from '../batch/verify-batch.js';
 import { EXIT, TroubleError, UsageError, type Arguments, type Command, type Surroundings } from '../command.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
 import { verdictWords } from '../verdict-words.js';
-import { findApiKey } from './partner-account.js';
+import { serviceAccess } from '../service-access.js';
+import { findApiKey, PARTNER_DETAILS } from './partner-account.js';
 
 export const verify: Command = {
   name: 'verify',
@@ -32,7 +33,7 @@ export const verify: Command = {
     'The exit code is 0 if every file is good, 1 if any verdict is another, 2 for wrong use, and',
     '3 where files or the service fail, so that some file has no verdict.',
     '',
-    'TAKEMARK_API_KEY holds the key; TAKEMARK_URL the address (http://127.0.0.1:8080).',
+    ...PARTNER_DETAILS,
   ],
   operands: ['file'],
   many: true,
@@ -71,7 +72,7 @@ async function verifyOne(path: string, apiKey: string, search: Search, given: Ar
   const found = await findOne(path, companion === undefined ? search : { ...search, pairs: false });
   if ('problem' in found) throw new TroubleError(found.problem);
   const sidecar = companion ?? found.sidecar;
-  const client = createClient({ baseUrl: config.url, apiKey });
+  const client = createClient({ baseUrl: config.url, apiKey, ...(await serviceAccess(config, config.url)) });
   const bar = terminal.progressBar(basename(path));
   try {
     const result = await client.verifyFile(path, { sidecar, signal, onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes) });

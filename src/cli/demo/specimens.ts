@@ -38,7 +38,7 @@ export class DemoPartner {
   }
 
   static async create(service: ServiceProcess, signal: AbortSignal): Promise<DemoPartner> {
-    const operator = new OperatorClient({ url: service.operatorUrl, token: service.operatorToken, signal });
+    const operator = new OperatorClient({ url: service.operatorUrl, token: service.operatorToken, signal, allowPlainHttp: false });
     const { partnerId } = await operator.createPartner({ name: 'Demo Distribution' });
     const { apiKey } = await operator.createKey(partnerId, { name: 'demo' });
     return new DemoPartner(createClient({ baseUrl: service.url, apiKey }), operator, partnerId);
