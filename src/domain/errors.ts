@@ -76,6 +76,7 @@ export const ERROR_REASONS = [
   'quota_exceeded',
   'rate_exceeded',
   'concurrency_exceeded',
+  'review_limit',
   // capacity
   'engine_full',
   'engine_failed',

@@ -34,6 +34,7 @@ export async function createReview(deps: CreateReviewDeps, caller: Caller, reque
   };
   const created = await deps.stores.createReview(review, { partnerId: caller.partnerId, action: 'review_created', at: now, actor: caller.keyId, subjects: [review.reviewId, review.proofId] });
   if (created.outcome === 'exists') throw new DomainError('conflict', 'There is an unresolved review of this proof with the same bindings.', { reason: 'review_exists' });
+  if (created.outcome === 'full') throw new DomainError('rate_limited', 'There are as many reviews as a partner may have on a proof, or in all.', { reason: 'review_limit', retryAfterSeconds: Math.max(1, created.until - now) });
   if (created.outcome === 'proof_gone') throw noSuchProof();
   return reviewView(review);
 }

@@ -3,7 +3,7 @@ import type { DeclarationStep, StoredDeclaration } from '../domain/declaration.j
 import type { ReviewNotice, ServiceEvent, UsageEvent } from '../domain/events.js';
 import type { Partner, PartnerKey } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
-import type { ReviewCase, ReviewChange } from '../domain/review.js';
+import type { ReviewBounds, ReviewCase, ReviewChange } from '../domain/review.js';
 import type { UploadFacts, UploadSlot } from '../domain/upload.js';
 
 /**
@@ -113,14 +113,16 @@ export interface ProofStore {
   /** Issued proofs of the environment whose bound or original audio has this digest, newest first (proofId, descending), at most `limit`. */
   findProofs(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]>;
   /**
-   * Writes the tombstone, and in the same write removes the record with its declarations, its indexes and the review cases of
-   * all partners on the proof; the event `proof_erased` is written with it. The first erasure wins and is the answer of every later one. Only an issued proof of this partner can be erased.
+   * Writes the tombstone, and in the same write removes the record with its declarations and its indexes; the event `proof_erased`
+   * is written with it. The review cases of all partners on the proof are not there any more from then on; however many they are,
+   * their rows stay for `confirmErasure`. The first erasure wins and is the answer of every later one. Only an issued proof of this partner can be erased.
    * @param room `waived`: where the outbox is full, too. For what was promised before: a start that could not keep it would fail
    */
   eraseProof(proofId: string, partnerId: string, at: number, audit: AuditDraft, room?: 'waived'): Promise<{ readonly outcome: 'erased' | 'already_erased'; readonly proof: ErasedProof } | 'not_found'>;
   /**
-   * For the consumer of erasures: removes what a tombstone may still have beside it (cases that came to be meanwhile), and then
-   * writes `confirmedAt`; the first time stays. `not_erased`: there is no tombstone, nothing was touched.
+   * For the consumer of erasures: removes the cases that a tombstone still has beside it, with what is to be announced of them, in
+   * steps between which others have their turn, and then writes `confirmedAt`; the first time stays. What a crash cuts short goes
+   * on with the next call. `not_erased`: there is no tombstone, nothing was touched.
    */
   confirmErasure(proofId: string, at: number): Promise<'confirmed' | 'already_confirmed' | 'not_erased'>;
   /**
@@ -174,10 +176,22 @@ export interface UsageStore {
   getDailyUsage(partnerId: string, fromDay: string, toDay: string): Promise<readonly { readonly day: string; readonly operations: Readonly<Record<string, number>> }[]>;
 }
 
-/** All review calls see only the calling partner's cases, and none from its `expiresAt` on. */
+export type ReviewCreation =
+  | { readonly outcome: 'created' }
+  /** The partner has an unresolved case for the same proof and bindings. */
+  | { readonly outcome: 'exists'; readonly reviewId: string }
+  /** The partner has as many as it may; the oldest that counts for that bound ends at `until`, in unix seconds. */
+  | { readonly outcome: 'full'; readonly until: number }
+  /** The proof is not issued (any more). */
+  | { readonly outcome: 'proof_gone' };
+
+/** All review calls see only the calling partner's cases, none from its `expiresAt` on, and none of an erased proof. */
 export interface ReviewStore {
-  /** Its event, `review_created`, is written with it. `exists`: the partner has an unresolved case for the same proof and bindings; its id is given. `proof_gone`: the proof is not issued (any more). */
-  createReview(review: ReviewCase, audit: AuditDraft): Promise<{ readonly outcome: 'created' } | { readonly outcome: 'exists'; readonly reviewId: string } | { readonly outcome: 'proof_gone' }>;
+  /**
+   * Its event, `review_created`, is written with it.
+   * @param bounds `REVIEW_BOUNDS` where they are not given; looked at before the write, so that simultaneous calls of several processes may pass them by a little
+   */
+  createReview(review: ReviewCase, audit: AuditDraft, bounds?: ReviewBounds): Promise<ReviewCreation>;
   getReview(partnerId: string, reviewId: string, now: number): Promise<ReviewCase | undefined>;
   /**
    * Reads, applies the rule, writes, as one atomic step. `change` is a pure function and may run again. An unchanged case is
@@ -227,7 +241,7 @@ export interface AuditStore {
 
 export interface Stores extends PartnerStore, KeyStore, UploadStore, ProofStore, UsageStore, ReviewStore, OutboxStore, RetentionStore, AuditStore {
   /**
-   * Removes rows whose time has passed (slots, facts, replays, dedupe keys), at most `limit` of them. Returns how many; fewer
+   * Removes rows whose time has passed (slots, facts, replays, dedupe keys, cases of erased proofs), at most `limit` of them. Returns how many; fewer
    * than `limit` means done. A store that lets rows expire by itself has nothing to do.
    */
   sweepExpired(now: number, limit: number): Promise<number>;

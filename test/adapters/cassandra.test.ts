@@ -37,7 +37,7 @@ if (ADDRESSES === undefined) {
   void t.test('migrations: two at once, and again', async (t) => {
     await t.rejects(openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'a keyspace that is not there');
     const runs = await Promise.all([migrate(connection), migrate(connection)]);
-    t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-events.cql', '003-notices.cql', '004-rotation-replay.cql'], 'each by one of them');
+    t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-events.cql', '003-notices.cql', '004-rotation-replay.cql', '005-review-counts.cql'], 'each by one of them');
     t.strictSame(await migrate(connection), []);
   });
   void t.test('a migration has one owner', oneOwner);
@@ -216,7 +216,7 @@ async function caseEndsWhole(t: Test): Promise<void> {
 /** What a case and the rows beside it are given to live. */
 const CASE_SECONDS = REVIEW_LIFE_SECONDS + 3_600;
 const OF_CASE = /^(UPDATE|INSERT INTO) review\b(?!_).*USING TTL \?/;
-const BESIDE = /^(UPDATE|INSERT INTO) (review_place|review_by_proof|issuing_replay)\b.*USING TTL \?|^UPDATE review USING TTL \? SET create_op/;
+const BESIDE = /^(UPDATE|INSERT INTO) (review_place|review_by_proof|review_by_partner|issuing_replay)\b.*USING TTL \?|^UPDATE review USING TTL \? SET create_op/;
 
 async function timedStatements(which: RegExp, work: () => Promise<unknown>): Promise<Set<string>> {
   const seen = new Set<string>();
@@ -246,7 +246,10 @@ function callsOf(stores: Stores, proofId: string) {
     },
     create: (reviewId: string) => stores.createReview(reviewCase(reviewId, 'ptr_ttl', proofId), told('review_created', reviewId)),
     accept: (reviewId: string) => stores.changeReview('ptr_ttl', reviewId, NOW, (now) => resolveReview(now, 'accepted', NOW), told('review_resolved', reviewId)),
-    erase: () => stores.eraseProof(proofId, 'ptr_ttl', NOW, told('proof_erased', proofId)),
+    erase: async () => {
+      await stores.eraseProof(proofId, 'ptr_ttl', NOW, told('proof_erased', proofId));
+      await stores.confirmErasure(proofId, NOW);
+    },
   };
 }
 
@@ -278,9 +281,9 @@ async function leavingsEnd(t: Test): Promise<void> {
         t.ok(lives.length > 0 && lives.every((life) => life !== null && life <= most && life > most - 600), `${lives.map(String).join(', ')} of ${most} seconds`);
       }
     });
-    t.equal(seen.size, 6, [...seen].join('\n'));
-    const index = [...seen].find((query) => query.startsWith('INSERT INTO review_by_proof'))!;
-    seen.delete(index);
+    t.equal(seen.size, 7, [...seen].join('\n'));
+    const indexes = [...seen].filter((query) => query.startsWith('INSERT INTO review_by'));
+    for (const index of indexes) seen.delete(index);
     for (const [i, query] of [...seen].entries()) {
       const broken = await withoutTtl(query, () => leavings(stores, client, `left-${i}`));
       t.ok(broken.some(([, lives]) => lives.includes(null)), `found without the TTL of: ${query.slice(0, 60)}`);
@@ -288,17 +291,20 @@ async function leavingsEnd(t: Test): Promise<void> {
 
     // An entry of the index is nothing but its key, whose TTL no server tells: what should last as long as a case gets a second, and
     // an entry that was written before it shows what is not to be.
-    const entryOf = async (name: string, ttl: (given: number) => number) => {
+    const entryOf = async (index: string, name: string, ttl: (given: number) => number) => {
       const calls = callsOf(stores, `prf_${name}`);
       await calls.issue(name);
       await withTtl(index, ttl, () => calls.create(`rev_${name}`));
-      return async () => (await client.execute('SELECT review_id FROM review_by_proof WHERE proof_id = ?', [`prf_${name}`], { prepare: true })).rows.length;
+      const table = index.split(' ')[2]!;
+      return async () => (await client.execute(`SELECT review_id FROM ${table} WHERE ${table === 'review_by_proof' ? '' : "partner_id = 'ptr_ttl' AND "}proof_id = ?`, [`prf_${name}`], { prepare: true })).rows.length;
     };
-    const withoutEnd = await entryOf('left-for-good', () => 0);
-    const entry = await entryOf('left-for-a-second', (given) => (Math.abs(given - CASE_SECONDS) < 600 ? 1 : 0));
-    for (const limit = Date.now() + 60_000; (await entry()) > 0 && Date.now() < limit; ) await delay(200);
-    t.equal(await entry(), 0, 'an entry of the index ends');
-    t.equal(await withoutEnd(), 1, 'found without its TTL');
+    for (const [i, index] of indexes.entries()) {
+      const withoutEnd = await entryOf(index, `left-for-good-${i}`, () => 0);
+      const entry = await entryOf(index, `left-for-a-second-${i}`, (given) => (Math.abs(given - CASE_SECONDS) < 600 ? 1 : 0));
+      for (const limit = Date.now() + 60_000; (await entry()) > 0 && Date.now() < limit; ) await delay(200);
+      t.equal(await entry(), 0, 'an entry of the index ends');
+      t.equal(await withoutEnd(), 1, 'found without its TTL');
+    }
   }, connection.keyspace);
 }
 
@@ -392,7 +398,7 @@ async function lateDecisions(t: Test): Promise<void> {
   };
   const named = () => withClient(async (client) => {
     const names: string[] = [];
-    for (const table of ['issuing_replay', 'review', 'review_place', 'review_by_proof']) {
+    for (const table of ['issuing_replay', 'review', 'review_place', 'review_by_proof', 'review_by_partner']) {
       for (const row of (await client.execute(`SELECT proof_id FROM ${table}`)).rows) if (String(row['proof_id']).startsWith('prf_late')) names.push(`${table}: ${row['proof_id']}`);
     }
     return names;

@@ -60,18 +60,21 @@ export async function checkIndexes(t: Test, level: ClassicLevel<string, Uint8Arr
 
   const places = new Set<string>();
   const links = new Set<string>();
+  const counts = new Map<string, number>();
   for (const key of under('review/')) {
-    const { review, number } = await row<{ review: ReviewCase; number: number }>(key);
-    const { proofId, partnerId, bindings } = review;
+    const { review } = await row<{ review: ReviewCase }>(key);
+    const { proofId, partnerId, reviewId, bindings } = review;
     const place = `review-open/${proofId}/${partnerId}/${bindings.creatorId}/${bindings.accountId}/${bindings.submissionId}/${bindings.trackId}`;
-    const link = `proof-review/${proofId}/${String(number).padStart(12, '0')}`;
-    if (!issued.has(proofId) || !keys.has(link) || !keys.has(`review-count/${proofId}`) || keys.has(place) !== isUnresolved(review)) problems.push(key);
+    const entry = `${partnerId}/${String(review.createdAt).padStart(12, '0')}/${reviewId}`;
+    const own = [`proof-review/${proofId}/${entry}`, `partner-review/${entry}`];
+    if (!(issued.has(proofId) || keys.has(`erasing/${proofId}`)) || !own.every((link) => keys.has(link)) || keys.has(place) !== isUnresolved(review)) problems.push(key);
     if (isUnresolved(review)) places.add(place);
-    links.add(link);
+    for (const link of own) links.add(link);
+    for (const count of [`review-count/${partnerId}`, `review-count/${partnerId}/${proofId}`]) counts.set(count, (counts.get(count) ?? 0) + 1);
   }
   for (const key of under('review-open/')) if (!places.has(key)) problems.push(key);
-  for (const key of under('proof-review/')) if (!links.has(key)) problems.push(key);
-  for (const key of under('review-count/')) if (!issued.has(key.slice('review-count/'.length))) problems.push(key);
+  for (const key of [...under('proof-review/'), ...under('partner-review/')]) if (!links.has(key)) problems.push(key);
+  for (const key of new Set([...under('review-count/'), ...counts.keys()])) if (!keys.has(key) || (await row<{ count: number }>(key)).count !== counts.get(key)) problems.push(key);
 
   const owned = new Set(under('partner-key/').map((key) => key.slice(key.lastIndexOf('/') + 1)));
   for (const key of under('key/')) if (!owned.has(key.slice('key/'.length))) problems.push(key);

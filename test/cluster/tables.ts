@@ -4,7 +4,7 @@ import { BILLED_OPERATIONS } from '../../src/ports/stores.js';
 import { again } from '../fixtures/again.js';
 
 /** Tables that name a proof beside its own row: none of them may name an erased one. */
-const NAMING_PROOFS = ['proof_by_partner', 'issuing_replay', 'proof_by_bound', 'proof_by_original', 'review_by_proof', 'review_place', 'review', 'due_notice'];
+const NAMING_PROOFS = ['proof_by_partner', 'issuing_replay', 'proof_by_bound', 'proof_by_original', 'review_by_proof', 'review_by_partner', 'review_place', 'review', 'due_notice'];
 
 const BILLED: ReadonlySet<string | undefined> = new Set(BILLED_OPERATIONS);
 

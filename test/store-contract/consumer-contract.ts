@@ -174,6 +174,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     const named = async () => (await stores.dueNotices(Math.max(...notices.map(({ dueAt }) => dueAt)), 500)).filter(({ proofId }) => proofs.some((proof) => proof.proofId === proofId)).map(({ kind, reviewId }) => `${kind} ${reviewId}`);
     t.equal((await named()).length, 8);
     await eraseProof(stores, proofs[0]);
+    t.equal(await stores.confirmErasure(proofs[0].proofId, NOW), 'confirmed');
     t.strictSame((await named()).toSorted(), notices.slice(4).map(({ kind, reviewId }) => `${kind} ${reviewId}`).toSorted());
     for (const notice of notices.slice(4)) await stores.settleNotice(notice, undefined);
     await takeWaiting(stores);

@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
-import { EVIDENCE_KINDS, type EvidenceKind, openEvidence, resolveReview, type ReviewCase, type ReviewChange, type ReviewOutcome, stepEvidence } from '../../src/domain/review.js';
+import type { IssuedProof } from '../../src/domain/proof.js';
+import { EVIDENCE_KINDS, type EvidenceKind, openEvidence, resolveReview, REVIEW_LIFE_SECONDS, type ReviewCase, type ReviewChange, type ReviewOutcome, stepEvidence } from '../../src/domain/review.js';
 import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, NOW, reviewCase } from './samples.js';
 import type { Contract } from './suite.js';
@@ -109,6 +110,69 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
       }),
     );
     t.ok(seen.size > 1, [...seen].join(' | '));
+  });
+
+  await t.test('as many cases as a partner may have: on one proof, and in all', async (t) => {
+    const { stores } = opened();
+    const bounded = id('ptr', 'bounded');
+    const bounds = { perProof: 3, perPartner: 5 };
+    const [first, second, third] = ['bounded-1', 'bounded-2', 'bounded-3'].map((name) => issuedProof(id('prf', name), proof.partnerId)) as [IssuedProof, IssuedProof, IssuedProof];
+    for (const each of [first, second, third]) {
+      await stores.reserveProof(each.proofId, each.partnerId, NOW);
+      await stores.issueProof(each, audit(each.partnerId, 'proof_issued', each.proofId));
+    }
+    const attempt = (name: string, of: IssuedProof, createdAt: number, owner = bounded) => {
+      const review = reviewCase(id('rev', name), owner, of.proofId, { createdAt, bindings: { creatorId: id('c', name), accountId: 'a', submissionId: 's', trackId: 't' } });
+      return { review, made: stores.createReview(review, audit(owner, 'review_created', review.reviewId), bounds) };
+    };
+    const outcome = async (...parameters: Parameters<typeof attempt>) => attempt(...parameters).made;
+    const created = { outcome: 'created' };
+    const endOf = (createdAt: number) => ({ outcome: 'full', until: createdAt + REVIEW_LIFE_SECONDS });
+
+    const oldest = attempt('bounded-a1', first, NOW).review;
+    t.strictSame(await stores.createReview(oldest, audit(bounded, 'review_created', oldest.reviewId), bounds), { outcome: 'created' });
+    for (const i of [2, 3]) t.strictSame(await outcome(`bounded-a${i}`, first, NOW + i), created);
+    t.strictSame(await outcome('bounded-a4', first, NOW + 4), endOf(NOW), 'until the oldest on this proof ends');
+    t.strictSame(await stores.createReview({ ...oldest, reviewId: id('rev', 'bounded-again') }, audit(bounded, 'review_created'), bounds), { outcome: 'exists', reviewId: oldest.reviewId }, 'what exists is told so');
+    t.equal(await stores.getReview(bounded, id('rev', 'bounded-a4'), NOW + 4), undefined);
+    t.strictSame(await actionsOf(opened(), bounded), ['review_created', 'review_created', 'review_created'], 'who is refused leaves no entry');
+    for (const i of [1, 2, 3]) t.strictSame(await outcome(`bounded-foreign${i}`, first, NOW + i, id('ptr', 'bounded2')), created, 'nobody else’s count');
+    await resolve(oldest, 'accepted');
+    t.strictSame(await outcome('bounded-a5', first, NOW + 5), endOf(NOW), 'a resolved case counts');
+
+    for (const i of [1, 2]) t.strictSame(await outcome(`bounded-b${i}`, second, NOW + 10 + i), created);
+    t.strictSame(await outcome('bounded-b3', second, NOW + 13), endOf(NOW), 'until the oldest of all ends');
+    t.strictSame(await outcome('bounded-c1', third, oldest.expiresAt - 1), endOf(NOW), 'to the second');
+    t.strictSame(await outcome('bounded-c1', third, oldest.expiresAt), created, 'one that ended does not count');
+    t.strictSame(await outcome('bounded-c2', third, oldest.expiresAt), endOf(NOW + 2));
+
+    await stores.eraseProof(first.proofId, first.partnerId, NOW, audit(first.partnerId, 'proof_erased', first.proofId));
+    t.equal(await stores.confirmErasure(first.proofId, NOW), 'confirmed');
+    for (const i of [3, 4]) t.strictSame(await outcome(`bounded-c${i}`, third, oldest.expiresAt), created, 'those of an erased proof do not count');
+    t.strictSame(await outcome('bounded-c5', third, oldest.expiresAt), endOf(oldest.expiresAt));
+    t.strictSame(await outcome('bounded-b5', second, oldest.expiresAt), endOf(NOW + 11));
+  });
+
+  await t.test('a case is gone with its proof: for every call, and before anything is cleaned up', async (t) => {
+    const { stores } = opened();
+    const erased = issuedProof(id('prf', 'gone'), id('ptr', 'gone'));
+    await stores.reserveProof(erased.proofId, erased.partnerId, NOW);
+    await stores.issueProof(erased, audit(erased.partnerId, 'proof_issued', erased.proofId));
+    const review = fresh('gone', { proofId: erased.proofId });
+    await create(review);
+    const requestId = id('req', 'gone');
+    await open(review, 'source_evidence', requestId);
+    await stores.eraseProof(erased.proofId, erased.partnerId, NOW, audit(erased.partnerId, 'proof_erased', erased.proofId));
+    for (const cleaned of [false, true]) {
+      if (cleaned) t.equal(await stores.confirmErasure(erased.proofId, NOW), 'confirmed');
+      t.equal(await stores.getReview(partnerId, review.reviewId, NOW), undefined);
+      t.equal(await stores.findReviewPartner(review.reviewId, NOW), undefined);
+      t.equal(await resolve(review, 'accepted'), undefined);
+      t.equal(await open(review, 'source_licence', id('req', 'gone2')), undefined);
+      t.equal(await change(review, (current) => stepEvidence(current, requestId, 'supply', undefined, NOW)), undefined);
+      t.strictSame(await create(review), { outcome: 'proof_gone' }, 'the same call again');
+      t.strictSame(await create(fresh('gone-other', { proofId: erased.proofId })), { outcome: 'proof_gone' });
+    }
   });
 
   await t.test('180 days, to the second', async (t) => {

@@ -51,7 +51,7 @@ interface Erasure extends Indexed {
  * is issued. A claim whose proof can not be issued any more gives way.
  *
  * Erasing: intent with what leads to the derived rows, the tombstone (the decision), removals, the event, audit. From the
- * tombstone on no reader sees anything derived, whatever is still there.
+ * tombstone on no reader sees anything derived, whatever is still there. The cases, however many, are left to whoever takes the event.
  * @param removeReviews removes the cases of all partners on a proof
  */
 export function proofStore(session: Session, intents: Intents, blobs: Blobs, rows: ProofRows, outbox: Outbox, removeReviews: (proofId: string) => Promise<void>): ProofStore {
@@ -77,7 +77,6 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
     await index.remove(target, target.erasedAt);
     // A key that expired may be another proof's by now.
     if (target.replayKey !== undefined) await session.decide({ query: REMOVE_REPLAY, params: [target.replayKey, target.proofId] });
-    await removeReviews(target.proofId);
     // Before the intent goes, so that the event is there whenever the intent is not.
     await outbox.add(proofErased({ proofId: target.proofId, partnerId: target.partnerId, erasedAt: target.erasedAt }));
     await intents.finish(intent);
@@ -196,7 +195,7 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
         return room === 'waived' ? erase(row, at, audit) : outbox.withRoom(() => erase(row, at, audit));
       }),
 
-    // A case that came to be beside the tombstone is removed again and again, a first time or not.
+    // Cases that came to be beside the tombstone are removed again and again, a first time or not.
     async confirmErasure(proofId, at) {
       const row = await rows.row(proofId);
       if (!isIn(row, 'erased')) return 'not_erased';

@@ -1,13 +1,14 @@
 import { DomainError } from '../../domain/errors.js';
 import { reviewCreated } from '../../domain/events.js';
-import { isUnresolved, type ReviewBindings, type ReviewCase } from '../../domain/review.js';
-import type { ReviewStore } from '../../ports/stores.js';
+import { isUnresolved, REVIEW_BOUNDS, type ReviewBounds, type ReviewBindings, type ReviewCase } from '../../domain/review.js';
+import type { ReviewCreation, ReviewStore } from '../../ports/stores.js';
 import type { Blobs } from './blobs.js';
 import type { Intent, Intents } from './intents.js';
 import { Lanes } from './lanes.js';
 import { forgetNotices } from './notices.js';
 import type { Outbox } from './outbox.js';
 import type { ProofRows } from './proof-rows.js';
+import { ReviewCounts } from './review-counts.js';
 import { ReviewRows, type StoredCase, ttlOf } from './review-rows.js';
 import { aheadOfClocks, numberIn, type Row, type Session, textIn } from './session.js';
 
@@ -18,10 +19,13 @@ const TAKE_OVER = 'UPDATE review_place USING TTL ? SET review_id = ?, expires_at
 // All but the witness: a node that hung may still carry out what took the place, after it was given up.
 const RELEASE = 'DELETE review_id, expires_at, creation FROM review_place WHERE proof_id = ? AND partner_id = ? AND bindings = ? IF op = ?';
 const INDEX = 'INSERT INTO review_by_proof (proof_id, review_id) VALUES (?, ?) USING TTL ?';
-const OF_PROOF = 'SELECT review_id FROM review_by_proof WHERE proof_id = ?';
+const OF_PROOF = 'SELECT review_id FROM review_by_proof WHERE proof_id = ? AND review_id > ? LIMIT ?';
 const UNINDEX = 'DELETE FROM review_by_proof WHERE proof_id = ? AND review_id = ?';
 const FORGET_INDEX = 'DELETE FROM review_by_proof USING TIMESTAMP ? WHERE proof_id = ?';
 
+/** Cases of an erased proof that are read at once, and removed at once. */
+const REMOVAL_PAGE = 256;
+const REMOVED_AT_ONCE = 8;
 /** Times that other processes may be quicker before the caller is told to come back. */
 const ATTEMPTS = 200;
 
@@ -43,7 +47,7 @@ export interface CassandraReviews {
 }
 
 /**
- * Creating: intent, the place of these bindings (the decision), index by proof, the case, its event, audit. The place holds all of
+ * Creating: a look at the bounds, intent, the place of these bindings (the decision), indexes by proof and partner, the case, its event, audit. The place holds all of
  * the creation, so that whoever finds it without its case writes the case. A look at the proof comes last: an erasure that did not
  * find the case in the index yet has then written its tombstone, and the creation takes its case back.
  *
@@ -53,6 +57,7 @@ export interface CassandraReviews {
 export function reviewStore(session: Session, intents: Intents, blobs: Blobs, proofs: ProofRows, outbox: Outbox): CassandraReviews {
   const lanes = new Lanes();
   const rows = new ReviewRows(session);
+  const counts = new ReviewCounts(session);
   let passed = 0;
   const isOver = ({ expiresAt }: Pick<ReviewCase, 'expiresAt'>, now: number): boolean => expiresAt <= Math.max(now, passed);
 
@@ -73,7 +78,7 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
     const { reviewId, proofId } = review;
     // Whoever finishes it later writes for what remains by then.
     const now = review.createdAt + Math.floor(Math.max(0, Date.now() - intent.startedAt) / 1_000);
-    await session.write(INDEX, [proofId, reviewId, ttlOf(review, now)]);
+    await Promise.all([session.write(INDEX, [proofId, reviewId, ttlOf(review, now)]), counts.add(review, ttlOf(review, now))]);
     const created = await rows.create(review, op, now);
     const gone = !(await proofs.isIssued(proofId));
     if (created && !gone) {
@@ -81,7 +86,7 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
       return 'created';
     }
     if (created) await rows.remove(reviewId);
-    if (created) await session.write(UNINDEX, [proofId, reviewId]);
+    if (created) await Promise.all([session.write(UNINDEX, [proofId, reviewId]), counts.remove(review)]);
     await release(review, op);
     intents.drop(intent);
     return gone ? 'proof_gone' : 'taken';
@@ -123,10 +128,11 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
     return (await finishCreating(creation)) === 'created' ? reviewId : undefined;
   };
 
-  const create = async (review: ReviewCase, audit: Parameters<ReviewStore['createReview']>[1]): ReturnType<ReviewStore['createReview']> => {
+  const create = async (review: ReviewCase, audit: Parameters<ReviewStore['createReview']>[1], bounds: ReviewBounds): Promise<ReviewCreation> => {
     const { reviewId, partnerId, proofId, createdAt, expiresAt } = review;
     const bindings = textOf(review.bindings);
     let intent: Intent<Creation> | undefined;
+    let counted = false;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (!(await proofs.isIssued(proofId))) return { outcome: 'proof_gone' };
       const same = (await rows.get(reviewId))?.review;
@@ -141,6 +147,11 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
         return { outcome: 'exists', reviewId: holder };
       }
       if (holder === reviewId) continue;
+      if (!counted) {
+        const until = await counts.fullUntil(review, bounds);
+        if (until !== undefined) return { outcome: 'full', until };
+        counted = true;
+      }
       const outcome = await outbox.withRoom(async () => {
         intent ??= await intents.begin('review_created', { review }, audit);
         intents.assertTimely(intent);
@@ -161,7 +172,7 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
   };
 
   const store: ReviewStore = {
-    createReview: (review, audit) => lanes.run(`${review.proofId}/${review.partnerId}/${textOf(review.bindings)}`, () => create(review, audit)),
+    createReview: (review, audit, bounds = REVIEW_BOUNDS) => lanes.run(`${review.proofId}/${review.partnerId}/${textOf(review.bindings)}`, () => create(review, audit, bounds)),
 
     async getReview(partnerId, reviewId, now) {
       const stored = await visible(reviewId, now);
@@ -197,7 +208,20 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
   return {
     store,
     async removeReviewsOf(proofId) {
-      for (const row of await session.rows(OF_PROOF, [proofId])) await rows.remove(textIn(row, 'review_id')!, (review) => forgetNotices(session, review));
+      const partners = new Set<string>();
+      const remove = (reviewId: string) =>
+        rows.remove(reviewId, async (review) => {
+          await forgetNotices(session, review);
+          if (partners.has(review.partnerId)) return;
+          await counts.forget(review.partnerId, proofId);
+          partners.add(review.partnerId);
+        });
+      for (let after = ''; ; ) {
+        const page = (await session.rows(OF_PROOF, [proofId, after, REMOVAL_PAGE])).map((row) => textIn(row, 'review_id')!);
+        for (let from = 0; from < page.length; from += REMOVED_AT_ONCE) await Promise.all(page.slice(from, from + REMOVED_AT_ONCE).map(remove));
+        if (page.length < REMOVAL_PAGE) break;
+        after = page.at(-1)!;
+      }
       // Whole partitions, unread: a read would pass over all that was ever released there, and fail where that is too much. Without
       // a condition, and ahead of every clock: on this proof nothing comes to be any more that is not taken back.
       const at = aheadOfClocks();

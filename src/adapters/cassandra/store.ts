@@ -65,7 +65,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     throw error;
   }
   const reviews = reviewStore(session, intents, blobs, proofs, outbox);
-  const { sweepPending, ...proofCalls } = proofStore(session, intents, blobs, proofs, outbox, reviews.removeReviewsOf);
+  const { sweepPending, confirmErasure, ...proofCalls } = proofStore(session, intents, blobs, proofs, outbox, reviews.removeReviewsOf);
   const { foldUsage, ...usageCalls } = usageStore({ session, outbox, events, consumption, writer });
   return {
     ...inTime({
@@ -84,6 +84,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     }),
     // Work through lists: each of their steps ends in time, and they end with the first that fails.
     sweepPending,
+    confirmErasure,
     foldUsage,
     waitingEvents: (limit) => outbox.waitingEvents(limit),
     markPublished: (published) => outbox.markPublished(published),

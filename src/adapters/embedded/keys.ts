@@ -27,11 +27,14 @@ import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores
  *   credential/{sha256}/{proofId}          index: by the digest of the credential
  *   replay/{key}                           IssuingReplay
  *   proof-replay/{proofId}                 the proof's replay key, so that erasing finds it
- *   review/{reviewId}                      ReviewCase and its number on its proof
+ *   review/{reviewId}                      ReviewCase
  *   review-open/{proofId}/{partnerId}/{creatorId}/{accountId}/{submissionId}/{trackId}
  *                                          the one unresolved case of a partner for these bindings
- *   review-count/{proofId}                 numbers given to the cases of a proof so far, by all partners
- *   proof-review/{proofId}/{number}        index: the proof's cases. Numbered, so that a transaction, which cannot read ranges, finds all
+ *   partner-review/{partnerId}/{time}/{reviewId}          index: a partner's cases by age
+ *   proof-review/{proofId}/{partnerId}/{time}/{reviewId}  index: a proof's cases, those of each partner by age
+ *   review-count/{partnerId}, review-count/{partnerId}/{proofId}
+ *                                          rows of the indexes: what the bounds are held against, since a transaction cannot read ranges
+ *   erasing/{proofId}                      index: erased proofs that may have cases left
  *   audit/{partnerId}/{sequence}           AuditEntry
  *   audit-head/{partnerId}                 AuditHead: what the next entry is chained to
  *   usage-month/{partnerId}/{YYYY-MM}      units of the month, what the quota is held against, and which of them are folded
@@ -47,9 +50,10 @@ import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores
  * entry, and removes pending/T/P. A kill before that batch leaves a pending row that `sweepPending` takes back; a kill after
  * it leaves an issued proof: there is nothing between.
  *
- * The life of one case. `createReview` writes review/R, review-open/…, proof-review/P/n with the count, and an expiry entry.
- * A resolution that is final removes review-open/… and leaves the rest; expiry and the erasure of the proof remove it all.
- * Creating reads proof/P and erasing walks the count, both in their transactions: no case outlives its proof.
+ * The life of one case. `createReview` writes review/R, review-open/…, both index entries with their counts, and an expiry entry.
+ * A resolution that is final removes review-open/… and leaves the rest; expiry removes it all. An erasure writes the tombstone and
+ * erasing/P alone: whoever reads or changes a case reads proof/P too, so none is there from then on, and creating one is refused.
+ * The rows go afterwards, in steps, and erasing/P with the last of them.
  *
  * The life of one charge. One operation reads billed/…, usage-month/… and usage-day/…, and writes all three, an expiry entry
  * and its event. Charges that arrive while a batch is being synced run against what the ones before them wrote and share the
@@ -93,7 +97,6 @@ export interface ReplayLinkRow {
 }
 export interface ReviewRow {
   readonly review: ReviewCase;
-  readonly number: number;
 }
 export interface ReviewLinkRow {
   readonly reviewId: string;
@@ -125,8 +128,11 @@ export const keyUseKey = (partnerId: string, keyId: string) => key<KeyUseRow>('k
 export const reviewKey = (reviewId: string) => key<ReviewRow>('review', reviewId);
 export const reviewOpenKey = (proofId: string, partnerId: string, { creatorId, accountId, submissionId, trackId }: ReviewBindings) =>
   key<ReviewLinkRow>('review-open', proofId, partnerId, creatorId, accountId, submissionId, trackId);
-export const reviewCountKey = (proofId: string) => key<ReviewCountRow>('review-count', proofId);
-export const proofReviewKey = (proofId: string, number: number) => key<ReviewLinkRow>('proof-review', proofId, digits(number));
+export const partnerReviewKey = ({ partnerId, createdAt, reviewId }: ReviewCase) => key<null>('partner-review', partnerId, digits(createdAt), reviewId);
+export const proofReviewKey = ({ proofId, partnerId, createdAt, reviewId }: ReviewCase) => key<null>('proof-review', proofId, partnerId, digits(createdAt), reviewId);
+/** @param proofId of the cases on this proof alone */
+export const reviewCountKey = (partnerId: string, proofId?: string) => key<ReviewCountRow>('review-count', partnerId, ...(proofId === undefined ? [] : [proofId]));
+export const erasingKey = (proofId: string) => key<null>('erasing', proofId);
 export const auditKey = (partnerId: string, sequence: number) => key<AuditEntry>('audit', partnerId, digits(sequence));
 export const auditHeadKey = (partnerId: string) => key<AuditHead>('audit-head', partnerId);
 export const monthKey = (partnerId: string, month: string) => key<SourceRow>('usage-month', partnerId, month);

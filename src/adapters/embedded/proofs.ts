@@ -5,15 +5,15 @@ import type { ErasedProof, IssuedProof } from '../../domain/proof.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
-import { before, digestKey, expiryKey, following, type KeyRange, lastPart, pendingKey, preceding, proofKey, proofTimeKey, replayKey, replayLinkKey, type RowKey, under, within } from './keys.js';
+import { before, digestKey, erasingKey, expiryKey, following, type KeyRange, lastPart, pendingKey, preceding, proofKey, proofTimeKey, replayKey, replayLinkKey, type RowKey, under, within } from './keys.js';
 import type { Outbox } from './outbox.js';
-import { removeReviewsOf } from './reviews.js';
+import type { ReviewRows } from './review-rows.js';
 import type { Rows } from './rows.js';
 
 /** Reserved ids taken back in one batch. */
 const SWEEP_STEP = 256;
 
-export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox): ProofStore {
+export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: ReviewRows): ProofStore {
   return {
     reserveProof: (proofId, partnerId, now) =>
       rows.run((tx) => {
@@ -66,22 +66,28 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox): ProofStor
         tx.put(proofKey(proofId), tombstone);
         for (const entry of indexEntries(proof)) tx.delete(entry);
         removeReplay(tx, proofId);
-        removeReviewsOf(tx, proofId);
+        tx.put(erasingKey(proofId), null);
         append(audit);
         outbox.add(tx, proofErased({ proofId, partnerId, erasedAt: at }), room);
         return { outcome: 'erased', proof: tombstone };
       }),
 
-    confirmErasure: (proofId, at) =>
-      rows.run((tx) => {
+    async confirmErasure(proofId, at) {
+      const isErased = await rows.run((tx) => {
+        if (tx.get(proofKey(proofId))?.state !== 'erased') return false;
+        removeReplay(tx, proofId);
+        return true;
+      });
+      if (!isErased) return 'not_erased';
+      await cases.removeOf(proofId);
+      return rows.run((tx) => {
         const proof = tx.get(proofKey(proofId));
         if (proof?.state !== 'erased') return 'not_erased';
-        removeReplay(tx, proofId);
-        removeReviewsOf(tx, proofId);
         if (proof.confirmedAt !== undefined) return 'already_confirmed';
         tx.put(proofKey(proofId), { ...proof, confirmedAt: at });
         return 'confirmed';
-      }),
+      });
+    },
 
     recordDeclaration: (proofId, declaration, audit) =>
       log.run((tx, append) => {

@@ -1,89 +1,85 @@
 import { DomainError } from '../../domain/errors.js';
-import { noticesOf, reviewCreated } from '../../domain/events.js';
-import { isUnresolved } from '../../domain/review.js';
-import type { ReviewStore } from '../../ports/stores.js';
+import { reviewCreated } from '../../domain/events.js';
+import { isUnresolved, REVIEW_BOUNDS, type ReviewCase } from '../../domain/review.js';
+import type { ReviewCreation, ReviewStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
-import { expiryKey, noticeKey, proofKey, proofReviewKey, reviewCountKey, reviewKey, reviewOpenKey } from './keys.js';
+import { proofKey, reviewCountKey, reviewKey, reviewOpenKey, type RowKey, under } from './keys.js';
 import type { Outbox } from './outbox.js';
+import { addReview, removeReview, type ReviewRows } from './review-rows.js';
 import type { Rows } from './rows.js';
 
-export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox): ReviewStore {
+type Read = <Row>(key: RowKey<Row>) => Row | undefined;
+
+export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: ReviewRows): ReviewStore {
+  /** A case that is there for everybody: in its time, and of a proof that is issued. */
+  const visible = (get: Read, reviewId: string, now: number): ReviewCase | undefined => {
+    const review = get(reviewKey(reviewId))?.review;
+    return review !== undefined && review.expiresAt > now && get(proofKey(review.proofId))?.state === 'issued' ? review : undefined;
+  };
+  const onDisk: Read = (key) => rows.get(key);
+
   return {
-    createReview: (review, audit) =>
-      log.run((tx, append) => {
-        const { reviewId, partnerId, proofId } = review;
-        if (tx.get(proofKey(proofId))?.state !== 'issued') return { outcome: 'proof_gone' };
-        const same = tx.get(reviewKey(reviewId))?.review;
-        if (same !== undefined) {
-          if (same.partnerId === partnerId && same.proofId === proofId && same.createdAt === review.createdAt) return { outcome: 'created' };
-          throw new DomainError('conflict', 'This id is taken.');
-        }
-        const openKey = reviewOpenKey(proofId, partnerId, review.bindings);
-        const open = tx.get(openKey);
-        const earlier = open && tx.get(reviewKey(open.reviewId))?.review;
-        if (earlier !== undefined) {
-          if (earlier.expiresAt > review.createdAt) return { outcome: 'exists', reviewId: earlier.reviewId };
-          // Expired, and not swept yet.
-          removeReview(tx, earlier.reviewId);
-        }
-        const number = tx.get(reviewCountKey(proofId))?.count ?? 0;
-        tx.put(reviewKey(reviewId), { review, number });
-        tx.put(openKey, { reviewId });
-        tx.put(reviewCountKey(proofId), { count: number + 1 });
-        tx.put(proofReviewKey(proofId, number), { reviewId });
-        tx.put(expiryKey(review.expiresAt, reviewKey(reviewId)), null);
-        append(audit);
-        outbox.add(tx, reviewCreated(review));
-        return { outcome: 'created' };
-      }),
+    async createReview(review, audit, bounds = REVIEW_BOUNDS) {
+      const { reviewId, partnerId, proofId, createdAt } = review;
+      /** @param erasing proofs whose cases are counted and gone */
+      const create = (erasing: readonly string[]) =>
+        log.run((tx, append): ReviewCreation | 'proof_full' | 'partner_full' => {
+          if (tx.get(proofKey(proofId))?.state !== 'issued') return { outcome: 'proof_gone' };
+          const same = tx.get(reviewKey(reviewId))?.review;
+          if (same !== undefined) {
+            if (same.partnerId === partnerId && same.proofId === proofId && same.createdAt === createdAt) return { outcome: 'created' };
+            throw new DomainError('conflict', 'This id is taken.');
+          }
+          const open = tx.get(reviewOpenKey(proofId, partnerId, review.bindings));
+          const earlier = open && tx.get(reviewKey(open.reviewId))?.review;
+          if (earlier !== undefined) {
+            if (earlier.expiresAt > createdAt) return { outcome: 'exists', reviewId: earlier.reviewId };
+            // Expired, and not swept yet.
+            removeReview(tx, earlier.reviewId);
+          }
+          if (countOf(tx, partnerId, proofId) >= bounds.perProof) return 'proof_full';
+          const gone = erasing.reduce((sum, erased) => sum + countOf(tx, partnerId, erased), 0);
+          if (countOf(tx, partnerId) - gone >= bounds.perPartner) return 'partner_full';
+          addReview(tx, review);
+          append(audit);
+          outbox.add(tx, reviewCreated(review));
+          return { outcome: 'created' };
+        });
+
+      const first = await create([]);
+      if (typeof first !== 'string') return first;
+      // The counts hold what has ended and was not removed yet.
+      const firstEnd = (full: typeof first & string) => cases.firstEnd(full === 'proof_full' ? under('proof-review', proofId, partnerId) : under('partner-review', partnerId), createdAt);
+      const until = await firstEnd(first);
+      const second = await create(await cases.erasing());
+      if (typeof second !== 'string') return second;
+      return { outcome: 'full', until: (second === first ? until : await firstEnd(second)) ?? createdAt + 1 };
+    },
 
     async getReview(partnerId, reviewId, now) {
-      const review = rows.get(reviewKey(reviewId))?.review;
-      return review !== undefined && review.partnerId === partnerId && review.expiresAt > now ? review : undefined;
+      const review = visible(onDisk, reviewId, now);
+      return review?.partnerId === partnerId ? review : undefined;
     },
 
     changeReview: (partnerId, reviewId, now, change, audit) =>
       log.run((tx, append) => {
-        const row = tx.get(reviewKey(reviewId));
-        if (row === undefined || row.review.partnerId !== partnerId || row.review.expiresAt <= now) return undefined;
-        const changed = change(row.review);
-        if (changed === undefined || 'refused' in changed || changed.review === row.review) return changed;
-        tx.put(reviewKey(reviewId), { ...row, review: changed.review });
-        if (isUnresolved(row.review) && !isUnresolved(changed.review)) tx.delete(reviewOpenKey(row.review.proofId, partnerId, row.review.bindings));
+        const review = visible((key) => tx.get(key), reviewId, now);
+        if (review?.partnerId !== partnerId) return undefined;
+        const changed = change(review);
+        if (changed === undefined || 'refused' in changed || changed.review === review) return changed;
+        tx.put(reviewKey(reviewId), { review: changed.review });
+        if (isUnresolved(review) && !isUnresolved(changed.review)) tx.delete(reviewOpenKey(review.proofId, partnerId, review.bindings));
         append(audit);
         return changed;
       }),
 
     async findReviewPartner(reviewId, now) {
-      const review = rows.get(reviewKey(reviewId))?.review;
-      return review !== undefined && review.expiresAt > now ? review.partnerId : undefined;
+      return visible(onDisk, reviewId, now)?.partnerId;
     },
   };
 }
 
-/** Removes a case with all its entries. */
-export function removeReview(tx: Transaction, reviewId: string): void {
-  const row = tx.get(reviewKey(reviewId));
-  if (row === undefined) return;
-  const { proofId, partnerId, bindings, expiresAt } = row.review;
-  tx.delete(reviewKey(reviewId));
-  tx.delete(proofReviewKey(proofId, row.number));
-  tx.delete(expiryKey(expiresAt, reviewKey(reviewId)));
-  // A resolved case has given its place up, and another one may hold it.
-  const openKey = reviewOpenKey(proofId, partnerId, bindings);
-  if (tx.get(openKey)?.reviewId === reviewId) tx.delete(openKey);
-}
-
-/** Removes the cases of all partners on a proof, and what is still to be announced of them. */
-export function removeReviewsOf(tx: Transaction, proofId: string): void {
-  const count = tx.get(reviewCountKey(proofId))?.count ?? 0;
-  for (let number = 0; number < count; number++) {
-    const link = tx.get(proofReviewKey(proofId, number));
-    if (link === undefined) continue;
-    const row = tx.get(reviewKey(link.reviewId));
-    if (row !== undefined) for (const notice of noticesOf(reviewCreated(row.review))) tx.delete(noticeKey(notice));
-    removeReview(tx, link.reviewId);
-  }
-  if (count > 0) tx.delete(reviewCountKey(proofId));
+function countOf(tx: Transaction, partnerId: string, proofId?: string): number {
+  return tx.get(reviewCountKey(partnerId, proofId))?.count ?? 0;
 }

@@ -9,13 +9,14 @@ import { StoreOpenError } from './open-error.js';
 import { Outbox } from './outbox.js';
 import { partnerStore, keyStore } from './partners.js';
 import { proofStore } from './proofs.js';
-import { removeReview, reviewStore } from './reviews.js';
+import { removeReview, ReviewRows } from './review-rows.js';
+import { reviewStore } from './reviews.js';
 import { Rows } from './rows.js';
 import { uploadStore } from './uploads.js';
 import { usageStore } from './usage.js';
 
 /** Layout of keys.ts. A change that older code would misread takes the next number and a step that brings stores up to it. */
-export const STORE_FORMAT = 2;
+export const STORE_FORMAT = 3;
 
 /** Rows removed in one batch, so that a sweep never holds up the writers behind it for long. */
 const SWEEP_STEP = 256;
@@ -41,9 +42,10 @@ export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimi
   const queue = new CommitQueue(database, codec, onCommit);
   const rows = new Rows(database, queue, codec);
   const log = new AuditLog(rows, audit);
+  const cases = new ReviewRows(rows);
   let outbox: Outbox;
   try {
-    await checkFormat(directory, database, codec, queue);
+    await checkFormat(directory, database, codec, queue, cases);
     await log.catchUp();
     outbox = await Outbox.open(rows, outboxLimit);
   } catch (error) {
@@ -54,9 +56,9 @@ export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimi
     ...partnerStore(rows, log),
     ...keyStore(rows, log),
     ...uploadStore(rows),
-    ...proofStore(rows, log, outbox),
+    ...proofStore(rows, log, outbox, cases),
     ...usageStore(rows, outbox),
-    ...reviewStore(rows, log, outbox),
+    ...reviewStore(rows, log, outbox, cases),
     ...retentionStore(rows, outbox),
     waitingEvents: (limit) => outbox.waitingEvents(limit),
     markPublished: (events) => outbox.markPublished(events),
@@ -65,7 +67,7 @@ export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimi
     readAudit: (partnerId, fromSequence, limit) => log.readAudit(partnerId, fromSequence, limit),
 
     async sweepExpired(now, limit) {
-      let swept = 0;
+      let swept = await cases.removeErased(limit);
       const shredded: string[] = [];
       let range = before(now + 1, 'expiry');
       while (swept < limit) {
@@ -104,7 +106,7 @@ export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimi
   };
 }
 
-async function checkFormat(directory: string, database: Database, codec: RecordCodec, queue: CommitQueue): Promise<void> {
+async function checkFormat(directory: string, database: Database, codec: RecordCodec, queue: CommitQueue, cases: ReviewRows): Promise<void> {
   const stored = database.get(formatKey);
   if (stored === undefined) {
     const first = await database.scan({ gte: '', lt: '\uffff' }, { limit: 1 });
@@ -113,7 +115,9 @@ async function checkFormat(directory: string, database: Database, codec: RecordC
     return;
   }
   const { format } = decodeRow(codec, formatKey, stored);
-  // Format 1 had no events: its rows are valid as they are, but older code would not see what is still to be folded.
+  // Format 1 had no events: its rows are valid as they are, but older code would not see what is still to be folded. Format 2 had
+  // other indexes of cases.
+  if (format < 3) await cases.index();
   if (format < STORE_FORMAT) await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
   if (format > STORE_FORMAT) {
     throw new StoreOpenError('newer_format', `The store in ${directory} has format ${format}; this version reads formats up to ${STORE_FORMAT}. Use the version that wrote it, or a later one.`);

@@ -1,0 +1,159 @@
+import { noticesOf, reviewCreated } from '../../domain/events.js';
+import type { ReviewCase } from '../../domain/review.js';
+import type { Transaction } from './commit-queue.js';
+import { erasingKey, expiryKey, following, type KeyRange, lastPart, noticeKey, partnerReviewKey, proofKey, proofReviewKey, reviewCountKey, reviewKey, reviewOpenKey, type ReviewRow, type RowKey, under } from './keys.js';
+import type { Rows } from './rows.js';
+
+/** Cases removed in one batch: some milliseconds, in which nobody else has a turn. */
+const REMOVAL_STEP = 128;
+/** Erased proofs that are looked at at a time. */
+const ERASED_STEP = 256;
+
+/** Rows of cases that ended, and steps that remove them. */
+export class ReviewRows {
+  readonly #rows: Rows;
+
+  constructor(rows: Rows) {
+    this.#rows = rows;
+  }
+
+  /** Erased proofs that may have cases left, which do not count any more. */
+  async erasing(): Promise<readonly string[]> {
+    return (await this.#rows.keys(under('erasing'), ERASED_STEP)).map(lastPart);
+  }
+
+  /**
+   * Removes the cases of all partners on an erased proof, and what is still to be announced of them.
+   * @returns how many index entries it went over; fewer than `limit` means that none are left
+   */
+  async removeOf(proofId: string, limit = Number.POSITIVE_INFINITY): Promise<number> {
+    let range = under('proof-review', proofId);
+    let removed = 0;
+    for (;;) {
+      const entries = await this.#rows.keys(range, Math.min(REMOVAL_STEP, limit - removed));
+      const last = entries.at(-1);
+      if (last === undefined) break;
+      // Onward from here: from the start LevelDB would walk over all it has just removed.
+      range = following(range, last);
+      await this.#rows.run((tx) => {
+        for (const entry of entries) forget(tx, entry);
+      });
+      removed += entries.length;
+      if (removed >= limit) return removed;
+    }
+    // An erased proof gets no more cases.
+    await this.#rows.run((tx) => tx.delete(erasingKey(proofId)));
+    return removed;
+  }
+
+  /** Removes cases of erased proofs, whoever was at it before. @returns how many, at most `limit`; fewer means that none are left */
+  async removeErased(limit: number): Promise<number> {
+    for (let removed = 0; ; ) {
+      const proofs = await this.erasing();
+      if (proofs.length === 0) return removed;
+      for (const proofId of proofs) {
+        removed += await this.removeOf(proofId, limit - removed);
+        if (removed >= limit) return removed;
+      }
+    }
+  }
+
+  /**
+   * Removes the cases that ended from the front of an index in which the oldest come first.
+   * @returns when the first of the others ends; undefined where there is none
+   */
+  async firstEnd(range: KeyRange, now: number): Promise<number | undefined> {
+    for (;;) {
+      const entries = await this.#rows.keys(range, REMOVAL_STEP);
+      const last = entries.at(-1);
+      if (last === undefined) return undefined;
+      const expired: string[] = [];
+      const erased: RowKey<null>[] = [];
+      let end: number | undefined;
+      for (const entry of entries) {
+        const review = this.#rows.get(reviewKey(lastPart(entry)))?.review;
+        if (review === undefined) continue;
+        if (review.expiresAt <= now) expired.push(review.reviewId);
+        else if (this.#rows.get(proofKey(review.proofId))?.state !== 'issued') erased.push(entry);
+        else {
+          end = review.expiresAt;
+          break;
+        }
+      }
+      await this.#rows.run((tx) => {
+        for (const reviewId of expired) removeReview(tx, reviewId);
+        for (const entry of erased) forget(tx, entry);
+      });
+      if (end !== undefined) return end;
+      range = following(range, last);
+    }
+  }
+
+  /** Makes the indexes and counts of the cases of format 2, which numbered them by proof. From the start, where a crash cut it short. */
+  async index(): Promise<void> {
+    for (const former of ['proof-review', 'review-count']) {
+      for (let range = under(former), last: string | undefined; ; range = following(range, last)) {
+        const entries = await this.#rows.keys(range, REMOVAL_STEP);
+        last = entries.at(-1);
+        if (last === undefined) break;
+        await this.#rows.run((tx) => entries.forEach((entry) => tx.delete(entry)));
+      }
+    }
+    for (let range = under('review'), last: string | undefined; ; range = following(range, last)) {
+      const found = await this.#rows.entries<ReviewRow>(range, REMOVAL_STEP);
+      last = found.at(-1)?.[0];
+      if (last === undefined) break;
+      await this.#rows.run((tx) => {
+        for (const [, { review }] of found) enter(tx, review);
+      });
+    }
+  }
+}
+
+/** Writes a new case with all its entries. */
+export function addReview(tx: Transaction, review: ReviewCase): void {
+  const { reviewId, partnerId, proofId, expiresAt } = review;
+  tx.put(reviewKey(reviewId), { review });
+  tx.put(reviewOpenKey(proofId, partnerId, review.bindings), { reviewId });
+  tx.put(expiryKey(expiresAt, reviewKey(reviewId)), null);
+  enter(tx, review);
+}
+
+function enter(tx: Transaction, review: ReviewCase): void {
+  tx.put(partnerReviewKey(review), null);
+  tx.put(proofReviewKey(review), null);
+  count(tx, review, 1);
+}
+
+/** Removes a case with all its entries. */
+export function removeReview(tx: Transaction, reviewId: string): void {
+  const review = tx.get(reviewKey(reviewId))?.review;
+  if (review === undefined) return;
+  const { proofId, partnerId, bindings, expiresAt } = review;
+  tx.delete(reviewKey(reviewId));
+  tx.delete(partnerReviewKey(review));
+  tx.delete(proofReviewKey(review));
+  count(tx, review, -1);
+  tx.delete(expiryKey(expiresAt, reviewKey(reviewId)));
+  // A resolved case has given its place up, and another one may hold it.
+  const openKey = reviewOpenKey(proofId, partnerId, bindings);
+  if (tx.get(openKey)?.reviewId === reviewId) tx.delete(openKey);
+}
+
+/** Removes the case of an index entry, of which nothing is to be announced any more. */
+function forget(tx: Transaction, entry: RowKey<null>): void {
+  const reviewId = lastPart(entry);
+  const review = tx.get(reviewKey(reviewId))?.review;
+  tx.delete(entry);
+  if (review === undefined) return;
+  for (const notice of noticesOf(reviewCreated(review))) tx.delete(noticeKey(notice));
+  removeReview(tx, reviewId);
+}
+
+function count(tx: Transaction, { partnerId, proofId }: ReviewCase, step: 1 | -1): void {
+  for (const key of [reviewCountKey(partnerId), reviewCountKey(partnerId, proofId)]) {
+    const next = (tx.get(key)?.count ?? 0) + step;
+    if (next > 0) tx.put(key, { count: next });
+    else tx.delete(key);
+  }
+}
