@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { appendFile, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
@@ -73,4 +74,82 @@ t.test('journals', async (t) => {
   await truncate(join(directory, AUDIT_HEADS_FILE), 0);
   await appendFile(join(directory, AUDIT_HEADS_FILE), 'not a line\nnor this\n');
   await t.rejects(openLogs(directory, secrets), { name: 'JournalOpenError' });
+});
+
+t.test('lines that were taken out, moved or repeated are found; a torn end is not held against it', async (t) => {
+  const directory = t.testdir();
+  const secrets = secretsOf();
+  const path = join(directory, 'erasures.log');
+  const erasure = (n: number) => ({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: 1_000 + n });
+  const journal = await openErasureJournal({ directory, secrets });
+  for (let n = 0; n < 5; n++) await journal.record(erasure(n));
+  await journal.close();
+  const lines = (await readFile(path, 'utf8')).split('\n').slice(0, -1);
+  const [a, b, c, d, e] = lines as [string, string, string, string, string];
+  const opens = async (...kept: readonly string[]) => {
+    await writeFile(path, kept.map((each) => `${each}\n`).join(''));
+    const opened = await openErasureJournal({ directory, secrets });
+    const found = await all(opened.read());
+    await opened.close();
+    return found.map(({ proofId }) => Number(proofId.slice('prf_'.length)));
+  };
+  t.same(await opens(...lines), [0, 1, 2, 3, 4]);
+  const altered: Readonly<Record<string, readonly string[]>> = {
+    'the first one taken out': [b, c, d, e],
+    'one taken out': [a, b, d, e],
+    'the last but one taken out': [a, b, c, e],
+    'two exchanged': [a, c, b, d, e],
+    'the last two exchanged': [a, b, c, e, d],
+    'one repeated': [a, b, b, c, d, e],
+    'the last one repeated': [a, b, c, d, e, e],
+    'an earlier one behind the last': [a, b, c, d, e, b],
+  };
+  for (const [what, kept] of Object.entries(altered)) {
+    await t.rejects(opens(...kept), { name: 'JournalOpenError', message: /erasures\.log does not hold together at line/ }, what);
+    t.equal(await readFile(path, 'utf8'), kept.map((each) => `${each}\n`).join(''), `${what}: the file stays as it is`);
+  }
+  await writeFile(path, `${lines.join('\n')}\n${'\0'.repeat(50)}\n`);
+  const torn = await openErasureJournal({ directory, secrets });
+  await torn.record(erasure(5));
+  await torn.close();
+  const again = await openErasureJournal({ directory, secrets: secrets.replaced() });
+  t.same((await all(again.read())).map(({ proofId }) => proofId), [0, 1, 2, 3, 4, 5].map((n) => `prf_${n}`));
+  await again.record(erasure(6));
+  await again.close();
+  const both = await openErasureJournal({ directory, secrets: secrets.replaced() }).catch((error: unknown) => error);
+  t.match(both, { name: 'JournalOpenError' }, 'a line under a secret that is not known');
+});
+
+t.test('a journal of a former version is read and continued, and nothing of it can be taken out from then on', async (t) => {
+  const directory = t.testdir();
+  const secrets = secretsOf();
+  const path = join(directory, 'erasures.log');
+  const { id, key } = secrets.current('audit');
+  const former = Array.from({ length: 4 }, (_, n) => {
+    const text = JSON.stringify([`prf_${n}`, 'ptr_1', 1_000 + n]);
+    return `${createHmac('sha256', key).update(`takemark erasure journal ${text}`).digest('hex')} ${id} ${text}\n`;
+  });
+  await writeFile(path, former.join(''));
+  const open = () => openErasureJournal({ directory, secrets });
+  const names = async () => {
+    const journal = await open();
+    const found = (await all(journal.read())).map(({ proofId }) => proofId);
+    await journal.close();
+    return found;
+  };
+  const expected = ['prf_0', 'prf_1', 'prf_2', 'prf_3'];
+  t.same(await names(), expected);
+  t.same(await names(), expected, 'and again');
+  const journal = await open();
+  await journal.record({ proofId: 'prf_4', partnerId: 'ptr_1', erasedAt: 1_004 });
+  t.same((await all(journal.read())).map(({ proofId }) => proofId), [...expected, 'prf_4']);
+  await journal.close();
+  const lines = (await readFile(path, 'utf8')).split('\n').slice(0, -1);
+  t.equal(lines.length, 6, 'one line covers those of before');
+  for (let out = 0; out < 5; out++) {
+    await writeFile(path, lines.filter((_, i) => i !== out).map((each) => `${each}\n`).join(''));
+    await t.rejects(open(), { name: 'JournalOpenError' }, `without line ${out + 1}`);
+  }
+  await writeFile(path, [...lines, former[0]!.trimEnd()].map((each) => `${each}\n`).join(''));
+  await t.rejects(open(), { name: 'JournalOpenError' }, 'a former line behind those of today');
 });

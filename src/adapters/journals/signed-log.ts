@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -21,6 +21,17 @@ export interface SignedLogOptions {
   readonly compact?: (lines: number) => readonly unknown[] | undefined;
 }
 
+/** What the next line covers of those before it. */
+interface Chain {
+  /** Mac of the last line; over lines of a former version, a digest of all their macs. 64 hexadecimal digits. */
+  readonly link: string;
+  readonly chained: boolean;
+}
+
+const GENESIS: Chain = { link: '0'.repeat(64), chained: false };
+/** The entry of a line that covers lines of a former version. */
+const SEAL = null;
+
 interface Waiting {
   readonly entry: unknown;
   readonly done: () => void;
@@ -28,8 +39,13 @@ interface Waiting {
 }
 
 /**
- * A file (mode 0600) to which lines are appended and synced: `<mac> <secret id> <JSON>`, the mac over purpose and JSON under the
- * audit secret. Lines that come while others are being synced share the next sync. It belongs to one process at a time.
+ * A file (mode 0600) to which lines are appended and synced: `<mac> <secret id> <JSON>`, the mac over purpose, the mac of the line
+ * before and JSON under the audit secret. So a line that is edited, taken out, moved or repeated is found when the file is opened;
+ * a whole end that is cut off is not. Lines that come while others are being synced share the next sync. It belongs to one process
+ * at a time.
+ *
+ * Files of former versions begin with lines whose mac covers the line alone. They are read, and followed at once by a line without an
+ * entry that covers all of their macs.
  */
 export class SignedLog {
   readonly #options: SignedLogOptions;
@@ -37,48 +53,54 @@ export class SignedLog {
   /** Bytes that are known to be good: the next line goes there. */
   #length: number;
   #lines: number;
+  #chain: Chain;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
   #closed = false;
 
-  private constructor(options: SignedLogOptions, handle: FileHandle, found: { readonly length: number; readonly lines: number }) {
+  private constructor(options: SignedLogOptions, handle: FileHandle, found: { readonly length: number; readonly lines: number; readonly chain: Chain }) {
     this.#options = options;
     this.#handle = handle;
     this.#length = found.length;
     this.#lines = found.lines;
+    this.#chain = found.chain;
   }
 
   /**
-   * Reads the whole file once. A torn last line is what a kill in the middle of a write leaves: nobody was told of it, and it
-   * is cut off. Anything else that does not fit was not written here.
+   * Reads the whole file once. A last line without its end is what a kill in the middle of a write leaves, or one with zeros where
+   * the power failed: nobody was told of it, and it is cut off. Anything else that does not fit was not written here.
    * @throws JournalOpenError
    */
   static async open(options: SignedLogOptions): Promise<SignedLog> {
-    const { path, purpose, secrets, each } = options;
+    const { path, each } = options;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const handle = await open(path, 'a', 0o600).then(async (made) => {
       await made.close();
       return open(path, 'r+');
     });
     try {
-      const found = { length: 0, lines: 0 };
+      const found = { length: 0, lines: 0, chain: GENESIS };
       const { size } = await handle.stat();
       for await (const line of linesOf(handle)) {
-        const entry = readLine(line, purpose, secrets);
         const end = found.length + Buffer.byteLength(line) + 1;
-        if (entry === undefined || end > size) {
-          if (end < size) throw new JournalOpenError(`${basename(path)} is damaged at line ${found.lines + 1}, or signed with a secret that is not kept any more`);
+        const read = end > size ? undefined : readLine(line, found.chain, options);
+        if (read === undefined) {
+          if (end < size || (end === size && !line.includes('\0'))) {
+            throw new JournalOpenError(`${basename(path)} does not hold together at line ${found.lines + 1}: that line was changed, one before it was taken out, moved or repeated, or it is signed with a secret that is not kept any more`);
+          }
           break;
         }
-        each?.(entry);
+        if (read.entry !== SEAL) each?.(read.entry);
         found.length = end;
         found.lines += 1;
+        found.chain = read.chain;
       }
       if (found.length < size) await handle.truncate(found.length);
       await handle.sync();
       await syncDirectory(dirname(resolve(path)));
       const log = new SignedLog(options, handle, found);
       await log.#compact();
+      if (log.#lines > 0 && !log.#chain.chained) await log.append(SEAL);
       return log;
     } catch (error) {
       await handle.close();
@@ -104,11 +126,13 @@ export class SignedLog {
   async *read(): AsyncGenerator<unknown> {
     const handle = await open(this.#options.path, 'r');
     try {
+      let chain = GENESIS;
       for await (const line of linesOf(handle)) {
-        const entry = readLine(line, this.#options.purpose, this.#options.secrets);
+        const read = readLine(line, chain, this.#options);
         // The line that is being written.
-        if (entry === undefined) return;
-        yield entry;
+        if (read === undefined) return;
+        chain = read.chain;
+        if (read.entry !== SEAL) yield read.entry;
       }
     } finally {
       await handle.close();
@@ -130,13 +154,14 @@ export class SignedLog {
       const batch = this.#waiting;
       this.#waiting = [];
       try {
-        const bytes = Buffer.from(batch.map(({ entry }) => this.#line(entry)).join(''));
+        const { bytes, chain } = this.#linesOf(batch.map(({ entry }) => entry), this.#chain);
         for (let written = 0; written < bytes.length; ) {
           written += (await this.#handle.write(bytes, written, bytes.length - written, this.#length + written)).bytesWritten;
         }
         await this.#handle.datasync();
         this.#length += bytes.length;
         this.#lines += batch.length;
+        this.#chain = chain;
         for (const { done } of batch) done();
       } catch (cause) {
         // What was half written must not end up between good lines.
@@ -154,10 +179,10 @@ export class SignedLog {
     const entries = this.#options.compact?.(this.#lines);
     if (entries === undefined) return;
     const { path } = this.#options;
-    const text = entries.map((entry) => this.#line(entry)).join('');
+    const { bytes, chain } = this.#linesOf(entries, GENESIS);
     const handle = await open(`${path}.new`, 'w', 0o600);
     try {
-      await handle.writeFile(text);
+      await handle.writeFile(bytes);
       await handle.sync();
       await rename(`${path}.new`, path);
     } catch (error) {
@@ -166,27 +191,44 @@ export class SignedLog {
     }
     const former = this.#handle;
     this.#handle = handle;
-    this.#length = Buffer.byteLength(text);
+    this.#length = bytes.length;
     this.#lines = entries.length;
+    this.#chain = chain;
     await former.close();
     await syncDirectory(dirname(resolve(path)));
   }
 
-  #line(entry: unknown): string {
+  /** Lines that follow on `before`. */
+  #linesOf(entries: readonly unknown[], before: Chain): { readonly bytes: Buffer; readonly chain: Chain } {
     const { id, key } = this.#options.secrets.current('audit');
-    const text = JSON.stringify(entry);
-    return `${macOf(key, this.#options.purpose, text).toString('hex')} ${id} ${text}\n`;
+    let { link } = before;
+    const lines = entries.map((entry) => {
+      const text = JSON.stringify(entry);
+      link = chainedMac(key, this.#options.purpose, link, text).toString('hex');
+      return `${link} ${id} ${text}\n`;
+    });
+    return { bytes: Buffer.from(lines.join('')), chain: { link, chained: before.chained || entries.length > 0 } };
   }
 }
 
-function readLine(line: string, purpose: string, secrets: Secrets): unknown {
+/** @returns undefined for a line that does not follow on `before` */
+function readLine(line: string, before: Chain, { purpose, secrets }: SignedLogOptions): { readonly entry: unknown; readonly chain: Chain } | undefined {
   const [, mac, id, text] = /^([0-9a-f]{64}) ([0-9a-zA-Z_-]+) (.+)$/.exec(line) ?? [];
   const secret = id === undefined ? undefined : secrets.find('audit', id);
   if (mac === undefined || text === undefined || secret === undefined) return undefined;
-  return timingSafeEqual(Buffer.from(mac, 'hex'), macOf(secret.key, purpose, text)) ? (JSON.parse(text) as unknown) : undefined;
+  const isMac = (expected: Buffer): boolean => timingSafeEqual(Buffer.from(mac, 'hex'), expected);
+  const entry = (): unknown => JSON.parse(text);
+  if (isMac(chainedMac(secret.key, purpose, before.link, text))) return { entry: entry(), chain: { link: mac, chained: true } };
+  // A line of a former version, of which none can come behind those of today.
+  if (before.chained || !isMac(loneMac(secret.key, purpose, text))) return undefined;
+  return { entry: entry(), chain: { link: createHash('sha256').update(before.link).update(mac).digest('hex'), chained: false } };
 }
 
-function macOf(key: Uint8Array, purpose: string, text: string): Buffer {
+function chainedMac(key: Uint8Array, purpose: string, link: string, text: string): Buffer {
+  return createHmac('sha256', key).update(`takemark ${purpose}, after ${link}: ${text}`).digest();
+}
+
+function loneMac(key: Uint8Array, purpose: string, text: string): Buffer {
   return createHmac('sha256', key).update(`takemark ${purpose} ${text}`).digest();
 }
 
