@@ -353,6 +353,8 @@ async function twoStores(t: Test): Promise<void> {
     const erased = await Promise.all(Array.from({ length: 40 }, (_, i) => of(i).eraseProof(proof.proofId, 'ptr_both', NOW + i, audit('ptr_both', 'proof_erased', proof.proofId))));
     t.equal(erased.filter((each) => each !== 'not_found' && each.outcome === 'erased').length, 1);
     t.equal(await of(1).getReview('ptr_both', reviewId, NOW), undefined);
+    const confirmed = await Promise.all([0, 1].map((i) => of(i).confirmErasure(proof.proofId, NOW + 50)));
+    t.strictSame(confirmed.toSorted(), ['already_confirmed', 'confirmed']);
 
     const entries = await auditOf({ stores: of(0) }, 'ptr_both');
     t.strictSame(entries.map(({ action }) => action), ['proof_issued', 'review_created', 'review_evidence_opened', 'proof_erased']);
