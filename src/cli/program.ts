@@ -6,7 +6,7 @@ import { initSecrets, migrateStore, replayErasures, rotateSecrets } from './comm
 import { listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
 import { issue } from './commands/operator-issue.js';
 import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
-import { listKeys, rotateKey } from './commands/partner-keys.js';
+import { listKeys, revokeKey as revokeOwnKey, rotateKey } from './commands/partner-keys.js';
 import { listProofs, showUsage } from './commands/partner-reports.js';
 import { consumers, serve } from './commands/processes.js';
 import { seal } from './commands/seal.js';
@@ -20,6 +20,7 @@ const COMMANDS: readonly Command[] = [
   listProofs,
   listKeys,
   rotateKey,
+  revokeOwnKey,
   showUsage,
   seal,
   createPartner,

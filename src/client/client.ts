@@ -208,6 +208,14 @@ export class Client {
     return rotate(this.#connection, options);
   }
 
+  /**
+   * Revokes a key of the partner's own, at once and for good; repeating it changes nothing. A rotated key may revoke itself alone.
+   * @throws TakemarkError 403 `key_expiring`; 409 `last_active_key` where this client's key is the last active one
+   */
+  async revokeKey(keyId: string, { signal }: CallOptions = {}): Promise<Answered<KeyEntry>> {
+    return this.#connection.json<KeyEntry>({ method: 'DELETE', path: `partner/keys/${pathPart(keyId)}`, repeatable: true, signal }, 'a key', (key) => key.keyId === keyId && typeof key.status === 'string');
+  }
+
   /** Limits and consumption. @param days 1 to 92; the service's default is 30 */
   readUsage({ days, signal }: CallOptions & { readonly days?: number | undefined } = {}): Promise<Answered<UsageReport>> {
     return this.#connection.json<UsageReport>({ method: 'GET', path: 'partner/usage', query: { days }, signal }, 'a usage report', (report) => Array.isArray(report.days));

@@ -23,6 +23,8 @@ export const keyEntrySchema = z
   })
   .meta({ id: 'Key', examples: [KEY, { ...KEY, status: 'expiring', expiresAt: 1_767_484_800, lastUsedAt: 1_767_225_900 }] });
 
+export const keyParamsSchema = z.object({ keyId: identifierSchema }).meta({ examples: [{ keyId: KEY.keyId }] });
+
 export const keyPageSchema = z
   .object({ keys: z.array(keyEntrySchema), nextCursor: cursorSchema.exactOptional() })
   .meta({ id: 'KeyPage', examples: [{ keys: [KEY] }, { keys: [KEY], nextCursor: 'b3BhcXVl' }] });

@@ -1,6 +1,6 @@
 import { MAX_UPLOAD_BYTES } from '../domain/upload.js';
 import { identificationSchema, identifySchema } from './identify-schemas.js';
-import { keyPageSchema, listKeysQuerySchema, requiredIdempotencySchema, rotatedKeySchema, usageQuerySchema, usageSchema } from './key-schemas.js';
+import { keyEntrySchema, keyPageSchema, keyParamsSchema, listKeysQuerySchema, requiredIdempotencySchema, rotatedKeySchema, usageQuerySchema, usageSchema } from './key-schemas.js';
 import { assetHeadersSchema, assetQuerySchema, erasureSchema, listProofsQuerySchema, proofDocumentSchema, proofPageSchema, proofParamsSchema, proofRecordSchema } from './proof-schemas.js';
 import { JSON_BODY, keyRefusals, publicRefusals, STREAMED_BODY } from './refusals.js';
 import { closeEvidenceSchema, createReviewSchema, evidenceParamsSchema, openEvidenceSchema, resolveReviewSchema, reviewCaseSchema, reviewParamsSchema } from './review-schemas.js';
@@ -196,6 +196,22 @@ export const PARTNER_ROUTES = {
     answers: { 201: { description: 'The new key', mediaTypes: JSON_TYPE, schema: rotatedKeySchema, headers: { 'Idempotency-Replayed': 'sometimes' } } },
     errors: keyRefusals({ 400: ['upload_aborted'], 409: ['already_rotated', 'rotation_in_progress'] }),
     lane: 'rotation',
+    noStore: true,
+  },
+  revokeOwnKey: {
+    listener: 'partner',
+    group: 'Keys and usage',
+    method: 'DELETE',
+    path: '/v1/partner/keys/{keyId}',
+    summary: 'Revoke a key of your own',
+    description:
+      'At once and for good; a repeat answers the same. An active key may revoke every key of its partner, itself included while another one is active (else 409 `last_active_key`: rotate first, then revoke it with its successor). A rotated key may revoke itself alone (else 403 `key_expiring`): should it have leaked, it cannot take its successor away.',
+    auth: 'key',
+    scope: 'keys',
+    params: keyParamsSchema,
+    answers: { 200: { description: 'The key, revoked', mediaTypes: JSON_TYPE, schema: keyEntrySchema } },
+    errors: keyRefusals({ 403: ['key_expiring'], 404: [], 409: ['last_active_key'] }),
+    lane: 'standard',
     noStore: true,
   },
   readUsage: {

@@ -64,6 +64,8 @@ export const ERROR_REASONS = [
   // keys, reviews
   'already_rotated',
   'rotation_in_progress',
+  'key_expiring',
+  'last_active_key',
   'evidence_kind_already_open',
   'evidence_request_final',
   'evidence_requests_open',

@@ -67,6 +67,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
       // "Replays the original response [...] and sets response header `idempotency-replayed` to `true`."
       return json(201, key, replayed ? { 'idempotency-replayed': 'true' } : {});
     },
+    revokeOwnKey: async ({ caller, params: { keyId } }) => json(200, await operations.revokeOwnKey(caller, keyId)),
     readUsage: async ({ caller, query }) => json(200, await operations.readUsage(caller, query)),
 
     createReview: async ({ caller, body }) => json(201, await operations.createReview(caller, body)),

@@ -44,6 +44,7 @@ import { receiveUpload } from './receive-upload.js';
 import { recordDeclaration } from './record-declaration.js';
 import { resolveReview } from './resolve-review.js';
 import { revokeKey } from './revoke-key.js';
+import { revokeOwnKey } from './revoke-own-key.js';
 import { rotateKey } from './rotate-key.js';
 import { createRotationClaims } from './rotation-claims.js';
 import { supplyEvidence } from './supply-evidence.js';
@@ -110,6 +111,7 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
       eraseProof: (caller, proofId) => eraseProof({ stores, assets, journal, clock }, caller, proofId),
       listKeys: (caller, query) => listKeys({ stores, cursors, clock }, caller, query),
       rotateKey: (caller, apiKey, idempotencyKey) => rotateKey({ stores, environment, secrets, clock, ids, limits, claims: rotations }, caller, apiKey, idempotencyKey),
+      revokeOwnKey: (caller, keyId) => revokeOwnKey({ stores, clock }, caller, keyId),
       readUsage: (caller, query) => readUsage({ stores, clock }, caller, query),
       createReview: (caller, request) => createReview({ stores, clock, ids }, caller, request),
       readReview: (caller, reviewId) => readReview({ stores, clock }, caller, reviewId),

@@ -168,6 +168,8 @@ export interface PartnerOperations {
   listKeys(caller: Caller, query: { readonly limit?: number; readonly cursor?: string }): Promise<{ readonly keys: readonly KeyEntry[]; readonly nextCursor?: string }>;
   /** @param apiKey the calling key itself: what the new secret is derived from. A new rotation spends the rotation lane, a replay does not. */
   rotateKey(caller: Caller, apiKey: string, idempotencyKey: string): Promise<RotatedKey & { readonly replayed: boolean }>;
+  /** At once on every process. Throws `forbidden` / `key_expiring`, `conflict` / `last_active_key`, `not_found`. */
+  revokeOwnKey(caller: Caller, keyId: string): Promise<KeyEntry>;
   readUsage(caller: Caller, query: { readonly days: number }): Promise<UsageReport>;
 
   createReview(caller: Caller, request: { readonly proofId: string; readonly bindings: ReviewBindings }): Promise<ReviewView>;

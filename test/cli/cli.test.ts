@@ -201,6 +201,8 @@ t.test("the partner's own account", async (t) => {
   t.equal((await takemark('proofs', 'list', '--json')).out.split('\n').length, 3);
   service.on('/v1/partner/keys', () => ({ status: 200, body: { keys: [{ keyId: 'key_1', status: 'active', name: 'ingest', plan: 'volume', lastUsedAt: 1_767_225_600 }] } }));
   t.match(await takemark('keys', 'list'), { code: 0, out: 'key_1  active    ingest (plan volume)  last used 2026-01-01 00:00:00 UTC\n' });
+  service.on('/v1/partner/keys/key_1', ({ method }) => ({ status: 200, body: { keyId: 'key_1', status: method === 'DELETE' ? 'revoked' : 'active', name: 'ingest', plan: 'volume' } }));
+  t.match(await takemark('keys', 'revoke', 'key_1'), { code: 0, out: 'key_1  revoked   ingest (plan volume)\n' });
   service.on('/v1/partner/usage', () => ({ status: 200, body: { plan: 'volume', period: { start: 0, end: 1_769_904_000 }, limit: 10, used: 4, remaining: 6, days: [{ day: '2026-01-01', units: 4, operations: { verify: 4, list_proofs: 2 } }] } }));
   t.match(await takemark('usage', '--days', '1'), { code: 0, out: /^plan volume: 4 of 10 units used, 6 left until 2026-02-01 00:00:00 UTC\nday .*\n─.*\n2026-01-01 +4 +verify 4, list_proofs 2\n$/ });
   t.equal(service.seen.at(-1)!.query.days, '1');

@@ -72,6 +72,7 @@ t.test('every endpoint: method, path, query, body, answer', async (t) => {
     ['DELETE', '/v1/proofs/prf_1', { status: 200, body: { proofId: 'prf_1', outcome: 'erased', erasedAt: 1 } }, () => client.eraseProof('prf_1'), {}],
     ['GET', '/v1/records/prf_1', { status: 200, body: { proofId: 'prf_1' } }, () => client.readRecord('prf_1'), {}],
     ['GET', '/v1/partner/keys', { status: 200, body: { keys: [] } }, () => client.listKeysPage(), { query: {} }],
+    ['DELETE', '/v1/partner/keys/key_1', { status: 200, body: { keyId: 'key_1', status: 'revoked' } }, () => client.revokeKey('key_1'), {}],
     ['GET', '/v1/partner/usage', { status: 200, body: { days: [] } }, () => client.readUsage({ days: 1 }), { query: { days: '1' } }],
     ['POST', '/v1/partner/reviews', { status: 201, body: REVIEW }, () => client.createReview({ proofId: 'prf_1', bindings }), { body: { proofId: 'prf_1', bindings } }],
     ['GET', '/v1/partner/reviews/rev_1', { status: 200, body: REVIEW }, () => client.readReview('rev_1'), {}],

@@ -99,6 +99,10 @@ export class MemoryContract {
         this.rotations.set(idempotencyKey, rotated);
         return { ...rotated, replayed: false };
       },
+      revokeOwnKey: async (_caller, keyId) => {
+        if (keyId !== KEY_ENTRY.keyId) throw new DomainError('not_found', 'There is no such key.');
+        return { ...KEY_ENTRY, status: 'revoked' };
+      },
       readUsage: async (_caller, { days }) => ({
         plan: 'standard',
         period: { start: NOW, end: NOW + 1 },

@@ -67,6 +67,43 @@ t.test('rotation', async (t) => {
   await t.rejects(house.operator.revokeKey({ partnerId, keyId: other.keyId }), notFound);
 });
 
+t.test('a partner revokes keys of its own', async (t) => {
+  const { partnerId, apiKey, keyId, caller } = await house.service.partner();
+  const revoke = (by: Caller, id: string) => house.partner.revokeOwnKey(by, id);
+  const key = async (name: string) => {
+    const made = await house.operator.createKey({ partnerId, name });
+    return { ...made, caller: await house.partner.authenticate(made.apiKey) };
+  };
+  await t.rejects(revoke(caller, keyId), { code: 'conflict', reason: 'last_active_key' }, 'not the last active one, by accident');
+  await t.rejects(revoke(caller, 'key_01HZZZZZZZZZZZZZZZZZZZZZZZ'), notFound);
+  const stranger = await house.service.partner();
+  await t.rejects(revoke(caller, stranger.keyId), notFound, 'another partner’s key is not there');
+  await t.resolves(house.partner.authenticate(stranger.apiKey));
+
+  const other = await key('other');
+  t.match(await revoke(caller, other.keyId), { keyId: other.keyId, status: 'revoked', name: 'other' });
+  await t.rejects(house.partner.authenticate(other.apiKey), { code: 'forbidden' }, 'at once');
+  await t.rejects(revoke(other.caller, keyId), { code: 'forbidden' }, 'a call of it that was let in before, too');
+  t.match(await revoke(caller, other.keyId), { status: 'revoked' }, 'again changes nothing');
+
+  // The key leaks, and its owner rotates it: whoever else has it must not take the successor away.
+  const rotated = await house.partner.rotateKey(caller, apiKey, IDEMPOTENCY_KEY);
+  const successor = await house.partner.authenticate(rotated.apiKey);
+  await t.rejects(revoke(caller, rotated.keyId), { code: 'forbidden', reason: 'key_expiring' }, 'a call that was let in before the rotation, too');
+  await t.rejects(revoke(caller, stranger.keyId), { code: 'forbidden', reason: 'key_expiring' }, 'and learns nothing of other ids');
+  t.match(await revoke(successor, keyId), { keyId, status: 'revoked' }, 'its successor ends its 72 hours');
+  await t.rejects(house.partner.authenticate(apiKey), { code: 'forbidden' });
+  await t.rejects(revoke(successor, rotated.keyId), { code: 'conflict', reason: 'last_active_key' }, 'revoked keys are no other active ones');
+
+  const third = await key('third');
+  const next = await house.partner.rotateKey(third.caller, third.apiKey, IDEMPOTENCY_KEY);
+  t.match(await revoke(third.caller, third.keyId), { status: 'revoked' }, 'a rotated key may give itself up');
+  t.match(await revoke(successor, rotated.keyId), { status: 'revoked' }, 'so may an active one beside another');
+  await t.rejects(revoke(await house.partner.authenticate(next.apiKey), next.keyId), { code: 'conflict', reason: 'last_active_key' });
+  const log = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(({ action }) => action === 'key_revoked');
+  t.same(log.map(({ actor, subjects }) => [actor, ...subjects]), [[keyId, other.keyId], [successor.keyId, keyId], [third.keyId, third.keyId], [successor.keyId, rotated.keyId]], 'each once, with who did it');
+});
+
 t.test('keys: inventory, pages, last use, scopes', async (t) => {
   const { partnerId, caller, keyId } = await house.service.partner('trial');
   for (let i = 0; i < 6; i++) await house.operator.createKey({ partnerId, name: `key ${i}` });
@@ -91,6 +128,7 @@ t.test('keys: inventory, pages, last use, scopes', async (t) => {
   const calls: [Scope, (caller: Caller) => unknown][] = [
     ['keys', (caller) => house.partner.listKeys(caller, {})],
     ['keys', (caller) => house.partner.rotateKey(caller, '', IDEMPOTENCY_KEY)],
+    ['keys', (caller) => house.partner.revokeOwnKey(caller, caller.keyId)],
     ['usage', (caller) => house.partner.readUsage(caller, { days: 1 })],
     ['verify', (caller) => house.partner.identify(caller, { uploadId: 'upl_1' })],
     ['verify', (caller) => house.partner.createUpload(caller, { purpose: 'verify' })],

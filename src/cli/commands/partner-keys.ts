@@ -58,3 +58,18 @@ export const rotateKey: Command = {
     return EXIT.good;
   },
 };
+
+export const revokeKey: Command = {
+  name: 'keys revoke',
+  summary: 'Revoke a key of your own, at once and for good',
+  details: ['A key that was rotated may revoke itself alone; the last active key is rotated first.', '', ...PARTNER_DETAILS],
+  operands: ['keyId'],
+  options: { json: { help: 'the key as one line of JSON' } },
+  async run(given, surroundings) {
+    const { terminal, signal } = surroundings;
+    const key = await withPartner(surroundings, (client) => client.revokeKey(given.operand('keyId'), { signal }));
+    if (given.flag('json')) terminal.printJson(key);
+    else terminal.print(keyLine(key));
+    return EXIT.good;
+  },
+};
