@@ -77,6 +77,10 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
       await receiver.finish();
       return { own: { uploadId: slot.uploadId }, never: { uploadId: formatIdentifier('upload', Date.now(), Buffer.alloc(10, 9)) } };
     },
+    revokeOwnKey: async () => ({
+      own: { keyId: (await service.service.operations.operator.createKey({ partnerId: owner.partnerId, name: 'leaked' })).keyId },
+      never: { keyId: formatIdentifier('key', Date.now(), Buffer.alloc(10, 9)) },
+    }),
   };
   // What has an id and a key belongs into the matrix.
   for (const [id, route] of Object.entries<Route>(PARTNER_ROUTES)) if (route.auth === 'key' && route.params !== undefined) t.ok(rows[id], `${id} is in the matrix`);
@@ -130,9 +134,9 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
     return proofId;
   }
 
-  /** The ids of the row after its proof was erased; nothing for uploads, and for erasing again, which says so. */
+  /** The ids of the row after its proof was erased; nothing for uploads and keys, and for erasing again, which says so. */
   async function goneId(id: string, own: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>> | undefined> {
-    if ('uploadId' in own || id === 'eraseProof') return undefined;
+    if ('uploadId' in own || 'keyId' in own || id === 'eraseProof') return undefined;
     const params = 'reviewId' in own ? await newReview() : { proofId: await newProof() };
     const proofId = 'proofId' in params ? params.proofId : (await service.service.operations.partner.readReview(owner.caller, params.reviewId)).proofId;
     await service.service.operations.partner.eraseProof(owner.caller, proofId);
