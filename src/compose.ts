@@ -12,6 +12,7 @@ import { openErasureJournal } from './adapters/journals/erasure-journal.js';
 import { openKafkaBus } from './adapters/kafka/bus.js';
 import { createTopics } from './adapters/kafka/topics.js';
 import { openLocalBus } from './adapters/local-bus/bus.js';
+import { createCredentialReader } from './adapters/reading/credential-reader.js';
 import { clusterIdentity, makeClusterBundle, readClusterBundle, type ClusterIdentity } from './adapters/signing/cluster-bundle.js';
 import { createDevice } from './adapters/signing/device.js';
 import { loadSigning } from './adapters/signing/load-signing.js';
@@ -126,10 +127,16 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...(config.engine.workers === undefined ? {} : { workers: config.engine.workers }),
     });
     running = engine;
+    const reader = createCredentialReader({ trust, observer });
+    opened.add(() => reader.stop());
+    const readerStarted = reader.start();
+    // Awaited below, beside everything else that takes time; a failure in between is not unhandled.
+    readerStarted.catch(() => undefined);
     const erasedAgain = await replayErasures({ stores, assets, journal });
     await sweepUnfinished({ stores, clock, graceSeconds: isShared(config) ? ORPHAN_GRACE_SECONDS : 0 });
     // A bucket is swept while it is in use, because it may hold any number of files.
     if (config.assetBucket === undefined) await sweepOrphans({ stores, assets, shared: false });
+    await readerStarted;
     await engine.start();
     opened.add(() => engine.stop());
     if (config.consumers) listen(bus, { stores, assets, clock, observer });
@@ -138,7 +145,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     // Known once the partner listener is bound: with port 0 the address of the slots follows it.
     let publicUrl = config.publicUrl ?? '';
     const { environment, downloads } = config;
-    const { operations, meter, uses } = createOperations({ environment, downloads, publicUrl: () => publicUrl, secrets, stores, assets, journal, heads, bus, engine, signer, trust, clock, ids, observer, processes: config.processes });
+    const { operations, meter, uses } = createOperations({ environment, downloads, publicUrl: () => publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, clock, ids, observer, processes: config.processes });
     // After the listeners are closed and before the store is.
     opened.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 

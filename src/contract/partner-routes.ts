@@ -2,7 +2,7 @@ import { MAX_UPLOAD_BYTES } from '../domain/upload.js';
 import { identificationSchema, identifySchema } from './identify-schemas.js';
 import { keyEntrySchema, keyPageSchema, keyParamsSchema, listKeysQuerySchema, requiredIdempotencySchema, rotatedKeySchema, usageQuerySchema, usageSchema } from './key-schemas.js';
 import { assetHeadersSchema, assetQuerySchema, erasureSchema, listProofsQuerySchema, proofDocumentSchema, proofPageSchema, proofParamsSchema, proofRecordSchema } from './proof-schemas.js';
-import { JSON_BODY, keyRefusals, publicRefusals, STREAMED_BODY } from './refusals.js';
+import { JSON_BODY, keyRefusals, publicRefusals, READING, STREAMED_BODY } from './refusals.js';
 import { closeEvidenceSchema, createReviewSchema, evidenceParamsSchema, openEvidenceSchema, resolveReviewSchema, reviewCaseSchema, reviewParamsSchema } from './review-schemas.js';
 import type { Route } from './route.js';
 import { documentSchema, downloadQuerySchema, healthSchema, telemetryAcceptedSchema, telemetrySchema } from './system-schemas.js';
@@ -33,7 +33,7 @@ export const PARTNER_ROUTES = {
     scope: 'verify',
     body: { kind: 'json', schema: verifySchema, required: true, maxBytes: MAX_SIDECAR_BASE64 + JSON_BYTES },
     answers: { 200: { description: 'The verdict', mediaTypes: JSON_TYPE, schema: verificationSchema } },
-    errors: keyRefusals(JSON_BODY, { 400: ['sidecar_not_base64'], 404: [], 409: ['upload_incomplete', 'purpose_mismatch'], 429: ['quota_exceeded'], 503: ['concurrency_exceeded'] }),
+    errors: keyRefusals(JSON_BODY, { 400: ['sidecar_not_base64'], 404: [], 409: ['upload_incomplete', 'purpose_mismatch'], 429: ['quota_exceeded'], 503: ['concurrency_exceeded'] }, READING),
     lane: 'standard',
     billed: true,
     noStore: true,
@@ -65,7 +65,7 @@ export const PARTNER_ROUTES = {
     params: uploadParamsSchema,
     body: { kind: 'form', maxBytes: MAX_UPLOAD_BYTES + FORM_BYTES },
     answers: { 201: { description: 'The audio was measured', mediaTypes: JSON_TYPE, schema: storedUploadSchema } },
-    errors: publicRefusals(STREAMED_BODY, {
+    errors: publicRefusals(STREAMED_BODY, READING, {
       400: [
         'invalid_member',
         'form_malformed',

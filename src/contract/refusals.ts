@@ -32,6 +32,8 @@ export function bearerRefusals(...own: readonly Refusals[]): Refusals {
 
 export const JSON_BODY: Refusals = union(BODY, { 400: ['malformed_json'] });
 export const STREAMED_BODY: Refusals = union(BODY, { 503: ['concurrency_exceeded', 'engine_full', 'engine_failed'] });
+/** Whatever has a credential of anybody read. */
+export const READING: Refusals = { 503: ['reader_full', 'reader_failed'] };
 
 function union(...all: readonly Refusals[]): Refusals {
   const statuses = new Map<string, Set<ErrorReason>>();

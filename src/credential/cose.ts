@@ -1,4 +1,4 @@
-import { encodeCbor, decodeCborTolerant, CborTag, type CborBudget, type CborValue } from '../codec/cbor.js';
+import { encodeCbor, decodeCborStrict, decodeCborTolerant, CborTag, type CborBudget, type CborValue } from '../codec/cbor.js';
 import type { SignatureAlgorithm } from '../domain/credential-reading.js';
 import type { AlgorithmName } from './signature.js';
 
@@ -84,6 +84,20 @@ export function readSign1(bytes: Uint8Array): { readonly ok: true; readonly sign
   const hasUnknownHeaders = unprotectedKeys.some((key) => !UNPROTECTED.has(key));
   const hasTimeStamp = unprotectedKeys.some((key) => key === 'sigTst' || key === 'sigTst2' || key === 'rVals');
   return { ok: true, sign1: { protectedBytes, ...(algorithm === undefined ? {} : { algorithm }), chain, signature, hasUnknownHeaders, hasTimeStamp } };
+}
+
+/** Reads the form of `protectedHeader` and `writeSign1`, one certificate and no unprotected header; undefined for any other. */
+export function readOwnSign1(bytes: Uint8Array): Sign1 | undefined {
+  const parts = bytes[0] === (0xc0 | TAG_SIGN1) ? decodeCborStrict(bytes.subarray(1)) : undefined;
+  if (parts?.ok !== true || !Array.isArray(parts.value) || parts.value.length !== 4) return undefined;
+  const [protectedBytes, unprotectedMap, payload, signature] = parts.value as readonly CborValue[];
+  if (!(protectedBytes instanceof Uint8Array) || !(unprotectedMap instanceof Map) || unprotectedMap.size > 0 || payload !== null || !(signature instanceof Uint8Array)) return undefined;
+  const header = decodeCborStrict(protectedBytes);
+  if (!header.ok || !(header.value instanceof Map) || header.value.size !== 2) return undefined;
+  const algorithm = ALGORITHMS.get(header.value.get(HEADER_ALGORITHM));
+  const certificate: unknown = header.value.get(HEADER_X5CHAIN);
+  if (algorithm === undefined || !(certificate instanceof Uint8Array)) return undefined;
+  return { protectedBytes, algorithm, chain: [certificate], signature, hasUnknownHeaders: false, hasTimeStamp: false };
 }
 
 /** x5chain as integer label (RFC 9360) or as the text label of older writers: one bstr, or an array of them, leaf first. */

@@ -1,6 +1,7 @@
 import { decodeCborStrict, type CborValue } from '../codec/cbor.js';
 import type { HardBinding, SignatureAlgorithm } from '../domain/credential-reading.js';
-import type { Sign1 } from './cose.js';
+import { readOwnSign1, type Sign1 } from './cose.js';
+import { BOX_TYPES } from './jumbf.js';
 import type { Manifest } from './manifest.js';
 import { PRODUCTION_LABEL, productionStatement, SEAL_LABEL, sealStatement, isName, isSha256Hex, type Statement } from './statement.js';
 import { HASH_DATA_LABEL, manifestUuidIn, storeForm, type StoreContent } from './store-form.js';
@@ -9,11 +10,18 @@ import { HASH_DATA_LABEL, manifestUuidIn, storeForm, type StoreContent } from '.
  * The strict half of reading: takes the content out of a store that says it is ours, writes it again and compares. Whatever
  * differs by one byte, padding, order and spare length included, is not ours.
  */
-export type OwnForm = { readonly ok: true; readonly content: StoreContent } | { readonly ok: false; readonly reason: string };
+export type OwnForm = { readonly ok: true; readonly content: StoreContent; readonly toBeSigned: Uint8Array } | { readonly ok: false; readonly reason: string };
+
+/** What of a manifest the content is taken from. */
+export interface OwnParts {
+  readonly label: string;
+  readonly assertions: readonly { readonly label: string; readonly cbor?: Uint8Array }[];
+  readonly claim: Uint8Array;
+}
 
 type Fields = ReadonlyMap<CborValue, CborValue>;
 
-export function readOwnForm(store: Uint8Array, manifest: Manifest, sign1: Sign1): OwnForm {
+export function readOwnForm(store: Uint8Array, manifest: OwnParts, sign1: Sign1): OwnForm {
   const manifestUuid = manifestUuidIn(manifest.label);
   const statement = statementIn(manifest);
   const binding = bindingIn(manifest);
@@ -25,8 +33,62 @@ export function readOwnForm(store: Uint8Array, manifest: Manifest, sign1: Sign1)
     return { ok: false, reason: 'not_writer_form' };
   }
   const content = { manifestUuid, generator, statement, binding, algorithm, certificate };
-  const same = Buffer.compare(storeForm(content).write(sign1.signature), store) === 0;
-  return same ? { ok: true, content } : { ok: false, reason: 'not_writer_form' };
+  const form = storeForm(content);
+  const same = Buffer.compare(form.write(sign1.signature), store) === 0;
+  return same ? { ok: true, content, toBeSigned: form.toBeSigned } : { ok: false, reason: 'not_writer_form' };
+}
+
+/**
+ * Finds the parts where the writer puts them, box after box: three assertions, the claim, the signature. It looks at what it needs to
+ * find them and no further; `readOwnForm` compares every byte. Undefined where a box is missing.
+ */
+export function locateOwnParts(store: Uint8Array): { readonly parts: OwnParts; readonly sign1: Sign1 } | undefined {
+  const view = Buffer.from(store.buffer, store.byteOffset, store.byteLength);
+  const root = superboxAt(view, 0, BOX_TYPES.store);
+  const manifest = root && superboxAt(view, root.start, BOX_TYPES.manifest);
+  const assertionStore = manifest && superboxAt(view, manifest.start, BOX_TYPES.assertionStore);
+  if (manifest === undefined || assertionStore === undefined) return undefined;
+  const assertions: { label: string; cbor: Uint8Array }[] = [];
+  for (let at = assertionStore.start; assertions.length < ASSERTIONS; ) {
+    const box = superboxAt(view, at, BOX_TYPES.cborAssertion);
+    const cbor = box && cborAt(view, box.start);
+    if (box === undefined || cbor === undefined) return undefined;
+    assertions.push({ label: box.label, cbor });
+    at = box.end;
+  }
+  const claimBox = superboxAt(view, assertionStore.end, BOX_TYPES.claim);
+  const signatureBox = claimBox && superboxAt(view, claimBox.end, BOX_TYPES.signature);
+  const claim = claimBox && cborAt(view, claimBox.start);
+  const cose = signatureBox && cborAt(view, signatureBox.start);
+  const sign1 = cose && readOwnSign1(cose);
+  return claim === undefined || sign1 === undefined ? undefined : { parts: { label: manifest.label, assertions, claim }, sign1 };
+}
+
+const ASSERTIONS = 3;
+const BOX_HEADER_BYTES = 8;
+/** A description's type and toggles, before its label. */
+const DESCRIPTION_BYTES = 17;
+const LABEL_END_BYTES = 1;
+
+/** Where the children of a superbox of this type begin, and where it ends. */
+function superboxAt(view: Buffer, at: number, type: string): { readonly label: string; readonly start: number; readonly end: number } | undefined {
+  const box = boxAt(view, at, 'jumb');
+  const description = box && boxAt(view, box.start, 'jumd');
+  if (box === undefined || description === undefined || view.toString('hex', description.start, description.start + 16) !== type) return undefined;
+  const label = view.toString('utf8', description.start + DESCRIPTION_BYTES, description.end - LABEL_END_BYTES);
+  return { label, start: description.end, end: box.end };
+}
+
+function cborAt(view: Buffer, at: number): Uint8Array | undefined {
+  const box = boxAt(view, at, 'cbor');
+  return box && view.subarray(box.start, box.end);
+}
+
+/** Where the payload of a box of this type lies. */
+function boxAt(view: Buffer, at: number, type: string): { readonly start: number; readonly end: number } | undefined {
+  if (at + BOX_HEADER_BYTES > view.length || view.toString('latin1', at + 4, at + BOX_HEADER_BYTES) !== type) return undefined;
+  const end = at + view.readUInt32BE(at);
+  return end < at + BOX_HEADER_BYTES || end > view.length ? undefined : { start: at + BOX_HEADER_BYTES, end };
 }
 
 /** Whether a manifest uses one of our assertions, well-formed or not. */
@@ -34,7 +96,7 @@ export function namesOurAssertion(manifest: Manifest): boolean {
   return manifest.assertions.some(({ label }) => label.startsWith(PRODUCTION_LABEL) || label.startsWith(SEAL_LABEL));
 }
 
-function statementIn(manifest: Manifest): Statement | undefined {
+function statementIn(manifest: OwnParts): Statement | undefined {
   const production = strictFields(manifest, PRODUCTION_LABEL);
   const seal = strictFields(manifest, SEAL_LABEL);
   if (production !== undefined && seal !== undefined) return undefined;
@@ -42,7 +104,7 @@ function statementIn(manifest: Manifest): Statement | undefined {
   return seal === undefined ? undefined : sealStatement(seal);
 }
 
-function bindingIn(manifest: Manifest): HardBinding | undefined {
+function bindingIn(manifest: OwnParts): HardBinding | undefined {
   const fields = strictFields(manifest, HASH_DATA_LABEL);
   const hash = fields?.get('hash');
   const exclusions = fields?.get('exclusions');
@@ -55,7 +117,7 @@ function bindingIn(manifest: Manifest): HardBinding | undefined {
   return { exclusion: { start: start as number, length: length as number }, sha256 };
 }
 
-function generatorIn(manifest: Manifest): StoreContent['generator'] | undefined {
+function generatorIn(manifest: OwnParts): StoreContent['generator'] | undefined {
   const claim = decodeCborStrict(manifest.claim);
   const info: unknown = claim.ok && claim.value instanceof Map ? claim.value.get('claim_generator_info') : undefined;
   if (!(info instanceof Map)) return undefined;
@@ -68,7 +130,7 @@ function ownAlgorithm({ algorithm, signature }: Sign1): SignatureAlgorithm | und
   return signature.length === 64 && (algorithm === 'Ed25519' || algorithm === 'ES256') ? algorithm : undefined;
 }
 
-function strictFields(manifest: Manifest, label: string): Fields | undefined {
+function strictFields(manifest: OwnParts, label: string): Fields | undefined {
   const cbor = manifest.assertions.find((assertion) => assertion.label === label)?.cbor;
   const decoded = cbor === undefined ? undefined : decodeCborStrict(cbor);
   return decoded?.ok === true && decoded.value instanceof Map ? (decoded.value as Fields) : undefined;

@@ -2,17 +2,21 @@ import { createHash } from 'node:crypto';
 import type { CredentialReport, EmbeddedReading } from '../domain/credential-reading.js';
 import { shownText } from '../domain/display-name.js';
 import type { SigningIdentity, TrustList } from '../ports/signing.js';
+import { readCertificate, type SignerCertificate } from './certificate.js';
+import type { Claim } from './claim.js';
 import { chunkHeader } from './embed.js';
 import { checkIntegrity, type Extent, type Integrity } from './integrity.js';
 import { beginsAsStore } from './jumbf.js';
 import { readManifest, type Manifest } from './manifest.js';
-import { namesOurAssertion, readOwnForm } from './own-form.js';
-import { isLowS } from './signature.js';
+import { locateOwnParts, namesOurAssertion, readOwnForm } from './own-form.js';
+import { checkSignature, isLowS } from './signature.js';
 import { isProduction } from './statement.js';
 import type { StoreContent } from './store-form.js';
 
 /** The audio core hands over at most this much. */
 const MAX_STORE_BYTES = 1_048_576;
+/** Ours have some 2 kB and a certificate, and 16 kB of certificate is the most that is read. */
+const MAX_OWN_STORE_BYTES = 20 * 1024;
 
 /**
  * Reads the data of a `C2PA` chunk. Findings are data: it never throws.
@@ -38,9 +42,8 @@ const MAX_STORE_BYTES = 1_048_576;
  * @param extent where the chunk lies in the file: offset of its header, length of header and data
  */
 export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList): EmbeddedReading {
-  if (!beginsAsStore(store)) return { kind: 'not_a_store', reason: 'store_start_missing' };
-  if (store.length > MAX_STORE_BYTES) return altered('store_too_large');
-  if (extent.length !== chunkHeader(store.length).length + store.length) return altered('extent_mismatch');
+  const outside = outsideFault(store, extent);
+  if (outside !== undefined) return outside;
   const reading = readManifest(store);
   if (reading.kind === 'malformed') return altered(reading.reason);
   if (reading.kind === 'compressed') {
@@ -57,19 +60,51 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
 
   const own = readOwnForm(store, manifest, integrity.sign1);
   if (!own.ok) return altered(own.reason, manifest, integrity);
-  const fault = ownFault(own.content, extent, integrity) ?? (identity === undefined ? undefined : serviceFault(own.content, identity, integrity));
+  const { certificate } = integrity;
+  const fault = ownFault(own.content, extent, integrity) ?? (identity === undefined ? undefined : serviceFault(own.content, identity, certificate));
   if (fault !== undefined) return altered(fault, manifest, integrity);
-  const { statement, binding } = own.content;
+  if (identity === undefined && isProduction(own.content.statement)) return foreign(manifest, integrity);
+  return intact(store, own.content, report(manifest, integrity, 'verified', identity === undefined ? 'device' : 'service', []));
+}
+
+/**
+ * What can be said of a store without opening what a stranger may have made: that it is none, or does not fill its chunk, and `service`
+ * for what a pinned identity signed in the writer's form. Undefined for everything else; then `readEmbedded` has the word. What it says,
+ * `readEmbedded` says too, and `readEmbedded` says `service` of no other store. At most 20 KiB are looked into, by strict decoders that
+ * are memory-safe; the only certificate that is parsed, and the only key that is used, is the pinned one.
+ */
+export function recogniseEmbedded(store: Uint8Array, extent: Extent, trust: TrustList): EmbeddedReading | undefined {
+  const outside = outsideFault(store, extent);
+  if (outside !== undefined) return outside;
+  const located = store.length > MAX_OWN_STORE_BYTES ? undefined : locateOwnParts(store);
+  const identity = located && trust.find(located.sign1.chain[0]!);
+  if (located === undefined || identity === undefined) return undefined;
+  const { parts, sign1 } = located;
+  const own = readOwnForm(store, parts, sign1);
+  const certificate = readCertificate(identity.certificate);
+  if (!own.ok || certificate === undefined) return undefined;
+  if (!checkSignature(own.content.algorithm, certificate.publicKey, own.toBeSigned, sign1.signature, { requireLowS: true })) return undefined;
+  const claim = { version: 2, generator: `${own.content.generator.name} ${own.content.generator.version}`, bindsLabel: true } as const;
+  const checked = { claim, sign1, certificate, notChecked: [] };
+  if ((ownFault(own.content, extent, checked) ?? serviceFault(own.content, identity, certificate)) !== undefined) return undefined;
+  return intact(store, own.content, report(parts, checked, 'verified', 'service', []));
+}
+
+/** What is wrong with a store that nobody has to open to see it. */
+function outsideFault(store: Uint8Array, extent: Extent): EmbeddedReading | undefined {
+  if (!beginsAsStore(store)) return { kind: 'not_a_store', reason: 'store_start_missing' };
+  if (store.length > MAX_STORE_BYTES) return altered('store_too_large');
+  return extent.length === chunkHeader(store.length).length + store.length ? undefined : altered('extent_mismatch');
+}
+
+function intact(store: Uint8Array, { statement, binding }: StoreContent, shown: CredentialReport): EmbeddedReading {
   const chunkSha256 = createHash('sha256').update(chunkHeader(store.length)).update(store).digest('hex');
-  if (isProduction(statement)) {
-    if (identity === undefined) return foreign(manifest, integrity);
-    return { kind: 'service', statement, binding, chunkSha256, report: report(manifest, integrity, 'verified', 'service', []) };
-  }
-  return { kind: 'local_seal', statement, binding, chunkSha256, report: report(manifest, integrity, 'verified', 'device', []) };
+  if (isProduction(statement)) return { kind: 'service', statement, binding, chunkSha256, report: shown };
+  return { kind: 'local_seal', statement, binding, chunkSha256, report: shown };
 }
 
 /** What every credential of our form must satisfy beyond its form, whoever signed it. */
-function ownFault({ statement, binding, algorithm }: StoreContent, extent: Extent, { notChecked, certificate, sign1 }: Integrity): string | undefined {
+function ownFault({ statement, binding, algorithm }: StoreContent, extent: Extent, { notChecked, certificate, sign1 }: Pick<Integrity, 'notChecked' | 'certificate' | 'sign1'>): string | undefined {
   // The length excluded is the store's own, and a store that says otherwise was never ours. Its offset is the file's: there a
   // difference is a hard binding that fails, which is judged with the audio.
   if (binding.exclusion.length !== extent.length) return 'exclusion_not_chunk';
@@ -81,7 +116,7 @@ function ownFault({ statement, binding, algorithm }: StoreContent, extent: Exten
 }
 
 /** What a credential under a pinned certificate must satisfy. The certificate is judged at the time of issue, not today. */
-function serviceFault(content: StoreContent, identity: SigningIdentity, { certificate }: Integrity): string | undefined {
+function serviceFault(content: StoreContent, identity: SigningIdentity, certificate: SignerCertificate | undefined): string | undefined {
   const { statement } = content;
   if (!isProduction(statement)) return 'class_confusion';
   if (content.algorithm !== identity.algorithm) return 'algorithm_not_of_key';
@@ -102,9 +137,11 @@ function altered(reason: string, manifest?: Manifest, integrity?: Integrity): Em
   return { kind: 'altered', reason, report: report(manifest, integrity, 'failed', 'unknown', [reason]) };
 }
 
+type Reported = Pick<Integrity, 'sign1' | 'certificate'> & { readonly claim?: Pick<Claim, 'version' | 'generator' | 'bindsLabel'> };
+
 function report(
-  manifest: Manifest | undefined,
-  integrity: Integrity | undefined,
+  manifest: Pick<Manifest, 'label'> | undefined,
+  integrity: Reported | undefined,
   outcome: CredentialReport['integrity'],
   trust: CredentialReport['trust'],
   reasons: readonly string[],

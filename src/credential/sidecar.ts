@@ -53,6 +53,29 @@ export function writeSidecar(request: { readonly statement: Statement; readonly 
  * nobody's is `foreign`, a local seal under a pinned one is `altered`, and so is anything that names our authority unpinned.
  */
 export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarReading {
+  const opened = openSidecar(bytes);
+  return 'kind' in opened ? opened : checkSigner(bytes, opened, trust);
+}
+
+/**
+ * What `readSidecar` says, as far as no certificate of a stranger has to be parsed for it: whatever fails in the form alone, and all of
+ * what names a pinned certificate as its own. Undefined for the rest, which is intact in its form and never `service`.
+ */
+export function recogniseSidecar(bytes: Uint8Array, trust: TrustList): SidecarReading | undefined {
+  const opened = openSidecar(bytes);
+  if ('kind' in opened) return opened;
+  return trust.find(opened.content.certificate) === undefined ? undefined : checkSigner(bytes, opened, trust);
+}
+
+interface Opened {
+  readonly content: Content;
+  /** What the signature covers. */
+  readonly signed: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
+/** The form, or what is wrong with it. */
+function openSidecar(bytes: Uint8Array): Opened | SidecarReading {
   if (bytes.length === 0) return { kind: 'not_a_sidecar', reason: 'sidecar_empty' };
   if (Buffer.compare(bytes.subarray(0, MAGIC.length), MAGIC) !== 0) return { kind: 'not_a_sidecar', reason: 'sidecar_magic_missing' };
   if (bytes[MAGIC.length] !== VERSION) return { kind: 'altered', reason: 'sidecar_version_unknown' };
@@ -64,7 +87,10 @@ export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarReading
   // Written again, the content must give the same bytes: member order, spare members and number forms are pinned by it.
   const signed = signedPart(content);
   if (Buffer.compare(Buffer.concat([signed, encodeMessagePack(signature)]), bytes) !== 0) return { kind: 'altered', reason: 'sidecar_not_writer_form' };
+  return { content, signed, signature };
+}
 
+function checkSigner(bytes: Uint8Array, { content, signed, signature }: Opened, trust: TrustList): SidecarReading {
   const { statement, binding } = content;
   const certificate = readCertificate(content.certificate);
   if (certificate === undefined) return { kind: 'altered', reason: 'certificate_malformed' };

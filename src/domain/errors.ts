@@ -82,6 +82,8 @@ export const ERROR_REASONS = [
   // capacity
   'engine_full',
   'engine_failed',
+  'reader_full',
+  'reader_failed',
   'store_unavailable',
   'outbox_full',
   'bus_unavailable',

@@ -1,10 +1,9 @@
-import { readEmbedded } from '../credential/read-embedded.js';
-import { readSidecar } from '../credential/sidecar.js';
 import { SHIPPED_PLANS } from '../domain/partner.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { EventBus } from '../ports/bus.js';
 import type { Clock } from '../ports/clock.js';
+import type { CredentialReader } from '../ports/credential-reader.js';
 import type { Ids } from '../ports/ids.js';
 import type { AuditHeads, ErasureJournal } from '../ports/journals.js';
 import type { Observer } from '../ports/observer.js';
@@ -67,6 +66,7 @@ export interface OperationsDeps {
   readonly heads: AuditHeads;
   readonly bus: Pick<EventBus, 'deadLetters' | 'replayDeadLetters'>;
   readonly engine: AudioEngine;
+  readonly reader: CredentialReader;
   readonly signer: Signer;
   readonly trust: TrustList;
   readonly clock: Clock;
@@ -78,10 +78,8 @@ export interface OperationsDeps {
 
 /** Every use case with what it needs; and the two gatherers that its caller has to flush. */
 export function createOperations(deps: OperationsDeps): { readonly operations: Operations; readonly meter: UsageMeter; readonly uses: KeyUses } {
-  const { environment, downloads, publicUrl, secrets, stores, assets, journal, heads, bus, engine, signer, trust, clock, ids, observer, processes } = deps;
+  const { environment, downloads, publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, clock, ids, observer, processes } = deps;
   const plans = new Map(SHIPPED_PLANS.map((plan) => [plan.name, plan]));
-  const readChunk = (data: Uint8Array, extent: { readonly offset: number; readonly length: number }) => readEmbedded(data, extent, trust);
-  const readPair = (sidecar: Uint8Array) => readSidecar(sidecar, trust);
   const policies = createUploadPolicySigner(secrets, environment);
   const claims = createUploadClaims();
   const cursors = createCursors(secrets, environment);
@@ -101,8 +99,8 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
       quota: (caller) => readQuota({ stores, clock }, caller),
       meter: (caller, operation) => meter.count(caller.partnerId, operation),
       createUpload: (caller, request) => createUpload({ stores, clock, ids, policies, publicUrl: publicUrl() }, caller, request),
-      receiveUpload: (uploadId, fields) => receiveUpload({ stores, engine, clock, policies, claims, readEmbedded: readChunk, concurrentUploads }, uploadId, fields),
-      verifyUpload: (caller, request) => verifyUpload({ stores, secrets, clock, observer, readSidecar: readPair }, caller, request),
+      receiveUpload: (uploadId, fields) => receiveUpload({ stores, engine, clock, policies, claims, reader, concurrentUploads }, uploadId, fields),
+      verifyUpload: (caller, request) => verifyUpload({ stores, secrets, clock, observer, reader }, caller, request),
       identify: (caller, request) => identifyUpload({ stores, clock }, caller, request),
       listProofs: (caller, query) => listProofs({ stores, cursors }, caller, query),
       readProof: (caller, proofId) => readProof({ stores, secrets }, caller, proofId),
@@ -129,7 +127,7 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
       listPartnerKeys: (partnerId) => listPartnerKeys({ stores, clock }, partnerId),
       revokeKey: (request) => revokeKey({ stores, clock }, request),
       supplyEvidence: (request) => supplyEvidence({ stores, clock }, request),
-      issueProof: (request) => issueProof({ stores, assets, engine, signer, clock, ids, observer, readEmbedded: readChunk, readSidecar: readPair }, request),
+      issueProof: (request) => issueProof({ stores, assets, engine, signer, clock, ids, observer, reader }, request),
       recordDeclaration: (proofId, declaration) => recordDeclaration({ stores, secrets, clock }, proofId, declaration),
       listDeclarations: (proofId) => listDeclarations({ stores, secrets }, proofId),
       readDeliverable: (proofId, part) => readDeliverable({ stores, assets }, proofId, part),

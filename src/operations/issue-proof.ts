@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Container, Measurement } from '../domain/audio.js';
-import type { EmbeddedReading, ProductionStatement, SidecarReading } from '../domain/credential-reading.js';
+import type { ProductionStatement } from '../domain/credential-reading.js';
 import { DomainError } from '../domain/errors.js';
 import type { IssuedProof } from '../domain/proof.js';
 import { MAX_CHUNKS } from '../domain/findings.js';
@@ -9,6 +9,7 @@ import { judge } from '../domain/verdict.js';
 import type { AssetStore, StagedAsset } from '../ports/assets.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { Clock } from '../ports/clock.js';
+import type { CredentialReader } from '../ports/credential-reader.js';
 import type { Ids } from '../ports/ids.js';
 import type { Observer } from '../ports/observer.js';
 import type { IssuingReplay, PartnerStore, ProofStore } from '../ports/stores.js';
@@ -29,8 +30,7 @@ export interface IssueProofDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly observer: Observer;
-  readonly readEmbedded: (data: Uint8Array, extent: { readonly offset: number; readonly length: number }) => EmbeddedReading;
-  readonly readSidecar: (sidecar: Uint8Array) => SidecarReading;
+  readonly reader: CredentialReader;
 }
 
 /**
@@ -69,7 +69,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       asset: { bytes: bound.deliverable.bytes, sha256: bound.deliverable.sha256, fileName: safeFileName(request.fileName), mediaType: MEDIA_TYPES[original.container] },
       ...(bound.sidecar === undefined ? {} : { sidecar: bound.sidecar }),
     };
-    proveReadable(deps, proof, bound.deliverable);
+    await proveReadable(deps, proof, bound.deliverable);
     await staged.publish();
     if ((await deps.stores.issueProof(proof, { partnerId: request.partnerId, action: 'proof_issued', at: createdAt, actor: 'operator', subjects: [proofId] }, replay)) === 'replay_exists') {
       await deps.assets.delete(proofId);
@@ -158,13 +158,13 @@ function pair(deps: IssueProofDeps, statement: ProductionStatement, original: Me
 }
 
 /** "Everything issued can be verified": judged by the same rules as a partner's upload, before it is registered. */
-function proveReadable(deps: IssueProofDeps, proof: IssuedProof, deliverable: Measurement): void {
+async function proveReadable({ reader }: IssueProofDeps, proof: IssuedProof, deliverable: Measurement): Promise<void> {
   const { credential, bext, ...measurement } = deliverable;
   const judgement = judge({
     measurement: { ...measurement, broadcastWave: bext !== undefined, ...(credential === undefined ? {} : { credential }) },
     proof,
-    ...(credential === undefined ? {} : { embedded: deps.readEmbedded(credential.data, credential) }),
-    ...(proof.sidecar === undefined ? {} : { sidecar: deps.readSidecar(proof.sidecar) }),
+    ...(credential === undefined ? {} : { embedded: await reader.readEmbedded(credential.data, credential) }),
+    ...(proof.sidecar === undefined ? {} : { sidecar: await reader.readSidecar(proof.sidecar) }),
   });
   if (judgement.verdict !== 'valid') throw new Error(`a credential made here reads as ${judgement.verdict}: ${judgement.reasons.join(', ')}`);
 }

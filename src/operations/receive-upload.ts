@@ -5,6 +5,7 @@ import type { UploadFacts, UploadSlot } from '../domain/upload.js';
 import { FACTS_LIFE_SECONDS } from '../domain/upload.js';
 import type { AudioEngine, AudioIngest } from '../ports/audio-engine.js';
 import type { Clock } from '../ports/clock.js';
+import type { CredentialReader } from '../ports/credential-reader.js';
 import type { UploadStore } from '../ports/stores.js';
 import type { UploadReceiver } from './operations.js';
 import type { UploadClaims } from './upload-claims.js';
@@ -16,7 +17,7 @@ export interface ReceiveUploadDeps {
   readonly clock: Clock;
   readonly policies: UploadPolicySigner;
   readonly claims: UploadClaims;
-  readonly readEmbedded: (data: Uint8Array, extent: { readonly offset: number; readonly length: number }) => EmbeddedReading;
+  readonly reader: Pick<CredentialReader, 'readEmbedded'>;
   /** Concurrent uploads that the partner's plan allows this process; undefined where the partner is gone. */
   readonly concurrentUploads: (partnerId: string) => Promise<number | undefined>;
 }
@@ -67,10 +68,11 @@ function receiver(deps: ReceiveUploadDeps, slot: UploadSlot, maxBytes: number, i
           throw new DomainError('invalid_request', 'The file is not as long as the slot was asked for.', { reason: 'content_length_mismatch' });
         }
         const measurement = await ingest.end();
+        const embedded = await readCredential(deps.reader, measurement);
         const now = nowSeconds(deps.clock);
         // A post that outlived its slot: its row may be swept already.
         if (now >= slot.expiresAt) throw new DomainError('forbidden', 'The slot has expired; ask for a new one.', { reason: 'form_policy_expired' });
-        const outcome = await deps.stores.putFacts(factsOf(slot, measurement, now, deps.readEmbedded));
+        const outcome = await deps.stores.putFacts(factsOf(slot, measurement, embedded, now));
         if (outcome === 'already_used') throw alreadyUsed();
         return { uploadId: slot.uploadId, bytes: measurement.bytes, sha256: measurement.sha256 };
       } finally {
@@ -81,7 +83,12 @@ function receiver(deps: ReceiveUploadDeps, slot: UploadSlot, maxBytes: number, i
   };
 }
 
-function factsOf(slot: UploadSlot, measured: Measurement, now: number, readEmbedded: ReceiveUploadDeps['readEmbedded']): UploadFacts {
+/** Where it fails nothing was judged: no facts are kept, and the slot stays open for another post. */
+async function readCredential(reader: ReceiveUploadDeps['reader'], { credential, bindingSha256 }: Measurement): Promise<EmbeddedReading | undefined> {
+  return credential === undefined || bindingSha256 === undefined ? undefined : reader.readEmbedded(credential.data, credential);
+}
+
+function factsOf(slot: UploadSlot, measured: Measurement, embedded: EmbeddedReading | undefined, now: number): UploadFacts {
   const { credential, bext, ds64: _ds64, chunks: _chunks, ...rest } = measured;
   return {
     uploadId: slot.uploadId,
@@ -95,7 +102,7 @@ function factsOf(slot: UploadSlot, measured: Measurement, now: number, readEmbed
       ...(credential === undefined ? {} : { credential: { offset: credential.offset, length: credential.length } }),
     },
     // The signature is checked once, here; a verify call only reads the result.
-    ...(credential === undefined || measured.bindingSha256 === undefined ? {} : { embedded: readEmbedded(credential.data, credential) }),
+    ...(embedded === undefined ? {} : { embedded }),
   };
 }
 

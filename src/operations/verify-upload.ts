@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { decide, summariseAudio } from '../domain/decision.js';
-import type { SidecarReading } from '../domain/credential-reading.js';
 import type { VerificationResult } from '../domain/verification.js';
 import { judge, namedProof } from '../domain/verdict.js';
 import type { Clock } from '../ports/clock.js';
+import type { CredentialReader } from '../ports/credential-reader.js';
 import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { ProofStore, UploadStore, UsageStore } from '../ports/stores.js';
@@ -18,7 +18,7 @@ export interface VerifyUploadDeps {
   readonly secrets: Secrets;
   readonly clock: Clock;
   readonly observer: Observer;
-  readonly readSidecar: (sidecar: Uint8Array) => SidecarReading;
+  readonly reader: Pick<CredentialReader, 'readSidecar'>;
 }
 
 /** Facts, sidecar, registry, verdict; billed once for an upload and a sidecar, however often it is asked. */
@@ -27,7 +27,7 @@ export async function verifyUpload(deps: VerifyUploadDeps, caller: Caller, reque
   const now = Math.floor(deps.clock.now() / 1000);
   const facts = await findUpload(deps.stores, caller, request.uploadId, 'verify', now);
 
-  const sidecar = request.sidecar === undefined ? undefined : deps.readSidecar(request.sidecar);
+  const sidecar = request.sidecar === undefined ? undefined : await deps.reader.readSidecar(request.sidecar);
   const proofId = namedProof(facts.embedded, sidecar);
   const proof = proofId === undefined ? undefined : await deps.stores.getProof(proofId);
   const judgement = judge({

@@ -23,6 +23,8 @@ export interface TrustList {
   find(certificate: Uint8Array): SigningIdentity | undefined;
   /** Whether a certificate claims one of our authorities as its issuer (by name or key id), pinned or not. */
   namesOurAuthority(certificate: Uint8Array): boolean;
+  /** Every pinned identity. */
+  identities(): readonly SigningIdentity[];
   /** PEM of the authority certificates, the current one first. */
   authorities(): readonly string[];
 }

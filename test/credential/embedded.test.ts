@@ -3,14 +3,13 @@ import { SuperBox } from '@trustnxt/c2pa-ts/jumbf';
 import { ManifestStore } from '@trustnxt/c2pa-ts/manifest';
 import t from 'tap';
 import { embed, finishEmbedding, planEmbedding } from '../../src/credential/embed.js';
-import { readEmbedded } from '../../src/credential/read-embedded.js';
 import { stateProduction, stateSeal } from '../../src/credential/statement.js';
 import type { SignatureAlgorithm } from '../../src/domain/credential-reading.js';
 import type { Signer, SigningIdentity, TrustList } from '../../src/ports/signing.js';
 import { newDevice } from '../../src/adapters/signing/device.js';
 import { createSigner } from '../../src/adapters/signing/identity.js';
-import { createTrustList } from '../../src/adapters/signing/trust-list.js';
-import { bindingOf, extentOf, issued, now, random, readFile, sealed, storeIn, withStore } from '../fixtures/credentialed-file.js';
+import { createTrustList } from '../../src/credential/trust-list.js';
+import { bindingOf, extentOf, issued, now, random, readFile, readStore, sealed, storeIn, withStore } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
@@ -181,7 +180,7 @@ t.test('an intact credential in another place is ours and not bound', (t) => {
     }
     // Audio moved behind the chunk: the same bytes in the same order are hashed, and only the place tells.
     const moved = Buffer.concat([file.subarray(0, extent.offset - 100), file.subarray(extent.offset, extent.offset + extent.length), file.subarray(extent.offset - 100, extent.offset), file.subarray(extent.offset + extent.length)]);
-    const reading = readEmbedded(store, { offset: extent.offset - 100, length: extent.length }, trust);
+    const reading = readStore(store, { offset: extent.offset - 100, length: extent.length }, trust);
     t.equal('binding' in reading && reading.binding?.sha256, bindingOf(moved, { offset: extent.offset - 100, length: extent.length }));
     t.equal('binding' in reading && reading.binding?.exclusion.start, extent.offset);
   }
@@ -192,11 +191,11 @@ t.test('what is not a store', (t) => {
   const { trust } = testSigning();
   const extent = { offset: 44, length: 8 };
   for (const bytes of [Buffer.alloc(0), Buffer.alloc(100), Buffer.from('hello'), riff([fmtChunk()])]) {
-    t.equal(readEmbedded(bytes, { ...extent, length: 8 + bytes.length }, trust).kind, 'not_a_store');
+    t.equal(readStore(bytes, { ...extent, length: 8 + bytes.length }, trust).kind, 'not_a_store');
   }
   const file = issued(wav(10), testSigning().signer);
   const found = extentOf(file)!;
-  t.match(readEmbedded(storeIn(file, found), { ...found, length: found.length + 1 }, trust), { kind: 'altered', reason: 'extent_mismatch' });
+  t.match(readStore(storeIn(file, found), { ...found, length: found.length + 1 }, trust), { kind: 'altered', reason: 'extent_mismatch' });
   t.equal(bindingOf(file, found).length, 64);
   t.end();
 });

@@ -2,11 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encode } from 'cborg';
 import t from 'tap';
-import { readEmbedded } from '../../src/credential/read-embedded.js';
-import { readSidecar, writeSidecar } from '../../src/credential/sidecar.js';
+import { writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction } from '../../src/credential/statement.js';
 import type { EmbeddedReading } from '../../src/domain/credential-reading.js';
-import { bindingOf, extentOf, issued, now, readFile, storeIn, withStore } from '../fixtures/credentialed-file.js';
+import { bindingOf, extentOf, issued, now, readFile, readPair, readStore, storeIn, withStore } from '../fixtures/credentialed-file.js';
 import { cborBox, foreignManifest, foreignSigner, storeOf, superbox, writeNode, type ForeignOptions, type Node } from '../fixtures/foreign-store.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testSigning } from '../fixtures/signing.js';
@@ -153,7 +152,7 @@ t.test('a foreign manifest beside ours', (t) => {
 });
 
 t.test('budgets hold', (t) => {
-  const read = (store: Buffer): EmbeddedReading => readEmbedded(store, { offset: 44, length: 8 + store.length }, ours.trust);
+  const read = (store: Buffer): EmbeddedReading => readStore(store, { offset: 44, length: 8 + store.length }, ours.trust);
   let nested = writeNode(superbox('cbor', 'x', []));
   for (let level = 0; level < 2_000; level += 1) nested = Buffer.concat([superHead(nested.length), nested]);
   t.match(read(storeOfBytes(nested)), { kind: 'altered', reason: 'box_too_deep' });
@@ -216,7 +215,7 @@ t.test('signed files of other makers', { skip: CORPUS === undefined ? 'TAKEMARK_
       if (at > 1_500 && at < store.length - 700 && at % 13 !== 0) continue;
       for (const mask of at % 16 === 0 ? [1, 32, 255] : [255]) {
         store[at]! ^= mask;
-        const bent = readEmbedded(store, extent, ours.trust);
+        const bent = readStore(store, extent, ours.trust);
         flips += 1;
         store[at]! ^= mask;
         if (bent.kind !== 'foreign' || bent.report.integrity !== 'verified' || bent.binding === undefined) continue;
@@ -272,7 +271,7 @@ t.test('fuzz: never a throw, never ours', (t) => {
     const bent = mutate(seed);
     if (bent.equals(seed)) continue;
     const began = spent();
-    const reading = seed === sidecar ? readSidecar(bent, ours.trust) : readEmbedded(bent, { offset: 74, length: 8 + bent.length }, ours.trust);
+    const reading = seed === sidecar ? readPair(bent, ours.trust) : readStore(bent, { offset: 74, length: 8 + bent.length }, ours.trust);
     slowest = Math.max(slowest, spent() - began);
     if (reading.kind === 'service' || reading.kind === 'local_seal') t.fail(`run ${run}: ${reading.kind}`);
     count(`${seed === sidecar ? 'sidecar' : 'store'} ${reading.kind}`);
@@ -315,7 +314,7 @@ t.test('fuzz: well signed nonsense', (t) => {
       },
     });
     const store = storeOf([manifest]);
-    const reading = readEmbedded(store, { offset: PLAIN.length, length: 8 + store.length }, ours.trust);
+    const reading = readStore(store, { offset: PLAIN.length, length: 8 + store.length }, ours.trust);
     const kind = reading.kind === 'altered' ? `altered ${reading.reason}` : reading.kind === 'foreign' ? `foreign ${reading.report.integrity}` : reading.kind;
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     if (reading.kind === 'service' || reading.kind === 'local_seal') t.fail(`run ${run}: ${reading.kind}`);

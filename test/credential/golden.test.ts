@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { X509Certificate } from 'node:crypto';
 import t from 'tap';
 import { identityOf } from '../../src/adapters/signing/identity.js';
-import { createTrustList } from '../../src/adapters/signing/trust-list.js';
-import { readSidecar } from '../../src/credential/sidecar.js';
-import { readFile } from '../fixtures/credentialed-file.js';
+import { createTrustList } from '../../src/credential/trust-list.js';
+import { readFile, readPair } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 
 /** Files of every version of the formats: what was once written stays readable, with the same answers, for ever. */
@@ -21,7 +20,7 @@ t.test('golden files read as they always did', async (t) => {
   for (const [name, reading] of Object.entries(expected.readings)) {
     const bytes = readFileSync(new URL(name, FOLDER));
     if (name.endsWith('.sidecar')) {
-      t.same(readSidecar(bytes, trust), reading, name);
+      t.same(readPair(bytes, trust), reading, name);
       continue;
     }
     const found = readFile(bytes, trust);

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { encode } from 'cborg';
 import t from 'tap';
-import { readEmbedded } from '../../src/credential/read-embedded.js';
-import { extentOf, issued, now, readFile, storeIn, withStore } from '../fixtures/credentialed-file.js';
+import { extentOf, issued, now, readFile, readStore, storeIn, withStore } from '../fixtures/credentialed-file.js';
 import { encodeInOrder, readNode, SALT, superbox, writeNode, type Node } from '../fixtures/foreign-store.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testSigning } from '../fixtures/signing.js';
@@ -125,7 +124,7 @@ t.test('content our writer would not make is altered even when we sign it', (t) 
   };
   const encodeCanonicalOrNot = (info: Map<string, unknown>): Uint8Array => (info.delete('in order') ? encodeInOrder(info) : encode(info, { mapSorter: bytewise }));
   const read = (bytes: Uint8Array): string => {
-    const reading = readEmbedded(bytes, { offset: extent.offset, length: 8 + bytes.length }, trust);
+    const reading = readStore(bytes, { offset: extent.offset, length: 8 + bytes.length }, trust);
     return reading.kind === 'altered' ? reading.reason : reading.kind;
   };
   t.equal(read(resigned(() => {})), 'service', 'nothing bent');

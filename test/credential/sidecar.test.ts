@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { encode } from '@msgpack/msgpack';
 import t from 'tap';
-import { readSidecar, writeSidecar } from '../../src/credential/sidecar.js';
+import { writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction, stateSeal } from '../../src/credential/statement.js';
 import { decodeMessagePackStrict, encodeMessagePack, type MessagePackValue } from '../../src/codec/messagepack.js';
 import type { Signer, SigningIdentity } from '../../src/ports/signing.js';
-import { now } from '../fixtures/credentialed-file.js';
+import { now, readPair } from '../fixtures/credentialed-file.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 
 const BINDING = { bytes: 5_000_000_000, sha256: createHash('sha256').update('audio').digest('hex') };
@@ -18,7 +18,7 @@ t.test('written and read', (t) => {
   for (const algorithm of ['Ed25519', 'ES256'] as const) {
     const { signer, trust } = testSigning({ algorithm });
     const bytes = serviceSidecar(signer);
-    t.match(readSidecar(bytes, trust), {
+    t.match(readPair(bytes, trust), {
       kind: 'service',
       statement: { version: 1, proofId: 'prf_1', issuer: 'Takemark', kid: signer.identity.kid, evidenceSha256: 'cd'.repeat(32) },
       binding: BINDING,
@@ -26,7 +26,7 @@ t.test('written and read', (t) => {
     });
     const device = testDevice('Studio', algorithm);
     const seal = writeSidecar({ statement: stateSeal(device.identity, now()), binding: BINDING, signer: device });
-    t.match(readSidecar(seal, trust), { kind: 'local_seal', statement: { device: 'Studio', kid: device.identity.kid }, binding: BINDING });
+    t.match(readPair(seal, trust), { kind: 'local_seal', statement: { device: 'Studio', kid: device.identity.kid }, binding: BINDING });
     t.comment(`${algorithm}: ${bytes.length} bytes with a certificate of ${signer.identity.certificate.length}, seal ${seal.length}`);
   }
   t.end();
@@ -41,7 +41,7 @@ t.test('no changed byte goes unnoticed', (t) => {
     let changes = 0;
     for (const original of [bytes, seal]) {
       const refused = (bent: Buffer, what: string): void => {
-        const { kind } = readSidecar(bent, trust);
+        const { kind } = readPair(bent, trust);
         changes += 1;
         if (kind !== 'altered' && kind !== 'not_a_sidecar') t.fail(`${what}: ${kind}`);
         if (kind === 'not_a_sidecar' && bent.subarray(0, 18).equals(original.subarray(0, 18))) t.fail(`${what} begins as a sidecar`);
@@ -70,7 +70,7 @@ t.test('other encodings of the same content', (t) => {
   t.ok(decoded.ok);
   const [name, version, body, signature] = (decoded.ok ? decoded.value : []) as [string, number, Record<string, MessagePackValue>, Uint8Array];
   const read = (value: MessagePackValue): string => {
-    const reading = readSidecar(encodeMessagePack(value), trust);
+    const reading = readPair(encodeMessagePack(value), trust);
     return 'reason' in reading ? `${reading.kind}: ${reading.reason}` : reading.kind;
   };
   t.equal(read([name, version, body, signature]), 'service');
@@ -89,10 +89,10 @@ t.test('other encodings of the same content', (t) => {
   t.equal(read([name, version, { ...body, kind: 'local-seal' }, signature]), 'altered: sidecar_members');
   t.equal(read([name, version, { ...body, sha256: new Uint8Array(31) }, signature]), 'altered: sidecar_members');
   const extended = Buffer.from(encode([name, version, body, signature], { forceIntegerToFloat: true }));
-  t.equal(readSidecar(extended, trust).kind, 'altered');
-  t.match(readSidecar(Buffer.concat([serviceSidecar(signer), Buffer.alloc(30_000)]), trust), { kind: 'altered', reason: 'sidecar_over_budget' });
-  t.match(readSidecar(new Uint8Array(0), trust), { kind: 'not_a_sidecar', reason: 'sidecar_empty' });
-  t.match(readSidecar(Buffer.from('hello world'), trust), { kind: 'not_a_sidecar', reason: 'sidecar_magic_missing' });
+  t.equal(readPair(extended, trust).kind, 'altered');
+  t.match(readPair(Buffer.concat([serviceSidecar(signer), Buffer.alloc(30_000)]), trust), { kind: 'altered', reason: 'sidecar_over_budget' });
+  t.match(readPair(new Uint8Array(0), trust), { kind: 'not_a_sidecar', reason: 'sidecar_empty' });
+  t.match(readPair(Buffer.from('hello world'), trust), { kind: 'not_a_sidecar', reason: 'sidecar_magic_missing' });
   t.end();
 });
 
@@ -101,7 +101,7 @@ t.test('who may sign what', (t) => {
   const device = testDevice();
   const masked = (real: Signer, mask: Partial<SigningIdentity>): Signer => ({ identity: { ...real.identity, ...mask }, sign: (message) => real.sign(message) });
   const read = (bytes: Uint8Array): string => {
-    const reading = readSidecar(bytes, trust);
+    const reading = readPair(bytes, trust);
     return 'reason' in reading ? `${reading.kind}: ${reading.reason}` : reading.kind;
   };
   t.equal(read(serviceSidecar(device)), 'foreign: signer_unknown');
@@ -115,7 +115,7 @@ t.test('who may sign what', (t) => {
   const expired = testSigning({ notBefore: Date.now() - 20 * day, notAfter: Date.now() - 10 * day });
   const then = Math.floor((Date.now() - 15 * day) / 1000);
   const old = writeSidecar({ statement: stateProduction(expired.signer.identity, { proofId: 'prf_1', createdAt: then, evidenceSha256: null }), binding: BINDING, signer: expired.signer });
-  t.equal(readSidecar(old, expired.trust).kind, 'service', 'judged at the time of issue');
+  t.equal(readPair(old, expired.trust).kind, 'service', 'judged at the time of issue');
   t.end();
 });
 
@@ -125,7 +125,7 @@ t.test('heads that promise more than there is take no memory', (t) => {
   for (const [name, head] of [['array 16', [0xdc, 0x4f, 0xff]], ['array 32', [0xdd, 0, 0, 0x4f, 0xff]], ['map 16', [0xde, 0x4f, 0xff]], ['array of 15', [0x9f]], ['array of 64', [0xdc, 0, 64]]] as const) {
     const bomb = Buffer.concat([start, Buffer.alloc(20_000 - (20_000 % head.length), Buffer.from(head))]);
     const before = process.memoryUsage().heapUsed;
-    t.match(readSidecar(bomb, trust), { kind: 'altered' }, name);
+    t.match(readPair(bomb, trust), { kind: 'altered' }, name);
     t.ok(process.memoryUsage().heapUsed - before < 64 * 1_048_576, `${name}: bounded`);
   }
   t.end();

@@ -2,9 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import t from 'tap';
 import { createAudioEngine } from '../../src/engine/create-engine.js';
-import { readEmbedded } from '../../src/credential/read-embedded.js';
-import { readSidecar } from '../../src/credential/sidecar.js';
 import { sealBesideFile, sealInFile, type PlainAudio } from '../../src/operations/seal-audio.js';
+import { readStore, readPair } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
@@ -50,7 +49,7 @@ t.test('seals as a device would', async (t) => {
       await ingest.write(sealed);
       const measurement = await ingest.end();
       t.same(measurement.findings, []);
-      const reading = readEmbedded(measurement.credential!.data, measurement.credential!, trust);
+      const reading = readStore(measurement.credential!.data, measurement.credential!, trust);
       t.match(reading, { kind: 'local_seal', statement: facts, binding: { sha256: measurement.bindingSha256 } });
       const judged = await judge(sealed);
       t.equal(judged.state, 'Valid', `${algorithm}, ${dataBytes} bytes: ${judged.text.slice(0, 200)}`);
@@ -59,7 +58,7 @@ t.test('seals as a device would', async (t) => {
     }
     const audio = noise(12_345);
     const { sidecar, ...facts } = await sealBesideFile(deps, inChunks(audio, 1_000));
-    t.match(readSidecar(sidecar, trust), { kind: 'local_seal', statement: facts, binding: { bytes: 12_345, sha256: createHash('sha256').update(audio).digest('hex') } });
+    t.match(readPair(sidecar, trust), { kind: 'local_seal', statement: facts, binding: { bytes: 12_345, sha256: createHash('sha256').update(audio).digest('hex') } });
 
     t.match(await refusal(sealInFile(deps, inChunks(audio, 1_000))), { reason: 'container_needs_sidecar' });
     t.match(await refusal(sealInFile(deps, inChunks(Buffer.concat([wav(10), Buffer.from('tail')]), 1_000))), { reason: 'audio_malformed' });

@@ -1,13 +1,13 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createTrustList } from '../../credential/trust-list.js';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
 import { makeCertificate, type CertificateName } from './certificate-profile.js';
 import { createSigner, generateKey, identityOf, privatePem, publicOf } from './identity.js';
 import { entriesOf, keepKeyPair, readKeyPair, removeUnfinished, type KeyPair } from './key-directory.js';
-import { createTrustList } from './trust-list.js';
 
 /** Paths of PEM files made elsewhere. */
 export interface SigningFiles {

@@ -1,5 +1,5 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import type { SigningIdentity, TrustList } from '../../ports/signing.js';
+import type { SigningIdentity, TrustList } from '../ports/signing.js';
 
 /**
  * @param identities every leaf that verifies, current and former; pinned byte for byte
@@ -22,6 +22,7 @@ export function createTrustList(identities: readonly SigningIdentity[], authorit
         return false;
       }
     },
+    identities: () => identities,
     authorities: () => pems,
   };
 }

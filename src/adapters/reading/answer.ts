@@ -1,0 +1,116 @@
+import { SIGNATURE_ALGORITHMS } from '../../credential/signature.js';
+import { isSha256Hex, sealStatement } from '../../credential/statement.js';
+import type { CredentialReport, EmbeddedReading, HardBinding, SidecarReading, WholeFileBinding } from '../../domain/credential-reading.js';
+import { shownText } from '../../domain/display-name.js';
+
+/**
+ * Answers of the reading process, taken apart and put together anew: whoever sends a certificate may have got hold of that process, and
+ * its answers then are a stranger's bytes. It cannot say `service`: what the service signed is recognised in the service itself.
+ */
+
+/** Of a frame, in bytes. A reading has a dozen short texts. */
+export const MAX_ANSWER_BYTES = 65_536;
+/** Slugs of findings are the reader's own, and each stands once. */
+const MAX_REASONS = 32;
+const SLUG = /^[a-z0-9_]{1,64}$/;
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** @throws TypeError for what is no reading of a stranger's store */
+export function embeddedAnswer(payload: Buffer): EmbeddedReading {
+  const answer = parse(payload);
+  const { kind } = answer;
+  if (kind === 'altered') return { kind, reason: slug(answer.reason), report: report(answer.report, ['failed'], ['unknown']) };
+  if (kind === 'foreign') {
+    const shown = report(answer.report, ['verified', 'not_checked'], ['unknown']);
+    return { kind, ...(answer.binding === undefined ? {} : { binding: hardBinding(answer.binding) }), report: shown };
+  }
+  if (kind !== 'local_seal') throw new TypeError('no such kind of reading');
+  const shown = report(answer.report, ['verified'], ['device']);
+  return { kind, statement: seal(answer.statement), binding: hardBinding(answer.binding), chunkSha256: sha256(answer.chunkSha256), report: shown };
+}
+
+/** @throws TypeError for what is no reading of a stranger's sidecar */
+export function sidecarAnswer(payload: Buffer): SidecarReading {
+  const answer = parse(payload);
+  const { kind } = answer;
+  if (kind === 'altered') return { kind, reason: slug(answer.reason) };
+  const bound = { binding: fileBinding(answer.binding), sidecarSha256: sha256(answer.sidecarSha256) };
+  if (kind === 'foreign') return { kind, reason: slug(answer.reason), ...bound };
+  if (kind !== 'local_seal') throw new TypeError('no such kind of reading');
+  return { kind, statement: seal(answer.statement), ...bound };
+}
+
+/** Whether it is the word that the process has its anchors. */
+export function isReady(payload: Buffer): boolean {
+  return parse(payload).ready === true;
+}
+
+function parse(payload: Buffer): Members {
+  return members(JSON.parse(payload.toString()));
+}
+
+function report(value: unknown, integrities: readonly CredentialReport['integrity'][], trusts: readonly CredentialReport['trust'][]): CredentialReport {
+  const { format, issuer, generator, algorithm, claimVersion, manifestLabel, integrity, trust, reasons } = members(value);
+  if (format !== 'c2pa' || !Array.isArray(reasons) || reasons.length > MAX_REASONS) throw new TypeError('no report');
+  return {
+    format,
+    ...(issuer === undefined ? {} : { issuer: shown(issuer) }),
+    ...(generator === undefined ? {} : { generator: shown(generator) }),
+    ...(algorithm === undefined ? {} : { algorithm: oneOf(SIGNATURE_ALGORITHMS, algorithm) }),
+    ...(claimVersion === undefined ? {} : { claimVersion: oneOf([1, 2], claimVersion) }),
+    ...(manifestLabel === undefined ? {} : { manifestLabel: shown(manifestLabel) }),
+    integrity: oneOf(integrities, integrity),
+    trust: oneOf(trusts, trust),
+    reasons: reasons.map(slug),
+  };
+}
+
+function hardBinding(value: unknown): HardBinding {
+  const { exclusion, sha256: digest } = members(value);
+  const { start, length } = members(exclusion);
+  return { exclusion: { start: integer(start), length: integer(length) }, sha256: sha256(digest) };
+}
+
+function fileBinding(value: unknown): WholeFileBinding {
+  const { bytes, sha256: digest } = members(value);
+  return { bytes: integer(bytes), sha256: sha256(digest) };
+}
+
+function seal(value: unknown): Extract<EmbeddedReading, { kind: 'local_seal' }>['statement'] {
+  return given(sealStatement(new Map(Object.entries(members(value)))));
+}
+
+function members(value: unknown): Members {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('no object');
+  return value as Members;
+}
+
+function shown(value: unknown): string {
+  if (typeof value !== 'string') throw new TypeError('no text');
+  return shownText(value);
+}
+
+function slug(value: unknown): string {
+  if (typeof value !== 'string' || !SLUG.test(value)) throw new TypeError('no slug');
+  return value;
+}
+
+function sha256(value: unknown): string {
+  if (!isSha256Hex(value)) throw new TypeError('no digest');
+  return value;
+}
+
+function integer(value: unknown): number {
+  if (!Number.isSafeInteger(value)) throw new TypeError('no integer');
+  return value as number;
+}
+
+function oneOf<Value>(values: readonly Value[], value: unknown): Value {
+  return given(values.find((known) => known === value));
+}
+
+function given<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new TypeError('no known value');
+  return value;
+}

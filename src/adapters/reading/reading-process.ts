@@ -1,0 +1,122 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isReady, MAX_ANSWER_BYTES } from './answer.js';
+import { frame, FrameCutter } from './frames.js';
+import { anchorsText, questionHead, type Anchors, type Question } from './question.js';
+
+const ENTRY = fileURLToPath(new URL('./reading-entry.js', import.meta.url));
+/** Root of the compiled code. */
+const CODE = fileURLToPath(new URL('../../', import.meta.url));
+const HEAP_MIB = 64;
+
+/** A process in which credentials of strangers are read, one at a time. It answers in time or it is ended. */
+export class ReadingProcess {
+  readonly #child: ChildProcess;
+  readonly #cutter = new FrameCutter(MAX_ANSWER_BYTES);
+  #asked: { readonly resolve: (answer: Buffer) => void; readonly reject: (error: Error) => void; readonly limit: NodeJS.Timeout } | undefined;
+  readonly #onEnd: (reason: Error) => void;
+  #fault: Error | undefined;
+  /** Resolves when the process is gone. */
+  readonly gone: Promise<void>;
+
+  /** @param onEnd called once, as soon as it is of no more use */
+  constructor(onEnd: (reason: Error) => void) {
+    this.#onEnd = onEnd;
+    // Nothing of the service's environment, directory, flags or descriptors, and no channel over which descriptors could be passed.
+    this.#child = spawn(process.execPath, [...flags(), ENTRY], { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'], windowsHide: true });
+    // Where memory is short this process goes before the service does. Linux alone has the file.
+    if (this.#child.pid !== undefined) writeFile(`/proc/${this.#child.pid}/oom_score_adj`, '1000').catch(() => undefined);
+    this.#child.stdin!.on('error', () => undefined);
+    this.#child.stdout!.on('data', (piece: Buffer) => this.#take(piece));
+    this.gone = new Promise((resolve) => {
+      const settle = (reason: Error): void => {
+        this.end(reason);
+        resolve();
+      };
+      this.#child.once('error', settle);
+      this.#child.once('exit', (code, signal) => settle(new Error(`the reading process ended with ${signal ?? code}`)));
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get running(): boolean {
+    return this.#fault === undefined;
+  }
+
+  /** Gives it what it has to know; before the first question. @throws Error when it does not come to answer */
+  async prepare(anchors: Anchors, limitMs: number): Promise<void> {
+    const answer = await this.#exchange(frame(Buffer.from(anchorsText(anchors))), limitMs);
+    if (!isReady(answer)) throw this.end(new Error('the reading process did not become ready'));
+  }
+
+  /** One at a time. @throws Error when the process ends, or is ended because it did not answer within `limitMs` */
+  ask(question: Question, limitMs: number): Promise<Buffer> {
+    return this.#exchange(frame(questionHead(question), question.bytes), limitMs);
+  }
+
+  /** Ends it at once, and what it was asked rejects. The first reason counts. @returns that */
+  end(reason: Error): Error {
+    if (this.#fault !== undefined) return this.#fault;
+    this.#fault = reason;
+    this.#child.kill('SIGKILL');
+    this.#onEnd(reason);
+    this.#settle()?.reject(reason);
+    return reason;
+  }
+
+  #exchange(message: Buffer, limitMs: number): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      if (this.#fault !== undefined) return reject(this.#fault);
+      const limit = setTimeout(() => this.end(new Error(`the reading process did not answer within ${limitMs} ms`)), limitMs);
+      this.#asked = { resolve, reject, limit };
+      this.#child.stdin!.write(message);
+    });
+  }
+
+  #take(piece: Buffer): void {
+    if (this.#fault !== undefined) return;
+    try {
+      for (const answer of this.#cutter.cut(piece)) {
+        const asked = this.#settle();
+        if (asked === undefined) throw new RangeError('an answer to nothing');
+        asked.resolve(answer);
+      }
+    } catch {
+      this.end(new Error('the reading process does not keep to its frames'));
+    }
+  }
+
+  #settle(): { readonly resolve: (answer: Buffer) => void; readonly reject: (error: Error) => void } | undefined {
+    const asked = this.#asked;
+    this.#asked = undefined;
+    clearTimeout(asked?.limit);
+    return asked;
+  }
+}
+
+/** The permission model, under the name that this Node knows it by: it reads its own code, and writes, starts, loads and (from 25 on) connects to nothing. */
+function flags(): string[] {
+  const known = process.allowedNodeEnvironmentFlags;
+  const permission = ['--permission', '--experimental-permission'].find((flag) => known.has(flag));
+  return [
+    `--max-old-space-size=${HEAP_MIB}`,
+    '--disallow-code-generation-from-strings',
+    '--disable-proto=throw',
+    '--no-warnings',
+    ...(permission === undefined ? [] : [permission, ...readable().map((path) => `--allow-fs-read=${path}`)]),
+  ];
+}
+
+/** The compiled code and every folder in which Node looks for its libraries. */
+function readable(): string[] {
+  const folders = [join(CODE, '*')];
+  for (let at = dirname(CODE); ; at = dirname(at)) {
+    folders.push(join(at, 'node_modules', '*'), join(at, 'package.json'));
+    if (at === dirname(at)) return folders;
+  }
+}
