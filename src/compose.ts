@@ -20,6 +20,7 @@ import { loadOperatorToken } from './adapters/signing/operator-token.js';
 import { ROTATED_PURPOSES, rotateClusterBundle, type BundleRotation } from './adapters/signing/rotate-bundle.js';
 import { loadSecrets } from './adapters/signing/secrets.js';
 import { createIds, systemClock } from './adapters/system/system.js';
+import { TlsFiles } from './adapters/system/tls-files.js';
 import type { Config } from './config.js';
 import { erasureConsumer } from './consumers/erasure.js';
 import { listen } from './consumers/listen.js';
@@ -85,6 +86,8 @@ const SWEEP_MS = 30_000;
 const METER_MS = 1_000;
 /** Half of the minute to which `lastUsedAt` is exact. */
 const KEY_USES_MS = 30_000;
+/** How often another certificate is looked for. */
+const TLS_MS = 10_000;
 const ANNOUNCE_MS = 30_000;
 /** Of a reserved id, or a deliverable in a bucket that no record names: another process may be issuing it. */
 const ORPHAN_GRACE_SECONDS = 3_600;
@@ -116,8 +119,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       clock,
       random: randomBytes,
     });
+    const tls = config.partner.tls === undefined ? undefined : await TlsFiles.open(config.partner.tls);
     let running: AudioEngine | undefined;
-    const ground = await openGround({ config, clock, secrets, opened, logDestination: options.logDestination, engineStats: () => running?.stats() });
+    const ground = await openGround({ config, clock, secrets, opened, logDestination: options.logDestination, engineStats: () => running?.stats(), tlsExpiresAt: () => tls?.identity.expiresAt });
     const { telemetry, stores, assets, journal, heads, bus } = ground;
     const { observer, requestLog } = telemetry;
     const engine = createAudioEngine({
@@ -152,18 +156,31 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const probes = createProbes(() => stores.ping(), { waiting: () => stores.countWaiting(), limit: config.outboxLimit });
     const common = { ids, requestLog, observer, limits: { connections: config.maxConnections }, trustedProxies: config.trustedProxies, ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }) };
     const build = { version: options.version, commit: config.build.commit, deployedAt: config.build.deployedAt ?? Math.floor(clock.now() / 1000), environment };
-    const partnerListener = createPartnerListener({ ...common, operations: operations.partner, build });
+    const partnerListener = createPartnerListener({ ...common, operations: operations.partner, build, ...(tls === undefined ? {} : { tls: tls.identity }) });
     const operatorListener = createOperatorListener({ ...common, operations: operations.operator, tokens, metrics: telemetry.metrics, ready: probes.ready });
     const operator = await operatorListener.listen(config.operator.port, config.operator.host);
     opened.add(() => operatorListener.close(config.stopGraceMs));
     const partner = await partnerListener.listen(config.partner.port, config.partner.host);
     opened.add(() => partnerListener.close(config.stopGraceMs));
-    publicUrl = config.publicUrl ?? `http://127.0.0.1:${partner.port}`;
+    publicUrl = config.publicUrl ?? `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${partner.port}`;
+
+    const renewTls = async (always: boolean): Promise<void> => {
+      const identity = await tls?.renew({ always });
+      if (identity === undefined) return;
+      partnerListener.renewTls(identity);
+      telemetry.note('tls_renewed', { expiresAt: identity.expiresAt });
+    };
+    if (tls !== undefined) {
+      const onHangup = (): void => void renewTls(true).catch((error: unknown) => observer.fault('tls', error));
+      process.on('SIGHUP', onHangup);
+      opened.add(async () => process.off('SIGHUP', onHangup));
+    }
 
     const chores: Chore[] = [
       ...sharedChores(config, clock, ground),
       { where: 'meter', everyMs: METER_MS, run: () => meter.flush() },
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
+      ...(tls === undefined ? [] : [{ where: 'tls', everyMs: TLS_MS, run: () => renewTls(false) }]),
       ...(config.consumers ? [announcing(clock, ground)] : []),
     ];
     opened.add(startChores(chores, observer, config.stopGraceMs));
@@ -184,6 +201,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       operator: `${operator.host}:${operator.port}`,
       dataDirectory: directory,
       kid: signer.identity.kid,
+      ...(tls === undefined ? {} : { tlsExpiresAt: tls.identity.expiresAt }),
       ...(kept === undefined ? {} : { operatorTokenFile: kept.path, operatorTokenMade: kept.made }),
     });
     const stop = stopOnce(telemetry, probes, opened);
@@ -289,9 +307,10 @@ interface GroundParts {
   readonly opened: Opened;
   readonly logDestination: TelemetryParts['destination'] | undefined;
   readonly engineStats?: NonNullable<TelemetryParts['engineStats']>;
+  readonly tlsExpiresAt?: NonNullable<TelemetryParts['tlsExpiresAt']>;
 }
 
-async function openGround({ config, clock, secrets, opened, logDestination, engineStats }: GroundParts): Promise<Ground> {
+async function openGround({ config, clock, secrets, opened, logDestination, engineStats, tlsExpiresAt }: GroundParts): Promise<Ground> {
   let stores: Stores | undefined;
   let bus: EventBus | undefined;
   const telemetry = createTelemetry({
@@ -299,6 +318,7 @@ async function openGround({ config, clock, secrets, opened, logDestination, engi
     eventsWaiting: () => stores?.countWaiting(),
     eventsBehind: () => bus?.behind() ?? new Map(),
     ...(engineStats === undefined ? {} : { engineStats }),
+    ...(tlsExpiresAt === undefined ? {} : { tlsExpiresAt }),
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
   opened.add(async () => telemetry.flush());

@@ -63,6 +63,9 @@ const variables = {
   /** Partner listener; 0 takes any free port. */
   TAKEMARK_PORT: portSchema.default(8080),
   TAKEMARK_HOST: z.string().min(1).default('0.0.0.0'),
+  /** PEM files, both or none: with them the partner listener speaks TLS. Read again when they change. */
+  TAKEMARK_TLS_CERT: z.string().min(1).optional(),
+  TAKEMARK_TLS_KEY: z.string().min(1).optional(),
   TAKEMARK_OPERATOR_PORT: portSchema.default(8081),
   /** "bound to loopback unless configured" */
   TAKEMARK_OPERATOR_HOST: z.string().min(1).default('127.0.0.1'),
@@ -160,6 +163,9 @@ const schema = z.object(variables).superRefine((values, context) => {
   if (signing.some((file) => file === undefined) && signing.some((file) => file !== undefined)) {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_SIGNING_CERT'], message: 'needs TAKEMARK_SIGNING_KEY and TAKEMARK_SIGNING_AUTHORITY too: all three or none' });
   }
+  if ((values.TAKEMARK_TLS_CERT === undefined) !== (values.TAKEMARK_TLS_KEY === undefined)) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_TLS_CERT'], message: 'and TAKEMARK_TLS_KEY: both or none' });
+  }
   if (values.TAKEMARK_ASSETS === 's3' && values.TAKEMARK_S3_BUCKET === undefined) {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_S3_BUCKET'], message: 'is needed with TAKEMARK_ASSETS=s3' });
   }
@@ -224,12 +230,12 @@ export interface KafkaConfig {
 }
 
 export interface Config {
-  readonly partner: { readonly port: number; readonly host: string };
+  readonly partner: { readonly port: number; readonly host: string; /** Paths of PEM files; undefined for plain HTTP. */ readonly tls: { readonly certificate: string; readonly key: string } | undefined };
   readonly operator: { readonly port: number; readonly host: string; readonly token: string | undefined };
   readonly dataDirectory: string;
   readonly journalDirectory: string;
   readonly environment: 'production' | 'beta';
-  /** Without a trailing slash. Undefined: `http://127.0.0.1:<port that was bound>`. */
+  /** Without a trailing slash. Undefined: this machine, at the port that was bound. */
   readonly publicUrl: string | undefined;
   readonly store: 'embedded' | 'cassandra';
   /** Undefined where no nodes are named. */
@@ -286,13 +292,15 @@ export function readConfig(environment: Environment = process.env): Config {
   if (!result.success) throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));
   const values = result.data;
   const { TAKEMARK_SIGNING_CERT: certificate, TAKEMARK_SIGNING_KEY: key, TAKEMARK_SIGNING_AUTHORITY: authority } = values;
+  const { TAKEMARK_TLS_CERT: tlsCertificate, TAKEMARK_TLS_KEY: tlsKey } = values;
+  const tls = tlsCertificate === undefined || tlsKey === undefined ? undefined : { certificate: tlsCertificate, key: tlsKey };
   return {
-    partner: { port: values.TAKEMARK_PORT, host: values.TAKEMARK_HOST },
+    partner: { port: values.TAKEMARK_PORT, host: values.TAKEMARK_HOST, tls },
     operator: { port: values.TAKEMARK_OPERATOR_PORT, host: values.TAKEMARK_OPERATOR_HOST, token: values.TAKEMARK_OPERATOR_TOKEN },
     dataDirectory: values.TAKEMARK_DATA_DIR,
     journalDirectory: values.TAKEMARK_JOURNAL_DIR ?? join(values.TAKEMARK_DATA_DIR, 'journals'),
     environment: values.TAKEMARK_ENVIRONMENT,
-    publicUrl: values.TAKEMARK_PUBLIC_URL ?? (values.TAKEMARK_PORT === 0 ? undefined : `http://127.0.0.1:${values.TAKEMARK_PORT}`),
+    publicUrl: values.TAKEMARK_PUBLIC_URL ?? (values.TAKEMARK_PORT === 0 ? undefined : `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${values.TAKEMARK_PORT}`),
     store: values.TAKEMARK_STORE,
     cassandra: cassandraOf(values),
     secrets: values.TAKEMARK_SECRETS_FILE !== undefined ? { file: values.TAKEMARK_SECRETS_FILE } : values.TAKEMARK_SECRETS !== undefined ? { text: values.TAKEMARK_SECRETS } : undefined,

@@ -5,6 +5,9 @@ import type { DomainError } from '../domain/errors.js';
 export interface ListenerLimits {
   /** The request line and headers must be complete in this time. */
   readonly headersMs: number;
+  /** A TLS handshake must be complete in this time, and so many may be under way. */
+  readonly handshakeMs: number;
+  readonly handshakes: number;
   /** How long an idle connection is kept for its next request. */
   readonly keepAliveMs: number;
   /** How often Node looks for connections over their time. */
@@ -40,6 +43,8 @@ export interface ListenerLimits {
 
 export const DEFAULT_LIMITS: ListenerLimits = {
   headersMs: 20_000,
+  handshakeMs: 10_000,
+  handshakes: 1_024,
   keepAliveMs: 65_000,
   checkMs: 2_000,
   bodyMs: 30_000,

@@ -1,12 +1,13 @@
 import express from 'express';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer as createFront, type AddressInfo, type Socket } from 'node:net';
 import { noticesOf } from '../contract/deprecation.js';
 import type { Route } from '../contract/route.js';
 import { DomainError } from '../domain/errors.js';
 import type { Ids } from '../ports/ids.js';
 import type { Observer } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
+import type { TlsIdentity } from '../ports/tls-identity.js';
 import { send, sendError } from './answer.js';
 import { CallerAddresses } from './caller-address.js';
 import { Capacity } from './capacity.js';
@@ -15,6 +16,7 @@ import { asDomainError, isFault } from './error-body.js';
 import type { Exchange, ListenerLimits } from './exchange.js';
 import { checkGrammar, malformed } from './http-grammar.js';
 import { answerParserErrors, type OpenExchanges } from './parser-errors.js';
+import { TlsFront } from './tls-front.js';
 
 export interface ListenerParts {
   readonly ids: Ids;
@@ -24,6 +26,8 @@ export interface ListenerParts {
   readonly requestIdHeader?: string;
   /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[];
+  /** With it the listener speaks TLS. */
+  readonly tls?: TlsIdentity;
   /** Merged over DEFAULT_LIMITS. */
   readonly limits?: Partial<ListenerLimits>;
 }
@@ -34,6 +38,8 @@ export interface Listener {
   listen(port: number, host: string): Promise<{ readonly port: number; readonly host: string }>;
   /** Takes no new connections, lets requests in flight finish, and cuts what is left after `graceMs`. */
   close(graceMs: number): Promise<void>;
+  /** Shows another certificate from the next connection on; nothing where the listener does not speak TLS. */
+  renewTls(identity: TlsIdentity): void;
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
@@ -153,7 +159,6 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
     },
     (request, response) => handle(request, response),
   );
-  server.maxConnections = limits.connections;
   server.timeout = limits.stallMs;
   // By default Node drops what comes after the 2,000th header without a word. Their total size is bounded anyway.
   server.maxHeadersCount = 0;
@@ -167,13 +172,17 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
   });
   answerParserErrors(server, name, open, { ids, requestLog, ...(requestIdHeader === undefined ? {} : { requestIdHeader }) });
 
+  const tls = parts.tls && new TlsFront(parts.tls, limits, (socket) => server.emit('connection', socket));
+  const front = tls === undefined ? server : createFront({ allowHalfOpen: true, noDelay: true }, (socket) => tls.accept(socket));
+  front.maxConnections = limits.connections;
+
   return {
     listen: (port, host) =>
       new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => {
-          server.off('error', reject);
-          const address = server.address() as AddressInfo;
+        front.once('error', reject);
+        front.listen(port, host, () => {
+          front.off('error', reject);
+          const address = front.address() as AddressInfo;
           resolve({ port: address.port, host: address.address });
         });
       }),
@@ -181,11 +190,14 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
       new Promise((resolve) => {
         stopping = true;
         const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-        server.close(() => {
+        front.close(() => {
           clearTimeout(timer);
           resolve();
         });
+        tls?.close();
+        server.closeIdleConnections();
       }),
+    renewTls: (identity) => tls?.renew(identity),
   };
 }
 

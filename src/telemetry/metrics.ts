@@ -18,7 +18,7 @@ export interface Metrics {
 }
 
 /** Counters of the process. Every label comes from a closed list. */
-export function createMetrics(engineStats: () => EngineStats | undefined, eventsWaiting: () => number | undefined, eventsBehind: () => ReadonlyMap<string, number>): Metrics {
+export function createMetrics(engineStats: () => EngineStats | undefined, eventsWaiting: () => number | undefined, eventsBehind: () => ReadonlyMap<string, number>, tlsExpiresAt: () => number | undefined): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -63,6 +63,17 @@ export function createMetrics(engineStats: () => EngineStats | undefined, events
       for (const [topic, count] of eventsBehind()) this.set({ topic }, count);
     },
   });
+  // Without a certificate there is no such series: nought would look like one that has ended.
+  if (tlsExpiresAt() !== undefined) {
+    new Gauge({
+      name: 'takemark_tls_certificate_expires_seconds',
+      help: "When the partner listener's certificate ends, in unix seconds",
+      registers,
+      collect() {
+        this.set(tlsExpiresAt()!);
+      },
+    });
+  }
   const gauge = (name: string, help: string, value: (stats: EngineStats) => number) =>
     new Gauge({
       name,

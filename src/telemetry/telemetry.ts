@@ -13,6 +13,8 @@ export interface TelemetryParts {
   readonly eventsWaiting?: () => number | undefined;
   /** Events that a consumer of this process has not taken yet, by topic. */
   readonly eventsBehind?: () => ReadonlyMap<string, number>;
+  /** When the partner listener's certificate ends, in unix seconds; undefined where it has none. */
+  readonly tlsExpiresAt?: () => number | undefined;
   /** Standard output by default. */
   readonly destination?: DestinationStream;
 }
@@ -28,10 +30,10 @@ export interface Telemetry {
 }
 
 /** Log, metrics and the observer that the rest of the service reports through. */
-export function createTelemetry({ level, engineStats = () => undefined, eventsWaiting = () => undefined, eventsBehind = () => new Map(), destination }: TelemetryParts): Telemetry {
+export function createTelemetry({ level, engineStats = () => undefined, eventsWaiting = () => undefined, eventsBehind = () => new Map(), tlsExpiresAt = () => undefined, destination }: TelemetryParts): Telemetry {
   const stdout = destination === undefined ? pinoDestination({ fd: 1, sync: false }) : undefined;
   const log = createLog(level, destination ?? stdout!);
-  const metrics = createMetrics(engineStats, eventsWaiting, eventsBehind);
+  const metrics = createMetrics(engineStats, eventsWaiting, eventsBehind, tlsExpiresAt);
   return {
     observer: {
       verdict: metrics.verdict,

@@ -64,7 +64,7 @@ export const rotateSecrets: Command = {
     out: { value: 'file', required: true, help: BUNDLE_HELP },
     step: { value: 'step', required: true, help: 'add, use or drop' },
     purpose: { value: 'list', help: 'what to rotate, joined by commas (all)' },
-    early: { help: 'drop what is younger than 25 hours too; replays of rotations are lost' },
+    early: { help: 'drop what was in use 25 hours ago too; replays of rotations are lost' },
   },
   async run(given, { terminal, cluster }) {
     const step = given.choice('step', ['add', 'use', 'drop'] as const)!;
