@@ -6,7 +6,8 @@ import type { CreatorDeclaration, KeyEntry, PartnerReviewCase } from '../client/
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { Transport, type Exchange, type Progress } from '../client/transport.js';
-import { UsageError, type ClientConfig } from './command.js';
+import { challengeAnswer, challengeKey, challengeNonce } from '../contract/operator-challenge.js';
+import { TroubleError, UsageError, type ClientConfig } from './command.js';
 import type { ServiceAccess } from './service-access.js';
 
 export interface Partner {
@@ -108,6 +109,9 @@ const AUDIT_TIMEOUT_MS = 600_000;
 export class OperatorClient {
   readonly #base: URL;
   readonly #token: string;
+  readonly #allowPlainHttp: boolean;
+  /** Made when it is needed: it takes a moment. */
+  #challengeKey: Buffer | undefined;
   readonly #signal: AbortSignal;
   readonly #transport: Transport;
 
@@ -116,6 +120,7 @@ export class OperatorClient {
     if (!allowPlainHttp && isPlain(this.#base)) throw new TypeError('over http the token could be read on its way to another machine');
     this.#transport = new Transport(ca);
     this.#token = token;
+    this.#allowPlainHttp = allowPlainHttp;
     this.#signal = signal;
   }
 
@@ -225,8 +230,36 @@ export class OperatorClient {
     return entries as Entry[];
   }
 
-  #exchange(exchange: Exchange): ReturnType<Transport['exchange']> {
+  async #exchange(exchange: Exchange): ReturnType<Transport['exchange']> {
+    await this.#challenge();
     return this.#transport.exchange({ ...exchange, headers: { ...exchange.headers, authorization: `Bearer ${this.#token}` }, signal: this.#signal });
+  }
+
+  /**
+   * Makes sure that the one who listens knows the token, before it is sent there: with each exchange, since another may listen by
+   * now. A certificate says it already. An impostor may ask the service itself for the answer, so it counts for the port that the service
+   * names; where a tunnel or a container gives it another one, the caller has to say that what lies between is trusted.
+   * @throws TroubleError
+   */
+  async #challenge(): Promise<void> {
+    if (this.#base.protocol === 'https:') return;
+    const nonce = challengeNonce();
+    const url = this.#url('challenge', { nonce });
+    const { value } = parseAnswer(
+      await this.#transport.exchange({ method: 'GET', url, headers: { accept: 'application/json' }, timeoutMs: TIMEOUT_MS, signal: this.#signal }).catch((error: unknown) => {
+        throw error instanceof TakemarkError && error.status !== undefined && error.status < 500 ? this.#stranger() : error;
+      }),
+    );
+    const { port, answers } = value as { readonly port?: unknown; readonly answers?: unknown };
+    if (typeof port !== 'number' || !Array.isArray(answers)) throw this.#stranger();
+    if (!answers.includes(challengeAnswer((this.#challengeKey ??= challengeKey(this.#token)), nonce, port))) throw this.#stranger();
+    if (String(port) !== (url.port || '80') && !this.#allowPlainHttp) {
+      throw new TroubleError(`the service says that it listens at port ${port}, and ${url.host} is another: where a tunnel or a container forwards the port, and nobody else can, give --allow-plain-http; no token was sent`);
+    }
+  }
+
+  #stranger(): TroubleError {
+    return new TroubleError(`whoever listens at ${this.#base.host} does not know the operator's token: another program, or a service with another token; it was not sent`);
   }
 
   #url(path: string, query: Readonly<Record<string, string>> = {}): URL {

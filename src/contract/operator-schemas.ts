@@ -17,6 +17,14 @@ export const partnerSchema = z
     examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', name: 'Nordlicht Distribution', plan: 'standard', createdAt: 1_767_225_600 }],
   });
 
+/** 32 random bytes in base64url. */
+export const challengeQuerySchema = z.strictObject({ nonce: z.string().regex(/^[A-Za-z0-9_-]{43}$/) }).meta({ examples: [{ nonce: 'nqRjyWgxC8R1yGHnYWGhr-EJgfG0RRDgHAuFa8KYVpE' }] });
+
+/** One answer for each token that is accepted. */
+export const challengeSchema = z
+  .object({ port: z.number().int(), answers: z.array(z.string()) })
+  .meta({ id: 'OperatorChallenge', examples: [{ port: 8081, answers: ['8R5yq1tYqYB2s6pKzG3Ff4oVwXJm7QnD0cL9hTbE2uA'] }] });
+
 export const partnerParamsSchema = z.strictObject({ partnerId: identifierSchema }).meta({ examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
 export const createKeySchema = z

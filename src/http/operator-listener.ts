@@ -1,3 +1,4 @@
+import { challengeAnswer, challengeKey } from '../contract/operator-challenge.js';
 import { ROUTES } from '../contract/routes.js';
 import type { OperatorOperations } from '../operations/operations.js';
 import { json } from './answer.js';
@@ -31,6 +32,9 @@ export function createProbeListener(parts: ProbeListenerParts): Listener {
 /** Metrics, probes, and the issuer and operator API. Nothing of it is reachable from the partner listener. */
 export function createOperatorListener(parts: OperatorListenerParts): Listener {
   const { operations } = parts;
+  const challengeKeys = parts.tokens.map(challengeKey);
+  /** Known once it is bound. */
+  let port = 0;
   const endpoints: Endpoints<'operator'> = {
     createPartner: async ({ body: { name, plan } }) => json(201, await operations.createPartner(plan === undefined ? { name } : { name, plan })),
 
@@ -73,9 +77,19 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     readAuthority: () => ({ kind: 'text', status: 200, mediaType: 'application/x-pem-file', text: operations.authority() }),
 
+    challenge: ({ query: { nonce } }) => json(200, { port, answers: challengeKeys.map((key) => challengeAnswer(key, nonce, port)) }),
+
     ...probeEndpoints(parts),
   };
-  return createListener('operator', joinEndpoints('operator', endpoints), { bearer: bearerGate(parts.tokens) }, { ...OPERATOR_LIMITS, ...parts.limits }, parts);
+  const listener = createListener('operator', joinEndpoints('operator', endpoints), { bearer: bearerGate(parts.tokens) }, { ...OPERATOR_LIMITS, ...parts.limits }, parts);
+  return {
+    ...listener,
+    listen: async (wanted, host) => {
+      const bound = await listener.listen(wanted, host);
+      port = bound.port;
+      return bound;
+    },
+  };
 }
 
 function probeEndpoints(parts: ProbeListenerParts): Pick<Endpoints<'operator'>, 'metrics' | 'livez' | 'readyz'> {

@@ -232,7 +232,7 @@ t.test('the operator token comes from the environment or from the data directory
   await bench.file('operator-token', Buffer.from(`${bench.operator.token}\n`));
   t.match(await bench.takemark('operator', 'authority'), { code: 0 });
   await bench.file('operator-token', Buffer.from('another-token'));
-  t.match(await bench.takemark('operator', 'authority'), { code: 3, err: /not valid/ });
+  t.match(await bench.takemark('operator', 'authority'), { code: 3, err: /does not know the operator's token/ });
   const remote = await setUp(t, { operatorToken: undefined, operatorUrl: 'http://operator.example:8081' });
   await remote.file('operator-token', Buffer.from('secret'));
   t.match(await remote.takemark('operator', 'authority'), { code: 2, err: /another machine/ }, 'a local token is not sent elsewhere');

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { challengeAnswer, challengeKey } from '../../src/contract/operator-challenge.js';
 
 const DECLARATION = { surveyVersion: '1', submissionId: 'sub_1', subject: 'creator_1', submittedAt: 1_767_225_600, answers: { manualWork: 'entire', aiShareBand: 'none' }, recordedAt: 1_767_225_700, bindingStatus: 'authenticated_post_issuance_record' };
 
@@ -14,6 +15,7 @@ export class OperatorDouble {
   refusals: number[] = [];
   /** Flips a byte of the next deliverable. */
   damage = false;
+  readonly #challengeKey = challengeKey(this.token);
   #asset = Buffer.alloc(0);
   readonly #server = http.createServer((request, response) => void this.#answer(request, response));
 
@@ -32,6 +34,11 @@ export class OperatorDouble {
   async #answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', this.url);
     const body = await buffer(request);
+    if (url.pathname === '/operator/v1/challenge') {
+      const { port } = this.#server.address() as AddressInfo;
+      response.end(JSON.stringify({ port, answers: [challengeAnswer(this.#challengeKey, url.searchParams.get('nonce') ?? '', port)] }));
+      return;
+    }
     this.calls.push({ method: request.method ?? '', path: url.pathname, query: url.searchParams, headers: request.headers, body });
     const send = (status: number, value: Buffer | object | string): void => {
       const bytes = Buffer.isBuffer(value) || typeof value === 'string' ? Buffer.from(value) : Buffer.from(JSON.stringify(value));
