@@ -17,7 +17,7 @@ export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGen
     failure ??= error;
     wake?.();
   };
-  const pace = new ClientPace(exchange.limits, () => fail(tooSlow()));
+  const pace = new ClientPace(exchange.limits, { tooSlow: () => fail(tooSlow()) });
   const onData = (data: Buffer) => {
     request.pause();
     pace.received(data.length);

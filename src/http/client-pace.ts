@@ -12,11 +12,17 @@ export class ClientPace {
   #waitedMs = 0;
   #bytes = 0;
 
-  constructor(limits: ListenerLimits, tooSlow: () => void) {
+  /**
+   * @param tooSlow the caller is too slow to be waited for
+   * @param stalled called again and again: whether the caller brings nothing at the moment
+   */
+  constructor(limits: ListenerLimits, { tooSlow, stalled }: { readonly tooSlow: () => void; readonly stalled?: (stalled: boolean) => void }) {
     this.#limits = limits;
     this.#timer = setInterval(() => {
-      if (this.#isTooSlow(performance.now())) tooSlow();
-    }, Math.max(10, Math.min(1_000, limits.idleMs / 4)));
+      const now = performance.now();
+      if (this.#isTooSlow(now)) tooSlow();
+      else stalled?.(this.#waitingSince !== undefined && now - this.#waitingSince > limits.stalledMs);
+    }, Math.max(10, Math.min(1_000, limits.idleMs / 4, limits.stalledMs / 4)));
   }
 
   /** Bytes arrived. */

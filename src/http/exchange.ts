@@ -34,6 +34,9 @@ export interface ListenerLimits {
   readonly fieldsMs: number;
   /** A streamed body that brings no byte for this long has stalled. */
   readonly idleMs: number;
+  /** A form that is proven and brings no byte for this long stands still: an address may have `stalledOfAddress` of them. */
+  readonly stalledMs: number;
+  readonly stalledOfAddress: number;
   /** Average rate, in bytes a second, below which a streamed body is refused once `graceMs` of waiting have passed. */
   readonly minRate: number;
   readonly graceMs: number;
@@ -59,6 +62,8 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   largeBodies: 128,
   fieldsMs: 2_000,
   idleMs: 30_000,
+  stalledMs: 5_000,
+  stalledOfAddress: 64,
   minRate: 4_096,
   graceMs: 30_000,
   streamMs: 15 * 60_000,

@@ -1,6 +1,15 @@
 import { DomainError } from '../domain/errors.js';
-import type { Observer } from '../ports/observer.js';
-import type { ListenerLimits } from './exchange.js';
+import type { Displacement, Observer } from '../ports/observer.js';
+
+export interface FormPlacesOptions {
+  readonly max: number;
+  readonly maxOfAddress: number;
+  /** Why these forms have to give way, as their callers are told. */
+  readonly state: string;
+  readonly displacedByAny: Displacement;
+  readonly displacedByAddress: Displacement;
+  readonly observer: Pick<Observer, 'displaced'>;
+}
 
 interface Place {
   /** Refuses the form that holds the place. */
@@ -8,39 +17,37 @@ interface Place {
 }
 
 /**
- * The places of upload forms that have not shown a slot's signed fields yet: whoever holds one is a stranger. A newcomer always
- * gets a place, from the oldest form of its own address where that has too many, and from the oldest of all where no place is
- * left; an honest form needs its place for the moment that its first packets take.
+ * Places of upload forms that have not earned one. A newcomer always gets in: in place of the oldest form of its own address where
+ * that has too many, and of the oldest of all where no place is left.
  */
 export class FormPlaces {
-  readonly #limits: Pick<ListenerLimits, 'forms' | 'formsOfAddress'>;
-  readonly #observer: Pick<Observer, 'displaced'>;
+  readonly #options: FormPlacesOptions;
   /** The oldest first, as are those of an address. */
   readonly #places = new Set<Place>();
   readonly #ofAddress = new Map<string, Set<Place>>();
 
-  constructor(limits: Pick<ListenerLimits, 'forms' | 'formsOfAddress'>, observer: Pick<Observer, 'displaced'>) {
-    this.#limits = limits;
-    this.#observer = observer;
+  constructor(options: FormPlacesOptions) {
+    this.#options = options;
   }
 
   /**
    * Takes a place.
-   * @param giveWay is told to refuse the form when its place goes to another; the place is gone then
+   * @param giveWay refuses the form when its place goes to another; it gives the place back as it does
    * @returns gives the place back; safe at any time, any number of times
    */
   enter(address: string, giveWay: (refusal: DomainError) => void): () => void {
+    const { max, maxOfAddress, state, displacedByAny, displacedByAddress, observer } = this.#options;
     const own = this.#ofAddress.get(address);
-    if (own !== undefined && own.size >= this.#limits.formsOfAddress) {
-      this.#displace(own, new DomainError('rate_limited', 'Too many upload forms of one address are without their signed fields.', { reason: 'concurrency_exceeded', retryAfterSeconds: 2 }));
-      this.#observer.displaced('form_of_address');
-    } else if (this.#places.size >= this.#limits.forms) {
-      this.#displace(this.#places, new DomainError('unavailable', 'Too many upload forms are without their signed fields.', { reason: 'concurrency_exceeded', retryAfterSeconds: 2 }));
-      this.#observer.displaced('form_oldest');
+    if (own !== undefined && own.size >= maxOfAddress) {
+      observer.displaced(displacedByAddress);
+      oldest(own).giveWay(new DomainError('rate_limited', `Too many upload forms of one address ${state}.`, { reason: 'concurrency_exceeded', retryAfterSeconds: 2 }));
+    } else if (this.#places.size >= max) {
+      observer.displaced(displacedByAny);
+      oldest(this.#places).giveWay(new DomainError('unavailable', `Too many upload forms ${state}.`, { reason: 'concurrency_exceeded', retryAfterSeconds: 2 }));
     }
     const place: Place = { giveWay };
-    this.#places.add(place);
     const ofAddress = this.#ofAddress.get(address) ?? new Set();
+    this.#places.add(place);
     this.#ofAddress.set(address, ofAddress.add(place));
     return () => {
       this.#places.delete(place);
@@ -48,10 +55,9 @@ export class FormPlaces {
       if (ofAddress.size === 0 && this.#ofAddress.get(address) === ofAddress) this.#ofAddress.delete(address);
     };
   }
+}
 
-  /** The refused form gives its place back by itself. */
-  #displace(places: ReadonlySet<Place>, refusal: DomainError): void {
-    const [oldest] = places;
-    oldest?.giveWay(refusal);
-  }
+function oldest(places: ReadonlySet<Place>): Place {
+  const [first] = places;
+  return first!;
 }

@@ -12,7 +12,7 @@ import { joinEndpoints, type Endpoints } from './endpoint.js';
 import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
 import { FormPlaces } from './form-places.js';
 import { createListener, type Listener, type ListenerParts } from './listener.js';
-import { receiveForm } from './upload-form.js';
+import { receiveForm, type UploadPlaces } from './upload-form.js';
 
 /** What `GET /health` says of the build. */
 export interface BuildFacts {
@@ -32,8 +32,12 @@ export interface PartnerListenerParts extends ListenerParts {
 export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const { operations, observer, build } = parts;
   const limits = { ...DEFAULT_LIMITS, ...parts.limits };
-  const forms = new FormPlaces(limits, observer);
-  const proven = new Capacity(limits.forms);
+  const places: UploadPlaces = {
+    unproven: new FormPlaces({ max: limits.forms, maxOfAddress: limits.formsOfAddress, state: 'are without their signed fields', displacedByAny: 'form_oldest', displacedByAddress: 'form_of_address', observer }),
+    // The engine bounds them all.
+    stalled: new FormPlaces({ max: Infinity, maxOfAddress: limits.stalledOfAddress, state: 'stand still', displacedByAny: 'upload_stalled', displacedByAddress: 'upload_of_address', observer }),
+  };
+  const opening = new Capacity(limits.forms);
   const health: Answer = json(200, { ok: true, ...build, contract: CONTRACT_VERSION });
   const document = openApiDocument();
   const openApi: Answer = json(200, document);
@@ -49,7 +53,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     },
 
     postUpload: async ({ exchange, params: { uploadId } }) =>
-      json(201, await observed(observer, exchange, receiveForm(exchange, forms, (fields) => proven.admit(() => operations.receiveUpload(uploadId, fields))))),
+      json(201, await observed(observer, exchange, receiveForm(exchange, places, (fields) => opening.admit(() => operations.receiveUpload(uploadId, fields))))),
 
     identify: async ({ caller, body }) => json(200, await operations.identify(caller, body)),
 

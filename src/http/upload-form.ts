@@ -16,21 +16,30 @@ const MAX_VALUE = 8_192;
 /** A part is its bytes as sent; base64 or quoted-printable would be stored undecoded. */
 const PLAIN_ENCODINGS = new Set(['7bit', '8bit', 'binary']);
 
+/** Where forms stand that give way to others. */
+export interface UploadPlaces {
+  /** Forms whose signed fields have not come yet: whoever sends them is a stranger. */
+  readonly unproven: FormPlaces;
+  /** Proven forms that bring nothing. */
+  readonly stalled: FormPlaces;
+}
+
 /**
  * Streams a posted form into a receiver: signed fields first, then exactly one file, named `file`, with a file name.
  * The audio is copied on as it arrives and never kept; a receiver that is full holds the file stream, the parser and, through
  * them, the socket.
- * @param places of forms that are not proven; the form holds one of them until its signed fields have come
+ * @param places the form stands among the unproven ones until its signed fields have come, and among the stalled ones while it brings nothing
  * @param open checks the fields and claims the slot; called as soon as the signed fields are whole, before the file has begun
  * @throws DomainError for every way in which the form, the caller's pace or the receiver fails; the receiver is aborted then
  */
-export function receiveForm(exchange: Exchange, places: FormPlaces, open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>): Promise<StoredUpload> {
+export function receiveForm(exchange: Exchange, places: UploadPlaces, open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>): Promise<StoredUpload> {
   const boundary = formBoundary(exchange.request.headers['content-type']);
-  return new Promise((resolve, reject) => new FormReader(exchange, boundary, open, resolve, reject).start(places));
+  return new Promise((resolve, reject) => new FormReader(exchange, boundary, places, open, resolve, reject).start());
 }
 
 class FormReader {
   readonly #exchange: Exchange;
+  readonly #places: UploadPlaces;
   readonly #open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>;
   readonly #resolve: (stored: StoredUpload) => void;
   readonly #reject: (error: unknown) => void;
@@ -50,11 +59,13 @@ class FormReader {
   constructor(
     exchange: Exchange,
     boundary: string,
+    places: UploadPlaces,
     open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>,
     resolve: (stored: StoredUpload) => void,
     reject: (error: unknown) => void,
   ) {
     this.#exchange = exchange;
+    this.#places = places;
     this.#open = open;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -65,11 +76,11 @@ class FormReader {
       defParamCharset: 'utf8',
       limits: { fields: MAX_FIELDS, fieldSize: MAX_VALUE + 1, files: 1, parts: MAX_FIELDS + 2 },
     });
-    this.#pace = new ClientPace(exchange.limits, () => this.#fail(tooSlow()));
+    this.#pace = new ClientPace(exchange.limits, { tooSlow: () => this.#fail(tooSlow()), stalled: (stalled) => this.#stalled(stalled) });
   }
 
-  start(places: FormPlaces): void {
-    const { request, address, limits } = this.#exchange;
+  start(): void {
+    const { request, limits } = this.#exchange;
     this.#parser
       .on('field', (name: string | undefined, value, info) => this.#guard(() => this.#onField(name, value, info)))
       .on('file', (name: string | undefined, stream, info) => this.#guard(() => this.#onFile(name, stream, info)))
@@ -83,7 +94,7 @@ class FormReader {
     request.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('error', this.#onClose);
     this.#exchange.failBody = (error) => this.#fail(error);
     // Whoever has shown no signed fields yet holds a place that others need.
-    this.#leavePlace = places.enter(address, (refusal) => this.#fail(refusal));
+    this.#standAmong(this.#places.unproven);
     this.#fieldsTimer = setTimeout(() => this.#fail(tooSlow()), limits.fieldsMs);
     invite(this.#exchange);
   }
@@ -137,6 +148,7 @@ class FormReader {
   /** Has the fields checked and the slot claimed, once. */
   #judge(): void {
     this.#judged = true;
+    clearTimeout(this.#fieldsTimer);
     this.#leave();
     this.#open(this.#fields).then(
       (receiver) => {
@@ -150,10 +162,20 @@ class FormReader {
     );
   }
 
-  /** Gives back the place of a form that is not proven. */
+  #standAmong(places: FormPlaces): void {
+    this.#leavePlace = places.enter(this.#exchange.address, (refusal) => this.#fail(refusal));
+  }
+
   #leave(): void {
-    clearTimeout(this.#fieldsTimer);
     this.#leavePlace?.();
+    this.#leavePlace = undefined;
+  }
+
+  #stalled(stalled: boolean): void {
+    // Until it is proven it stands among the others, for a time that is bounded anyway.
+    if (!this.#judged) return;
+    if (!stalled) this.#leave();
+    else if (this.#leavePlace === undefined) this.#standAmong(this.#places.stalled);
   }
 
   #onFile(name: string | undefined, stream: Readable, info: busboy.FileInfo): void {
@@ -228,6 +250,7 @@ class FormReader {
   /** Lets go of the request, so that whoever answers can read what is left of it. */
   #settle(): void {
     this.#settled = true;
+    clearTimeout(this.#fieldsTimer);
     this.#leave();
     this.#pace.stop();
     this.#exchange.failBody = undefined;

@@ -142,7 +142,7 @@ export interface PartnerOperations {
   createUpload(caller: Caller, request: { readonly purpose: UploadPurpose; readonly contentLength?: number }): Promise<CreatedUpload>;
   /**
    * Checks the signed form fields (every one of them, nothing missing, altered or extra) and claims the slot in this process.
-   * Called when the `file` part starts, before the first audio byte is read.
+   * Called as soon as they are whole, before the file has begun.
    */
   receiveUpload(uploadId: string, fields: ReadonlyMap<string, string>): Promise<UploadReceiver>;
   /**

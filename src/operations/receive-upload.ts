@@ -23,7 +23,7 @@ export interface ReceiveUploadDeps {
 }
 
 /**
- * One post to a slot. The signed fields are checked before the first audio byte is read; the slot is claimed in this process
+ * One post to a slot. The signed fields are checked before the file has begun; the slot is claimed in this process
  * while the post lasts, and the conditional insert of the facts decides between processes.
  */
 export async function receiveUpload(deps: ReceiveUploadDeps, uploadId: string, fields: ReadonlyMap<string, string>): Promise<UploadReceiver> {

@@ -329,7 +329,7 @@ t.test('places of forms without proof go to newcomers, the oldest first', async 
 
 t.test('an address has its bound of forms without proof', (t) => {
   const displaced: string[] = [];
-  const places = new FormPlaces({ forms: 4, formsOfAddress: 2 }, { displaced: (reason) => displaced.push(reason) });
+  const places = new FormPlaces({ max: 4, maxOfAddress: 2, state: 'wait', displacedByAny: 'form_oldest', displacedByAddress: 'form_of_address', observer: { displaced: (reason) => displaced.push(reason) } });
   const gone: string[] = [];
   const leave = new Map<string, () => void>();
   const enter = (name: string, address: string) =>
@@ -350,6 +350,29 @@ t.test('an address has its bound of forms without proof', (t) => {
   t.same(gone.splice(0), [], 'a place that was given back is free');
   t.same(displaced, ['form_of_address', 'form_oldest']);
   t.end();
+});
+
+t.test('an address has its bound of posts that stand still', async (t) => {
+  const { port, listener, operations, reports } = await startPartner({ idleMs: 60_000, stalledMs: 40, stalledOfAddress: 2, drainMs: 200 });
+  t.teardown(() => listener.close(100));
+  const posts: RawClient[] = [];
+  const whole = (i: number) => post(form([...fields, file]), {}, `/uploads/upl_${i}`);
+  for (let i = 0; i < 3; i += 1) {
+    posts.push(new RawClient(port));
+    await posts[i]!.send(whole(i).subarray(0, 100_000));
+    t.ok(await until(() => operations.opened.length === i + 1));
+  }
+  const first = await Promise.race(posts.map(async (client, i) => ({ i, answer: await client.read() })));
+  matchError(t, first.answer, 'rate_limited', 'concurrency_exceeded', 'one of three is refused');
+  await sleep(200);
+  t.same(reports.displacements, ['upload_of_address'], 'and no more');
+  for (const [i, client] of posts.entries()) {
+    if (i !== first.i) await client.send(whole(i).subarray(100_000));
+  }
+  await until(() => operations.uploads.size === 2);
+  t.equal(operations.uploads.size, 2, 'the others go on');
+  t.equal(operations.aborted, 1);
+  for (const client of posts) client.destroy();
 });
 
 t.test('large bodies at once are bounded', async (t) => {
