@@ -1,0 +1,98 @@
+/** Fuzzing that keeps what reached something new and goes on from there. */
+import type { Coverage } from './coverage.js';
+import { mutate, type RandomNumbers } from './mutate.js';
+
+export interface Target {
+  readonly name: string;
+  readonly seeds: readonly Uint8Array[];
+  /** Byte strings that mean something to the reader. */
+  readonly words?: readonly Uint8Array[];
+  readonly maxBytes: number;
+  /** Throws where the reader does what it must not. A refusal is what is wanted of most inputs. */
+  run(input: Buffer): void | Promise<void>;
+}
+
+export interface FuzzOptions {
+  readonly coverage: Coverage;
+  readonly random: RandomNumbers;
+  /** Asked before each batch. */
+  readonly enough: (inputs: number) => boolean;
+  /** Without it, only the seeds are mutated: to compare with. */
+  readonly guided?: boolean;
+  /** Told of each input before it is run, so that somebody can say which one never came back. */
+  readonly before?: (input: Uint8Array) => void;
+}
+
+export interface FuzzResult {
+  readonly inputs: number;
+  readonly features: number;
+  /** Inputs that are worth keeping, the seeds among them. */
+  readonly corpus: readonly Uint8Array[];
+  readonly fault?: { readonly input: Uint8Array; readonly error: unknown };
+}
+
+/** Coverage is read once for so many inputs, and for each of them again where they reached something new together. */
+const BATCH = 64;
+
+export async function fuzz(target: Target, { coverage, random, enough, guided = true, before }: FuzzOptions): Promise<FuzzResult> {
+  const seen = new Set<number>();
+  /** Apart, because a batch runs each block more often than one input does. */
+  const seenInBatches = new Set<number>();
+  const corpus: Uint8Array[] = [];
+  const words = target.words ?? [];
+  let inputs = 0;
+  const run = async (input: Buffer): Promise<void> => {
+    before?.(input);
+    await target.run(input);
+    inputs += 1;
+  };
+  const keepIfNew = async (input: Buffer): Promise<void> => {
+    coverage.take();
+    await run(input);
+    if (addNew(coverage.take(), seen)) corpus.push(Buffer.from(input));
+  };
+  let current: Buffer = Buffer.alloc(0);
+  try {
+    for (const seed of target.seeds) await keepIfNew((current = Buffer.from(seed)));
+    if (corpus.length === 0) throw new Error('the seeds reach nothing: coverage does not count this reader');
+    while (!enough(inputs)) {
+      const batch: Buffer[] = [];
+      for (let i = 0; i < BATCH; i += 1) {
+        current = mutate(choose(corpus, random), corpus, words, target.maxBytes, random);
+        batch.push(Buffer.from(current));
+        await run(current);
+      }
+      // Reading coverage costs more than most inputs, and grows with the code that is loaded.
+      if (!guided || !addNew(coverage.take(), seenInBatches)) continue;
+      for (const input of batch) await keepIfNew((current = input));
+    }
+  } catch (error) {
+    return { inputs, features: seen.size, corpus, fault: { input: current, error } };
+  }
+  return { inputs, features: seen.size, corpus };
+}
+
+/** @returns whether there was anything new to add */
+function addNew(features: ReadonlySet<number>, seen: Set<number>): boolean {
+  const before = seen.size;
+  for (const feature of features) seen.add(feature);
+  return seen.size > before;
+}
+
+/** The newer half comes twice as often: what was just reached has been looked at least. */
+function choose(corpus: readonly Uint8Array[], random: RandomNumbers): Uint8Array {
+  const index = random(3) === 0 ? random(corpus.length) : corpus.length - 1 - random(Math.ceil(corpus.length / 2));
+  return corpus[index]!;
+}
+
+/** The smallest inputs that together reach what all of them reach, in the order of their sizes. */
+export async function minimise(target: Target, corpus: readonly Uint8Array[], coverage: Coverage): Promise<readonly Uint8Array[]> {
+  const seen = new Set<number>();
+  const kept: Uint8Array[] = [];
+  for (const input of corpus.toSorted((a, b) => a.length - b.length)) {
+    coverage.take();
+    await target.run(Buffer.from(input));
+    if (addNew(coverage.take(), seen)) kept.push(input);
+  }
+  return kept;
+}

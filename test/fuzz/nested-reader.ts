@@ -1,0 +1,20 @@
+/** How many of the reader's five bytes are right. */
+export type Depth = 0 | 1 | 2 | 3 | 4 | 5;
+
+/** A reader whose last branch needs five bytes to be right, each in a branch of its own. */
+export function readNested(input: Uint8Array): Depth {
+  if (input[3] === 0xc2) {
+    if (input[4] === 0x50) {
+      if (input[5] === 0x41) {
+        if (input[6] === 0x9d) {
+          if (input[7] === 0x17) return 5;
+          return 4;
+        }
+        return 3;
+      }
+      return 2;
+    }
+    return 1;
+  }
+  return 0;
+}
