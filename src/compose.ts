@@ -32,6 +32,7 @@ import { startChores, type Chore } from './operations/chores.js';
 import { createOperations } from './operations/create-operations.js';
 import type { Operations } from './operations/operations.js';
 import { createEventRelay } from './operations/relay-events.js';
+import { acceptPutBack, findPutBack } from './operations/find-put-back.js';
 import { replayErasures } from './operations/replay-erasures.js';
 import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
 import { sweepExpired, sweepOrphans, sweepUnfinished } from './operations/sweep.js';
@@ -322,7 +323,7 @@ async function openGround({ config, clock, secrets, opened, logDestination, engi
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
   opened.add(async () => telemetry.flush());
-  const kept = await openStores(config, secrets, opened);
+  const kept = await openStores(config, secrets, opened, telemetry);
   stores = kept.stores;
   const journal = await openJournal(config, secrets);
   opened.add(() => journal.close());
@@ -374,13 +375,24 @@ async function openAssets({ dataDirectory, assetBucket }: Config, opened: Opened
   return assets;
 }
 
-async function openStores({ store, cassandra, dataDirectory, journalDirectory, outboxLimit }: Config, secrets: Secrets, opened: Opened): Promise<{ readonly stores: Stores; readonly heads: AuditHeads }> {
+async function openStores({ store, cassandra, dataDirectory, journalDirectory, outboxLimit, acceptPutBack: accepted }: Config, secrets: Secrets, opened: Opened, telemetry: Pick<Telemetry, 'note'>): Promise<{ readonly stores: Stores; readonly heads: AuditHeads }> {
   const { key } = secrets.current('audit');
   if (store === 'embedded') {
     const heads = createAuditHeads({ directory: journalDirectory, secrets });
     opened.add(() => heads.close());
     const stores = await openEmbeddedStore({ directory: join(dataDirectory, 'store'), audit: { key, heads }, outboxLimit });
     opened.add(() => stores.close());
+    const found = await findPutBack({ stores, heads });
+    if (found !== undefined) {
+      const partners = found.behind.length;
+      if (accepted !== found.code) {
+        throw new Error(
+          `The store is older than the heads of its audit logs: the logs of ${partners} partner${partners === 1 ? '' : 's'} lack entries that were there. It was put back from a backup, or changed by somebody. It knows no key that was revoked and no proof that was issued since; erasures are repeated from their journal. If you put it back, start once with TAKEMARK_ACCEPT_PUT_BACK=${found.code}; the code is for this state alone.`,
+        );
+      }
+      await acceptPutBack(heads, found);
+      telemetry.note('store_put_back', { partners });
+    }
     return { stores, heads };
   }
   if (cassandra === undefined) throw new Error('no Cassandra nodes are configured');

@@ -111,6 +111,8 @@ const variables = {
   TAKEMARK_KAFKA_TLS_CA: z.string().min(1).optional(),
   /** Events that may wait for the bus before calls that would add one are refused. */
   TAKEMARK_OUTBOX_LIMIT: countSchema(100_000_000).default(100_000),
+  /** The code that a start names which found the store older than its audit heads. */
+  TAKEMARK_ACCEPT_PUT_BACK: z.string().regex(/^[0-9a-f]{16}$/).optional(),
   /** Whether the service runs the consumers too. */
   TAKEMARK_CONSUMERS: z.enum(['on', 'off']).optional(),
   TAKEMARK_ASSETS: z.enum(['directory', 's3']).default('directory'),
@@ -249,6 +251,8 @@ export interface Config {
   readonly kafka: KafkaConfig | undefined;
   /** Events that may wait to be published. */
   readonly outboxLimit: number;
+  /** Names the state of a store that was put back on purpose. */
+  readonly acceptPutBack: string | undefined;
   /** Whether the service runs the consumers in its own process. */
   readonly consumers: boolean;
   /** Deliverables: undefined for a directory of the data directory. */
@@ -308,6 +312,7 @@ export function readConfig(environment: Environment = process.env): Config {
     bus: values.TAKEMARK_BUS,
     kafka: kafkaOf(values),
     outboxLimit: values.TAKEMARK_OUTBOX_LIMIT,
+    acceptPutBack: values.TAKEMARK_ACCEPT_PUT_BACK,
     consumers: values.TAKEMARK_CONSUMERS === undefined ? values.TAKEMARK_STORE === 'embedded' || values.TAKEMARK_BUS === 'embedded' : values.TAKEMARK_CONSUMERS === 'on',
     assetBucket: values.TAKEMARK_ASSETS === 's3' ? bucketOf(values) : undefined,
     engine: { kind: values.TAKEMARK_ENGINE, maxUploads: values.TAKEMARK_MAX_UPLOADS, workers: values.TAKEMARK_WORKERS },

@@ -18,3 +18,10 @@ export interface AuditHeads {
   get(partnerId: string): Promise<AuditHead | undefined>;
   close(): Promise<void>;
 }
+
+/** Heads of a store that belongs to this process alone, and can be put back while they stay. */
+export interface OwnAuditHeads extends AuditHeads {
+  all(): Promise<readonly AuditHead[]>;
+  /** Durable when it resolves. The log ends there from now on, although its head was higher; undefined where it is gone. */
+  putBack(partnerId: string, head: AuditHead | undefined): Promise<void>;
+}

@@ -153,3 +153,23 @@ t.test('a journal of a former version is read and continued, and nothing of it c
   await writeFile(path, [...lines, former[0]!.trimEnd()].map((each) => `${each}\n`).join(''));
   await t.rejects(open(), { name: 'JournalOpenError' }, 'a former line behind those of today');
 });
+
+t.test('a head that was put back is lower from then on', async (t) => {
+  const directory = t.testdir();
+  const secrets = secretsOf();
+  const open = () => createAuditHeads({ directory, secrets });
+  const head = (partnerId: string, sequence: number) => ({ partnerId, sequence, mac: 'ab'.repeat(32) });
+  let heads = open();
+  for (const partnerId of ['ptr_1', 'ptr_2', 'ptr_3']) await heads.record(head(partnerId, 9));
+  await heads.putBack('ptr_1', head('ptr_1', 4));
+  await heads.putBack('ptr_2', undefined);
+  for (let opening = 0; opening < 3; opening++) {
+    t.same((await heads.all()).toSorted((a, b) => (a.partnerId < b.partnerId ? -1 : 1)), [head('ptr_1', 4), head('ptr_3', 9)]);
+    await heads.close();
+    heads = open();
+  }
+  await heads.record(head('ptr_1', 5));
+  await heads.record(head('ptr_2', 1));
+  t.same([await heads.get('ptr_1'), await heads.get('ptr_2')], [head('ptr_1', 5), head('ptr_2', 1)], 'and grows from there');
+  await heads.close();
+});

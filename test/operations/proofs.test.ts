@@ -104,15 +104,23 @@ t.test('erase', async (t) => {
   await house.restart();
   await gone();
   // "A restored backup brings erased proofs back": the journal takes them away again.
-  await house.restart(async () => {
-    for (const part of ['store', 'assets']) {
-      await rm(join(house.directory, part), { recursive: true });
-      await cp(join(backup, part), join(house.directory, part), { recursive: true });
-    }
-  });
+  const refused = await house
+    .restart(async () => {
+      for (const part of ['store', 'assets']) {
+        await rm(join(house.directory, part), { recursive: true });
+        await cp(join(backup, part), join(house.directory, part), { recursive: true });
+      }
+    })
+    .catch((error: unknown) => error as Error);
+  t.match(refused, { message: /older than the heads of its audit logs.*lack entries/ }, 'a store that was put back does not serve unasked');
+  const code = /TAKEMARK_ACCEPT_PUT_BACK=([0-9a-f]{16})/.exec((refused as Error).message)![1]!;
+  await t.rejects(house.restart(undefined, { TAKEMARK_ACCEPT_PUT_BACK: '0123456789abcdef' }), { message: /older than the heads/ }, 'nor under another code');
+  await house.restart(undefined, { TAKEMARK_ACCEPT_PUT_BACK: code });
   await gone();
-  t.ok(house.service.log.some((line) => line.includes('erasures_replayed')));
-  t.match(await house.operator.verifyAudit(partnerId), { ok: false }, 'and the audit log says that it was put back');
+  for (const note of ['store_put_back', 'erasures_replayed']) t.ok(house.service.log.some((line) => line.includes(note)), note);
+  t.match(await house.operator.verifyAudit(partnerId), { ok: true }, 'its log is held against where it ended there');
+  await house.restart();
+  await gone();
 });
 
 t.test('identify', async (t) => {

@@ -56,10 +56,11 @@ export class RestartedService {
     return Math.floor(this.clock.now() / 1_000);
   }
 
-  async restart(between: () => Promise<unknown> = async () => undefined): Promise<void> {
+  /** @param settings of this start alone */
+  async restart(between: () => Promise<unknown> = async () => undefined, settings: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.#service?.stop({ keep: true });
     await between();
-    this.#service = await TestService.start(this.#settings, this.clock);
+    this.#service = await TestService.start({ ...this.#settings, ...settings }, this.clock);
   }
 
   async stop(): Promise<void> {

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import type { AuditHead } from '../../domain/audit.js';
-import type { AuditHeads } from '../../ports/journals.js';
+import type { OwnAuditHeads } from '../../ports/journals.js';
 import type { Secrets } from '../../ports/secrets.js';
 import { SignedLog } from './signed-log.js';
 
 export const AUDIT_HEADS_FILE = 'audit-heads.log';
 
+/** Marks a line whose head holds although a higher one came before. */
+const PUT_BACK = 'put back';
 /** Lines beyond the heads themselves, until the file is written anew. */
 const SURPLUS_LINES = 100_000;
 
@@ -15,7 +17,7 @@ const SURPLUS_LINES = 100_000;
  * at work here.
  * @throws JournalOpenError, from that first call
  */
-export function createAuditHeads({ directory, secrets, surplus = SURPLUS_LINES }: { readonly directory: string; readonly secrets: Secrets; readonly surplus?: number }): AuditHeads {
+export function createAuditHeads({ directory, secrets, surplus = SURPLUS_LINES }: { readonly directory: string; readonly secrets: Secrets; readonly surplus?: number }): OwnAuditHeads {
   const heads = new Map<string, AuditHead>();
   const keep = (head: AuditHead): boolean => {
     if ((heads.get(head.partnerId)?.sequence ?? 0) >= head.sequence) return false;
@@ -28,7 +30,12 @@ export function createAuditHeads({ directory, secrets, surplus = SURPLUS_LINES }
       path: join(directory, AUDIT_HEADS_FILE),
       purpose: 'audit heads',
       secrets,
-      each: (entry) => keep(fromLine(entry)),
+      each: (entry) => {
+        const { head, isPutBack } = fromLine(entry);
+        if (!isPutBack) keep(head);
+        else if (head.sequence === 0) heads.delete(head.partnerId);
+        else heads.set(head.partnerId, head);
+      },
       compact: (lines) => (lines > heads.size + allowed ? [...heads.values()].map(toLine) : undefined),
     });
     allowed = surplus;
@@ -47,6 +54,17 @@ export function createAuditHeads({ directory, secrets, surplus = SURPLUS_LINES }
       await openOnce();
       return heads.get(partnerId);
     },
+    async all() {
+      await openOnce();
+      return [...heads.values()];
+    },
+    async putBack(partnerId, head) {
+      const log = await openOnce();
+      const { sequence, mac } = head ?? { sequence: 0, mac: '' };
+      await log.append([partnerId, sequence, mac, PUT_BACK]);
+      if (head === undefined) heads.delete(partnerId);
+      else heads.set(partnerId, { partnerId, sequence, mac });
+    },
     async close() {
       // What could not be opened has told so already.
       await (await opened?.catch(() => undefined))?.close();
@@ -58,7 +76,7 @@ function toLine({ partnerId, sequence, mac }: AuditHead): readonly [string, numb
   return [partnerId, sequence, mac];
 }
 
-function fromLine(entry: unknown): AuditHead {
-  const [partnerId, sequence, mac] = entry as [string, number, string];
-  return { partnerId, sequence, mac };
+function fromLine(entry: unknown): { readonly head: AuditHead; readonly isPutBack: boolean } {
+  const [partnerId, sequence, mac, mark] = entry as [string, number, string, string?];
+  return { head: { partnerId, sequence, mac }, isPutBack: mark === PUT_BACK };
 }
