@@ -4,8 +4,8 @@ import type { Transaction } from './commit-queue.js';
 import { erasingKey, expiryKey, following, type KeyRange, lastPart, noticeKey, partnerReviewKey, proofKey, proofReviewKey, reviewCountKey, reviewKey, reviewOpenKey, type ReviewRow, type RowKey, under } from './keys.js';
 import type { Rows } from './rows.js';
 
-/** Cases removed in one batch: some milliseconds, in which nobody else has a turn. */
-const REMOVAL_STEP = 128;
+/** Cases removed in one batch: about a millisecond, in which nobody else has a turn. */
+const REMOVAL_STEP = 32;
 /** Erased proofs that are looked at at a time. */
 const ERASED_STEP = 256;
 
