@@ -57,6 +57,8 @@ export interface AudioSummary {
 export interface CredentialReport {
   readonly format: Growing<'c2pa'>;
   readonly issuer?: string;
+  /** Of a local seal: what the device calls itself; nobody vouches for it. */
+  readonly device?: string;
   readonly generator?: string;
   readonly algorithm?: string;
   readonly claimVersion?: number;

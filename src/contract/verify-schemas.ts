@@ -46,6 +46,7 @@ const credentialReportSchema = z
   .object({
     format: z.literal('c2pa'),
     issuer: z.string().exactOptional(),
+    device: z.string().exactOptional(),
     generator: z.string().exactOptional(),
     algorithm: z.string().exactOptional(),
     claimVersion: z.int().exactOptional(),

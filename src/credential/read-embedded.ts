@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { CredentialReport, EmbeddedReading } from '../domain/credential-reading.js';
-import { shownText } from '../domain/display-name.js';
+import { NAMES_THIS_SERVICE, type CredentialReport, type EmbeddedReading } from '../domain/credential-reading.js';
+import { holdsServiceName, shownText } from '../domain/display-name.js';
 import type { SigningIdentity, TrustList } from '../ports/signing.js';
 import { readCertificate, type SignerCertificate } from './certificate.js';
 import type { Claim } from './claim.js';
@@ -28,7 +28,7 @@ const MAX_OWN_STORE_BYTES = 20 * 1024;
  * | intact or not checkable    | pinned                       | production, our form         | service    |
  * |                            | pinned                       | local seal (class confusion) | altered    |
  * |                            | pinned                       | none, or not our form        | altered    |
- * |                            | names our authority, unpinned | any                         | altered    |
+ * |                            | of our authority, unpinned   | any                          | altered    |
  * |                            | anyone else's                | not our form                 | altered    |
  * |                            | anyone else's                | production, our form         | foreign    |
  * |                            | anyone else's                | local seal, our form         | local_seal |
@@ -36,8 +36,9 @@ const MAX_OWN_STORE_BYTES = 20 * 1024;
  *
  * "Our form" is byte for byte what the writer makes of the content, with the excluded length equal to the chunk's and low S. Whether
  * the exclusion begins where the chunk does belongs to the hard binding and to the caller, like its digest.
- * A production record under a foreign key is somebody's claim to have registered, not a damaged one of ours. A certificate that
- * names our authority and is not pinned was never signed with by us, whatever its signature says.
+ * A production record under a foreign key is somebody's claim to have registered, not a damaged one of ours: another installation's,
+ * or an impostor's. The report says that it names this service. A certificate that our authority did sign and that is not pinned was
+ * never signed with by us.
  * @param store the chunk's data
  * @param extent where the chunk lies in the file: offset of its header, length of header and data
  */
@@ -55,16 +56,17 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
 
   const leaf = integrity.sign1.chain[0]!;
   const identity = trust.find(leaf);
-  if (identity === undefined && trust.namesOurAuthority(leaf)) return altered('signer_not_pinned', manifest, integrity);
-  if (identity === undefined && !namesOurAssertion(manifest)) return foreign(manifest, integrity);
+  if (identity === undefined && trust.issuedByOurAuthority(leaf)) return altered('signer_not_pinned', manifest, integrity);
+  const namesUs = trust.namesOurAuthority(leaf) || holdsServiceName(integrity.certificate?.name ?? '');
+  if (identity === undefined && !namesOurAssertion(manifest)) return foreign(manifest, integrity, namesUs);
 
   const own = readOwnForm(store, manifest, integrity.sign1);
   if (!own.ok) return altered(own.reason, manifest, integrity);
   const { certificate } = integrity;
   const fault = ownFault(own.content, extent, integrity) ?? (identity === undefined ? undefined : serviceFault(own.content, identity, certificate));
   if (fault !== undefined) return altered(fault, manifest, integrity);
-  if (identity === undefined && isProduction(own.content.statement)) return foreign(manifest, integrity);
-  return intact(store, own.content, report(manifest, integrity, 'verified', identity === undefined ? 'device' : 'service', []));
+  if (identity === undefined && isProduction(own.content.statement)) return foreign(manifest, integrity, true);
+  return intact(store, own.content, identity === undefined ? report(manifest, integrity, 'verified', 'device', namesUs ? [NAMES_THIS_SERVICE] : []) : report(manifest, integrity, 'verified', 'service', []));
 }
 
 /**
@@ -125,10 +127,10 @@ function serviceFault(content: StoreContent, identity: SigningIdentity, certific
   return valid ? undefined : 'outside_validity';
 }
 
-function foreign(manifest: Manifest, integrity: Integrity): EmbeddedReading {
+function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): EmbeddedReading {
   const { binding, notChecked, sign1 } = integrity;
   // It says when, not what: the manifest is intact without it.
-  const reasons = sign1?.hasTimeStamp === true ? [...notChecked, 'time_stamp_not_checked'] : notChecked;
+  const reasons = [...notChecked, ...(sign1?.hasTimeStamp === true ? ['time_stamp_not_checked'] : []), ...(namesUs ? [NAMES_THIS_SERVICE] : [])];
   const outcome = report(manifest, integrity, notChecked.length === 0 ? 'verified' : 'not_checked', 'unknown', reasons);
   return { kind: 'foreign', ...(binding === undefined ? {} : { binding }), report: outcome };
 }
@@ -146,13 +148,13 @@ function report(
   trust: CredentialReport['trust'],
   reasons: readonly string[],
 ): CredentialReport {
-  const issuer = integrity?.certificate?.name;
+  const name = integrity?.certificate?.name;
   const generator = integrity?.claim?.generator;
   const algorithm = integrity?.sign1?.algorithm;
   const claimVersion = integrity?.claim?.version;
   return {
     format: 'c2pa',
-    ...(issuer === undefined ? {} : { issuer: shownText(issuer) }),
+    ...(name === undefined ? {} : trust === 'device' ? { device: shownText(name) } : { issuer: shownText(name) }),
     ...(generator === undefined ? {} : { generator: shownText(generator) }),
     ...(algorithm === undefined ? {} : { algorithm }),
     ...(claimVersion === undefined ? {} : { claimVersion }),

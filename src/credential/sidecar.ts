@@ -50,7 +50,7 @@ export function writeSidecar(request: { readonly statement: Statement; readonly 
 
 /**
  * Reads a sidecar. Findings are data: it never throws. Classes as for the embedded form: a production record under a key of
- * nobody's is `foreign`, a local seal under a pinned one is `altered`, and so is anything that names our authority unpinned.
+ * nobody's is `foreign`, a local seal under a pinned one is `altered`, and so is anything that our authority signed for, unpinned.
  */
 export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarReading {
   const opened = openSidecar(bytes);
@@ -98,13 +98,13 @@ function checkSigner(bytes: Uint8Array, { content, signed, signature }: Opened, 
   if (!checkSignature(content.algorithm, certificate.publicKey, signedMessage(signed), signature, { requireLowS: true })) return { kind: 'altered', reason: 'signature_mismatch' };
   const sidecarSha256 = createHash('sha256').update(bytes).digest('hex');
   const identity = trust.find(content.certificate);
-  if (identity === undefined && trust.namesOurAuthority(content.certificate)) return { kind: 'altered', reason: 'signer_not_pinned' };
+  if (identity === undefined && trust.issuedByOurAuthority(content.certificate)) return { kind: 'altered', reason: 'signer_not_pinned' };
   if (identity !== undefined) {
     if (!isProduction(statement)) return { kind: 'altered', reason: 'class_confusion' };
     if (statement.issuer !== identity.issuer) return { kind: 'altered', reason: 'issuer_mismatch' };
     return within(statement.createdAt, certificate) ? { kind: 'service', statement, binding, sidecarSha256 } : { kind: 'altered', reason: 'outside_validity' };
   }
-  if (isProduction(statement)) return { kind: 'foreign', reason: 'signer_unknown', binding, sidecarSha256 };
+  if (isProduction(statement)) return { kind: 'foreign', reason: 'signer_unknown', namesService: true, binding, sidecarSha256 };
   return { kind: 'local_seal', statement, binding, sidecarSha256 };
 }
 

@@ -12,6 +12,14 @@ export function createTrustList(identities: readonly SigningIdentity[], authorit
   const pems = [...new Set(authorities.map((authority) => authority.toString()))];
   return {
     find: (certificate) => byKid.get(createHash('sha256').update(certificate).digest('hex')),
+    issuedByOurAuthority(certificate) {
+      try {
+        const leaf = new X509Certificate(certificate);
+        return authorities.some((authority) => leaf.verify(authority.publicKey));
+      } catch {
+        return false;
+      }
+    },
     namesOurAuthority(certificate) {
       const bytes = Buffer.from(certificate.buffer, certificate.byteOffset, certificate.byteLength);
       // [0] of an authorityKeyIdentifier (RFC 5280 section 4.2.1.1), wherever it stands: a claim, so no parser is needed.
@@ -27,13 +35,17 @@ export function createTrustList(identities: readonly SigningIdentity[], authorit
   };
 }
 
-/** Names compare without case and spacing (RFC 5280 section 7.1). Node writes an attribute a line, and a backslash before an outer space. */
+/**
+ * Names compare without case and spacing (RFC 5280 section 7.1), and here without the order of their attributes, which a reader of
+ * names does not see. Node writes an attribute a line, and a backslash before an outer space.
+ */
 function comparable(name: string): string {
   return name
     .normalize('NFKC')
     .toLowerCase()
     .split('\n')
     .map((attribute) => attribute.replace(/\\/g, '').replace(/\s+/g, ' ').replace(/ ?= ?/, '=').trim())
+    .sort()
     .join('\n');
 }
 

@@ -33,8 +33,10 @@ export interface SealStatement {
 /** Reported as `embeddedCredential`: integrity and trust apart. */
 export interface CredentialReport {
   readonly format: 'c2pa';
-  /** The certificate's organisation or common name. */
+  /** The certificate's organisation or common name; not of a device, which gave itself its name. */
   readonly issuer?: string;
+  /** Of a local seal: what the device calls itself. */
+  readonly device?: string;
   readonly generator?: string;
   /** COSE algorithm name as in the registry: Ed25519, ES256, ES384, PS256, ... */
   readonly algorithm?: string;
@@ -43,7 +45,7 @@ export interface CredentialReport {
   readonly integrity: Integrity;
   /** `service`: signed under the service's own authority; `device`: a local seal; `unknown`: anyone else. */
   readonly trust: 'service' | 'device' | 'unknown';
-  /** Stable slugs: what failed, or what could not be checked. */
+  /** Stable slugs: what failed, what could not be checked, and `names_this_service` where a stranger calls itself by our name. */
   readonly reasons: readonly string[];
 }
 
@@ -64,6 +66,9 @@ export type EmbeddedReading =
   /** Signed by anyone else. `binding` is absent where it cannot be checked here. */
   | { readonly kind: 'foreign'; readonly binding?: HardBinding; readonly report: CredentialReport };
 
+/** In reports and decisions: a credential that is not of this installation calls itself, its issuer or its form ours. */
+export const NAMES_THIS_SERVICE = 'names_this_service';
+
 /** What a sidecar binds: the whole file. */
 export interface WholeFileBinding {
   readonly bytes: number;
@@ -77,4 +82,4 @@ export type SidecarReading =
   | { readonly kind: 'service'; readonly statement: ProductionStatement; readonly binding: WholeFileBinding; readonly sidecarSha256: string }
   | { readonly kind: 'local_seal'; readonly statement: SealStatement; readonly binding: WholeFileBinding; readonly sidecarSha256: string }
   /** Intact, but signed by neither the service nor as a device seal. */
-  | { readonly kind: 'foreign'; readonly reason: string; readonly binding: WholeFileBinding; readonly sidecarSha256: string };
+  | { readonly kind: 'foreign'; readonly reason: string; readonly namesService: boolean; readonly binding: WholeFileBinding; readonly sidecarSha256: string };

@@ -2,7 +2,7 @@
  * The verdict: which of the six applies, and why. First match wins, in the order container, store and signature, binding,
  * signer, registry. Every step is a function that returns a finding or lets the next one speak.
  */
-import type { CredentialReport, EmbeddedReading, SidecarReading } from './credential-reading.js';
+import { NAMES_THIS_SERVICE, type CredentialReport, type EmbeddedReading, type SidecarReading } from './credential-reading.js';
 import type { Proof } from './proof.js';
 import type { UploadFacts } from './upload.js';
 import type { Verdict } from './verification.js';
@@ -119,7 +119,10 @@ function pairBinding({ measurement }: Evidence, sidecar: SidecarReading): Refusa
 /** 4. Intact, signed by an artist's device or by anyone else. */
 function signer(reading: EmbeddedReading | SidecarReading | undefined): Refusal | undefined {
   if (reading?.kind === 'local_seal') return refuse('local_seal', 'sealed_by_device');
-  if (reading?.kind === 'foreign') return refuse('unregistered', 'signer_unknown');
+  if (reading?.kind === 'foreign') {
+    const namesService = 'report' in reading ? reading.report.reasons.includes(NAMES_THIS_SERVICE) : reading.namesService;
+    return refuse('unregistered', 'signer_unknown', ...(namesService ? [NAMES_THIS_SERVICE] : []));
+  }
   return undefined;
 }
 

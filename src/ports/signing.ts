@@ -21,7 +21,9 @@ export interface Signer {
 export interface TrustList {
   /** By the exact leaf certificate (DER). */
   find(certificate: Uint8Array): SigningIdentity | undefined;
-  /** Whether a certificate claims one of our authorities as its issuer (by name or key id), pinned or not. */
+  /** Whether one of our authorities signed a certificate, pinned or not. */
+  issuedByOurAuthority(certificate: Uint8Array): boolean;
+  /** Whether a certificate claims one of our authorities as its issuer, by name or key id: anybody can. */
   namesOurAuthority(certificate: Uint8Array): boolean;
   /** Every pinned identity. */
   identities(): readonly SigningIdentity[];

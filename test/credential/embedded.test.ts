@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, sign, X509Certificate, type KeyObject } from 'node:crypto';
 import { SuperBox } from '@trustnxt/c2pa-ts/jumbf';
 import { ManifestStore } from '@trustnxt/c2pa-ts/manifest';
 import t from 'tap';
@@ -6,8 +6,9 @@ import { embed, finishEmbedding, planEmbedding } from '../../src/credential/embe
 import { stateProduction, stateSeal } from '../../src/credential/statement.js';
 import type { SignatureAlgorithm } from '../../src/domain/credential-reading.js';
 import type { Signer, SigningIdentity, TrustList } from '../../src/ports/signing.js';
+import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
 import { newDevice } from '../../src/adapters/signing/device.js';
-import { createSigner } from '../../src/adapters/signing/identity.js';
+import { createSigner, generateKey } from '../../src/adapters/signing/identity.js';
 import { createTrustList } from '../../src/credential/trust-list.js';
 import { bindingOf, extentOf, issued, now, random, readFile, readStore, sealed, storeIn, withStore } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
@@ -48,7 +49,7 @@ t.test('a device seal is valid from an unknown signer, and reads as a local seal
     const file = sealed(wav(1000), device);
     t.equal((await judge(file)).state, 'Valid');
     const { reading, bound } = readFile(file, trust);
-    t.match(reading, { kind: 'local_seal', statement: { device: 'Studio, "B" \\ ü', kid: device.identity.kid }, report: { trust: 'device', integrity: 'verified', issuer: 'Studio, "B" \\ ü' } });
+    t.match(reading, { kind: 'local_seal', statement: { device: 'Studio, "B" \\ ü', kid: device.identity.kid }, report: { trust: 'device', integrity: 'verified', device: 'Studio, "B" \\ ü' } });
     t.ok(bound);
   }
 });
@@ -132,7 +133,7 @@ t.test('no single changed, missing or further byte is ever ours and bound', asyn
 });
 
 t.test('who may sign what', async (t) => {
-  const { signer, trust, unpinned, authority } = testSigning();
+  const { signer, trust, unpinned, authority, authorityKey } = testSigning();
   const device = testDevice();
   const plain = wav(300);
   const kind = (file: Buffer, list: TrustList): string => {
@@ -150,7 +151,22 @@ t.test('who may sign what', async (t) => {
   const elsewhere = testSigning({ environment: 'elsewhere' });
   t.equal(kind(issued(plain, elsewhere.signer), trust), 'foreign', 'another environment of ours is somebody else');
   const namesake = testSigning();
-  t.equal(kind(issued(plain, namesake.signer), trust), 'signer_not_pinned', 'an authority that borrows our name');
+  t.equal(kind(issued(plain, namesake.signer), trust), 'foreign', 'an authority that borrows our name');
+  for (const stranger of [namesake.signer, device, masked(device, { issuer: 'Takemark' })]) {
+    t.match(readFile(issued(plain, stranger), trust).reading, { kind: 'foreign', report: { integrity: 'verified', trust: 'unknown', reasons: ['names_this_service'] } }, 'our form under a key of nobody’s says that it names us');
+  }
+  const borrowed = { organisation: 'Takemark', commonName: 'Takemark test authority' };
+  const ownKey = generateKey('ES256');
+  for (const [issuerKey, expected] of [[ownKey.privateKey, 'foreign'], [authorityKey, 'signer_not_pinned']] as const) {
+    const leaf = generateKey('Ed25519');
+    const straight = makeCertificate({ subject: { organisation: 'Anyone', commonName: 'Anyone' }, issuer: borrowed, subjectKey: leaf.publicKey, issuerKey, issuerPublicKey: ownKey.publicKey, notBefore: new Date(Date.now() - 86_400_000), notAfter: new Date(Date.now() + 86_400_000), serial: random(16), kind: 'leaf' });
+    const reordered = issuerReordered(straight, issuerKey);
+    t.equal(new X509Certificate(reordered).issuer, 'CN=Takemark test authority\nO=Takemark');
+    t.ok(trust.namesOurAuthority(reordered), 'the order of the attributes does not matter');
+    t.equal(kind(issued(plain, createSigner(new X509Certificate(reordered), leaf.privateKey)), trust), expected, 'what our authority signed is told by its signature, not by its name');
+  }
+  t.match(readFile(sealed(plain, masked(testDevice(), {})), trust).reading, { kind: 'local_seal', report: { reasons: [] } });
+  t.match(readFile(sealed(plain, namesake.signer), trust).reading, { kind: 'local_seal', report: { trust: 'device', device: 'Takemark', issuer: undefined, reasons: ['names_this_service'] } }, 'a seal is shown as a device’s, whatever it is called');
   const pinnedToo = createTrustList([signer.identity, unpinned.identity], [new X509Certificate(authority)]);
   t.equal(kind(issued(plain, unpinned), pinnedToo), 'service', 'several leaves may be known');
   t.equal(readFile(issued(plain, signer), trust).bound, true);
@@ -199,3 +215,23 @@ t.test('what is not a store', (t) => {
   t.equal(bindingOf(file, found).length, 64);
   t.end();
 });
+
+/** The same certificate with the two attributes of its issuer the other way round, signed again (RFC 5280 section 4.1). */
+function issuerReordered(certificate: Uint8Array, issuerKey: KeyObject): Buffer {
+  const der = Buffer.from(certificate);
+  const end = (at: number): number => {
+    const long = der[at + 1]! & 0x80 ? der[at + 1]! & 0x7f : 0;
+    return at + 2 + long + (long === 0 ? der[at + 1]! : der.readUIntBE(at + 2, long));
+  };
+  const tbs = 4;
+  // Version, serial, algorithm, then the issuer.
+  let issuer = tbs + 4;
+  for (let skipped = 0; skipped < 3; skipped += 1) issuer = end(issuer);
+  const first = issuer + 2;
+  const second = end(first);
+  const swapped = Buffer.concat([der.subarray(second, end(issuer)), der.subarray(first, second)]);
+  const signed = Buffer.concat([der.subarray(tbs, first), swapped, der.subarray(end(issuer), end(tbs))]);
+  const signature = sign('sha256', signed, issuerKey);
+  const rest = Buffer.concat([signed, der.subarray(end(tbs), end(end(tbs))), Buffer.from([0x03, signature.length + 1, 0]), signature]);
+  return Buffer.concat([Buffer.from([0x30, 0x82, rest.length >> 8, rest.length & 0xff]), rest]);
+}

@@ -187,5 +187,8 @@ t.test('a device keeps its key and name', async (t) => {
   t.equal((await judge(file)).state, 'Valid');
   const { trust } = testSigning();
   t.match(readCredential(file, trust).reading, { kind: 'local_seal', statement: { device: 'Ännas Studio' } });
+  for (const name of ['Takemark', 'takemark ', 'TAKE-MARK', 'T\u0430kem\u0430rk', '\u03a4akemark', 'Take mark Studio', 'T4kemark', 'T\u00e4kemark', 'Takernark']) {
+    await t.rejects(createDevice({ directory: join(directory, 'other'), name: name.trim(), clock, random }), /name of the service/, name);
+  }
   for (const name of ['', ' ', 'a\nb', 'a\u202eb', '\u001b[31m', 'x'.repeat(65)]) await t.rejects(createDevice({ directory: join(directory, 'other'), name, clock, random }), /name/);
 });

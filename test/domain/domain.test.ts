@@ -76,7 +76,7 @@ t.test('verdicts: first match wins', async (t) => {
     ['audio of another length', { measurement: { ...measurement, bytes: 7 }, sidecar: servicePair, proof }, 'audioChanged', ['audio_digest_mismatch']],
     ['a sealed pair', { measurement, sidecar: { kind: 'local_seal', statement: seal, binding: whole, sidecarSha256: OTHER } }, 'local_seal', ['sealed_by_device']],
     ['a sealed pair with changed audio', { measurement: { ...measurement, sha256: OTHER }, sidecar: { kind: 'local_seal', statement: seal, binding: whole, sidecarSha256: OTHER } }, 'audioChanged', ['audio_digest_mismatch']],
-    ['a pair by a stranger', { measurement, sidecar: { kind: 'foreign', reason: 'signer_unknown', binding: whole, sidecarSha256: OTHER } }, 'unregistered', ['signer_unknown']],
+    ['a pair by a stranger', { measurement, sidecar: { kind: 'foreign', reason: 'signer_unknown', namesService: true, binding: whole, sidecarSha256: OTHER } }, 'unregistered', ['signer_unknown', 'names_this_service']],
     ['a pair nobody issued', { measurement, sidecar: servicePair }, 'unregistered', ['proof_not_registered']],
     ['a sidecar other than the registered one', { measurement, sidecar: { ...servicePair, sidecarSha256: HASH }, proof }, 'unregistered', ['credential_not_as_issued']],
   ];

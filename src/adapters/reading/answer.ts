@@ -36,7 +36,7 @@ export function sidecarAnswer(payload: Buffer): SidecarReading {
   const { kind } = answer;
   if (kind === 'altered') return { kind, reason: slug(answer.reason) };
   const bound = { binding: fileBinding(answer.binding), sidecarSha256: sha256(answer.sidecarSha256) };
-  if (kind === 'foreign') return { kind, reason: slug(answer.reason), ...bound };
+  if (kind === 'foreign') return { kind, reason: slug(answer.reason), namesService: answer.namesService === true, ...bound };
   if (kind !== 'local_seal') throw new TypeError('no such kind of reading');
   return { kind, statement: seal(answer.statement), ...bound };
 }
@@ -51,11 +51,12 @@ function parse(payload: Buffer): Members {
 }
 
 function report(value: unknown, integrities: readonly CredentialReport['integrity'][], trusts: readonly CredentialReport['trust'][]): CredentialReport {
-  const { format, issuer, generator, algorithm, claimVersion, manifestLabel, integrity, trust, reasons } = members(value);
+  const { format, issuer, device, generator, algorithm, claimVersion, manifestLabel, integrity, trust, reasons } = members(value);
   if (format !== 'c2pa' || !Array.isArray(reasons) || reasons.length > MAX_REASONS) throw new TypeError('no report');
   return {
     format,
     ...(issuer === undefined ? {} : { issuer: shown(issuer) }),
+    ...(device === undefined ? {} : { device: shown(device) }),
     ...(generator === undefined ? {} : { generator: shown(generator) }),
     ...(algorithm === undefined ? {} : { algorithm: oneOf(SIGNATURE_ALGORITHMS, algorithm) }),
     ...(claimVersion === undefined ? {} : { claimVersion: oneOf([1, 2], claimVersion) }),

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
-import { DISPLAY_NAME_PATTERN } from '../../domain/display-name.js';
+import { DISPLAY_NAME_PATTERN, holdsServiceName } from '../../domain/display-name.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Signer } from '../../ports/signing.js';
 import { makeCertificate } from './certificate-profile.js';
@@ -22,12 +22,14 @@ const LIFE_MS = 7_305 * 86_400_000;
 
 /**
  * An artist's device: the key that local seals are made with, made on first use. Its identity's `issuer` is its name.
- * @throws Error for a name that cannot be shown
+ * @throws Error for a name that cannot be shown, or is the service's
  */
 export async function createDevice(options: DeviceOptions): Promise<Signer> {
   await removeUnfinished(options.directory, options.clock.now());
   const pair = (await readKeyPair(join(options.directory, 'device'))) ?? (await keepKeyPair(options.directory, 'device', newDevice(options)));
-  return createSigner(new X509Certificate(pair.certificate), createPrivateKey(pair.key));
+  const device = createSigner(new X509Certificate(pair.certificate), createPrivateKey(pair.key));
+  assertDeviceName(device.identity.issuer);
+  return device;
 }
 
 /**
@@ -35,7 +37,7 @@ export async function createDevice(options: DeviceOptions): Promise<Signer> {
  * identifier, or with issuer and subject alike, and nobody needs that authority again.
  */
 export function newDevice({ name, algorithm = 'Ed25519', clock, random }: Omit<DeviceOptions, 'directory'>): KeyPair {
-  if (!DISPLAY_NAME_PATTERN.test(name)) throw new Error('a device has a name of 1 to 64 visible characters');
+  assertDeviceName(name);
   const authority = generateKey(algorithm);
   const device = generateKey(algorithm);
   const der = makeCertificate({
@@ -50,4 +52,10 @@ export function newDevice({ name, algorithm = 'Ed25519', clock, random }: Omit<D
     kind: 'leaf',
   });
   return { certificate: new X509Certificate(der).toString(), key: privatePem(device.privateKey) };
+}
+
+/** A seal is shown under its device's name: the service's own is not to be had. */
+function assertDeviceName(name: string): void {
+  if (!DISPLAY_NAME_PATTERN.test(name)) throw new Error('a device has a name of 1 to 64 visible characters');
+  if (holdsServiceName(name)) throw new Error('a device is not called by the name of the service, nor by one that looks like it');
 }

@@ -116,8 +116,8 @@ function explain(result: Verification, path: string, sidecar: string | undefined
   }
 }
 
-function signerWords({ issuer, trust, integrity }: NonNullable<Verification['embeddedCredential']>): string {
-  return `${issuer ?? 'unknown'} (integrity ${integrity}, trust ${trust})`;
+function signerWords({ issuer, device, trust, integrity }: NonNullable<Verification['embeddedCredential']>): string {
+  return `${device !== undefined ? `a device that calls itself ${device}` : (issuer ?? 'unknown')} (integrity ${integrity}, trust ${trust})`;
 }
 
 function audioWords(audio: AudioSummary): string {
