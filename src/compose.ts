@@ -16,9 +16,13 @@ import { createCredentialReader } from './adapters/reading/credential-reader.js'
 import { clusterIdentity, makeClusterBundle, readClusterBundle, type ClusterIdentity } from './adapters/signing/cluster-bundle.js';
 import { createDevice } from './adapters/signing/device.js';
 import { loadSigning } from './adapters/signing/load-signing.js';
-import { loadOperatorToken } from './adapters/signing/operator-token.js';
+import { keyFiles } from './adapters/signing/key-directory.js';
+import { loadOperatorToken, OPERATOR_TOKEN_FILE } from './adapters/signing/operator-token.js';
 import { ROTATED_PURPOSES, rotateClusterBundle, type BundleRotation } from './adapters/signing/rotate-bundle.js';
-import { loadSecrets } from './adapters/signing/secrets.js';
+import { secureFile } from './adapters/signing/secret-file.js';
+import { loadSecrets, SECRETS_FILE } from './adapters/signing/secrets.js';
+import { keepClockMark, openClock } from './adapters/system/clock-mark.js';
+import type { SteadyClock } from './adapters/system/steady-clock.js';
 import { createIds, systemClock } from './adapters/system/system.js';
 import { TlsFiles } from './adapters/system/tls-files.js';
 import type { Config } from './config.js';
@@ -35,6 +39,7 @@ import { createEventRelay } from './operations/relay-events.js';
 import { acceptPutBack, findPutBack } from './operations/find-put-back.js';
 import { replayErasures } from './operations/replay-erasures.js';
 import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
+import { SignerRevocations } from './operations/signer-revocations.js';
 import { sweepExpired, sweepOrphans, sweepUnfinished } from './operations/sweep.js';
 import type { AudioEngine } from './ports/audio-engine.js';
 import type { AssetStore } from './ports/assets.js';
@@ -67,6 +72,8 @@ export interface Service {
   readonly operatorToken: string;
   /** Where the token is kept, and whether this start made it; undefined where it was given. */
   readonly operatorTokenFile: { readonly path: string; readonly made: boolean } | undefined;
+  /** Everything is verified, nothing issued. */
+  readonly signerRevoked: boolean;
   readonly publicUrl: string;
   readonly dataDirectory: string;
   readonly operations: Operations;
@@ -90,6 +97,9 @@ const KEY_USES_MS = 30_000;
 /** How often another certificate is looked for. */
 const TLS_MS = 10_000;
 const ANNOUNCE_MS = 30_000;
+const CLOCK_MS = 30_000;
+/** By which a clock is corrected now and then. */
+const CLOCK_SLACK_MS = 2_000;
 /** Of a reserved id, or a deliverable in a bucket that no record names: another process may be issuing it. */
 const ORPHAN_GRACE_SECONDS = 3_600;
 /** Longer than any outage after which a cluster comes back with its data. */
@@ -102,13 +112,13 @@ const ORPHAN_SWEEP_MS = 6 * 3_600_000;
  * @throws Error with a message for the operator
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
-  const clock = options.clock ?? systemClock;
-  const ids = options.ids ?? createIds(clock);
   const directory = config.dataDirectory;
   const opened = new Opened();
   try {
     // First of all, so that a directory of another environment is refused before anything is made in it.
-    const { secrets, shared } = await openSecrets(config);
+    const { secrets, shared, exposed } = await openSecrets(config);
+    const clock = await openClock(directory, options.clock ?? systemClock);
+    const ids = options.ids ?? createIds(clock);
     const kept = config.operator.token === undefined && shared === undefined ? await loadOperatorToken({ directory, random: randomBytes }) : undefined;
     const tokens: readonly [string, ...string[]] = config.operator.token !== undefined ? [config.operator.token] : (shared?.operatorTokens ?? [kept!.token]);
     const { signer, trust } = await loadSigning({
@@ -137,6 +147,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readerStarted = reader.start();
     // Awaited below, beside everything else that takes time; a failure in between is not unhandled.
     readerStarted.catch(() => undefined);
+    const revocations = new SignerRevocations({ stores, secrets });
     const erasedAgain = await replayErasures({ stores, assets, journal });
     await sweepUnfinished({ stores, clock, graceSeconds: isShared(config) ? ORPHAN_GRACE_SECONDS : 0 });
     // A bucket is swept while it is in use, because it may hold any number of files.
@@ -150,7 +161,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     // Known once the partner listener is bound: with port 0 the address of the slots follows it.
     let publicUrl = config.publicUrl ?? '';
     const { environment, downloads } = config;
-    const { operations, meter, uses } = createOperations({ environment, downloads, publicUrl: () => publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, clock, ids, observer, processes: config.processes });
+    const { operations, meter, uses } = createOperations({ environment, downloads, publicUrl: () => publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, revocations, clock, ids, observer, processes: config.processes });
     // After the listeners are closed and before the store is.
     opened.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 
@@ -178,17 +189,22 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     }
 
     const chores: Chore[] = [
+      { where: 'clock', everyMs: CLOCK_MS, atStart: true, run: () => watchClock(directory, clock, telemetry) },
       ...sharedChores(config, clock, ground),
       { where: 'meter', everyMs: METER_MS, run: () => meter.flush() },
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
       ...(tls === undefined ? [] : [{ where: 'tls', everyMs: TLS_MS, run: () => renewTls(false) }]),
       ...(config.consumers ? [announcing(clock, ground)] : []),
     ];
+    opened.add(() => keepClockMark(directory, clock));
     opened.add(startChores(chores, observer, config.stopGraceMs));
     await writeEndpoints(directory, { partner: partner.port, operator: operator.port });
     opened.add(() => rm(join(directory, ENDPOINTS_FILE), { force: true }));
 
     for (const name of config.unknown) telemetry.note('setting_unknown', { name });
+    for (const { path, found } of exposed) telemetry.note(found === 'tightened' ? 'secret_file_tightened' : 'secret_file_readable_by_group', { path });
+    const revocation = await revocations.find(signer.identity.kid);
+    if (revocation !== undefined) telemetry.note('signer_revoked', { kid: signer.identity.kid, from: revocation.from, reason: revocation.reason });
     if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     telemetry.note('started', {
       version: options.version,
@@ -206,7 +222,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...(kept === undefined ? {} : { operatorTokenFile: kept.path, operatorTokenMade: kept.made }),
     });
     const stop = stopOnce(telemetry, probes, opened);
-    return { partner, operator, operatorToken: tokens[0], operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop };
+    return { partner, operator, signerRevoked: revocation !== undefined, operatorToken: tokens[0], operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop };
   } catch (error) {
     await opened.closeAll().catch(() => undefined);
     throw error;
@@ -214,11 +230,11 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 }
 
 /** What a person who starts it is told. */
-export function serviceWords({ publicUrl, operator, operatorTokenFile: tokenFile, dataDirectory }: Service, { environment, store }: Config, version: string): string {
+export function serviceWords({ publicUrl, operator, signerRevoked, operatorTokenFile: tokenFile, dataDirectory }: Service, { environment, store }: Config, version: string): string {
   return `Takemark ${version}, ${environment}
   partners   ${publicUrl}/v1
   operators  http://${operator.host}:${operator.port}${tokenFile === undefined ? '' : `, token in ${tokenFile.path}${tokenFile.made ? ' (made now, mode 0600)' : ''}`}
-  data       ${store === 'embedded' ? `${dataDirectory}: store, deliverables, signing keys, secrets` : 'in the cluster'}`;
+  data       ${store === 'embedded' ? `${dataDirectory}: store, deliverables, signing keys, secrets` : 'in the cluster'}${signerRevoked ? '\n  signing    the certificate that signs is revoked: nothing is issued (takemark operator signing list)' : ''}`;
 }
 
 /**
@@ -285,10 +301,31 @@ function isShared({ store }: Config): boolean {
   return store === 'cassandra';
 }
 
-async function openSecrets({ dataDirectory, secrets: given, environment }: Config): Promise<{ readonly secrets: Secrets; readonly shared: ClusterIdentity | undefined }> {
+interface OpenedSecrets {
+  readonly secrets: Secrets;
+  readonly shared: ClusterIdentity | undefined;
+  /** Secret files that others than their owner could read. */
+  readonly exposed: readonly { readonly path: string; readonly found: 'tightened' | 'group' }[];
+}
+
+async function openSecrets({ dataDirectory, secrets: given, environment, signing }: Config): Promise<OpenedSecrets> {
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const files = [SECRETS_FILE, OPERATOR_TOKEN_FILE].map((name) => join(dataDirectory, name));
+  if (given !== undefined && 'file' in given) files.push(given.file);
+  if (signing.files !== undefined) files.push(signing.files.key);
+  const exposed: OpenedSecrets['exposed'][number][] = [];
+  for (const path of [...files, ...(await keyFiles(join(dataDirectory, 'signing')))]) {
+    const found = await secureFile(path);
+    if (found !== 'sound') exposed.push({ path, found });
+  }
   const shared = given === undefined ? undefined : 'file' in given ? await readClusterBundle(given.file, environment) : clusterIdentity(given.text, 'TAKEMARK_SECRETS', environment);
-  return { secrets: shared?.secrets ?? (await loadSecrets({ directory: dataDirectory, environment, random: randomBytes })), shared };
+  return { secrets: shared?.secrets ?? (await loadSecrets({ directory: dataDirectory, environment, random: randomBytes })), shared, exposed };
+}
+
+async function watchClock(directory: string, clock: SteadyClock, telemetry: Telemetry): Promise<void> {
+  const behind = clock.behind();
+  if (behind > CLOCK_SLACK_MS) telemetry.note('clock_set_back', { seconds: Math.round(behind / 1000) });
+  await keepClockMark(directory, clock);
 }
 
 /** What every kind of process stands on. */

@@ -33,6 +33,17 @@ export interface Plan {
   readonly rotationsPerDay: number;
 }
 
+/** A signing certificate of the service. Times in unix seconds. */
+export interface SignerEntry {
+  readonly kid: string;
+  readonly algorithm: string;
+  readonly issuer: string;
+  readonly notBefore: number;
+  readonly notAfter: number;
+  readonly signs: boolean;
+  readonly revocation?: { readonly from: number; readonly reason: string; readonly at: number };
+}
+
 export interface ErasureStatus {
   readonly proofId: string;
   readonly state: string;
@@ -148,6 +159,19 @@ export class OperatorClient {
   /** A key that is revoked already stays so, which makes it safe to repeat. */
   async revokeKey(partnerId: string, keyId: string): Promise<KeyEntry> {
     return (await retrying(RETRY, this.#signal, () => this.#post(`partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke`))) as KeyEntry;
+  }
+
+  async listSigners(): Promise<readonly SignerEntry[]> {
+    return this.#list<SignerEntry>('signers', 'signers');
+  }
+
+  /** Said twice, it is in the log twice and means the same, which makes it safe to repeat. */
+  async revokeSigner(kid: string, request: { readonly from: number; readonly reason: string }): Promise<SignerEntry> {
+    return (await retrying(RETRY, this.#signal, () => this.#post(`signers/${pathPart(kid)}/revoke`, request))) as SignerEntry;
+  }
+
+  async reinstateSigner(kid: string): Promise<SignerEntry> {
+    return (await retrying(RETRY, this.#signal, () => this.#post(`signers/${pathPart(kid)}/reinstate`))) as SignerEntry;
   }
 
   /** What is supplied already stays so, which makes it safe to repeat. */

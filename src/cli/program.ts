@@ -6,6 +6,7 @@ import { initSecrets, migrateStore, replayErasures, rotateSecrets } from './comm
 import { listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
 import { issue } from './commands/operator-issue.js';
 import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
+import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
 import { listKeys, revokeKey as revokeOwnKey, rotateKey } from './commands/partner-keys.js';
 import { listProofs, showUsage } from './commands/partner-reports.js';
 import { consumers, serve } from './commands/processes.js';
@@ -37,6 +38,9 @@ const COMMANDS: readonly Command[] = [
   readAudit,
   verifyAudit,
   authority,
+  listSigners,
+  revokeSigner,
+  reinstateSigner,
   listDeadLetters,
   replayDeadLetters,
   replayErasures,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AUDIT_ACTIONS } from '../domain/audit.js';
 import { TOPICS } from '../domain/events.js';
 import { SCOPES } from '../domain/partner.js';
+import { REVOCATION_REASONS } from '../domain/signer-revocation.js';
 import { identifierSchema, nameSchema, sha256Schema, timestampSchema } from './identifier.js';
 import { keyEntrySchema } from './key-schemas.js';
 import { queryInteger } from './query-number.js';
@@ -170,3 +171,28 @@ export const auditVerificationSchema = z
     fault: z.object({ sequence: countSchema, reason: z.enum(['sequence_broken', 'mac_mismatch', 'truncated', 'head_mismatch']) }).exactOptional(),
   })
   .meta({ id: 'AuditVerification', examples: [{ ok: true, entries: 12, head: 12 }, { ok: false, entries: 7, fault: { sequence: 7, reason: 'mac_mismatch' } }] });
+
+const KID = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+
+export const signerParamsSchema = z.strictObject({ kid: sha256Schema }).meta({ examples: [{ kid: KID }] });
+
+export const revokeSignerSchema = z
+  .strictObject({ from: timestampSchema, reason: z.enum(REVOCATION_REASONS) })
+  .meta({ id: 'RevokeSigner', examples: [{ from: 1_767_225_600, reason: 'key_compromise' }] });
+
+/** `signs`: whether new proofs are signed with it. */
+export const signerSchema = z
+  .object({
+    kid: sha256Schema,
+    algorithm: z.string(),
+    issuer: z.string(),
+    notBefore: timestampSchema,
+    notAfter: timestampSchema,
+    signs: z.boolean(),
+    revocation: z.object({ from: timestampSchema, reason: z.enum(REVOCATION_REASONS), at: timestampSchema }).exactOptional(),
+  })
+  .meta({ id: 'Signer', examples: [{ kid: KID, algorithm: 'Ed25519', issuer: 'Takemark', notBefore: 1_767_139_200, notAfter: 2_398_291_200, signs: true }] });
+
+export const signerListSchema = z
+  .object({ signers: z.array(signerSchema) })
+  .meta({ id: 'SignerList', examples: [{ signers: [{ kid: KID, algorithm: 'Ed25519', issuer: 'Takemark', notBefore: 1_767_139_200, notAfter: 2_398_291_200, signs: true }] }] });

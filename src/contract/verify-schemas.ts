@@ -21,7 +21,10 @@ export const verifySchema = z
 const decisionSchema = z
   .object({
     status: z.enum(DECISION_STATUSES),
-    reasons: z.array(z.string()),
+    reasons: z.array(z.string()).meta({
+      description:
+        'Stable slugs; the first one decided. Of `unregistered`: `proof_not_registered`, `credential_not_as_issued`, `signer_unknown` (followed by `names_this_service` where a stranger calls itself by our name), and `signer_revoked`: the proof was registered at or after the time from which the certificate that signed it is revoked.',
+    }),
     recommendedAction: z.enum(RECOMMENDED_ACTIONS),
     credentialCarrier: z.enum(['embedded', 'sidecar', 'none']),
     sourceDetailCoverage: z.enum(['full', 'partial', 'none']),

@@ -30,7 +30,7 @@ export function createTrustList(identities: readonly SigningIdentity[], authorit
         return false;
       }
     },
-    identities: () => identities,
+    identities: () => [...byKid.values()],
     authorities: () => pems,
   };
 }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** What is recorded, for each partner, in a hash-chained log. Ids and closed words only: no content, so erasure leaves none. */
+/** What is recorded, for each partner and for the service's own signers, in a hash-chained log. Ids and closed words only: no content, so erasure leaves none. */
 
 export const AUDIT_ACTIONS = [
   'partner_created',
@@ -15,6 +15,8 @@ export const AUDIT_ACTIONS = [
   'review_evidence_closed',
   'review_resolved',
   'declaration_recorded',
+  'signer_revoked',
+  'signer_reinstated',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

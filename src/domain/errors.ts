@@ -74,6 +74,8 @@ export const ERROR_REASONS = [
   // declarations
   'submission_id_reused',
   'declarations_full',
+  // signing
+  'signer_revoked',
   // limits
   'quota_exceeded',
   'rate_exceeded',

@@ -4,6 +4,7 @@
  */
 import { NAMES_THIS_SERVICE, type CredentialReport, type EmbeddedReading, type SidecarReading } from './credential-reading.js';
 import type { Proof } from './proof.js';
+import { isRevokedAt, type SignerRevocation } from './signer-revocation.js';
 import type { UploadFacts } from './upload.js';
 import type { Verdict } from './verification.js';
 
@@ -15,6 +16,8 @@ export interface Evidence {
   readonly sidecar?: SidecarReading;
   /** The registry's row for the proof that the judged credential names. */
   readonly proof?: Proof;
+  /** Of the leaf that the registry says signed it. */
+  readonly revocation?: SignerRevocation;
 }
 
 export interface Judgement {
@@ -126,13 +129,17 @@ function signer(reading: EmbeddedReading | SidecarReading | undefined): Refusal 
   return undefined;
 }
 
-/** 5. Ours and intact: what does the registry say? Unknown, pending and erased look the same from outside. */
-function registry({ embedded, sidecar, proof }: Evidence): Refusal | undefined {
+/**
+ * 5. Ours and intact: what does the registry say? Unknown, pending and erased look the same from outside. Whether it was issued
+ * before its leaf was revoked is for the registered time to say: a thief can sign any other.
+ */
+function registry({ embedded, sidecar, proof, revocation }: Evidence): Refusal | undefined {
   const reading = sidecar ?? embedded;
   if (reading?.kind !== 'service') return refuse('unregistered', 'signer_unknown');
   if (proof?.state !== 'issued' || proof.proofId !== reading.statement.proofId) return refuse('unregistered', 'proof_not_registered');
   const presented = 'chunkSha256' in reading ? reading.chunkSha256 : reading.sidecarSha256;
-  return presented === proof.credentialSha256 ? undefined : refuse('unregistered', 'credential_not_as_issued');
+  if (presented !== proof.credentialSha256) return refuse('unregistered', 'credential_not_as_issued');
+  return isRevokedAt(revocation, proof.createdAt) ? refuse('unregistered', 'signer_revoked') : undefined;
 }
 
 function carrierOf({ measurement, embedded, sidecar }: Evidence): Judgement['carrier'] {

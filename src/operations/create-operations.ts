@@ -44,8 +44,10 @@ import { recordDeclaration } from './record-declaration.js';
 import { resolveReview } from './resolve-review.js';
 import { revokeKey } from './revoke-key.js';
 import { revokeOwnKey } from './revoke-own-key.js';
+import { listSigners, reinstateSigner, revokeSigner } from './revoke-signer.js';
 import { rotateKey } from './rotate-key.js';
 import { createRotationClaims } from './rotation-claims.js';
+import type { SignerRevocations } from './signer-revocations.js';
 import { supplyEvidence } from './supply-evidence.js';
 import { takeTelemetry } from './take-telemetry.js';
 import { createUploadClaims } from './upload-claims.js';
@@ -69,6 +71,7 @@ export interface OperationsDeps {
   readonly reader: CredentialReader;
   readonly signer: Signer;
   readonly trust: TrustList;
+  readonly revocations: SignerRevocations;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly observer: Observer;
@@ -78,10 +81,11 @@ export interface OperationsDeps {
 
 /** Every use case with what it needs; and the two gatherers that its caller has to flush. */
 export function createOperations(deps: OperationsDeps): { readonly operations: Operations; readonly meter: UsageMeter; readonly uses: KeyUses } {
-  const { environment, downloads, publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, clock, ids, observer, processes } = deps;
+  const { environment, downloads, publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, revocations, clock, ids, observer, processes } = deps;
   const plans = new Map(SHIPPED_PLANS.map((plan) => [plan.name, plan]));
   const policies = createUploadPolicySigner(secrets, environment);
   const claims = createUploadClaims();
+  const signers = { stores, revocations, signer, trust, clock };
   const cursors = createCursors(secrets, environment);
   const limits = createRateLimits(clock, processes);
   const rotations = createRotationClaims();
@@ -100,7 +104,7 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
       meter: (caller, operation) => meter.count(caller.partnerId, operation),
       createUpload: (caller, request) => createUpload({ stores, clock, ids, policies, publicUrl: publicUrl() }, caller, request),
       receiveUpload: (uploadId, fields) => receiveUpload({ stores, engine, clock, policies, claims, reader, concurrentUploads }, uploadId, fields),
-      verifyUpload: (caller, request) => verifyUpload({ stores, secrets, clock, observer, reader }, caller, request),
+      verifyUpload: (caller, request) => verifyUpload({ stores, secrets, clock, observer, revocations, reader }, caller, request),
       identify: (caller, request) => identifyUpload({ stores, clock }, caller, request),
       listProofs: (caller, query) => listProofs({ stores, cursors }, caller, query),
       readProof: (caller, proofId) => readProof({ stores, secrets }, caller, proofId),
@@ -127,7 +131,7 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
       listPartnerKeys: (partnerId) => listPartnerKeys({ stores, clock }, partnerId),
       revokeKey: (request) => revokeKey({ stores, clock }, request),
       supplyEvidence: (request) => supplyEvidence({ stores, clock }, request),
-      issueProof: (request) => issueProof({ stores, assets, engine, signer, clock, ids, observer, reader }, request),
+      issueProof: (request) => issueProof({ stores, assets, engine, signer, revocations, clock, ids, observer, reader }, request),
       recordDeclaration: (proofId, declaration) => recordDeclaration({ stores, secrets, clock }, proofId, declaration),
       listDeclarations: (proofId) => listDeclarations({ stores, secrets }, proofId),
       readDeliverable: (proofId, part) => readDeliverable({ stores, assets }, proofId, part),
@@ -136,6 +140,9 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
       replayDeadLetters: ({ topic, limit }) => bus.replayDeadLetters(topic, limit),
       readAudit: (request) => readAudit(stores, request),
       verifyAudit: (partnerId) => verifyAudit({ stores, heads, secrets }, partnerId),
+      listSigners: () => listSigners(signers),
+      revokeSigner: (request) => revokeSigner(signers, request),
+      reinstateSigner: (kid) => reinstateSigner(signers, kid),
       authority: () => trust.authorities().join(''),
     },
   };

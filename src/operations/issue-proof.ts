@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Container, Measurement } from '../domain/audio.js';
 import type { ProductionStatement } from '../domain/credential-reading.js';
 import { DomainError } from '../domain/errors.js';
+import { isRevokedAt } from '../domain/signer-revocation.js';
 import type { IssuedProof } from '../domain/proof.js';
 import { MAX_CHUNKS } from '../domain/findings.js';
 import { MAX_UPLOAD_BYTES } from '../domain/upload.js';
@@ -18,6 +19,7 @@ import { finishEmbedding, planEmbedding } from '../credential/embed.js';
 import { writeSidecar } from '../credential/sidecar.js';
 import { stateProduction } from '../credential/statement.js';
 import type { IssueRequest, IssueResult } from './operations.js';
+import type { SignerRevocations } from './signer-revocations.js';
 
 /** How long the answer to an Idempotency-Key is remembered. */
 const REPLAY_SECONDS = 24 * 60 * 60;
@@ -27,6 +29,7 @@ export interface IssueProofDeps {
   readonly assets: AssetStore;
   readonly engine: AudioEngine;
   readonly signer: Signer;
+  readonly revocations: Pick<SignerRevocations, 'find'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly observer: Observer;
@@ -42,6 +45,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
   if ((await deps.stores.getPartner(request.partnerId)) === undefined) throw new DomainError('not_found', 'There is no such partner.');
   const proofId = deps.ids.next('proof');
   const createdAt = Math.floor(deps.clock.now() / 1000);
+  await assertSignerTrusted(deps, createdAt);
   await deps.stores.reserveProof(proofId, request.partnerId, createdAt);
   const staged = await deps.assets.stage(proofId);
   try {
@@ -70,6 +74,8 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       ...(bound.sidecar === undefined ? {} : { sidecar: bound.sidecar }),
     };
     await proveReadable(deps, proof, bound.deliverable);
+    // It may have been revoked while the audio came in.
+    await assertSignerTrusted(deps, createdAt);
     await staged.publish();
     if ((await deps.stores.issueProof(proof, { partnerId: request.partnerId, action: 'proof_issued', at: createdAt, actor: 'operator', subjects: [proofId] }, replay)) === 'replay_exists') {
       await deps.assets.delete(proofId);
@@ -85,6 +91,12 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     await staged.discard();
     throw error;
   }
+}
+
+/** What a revoked leaf signs would never be valid. */
+async function assertSignerTrusted({ signer, revocations }: IssueProofDeps, now: number): Promise<void> {
+  if (!isRevokedAt(await revocations.find(signer.identity.kid), now)) return;
+  throw new DomainError('unavailable', 'The certificate that signs here was revoked; nothing is issued until another one is installed.', { reason: 'signer_revoked', retryAfterSeconds: 60 });
 }
 
 async function takeIn(engine: AudioEngine, audio: AsyncIterable<Uint8Array>, staged: StagedAsset): Promise<Measurement> {

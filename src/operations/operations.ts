@@ -1,11 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry, AuditVerification } from '../domain/audit.js';
+import type { SignatureAlgorithm } from '../domain/credential-reading.js';
 import type { Declaration, DeclarationEnvelope } from '../domain/declaration.js';
 import type { Topic } from '../domain/events.js';
 import type { EvidenceReport } from '../domain/evidence-report.js';
 import type { KeyStatus, Partner, Plan, Scope } from '../domain/partner.js';
 import type { Carrier } from '../domain/proof.js';
 import type { EvidenceKind, ReviewBindings, ReviewCase, ReviewOutcome } from '../domain/review.js';
+import type { RevocationReason, SignerRevocation } from '../domain/signer-revocation.js';
 import type { UploadPurpose } from '../domain/upload.js';
 import type { VerificationResult } from '../domain/verification.js';
 import type { CheckedDeclaration } from './read-evidence.js';
@@ -215,7 +217,23 @@ export interface DeadLetterEntry {
   readonly kind?: string;
 }
 
+/** A leaf of the service. Times in unix seconds. */
+export interface SignerEntry {
+  /** Lower-case hex SHA-256 of the certificate (DER). */
+  readonly kid: string;
+  readonly algorithm: SignatureAlgorithm;
+  readonly issuer: string;
+  readonly notBefore: number;
+  readonly notAfter: number;
+  /** Whether it is the one that new proofs are signed with. */
+  readonly signs: boolean;
+  readonly revocation?: Omit<SignerRevocation, 'kid'>;
+}
+
 export interface OperatorOperations {
+  listSigners(): Promise<readonly SignerEntry[]>;
+  revokeSigner(request: { readonly kid: string; readonly from: number; readonly reason: RevocationReason }): Promise<SignerEntry>;
+  reinstateSigner(kid: string): Promise<SignerEntry>;
   listPartners(): Promise<readonly Partner[]>;
   listPlans(): readonly Plan[];
   listPartnerKeys(partnerId: string): Promise<readonly KeyEntry[]>;

@@ -1,5 +1,6 @@
 import { type AuditEntry, type AuditVerification, AuditWalk } from '../domain/audit.js';
 import { DomainError } from '../domain/errors.js';
+import { SIGNERS_LOG } from '../domain/signer-revocation.js';
 import type { AuditHeads } from '../ports/journals.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { AuditStore, PartnerStore } from '../ports/stores.js';
@@ -17,7 +18,7 @@ export interface VerifyAuditDeps {
 export async function verifyAudit({ stores, heads, secrets }: VerifyAuditDeps, partnerId: string): Promise<AuditVerification> {
   // The head first: what is appended meanwhile only puts the log ahead of it.
   const head = await heads.get(partnerId);
-  if (head === undefined && (await stores.getPartner(partnerId)) === undefined) throw new DomainError('not_found', 'There is no such partner.');
+  if (head === undefined && partnerId !== SIGNERS_LOG && (await stores.getPartner(partnerId)) === undefined) throw new DomainError('not_found', 'There is no such partner.');
   const walk = new AuditWalk(secrets.all('audit').map(({ key }) => key), head);
   for (let from = 1, page: readonly AuditEntry[]; (page = await stores.readAudit(partnerId, from, PAGE)).length > 0; from = page.at(-1)!.sequence + 1) {
     if (!page.every((entry) => walk.take(entry))) break;

@@ -12,12 +12,14 @@ import { findUpload } from './find-upload.js';
 import type { Caller } from './operations.js';
 import { readEvidence } from './read-evidence.js';
 import { requireScope } from './require-scope.js';
+import type { SignerRevocations } from './signer-revocations.js';
 
 export interface VerifyUploadDeps {
   readonly stores: UploadStore & ProofStore & UsageStore;
   readonly secrets: Secrets;
   readonly clock: Clock;
   readonly observer: Observer;
+  readonly revocations: Pick<SignerRevocations, 'find'>;
   readonly reader: Pick<CredentialReader, 'readSidecar'>;
 }
 
@@ -30,11 +32,13 @@ export async function verifyUpload(deps: VerifyUploadDeps, caller: Caller, reque
   const sidecar = request.sidecar === undefined ? undefined : await deps.reader.readSidecar(request.sidecar);
   const proofId = namedProof(facts.embedded, sidecar);
   const proof = proofId === undefined ? undefined : await deps.stores.getProof(proofId);
+  const revocation = proof?.state === 'issued' ? await deps.revocations.find(proof.kid) : undefined;
   const judgement = judge({
     measurement: facts.measurement,
     ...(facts.embedded === undefined ? {} : { embedded: facts.embedded }),
     ...(sidecar === undefined ? {} : { sidecar }),
     ...(proof === undefined ? {} : { proof }),
+    ...(revocation === undefined ? {} : { revocation }),
   });
 
   // "`issuedAt` and `evidenceReport` come with `valid` alone." The report is made of the row that was read above.

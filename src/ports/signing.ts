@@ -25,7 +25,7 @@ export interface TrustList {
   issuedByOurAuthority(certificate: Uint8Array): boolean;
   /** Whether a certificate claims one of our authorities as its issuer, by name or key id: anybody can. */
   namesOurAuthority(certificate: Uint8Array): boolean;
-  /** Every pinned identity. */
+  /** Every leaf that `find` knows, the one that signs first. */
   identities(): readonly SigningIdentity[];
   /** PEM of the authority certificates, the current one first. */
   authorities(): readonly string[];

@@ -237,6 +237,8 @@ export interface RetentionStore {
 export interface AuditStore {
   /** Oldest first, at most `limit` from `fromSequence` on. */
   readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]>;
+  /** For what no row tells of but the log itself. Not idempotent: a call whose outcome is not known may have appended. */
+  appendAudit(draft: AuditDraft): Promise<void>;
 }
 
 export interface Stores extends PartnerStore, KeyStore, UploadStore, ProofStore, UsageStore, ReviewStore, OutboxStore, RetentionStore, AuditStore {

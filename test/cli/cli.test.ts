@@ -11,7 +11,7 @@ import { MAIN, setUp } from './bench.js';
 
 t.test('help and wrong use', async (t) => {
   const { takemark } = await setUp(t);
-  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', 'serve', 'consumers', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'declaration record', 'declaration list', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority', 'migrate', 'secrets init', 'secrets rotate', 'erasures replay', 'dlq list', 'dlq replay'].map((name) => `operator ${name}`)]) {
+  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', 'serve', 'consumers', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'declaration record', 'declaration list', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority', 'signing list', 'signing revoke', 'signing reinstate', 'migrate', 'secrets init', 'secrets rotate', 'erasures replay', 'dlq list', 'dlq replay'].map((name) => `operator ${name}`)]) {
     const { code, out, err } = await takemark(...words.split(' '), '--help');
     t.match({ code, err }, { code: 0, err: '' }, words);
     t.match(out, new RegExp(`Usage: takemark ${words}`));
@@ -167,8 +167,16 @@ t.test('operator commands: accounts and records', async (t) => {
   t.same(Object.fromEntries(operator.calls.at(-1)!.query), { from: '7', limit: '2' });
   t.match(await takemark('operator', 'audit', 'verify', 'ptr_1'), { code: 0, out: '✔ SOUND  ptr_1  12 entries\n' });
   t.match(await takemark('operator', 'audit', 'verify', 'ptr_2'), { code: 1, out: '✘ NOT SOUND  ptr_2  truncated at entry 9\n' });
-  t.match(await takemark('operator', 'audit', 'verify'), { code: 0, out: '✔ SOUND  ptr_1  12 entries\n' }, 'all partners where none is named');
+  t.match(await takemark('operator', 'audit', 'verify'), { code: 0, out: '✔ SOUND  ptr_1  12 entries\n✔ SOUND  signers  2 entries\n' }, 'all partners and the signers where none is named');
   t.match(await takemark('operator', 'audit', 'verify', 'ptr_2', '--json'), { code: 1, out: /"reason":"truncated"/ });
+  const kid = 'ab'.repeat(32);
+  t.match(await takemark('operator', 'signing', 'list'), { code: 0, out: `${kid}  Ed25519  Takemark  until 2026-01-01 00:00:00 UTC  signs\n${kid}  Ed25519  Take\\u{7}proof  until 2026-01-01 00:00:00 UTC  verifies\n` });
+  operator.refusals = [503];
+  t.match(await takemark('operator', 'signing', 'revoke', '--kid', kid, '--from', '2026-01-01T00:00:00Z', '--reason', 'key_compromise'), { code: 0, out: /revoked from 2026-01-01 00:00:00 UTC, key_compromise\n$/ });
+  t.same(JSON.parse(operator.calls.at(-1)!.body.toString()), { from: 1_767_225_600, reason: 'key_compromise' });
+  t.match(await takemark('operator', 'signing', 'revoke', '--kid', kid, '--from', 'yesterday', '--reason', 'superseded'), { code: 2, err: /--from must be/ });
+  t.match(await takemark('operator', 'signing', 'revoke', '--kid', kid, '--from', '1', '--reason', 'bored'), { code: 2, err: /--reason must be/ });
+  t.match(await takemark('operator', 'signing', 'reinstate', '--kid', kid), { code: 0, out: /verifies\n$/ });
   t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier has/ });
 });
 

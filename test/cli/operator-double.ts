@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { challengeAnswer, challengeKey } from '../../src/contract/operator-challenge.js';
 
+const SIGNER = { kid: 'ab'.repeat(32), algorithm: 'Ed25519', issuer: 'Takemark', notBefore: 1, notAfter: 1_767_225_600, signs: false };
 const DECLARATION = { surveyVersion: '1', submissionId: 'sub_1', subject: 'creator_1', submittedAt: 1_767_225_600, answers: { manualWork: 'entire', aiShareBand: 'none' }, recordedAt: 1_767_225_700, bindingStatus: 'authenticated_post_issuance_record' };
 
 /** What the operator listener does, over real HTTP and without any credential: the deliverable is the audio and a few bytes. */
@@ -93,6 +94,14 @@ export class OperatorDouble {
         return send(200, { ok: true, entries: 12 });
       case 'GET /operator/v1/partners/ptr_2/audit/verification':
         return send(200, { ok: false, entries: 9, fault: { sequence: 9, reason: 'truncated' } });
+      case 'GET /operator/v1/partners/signers/audit/verification':
+        return send(200, { ok: true, entries: 2 });
+      case 'GET /operator/v1/signers':
+        return send(200, { signers: [{ ...SIGNER, signs: true }, { ...SIGNER, issuer: 'Take\u0007proof' }] });
+      case `POST /operator/v1/signers/${SIGNER.kid}/revoke`:
+        return send(200, { ...SIGNER, revocation: { ...(JSON.parse(body.toString()) as object), at: 1_767_225_700 } });
+      case `POST /operator/v1/signers/${SIGNER.kid}/reinstate`:
+        return send(200, SIGNER);
       case 'GET /operator/v1/authority':
         return send(200, '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n');
       default:

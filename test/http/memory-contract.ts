@@ -7,7 +7,7 @@ import { DomainError, type ErrorReason } from '../../src/domain/errors.js';
 import type { Ids } from '../../src/ports/ids.js';
 import { SHIPPED_PLANS } from '../../src/domain/partner.js';
 import { openEvidence, resolveReview, stepEvidence, type ReviewCase, type ReviewChange } from '../../src/domain/review.js';
-import type { KeyEntry, Operations, ProofDetail, QuotaFacts, ReviewView } from '../../src/operations/operations.js';
+import type { KeyEntry, Operations, ProofDetail, QuotaFacts, ReviewView, SignerEntry } from '../../src/operations/operations.js';
 
 /** A deliverable whose every byte tells its place. */
 export const ASSET = Buffer.from(Array.from({ length: 1_000 }, (_, i) => i % 251));
@@ -131,7 +131,7 @@ export class MemoryContract {
     };
   }
 
-  operator(): Pick<Operations['operator'], 'listPartners' | 'listPlans' | 'listPartnerKeys' | 'revokeKey' | 'supplyEvidence' | 'recordDeclaration' | 'listDeclarations' | 'erasureStatus' | 'listDeadLetters' | 'replayDeadLetters' | 'readAudit' | 'verifyAudit'> {
+  operator(): Pick<Operations['operator'], 'listPartners' | 'listPlans' | 'listPartnerKeys' | 'revokeKey' | 'supplyEvidence' | 'recordDeclaration' | 'listDeclarations' | 'erasureStatus' | 'listDeadLetters' | 'replayDeadLetters' | 'readAudit' | 'verifyAudit' | 'listSigners' | 'revokeSigner' | 'reinstateSigner'> {
     return {
       listPartners: async () => [{ partnerId: 'ptr_1', name: 'Nordlicht', plan: 'standard', createdAt: NOW }],
       listPlans: () => SHIPPED_PLANS,
@@ -172,6 +172,9 @@ export class MemoryContract {
         this.asked.push(request);
         return [AUDIT_ENTRY];
       },
+      listSigners: async () => [SIGNER],
+      revokeSigner: async ({ kid, ...revocation }) => ({ ...signerOf(kid), revocation: { ...revocation, at: NOW } }),
+      reinstateSigner: async (kid) => signerOf(kid),
       verifyAudit: async () => ({ ok: true, entries: 1, head: 1 }),
     };
   }
@@ -198,6 +201,13 @@ export class MemoryContract {
 
 const KEY_ENTRY: KeyEntry = { keyId: 'key_1', name: 'ingest', status: 'active', plan: 'standard', createdAt: NOW, lastUsedAt: NOW };
 const AUDIT_ENTRY: AuditEntry = { partnerId: 'ptr_1', sequence: 1, action: 'partner_created', at: NOW, actor: 'operator', subjects: ['ptr_1'], mac: '0'.repeat(64) };
+
+const SIGNER: SignerEntry = { kid: 'ab'.repeat(32), algorithm: 'Ed25519', issuer: 'Takemark', notBefore: NOW, notAfter: NOW + 1, signs: true };
+
+function signerOf(kid: string): SignerEntry {
+  if (kid !== SIGNER.kid) throw new DomainError('not_found', 'There is no such signing certificate here.');
+  return SIGNER;
+}
 
 function view({ partnerId: _partnerId, ...review }: ReviewCase): ReviewView {
   return review;

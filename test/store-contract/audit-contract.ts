@@ -71,5 +71,11 @@ export async function auditContract(t: Test, { opened, id }: Contract): Promise<
     t.strictSame(await stores.readAudit(partnerId, 5, 3), entries.slice(4, 7));
     t.strictSame(await stores.readAudit(partnerId, 92, 3), []);
     t.strictSame(await stores.readAudit(id('ptr', 'audited2'), 1, 3), []);
+
+    const log = id('ptr', 'appended');
+    const draft = { partnerId: log, action: 'signer_revoked', at: 5, actor: 'operator', subjects: ['kid', '4', 'superseded'] } as const;
+    await Promise.all(Array.from({ length: 5 }, () => stores.appendAudit(draft)));
+    t.match(await stores.readAudit(log, 1, 10), Array.from({ length: 5 }, (_, i) => ({ ...draft, sequence: i + 1 })), 'an entry by itself, as often as it is asked for');
+    t.equal((await heads.get(log))?.sequence, 5);
   });
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type AuditDraft, type AuditEntry, AUDIT_GENESIS, chainAudit } from '../../domain/audit.js';
 import type { AuditHeads } from '../../ports/journals.js';
 import type { AuditStore } from '../../ports/stores.js';
@@ -79,6 +80,10 @@ export class AuditLog implements AuditStore {
       tail.waiting.push({ draft, op, floor, done, failed });
       if (!tail.draining) void this.#drain(draft.partnerId, tail);
     });
+  }
+
+  async appendAudit(draft: AuditDraft): Promise<void> {
+    await this.append(draft, randomUUID(), await this.position(draft.partnerId));
   }
 
   async readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]> {

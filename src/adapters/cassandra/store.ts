@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { AuditDraft } from '../../domain/audit.js';
 import type { AuditHeads } from '../../ports/journals.js';
 import type { Stores } from '../../ports/stores.js';
 import { auditHeads } from './audit-heads.js';
@@ -77,6 +78,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       ...reviews.store,
       ...noticeStore(session, outbox),
       readAudit: (partnerId: string, fromSequence: number, limit: number) => log.readAudit(partnerId, fromSequence, limit),
+      appendAudit: (draft: AuditDraft) => log.appendAudit(draft),
       async ping() {
         await session.write(SET_PING, [Math.floor(Date.now() / 1_000)]);
         await session.first(GET_PING);

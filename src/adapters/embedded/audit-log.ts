@@ -49,6 +49,10 @@ export class AuditLog implements AuditStore {
     }
   }
 
+  appendAudit(draft: AuditDraft): Promise<void> {
+    return this.run((_tx, append) => append(draft));
+  }
+
   async readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]> {
     const found = await this.#rows.entries<AuditEntry>(within({ from: fromSequence }, 'audit', partnerId), limit);
     return found.map(([, entry]) => entry);

@@ -65,6 +65,7 @@ export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimi
     countWaiting: () => outbox.countWaiting(),
     onWaiting: (listener) => outbox.onWaiting(listener),
     readAudit: (partnerId, fromSequence, limit) => log.readAudit(partnerId, fromSequence, limit),
+    appendAudit: (draft) => log.appendAudit(draft),
 
     async sweepExpired(now, limit) {
       let swept = await cases.removeErased(limit);

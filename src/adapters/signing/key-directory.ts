@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 /** A certificate and its private key, PEM, in a directory of their own that appears whole or not at all. */
 export interface KeyPair {
@@ -68,6 +68,15 @@ export async function entriesOf(directory: string): Promise<readonly string[]> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
+}
+
+/** Paths of the private keys below a directory; none where there is no directory. */
+export async function keyFiles(directory: string): Promise<readonly string[]> {
+  const found = await readdir(directory, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  return found.filter((path) => basename(path) === KEY).map((path) => join(directory, path));
 }
 
 async function writeSynced(path: string, text: string): Promise<void> {

@@ -2,7 +2,7 @@ import type { Secret, SecretPurpose, Secrets } from '../../ports/secrets.js';
 import { SECRET_PURPOSES } from '../../ports/secrets.js';
 import { keepFile } from './kept-file.js';
 
-const FILE = 'secrets.json';
+export const SECRETS_FILE = 'secrets.json';
 const SECRET_BYTES = 32;
 
 export interface StoredSecret {
@@ -27,8 +27,8 @@ export interface SecretsBundle {
  * @throws Error for a file that is damaged or belongs to another environment: "isolated infrastructure, separate keys"
  */
 export async function loadSecrets({ directory, environment, random }: { readonly directory: string; readonly environment: string; readonly random: (length: number) => Uint8Array }): Promise<Secrets> {
-  const { text } = await keepFile(directory, FILE, () => `${JSON.stringify(newSecrets(environment, random), null, 2)}\n`);
-  return readSecrets(text, FILE, environment);
+  const { text } = await keepFile(directory, SECRETS_FILE, () => `${JSON.stringify(newSecrets(environment, random), null, 2)}\n`);
+  return readSecrets(text, SECRETS_FILE, environment);
 }
 
 /**

@@ -38,6 +38,8 @@ export const erasureStatus: Command = {
   },
 };
 
+/** The audit log of the service's own certificates is read under this name. */
+const SIGNERS_LOG = 'signers';
 const SEQUENCES = { min: 1, max: 999_999_999_999 };
 
 export const readAudit: Command = {
@@ -64,7 +66,7 @@ export const readAudit: Command = {
 export const verifyAudit: Command = {
   name: 'operator audit verify',
   summary: 'Check whole audit logs for edits, deletions, reordering and truncation',
-  details: ['All partners are checked where none is named.', 'The exit code is 0 where every log is sound, and 1 where one is not.', '', ...OPERATOR_DETAILS],
+  details: ['All partners, and the log of signers, are checked where none is named.', 'The exit code is 0 where every log is sound, and 1 where one is not.', '', ...OPERATOR_DETAILS],
   operands: [],
   optionalOperands: ['partnerId'],
   options: { json: { help: 'one line of JSON for each log' } },
@@ -72,7 +74,7 @@ export const verifyAudit: Command = {
     const { terminal } = surroundings;
     const named = given.optionalOperand('partnerId');
     const results = await withOperator(surroundings, async (client) => {
-      const partnerIds = named === undefined ? (await client.listPartners()).map(({ partnerId }) => partnerId) : [named];
+      const partnerIds = named === undefined ? [...(await client.listPartners()).map(({ partnerId }) => partnerId), SIGNERS_LOG] : [named];
       const checked: { partnerId: string; result: AuditVerification }[] = [];
       for (const partnerId of partnerIds) checked.push({ partnerId, result: await client.verifyAudit(partnerId) });
       return checked;

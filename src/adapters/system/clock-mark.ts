@@ -1,0 +1,44 @@
+import { open, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../ports/clock.js';
+import { SteadyClock } from './steady-clock.js';
+
+/** In the data directory: the latest time that a process on it has seen, in milliseconds since the epoch. */
+export const CLOCK_MARK_FILE = 'clock';
+/** What a machine without a battery, or one that is moved between hosts, may be off by until it has asked for the time. */
+const TOLERANCE_MS = 300_000;
+
+/**
+ * The service's clock, which goes on from the latest time that was seen on a data directory.
+ * @throws Error where the clock is behind that time by more than five minutes
+ */
+export async function openClock(directory: string, below: Clock): Promise<SteadyClock> {
+  const path = join(directory, CLOCK_MARK_FILE);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '0';
+    throw error;
+  });
+  const mark = /^\d{1,16}\n?$/.test(text) ? Number(text) : 0;
+  const behind = mark - below.now();
+  if (behind > TOLERANCE_MS) {
+    throw new Error(`the clock says ${timeWords(below.now())}, and a process on this data directory has seen ${timeWords(mark)}: with a clock set back, expired keys would work again. Set the clock right; if it was that earlier time that was wrong, remove ${path}`);
+  }
+  return new SteadyClock(below, mark);
+}
+
+/** Keeps the clock's time for the next start. Whole or not at all; durable when it resolves. */
+export async function keepClockMark(directory: string, clock: Clock): Promise<void> {
+  const path = join(directory, CLOCK_MARK_FILE);
+  const file = await open(`${path}.new`, 'w', 0o600);
+  try {
+    await file.writeFile(`${clock.now()}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(`${path}.new`, path);
+}
+
+function timeWords(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ').concat(' UTC');
+}

@@ -1,0 +1,26 @@
+import type { Clock } from '../../ports/clock.js';
+
+/**
+ * A clock that never runs backwards: where the one below is set back, time stands still until it has caught up. A key, a slot or a
+ * case that has expired stays expired.
+ */
+export class SteadyClock implements Clock {
+  readonly #below: Clock;
+  #highest: number;
+
+  /** @param floor milliseconds since the epoch that have been seen before, by an earlier process */
+  constructor(below: Clock, floor: number) {
+    this.#below = below;
+    this.#highest = floor;
+  }
+
+  now(): number {
+    this.#highest = Math.max(this.#highest, this.#below.now());
+    return this.#highest;
+  }
+
+  /** Milliseconds by which the clock below is behind what it once said; 0 as a rule. */
+  behind(): number {
+    return Math.max(0, this.now() - this.#below.now());
+  }
+}

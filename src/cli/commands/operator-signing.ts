@@ -1,0 +1,70 @@
+import { EXIT, UsageError, type Arguments, type Command } from '../command.js';
+import type { SignerEntry } from '../operator-client.js';
+import { formatTime, printable, type Terminal } from '../terminal.js';
+import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+
+const REASONS = ['unspecified', 'key_compromise', 'superseded', 'cessation_of_operation'] as const;
+const KID_OPTION = { value: 'kid', required: true, help: 'the certificate: 64 hex digits, as operator signing list shows them' } as const;
+const JSON_OPTION = { help: 'the certificate as one line of JSON' } as const;
+
+export const listSigners: Command = {
+  name: 'operator signing list',
+  summary: 'List the certificates that verify here, and which of them signs',
+  details: OPERATOR_DETAILS,
+  operands: [],
+  options: { json: { help: 'one line of JSON for each certificate' } },
+  async run(given, surroundings) {
+    for (const entry of await withOperator(surroundings, (client) => client.listSigners())) show(given, surroundings.terminal, entry);
+    return EXIT.good;
+  },
+};
+
+export const revokeSigner: Command = {
+  name: 'operator signing revoke',
+  summary: 'Revoke a signing certificate from a time on',
+  details: [
+    'Proofs that were registered before --from stay valid; of the others verify says unregistered,',
+    'signer_revoked. Nothing is issued with a revoked certificate. All processes of a cluster know of',
+    'it within a second.',
+    '',
+    ...OPERATOR_DETAILS,
+  ],
+  operands: [],
+  options: {
+    kid: KID_OPTION,
+    from: { value: 'time', required: true, help: 'when its key may have been lost: unix seconds, or as 2026-01-31T12:00:00Z' },
+    reason: { value: 'reason', required: true, help: REASONS.join(', ') },
+    json: JSON_OPTION,
+  },
+  async run(given, surroundings) {
+    const call = { from: timeOf(given.requiredText('from')), reason: given.choice('reason', REASONS)! };
+    show(given, surroundings.terminal, await withOperator(surroundings, (client) => client.revokeSigner(given.requiredText('kid'), call)));
+    return EXIT.good;
+  },
+};
+
+export const reinstateSigner: Command = {
+  name: 'operator signing reinstate',
+  summary: 'Take the revocation of a signing certificate back; both stay in the log of signers',
+  details: OPERATOR_DETAILS,
+  operands: [],
+  options: { kid: KID_OPTION, json: JSON_OPTION },
+  async run(given, surroundings) {
+    show(given, surroundings.terminal, await withOperator(surroundings, (client) => client.reinstateSigner(given.requiredText('kid'))));
+    return EXIT.good;
+  },
+};
+
+function show(given: Arguments, terminal: Terminal, entry: SignerEntry): void {
+  if (given.flag('json')) return terminal.printJson(entry);
+  const { kid, algorithm, issuer, notAfter, signs, revocation } = entry;
+  const state = revocation === undefined ? (signs ? 'signs' : 'verifies') : `revoked from ${formatTime(revocation.from)}, ${revocation.reason}`;
+  terminal.print(printable(`${kid}  ${algorithm}  ${issuer}  until ${formatTime(notAfter)}  ${state}`));
+}
+
+/** Unix seconds. @throws UsageError */
+function timeOf(text: string): number {
+  const seconds = /^\d{1,12}$/.test(text) ? Number(text) : /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/.test(text) ? Math.floor(Date.parse(text) / 1000) : NaN;
+  if (!Number.isSafeInteger(seconds)) throw new UsageError('--from must be unix seconds, or as 2026-01-31T12:00:00Z');
+  return seconds;
+}

@@ -1,0 +1,66 @@
+/** What a start looks at before anything is served: the clock, and who can read the secrets. */
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { secureFile } from '../../src/adapters/signing/secret-file.js';
+import { SteadyClock } from '../../src/adapters/system/steady-clock.js';
+import { TestClock, TestService } from '../fixtures/service.js';
+
+t.test('a clock that is set back revives nothing, and a start on one is refused', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-clock-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const clock = new TestClock();
+  clock.hold();
+  const house = await TestService.start({ TAKEMARK_DATA_DIR: directory }, clock);
+  t.teardown(() => house.stop());
+  const { apiKey, caller } = await house.partner();
+  const { partner } = house.service.operations;
+  const rotated = await partner.rotateKey(caller, apiKey, 'a-first-rotation-0001');
+  clock.advance(72 * 3_600);
+  t.equal(Math.floor(clock.now() / 1000), rotated.previousKeyExpiresAt);
+  await t.rejects(partner.authenticate(apiKey), { code: 'forbidden' }, 'expired');
+  clock.advance(-48 * 3_600);
+  await t.rejects(partner.authenticate(apiKey), { code: 'forbidden' }, 'and still expired when the clock is set back');
+  t.ok(await partner.authenticate(rotated.apiKey));
+  await house.stop({ keep: true });
+
+  await t.rejects(TestService.start({ TAKEMARK_DATA_DIR: directory }, clock), /the clock says .* has seen .*: with a clock set back/);
+  clock.advance(48 * 3_600 - 240);
+  const again = await TestService.start({ TAKEMARK_DATA_DIR: directory }, clock);
+  t.teardown(() => again.stop());
+  await t.rejects(again.service.operations.partner.authenticate(apiKey), { code: 'forbidden' }, 'a few minutes are not refused, and change nothing');
+  await again.stop({ keep: true });
+  clock.advance(-48 * 3_600);
+  await rm(join(directory, 'clock'));
+  await (await TestService.start({ TAKEMARK_DATA_DIR: directory }, clock)).stop({ keep: true });
+});
+
+t.test('time stands still until the clock has caught up', async (t) => {
+  let below = 1_000;
+  const clock = new SteadyClock({ now: () => below }, 500);
+  const said = [1_000, 900, 1_000, 1_100, 0].map((now) => ((below = now), clock.now()));
+  t.strictSame(said, [1_000, 1_000, 1_000, 1_100, 1_100]);
+  t.equal(clock.behind(), 1_100);
+});
+
+t.test('secrets that others can read are closed to them at the start, and the log says so', { skip: process.platform === 'win32' && 'there are no modes' }, async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-modes-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  await (await TestService.start({ TAKEMARK_DATA_DIR: directory })).stop({ keep: true });
+  const files = ['secrets.json', 'operator-token', 'signing/production/authority/key.pem', 'signing/production/leaf-ed25519/key.pem'].map((name) => join(directory, name));
+  for (const path of files) await chmod(path, 0o644);
+  const house = await TestService.start({ TAKEMARK_DATA_DIR: directory });
+  t.teardown(() => house.stop());
+  for (const path of files) {
+    t.equal((await stat(path)).mode & 0o777, 0o600, path);
+    t.ok(house.log.some((line) => line.includes('"secret_file_tightened"') && line.includes(path)));
+  }
+  const untouched = join(directory, 'other');
+  await writeFile(untouched, 'x', { mode: 0o640 });
+  t.equal(await secureFile(untouched, 'win32'), 'sound');
+  t.equal((await stat(untouched)).mode & 0o777, 0o640);
+  t.equal(await secureFile(join(directory, 'none')), 'sound');
+  t.equal(await secureFile(untouched), 'tightened');
+  t.equal(await readFile(untouched, 'utf8'), 'x');
+});
