@@ -1,6 +1,6 @@
 /** Puts the service together: the only file that names concrete adapters. */
 import { randomBytes } from 'node:crypto';
-import { mkdir, rm, writeFile, rename } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
 import { openAssetBucket } from './adapters/assets/s3.js';
@@ -15,9 +15,12 @@ import { openLocalBus } from './adapters/local-bus/bus.js';
 import { createCredentialReader } from './adapters/reading/credential-reader.js';
 import { clusterIdentity, makeClusterBundle, readClusterBundle, type ClusterIdentity } from './adapters/signing/cluster-bundle.js';
 import { createDevice } from './adapters/signing/device.js';
+import { installLeaf, requestLeaf, type InstallationOptions } from './adapters/signing/leaf-installation.js';
 import { loadSigning } from './adapters/signing/load-signing.js';
+import { initAuthority, issueLeaf } from './adapters/signing/offline-authority.js';
 import { keyFiles } from './adapters/signing/key-directory.js';
 import { loadOperatorToken, OPERATOR_TOKEN_FILE } from './adapters/signing/operator-token.js';
+import { openToken, type TokenKey } from './adapters/signing/pkcs11-token.js';
 import { ROTATED_PURPOSES, rotateClusterBundle, type BundleRotation } from './adapters/signing/rotate-bundle.js';
 import { secureFile } from './adapters/signing/secret-file.js';
 import { loadSecrets, SECRETS_FILE } from './adapters/signing/secrets.js';
@@ -98,6 +101,9 @@ const KEY_USES_MS = 30_000;
 const TLS_MS = 10_000;
 const ANNOUNCE_MS = 30_000;
 const CLOCK_MS = 30_000;
+const SIGNER_MS = 24 * 3_600_000;
+/** Before the end of the certificate that signs: time to fetch another one from an authority that is in a safe. */
+const SIGNER_ENDING_SECONDS = 90 * 86_400;
 /** By which a clock is corrected now and then. */
 const CLOCK_SLACK_MS = 2_000;
 /** Of a reserved id, or a deliverable in a bucket that no record names: another process may be issuing it. */
@@ -121,18 +127,20 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const ids = options.ids ?? createIds(clock);
     const kept = config.operator.token === undefined && shared === undefined ? await loadOperatorToken({ directory, random: randomBytes }) : undefined;
     const tokens: readonly [string, ...string[]] = config.operator.token !== undefined ? [config.operator.token] : (shared?.operatorTokens ?? [kept!.token]);
-    const { signer, trust } = await loadSigning({
+    const token = await tokenOf(config);
+    const { signer, trust, notAfter } = await loadSigning({
       directory: join(directory, 'signing'),
       environment: config.environment,
       algorithm: config.signing.algorithm,
       ...(config.signing.files === undefined ? {} : { files: config.signing.files }),
+      ...(token === undefined ? {} : { token }),
       ...(shared === undefined ? {} : { pems: shared.signing, known: [shared.signing, ...shared.knownSigning] }),
       clock,
       random: randomBytes,
     });
     const tls = config.partner.tls === undefined ? undefined : await TlsFiles.open(config.partner.tls);
     let running: AudioEngine | undefined;
-    const ground = await openGround({ config, clock, secrets, opened, logDestination: options.logDestination, engineStats: () => running?.stats(), tlsExpiresAt: () => tls?.identity.expiresAt });
+    const ground = await openGround({ config, clock, secrets, opened, logDestination: options.logDestination, engineStats: () => running?.stats(), tlsExpiresAt: () => tls?.identity.expiresAt, signerNotAfter: notAfter });
     const { telemetry, stores, assets, journal, heads, bus } = ground;
     const { observer, requestLog } = telemetry;
     const engine = createAudioEngine({
@@ -190,6 +198,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 
     const chores: Chore[] = [
       { where: 'clock', everyMs: CLOCK_MS, atStart: true, run: () => watchClock(directory, clock, telemetry) },
+      { where: 'signer', everyMs: SIGNER_MS, atStart: true, run: async () => watchSigner(notAfter, clock, telemetry) },
       ...sharedChores(config, clock, ground),
       { where: 'meter', everyMs: METER_MS, run: () => meter.flush() },
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
@@ -312,7 +321,8 @@ async function openSecrets({ dataDirectory, secrets: given, environment, signing
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
   const files = [SECRETS_FILE, OPERATOR_TOKEN_FILE].map((name) => join(dataDirectory, name));
   if (given !== undefined && 'file' in given) files.push(given.file);
-  if (signing.files !== undefined) files.push(signing.files.key);
+  if (signing.files?.key !== undefined) files.push(signing.files.key);
+  if (signing.pkcs11 !== undefined && 'file' in signing.pkcs11.pin) files.push(signing.pkcs11.pin.file);
   const exposed: OpenedSecrets['exposed'][number][] = [];
   for (const path of [...files, ...(await keyFiles(join(dataDirectory, 'signing')))]) {
     const found = await secureFile(path);
@@ -320,6 +330,19 @@ async function openSecrets({ dataDirectory, secrets: given, environment, signing
   }
   const shared = given === undefined ? undefined : 'file' in given ? await readClusterBundle(given.file, environment) : clusterIdentity(given.text, 'TAKEMARK_SECRETS', environment);
   return { secrets: shared?.secrets ?? (await loadSecrets({ directory: dataDirectory, environment, random: randomBytes })), shared, exposed };
+}
+
+/** @param notAfter unix seconds at which the certificate that signs ends */
+function watchSigner(notAfter: number, clock: Clock, telemetry: Telemetry): void {
+  const left = notAfter - Math.floor(clock.now() / 1000);
+  if (left < SIGNER_ENDING_SECONDS) telemetry.note('signer_ending', { notAfter, days: Math.max(0, Math.floor(left / 86_400)) });
+}
+
+/** Undefined where keys are in files. */
+async function tokenOf({ signing: { pkcs11 } }: Config): Promise<TokenKey | undefined> {
+  if (pkcs11 === undefined) return undefined;
+  const { pin, ...token } = pkcs11;
+  return openToken({ ...token, pin: 'text' in pin ? pin.text : (await readFile(pin.file, 'utf8')).split(/\r?\n/)[0]! });
 }
 
 async function watchClock(directory: string, clock: SteadyClock, telemetry: Telemetry): Promise<void> {
@@ -346,9 +369,10 @@ interface GroundParts {
   readonly logDestination: TelemetryParts['destination'] | undefined;
   readonly engineStats?: NonNullable<TelemetryParts['engineStats']>;
   readonly tlsExpiresAt?: NonNullable<TelemetryParts['tlsExpiresAt']>;
+  readonly signerNotAfter?: number;
 }
 
-async function openGround({ config, clock, secrets, opened, logDestination, engineStats, tlsExpiresAt }: GroundParts): Promise<Ground> {
+async function openGround({ config, clock, secrets, opened, logDestination, engineStats, tlsExpiresAt, signerNotAfter }: GroundParts): Promise<Ground> {
   let stores: Stores | undefined;
   let bus: EventBus | undefined;
   const telemetry = createTelemetry({
@@ -357,6 +381,7 @@ async function openGround({ config, clock, secrets, opened, logDestination, engi
     eventsBehind: () => bus?.behind() ?? new Map(),
     ...(engineStats === undefined ? {} : { engineStats }),
     ...(tlsExpiresAt === undefined ? {} : { tlsExpiresAt }),
+    ...(signerNotAfter === undefined ? {} : { signerNotAfter }),
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
   opened.add(async () => telemetry.flush());
@@ -487,6 +512,37 @@ export function rotateSecrets({ environment, signing }: Config, bundle: { readon
 /** Behind `takemark operator secrets init`: the text of a new bundle for a cluster. */
 export function makeSecrets({ environment, signing }: Config): string {
   return makeClusterBundle({ environment, algorithm: signing.algorithm, clock: systemClock, random: randomBytes });
+}
+
+/** Behind `takemark operator signing request`: PEM. */
+export async function requestSigningLeaf(config: Config): Promise<string> {
+  return requestLeaf(await installationOf(config));
+}
+
+/** Behind `takemark operator signing install`. Times in unix seconds. */
+export async function installSigningLeaf(config: Config, pem: string): Promise<{ readonly kid: string; readonly notAfter: number; readonly former?: string }> {
+  const { notAfter, ...installed } = await installLeaf(await installationOf(config), pem);
+  return { ...installed, notAfter: secondsOf(notAfter) };
+}
+
+/** Behind `takemark authority init`: PEM of the new authority. */
+export function initSigningAuthority({ environment }: Config, directory: string): Promise<string> {
+  return initAuthority({ directory, environment, clock: systemClock, random: randomBytes });
+}
+
+/** Behind `takemark authority issue`. Times in unix seconds. */
+export async function issueSigningLeaf({ environment }: Config, directory: string, request: string, days: number) {
+  const leaf = await issueLeaf({ directory, environment, clock: systemClock, random: randomBytes }, request, days);
+  return { ...leaf, notBefore: secondsOf(leaf.notBefore), notAfter: secondsOf(leaf.notAfter) };
+}
+
+async function installationOf(config: Config): Promise<InstallationOptions> {
+  const token = await tokenOf(config);
+  return { directory: join(config.dataDirectory, 'signing'), environment: config.environment, algorithm: config.signing.algorithm, ...(token === undefined ? {} : { token }), clock: systemClock };
+}
+
+function secondsOf(date: Date): number {
+  return Math.floor(date.getTime() / 1000);
 }
 
 async function writeEndpoints(directory: string, endpoints: { readonly partner?: number; readonly operator: number }): Promise<void> {

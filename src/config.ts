@@ -142,6 +142,14 @@ const variables = {
   TAKEMARK_SIGNING_CERT: z.string().min(1).optional(),
   TAKEMARK_SIGNING_KEY: z.string().min(1).optional(),
   TAKEMARK_SIGNING_AUTHORITY: z.string().min(1).optional(),
+  /** Path of a PKCS#11 module whose token holds the key of the certificate that signs. */
+  TAKEMARK_SIGNING_PKCS11: z.string().min(1).optional(),
+  /** Labels of the token, and of the key pair in it. */
+  TAKEMARK_SIGNING_PKCS11_TOKEN: z.string().min(1).max(32).optional(),
+  TAKEMARK_SIGNING_PKCS11_KEY: z.string().min(1).max(128).default('takemark'),
+  /** One of the two; the file's first line. */
+  TAKEMARK_SIGNING_PKCS11_PIN: z.string().min(1).max(256).optional(),
+  TAKEMARK_SIGNING_PKCS11_PIN_FILE: z.string().min(1).optional(),
   TAKEMARK_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   /** Second header name for the request id. */
   TAKEMARK_REQUEST_ID_HEADER: z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be a header name').optional(),
@@ -161,9 +169,19 @@ const variables = {
 };
 
 const schema = z.object(variables).superRefine((values, context) => {
-  const signing = [values.TAKEMARK_SIGNING_CERT, values.TAKEMARK_SIGNING_KEY, values.TAKEMARK_SIGNING_AUTHORITY];
+  const inToken = values.TAKEMARK_SIGNING_PKCS11 !== undefined;
+  const signing = [values.TAKEMARK_SIGNING_CERT, values.TAKEMARK_SIGNING_AUTHORITY, ...(inToken ? [] : [values.TAKEMARK_SIGNING_KEY])];
   if (signing.some((file) => file === undefined) && signing.some((file) => file !== undefined)) {
-    context.addIssue({ code: 'custom', path: ['TAKEMARK_SIGNING_CERT'], message: 'needs TAKEMARK_SIGNING_KEY and TAKEMARK_SIGNING_AUTHORITY too: all three or none' });
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_SIGNING_CERT'], message: inToken ? 'and TAKEMARK_SIGNING_AUTHORITY: both or none' : 'needs TAKEMARK_SIGNING_KEY and TAKEMARK_SIGNING_AUTHORITY too: all three or none' });
+  }
+  if (inToken && values.TAKEMARK_SIGNING_KEY !== undefined) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_SIGNING_KEY'], message: 'or TAKEMARK_SIGNING_PKCS11: the key is in a file or in a token' });
+  }
+  if (inToken && values.TAKEMARK_SIGNING_PKCS11_TOKEN === undefined) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_SIGNING_PKCS11_TOKEN'], message: 'is needed with TAKEMARK_SIGNING_PKCS11' });
+  }
+  if (inToken && (values.TAKEMARK_SIGNING_PKCS11_PIN === undefined) === (values.TAKEMARK_SIGNING_PKCS11_PIN_FILE === undefined)) {
+    context.addIssue({ code: 'custom', path: ['TAKEMARK_SIGNING_PKCS11_PIN'], message: 'or TAKEMARK_SIGNING_PKCS11_PIN_FILE is needed with TAKEMARK_SIGNING_PKCS11, one of them' });
   }
   if ((values.TAKEMARK_TLS_CERT === undefined) !== (values.TAKEMARK_TLS_KEY === undefined)) {
     context.addIssue({ code: 'custom', path: ['TAKEMARK_TLS_CERT'], message: 'and TAKEMARK_TLS_KEY: both or none' });
@@ -273,7 +291,17 @@ export interface Config {
   readonly signing: {
     readonly algorithm: 'Ed25519' | 'ES256';
     /** Paths of PEM files. */
-    readonly files: { readonly certificate: string; readonly key: string; readonly authority: string } | undefined;
+    readonly files: { readonly certificate: string; readonly key?: string; readonly authority: string } | undefined;
+    readonly pkcs11:
+      | {
+          readonly module: string;
+          readonly token: string;
+          readonly key: string;
+          readonly pin: { readonly text: string } | { readonly file: string };
+          /** For the module's process: what this one was given, but for settings of the service and of its bucket. */
+          readonly environment: Readonly<Record<string, string>>;
+        }
+      | undefined;
   };
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   readonly requestIdHeader: string | undefined;
@@ -321,7 +349,8 @@ export function readConfig(environment: Environment = process.env): Config {
     stopGraceMs: values.TAKEMARK_STOP_GRACE_SECONDS * 1_000,
     signing: {
       algorithm: values.TAKEMARK_SIGNING_ALGORITHM,
-      files: certificate === undefined || key === undefined || authority === undefined ? undefined : { certificate, key, authority },
+      files: certificate === undefined || authority === undefined ? undefined : { certificate, ...(key === undefined ? {} : { key }), authority },
+      pkcs11: pkcs11Of(values, environment),
     },
     logLevel: values.TAKEMARK_LOG_LEVEL,
     requestIdHeader: values.TAKEMARK_REQUEST_ID_HEADER,
@@ -352,6 +381,13 @@ function cassandraOf(values: z.output<typeof schema>): CassandraConfig | undefin
     consistency: values.TAKEMARK_CASSANDRA_CONSISTENCY,
     serialConsistency: values.TAKEMARK_CASSANDRA_SERIAL_CONSISTENCY,
   };
+}
+
+function pkcs11Of(values: z.output<typeof schema>, environment: Environment): Config['signing']['pkcs11'] {
+  const { TAKEMARK_SIGNING_PKCS11: module, TAKEMARK_SIGNING_PKCS11_TOKEN: token, TAKEMARK_SIGNING_PKCS11_KEY: key, TAKEMARK_SIGNING_PKCS11_PIN: text, TAKEMARK_SIGNING_PKCS11_PIN_FILE: file } = values;
+  if (module === undefined || token === undefined) return undefined;
+  const others = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined && !/^(?:TAKEMARK|AWS|NODE)_/.test(entry[0]));
+  return { module, token, key, pin: file === undefined ? { text: text! } : { file }, environment: Object.fromEntries(others) };
 }
 
 function kafkaOf(values: z.output<typeof schema>): KafkaConfig | undefined {

@@ -25,6 +25,13 @@ export interface Cluster {
   rotateSecrets(bundle: { readonly text: string; readonly name: string }, rotation: { readonly step: 'add' | 'use' | 'drop'; readonly early: boolean; readonly purposes: readonly string[] | undefined }): Promise<string>;
   /** @returns how many erasures of the bus were taken, and how many messages of it never can be */
   replayErasures(): Promise<{ readonly taken: number; readonly left: number }>;
+  /** PEM of a request for a new signing certificate. */
+  requestLeaf(): Promise<string>;
+  /** @param pem the leaf, then its authority. Times in unix seconds */
+  installLeaf(pem: string): Promise<{ readonly kid: string; readonly notAfter: number; readonly former?: string }>;
+  /** @returns PEM of the new authority */
+  initAuthority(directory: string): Promise<string>;
+  issueLeaf(directory: string, request: string, days: number): Promise<{ readonly pem: string; readonly kid: string; readonly algorithm: string; readonly subject: string; readonly notBefore: number; readonly notAfter: number }>;
   serve(): Promise<LongRunning>;
   consume(): Promise<LongRunning>;
 }

@@ -6,6 +6,7 @@ import { initSecrets, migrateStore, replayErasures, rotateSecrets } from './comm
 import { listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
 import { issue } from './commands/operator-issue.js';
 import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
+import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
 import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
 import { listKeys, revokeKey as revokeOwnKey, rotateKey } from './commands/partner-keys.js';
 import { listProofs, showUsage } from './commands/partner-reports.js';
@@ -41,6 +42,10 @@ const COMMANDS: readonly Command[] = [
   listSigners,
   revokeSigner,
   reinstateSigner,
+  requestLeaf,
+  installLeaf,
+  initAuthority,
+  issueLeaf,
   listDeadLetters,
   replayDeadLetters,
   replayErasures,

@@ -164,7 +164,7 @@ export const OPERATOR_ROUTES = {
       404: [],
       409: ['idempotency_key_reused', 'idempotency_in_progress'],
       422: ['audio_malformed', 'audio_already_credentialed', 'audio_empty', 'container_needs_sidecar', 'result_too_large'],
-      503: ['signer_revoked'],
+      503: ['signer_revoked', 'signer_unavailable'],
     }),
   },
   readAsset: {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Signer } from '../ports/signing.js';
-import { storeForm, type Generator, type StoreContent } from './store-form.js';
+import type { LocalSigner, Signer } from '../ports/signing.js';
+import { storeForm, type Generator, type StoreContent, type StoreForm } from './store-form.js';
 import { assertStatement, isName, isSha256Hex, type Statement } from './statement.js';
 
 export const GENERATOR: Generator = { name: 'Takemark', version: '1.0.0' };
@@ -68,10 +68,18 @@ export function planEmbedding(request: {
  * @param bindingSha256 lower-case hex SHA-256 over the whole file but the chunk: the plain file with `plan.riffSize` written
  * into it, then one zero byte where `plan.pad` is 1
  */
-export function finishEmbedding(plan: EmbeddingPlan, bindingSha256: string): FinishedEmbedding {
+export async function finishEmbedding(plan: EmbeddingPlan, bindingSha256: string): Promise<FinishedEmbedding> {
+  const form = bind(plan, bindingSha256);
+  return finish(plan, form, await plan.signer.sign(form.toBeSigned));
+}
+
+function bind(plan: EmbeddingPlan, bindingSha256: string): StoreForm {
   if (!isSha256Hex(bindingSha256)) throw new RangeError('a binding is 64 lower-case hex digits');
-  const form = storeForm({ ...plan.content, binding: { exclusion: { start: plan.start, length: plan.chunkLength }, sha256: bindingSha256 } });
-  const store = form.write(plan.signer.sign(form.toBeSigned));
+  return storeForm({ ...plan.content, binding: { exclusion: { start: plan.start, length: plan.chunkLength }, sha256: bindingSha256 } });
+}
+
+function finish(plan: EmbeddingPlan, form: StoreForm, signature: Uint8Array): FinishedEmbedding {
+  const store = form.write(signature);
   if (CHUNK_HEADER_BYTES + store.length !== plan.chunkLength) throw new RangeError('the signer gave a signature of another length than 64 bytes');
   const chunk = Buffer.concat([chunkHeader(store.length), store]);
   return { bytes: Buffer.concat([chunk, Buffer.alloc(plan.pad)]), chunkSha256: createHash('sha256').update(chunk).digest('hex') };
@@ -81,11 +89,12 @@ export function finishEmbedding(plan: EmbeddingPlan, bindingSha256: string): Fin
  * The credentialed form of a plain RIFF file that is in memory.
  * @param plain well-formed and without a credential; a last chunk of odd size may lack its pad byte
  */
-export function embed(plain: Uint8Array, request: Omit<Parameters<typeof planEmbedding>[0], 'audioBytes'>): { readonly file: Buffer; readonly plan: EmbeddingPlan; readonly chunkSha256: string } {
+export function embed(plain: Uint8Array, request: Omit<Parameters<typeof planEmbedding>[0], 'audioBytes' | 'signer'> & { readonly signer: LocalSigner }): { readonly file: Buffer; readonly plan: EmbeddingPlan; readonly chunkSha256: string } {
   const head = Buffer.concat([plain, Buffer.alloc(plain.length % 2)]);
   const plan = planEmbedding({ ...request, audioBytes: head.length });
   head.writeUInt32LE(plan.riffSize, 4);
-  const { bytes, chunkSha256 } = finishEmbedding(plan, createHash('sha256').update(head).update(Buffer.alloc(plan.pad)).digest('hex'));
+  const form = bind(plan, createHash('sha256').update(head).update(Buffer.alloc(plan.pad)).digest('hex'));
+  const { bytes, chunkSha256 } = finish(plan, form, request.signer.sign(form.toBeSigned));
   return { file: Buffer.concat([head, bytes]), plan, chunkSha256 };
 }
 

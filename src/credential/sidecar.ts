@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { decodeMessagePackStrict, encodeMessagePack, type MessagePackValue } from '../codec/messagepack.js';
 import type { SidecarReading, SignatureAlgorithm, WholeFileBinding } from '../domain/credential-reading.js';
-import type { Signer, TrustList } from '../ports/signing.js';
+import type { LocalSigner, Signer, TrustList } from '../ports/signing.js';
 import { readCertificate, type SignerCertificate } from './certificate.js';
 import { checkSignature } from './signature.js';
 import { assertStatement, isProduction, isSha256Hex, productionStatement, sealStatement, type Statement } from './statement.js';
@@ -34,16 +34,35 @@ interface Content {
   readonly certificate: Uint8Array;
 }
 
+interface SidecarRequest<Signing extends Signer> {
+  readonly statement: Statement;
+  readonly binding: WholeFileBinding;
+  readonly signer: Signing;
+}
+
 /**
- * Signs a sidecar for a whole audio file of any type.
+ * Signs a sidecar for a whole audio file of any type, with a key in memory.
  * @throws RangeError if the statement is not the signer's to make, or the binding is none
  */
-export function writeSidecar(request: { readonly statement: Statement; readonly binding: WholeFileBinding; readonly signer: Signer }): Uint8Array {
-  const { statement, binding, signer } = request;
+export function writeSidecar(request: SidecarRequest<LocalSigner>): Uint8Array {
+  const body = unsigned(request);
+  return withSignature(body, request.signer.sign(signedMessage(body)));
+}
+
+/** The same, wherever the key is kept. */
+export async function signSidecar(request: SidecarRequest<Signer>): Promise<Uint8Array> {
+  const body = unsigned(request);
+  return withSignature(body, await request.signer.sign(signedMessage(body)));
+}
+
+function unsigned({ statement, binding, signer }: SidecarRequest<Signer>): Uint8Array {
   assertStatement(statement, signer.identity);
   if (!isBinding(binding)) throw new RangeError('a binding is a length and 64 lower-case hex digits');
-  const body = signedPart({ statement, binding, algorithm: signer.identity.algorithm, certificate: signer.identity.certificate });
-  const sidecar = Buffer.concat([body, encodeMessagePack(signer.sign(signedMessage(body)))]);
+  return signedPart({ statement, binding, algorithm: signer.identity.algorithm, certificate: signer.identity.certificate });
+}
+
+function withSignature(body: Uint8Array, signature: Uint8Array): Uint8Array {
+  const sidecar = Buffer.concat([body, encodeMessagePack(signature)]);
   if (sidecar.length !== body.length + SIGNATURE_ELEMENT_BYTES || sidecar.length > MAX_BYTES) throw new RangeError('the certificate or signature does not fit a sidecar');
   return sidecar;
 }

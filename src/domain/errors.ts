@@ -76,6 +76,7 @@ export const ERROR_REASONS = [
   'declarations_full',
   // signing
   'signer_revoked',
+  'signer_unavailable',
   // limits
   'quota_exceeded',
   'rate_exceeded',

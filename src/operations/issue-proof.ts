@@ -16,7 +16,7 @@ import type { Observer } from '../ports/observer.js';
 import type { IssuingReplay, PartnerStore, ProofStore } from '../ports/stores.js';
 import type { Signer } from '../ports/signing.js';
 import { finishEmbedding, planEmbedding } from '../credential/embed.js';
-import { writeSidecar } from '../credential/sidecar.js';
+import { signSidecar } from '../credential/sidecar.js';
 import { stateProduction } from '../credential/statement.js';
 import type { IssueRequest, IssueResult } from './operations.js';
 import type { SignerRevocations } from './signer-revocations.js';
@@ -58,7 +58,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     }
     const { identity } = deps.signer;
     const statement = stateProduction(identity, { proofId, createdAt, evidenceSha256: null });
-    const bound = request.carrier === 'embedded' ? await embed(deps, statement, original, staged) : pair(deps, statement, original);
+    const bound = request.carrier === 'embedded' ? await embed(deps, statement, original, staged) : await pair(deps, statement, original);
     const proof: IssuedProof = {
       state: 'issued',
       proofId,
@@ -145,7 +145,7 @@ async function embed(deps: IssueProofDeps, statement: ProductionStatement, origi
   const binding = createHash('sha256');
   for await (const chunk of staged.read()) binding.update(chunk as Uint8Array);
   const boundAudioSha256 = binding.update(new Uint8Array(plan.pad)).digest('hex');
-  const { bytes, chunkSha256 } = finishEmbedding(plan, boundAudioSha256);
+  const { bytes, chunkSha256 } = await finishEmbedding(plan, boundAudioSha256);
   await staged.append(bytes);
   return { boundAudioSha256, credentialSha256: chunkSha256, deliverable: await measure(deps.engine, staged.read()) };
 }
@@ -162,9 +162,9 @@ export function refuseUnembeddable(original: Measurement): void {
 }
 
 /** A sidecar binds the whole file; the audio of a pair is opaque bytes. */
-function pair(deps: IssueProofDeps, statement: ProductionStatement, original: Measurement): Bound {
+async function pair(deps: IssueProofDeps, statement: ProductionStatement, original: Measurement): Promise<Bound> {
   if (original.bytes === 0) throw new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
-  const sidecar = writeSidecar({ statement, binding: { bytes: original.bytes, sha256: original.sha256 }, signer: deps.signer });
+  const sidecar = await signSidecar({ statement, binding: { bytes: original.bytes, sha256: original.sha256 }, signer: deps.signer });
   const credentialSha256 = createHash('sha256').update(sidecar).digest('hex');
   return { boundAudioSha256: original.sha256, credentialSha256, deliverable: original, sidecar };
 }

@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors.js';
 import type { SealStatement } from '../domain/credential-reading.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { Clock } from '../ports/clock.js';
-import type { Signer } from '../ports/signing.js';
+import type { LocalSigner } from '../ports/signing.js';
 import { finishEmbedding, planEmbedding, type EmbeddingPlan } from '../credential/embed.js';
 import { writeSidecar } from '../credential/sidecar.js';
 import { stateSeal } from '../credential/statement.js';
@@ -12,7 +12,7 @@ import { measure, refuseUnembeddable } from './issue-proof.js';
 export interface SealAudioDeps {
   readonly engine: AudioEngine;
   /** The device's own. */
-  readonly signer: Signer;
+  readonly signer: LocalSigner;
   readonly clock: Clock;
   readonly random: (length: number) => Uint8Array;
 }
@@ -62,7 +62,7 @@ async function* sealedFile(plan: EmbeddingPlan, audio: PlainAudio): AsyncGenerat
     yield bytes;
   }
   if (at !== plan.start) throw new DomainError('conflict', 'The file changed while it was being sealed.');
-  yield finishEmbedding(plan, binding.update(new Uint8Array(plan.pad)).digest('hex')).bytes;
+  yield (await finishEmbedding(plan, binding.update(new Uint8Array(plan.pad)).digest('hex'))).bytes;
 }
 
 /** Bytes 4 to 7 of the file say how long it becomes; a chunk may hold any part of them. */

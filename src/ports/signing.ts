@@ -14,6 +14,12 @@ export interface SigningIdentity {
 /** Signs with the environment's current identity. Ed25519: 64 bytes; ES256: r || s, 64 bytes, low S. */
 export interface Signer {
   readonly identity: SigningIdentity;
+  /** @throws DomainError `unavailable` / `signer_unavailable` where the key is kept elsewhere and cannot be reached */
+  sign(message: Uint8Array): Uint8Array | Promise<Uint8Array>;
+}
+
+/** One whose key is in this process's memory. */
+export interface LocalSigner extends Signer {
   sign(message: Uint8Array): Uint8Array;
 }
 

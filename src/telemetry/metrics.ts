@@ -18,7 +18,7 @@ export interface Metrics {
 }
 
 /** Counters of the process. Every label comes from a closed list. */
-export function createMetrics(engineStats: () => EngineStats | undefined, eventsWaiting: () => number | undefined, eventsBehind: () => ReadonlyMap<string, number>, tlsExpiresAt: () => number | undefined): Metrics {
+export function createMetrics(engineStats: () => EngineStats | undefined, eventsWaiting: () => number | undefined, eventsBehind: () => ReadonlyMap<string, number>, tlsExpiresAt: () => number | undefined, signerNotAfter?: number): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -73,6 +73,9 @@ export function createMetrics(engineStats: () => EngineStats | undefined, events
         this.set(tlsExpiresAt()!);
       },
     });
+  }
+  if (signerNotAfter !== undefined) {
+    new Gauge({ name: 'takemark_signing_certificate_expires_seconds', help: 'Unix seconds at which the certificate that signs ends', registers }).set(signerNotAfter);
   }
   const gauge = (name: string, help: string, value: (stats: EngineStats) => number) =>
     new Gauge({

@@ -15,6 +15,8 @@ export interface TelemetryParts {
   readonly eventsBehind?: () => ReadonlyMap<string, number>;
   /** When the partner listener's certificate ends, in unix seconds; undefined where it has none. */
   readonly tlsExpiresAt?: () => number | undefined;
+  /** Unix seconds at which the certificate that signs ends. */
+  readonly signerNotAfter?: number;
   /** Standard output by default. */
   readonly destination?: DestinationStream;
 }
@@ -30,10 +32,10 @@ export interface Telemetry {
 }
 
 /** Log, metrics and the observer that the rest of the service reports through. */
-export function createTelemetry({ level, engineStats = () => undefined, eventsWaiting = () => undefined, eventsBehind = () => new Map(), tlsExpiresAt = () => undefined, destination }: TelemetryParts): Telemetry {
+export function createTelemetry({ level, engineStats = () => undefined, eventsWaiting = () => undefined, eventsBehind = () => new Map(), tlsExpiresAt = () => undefined, signerNotAfter, destination }: TelemetryParts): Telemetry {
   const stdout = destination === undefined ? pinoDestination({ fd: 1, sync: false }) : undefined;
   const log = createLog(level, destination ?? stdout!);
-  const metrics = createMetrics(engineStats, eventsWaiting, eventsBehind, tlsExpiresAt);
+  const metrics = createMetrics(engineStats, eventsWaiting, eventsBehind, tlsExpiresAt, signerNotAfter);
   return {
     observer: {
       verdict: metrics.verdict,

@@ -11,7 +11,7 @@ import { MAIN, setUp } from './bench.js';
 
 t.test('help and wrong use', async (t) => {
   const { takemark } = await setUp(t);
-  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', 'serve', 'consumers', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'declaration record', 'declaration list', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority', 'signing list', 'signing revoke', 'signing reinstate', 'migrate', 'secrets init', 'secrets rotate', 'erasures replay', 'dlq list', 'dlq replay'].map((name) => `operator ${name}`)]) {
+  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', 'serve', 'consumers', 'authority init', 'authority issue', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'declaration record', 'declaration list', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority', 'signing list', 'signing revoke', 'signing reinstate', 'signing request', 'signing install', 'migrate', 'secrets init', 'secrets rotate', 'erasures replay', 'dlq list', 'dlq replay'].map((name) => `operator ${name}`)]) {
     const { code, out, err } = await takemark(...words.split(' '), '--help');
     t.match({ code, err }, { code: 0, err: '' }, words);
     t.match(out, new RegExp(`Usage: takemark ${words}`));
@@ -178,6 +178,19 @@ t.test('operator commands: accounts and records', async (t) => {
   t.match(await takemark('operator', 'signing', 'revoke', '--kid', kid, '--from', '1', '--reason', 'bored'), { code: 2, err: /--reason must be/ });
   t.match(await takemark('operator', 'signing', 'reinstate', '--kid', kid), { code: 0, out: /verifies\n$/ });
   t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier has/ });
+});
+
+t.test('a signing certificate from an authority that is elsewhere', async (t) => {
+  const { takemark, directory } = await setUp(t);
+  const [request, leaf] = [join(directory, 'request.pem'), join(directory, 'leaf.pem')];
+  t.match(await takemark('authority', 'init', '--dir', 'safe'), { code: 0, out: 'safe\n' });
+  t.match(await takemark('operator', 'signing', 'request', '--out', request), { code: 0, out: /^wrote .*request\.pem/ });
+  t.match(await takemark('operator', 'signing', 'request', '--out', request), { code: 2, err: /exists; give --force/ });
+  t.match(await takemark('authority', 'issue', '--dir', 'safe', '--request', request, '--out', request, '--force'), { code: 2, err: /is the input itself/ });
+  t.match(await takemark('authority', 'issue', '--dir', 'safe', '--request', request, '--out', leaf, '--days', '30'), { code: 0, out: /^signed 'Takemark\\u\{7\}' \(Ed25519, ab\), 2026-01-01/ });
+  t.equal(await readFile(leaf, 'utf8'), 'a request by safe for 30\n');
+  t.match(await takemark('operator', 'signing', 'install', '--certificate', leaf), { code: 0, out: /^installed a request by safe for 30, until 2026-01-01 .*; ff verifies on/ });
+  t.match(await takemark('operator', 'signing', 'install', '--certificate', leaf, '--json'), { code: 0, out: /"former":"ff"/ });
 });
 
 t.test('operator commands: declarations', async (t) => {

@@ -4,13 +4,13 @@ import t from 'tap';
 import { writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction, stateSeal } from '../../src/credential/statement.js';
 import { decodeMessagePackStrict, encodeMessagePack, type MessagePackValue } from '../../src/codec/messagepack.js';
-import type { Signer, SigningIdentity } from '../../src/ports/signing.js';
+import type { LocalSigner, SigningIdentity } from '../../src/ports/signing.js';
 import { now, readPair } from '../fixtures/credentialed-file.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 
 const BINDING = { bytes: 5_000_000_000, sha256: createHash('sha256').update('audio').digest('hex') };
 
-function serviceSidecar(signer: Signer): Buffer {
+function serviceSidecar(signer: LocalSigner): Buffer {
   return Buffer.from(writeSidecar({ statement: stateProduction(signer.identity, { proofId: 'prf_1', createdAt: now(), evidenceSha256: 'cd'.repeat(32) }), binding: BINDING, signer }));
 }
 
@@ -99,7 +99,7 @@ t.test('other encodings of the same content', (t) => {
 t.test('who may sign what', (t) => {
   const { signer, trust, unpinned } = testSigning();
   const device = testDevice();
-  const masked = (real: Signer, mask: Partial<SigningIdentity>): Signer => ({ identity: { ...real.identity, ...mask }, sign: (message) => real.sign(message) });
+  const masked = (real: LocalSigner, mask: Partial<SigningIdentity>): LocalSigner => ({ identity: { ...real.identity, ...mask }, sign: (message) => real.sign(message) });
   const read = (bytes: Uint8Array): string => {
     const reading = readPair(bytes, trust);
     return 'reason' in reading ? `${reading.kind}: ${reading.reason}` : reading.kind;

@@ -9,13 +9,19 @@ import { makeCertificate } from '../../src/adapters/signing/certificate-profile.
 import { clusterIdentity, makeClusterBundle, readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
 import { createDevice } from '../../src/adapters/signing/device.js';
 import { generateKey } from '../../src/adapters/signing/identity.js';
-import { loadSigning, type SigningOptions } from '../../src/adapters/signing/load-signing.js';
+import { loadSigning as load, type SigningOptions } from '../../src/adapters/signing/load-signing.js';
+import type { LocalSigner } from '../../src/ports/signing.js';
 import { issued, readFile as readCredential, sealed } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testSigning } from '../fixtures/signing.js';
 import { wav } from '../fixtures/wav.js';
 
 startJudge();
+/** The key is in memory where no token is named. */
+const loadSigning = async (options: SigningOptions) => {
+  const signing = await load(options);
+  return { ...signing, signer: signing.signer as LocalSigner };
+};
 const random = (length: number): Uint8Array => randomBytes(length);
 const clock = { now: (): number => Date.now() };
 const options = (directory: string, more: Partial<SigningOptions> = {}): SigningOptions => ({ directory, environment: 'beta', clock, random, ...more });

@@ -33,8 +33,9 @@ const LEAF_EXTENSIONS = [
   '300e0603551d0f0101ff040403020780',
   '30220603551d250101ff04183016060a2b0601040183e85e020106082b06010505070304',
 ];
-const SIGNATURE_ED25519 = '300506032b6570';
-const SIGNATURE_ECDSA_SHA256 = '300a06082a8648ce3d040302';
+/** AlgorithmIdentifiers, DER (RFC 8410 section 3, RFC 5758 section 3.2). */
+export const SIGNATURE_ED25519 = '300506032b6570';
+export const SIGNATURE_ECDSA_SHA256 = '300a06082a8648ce3d040302';
 
 /** DER. */
 export function makeCertificate(request: CertificateRequest): Buffer {
@@ -54,9 +55,9 @@ export function makeCertificate(request: CertificateRequest): Buffer {
     fromHex('a003020102'), // version 3
     tlv(0x02, serial),
     algorithm,
-    name(request.issuer),
+    distinguishedName(request.issuer),
     tlv(0x30, time(request.notBefore), time(request.notAfter)),
-    name(request.subject),
+    distinguishedName(request.subject),
     spki,
     tlv(0xa3, tlv(0x30, ...extensions)),
   );
@@ -71,7 +72,8 @@ export function keyIdentifier(publicKey: KeyObject): Buffer {
   return createHash('sha1').update(spki.subarray(spki.length - (publicKey.asymmetricKeyType === 'ed25519' ? 32 : 65))).digest();
 }
 
-function name({ organisation, commonName }: CertificateName): Buffer {
+/** A Name of two attributes, DER. */
+export function distinguishedName({ organisation, commonName }: CertificateName): Buffer {
   const attribute = (oid: string, value: string): Buffer => tlv(0x31, tlv(0x30, fromHex(oid), tlv(0x0c, Buffer.from(value, 'utf8'))));
   return tlv(0x30, attribute('060355040a', organisation), attribute('0603550403', commonName));
 }
@@ -82,7 +84,8 @@ function time(date: Date): Buffer {
   return date.getUTCFullYear() < 2050 ? tlv(0x17, Buffer.from(digits.slice(2), 'latin1')) : tlv(0x18, Buffer.from(digits, 'latin1'));
 }
 
-function tlv(tag: number, ...parts: readonly Uint8Array[]): Buffer {
+/** One element of DER: at most 65,535 bytes of content. */
+export function tlv(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;
   const head = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import { DISPLAY_NAME_PATTERN, holdsServiceName } from '../../domain/display-name.js';
 import type { Clock } from '../../ports/clock.js';
-import type { Signer } from '../../ports/signing.js';
+import type { LocalSigner } from '../../ports/signing.js';
 import { makeCertificate } from './certificate-profile.js';
 import { createSigner, generateKey, privatePem } from './identity.js';
 import { keepKeyPair, readKeyPair, removeUnfinished, type KeyPair } from './key-directory.js';
@@ -24,7 +24,7 @@ const LIFE_MS = 7_305 * 86_400_000;
  * An artist's device: the key that local seals are made with, made on first use. Its identity's `issuer` is its name.
  * @throws Error for a name that cannot be shown, or is the service's
  */
-export async function createDevice(options: DeviceOptions): Promise<Signer> {
+export async function createDevice(options: DeviceOptions): Promise<LocalSigner> {
   await removeUnfinished(options.directory, options.clock.now());
   const pair = (await readKeyPair(join(options.directory, 'device'))) ?? (await keepKeyPair(options.directory, 'device', newDevice(options)));
   const device = createSigner(new X509Certificate(pair.certificate), createPrivateKey(pair.key));

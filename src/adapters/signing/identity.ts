@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, generateKeyPairSync, sign, X509Certificate, type KeyObject } from 'node:crypto';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import { DISPLAY_NAME_PATTERN } from '../../domain/display-name.js';
-import type { Signer, SigningIdentity } from '../../ports/signing.js';
+import type { LocalSigner, SigningIdentity } from '../../ports/signing.js';
 
 /** Order of P-256 (SEC 2 section 2.4.2). */
 const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
@@ -23,15 +23,17 @@ export function identityOf(certificate: X509Certificate): SigningIdentity {
   };
 }
 
-export function createSigner(certificate: X509Certificate, privateKey: KeyObject): Signer {
+export function createSigner(certificate: X509Certificate, privateKey: KeyObject): LocalSigner {
   const identity = identityOf(certificate);
   return {
     identity,
-    sign: (message) =>
-      identity.algorithm === 'Ed25519'
-        ? sign(null, message, privateKey)
-        : lowS(sign('sha256', message, { key: privateKey, dsaEncoding: 'ieee-p1363' })),
+    sign: (message) => signRaw(privateKey, identity.algorithm, message),
   };
+}
+
+/** Ed25519: 64 bytes; ES256: r || s, low S. */
+export function signRaw(privateKey: KeyObject, algorithm: SignatureAlgorithm, message: Uint8Array): Uint8Array {
+  return algorithm === 'Ed25519' ? sign(null, message, privateKey) : lowS(sign('sha256', message, { key: privateKey, dsaEncoding: 'ieee-p1363' }));
 }
 
 export function generateKey(algorithm: SignatureAlgorithm): { readonly publicKey: KeyObject; readonly privateKey: KeyObject } {
@@ -48,13 +50,14 @@ export function publicOf(privateKey: KeyObject): KeyObject {
 }
 
 /** (r, s) and (r, n - s) are both good; ours are always the lower, so that a signature has one form. */
-function lowS(signature: Uint8Array): Uint8Array {
+export function lowS(signature: Uint8Array): Uint8Array {
   const s = BigInt(`0x${Buffer.from(signature.subarray(32)).toString('hex')}`);
   if (s <= P256_ORDER >> 1n) return signature;
   return Buffer.concat([signature.subarray(0, 32), Buffer.from((P256_ORDER - s).toString(16).padStart(64, '0'), 'hex')]);
 }
 
-function algorithmOf(publicKey: KeyObject): SignatureAlgorithm {
+/** @throws Error for a key that is neither Ed25519 nor P-256 */
+export function algorithmOf(publicKey: KeyObject): SignatureAlgorithm {
   if (publicKey.asymmetricKeyType === 'ed25519') return 'Ed25519';
   if (publicKey.asymmetricKeyType === 'ec' && publicKey.asymmetricKeyDetails?.namedCurve === 'prime256v1') return 'ES256';
   throw new Error('a signing key is Ed25519 or P-256');

@@ -1,5 +1,6 @@
 import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 
 /** A certificate and its private key, PEM, in a directory of their own that appears whole or not at all. */
 export interface KeyPair {
@@ -29,10 +30,18 @@ export async function readKeyPair(directory: string): Promise<KeyPair | undefine
  * @returns the pair that is there now
  */
 export async function keepKeyPair(parent: string, name: string, pair: KeyPair): Promise<KeyPair> {
+  await keepPair(parent, name, pair);
+  const kept = await readKeyPair(join(parent, name));
+  if (kept === undefined) throw new Error(`no key pair in ${join(parent, name)}`);
+  return kept;
+}
+
+/** The same, of a certificate whose key may be elsewhere. */
+export async function keepPair(parent: string, name: string, { certificate, key }: Pick<KeyPair, 'certificate'> & Partial<KeyPair>): Promise<void> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
   const unfinished = await mkdtemp(join(parent, UNFINISHED));
-  await writeSynced(join(unfinished, KEY), pair.key);
-  await writeSynced(join(unfinished, CERTIFICATE), pair.certificate);
+  if (key !== undefined) await writeSynced(join(unfinished, KEY), key);
+  await writeSynced(join(unfinished, CERTIFICATE), certificate);
   await sync(unfinished);
   try {
     await rename(unfinished, join(parent, name));
@@ -42,9 +51,30 @@ export async function keepKeyPair(parent: string, name: string, pair: KeyPair): 
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
   }
   await sync(parent);
-  const kept = await readKeyPair(join(parent, name));
-  if (kept === undefined) throw new Error(`no key pair in ${join(parent, name)}`);
-  return kept;
+}
+
+/** Text of the certificates in a pair's directory, whether or not the key is there; undefined where there is no such directory. */
+export async function readCertificates(directory: string): Promise<string | undefined> {
+  try {
+    return await readFile(join(directory, CERTIFICATE), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Name of the directory of an algorithm's leaf: `leaf-ed25519`, and `leaf-ed25519.2` for the second one that was installed. */
+export function leafDirectory(algorithm: SignatureAlgorithm, number: number): string {
+  return `leaf-${algorithm.toLowerCase()}${number === 1 ? '' : `.${number}`}`;
+}
+
+/** Numbers of an algorithm's leaves, the one that signs first: a later one takes the place of those before it. */
+export async function leavesOf(home: string, algorithm: SignatureAlgorithm): Promise<readonly number[]> {
+  const numbers = (await entriesOf(home)).flatMap((entry) => {
+    const [, name, number = '1'] = /^(leaf-[a-z0-9]+)(?:\.([1-9][0-9]{0,5}))?$/.exec(entry) ?? [];
+    return name === leafDirectory(algorithm, 1) ? Number(number) : [];
+  });
+  return numbers.sort((a, b) => b - a);
 }
 
 /**

@@ -7,14 +7,15 @@ import type { Clock } from '../../ports/clock.js';
 import type { Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
 import { makeCertificate, type CertificateName } from './certificate-profile.js';
 import { createSigner, generateKey, identityOf, privatePem, publicOf } from './identity.js';
-import { entriesOf, keepKeyPair, readKeyPair, removeUnfinished, type KeyPair } from './key-directory.js';
+import { entriesOf, keepKeyPair, leafDirectory, leavesOf, readCertificates, readKeyPair, removeUnfinished, type KeyPair } from './key-directory.js';
+import { createTokenSigner, type TokenKey } from './pkcs11-token.js';
 
 /** Paths of PEM files made elsewhere. */
 export interface SigningFiles {
   /** The leaf. */
   readonly certificate: string;
-  /** Its private key, PKCS#8. */
-  readonly key: string;
+  /** Its private key, PKCS#8; absent where a token has it. */
+  readonly key?: string;
   /** The authority that issued it. */
   readonly authority: string;
 }
@@ -27,7 +28,7 @@ export interface SigningPems {
 }
 
 export interface SigningOptions {
-  /** Kept below it, by environment: `authority/`, `leaf-ed25519/`, `leaf-es256/`, and `known/*.pem` that the operator puts there. */
+  /** Kept below it, by environment: `authority/`, `leaf-ed25519/`, `leaf-es256/`, their successors `leaf-ed25519.2/`, and `known/*.pem` that the operator puts there. */
   readonly directory: string;
   readonly environment: string;
   /** Of the leaf that signs when no files are given; Ed25519 by default. */
@@ -35,6 +36,8 @@ export interface SigningOptions {
   readonly files?: SigningFiles;
   /** An identity that several processes share; `files` come first. */
   readonly pems?: SigningPems;
+  /** Holds the key of the leaf, which is then that of `files`, else the one that was installed. */
+  readonly token?: TokenKey;
   /** Leaves beside it that verify: its predecessors, and the one that comes next. */
   readonly known?: readonly Pick<SigningPems, 'certificate' | 'authority'>[];
   readonly clock: Clock;
@@ -44,6 +47,8 @@ export interface SigningOptions {
 
 export interface Signing {
   readonly signer: Signer;
+  /** Unix seconds at which the certificate that signs ends. */
+  readonly notAfter: number;
   readonly trust: TrustList;
 }
 
@@ -51,7 +56,7 @@ const ORGANISATION = 'Takemark';
 const DAY_MS = 86_400_000;
 /** Without a time-stamp a file turns invalid for others on the day its leaf expires (C2PA 2.2 section 10.3.2.5.1), so both live long. */
 const LIFE_MS = 7_305 * DAY_MS;
-const LEAF_DIRECTORIES: Readonly<Record<SignatureAlgorithm, string>> = { Ed25519: 'leaf-ed25519', ES256: 'leaf-es256' };
+const ALGORITHMS: readonly SignatureAlgorithm[] = ['Ed25519', 'ES256'];
 
 /**
  * The signing identity of an environment, made on the first start. What signs: the given files, else the leaf of the wanted
@@ -61,10 +66,10 @@ const LEAF_DIRECTORIES: Readonly<Record<SignatureAlgorithm, string>> = { Ed25519
 export async function loadSigning(options: SigningOptions): Promise<Signing> {
   const home = join(options.directory, options.environment);
   await removeUnfinished(home, options.clock.now());
-  const given = options.files === undefined ? options.pems : await readPems(options.files);
-  const current = given === undefined ? await ownPair(home, options) : givenPair(given);
-  const signer = createSigner(current.leaf, current.key);
+  const local = options.token === undefined ? await localPair(home, options) : undefined;
+  const current = local ?? (await tokenLeaf(home, options));
   assertUsable(current, options.clock.now());
+  const signer = local === undefined ? createTokenSigner(current.leaf, options.token!) : createSigner(local.leaf, local.key);
 
   const identities: SigningIdentity[] = [signer.identity];
   const authorities = [current.authority];
@@ -73,18 +78,41 @@ export async function loadSigning(options: SigningOptions): Promise<Signing> {
     identities.push(identityOf(leaf));
     authorities.push(...above);
   }
-  return { signer, trust: createTrustList(identities, authorities) };
+  return { signer, notAfter: Math.floor(Date.parse(current.leaf.validTo) / 1000), trust: createTrustList(identities, authorities) };
 }
 
-interface Current {
+interface Certified {
   readonly leaf: X509Certificate;
-  readonly key: KeyObject;
   readonly authority: X509Certificate;
 }
 
-async function readPems(files: SigningFiles): Promise<SigningPems> {
-  const [certificate, key, authority] = await Promise.all([files.certificate, files.key, files.authority].map((path) => readFile(path, 'utf8')));
-  return { certificate: certificate!, key: key!, authority: authority! };
+interface Current extends Certified {
+  readonly key: KeyObject;
+}
+
+async function localPair(home: string, options: SigningOptions): Promise<Current> {
+  const given = options.files === undefined ? options.pems : await readPems(options.files);
+  const current = given === undefined ? await ownPair(home, options) : givenPair(given);
+  if (!current.leaf.checkPrivateKey(current.key)) throw new Error('the signing key is not the certificate\'s');
+  return current;
+}
+
+/** The key is looked at with each signature: a token that is away now may be back by then. */
+async function tokenLeaf(home: string, { files, algorithm = 'Ed25519' }: SigningOptions): Promise<Certified> {
+  if (files !== undefined) {
+    const [certificate, authority] = await Promise.all([files.certificate, files.authority].map((path) => readFile(path, 'utf8')));
+    return { leaf: new X509Certificate(certificate!), authority: new X509Certificate(authority!) };
+  }
+  const [number] = await leavesOf(home, algorithm);
+  const [leaf, authority] = number === undefined ? [] : certificatesIn((await readCertificates(join(home, leafDirectory(algorithm, number)))) ?? '');
+  if (leaf === undefined || authority === undefined) throw new Error(`no certificate is installed for the token's ${algorithm} key: takemark operator signing request, then install`);
+  return { leaf, authority };
+}
+
+async function readPems({ certificate, key, authority }: SigningFiles): Promise<SigningPems> {
+  if (key === undefined) throw new Error('the signing certificate is given without its key');
+  const [leafPem, keyPem, authorityPem] = await Promise.all([certificate, key, authority].map((path) => readFile(path, 'utf8')));
+  return { certificate: leafPem!, key: keyPem!, authority: authorityPem! };
 }
 
 function givenPair({ certificate, key, authority }: SigningPems): Current {
@@ -100,21 +128,39 @@ export function makeSigningPems(options: Pick<SigningOptions, 'environment' | 'a
 
 async function ownPair(home: string, options: SigningOptions): Promise<Current> {
   const algorithm = options.algorithm ?? 'Ed25519';
-  const authorityName = authorityNameOf(options);
-  const authorityPair = (await readKeyPair(join(home, 'authority'))) ?? (await keepKeyPair(home, 'authority', newAuthority(authorityName, options)));
-  const authority = new X509Certificate(authorityPair.certificate);
-  const name = LEAF_DIRECTORIES[algorithm];
-  const leafPair = (await readKeyPair(join(home, name))) ?? (await keepKeyPair(home, name, newLeaf(algorithm, authorityName, authorityPair, options)));
-  return { leaf: new X509Certificate(leafPair.certificate), key: createPrivateKey(leafPair.key), authority };
+  const [number] = await leavesOf(home, algorithm);
+  const pair = number === undefined ? await makeLeaf(home, algorithm, options) : await readKeyPair(join(home, leafDirectory(algorithm, number)));
+  // One that was installed brings its authority along.
+  const [leaf, authority = await ownAuthority(home)] = certificatesIn(pair?.certificate ?? '');
+  if (pair === undefined || leaf === undefined || authority === undefined) throw new Error(`no certificate, or none of its authority, in ${home}`);
+  return { leaf, key: createPrivateKey(pair.key), authority };
 }
 
-function authorityNameOf({ environment }: Pick<SigningOptions, 'environment'>): CertificateName {
+async function ownAuthority(home: string): Promise<X509Certificate | undefined> {
+  return certificatesIn((await readCertificates(join(home, 'authority'))) ?? '')[0];
+}
+
+async function makeLeaf(home: string, algorithm: SignatureAlgorithm, options: SigningOptions): Promise<KeyPair> {
+  const name = authorityNameOf(options);
+  const authority = await readKeyPair(join(home, 'authority')).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    throw new Error(`there is no ${algorithm} leaf here, and the authority's key is elsewhere: takemark operator signing request, then install`, { cause: error });
+  });
+  return keepKeyPair(home, leafDirectory(algorithm, 1), newLeaf(algorithm, name, authority ?? (await keepKeyPair(home, 'authority', newAuthority(name, options))), options));
+}
+
+/** The subject of an environment's leaf, whoever keeps its key. */
+export function leafNameOf(environment: string, algorithm: SignatureAlgorithm): CertificateName {
+  return { organisation: ORGANISATION, commonName: `${ORGANISATION} ${environment} ${algorithm}` };
+}
+
+export function authorityNameOf({ environment }: Pick<SigningOptions, 'environment'>): CertificateName {
   return { organisation: ORGANISATION, commonName: `${ORGANISATION} ${environment} authority` };
 }
 
 type Making = Pick<SigningOptions, 'environment' | 'clock' | 'random'>;
 
-function newAuthority(name: CertificateName, options: Making): KeyPair {
+export function newAuthority(name: CertificateName, options: Making): KeyPair {
   // P-256: the one kind of key every validator of certificates knows.
   const { publicKey, privateKey } = generateKey('ES256');
   const der = makeCertificate({ subject: name, issuer: name, subjectKey: publicKey, issuerKey: privateKey, issuerPublicKey: publicKey, ...life(options), kind: 'authority' });
@@ -124,7 +170,7 @@ function newAuthority(name: CertificateName, options: Making): KeyPair {
 function newLeaf(algorithm: SignatureAlgorithm, issuer: CertificateName, authority: KeyPair, options: Making): KeyPair {
   const { publicKey, privateKey } = generateKey(algorithm);
   const issuerKey = createPrivateKey(authority.key);
-  const subject = { organisation: ORGANISATION, commonName: `${ORGANISATION} ${options.environment} ${algorithm}` };
+  const subject = leafNameOf(options.environment, algorithm);
   const der = makeCertificate({ subject, issuer, subjectKey: publicKey, issuerKey, issuerPublicKey: publicOf(issuerKey), ...life(options), kind: 'leaf' });
   return { certificate: new X509Certificate(der).toString(), key: privatePem(privateKey) };
 }
@@ -136,10 +182,12 @@ function life({ clock, random }: Making): { notBefore: Date; notAfter: Date; ser
 
 async function formerLeaves(home: string): Promise<{ leaf: X509Certificate; above: X509Certificate[] }[]> {
   const former: { leaf: X509Certificate; above: X509Certificate[] }[] = [];
-  const authority = await readKeyPair(join(home, 'authority'));
-  for (const name of Object.values(LEAF_DIRECTORIES)) {
-    const pair = await readKeyPair(join(home, name));
-    if (pair !== undefined) former.push({ leaf: new X509Certificate(pair.certificate), above: authority === undefined ? [] : [new X509Certificate(authority.certificate)] });
+  const authority = await ownAuthority(home);
+  for (const algorithm of ALGORITHMS) {
+    for (const number of await leavesOf(home, algorithm)) {
+      const [leaf, ...above] = certificatesIn((await readCertificates(join(home, leafDirectory(algorithm, number)))) ?? '');
+      if (leaf !== undefined) former.push({ leaf, above: above.length > 0 || authority === undefined ? above : [authority] });
+    }
   }
   for (const entry of await entriesOf(join(home, 'known'))) {
     if (!entry.endsWith('.pem')) continue;
@@ -150,13 +198,13 @@ async function formerLeaves(home: string): Promise<{ leaf: X509Certificate; abov
   return former;
 }
 
-function certificatesIn(pem: string): X509Certificate[] {
+/** Certificates of a PEM text, in their order. */
+export function certificatesIn(pem: string): X509Certificate[] {
   return (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map((text) => new X509Certificate(text));
 }
 
 /** What a wrong file would otherwise show only on some partner's screen. */
-function assertUsable({ leaf, key, authority }: Current, now: number): void {
-  if (!leaf.checkPrivateKey(key)) throw new Error('the signing key is not the certificate\'s');
+export function assertUsable({ leaf, authority }: Certified, now: number): void {
   if (leaf.ca || !leaf.checkIssued(authority) || !leaf.verify(authority.publicKey)) throw new Error('the signing certificate is not a leaf that the authority issued');
   // Validators demand an authority key identifier and one of these two usages (C2PA 2.2 section 14.5.1).
   const usages: readonly string[] = leaf.keyUsage ?? [];
