@@ -269,6 +269,16 @@ for (const kind of ['wasm', 'native'] as const) {
       for (const ingest of [moving, third, fourth]) ingest.abort();
     });
 
+    await t.test('while places are free no rate is too low for the engine', async (t) => {
+      const clock = new SweptClock();
+      const engine = await started(t, { kind, workers: 1, maxUploads: 2, ...clock.options });
+      const slow = engine.open('a');
+      // 35 seconds at 8 KiB/s.
+      await clock.run(350, async () => void (await slow.write(noise(819))));
+      t.notOk(slow.signal.aborted);
+      t.equal((await slow.end()).bytes, 350 * 819);
+    });
+
     await t.test('an owner below its share is never refused, whatever the others hold', async (t) => {
       const next = random(7);
       for (let round = 0; round < 40; round += 1) {
