@@ -162,6 +162,8 @@ const variables = {
   TAKEMARK_URL: baseUrlSchema.default('http://127.0.0.1:8080'),
   TAKEMARK_OPERATOR_URL: baseUrlSchema.default('http://127.0.0.1:8081'),
   TAKEMARK_API_KEY: z.string().min(1).optional(),
+  /** PEM file of the private key that calls with the API key are signed with, where it needs signatures. */
+  TAKEMARK_API_SIGNING_KEY: z.string().min(1).optional(),
   /** PEM file of the authorities that may vouch for the service; Node's own otherwise. */
   TAKEMARK_CA: z.string().min(1).optional(),
   /** Lets a key or token travel over plain HTTP to another machine. */
@@ -311,7 +313,7 @@ export interface Config {
   readonly unknown: readonly string[];
   readonly build: { readonly commit: string; /** Unix seconds. */ readonly deployedAt: number | undefined };
   /** What the command line needs to reach a service. */
-  readonly client: { readonly url: string; readonly operatorUrl: string; readonly operatorToken: string | undefined; readonly apiKey: string | undefined; /** Path of a PEM file. */ readonly ca: string | undefined; readonly allowPlainHttp: boolean };
+  readonly client: { readonly url: string; readonly operatorUrl: string; readonly operatorToken: string | undefined; readonly apiKey: string | undefined; /** Paths of PEM files. */ readonly signingKey?: string | undefined; readonly ca: string | undefined; readonly allowPlainHttp: boolean };
 }
 
 /**
@@ -362,6 +364,7 @@ export function readConfig(environment: Environment = process.env): Config {
       operatorUrl: values.TAKEMARK_OPERATOR_URL,
       operatorToken: values.TAKEMARK_OPERATOR_TOKEN,
       apiKey: values.TAKEMARK_API_KEY,
+      signingKey: values.TAKEMARK_API_SIGNING_KEY,
       ca: values.TAKEMARK_CA,
       allowPlainHttp: values.TAKEMARK_ALLOW_PLAIN_HTTP === '1',
     },

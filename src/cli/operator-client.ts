@@ -140,7 +140,7 @@ export class OperatorClient {
     return (await this.#post('partners', request)) as Partner;
   }
 
-  async createKey(partnerId: string, request: { readonly name: string; readonly scopes?: readonly string[] }): Promise<CreatedKey> {
+  async createKey(partnerId: string, request: { readonly name: string; readonly scopes?: readonly string[]; readonly publicKey?: string }): Promise<CreatedKey> {
     return (await this.#post(`partners/${pathPart(partnerId)}/keys`, request)) as CreatedKey;
   }
 

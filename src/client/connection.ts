@@ -1,4 +1,6 @@
+import type { KeyObject } from 'node:crypto';
 import { TakemarkError, singleHeader } from './errors.js';
+import { MessageSigner, type SignedRequest } from './message-signature.js';
 import { isRefusedForNow, isTransient, retrying, type RetryPolicy } from './retry.js';
 import { Transport, type Answer, type OpenAnswer } from './transport.js';
 import type { Answered, RateLimit } from './types.js';
@@ -12,6 +14,8 @@ export interface ClientOptions {
   readonly ca?: string | Uint8Array;
   /** Lets the key and audio travel over plain HTTP to another machine than this one: where the network itself is trusted. Default false. */
   readonly allowPlainHttp?: boolean;
+  /** Private key (Ed25519 or P-256, PEM or KeyObject) of the public key that the API key was made with: every call is signed. */
+  readonly signingKey?: KeyObject | string;
   /** Milliseconds for a JSON call, from sending to its complete answer. Default 30,000. */
   readonly timeoutMs?: number;
   /** Milliseconds an upload or a download may stand still, the wait for an answer included. Default 60,000. */
@@ -61,9 +65,10 @@ export class Connection {
   readonly #allowPlainHttp: boolean;
   // Private members do not show when a client is logged.
   readonly #apiKey: string | undefined;
+  readonly #signer: MessageSigner | undefined;
   readonly #timeoutMs: number;
 
-  constructor({ baseUrl, apiKey, ca, allowPlainHttp = false, timeoutMs = 30_000, idleTimeoutMs = 60_000, retry }: ClientOptions) {
+  constructor({ baseUrl, apiKey, signingKey, ca, allowPlainHttp = false, timeoutMs = 30_000, idleTimeoutMs = 60_000, retry }: ClientOptions) {
     this.base = parseBase(baseUrl);
     if (apiKey !== undefined && !allowPlainHttp && isPlain(this.base)) {
       throw new TypeError('over http the key could be read on its way to another machine: use an https address, or allowPlainHttp where the network is trusted');
@@ -72,6 +77,7 @@ export class Connection {
     this.#allowPlainHttp = allowPlainHttp;
     if (apiKey !== undefined && !PRINTABLE.test(apiKey)) throw new TypeError('apiKey must be printable ASCII without spaces');
     this.#apiKey = apiKey;
+    this.#signer = signingKey === undefined || apiKey === undefined ? undefined : new MessageSigner(signingKey, apiKey);
     this.#timeoutMs = timeoutMs;
     this.idleTimeoutMs = idleTimeoutMs;
     this.retry = { maxAttempts: 4, baseDelayMs: 250, maxDelayMs: 30_000, ...retry };
@@ -110,14 +116,20 @@ export class Connection {
   /** Repeated until an answer begins, never once its body does. */
   open(call: Call): Promise<OpenAnswer> {
     const exchange = this.#exchangeOf(call, this.idleTimeoutMs);
-    return retrying(this.retry, call.signal, () => this.transport.open(exchange));
+    return retrying(this.retry, call.signal, () => this.transport.open(this.#signed(exchange)));
   }
 
   #send(call: Call, redirect: boolean): Promise<Answer> {
     const { repeatable = call.method === 'GET' } = call;
     const exchange = { ...this.#exchangeOf(call, this.#timeoutMs), redirect };
     const again = typeof repeatable === 'function' ? repeatable : repeatable ? isTransient : isRefusedForNow;
-    return retrying(this.retry, call.signal, () => this.transport.exchange(exchange), again);
+    return retrying(this.retry, call.signal, () => this.transport.exchange(this.#signed(exchange)), again);
+  }
+
+  /** Anew for each attempt: a signature is taken once, and for a minute. */
+  #signed<Sent extends SignedRequest & { readonly headers: Readonly<Record<string, string>> }>(exchange: Sent): Sent {
+    if (this.#signer === undefined || exchange.headers['x-api-key'] === undefined) return exchange;
+    return { ...exchange, headers: { ...exchange.headers, ...this.#signer.sign(exchange) } };
   }
 
   #exchangeOf({ method, path, query = {}, json, headers = {}, signal, public: open = false }: Call, timeoutMs: number) {

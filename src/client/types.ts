@@ -208,6 +208,8 @@ export interface KeyEntry {
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly lastUsedAt?: number;
+  /** Calls with it must be signed. */
+  readonly signed?: true;
 }
 
 export interface KeyPage {

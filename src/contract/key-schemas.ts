@@ -20,6 +20,7 @@ export const keyEntrySchema = z
     createdAt: timestampSchema,
     expiresAt: timestampSchema.exactOptional(),
     lastUsedAt: timestampSchema.exactOptional(),
+    signed: z.literal(true).meta({ description: 'Calls with the key must be signed.' }).exactOptional(),
   })
   .meta({ id: 'Key', examples: [KEY, { ...KEY, status: 'expiring', expiresAt: 1_767_484_800, lastUsedAt: 1_767_225_900 }] });
 

@@ -62,6 +62,8 @@ A \`valid\` result means three things passed: the service's own signature, a reg
 
 **Authentication.** Every operation but the public ones needs the header \`x-api-key\`. The key is a server-side secret: never in browser code, never logged. Production and beta keys are different secrets and are never interchangeable. A missing or invalid key, or an action the key does not allow, is 403.
 
+**Signed calls.** A key can be made with a public key (Ed25519 or P-256). Each call with it then carries \`Signature-Input\` and \`Signature\` (RFC 9421): one signature that covers \`@method\`, \`@path\`, \`@query\`, \`x-api-key\`, and \`content-digest\` (RFC 9530, \`sha-256\` or \`sha-512\`) where there is a body, with \`created\` (within 60 seconds), \`keyid\` (the id of the API key), a fresh \`nonce\` of 16 to 64 characters, and \`alg\` if it is given. \`@authority\`, \`content-type\` and \`idempotency-key\` may be covered too, nothing else. Without one the call is 403 \`signature_missing\`, otherwise \`signature_invalid\`. Posts to an upload slot are not signed.
+
 **Conventions.** Bodies are JSON in UTF-8, names are camelCase, times are whole unix seconds. Requests are strict: an unknown member or query parameter is 400. Responses may grow: tolerate members that you do not know, in any order. Treat an unknown verdict as a failed verification, and an unknown \`code\` as the class of its status.
 
 **Errors.** Every error has the body \`{ error, code, reason? }\`: \`code\` is one for each status, \`reason\` says precisely what happened. Every response carries \`X-Request-Id\`; quote it in problem reports. A path that does not exist is 404 with the reason \`unknown_route\`; a method that a path does not have is 405 with \`Allow\`. HEAD answers like GET.

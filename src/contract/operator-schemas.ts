@@ -32,6 +32,7 @@ export const createKeySchema = z
   .strictObject({
     name: nameSchema(200),
     scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).exactOptional(),
+    publicKey: z.string().min(1).max(1_000).meta({ description: 'PEM of an Ed25519 or P-256 key: calls with the key must be signed.' }).exactOptional(),
   })
   .meta({ id: 'CreateKey', examples: [{ name: 'ingest' }, { name: 'screening', scopes: ['verify'] }] });
 

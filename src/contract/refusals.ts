@@ -22,7 +22,7 @@ export function publicRefusals(...own: readonly Refusals[]): Refusals {
 
 /** The refusals of a row that a partner's key opens. */
 export function keyRefusals(...own: readonly Refusals[]): Refusals {
-  return union(ANY, STORED, CHECKED, { 403: [], 429: ['rate_exceeded'] }, ...own);
+  return union(ANY, STORED, CHECKED, { 403: ['signature_missing', 'signature_invalid'], 429: ['rate_exceeded'] }, ...own);
 }
 
 /** The refusals of a row that the operator's token opens. */

@@ -66,6 +66,8 @@ export const ERROR_REASONS = [
   'rotation_in_progress',
   'key_expiring',
   'last_active_key',
+  'signature_missing',
+  'signature_invalid',
   'evidence_kind_already_open',
   'evidence_request_final',
   'evidence_requests_open',

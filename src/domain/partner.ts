@@ -36,6 +36,8 @@ export interface PartnerKey {
   /** HMAC-SHA-256 of the whole secret under the pepper named by `pepperId`, lower-case hex. */
   readonly secretHash: string;
   readonly pepperId: string;
+  /** SPKI in base64: calls with the key must be signed by its private half. Successors have the same. */
+  readonly publicKey?: string;
   readonly createdAt: number;
   /** Set when the key was rotated: it works until this second. */
   readonly expiresAt?: number;

@@ -3,6 +3,7 @@ import type { Route } from '../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../contract/routes.js';
 import { validate, type RequestSchema, type RouteInput } from '../contract/validation.js';
 import { DomainError } from '../domain/errors.js';
+import { digestHolds, type ContentDigest } from '../domain/message-signature.js';
 import type { Caller, PartnerOperations } from '../operations/operations.js';
 import type { Observer } from '../ports/observer.js';
 import type { Answer } from './answer.js';
@@ -50,7 +51,7 @@ export interface Gate {
   readonly largeBodies: Capacity;
   readonly observer: Observer;
   /** Where partners' keys are checked, and their limits kept. */
-  readonly partners?: Pick<PartnerOperations, 'authenticate' | 'admit' | 'quota' | 'meter'>;
+  readonly partners?: Pick<PartnerOperations, 'authenticate' | 'checkSignature' | 'admit' | 'quota' | 'meter'>;
   readonly bearer?: (request: Exchange['request']) => void;
 }
 
@@ -76,13 +77,19 @@ async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange,
   try {
     // "A missing or invalid key, or an action not allowed for the key, yields 403."
     if (route.scope !== undefined && !caller.scopes.includes(route.scope)) throw forbidden();
+    const digest = partners.checkSignature(caller, {
+      method: exchange.request.method!,
+      target: exchange.request.url!,
+      hasBody: declaredLength(exchange.request) > 0 || exchange.request.headers['transfer-encoding'] !== undefined,
+      field: (name) => exchange.request.headers[name] as string | undefined,
+    });
     // The rotation lane is the operation's to spend: "replays do not spend the rotation lane". The calls themselves have a bound.
     if (route.lane !== 'none') partners.admit(caller, route.lane === 'rotation' ? 'rotation_calls' : route.lane);
     const run: Endpoint['run'] = (call) => {
       const answer = endpoint.run(call);
       return answer instanceof Promise ? patience.of(answer, discard) : answer;
     };
-    const answer = await runChecked({ ...endpoint, run }, gate, exchange, params, caller);
+    const answer = await runChecked({ ...endpoint, run }, gate, exchange, params, caller, digest);
     // "The quota counts verify and identify; everything else is metered per day but free."
     if (route.billed === undefined && answer.kind !== 'refusal') partners.meter(caller, id);
     return answer;
@@ -107,7 +114,7 @@ async function quotaHeaders({ partners, observer }: Gate, exchange: Exchange, ca
   }
 }
 
-async function runChecked({ route, run }: Endpoint, gate: Gate, exchange: Exchange, params: unknown, caller: Caller | undefined): Promise<Answer> {
+async function runChecked({ route, run }: Endpoint, gate: Gate, exchange: Exchange, params: unknown, caller: Caller | undefined, digest?: ContentDigest): Promise<Answer> {
   const { request } = exchange;
   const { body, auth } = route;
   if (body !== undefined && body.kind !== 'none') {
@@ -128,6 +135,7 @@ async function runChecked({ route, run }: Endpoint, gate: Gate, exchange: Exchan
   const readAndRun = async (): Promise<Answer> => {
     const read = readBody(exchange, body.maxBytes);
     const bytes = read instanceof Promise ? await read : read;
+    if (digest !== undefined && !digestHolds(digest, bytes)) throw new DomainError('forbidden', 'The body is not the one that was signed.', { reason: 'signature_invalid' });
     return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes))));
   };
   const mayBeLarge = body.maxBytes > SMALL_BODY && (declaredLength(request) > SMALL_BODY || request.headers['transfer-encoding'] !== undefined);

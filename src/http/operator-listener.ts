@@ -38,8 +38,8 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
   const endpoints: Endpoints<'operator'> = {
     createPartner: async ({ body: { name, plan } }) => json(201, await operations.createPartner(plan === undefined ? { name } : { name, plan })),
 
-    createKey: async ({ params: { partnerId }, body: { name, scopes } }) =>
-      json(201, await operations.createKey(scopes === undefined ? { partnerId, name } : { partnerId, name, scopes })),
+    createKey: async ({ params: { partnerId }, body: { name, scopes, publicKey } }) =>
+      json(201, await operations.createKey({ partnerId, name, ...(scopes === undefined ? {} : { scopes }), ...(publicKey === undefined ? {} : { publicKey }) })),
 
     listPartners: async () => json(200, { partners: await operations.listPartners() }),
     listPlans: () => json(200, { plans: operations.listPlans() }),

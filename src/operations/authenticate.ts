@@ -39,7 +39,7 @@ export async function authenticate(deps: AuthenticateDeps, apiKey: string | unde
   const plan = partner === undefined ? undefined : deps.plans.get(partner.plan);
   if (plan === undefined) throw refused();
   deps.uses.note(key.partnerId, keyId, now);
-  return { partnerId: key.partnerId, keyId, scopes: key.scopes, plan };
+  return { partnerId: key.partnerId, keyId, scopes: key.scopes, plan, ...(key.publicKey === undefined ? {} : { publicKey: key.publicKey }) };
 }
 
 /** In constant time. */

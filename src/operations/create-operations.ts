@@ -11,6 +11,7 @@ import type { Secrets } from '../ports/secrets.js';
 import type { Signer, TrustList } from '../ports/signing.js';
 import type { Stores } from '../ports/stores.js';
 import { authenticate } from './authenticate.js';
+import { checkSignature, SeenNonces } from './check-signature.js';
 import { closeEvidence } from './close-evidence.js';
 import { createKey } from './create-key.js';
 import { createPartner } from './create-partner.js';
@@ -89,6 +90,7 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
   const cursors = createCursors(secrets, environment);
   const limits = createRateLimits(clock, processes);
   const rotations = createRotationClaims();
+  const nonces = new SeenNonces();
   const meter = createUsageMeter(stores, clock);
   const uses = createKeyUses(stores);
   const concurrentUploads = async (partnerId: string) => {
@@ -102,6 +104,7 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
       admit: (caller, lane) => limits.spend(caller.partnerId, caller.plan, lane),
       quota: (caller) => readQuota({ stores, clock }, caller),
       meter: (caller, operation) => meter.count(caller.partnerId, operation),
+      checkSignature: (caller, message) => checkSignature({ clock, nonces }, caller, message),
       createUpload: (caller, request) => createUpload({ stores, clock, ids, policies, publicUrl: publicUrl() }, caller, request),
       receiveUpload: (uploadId, fields) => receiveUpload({ stores, engine, clock, policies, claims, reader, concurrentUploads }, uploadId, fields),
       verifyUpload: (caller, request) => verifyUpload({ stores, secrets, clock, observer, revocations, reader }, caller, request),

@@ -16,6 +16,7 @@ export async function keyEntries(stores: KeyStore, partnerId: string, keys: read
       createdAt: key.createdAt,
       ...(key.expiresAt === undefined ? {} : { expiresAt: key.expiresAt }),
       ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
+      ...(key.publicKey === undefined ? {} : { signed: true as const }),
     };
   });
 }

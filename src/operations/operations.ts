@@ -5,6 +5,7 @@ import type { Declaration, DeclarationEnvelope } from '../domain/declaration.js'
 import type { Topic } from '../domain/events.js';
 import type { EvidenceReport } from '../domain/evidence-report.js';
 import type { KeyStatus, Partner, Plan, Scope } from '../domain/partner.js';
+import type { ContentDigest } from '../domain/message-signature.js';
 import type { Carrier } from '../domain/proof.js';
 import type { EvidenceKind, ReviewBindings, ReviewCase, ReviewOutcome } from '../domain/review.js';
 import type { RevocationReason, SignerRevocation } from '../domain/signer-revocation.js';
@@ -24,8 +25,20 @@ export interface Caller {
   readonly keyId: string;
   readonly scopes: readonly Scope[];
   readonly plan: Plan;
+  /** SPKI in base64, where the key's calls must be signed. */
+  readonly publicKey?: string;
   /** The partner's units of the month after this call's charge, once it had one: its headers need no second read then. */
   used?: number;
+}
+
+/** A call as it came, for what its signature covers. */
+export interface SignedMessage {
+  readonly method: string;
+  /** Path and query, as sent. */
+  readonly target: string;
+  readonly hasBody: boolean;
+  /** A header by its lower-case name. */
+  field(name: string): string | undefined;
 }
 
 export interface CreatedUpload {
@@ -108,6 +121,8 @@ export interface KeyEntry {
   readonly expiresAt?: number;
   /** To within a minute. */
   readonly lastUsedAt?: number;
+  /** Calls with it must be signed. */
+  readonly signed?: true;
 }
 
 export interface RotatedKey {
@@ -141,6 +156,12 @@ export type ReviewView = Omit<ReviewCase, 'partnerId'>;
 export interface PartnerOperations {
   /** @param apiKey the header as sent. Throws `forbidden` for a missing, malformed, foreign, unknown, expired or revoked key alike. */
   authenticate(apiKey: string | undefined): Promise<Caller>;
+  /**
+   * Checks the signature of a call, where its key needs one.
+   * @returns what the body must have as its digest, before anything is done with it
+   * @throws DomainError `forbidden` / `signature_missing`, `signature_invalid`
+   */
+  checkSignature(caller: Caller, message: SignedMessage): ContentDigest | undefined;
   createUpload(caller: Caller, request: { readonly purpose: UploadPurpose; readonly contentLength?: number }): Promise<CreatedUpload>;
   /**
    * Checks the signed form fields (every one of them, nothing missing, altered or extra) and claims the slot in this process.
@@ -253,7 +274,7 @@ export interface OperatorOperations {
   verifyAudit(partnerId: string): Promise<AuditVerification>;
   createPartner(request: { readonly name: string; readonly plan?: string }): Promise<Partner>;
   /** The secret is in this answer and nowhere else. */
-  createKey(request: { readonly partnerId: string; readonly name: string; readonly scopes?: readonly Scope[] }): Promise<{ readonly keyId: string; readonly apiKey: string; readonly name: string }>;
+  createKey(request: { readonly partnerId: string; readonly name: string; readonly scopes?: readonly Scope[]; /** PEM. */ readonly publicKey?: string }): Promise<{ readonly keyId: string; readonly apiKey: string; readonly name: string }>;
   issueProof(request: IssueRequest): Promise<IssueResult>;
   /** `part` sidecar: the sidecar of a pair. */
   readDeliverable(proofId: string, part: 'audio' | 'sidecar'): Promise<{ readonly bytes: number; readonly fileName: string; readonly mediaType: string; readonly stream: Readable }>;

@@ -79,8 +79,10 @@ async function rotate(deps: RotateKeyDeps, caller: Caller, apiKey: string, idemp
   };
   const pepper = deps.secrets.current('key-pepper');
   const secret = deriveSuccessor(deps, rotation, replay, { apiKey, idempotencyKey });
-  // The plan is the partner's; name and scopes are the old key's.
-  const successor = { keyId: rotation.newKeyId, partnerId: key.partnerId, name: key.name, scopes: key.scopes, secretHash: hashApiKey(secret, pepper.key), pepperId: pepper.id, createdAt: now };
+  // The plan is the partner's; name, scopes and public key are the old key's.
+  const { name, scopes, publicKey } = key;
+  const secretHash = hashApiKey(secret, pepper.key);
+  const successor = { keyId: rotation.newKeyId, partnerId: key.partnerId, name, scopes, secretHash, pepperId: pepper.id, createdAt: now, ...(publicKey === undefined ? {} : { publicKey }) };
   const audit = { partnerId: key.partnerId, action: 'key_rotated', at: now, actor: key.keyId, subjects: [key.keyId, rotation.newKeyId] } as const;
   const holding = await deps.stores.rotateKey(rotation, successor, audit);
   if (holding?.newKeyId !== rotation.newKeyId) return undefined;

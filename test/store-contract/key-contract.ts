@@ -18,7 +18,7 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     await t.rejects(stores.createPartner({ ...first, name: 'Another' }, draft), { code: 'conflict' });
 
     const key = partnerKey(id('key', 1), first.partnerId);
-    const rotated: PartnerKey = { ...key, keyId: id('key', 2), expiresAt: NOW + 72 * 3600, revokedAt: NOW + 1 };
+    const rotated: PartnerKey = { ...key, keyId: id('key', 2), expiresAt: NOW + 72 * 3600, revokedAt: NOW + 1, publicKey: 'MCowBQ==' };
     const create = (each: PartnerKey) => stores.createKey(each, audit(each.partnerId, 'key_created', each.keyId));
     await Promise.all([create(key), create(rotated)]);
     t.strictSame(await stores.getKey(key.keyId), key, 'absent members stay absent');

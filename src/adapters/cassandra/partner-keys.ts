@@ -6,10 +6,10 @@ import type { Intent, Intents } from './intents.js';
 import { Lanes } from './lanes.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from './session.js';
 
-const COLUMNS = 'key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, create_op, revoke_op, rotate_op, rotation, rotation_replay, successor';
-const GET = 'SELECT key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at FROM api_key WHERE key_id = ?';
+const COLUMNS = 'key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, create_op, revoke_op, rotate_op, rotation, rotation_replay, successor';
+const GET = 'SELECT key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key FROM api_key WHERE key_id = ?';
 const GET_WHOLE = `SELECT ${COLUMNS} FROM api_key WHERE key_id = ?`;
-const INSERT = 'INSERT INTO api_key (key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, create_op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
+const INSERT = 'INSERT INTO api_key (key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, create_op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
 const REVOKE = 'UPDATE api_key SET revoked_at = ?, revoke_op = ? WHERE key_id = ? IF partner_id = ? AND revoke_op = null AND revoked_at = null';
 const ROTATE = 'UPDATE api_key SET expires_at = ?, rotation = ?, successor = ?, rotate_op = ? WHERE key_id = ? IF partner_id = ? AND revoked_at = null AND rotate_op = null';
 // Of its own, because a life of a day is these cells' alone; it goes with ROTATE as one.
@@ -180,12 +180,13 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyS
 }
 
 function insertion(key: PartnerKey, op: string): Statement {
-  return { query: INSERT, params: [key.keyId, key.partnerId, key.name, key.scopes, key.secretHash, key.pepperId, key.createdAt, key.expiresAt, key.revokedAt, op] };
+  return { query: INSERT, params: [key.keyId, key.partnerId, key.name, key.scopes, key.secretHash, key.pepperId, key.createdAt, key.expiresAt, key.revokedAt, key.publicKey, op] };
 }
 
 function keyOf(row: Row): PartnerKey {
   const expiresAt = numberIn(row, 'expires_at');
   const revokedAt = numberIn(row, 'revoked_at');
+  const publicKey = textIn(row, 'public_key');
   return {
     keyId: textIn(row, 'key_id')!,
     partnerId: textIn(row, 'partner_id')!,
@@ -196,5 +197,6 @@ function keyOf(row: Row): PartnerKey {
     createdAt: numberIn(row, 'created_at')!,
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(revokedAt === undefined ? {} : { revokedAt }),
+    ...(publicKey === undefined ? {} : { publicKey }),
   };
 }

@@ -6,6 +6,7 @@ import { TakemarkError } from '../../client/errors.js';
 import { createClient, type AudioSummary, type Client, type Progress, type Verification } from '../../client/index.js';
 import { sidecarBytes } from '../../client/source.js';
 import { EXIT, TroubleError, type Surroundings } from '../command.js';
+import { partnerAccess } from '../commands/partner-account.js';
 import { serviceAccess, type ServiceAccess } from '../service-access.js';
 import { printable, type ProgressBar } from '../terminal.js';
 import { findAudio, type FoundAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
@@ -40,7 +41,7 @@ const RETRY = { maxAttempts: 10, baseDelayMs: 250, maxDelayMs: 60_000 };
 export async function verifyBatch(request: BatchRequest, surroundings: Surroundings): Promise<number> {
   const { terminal, config, signal } = surroundings;
   const access = await serviceAccess(config, config.url);
-  const client = createClient({ baseUrl: config.url, apiKey: request.apiKey, retry: RETRY, ...access });
+  const client = createClient({ baseUrl: config.url, retry: RETRY, ...(await partnerAccess(config)) });
   const bar = terminal.progressBar('');
   let state: ResumeFile | undefined;
   try {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { EXIT, UsageError, type Command, type Surroundings } from '../command.js';
 import { findOperatorToken, OperatorClient } from '../operator-client.js';
 import { serviceAccess } from '../service-access.js';
@@ -84,11 +85,13 @@ export const createKey: Command = {
     partner: { value: 'partnerId', required: true, help: 'whose key it is' },
     name: { value: 'name', required: true, help: 'what the key is called in lists' },
     scopes: { value: 'list', help: 'verify,proofs,erase,reviews,keys,usage, or some of them (all)' },
+    'public-key': { value: 'file', help: 'PEM of an Ed25519 or P-256 key: calls with the key must be signed' },
     json: { help: 'keyId, apiKey and name as one line of JSON' },
   },
   async run(given, surroundings) {
     const { terminal } = surroundings;
-    const key = await withOperator(surroundings, (client) => client.createKey(given.requiredText('partner'), { name: given.requiredText('name'), ...scopesOf(given.text('scopes')) }));
+    const request = { name: given.requiredText('name'), ...scopesOf(given.text('scopes')), ...(await publicKeyOf(given.text('public-key'))) };
+    const key = await withOperator(surroundings, (client) => client.createKey(given.requiredText('partner'), request));
     if (given.flag('json')) {
       terminal.printJson(key);
     } else {
@@ -99,6 +102,17 @@ export const createKey: Command = {
     return EXIT.good;
   },
 };
+
+/** @throws UsageError */
+async function publicKeyOf(path: string | undefined): Promise<{ readonly publicKey?: string }> {
+  if (path === undefined) return {};
+  const publicKey = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`--public-key cannot be read (${path}: ${error.code ?? 'unreadable'})`);
+  });
+  // What is given by mistake does not leave this machine.
+  if (publicKey.includes('PRIVATE KEY')) throw new UsageError('--public-key holds a private key');
+  return { publicKey };
+}
 
 /** Which scopes there are is the service's to say. @throws UsageError */
 function scopesOf(list: string | undefined): { readonly scopes?: readonly string[] } {

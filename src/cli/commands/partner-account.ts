@@ -1,11 +1,13 @@
+import { readFile } from 'node:fs/promises';
 import { createClient, type Client } from '../../client/index.js';
 import { UsageError, type ClientConfig, type Surroundings } from '../command.js';
-import { serviceAccess } from '../service-access.js';
+import { serviceAccess, type ServiceAccess } from '../service-access.js';
 
 /** What every command of a partner says of its environment. */
 export const PARTNER_DETAILS = [
   'TAKEMARK_API_KEY holds the key; TAKEMARK_URL the address (http://127.0.0.1:8080),',
-  'https on another machine; TAKEMARK_CA a file with its authority, if Node does not know it.',
+  'https on another machine; TAKEMARK_CA a file with its authority, if Node does not know it;',
+  'TAKEMARK_API_SIGNING_KEY a file with the private key, if the key needs signed calls.',
 ];
 
 /** @throws UsageError */
@@ -14,9 +16,20 @@ export function findApiKey(config: ClientConfig): string {
   return config.apiKey;
 }
 
+/** What a partner's calls need. @throws UsageError */
+export async function partnerAccess(config: ClientConfig): Promise<ServiceAccess & { readonly apiKey: string; readonly signingKey?: string }> {
+  const access = { apiKey: findApiKey(config), ...(await serviceAccess(config, config.url)) };
+  const { signingKey: path } = config;
+  if (path === undefined) return access;
+  const signingKey = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`TAKEMARK_API_SIGNING_KEY cannot be read (${path}: ${error.code ?? 'unreadable'})`);
+  });
+  return { ...access, signingKey };
+}
+
 /** Runs `work` with a client that is closed at the end. */
 export async function withPartner<T>({ config }: Surroundings, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = createClient({ baseUrl: config.url, apiKey: findApiKey(config), ...(await serviceAccess(config, config.url)) });
+  const client = createClient({ baseUrl: config.url, ...(await partnerAccess(config)) });
   try {
     return await work(client);
   } finally {

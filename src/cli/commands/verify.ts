@@ -7,8 +7,7 @@ import { verifyBatch } from '../batch/verify-batch.js';
 import { EXIT, TroubleError, UsageError, type Arguments, type Command, type Surroundings } from '../command.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
 import { verdictWords } from '../verdict-words.js';
-import { serviceAccess } from '../service-access.js';
-import { findApiKey, PARTNER_DETAILS } from './partner-account.js';
+import { findApiKey, PARTNER_DETAILS, partnerAccess } from './partner-account.js';
 
 export const verify: Command = {
   name: 'verify',
@@ -58,7 +57,7 @@ export const verify: Command = {
     const maxAgeHours = given.count('max-age', { min: 1, max: 8_760 }) ?? 24;
     const search = { pairs: !given.flag('no-pairs'), followLinks: given.flag('follow-links') };
     const single = operands.length === 1 && path !== undefined && !(await isDirectory(path));
-    if (single && format === undefined && given.text('resume') === undefined) return verifyOne(path, apiKey, search, given, surroundings);
+    if (single && format === undefined && given.text('resume') === undefined) return verifyOne(path, search, given, surroundings);
     if (given.text('sidecar') !== undefined) throw new UsageError('--sidecar is for one file without --format or --resume; other sidecars stand beside their audio');
     if (given.flag('json')) throw new UsageError('--json is for one file; use --format jsonl');
     const [ordered, strict, resume] = [given.flag('ordered'), given.flag('strict'), given.text('resume')];
@@ -67,12 +66,12 @@ export const verify: Command = {
   },
 };
 
-async function verifyOne(path: string, apiKey: string, search: Search, given: Arguments, { terminal, config, signal }: Surroundings): Promise<number> {
+async function verifyOne(path: string, search: Search, given: Arguments, { terminal, config, signal }: Surroundings): Promise<number> {
   const companion = given.text('sidecar');
   const found = await findOne(path, companion === undefined ? search : { ...search, pairs: false });
   if ('problem' in found) throw new TroubleError(found.problem);
   const sidecar = companion ?? found.sidecar;
-  const client = createClient({ baseUrl: config.url, apiKey, ...(await serviceAccess(config, config.url)) });
+  const client = createClient({ baseUrl: config.url, ...(await partnerAccess(config)) });
   const bar = terminal.progressBar(basename(path));
   try {
     const result = await client.verifyFile(path, { sidecar, signal, onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes) });
