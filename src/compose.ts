@@ -32,6 +32,7 @@ import type { Config } from './config.js';
 import { erasureConsumer } from './consumers/erasure.js';
 import { listen } from './consumers/listen.js';
 import { announceDue } from './consumers/retention.js';
+import { runtimeWarning, runtimeWords, type RuntimeWarning } from './domain/runtime-support.js';
 import { createAudioEngine } from './engine/create-engine.js';
 import { createOperatorListener, createProbeListener } from './http/operator-listener.js';
 import { createPartnerListener } from './http/partner-listener.js';
@@ -80,6 +81,8 @@ export interface Service {
   readonly publicUrl: string;
   readonly dataDirectory: string;
   readonly operations: Operations;
+  /** What is to be said against the Node that it runs on. */
+  readonly runtimeWarning: RuntimeWarning | undefined;
   /** Stops taking work, finishes what is in flight within the configured grace, and closes the store. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -215,6 +218,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const revocation = await revocations.find(signer.identity.kid);
     if (revocation !== undefined) telemetry.note('signer_revoked', { kid: signer.identity.kid, from: revocation.from, reason: revocation.reason });
     if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
+    const outdated = noteRuntime(telemetry, clock);
     telemetry.note('started', {
       version: options.version,
       environment,
@@ -231,7 +235,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...(kept === undefined ? {} : { operatorTokenFile: kept.path, operatorTokenMade: kept.made }),
     });
     const stop = stopOnce(telemetry, probes, opened);
-    return { partner, operator, signerRevoked: revocation !== undefined, operatorToken: tokens[0], operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop };
+    return { partner, operator, signerRevoked: revocation !== undefined, runtimeWarning: outdated, operatorToken: tokens[0], operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop };
   } catch (error) {
     await opened.closeAll().catch(() => undefined);
     throw error;
@@ -239,11 +243,17 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 }
 
 /** What a person who starts it is told. */
-export function serviceWords({ publicUrl, operator, signerRevoked, operatorTokenFile: tokenFile, dataDirectory }: Service, { environment, store }: Config, version: string): string {
+export function serviceWords({ publicUrl, operator, signerRevoked, runtimeWarning: outdated, operatorTokenFile: tokenFile, dataDirectory }: Service, { environment, store }: Config, version: string): string {
   return `Takemark ${version}, ${environment}
   partners   ${publicUrl}/v1
   operators  http://${operator.host}:${operator.port}${tokenFile === undefined ? '' : `, token in ${tokenFile.path}${tokenFile.made ? ' (made now, mode 0600)' : ''}`}
-  data       ${store === 'embedded' ? `${dataDirectory}: store, deliverables, signing keys, secrets` : 'in the cluster'}${signerRevoked ? '\n  signing    the certificate that signs is revoked: nothing is issued (takemark operator signing list)' : ''}`;
+  data       ${store === 'embedded' ? `${dataDirectory}: store, deliverables, signing keys, secrets` : 'in the cluster'}${signerRevoked ? '\n  signing    the certificate that signs is revoked: nothing is issued (takemark operator signing list)' : ''}${outdated === undefined ? '' : `\n  warning    ${runtimeWords(outdated)}`}`;
+}
+
+function noteRuntime(telemetry: Telemetry, clock: Clock): RuntimeWarning | undefined {
+  const warning = runtimeWarning(process.version, clock.now());
+  if (warning !== undefined) telemetry.note('runtime_outdated', { ...warning });
+  return warning;
 }
 
 /**
@@ -271,6 +281,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     await writeEndpoints(config.dataDirectory, { operator: operator.port });
     opened.add(() => rm(join(config.dataDirectory, ENDPOINTS_FILE), { force: true }));
     for (const name of config.unknown) telemetry.note('setting_unknown', { name });
+    noteRuntime(telemetry, clock);
     telemetry.note('consumers_started', { version: options.version, environment: config.environment, operator: `${operator.host}:${operator.port}` });
     return { operator, stop: stopOnce(telemetry, probes, opened) };
   } catch (error) {

@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { ClassicLevel } from 'classic-level';
 import t, { type Test } from 'tap';
 import { embeddedAnswer, sidecarAnswer } from '../../src/adapters/reading/answer.js';
 import { createCredentialReader, type CredentialReaderOptions, type StartedReader } from '../../src/adapters/reading/credential-reader.js';
@@ -121,6 +122,10 @@ void t.test('the process has nothing that is worth having', linux, async (t) => 
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   const secret = join(directory, 'secrets.json');
   await writeFile(secret, 'secret');
+  // Its files are open in the process that starts the reading, without the flag that would close them there.
+  const database = new ClassicLevel(join(directory, 'store'));
+  await database.open();
+  t.teardown(() => database.close());
   await reader(t);
   const { pid, command } = await soleProcess();
   t.equal(await readFile(`/proc/${pid}/environ`, 'utf8'), '', 'no environment');

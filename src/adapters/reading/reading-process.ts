@@ -1,5 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { readdir, readlink, writeFile } from 'node:fs/promises';
+import { devNull } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isReady, MAX_ANSWER_BYTES } from './answer.js';
@@ -25,7 +27,9 @@ export class ReadingProcess {
   constructor(onEnd: (reason: Error) => void) {
     this.#onEnd = onEnd;
     // Nothing of the service's environment, directory, flags or descriptors, and no channel over which descriptors could be passed.
-    this.#child = spawn(process.execPath, [...flags(), ENTRY], { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'], windowsHide: true });
+    const nothing = openSync(devNull, 'r');
+    this.#child = spawn(process.execPath, [...flags(), ENTRY], { cwd: '/', env: {}, stdio: descriptors(nothing), windowsHide: true });
+    closeSync(nothing);
     // Where memory is short this process goes before the service does. Linux alone has the file.
     if (this.#child.pid !== undefined) writeFile(`/proc/${this.#child.pid}/oom_score_adj`, '1000').catch(() => undefined);
     this.#child.stdin!.on('error', () => undefined);
@@ -52,6 +56,8 @@ export class ReadingProcess {
   async prepare(anchors: Anchors, limitMs: number): Promise<void> {
     const answer = await this.#exchange(frame(Buffer.from(anchorsText(anchors))), limitMs);
     if (!isReady(answer)) throw this.end(new Error('the reading process did not become ready'));
+    // What another thread opened between the look and the start.
+    if (await holdsFiles(this.#child.pid!)) throw this.end(new Error('the reading process inherited an open file'));
   }
 
   /** One at a time. @throws Error when the process ends, or is ended because it did not answer within `limitMs` */
@@ -97,6 +103,39 @@ export class ReadingProcess {
     clearTimeout(asked?.limit);
     return asked;
   }
+}
+
+const CLOSES_ON_EXEC = 0o2000000;
+
+/**
+ * Two pipes, and nothing in place of every descriptor that the new process would inherit: LevelDB, for one, opens its files without
+ * the flag that closes them. Only Linux says which ones those are.
+ */
+function descriptors(nothing: number): StdioOptions {
+  const stdio: (number | 'pipe' | 'ignore')[] = ['pipe', 'pipe', 'ignore'];
+  for (const fd of process.platform === 'linux' ? readdirSync('/proc/self/fd').map(Number) : []) {
+    if (fd <= 2 || closesOnExec(fd)) continue;
+    // 'ignore' leaves one as it is, and here that is closed.
+    while (stdio.length <= fd) stdio.push('ignore');
+    stdio[fd] = nothing;
+  }
+  return stdio;
+}
+
+function closesOnExec(fd: number): boolean {
+  try {
+    const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1] ?? '0';
+    return (parseInt(flags, 8) & CLOSES_ON_EXEC) !== 0;
+  } catch {
+    // It was the one that read the directory.
+    return true;
+  }
+}
+
+async function holdsFiles(pid: number): Promise<boolean> {
+  if (process.platform !== 'linux') return false;
+  const paths = await readdir(`/proc/${pid}/fd`).then((fds) => Promise.all(fds.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''))));
+  return paths.some((path) => path.startsWith('/') && path !== devNull);
 }
 
 /** The permission model, under the name that this Node knows it by: it reads its own code, and writes, starts, loads and (from 25 on) connects to nothing. */
