@@ -18,6 +18,9 @@ import { checkGrammar, malformed } from './http-grammar.js';
 import { answerParserErrors, type OpenExchanges } from './parser-errors.js';
 import { TlsFront } from './tls-front.js';
 
+/** What writing to a connection fails with when its other end is gone. */
+const CALLER_LEFT: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_UNABLE_TO_PIPE', 'ECONNRESET', 'EPIPE', 'ABORT_ERR']);
+
 export interface ListenerParts {
   readonly ids: Ids;
   readonly requestLog: RequestLog;
@@ -75,8 +78,8 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
   }
 
   const refuse = (exchange: Exchange, error: unknown): void => {
-    // A caller that leaves while it is answered is no fault of ours.
-    const left = !(error instanceof DomainError) && exchange.response.headersSent && exchange.request.destroyed;
+    // A caller that leaves while it is answered is no fault of ours. A stream that fails ends the connection too, so that alone says nothing.
+    const left = exchange.response.headersSent && exchange.request.destroyed && CALLER_LEFT.has((error as NodeJS.ErrnoException).code ?? '');
     if (isFault(error) && !left) observer.fault(exchange.route, error);
     sendError(exchange, asDomainError(error));
   };

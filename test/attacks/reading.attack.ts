@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Attack } from './attack.js';
+import type { ConfinedService } from './confined-service.js';
 import { uploadOnce, verifyOnce, type Outcome } from './partner-calls.js';
 import { withStore } from '../fixtures/credentialed-file.js';
 import { foreignManifest, foreignSigner, storeOf } from '../fixtures/foreign-store.js';
@@ -58,6 +59,17 @@ export const attack: Attack = {
       // The last of the stopped ones would be missed by nobody until its time is up.
       for (const reader of await readingProcessesOf(service.pid)) process.kill(reader.pid, 'SIGKILL');
     }
+    const slot = await slotOf(service, apiKey);
+    const cut = new AbortController();
+    const killing = (async () => {
+      while (!cut.signal.aborted) {
+        for (const reader of await readingProcessesOf(service.pid)) process.kill(reader.pid, 'SIGKILL');
+        await delay(5);
+      }
+    })();
+    const refused = await postTo(slot, foreign);
+    cut.abort();
+    await killing;
     const allowed = /: (unregistered|503 reader_failed|503 reader_full)$/;
     assert.deepEqual([...counts.keys()].filter((outcome) => !allowed.test(outcome)), [], 'an answer is the verdict or a typed refusal');
     assert.ok([...counts.keys()].some((outcome) => outcome.includes('503')), 'the attack reached the readings');
@@ -65,9 +77,32 @@ export const attack: Attack = {
     let recovered = '';
     for (let attempt = 0; attempt < RECOVERY_ATTEMPTS && recovered !== 'unregistered'; attempt += 1) recovered = await posted(foreign);
     assert.equal(recovered, 'unregistered', 'it reads again');
+    if (refused === 503) {
+      assert.equal(await postTo(slot, foreign), 201, 'the slot of a refused post is open still');
+      counts.set('posted again to its slot: 201', 1);
+    }
     say([...counts].map(([outcome, count]) => `${count} ${outcome}`).join(', '));
   },
 };
+
+interface Slot {
+  readonly url: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+async function slotOf(service: ConfinedService, apiKey: string): Promise<Slot> {
+  const response = await fetch(`${service.partnerUrl}/v1/uploads`, { method: 'POST', headers: { 'x-api-key': apiKey, 'content-type': 'application/json' }, body: '{"purpose":"verify"}' });
+  assert.equal(response.status, 201);
+  return (await response.json()) as Slot;
+}
+
+async function postTo({ url, fields }: Slot, file: Uint8Array): Promise<number> {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  form.append('file', new Blob([Buffer.from(file)]), 'take.wav');
+  const { status } = await fetch(url, { method: 'POST', body: form });
+  return status;
+}
 
 function words({ status, reason }: Outcome): string {
   return `${status} ${reason}`;
