@@ -23,14 +23,15 @@ import { loadOperatorToken, OPERATOR_TOKEN_FILE } from './adapters/signing/opera
 import { openToken, type TokenKey } from './adapters/signing/pkcs11-token.js';
 import { ROTATED_PURPOSES, rotateClusterBundle, type BundleRotation } from './adapters/signing/rotate-bundle.js';
 import { secureFile } from './adapters/signing/secret-file.js';
-import { loadSecrets, SECRETS_FILE } from './adapters/signing/secrets.js';
+import { type KeptSecrets, loadSecrets, SECRETS_FILE } from './adapters/signing/secrets.js';
 import { keepClockMark, openClock } from './adapters/system/clock-mark.js';
 import type { SteadyClock } from './adapters/system/steady-clock.js';
 import { createIds, systemClock } from './adapters/system/system.js';
 import { TlsFiles } from './adapters/system/tls-files.js';
+import { Authenticator } from './codec/authenticator.js';
 import type { Config } from './config.js';
 import { erasureConsumer } from './consumers/erasure.js';
-import { listen } from './consumers/listen.js';
+import { listen, undamaged } from './consumers/listen.js';
 import { announceDue } from './consumers/retention.js';
 import { runtimeWarning, runtimeWords, type RuntimeWarning } from './domain/runtime-support.js';
 import { createAudioEngine } from './engine/create-engine.js';
@@ -125,7 +126,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const opened = new Opened();
   try {
     // First of all, so that a directory of another environment is refused before anything is made in it.
-    const { secrets, shared, exposed } = await openSecrets(config);
+    const { secrets, shared, complete, exposed } = await openSecrets(config);
     const clock = await openClock(directory, options.clock ?? systemClock);
     const ids = options.ids ?? createIds(clock);
     const kept = config.operator.token === undefined && shared === undefined ? await loadOperatorToken({ directory, random: randomBytes }) : undefined;
@@ -143,7 +144,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     });
     const tls = config.partner.tls === undefined ? undefined : await TlsFiles.open(config.partner.tls);
     let running: AudioEngine | undefined;
-    const ground = await openGround({ config, clock, secrets, opened, logDestination: options.logDestination, engineStats: () => running?.stats(), tlsExpiresAt: () => tls?.identity.expiresAt, signerNotAfter: notAfter });
+    const ground = await openGround({ config, clock, secrets, complete, opened, logDestination: options.logDestination, engineStats: () => running?.stats(), tlsExpiresAt: () => tls?.identity.expiresAt, signerNotAfter: notAfter });
     const { telemetry, stores, assets, journal, heads, bus } = ground;
     const { observer, requestLog } = telemetry;
     const engine = createAudioEngine({
@@ -159,7 +160,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     // Awaited below, beside everything else that takes time; a failure in between is not unhandled.
     readerStarted.catch(() => undefined);
     const revocations = new SignerRevocations({ stores, secrets });
-    const erasedAgain = await replayErasures({ stores, assets, journal });
+    const erasedAgain = await replayErasures({ stores, assets, journal, observer });
     await sweepUnfinished({ stores, clock, graceSeconds: isShared(config) ? ORPHAN_GRACE_SECONDS : 0 });
     // A bucket is swept while it is in use, because it may hold any number of files.
     if (config.assetBucket === undefined) await sweepOrphans({ stores, assets, shared: false });
@@ -321,8 +322,7 @@ function isShared({ store }: Config): boolean {
   return store === 'cassandra';
 }
 
-interface OpenedSecrets {
-  readonly secrets: Secrets;
+interface OpenedSecrets extends KeptSecrets {
   readonly shared: ClusterIdentity | undefined;
   /** Secret files that others than their owner could read. */
   readonly exposed: readonly { readonly path: string; readonly found: 'tightened' | 'group' }[];
@@ -340,7 +340,8 @@ async function openSecrets({ dataDirectory, secrets: given, environment, signing
     if (found !== 'sound') exposed.push({ path, found });
   }
   const shared = given === undefined ? undefined : 'file' in given ? await readClusterBundle(given.file, environment) : clusterIdentity(given.text, 'TAKEMARK_SECRETS', environment);
-  return { secrets: shared?.secrets ?? (await loadSecrets({ directory: dataDirectory, environment, random: randomBytes })), shared, exposed };
+  if (shared !== undefined) return { secrets: shared.secrets, complete: undefined, shared, exposed };
+  return { ...(await loadSecrets({ directory: dataDirectory, environment, random: randomBytes })), shared, exposed };
 }
 
 /** @param notAfter unix seconds at which the certificate that signs ends */
@@ -362,6 +363,11 @@ async function watchClock(directory: string, clock: SteadyClock, telemetry: Tele
   await keepClockMark(directory, clock);
 }
 
+/** Codes of a purpose of their own, of this environment alone. */
+function authenticatorOf(secrets: Secrets, purpose: 'event' | 'row', { environment }: Config): Authenticator {
+  return new Authenticator({ current: () => secrets.current(purpose), find: (id) => secrets.find(purpose, id) }, environment);
+}
+
 /** What every kind of process stands on. */
 interface Ground {
   readonly telemetry: Telemetry;
@@ -376,6 +382,7 @@ interface GroundParts {
   readonly config: Config;
   readonly clock: Clock;
   readonly secrets: Secrets;
+  readonly complete?: KeptSecrets['complete'];
   readonly opened: Opened;
   readonly logDestination: TelemetryParts['destination'] | undefined;
   readonly engineStats?: NonNullable<TelemetryParts['engineStats']>;
@@ -383,7 +390,7 @@ interface GroundParts {
   readonly signerNotAfter?: number;
 }
 
-async function openGround({ config, clock, secrets, opened, logDestination, engineStats, tlsExpiresAt, signerNotAfter }: GroundParts): Promise<Ground> {
+async function openGround({ config, clock, secrets, complete, opened, logDestination, engineStats, tlsExpiresAt, signerNotAfter }: GroundParts): Promise<Ground> {
   let stores: Stores | undefined;
   let bus: EventBus | undefined;
   const telemetry = createTelemetry({
@@ -396,12 +403,16 @@ async function openGround({ config, clock, secrets, opened, logDestination, engi
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
   opened.add(async () => telemetry.flush());
-  const kept = await openStores(config, secrets, opened, telemetry);
+  if (config.acceptUnauthenticated) telemetry.warn('unauthenticated_accepted');
+  for (const server of config.plainServers) telemetry.warn('server_without_tls', { server });
+  const kept = await openStores(config, { secrets, adoptFormerRows: complete !== undefined, telemetry }, opened);
   stores = kept.stores;
+  // The store is this process's own from here on, and has no rows without codes.
+  await complete?.();
   const journal = await openJournal(config, secrets);
   opened.add(() => journal.close());
   const assets = await openAssets(config, opened);
-  const carrier = await openBus(config, clock, telemetry.observer);
+  const carrier = await openBus(config, secrets, clock, telemetry.observer);
   bus = carrier;
   opened.add(() => carrier.close());
   return { telemetry, ...kept, assets, journal, bus: carrier };
@@ -428,11 +439,13 @@ function announcing(clock: Clock, { stores }: Ground): Chore {
   return { where: 'retention', everyMs: ANNOUNCE_MS, atStart: true, run: () => announceDue({ stores, clock }) };
 }
 
-async function openBus({ bus, kafka, dataDirectory }: Config, clock: Clock, observer: Observer): Promise<EventBus> {
+async function openBus(config: Config, secrets: Secrets, clock: Clock, observer: Observer): Promise<EventBus> {
+  const { bus, kafka, dataDirectory, acceptUnauthenticated } = config;
+  const authenticator = authenticatorOf(secrets, 'event', config);
   const buried: BuriedReport = (topic) => observer.events(topic, 'dead', 1);
-  if (bus === 'embedded') return openLocalBus({ directory: join(dataDirectory, 'dead-letters'), clock, buried });
+  if (bus === 'embedded') return openLocalBus({ directory: join(dataDirectory, 'dead-letters'), authenticator, acceptWithoutMac: acceptUnauthenticated, clock, buried });
   if (kafka === undefined) throw new Error('no Kafka brokers are configured');
-  return openKafkaBus({ ...kafka, group: kafka.prefix, onFault: (where, error) => observer.fault(where, error), buried });
+  return openKafkaBus({ ...kafka, authenticator, acceptWithoutMac: acceptUnauthenticated, group: kafka.prefix, onFault: (where, error) => observer.fault(where, error), buried });
 }
 
 /** Where many processes erase, the topic of erasures is the journal: it is kept for ever, and apart from the store. */
@@ -448,12 +461,20 @@ async function openAssets({ dataDirectory, assetBucket }: Config, opened: Opened
   return assets;
 }
 
-async function openStores({ store, cassandra, dataDirectory, journalDirectory, outboxLimit, acceptPutBack: accepted }: Config, secrets: Secrets, opened: Opened, telemetry: Pick<Telemetry, 'note'>): Promise<{ readonly stores: Stores; readonly heads: AuditHeads }> {
+interface StoreParts {
+  readonly secrets: Secrets;
+  readonly adoptFormerRows: boolean;
+  readonly telemetry: Pick<Telemetry, 'note' | 'observer'>;
+}
+
+async function openStores(config: Config, { secrets, adoptFormerRows, telemetry }: StoreParts, opened: Opened): Promise<{ readonly stores: Stores; readonly heads: AuditHeads }> {
+  const { store, cassandra, dataDirectory, journalDirectory, outboxLimit, acceptUnauthenticated, acceptPutBack: accepted } = config;
+  const authenticator = authenticatorOf(secrets, 'row', config);
   const { key } = secrets.current('audit');
   if (store === 'embedded') {
     const heads = createAuditHeads({ directory: journalDirectory, secrets });
     opened.add(() => heads.close());
-    const stores = await openEmbeddedStore({ directory: join(dataDirectory, 'store'), audit: { key, heads }, outboxLimit });
+    const stores = await openEmbeddedStore({ directory: join(dataDirectory, 'store'), audit: { key, heads }, authenticator, adoptFormerRows: adoptFormerRows || acceptUnauthenticated, onDamage: (error) => telemetry.observer.fault('store', error), outboxLimit });
     opened.add(() => stores.close());
     const found = await findPutBack({ stores, heads });
     if (found !== undefined) {
@@ -470,7 +491,7 @@ async function openStores({ store, cassandra, dataDirectory, journalDirectory, o
   }
   if (cassandra === undefined) throw new Error('no Cassandra nodes are configured');
   // The heads of a cluster's audit logs are the cluster's, too: no file of one process could hold them.
-  const stores = await openCassandraStore({ ...cassandra, audit: { key }, outboxLimit });
+  const stores = await openCassandraStore({ ...cassandra, audit: { key }, authenticator, acceptUnauthenticated, outboxLimit });
   opened.add(() => stores.close());
   return { stores, heads: stores.heads };
 }
@@ -499,7 +520,7 @@ export async function replayErasureTopic(config: Config, options: Pick<ServiceOp
   try {
     const { secrets } = await openSecrets(config);
     const { stores, assets, bus } = await openGround({ config: { ...config, logLevel: 'silent' }, clock, secrets, opened, logDestination: options.logDestination });
-    return await bus.replay('erasure', erasureConsumer({ stores, assets, clock }));
+    return await bus.replay('erasure', undamaged(erasureConsumer({ stores, assets, clock })));
   } finally {
     await opened.closeAll();
   }

@@ -96,6 +96,8 @@ const variables = {
   TAKEMARK_SECRETS_FILE: z.string().min(1).optional(),
   /** The same text itself, where a platform gives secrets as variables; instead of the file. */
   TAKEMARK_SECRETS: z.string().min(1).optional(),
+  /** `accept` takes rows and events without a code, or with another's: while a cluster is brought up from a version that made none. */
+  TAKEMARK_UNAUTHENTICATED: z.enum(['refuse', 'accept']).default('refuse'),
   TAKEMARK_BUS: z.enum(['embedded', 'kafka']).default('embedded'),
   /** `host:port` of some brokers, joined by commas; needed with TAKEMARK_BUS=kafka. */
   TAKEMARK_KAFKA: addressesSchema.optional(),
@@ -266,6 +268,10 @@ export interface Config {
   readonly secrets: { readonly file: string } | { readonly text: string } | undefined;
   /** That share a plan's rates. */
   readonly processes: number;
+  /** Whether rows and events that nobody vouches for are taken. */
+  readonly acceptUnauthenticated: boolean;
+  /** Servers of the cluster, not of this machine alone, that are spoken to in plain text. */
+  readonly plainServers: readonly ('cassandra' | 'kafka')[];
   readonly bus: 'embedded' | 'kafka';
   /** Undefined where no brokers are named. */
   readonly kafka: KafkaConfig | undefined;
@@ -339,6 +345,8 @@ export function readConfig(environment: Environment = process.env): Config {
     cassandra: cassandraOf(values),
     secrets: values.TAKEMARK_SECRETS_FILE !== undefined ? { file: values.TAKEMARK_SECRETS_FILE } : values.TAKEMARK_SECRETS !== undefined ? { text: values.TAKEMARK_SECRETS } : undefined,
     processes: values.TAKEMARK_PROCESSES,
+    acceptUnauthenticated: values.TAKEMARK_UNAUTHENTICATED === 'accept',
+    plainServers: plainServersOf(values),
     bus: values.TAKEMARK_BUS,
     kafka: kafkaOf(values),
     outboxLimit: values.TAKEMARK_OUTBOX_LIMIT,
@@ -391,6 +399,19 @@ function pkcs11Of(values: z.output<typeof schema>, environment: Environment): Co
   if (module === undefined || token === undefined) return undefined;
   const others = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined && !/^(?:TAKEMARK|AWS|NODE)_/.test(entry[0]));
   return { module, token, key, pin: file === undefined ? { text: text! } : { file }, environment: Object.fromEntries(others) };
+}
+
+function plainServersOf(values: z.output<typeof schema>): Config['plainServers'] {
+  const isPlain = (addresses: readonly string[] | undefined, authority: string | undefined): boolean => authority === undefined && addresses?.some((address) => !isLoopback(address)) === true;
+  return [
+    ...(values.TAKEMARK_STORE === 'cassandra' && isPlain(values.TAKEMARK_CASSANDRA, values.TAKEMARK_CASSANDRA_TLS_CA) ? (['cassandra'] as const) : []),
+    ...(values.TAKEMARK_BUS === 'kafka' && isPlain(values.TAKEMARK_KAFKA, values.TAKEMARK_KAFKA_TLS_CA) ? (['kafka'] as const) : []),
+  ];
+}
+
+/** @param address `host:port` */
+function isLoopback(address: string): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)(?::\d+)?$/.test(address);
 }
 
 function kafkaOf(values: z.output<typeof schema>): KafkaConfig | undefined {

@@ -138,7 +138,7 @@ async function upload(run: Run, service: ServiceProcess, client: Child<UploadCli
 
 /** What was billed, read from the store the service has left: as many units as new calls, and none for the replays. */
 async function checkUnits(run: Run, dataDir: string, partners: readonly Partner[], units: number): Promise<void> {
-  const stores = await openEmbeddedStore({ directory: join(dataDir, 'store'), audit: UNAUDITED });
+  const stores = await openEmbeddedStore({ directory: join(dataDir, 'store'), ...UNAUDITED });
   let used = 0;
   for (const { partnerId } of partners) used += await stores.getUsed(partnerId, Math.floor(Date.now() / 1000));
   await stores.close();

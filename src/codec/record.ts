@@ -1,47 +1,92 @@
 import { Decoder, Encoder } from '@msgpack/msgpack';
+import { type Authenticator, MAC_BYTES } from './authenticator.js';
 import { crc32c, crc32cOfAscii } from './crc32c.js';
 
-/** Bytes before the MessagePack document: schema version (1), CRC-32C over key, version and document (4, little endian). */
-const HEADER_BYTES = 5;
+/** First byte of a record: version (1), length of the key id (1), key id (ASCII), message authentication code (32), MessagePack. */
+const VERSION = 2;
+const KEY_ID_OFFSET = 2;
+/** Records of stores that had no codes: version (1), CRC-32C over key, version and document (4, little endian), MessagePack. */
+const FORMER_VERSION = 1;
+const FORMER_HEADER_BYTES = 5;
 
-/** A stored row that is not what was written, or was written by a later version. */
+/** A stored row that is not what was written under its key by this installation, or was written by a later version. */
 export class RecordError extends Error {
   override readonly name = 'RecordError';
 }
 
 /**
- * Rows as they lie in a store: schema version, checksum, MessagePack. The checksum covers the key too, so that neither a
- * flipped bit nor a row under the wrong key is ever taken for data. Members that are undefined are left out; Uint8Array stays
- * one. Rows are our own writing, so the strictness that signed documents need has no place here.
+ * Rows as they lie in a store, authenticated together with their key: neither a flipped bit, nor a row that somebody else wrote, nor
+ * one that was put in the place of another is ever taken for data. Members that are undefined are left out; Uint8Array stays one.
  */
 export class RecordCodec {
   readonly #encoder = new Encoder({ ignoreUndefined: true });
   readonly #decoder = new Decoder();
+  readonly #authenticator: Authenticator;
+
+  constructor(authenticator: Authenticator) {
+    this.#authenticator = authenticator;
+  }
 
   /** @param key ASCII */
-  encode(key: string, version: number, value: unknown): Uint8Array {
-    const document = this.#encoder.encodeSharedRef(value);
-    const row = new Uint8Array(HEADER_BYTES + document.length);
-    row[0] = version;
-    row.set(document, HEADER_BYTES);
-    new DataView(row.buffer).setUint32(1, checksum(key, row), true);
-    return row;
+  encode(key: string, value: unknown): Uint8Array {
+    return this.#seal(key, this.#encoder.encodeSharedRef(value));
   }
 
   /** @throws RecordError */
-  decode(key: string, row: Uint8Array): { readonly version: number; readonly value: unknown } {
-    if (row.length <= HEADER_BYTES) throw new RecordError('row is too short');
-    const stored = new DataView(row.buffer, row.byteOffset).getUint32(1, true);
-    if (stored !== checksum(key, row)) throw new RecordError('row does not match its checksum');
+  decode(key: string, row: Uint8Array): unknown {
+    if (row[0] !== VERSION) throw new RecordError(`row has version ${row[0] ?? 'none'}`);
+    const macAt = KEY_ID_OFFSET + (row[1] ?? 0);
+    const documentAt = macAt + MAC_BYTES;
+    if (row.length <= documentAt) throw new RecordError('row is too short');
+    const keyId = Buffer.from(row.buffer, row.byteOffset + KEY_ID_OFFSET, macAt - KEY_ID_OFFSET).toString('latin1');
+    if (!this.#authenticator.matches(keyId, row.subarray(macAt, documentAt), label(key), row.subarray(documentAt))) throw new RecordError('row is not authentic');
+    return this.#read(row, documentAt);
+  }
+
+  /** Whether it is of the form that had no code. */
+  isFormer(row: Uint8Array): boolean {
+    return row[0] === FORMER_VERSION;
+  }
+
+  /** @throws RecordError */
+  decodeFormer(key: string, row: Uint8Array): unknown {
+    return this.#read(row, formerDocumentOffset(key, row));
+  }
+
+  /** The record of a former one. @throws RecordError where its checksum does not hold */
+  adopt(key: string, row: Uint8Array): Uint8Array {
+    return this.#seal(key, row.subarray(formerDocumentOffset(key, row)));
+  }
+
+  #seal(key: string, document: Uint8Array): Uint8Array {
+    const { keyId, mac } = this.#authenticator.make(label(key), document);
+    const macAt = KEY_ID_OFFSET + keyId.length;
+    const row = new Uint8Array(macAt + MAC_BYTES + document.length);
+    row[0] = VERSION;
+    row[1] = keyId.length;
+    row.set(Buffer.from(keyId, 'latin1'), KEY_ID_OFFSET);
+    row.set(mac, macAt);
+    row.set(document, macAt + MAC_BYTES);
+    return row;
+  }
+
+  #read(row: Uint8Array, documentAt: number): unknown {
     try {
       // A plain view, whatever kind of Uint8Array the store hands out: bytes in the document come back as views of it.
-      return { version: row[0]!, value: this.#decoder.decode(new Uint8Array(row.buffer, row.byteOffset + HEADER_BYTES, row.length - HEADER_BYTES)) };
+      return this.#decoder.decode(new Uint8Array(row.buffer, row.byteOffset + documentAt, row.length - documentAt));
     } catch (cause) {
       throw new RecordError('row is not MessagePack', { cause });
     }
   }
 }
 
-function checksum(key: string, row: Uint8Array): number {
-  return crc32c(row.subarray(HEADER_BYTES), crc32c(row.subarray(0, 1), crc32cOfAscii(key)));
+function label(key: string): string {
+  return `record/${key}`;
+}
+
+function formerDocumentOffset(key: string, row: Uint8Array): number {
+  if (row.length <= FORMER_HEADER_BYTES || row[0] !== FORMER_VERSION) throw new RecordError('row is not of the former form');
+  const stored = new DataView(row.buffer, row.byteOffset).getUint32(1, true);
+  if (stored !== crc32c(row.subarray(FORMER_HEADER_BYTES), crc32c(row.subarray(0, 1), crc32cOfAscii(key)))) throw new RecordError('row does not match its checksum');
+  return FORMER_HEADER_BYTES;
 }

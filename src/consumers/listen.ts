@@ -1,5 +1,6 @@
+import { isRecordDamaged } from '../domain/errors.js';
 import { TOPICS, type Topic } from '../domain/events.js';
-import type { EventBus, EventHandler } from '../ports/bus.js';
+import { type EventBus, type EventHandler, PoisonError } from '../ports/bus.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { Clock } from '../ports/clock.js';
 import type { Observer } from '../ports/observer.js';
@@ -23,7 +24,18 @@ export function listen(bus: Pick<EventBus, 'handle'>, deps: ConsumersDeps): void
 
 function observed(topic: Topic, consumer: EventHandler, observer: Pick<Observer, 'events'>): EventHandler {
   return async (events) => {
-    await consumer(events);
+    await undamaged(consumer)(events);
     observer.events(topic, 'handled', events.length);
+  };
+}
+
+/** An event that needs a damaged row goes to the dead letters: given again and again it would hold up all those behind it. */
+export function undamaged(consumer: EventHandler): EventHandler {
+  return async (events) => {
+    try {
+      await consumer(events);
+    } catch (error) {
+      throw isRecordDamaged(error) ? new PoisonError('a record that it needs is damaged', { cause: error }) : error;
+    }
   };
 }

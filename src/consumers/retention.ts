@@ -1,4 +1,5 @@
 import { noticeDue, noticesOf } from '../domain/events.js';
+import { isRecordDamaged } from '../domain/errors.js';
 import { PoisonError, type EventHandler } from '../ports/bus.js';
 import type { Clock } from '../ports/clock.js';
 import type { ProofStore, RetentionStore } from '../ports/stores.js';
@@ -34,11 +35,19 @@ export async function announceDue({ stores, clock }: { readonly stores: Retentio
   const now = Math.floor(clock.now() / 1000);
   for (let settled = 0; ; ) {
     const notices = await stores.dueNotices(now, BATCH);
+    let damage: unknown;
     for (const notice of notices) {
-      const proof = await stores.getProof(notice.proofId);
-      await stores.settleNotice(notice, proof?.state === 'issued' ? noticeDue(notice) : undefined);
+      try {
+        const proof = await stores.getProof(notice.proofId);
+        await stores.settleNotice(notice, proof?.state === 'issued' ? noticeDue(notice) : undefined);
+        settled += 1;
+      } catch (error) {
+        // It stays, and those behind it need not.
+        if (!isRecordDamaged(error)) throw error;
+        damage = error;
+      }
     }
-    settled += notices.length;
+    if (damage !== undefined) throw damage;
     if (notices.length < BATCH) return settled;
   }
 }

@@ -82,6 +82,7 @@ export const PARTNER_ROUTES = {
       404: [],
       409: ['upload_already_used', 'upload_in_progress'],
       429: ['concurrency_exceeded'],
+      500: ['record_damaged'],
       503: ['store_unavailable', 'shutting_down'],
     }),
     lane: 'none',

@@ -7,7 +7,7 @@ export type Refusals = Readonly<Partial<Record<ErrorStatus, readonly ErrorReason
 /** What any request can come to, whatever it asks for. */
 const ANY: Refusals = { 400: ['malformed_http'], 408: ['client_too_slow'], 431: ['malformed_http'], 500: [] };
 /** Whatever looks at a store; many of them add an event, which takes room in the outbox. */
-const STORED: Refusals = { 503: ['store_unavailable', 'outbox_full', 'shutting_down'] };
+const STORED: Refusals = { 500: ['record_damaged'], 503: ['store_unavailable', 'outbox_full', 'shutting_down'] };
 /** Parameters in path, query and headers. */
 const CHECKED: Refusals = { 400: ['invalid_member', 'duplicate_parameter'] };
 /** Whatever asks the bus itself. */

@@ -90,6 +90,7 @@ export const ERROR_REASONS = [
   'reader_full',
   'reader_failed',
   'store_unavailable',
+  'record_damaged',
   'outbox_full',
   'bus_unavailable',
   'shutting_down',
@@ -116,6 +117,15 @@ export class DomainError extends Error {
     this.reason = options.reason;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
+}
+
+/** A record of the registry that is not what this installation wrote. Asking again does not help, and nothing is decided on it. */
+export function recordDamaged(cause: unknown): DomainError {
+  return new DomainError('internal', 'A record of the registry is damaged.', { reason: 'record_damaged', cause });
+}
+
+export function isRecordDamaged(error: unknown): boolean {
+  return error instanceof DomainError && error.reason === 'record_damaged';
 }
 
 /**

@@ -1,6 +1,15 @@
+import { isRecordDamaged } from '../domain/errors.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { ErasureJournal } from '../ports/journals.js';
+import type { Observer } from '../ports/observer.js';
 import type { ProofStore } from '../ports/stores.js';
+
+export interface ReplayDeps {
+  readonly stores: ProofStore;
+  readonly assets: AssetStore;
+  readonly journal: ErasureJournal;
+  readonly observer: Pick<Observer, 'fault'>;
+}
 
 type Erasure = Parameters<ErasureJournal['record']>[0];
 
@@ -11,11 +20,17 @@ const BATCH = 64;
  * At start, before anyone is served: every line of the journal is held against the store, because a backup of any age may have come
  * back, and an erasure whose tombstone was never written is finished. Only tombstones are written, and the deliverables taken away;
  * what else a proof had is removed later, while others are served.
+ * A proof whose row is damaged is passed over, and told: nothing is said of it to anybody, and the others need not wait for it.
  * @returns how many proofs were erased
  */
-export async function replayErasures({ stores, assets, journal }: { readonly stores: ProofStore; readonly assets: AssetStore; readonly journal: ErasureJournal }): Promise<number> {
+export async function replayErasures({ stores, assets, journal, observer }: ReplayDeps): Promise<number> {
   const replay = async ({ proofId, partnerId, erasedAt }: Erasure): Promise<boolean> => {
-    if ((await stores.getProof(proofId))?.state !== 'issued') return false;
+    const proof = await stores.getProof(proofId).catch((error: unknown) => {
+      if (!isRecordDamaged(error)) throw error;
+      observer.fault('erasures', error);
+      return undefined;
+    });
+    if (proof?.state !== 'issued') return false;
     // The journal knows no key; whoever started the service erases.
     const erasure = await stores.eraseProof(proofId, partnerId, erasedAt, { partnerId, action: 'proof_erased', at: erasedAt, actor: 'operator', subjects: [proofId] }, 'waived');
     if (erasure === 'not_found') return false;

@@ -1,3 +1,4 @@
+import { isRecordDamaged } from '../domain/errors.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { Clock } from '../ports/clock.js';
 import type { ProofStore, Stores } from '../ports/stores.js';
@@ -24,7 +25,15 @@ export async function sweepUnfinished({ stores, clock, graceSeconds }: { readonl
  */
 export async function sweepOrphans({ stores, assets, shared }: { readonly stores: Pick<ProofStore, 'getProof'>; readonly assets: Pick<AssetStore, 'sweep'>; readonly shared: boolean }): Promise<void> {
   // What is still reserved after the sweep of reserved ids is being issued elsewhere.
-  const isKept = async (proofId: string) => ['issued', 'pending'].includes((await stores.getProof(proofId))?.state ?? 'unknown');
+  const isKept = async (proofId: string): Promise<boolean> => {
+    try {
+      return ['issued', 'pending'].includes((await stores.getProof(proofId))?.state ?? 'unknown');
+    } catch (error) {
+      // Nobody knows what it is, so it stays; readers of the record meet the fault.
+      if (isRecordDamaged(error)) return true;
+      throw error;
+    }
+  };
   if (!shared) return void (await assets.sweep(isKept));
   const orphans = new Set<string>();
   let kept = 0;

@@ -4,7 +4,7 @@ export interface Secret {
   readonly key: Uint8Array;
 }
 
-export const SECRET_PURPOSES = ['key-pepper', 'upload-policy', 'cursor', 'rotation', 'audit'] as const;
+export const SECRET_PURPOSES = ['key-pepper', 'upload-policy', 'cursor', 'rotation', 'audit', 'event', 'row'] as const;
 export type SecretPurpose = (typeof SECRET_PURPOSES)[number];
 
 export interface Secrets {

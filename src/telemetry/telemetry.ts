@@ -27,6 +27,8 @@ export interface Telemetry {
   readonly metrics: Metrics['render'];
   /** A line about the process itself: `event` names it, `facts` are addresses, versions, counts. Never a secret. */
   note(event: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
+  /** The same, of what an operator should change. */
+  warn(event: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
   /** Writes what is buffered; call before the process ends. */
   flush(): void;
 }
@@ -61,6 +63,7 @@ export function createTelemetry({ level, engineStats = () => undefined, eventsWa
     },
     metrics: metrics.render,
     note: (event, facts = {}) => log.info({ event, ...facts }),
+    warn: (event, facts = {}) => log.warn({ event, ...facts }),
     flush: () => stdout?.flushSync(),
   };
 }

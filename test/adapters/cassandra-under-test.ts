@@ -4,6 +4,7 @@ import { type CassandraStore, type CassandraStoreOptions, openCassandraStore } f
 import type { AuditHead } from '../../src/domain/audit.js';
 import type { AuditHeads } from '../../src/ports/journals.js';
 import { again } from '../fixtures/again.js';
+import { authenticator } from '../fixtures/authentication.js';
 
 // An empty variable counts as not set, as in the service's configuration.
 export const ADDRESSES = process.env['TAKEMARK_CASSANDRA'] || undefined;
@@ -47,7 +48,7 @@ export function patient<Opened extends object>(stores: Opened): Opened {
 }
 
 export function openStore(over: Partial<CassandraStoreOptions> = {}): Promise<CassandraStore> {
-  return again(() => openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() }, ...over }));
+  return again(() => openCassandraStore({ ...connection, authenticator, audit: { key: KEY, heads: memoryHeads() }, ...over }));
 }
 
 /** Each table of a dropped keyspace makes the server flush all that is being written, by other tests too: seconds, with many tables. */

@@ -14,12 +14,13 @@ import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase
 import { again } from '../fixtures/again.js';
 import { ADDRESSES, connection, dropKeyspace, intercepted, KEY, memoryHeads, openStore, patient, type Sent, withClient } from './cassandra-under-test.js';
 import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
+import { authenticator } from '../fixtures/authentication.js';
 
 const { TAKEMARK_SECURE_CASSANDRA: SECURE, TAKEMARK_SECURE_USER: username = '', TAKEMARK_SECURE_PASSWORD: password = '', TAKEMARK_SECURE_CA: authority = '' } = process.env;
 
 async function open(options: OpenOptions = {}): Promise<OpenedStore> {
   const audit = { key: KEY, heads: memoryHeads() };
-  const stores = patient(await openCassandraStore({ ...connection, audit, ...options }));
+  const stores = patient(await openCassandraStore({ ...connection, authenticator, audit, ...options }));
   return {
     stores,
     audit,
@@ -35,7 +36,7 @@ if (ADDRESSES === undefined) {
   void t.test('the Cassandra store', { skip: 'TAKEMARK_CASSANDRA is not set: npm run services:up starts a server and prints it' }, () => undefined);
 } else {
   void t.test('migrations: two at once, and again', async (t) => {
-    await t.rejects(openCassandraStore({ ...connection, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'a keyspace that is not there');
+    await t.rejects(openCassandraStore({ ...connection, authenticator, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'a keyspace that is not there');
     const runs = await Promise.all([migrate(connection), migrate(connection)]);
     t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-events.cql', '003-notices.cql', '004-rotation-replay.cql', '005-review-counts.cql', '006-key-signatures.cql'], 'each by one of them');
     t.strictSame(await migrate(connection), []);
@@ -57,16 +58,16 @@ if (SECURE === undefined || SECURE === '') {
 } else {
   void t.test('a server that demands a password and TLS', async (t) => {
     const secure: MigrationOptions = { ...connection, contactPoints: SECURE.split(','), credentials: { username, password }, tls: { authority } };
-    const openSecure = (over: Partial<MigrationOptions>) => openCassandraStore({ ...secure, ...over, audit: { key: KEY, heads: memoryHeads() } });
+    const openSecure = (over: Partial<MigrationOptions>) => openCassandraStore({ ...secure, ...over, authenticator, audit: { key: KEY, heads: memoryHeads() } });
     await again(() => migrate(secure));
     const stores = await again(() => openSecure({}));
     t.teardown(() => stores.close());
     await t.resolves(stores.ping());
     await t.rejects(openSecure({ credentials: { username, password: `${password}x` } }), { name: 'CassandraOpenError' }, 'another password');
     const { credentials: _, ...nobody } = secure;
-    await t.rejects(openCassandraStore({ ...nobody, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'no password');
+    await t.rejects(openCassandraStore({ ...nobody, authenticator, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'no password');
     const { tls: __, ...open } = secure;
-    await t.rejects(openCassandraStore({ ...open, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'no encryption');
+    await t.rejects(openCassandraStore({ ...open, authenticator, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'no encryption');
   });
 }
 

@@ -4,6 +4,7 @@ import { RecordCodec } from '../../src/codec/record.js';
 import { isUnresolved, type ReviewCase } from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { NOW, usageCharge } from '../store-contract/samples.js';
+import { authenticator } from '../fixtures/authentication.js';
 
 /** What was acknowledged is charged; what is counted is what is charged, by month and by day. */
 export async function checkCharges(t: Test, stores: Stores, partnerId: string, acknowledged: ReadonlySet<string>, tried: readonly string[]): Promise<void> {
@@ -19,12 +20,12 @@ export async function checkCharges(t: Test, stores: Stores, partnerId: string, a
 
 /** Every unit was folded, once: nothing is on its way, and each source's numbers are one span. */
 export async function checkFolded(t: Test, level: ClassicLevel<string, Uint8Array>): Promise<void> {
-  const codec = new RecordCodec();
+  const codec = new RecordCodec(authenticator);
   const problems: string[] = [];
   let units = 0;
   let used = 0;
   for (const [key, bytes] of await level.iterator({ gte: 'usage-', lt: 'usage.' }).all()) {
-    const row = codec.decode(key, bytes).value as { used: number; folded?: unknown; operations: Record<string, number>; unfolded?: Record<string, number> };
+    const row = codec.decode(key, bytes) as { used: number; folded?: unknown; operations: Record<string, number>; unfolded?: Record<string, number> };
     if (key.startsWith('usage-day/')) {
       units += row.operations.verify ?? 0;
       if (Object.keys(row.unfolded ?? {}).length > 0) problems.push(`${key}: ${JSON.stringify(row.unfolded)}`);
@@ -40,10 +41,10 @@ export async function checkFolded(t: Test, level: ClassicLevel<string, Uint8Arra
 /** Every row has its index entries, and every entry its row. */
 export async function checkIndexes(t: Test, level: ClassicLevel<string, Uint8Array>): Promise<void> {
   const keys = new Set(await level.keys().all());
-  const codec = new RecordCodec();
+  const codec = new RecordCodec(authenticator);
   const problems: string[] = [];
   const under = (prefix: string) => [...keys].filter((key) => key.startsWith(prefix));
-  const row = async <Row>(key: string) => codec.decode(key, (await level.get(key))!).value as Row;
+  const row = async <Row>(key: string) => codec.decode(key, (await level.get(key))!) as Row;
 
   const indexed = ['proof-time/', 'bound/', 'original/', 'credential/', 'pending/'].map((prefix) => new Set(under(prefix).map((key) => key.slice(key.lastIndexOf('/') + 1))));
   const issued = new Set<string>();

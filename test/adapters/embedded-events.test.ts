@@ -9,9 +9,10 @@ import type { ErasureJournal } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { audit, issuedProof, NOW, reviewCase, usageCharge } from '../store-contract/samples.js';
 import { AUDIT_KEY, fileHeads, withLevel } from './embedded-process.js';
+import { authenticator, formerRecord } from '../fixtures/authentication.js';
 
 function openStore(directory: string): Promise<Stores> {
-  return openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
+  return openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
 }
 
 void t.test('events and notices outlive the process', async (t) => {
@@ -47,7 +48,7 @@ void t.test('events and notices outlive the process', async (t) => {
 
 void t.test('a start keeps what the journal has promised, however much waits', async (t) => {
   const directory = join(t.testdir(), 'store');
-  const open = () => openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, outboxLimit: 1 });
+  const open = () => openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, outboxLimit: 1 });
   let stores = await open();
   const proof = issuedProof('prf_1', 'ptr_1');
   await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
@@ -60,7 +61,7 @@ void t.test('a start keeps what the journal has promised, however much waits', a
   const deleted: string[] = [];
   const assets = { delete: async (proofId: string) => deleted.push(proofId) > 0 } as unknown as AssetStore;
   const journal = { read: async function* () { yield { proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: NOW }; } } as unknown as ErasureJournal;
-  t.equal(await replayErasures({ stores, assets, journal }), 1);
+  t.equal(await replayErasures({ stores, assets, journal, observer: { fault: () => undefined } }), 1);
   t.strictSame(deleted, ['prf_1']);
   t.match(await stores.getProof('prf_1'), { state: 'erased' });
   t.equal(stores.countWaiting(), 2);
@@ -69,15 +70,15 @@ void t.test('a start keeps what the journal has promised, however much waits', a
 void t.test('a store of the first format keeps its counts', async (t) => {
   const directory = join(t.testdir(), 'store');
   await (await openStore(directory)).close();
-  const codec = new RecordCodec();
+  const codec = new RecordCodec(authenticator);
   await withLevel(directory, async (level) => {
-    const put = (key: string, row: unknown) => level.put(key, codec.encode(key, 1, row));
+    const put = (key: string, row: unknown) => level.put(key, formerRecord(key, row));
     await put('meta/format', { format: 1 });
     await put('usage-month/ptr_1/2026-03', { used: 3 });
     await put('usage-day/ptr_1/2026-03-31', { operations: { verify: 2, identify: 1, list_proofs: 5 } });
     await put('proof/prf_1', { state: 'erased', proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: NOW });
   });
-  const stores = await openStore(directory);
+  const stores = await openEmbeddedStore({ directory, authenticator, adoptFormerRows: true, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
   const verified = async () => (await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'))[0]?.operations;
   t.strictSame(await verified(), { verify: 2, identify: 1, list_proofs: 5 });
   t.strictSame(await stores.charge(usageCharge('ptr_1', 'a')), { outcome: 'charged', used: 4 });
@@ -89,7 +90,7 @@ void t.test('a store of the first format keeps its counts', async (t) => {
   t.equal(await stores.confirmErasure('prf_1', NOW + 1), 'confirmed');
   await stores.close();
   await withLevel(directory, async (level) => {
-    t.strictSame(codec.decode('meta/format', (await level.get('meta/format'))!).value, { format: STORE_FORMAT }, 'which older versions refuse from now on');
+    t.strictSame(codec.decode('meta/format', (await level.get('meta/format'))!), { format: STORE_FORMAT }, 'which older versions refuse from now on');
   });
 });
 
@@ -126,7 +127,7 @@ void t.test('an erasure with many cases goes in steps, and goes on where a proce
   const directory = join(t.testdir(), 'store');
   const cases = 1_000;
   const batches: number[] = [];
-  const open = () => openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, onCommit: ({ rows }) => batches.push(rows) });
+  const open = () => openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, onCommit: ({ rows }) => batches.push(rows) });
   let stores = await open();
   for (const proofId of ['prf_1', 'prf_2']) {
     await stores.reserveProof(proofId, 'ptr_1', NOW);
@@ -192,17 +193,17 @@ void t.test('a store of the second format gets its indexes of cases', async (t) 
   const make = (i: number) => reviewCase(`rev_${i}`, `ptr_${i % 2}`, 'prf_1', { createdAt: NOW + i, bindings: { creatorId: `c${i}`, accountId: 'a', submissionId: 's', trackId: 't' } });
   for (let i = 0; i < 300; i++) await stores.createReview(make(i), audit('ptr_1', 'review_created', `rev_${i}`));
   await stores.close();
-  const codec = new RecordCodec();
+  const codec = new RecordCodec(authenticator);
   const rows = async () => {
     const found = new Map<string, unknown>();
     await withLevel(directory, async (level) => {
-      for (const [key, row] of await level.iterator().all()) found.set(key, codec.decode(key, row).value);
+      for (const [key, row] of await level.iterator().all()) found.set(key, codec.decode(key, row));
     });
     return found;
   };
   const today = await rows();
   await withLevel(directory, async (level) => {
-    const put = (key: string, row: unknown) => level.put(key, codec.encode(key, 1, row));
+    const put = (key: string, row: unknown) => level.put(key, formerRecord(key, row));
     for (const key of today.keys()) if (/^(?:proof-review|partner-review|review-count)\//.test(key)) await level.del(key);
     for (let i = 0; i < 300; i++) {
       await put(`review/rev_${i}`, { review: make(i), number: i });
@@ -211,7 +212,7 @@ void t.test('a store of the second format gets its indexes of cases', async (t) 
     await put('review-count/prf_1', { count: 300 });
     await put('meta/format', { format: 2 });
   });
-  await (await openStore(directory)).close();
+  await (await openEmbeddedStore({ directory, authenticator, adoptFormerRows: true, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } })).close();
   const again = await rows();
   t.strictSame([...again.keys()], [...today.keys()]);
   for (const key of today.keys()) if (key.startsWith('review-count/')) t.strictSame(again.get(key), today.get(key), key);

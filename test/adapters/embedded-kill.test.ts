@@ -11,6 +11,7 @@ import { NOW } from '../store-contract/samples.js';
 import { checkCharges, checkFolded, checkIndexes } from './embedded-checks.js';
 import { EventLedger } from './event-ledger.js';
 import { AUDIT_KEY, fileHeads, readHeads, withLevel, writer } from './embedded-process.js';
+import { authenticator } from '../fixtures/authentication.js';
 
 const KILLS = Number(process.env.TAKEMARK_KILLS ?? (process.env.CI ? 50 : 15));
 const SEED = Number(process.env.TAKEMARK_SEED ?? Date.now() % 1_000_000);
@@ -46,7 +47,7 @@ void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 1
     // As the kill left them: opening brings them up to date.
     const heads = readHeads(directory);
     const start = performance.now();
-    const stores = await openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
+    const stores = await openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
     await stores.ping();
     slowest = Math.max(slowest, performance.now() - start);
 
@@ -72,7 +73,7 @@ void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 1
 
 /** The consumers catch up: all of it is delivered again, to two of them at once. */
 async function foldAll(t: Test, directory: string, ledger: EventLedger): Promise<void> {
-  const stores = await openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
+  const stores = await openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
   const { usage } = ledger;
   const partners = [...new Set(usage.map(({ key }) => key))];
   t.strictSame(await ledger.checkUsage(stores, partners, NOW), [], 'before');

@@ -4,13 +4,14 @@ import type { UsageEvent } from '../../src/domain/events.js';
 import { EVIDENCE_KINDS, openEvidence, resolveReview, stepEvidence } from '../../src/domain/review.js';
 import { audit, issuedProof, issuingReplay, NOW, partnerKey, reviewCase, rotation, uploadFacts, uploadSlot, usageCharge } from '../store-contract/samples.js';
 import { AUDIT_KEY, fileHeads } from './embedded-process.js';
+import { authenticator } from '../fixtures/authentication.js';
 
 /**
  * A process that writes to a store and says what was acknowledged, one line each, in the order it happened. Arguments: what to
  * do, the directory, a number.
  */
 const [mode, directory, argument] = process.argv.slice(2) as [string, string, string];
-const stores = await openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
+const stores = await openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
 /** Synchronous: what was said is in the pipe before anything else happens. */
 const say = (line: string) => writeSync(1, `${line}\n`);
 say('ready');

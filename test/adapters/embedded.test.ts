@@ -18,14 +18,19 @@ import { audit, issuedProof, issuingReplay, NOW, partnerKey, reviewCase, rotatio
 import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
 import { AUDIT_KEY, fileHeads, kill, line, PLAIN_NODE, withLevel, writer, WRITER } from './embedded-process.js';
 import { checkCharges } from './embedded-checks.js';
+import { Authenticator } from '../../src/codec/authenticator.js';
+import { authenticator, formerRecord, TEST_SECRET } from '../fixtures/authentication.js';
+
+const STRANGER = { id: TEST_SECRET.id, key: Buffer.alloc(32, 1) };
+const strangersCodec = new RecordCodec(new Authenticator({ current: () => STRANGER, find: () => STRANGER }, 'test'));
 
 const parent = t.testdir();
 let opened = 0;
 storeContract(t, 'the embedded store', (options) => openAt(join(parent, `store-${opened++}`), options));
 
 /** With audit heads beside the directory. */
-function openStore(directory: string, options: Partial<EmbeddedStoreOptions> = {}): Promise<Stores> {
-  return openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, ...options });
+function openStore(directory: string, options: Partial<Omit<EmbeddedStoreOptions, 'authenticator'>> & { readonly authenticator?: Authenticator } = {}): Promise<Stores> {
+  return openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, authenticator, ...options });
 }
 
 async function openAt(directory: string, options: OpenOptions = {}): Promise<OpenedStore> {
@@ -87,8 +92,8 @@ void t.test('a directory that cannot be served', async (t) => {
   await t.rejects(openStore(inner), { code: 'in_use' }, 'opened by another process');
   await kill(holder);
 
-  await withLevel(inner, (level) => level.put('meta/format', new RecordCodec().encode('meta/format', 1, { format: STORE_FORMAT + 1 })));
-  await t.rejects(openStore(inner), { code: 'newer_format', message: /format 4; .* up to 3/ });
+  await withLevel(inner, (level) => level.put('meta/format', new RecordCodec(authenticator).encode('meta/format', { format: STORE_FORMAT + 1 })));
+  await t.rejects(openStore(inner), { code: 'newer_format', message: /format 5; .* up to 4/ });
   await t.rejects(openStore(inner), { code: 'newer_format' }, 'and the refusal leaves it closed');
 
   const foreign = join(directory, 'foreign');
@@ -139,13 +144,15 @@ void t.test('damage is never taken for data', async (t) => {
     changed[40]! ^= 1;
     await level.put('proof/prf_3', changed);
     await level.put('proof/prf_4', new Uint8Array(2));
-    await level.put('proof/prf_5', new RecordCodec().encode('proof/prf_5', 2, {}));
+    await level.put('proof/prf_5', formerRecord('proof/prf_5', issuedProof('prf_5', 'ptr_1')));
+    await level.put('proof/prf_6', Uint8Array.from((await level.get('proof/prf_6'))!, (byte, i) => (i === 0 ? 3 : byte)));
+    await level.put('proof/prf_7', strangersCodec.encode('proof/prf_7', issuedProof('prf_7', 'ptr_1')));
   });
   const opened = await openStore(directory);
   t.match(await opened.getProof('prf_1'), { proofId: 'prf_1' });
-  for (const proofId of ['prf_2', 'prf_3', 'prf_4', 'prf_5']) {
-    await t.rejects(opened.getProof(proofId), { code: 'unavailable', reason: 'store_unavailable', cause: { name: 'RecordError' } });
-    await t.rejects(opened.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId)), { code: 'unavailable', reason: 'store_unavailable' }, 'no condition is decided on it');
+  for (const proofId of ['prf_2', 'prf_3', 'prf_4', 'prf_5', 'prf_6', 'prf_7']) {
+    await t.rejects(opened.getProof(proofId), { code: 'internal', reason: 'record_damaged', cause: { name: 'RecordError' } });
+    await t.rejects(opened.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId)), { code: 'internal', reason: 'record_damaged' }, 'no condition is decided on it');
   }
   await opened.close();
 
@@ -154,6 +161,100 @@ void t.test('damage is never taken for data', async (t) => {
   for (const name of readdirSync(directory)) copyFileSync(join(directory, name), join(lost, name));
   rmSync(join(lost, 'CURRENT'));
   await t.rejects(openStore(lost), { code: 'damaged', message: /CURRENT/ }, 'instead of a new, empty store');
+});
+
+void t.test('rows of another environment, or of another secret, are not those of this store', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const stores = await openStore(directory);
+  await stores.createKey(partnerKey('key_1', 'ptr_1'), audit('ptr_1', 'key_created', 'key_1'));
+  await stores.close();
+  const beta = new Authenticator({ current: () => TEST_SECRET, find: () => TEST_SECRET }, 'beta');
+  await t.rejects(openStore(directory, { authenticator: beta }), { name: 'StoreOpenError', code: 'unauthenticated' });
+  const stranger = new Authenticator({ current: () => STRANGER, find: () => STRANGER }, 'test');
+  await t.rejects(openStore(directory, { authenticator: stranger }), { code: 'unauthenticated' });
+
+  const next = { id: 'ffffffff', key: Buffer.alloc(32, 9) };
+  const rotated = new Authenticator({ current: () => next, find: (id) => [next, TEST_SECRET].find((secret) => secret.id === id) }, 'test');
+  const after = await openStore(directory, { authenticator: rotated });
+  t.match(await after.getKey('key_1'), { keyId: 'key_1' }, 'what the former secret made stays');
+  await after.createKey(partnerKey('key_2', 'ptr_1'), audit('ptr_1', 'key_created', 'key_2'));
+  await after.close();
+  const before = await openStore(directory);
+  t.match(await before.getKey('key_1'), { keyId: 'key_1' });
+  await t.rejects(before.getKey('key_2'), { code: 'internal', reason: 'record_damaged' }, 'a secret that this one does not know');
+  await before.close();
+});
+
+void t.test('a store without codes is given them once', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const proofs = Array.from({ length: 700 }, (_, i) => issuedProof(`prf_${i}`, 'ptr_1'));
+  const stores = await openStore(directory);
+  for (const proof of proofs.slice(0, 3)) {
+    await stores.reserveProof(proof.proofId, 'ptr_1', NOW);
+    await stores.issueProof(proof, audit('ptr_1', 'proof_issued', proof.proofId));
+  }
+  await stores.close();
+  const codec = new RecordCodec(authenticator);
+  const asFormer = () =>
+    withLevel(directory, async (level) => {
+      for (const [key, row] of await level.iterator().all()) if (row[0] === 2) await level.put(key, formerRecord(key, key === 'meta/format' ? { format: 2 } : codec.decode(key, row)));
+      for (const { proofId, ...proof } of proofs) await level.put(`proof/${proofId}`, formerRecord(`proof/${proofId}`, { proofId, ...proof }));
+    });
+  await asFormer();
+  await t.rejects(openStore(directory), { code: 'unauthenticated', message: /TAKEMARK_UNAUTHENTICATED=accept/ }, 'not because the store says so');
+
+  const damaged = formerRecord('proof/prf_9', proofs[9]);
+  damaged[damaged.length - 1]! ^= 1;
+  await withLevel(directory, async (level) => {
+    // As a kill left it: some are done, the format is not.
+    for (const { proofId } of proofs.slice(100, 300)) await level.put(`proof/${proofId}`, codec.adopt(`proof/${proofId}`, (await level.get(`proof/${proofId}`))!));
+    await level.put('proof/prf_9', damaged);
+  });
+  const adopted = await openStore(directory, { adoptFormerRows: true });
+  for (const proof of proofs) {
+    if (proof.proofId === 'prf_9') await t.rejects(adopted.getProof('prf_9'), { code: 'internal', reason: 'record_damaged' }, 'damage stays damage');
+    else t.same(await adopted.getProof(proof.proofId), proof);
+  }
+  t.equal((await adopted.listProofs('ptr_1', { limit: 10 })).length, 3);
+  await adopted.close();
+  const again = await openStore(directory);
+  t.match(await again.getProof('prf_699'), { proofId: 'prf_699' });
+  await again.close();
+  await withLevel(directory, async (level) => {
+    for (const [key, row] of await level.iterator().all()) t.equal(row[0], key === 'proof/prf_9' ? 1 : 2, key);
+    await level.put('proof/prf_5', formerRecord('proof/prf_5', proofs[5]));
+  });
+  const later = await openStore(directory, { adoptFormerRows: true });
+  await t.rejects(later.getProof('prf_5'), { code: 'internal', reason: 'record_damaged' }, 'afterwards none is taken over');
+  await later.close();
+});
+
+void t.test('one damaged row holds up nobody else', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const damages: unknown[] = [];
+  const options = { onDamage: (error: unknown) => void damages.push(error) };
+  const stores = await openStore(directory);
+  for (const proofId of ['prf_1', 'prf_2']) {
+    await stores.reserveProof(proofId, 'ptr_1', NOW);
+    await stores.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId));
+    await stores.eraseProof(proofId, 'ptr_1', NOW, audit('ptr_1', 'proof_erased', proofId));
+  }
+  for (const proofId of ['prf_3', 'prf_4']) await stores.reserveProof(proofId, 'ptr_1', NOW);
+  await stores.createKey(partnerKey('key_1', 'ptr_2'), audit('ptr_2', 'key_created', 'key_1'));
+  const [first, second] = await stores.waitingEvents(9);
+  await stores.close();
+  await withLevel(directory, async (level) => {
+    for (const key of [`outbox/${first!.position}`, 'audit-head/ptr_1', 'proof/prf_3']) await level.put(key, Uint8Array.from((await level.get(key))!, (byte, i) => (i === 50 ? byte ^ 1 : byte)));
+  });
+  const opened = await openStore(directory, options);
+  t.strictSame(await opened.waitingEvents(1), [second], 'events behind it go out');
+  t.strictSame(await opened.waitingEvents(9), [second]);
+  t.strictSame(await opened.sweepPending(NOW + 1), ['prf_4'], 'ids behind it are taken back');
+  await opened.createKey(partnerKey('key_2', 'ptr_2'), audit('ptr_2', 'key_created', 'key_2'));
+  await t.rejects(opened.createKey(partnerKey('key_3', 'ptr_1'), audit('ptr_1', 'key_created', 'key_3')), { code: 'internal', reason: 'record_damaged' }, 'no log goes on from a damaged head');
+  t.equal(damages.length, 3, 'each is told once');
+  for (const error of damages) t.match(error, { reason: 'record_damaged' });
+  await opened.close();
 });
 
 void t.test('commits are shared, and waiting is bounded', async (t) => {
@@ -275,7 +376,7 @@ void t.test('who changes the audit log in the store is found', async (t) => {
   await stores.close();
   const head = (await heads.get('ptr_1'))!;
 
-  const codec = new RecordCodec();
+  const codec = new RecordCodec(authenticator);
   const at = (sequence: number) => `audit/ptr_1/${String(sequence).padStart(12, '0')}`;
   /** The log as the store reads it after its rows were written anew, checksums and all. */
   const verdict = async (rows: readonly AuditEntry[], storeHead = rows.at(-1)!) => {
@@ -283,9 +384,9 @@ void t.test('who changes the audit log in the store is found', async (t) => {
       for (let sequence = 1; sequence <= 6; sequence++) {
         const row = rows[sequence - 1];
         if (row === undefined) await level.del(at(sequence));
-        else await level.put(at(sequence), codec.encode(at(sequence), 1, row));
+        else await level.put(at(sequence), codec.encode(at(sequence), row));
       }
-      await level.put('audit-head/ptr_1', codec.encode('audit-head/ptr_1', 1, { partnerId: 'ptr_1', sequence: storeHead.sequence, mac: storeHead.mac }));
+      await level.put('audit-head/ptr_1', codec.encode('audit-head/ptr_1', { partnerId: 'ptr_1', sequence: storeHead.sequence, mac: storeHead.mac }));
     });
     const opened = await openStore(directory, options);
     const walk = new AuditWalk([AUDIT_KEY], head);

@@ -7,8 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { openKafkaBus, type KafkaBusOptions } from '../../src/adapters/kafka/bus.js';
 import { type KafkaConnection, KafkaError, loadLibrary, type OutgoingMessage, provesPasswords } from '../../src/adapters/kafka/client.js';
-import { encodeEvent } from '../../src/adapters/kafka/event-message.js';
+import { encodeEvent, eventHeaders, UNAUTHENTICATED } from '../../src/adapters/kafka/event-message.js';
 import { createTopics } from '../../src/adapters/kafka/topics.js';
+import { Authenticator } from '../../src/codec/authenticator.js';
 import { encodeMessagePack, type MessagePackValue } from '../../src/codec/messagepack.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { type ServiceEvent, TOPICS } from '../../src/domain/events.js';
@@ -16,6 +17,7 @@ import type { EventBus } from '../../src/ports/bus.js';
 import { busContract, type BusPlace, byKey, erasure, Listener, relay, retention, until, usage } from '../bus-contract/suite.js';
 import { again } from '../fixtures/again.js';
 import { dropTopics, forward, freePort, makeTopics, partitionsOf, produceCompressed, produceRaw, takeAndForget } from './kafka-trials.js';
+import { authenticated, authenticator, TEST_SECRET } from '../fixtures/authentication.js';
 
 // An empty variable counts as not set, as in the service's configuration.
 const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
@@ -28,7 +30,7 @@ function freshPrefix(): string {
 
 async function makePlace(): Promise<{ readonly connection: KafkaBusOptions; remove(): Promise<void> }> {
   const prefix = freshPrefix();
-  const connection: KafkaBusOptions = { brokers, prefix, group: prefix, onFault: () => undefined };
+  const connection: KafkaBusOptions = { brokers, prefix, group: prefix, onFault: () => undefined, ...authenticated };
   await makeTopics({ ...connection, partitions: 3, replication: 1 });
   return { connection, remove: () => dropTopics(connection, prefix) };
 }
@@ -73,6 +75,7 @@ await t.test('a broker', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not
   await t.test('processes of a group share the events', sharing);
   await t.test('what was taken and not committed comes again', takenAndForgotten);
   await t.test('what is no event goes to the dead letters', malformed);
+  await t.test('what nobody of this installation wrote goes to the dead letters', strangers);
   await t.test('Kafka comes after the service', laterBroker);
   await t.test('topics are made once', making);
 });
@@ -143,7 +146,8 @@ async function malformed(t: Test): Promise<void> {
     [Buffer.alloc(40_000), /over_budget/],
   ];
   const topic = `${options.prefix}.erasure`;
-  const message = (value: Buffer | null): OutgoingMessage => ({ topic, key: good.key, value, headers: { 'schema-version': '1' } });
+  // Of all of these somebody who has the secret is the author.
+  const message = (value: Buffer | null): OutgoingMessage => ({ topic, key: good.key, value, headers: eventHeaders(authenticator, good, value ?? Buffer.alloc(0)) });
   await produceCompressed(options, topic, Buffer.alloc(3_000_000));
   await produceRaw(options, [...bad.map(([value]) => message(value)), message(encodeEvent(good))]);
   const listener = new Listener();
@@ -153,7 +157,7 @@ async function malformed(t: Test): Promise<void> {
   await until(() => listener.has(good) && buried >= bad.length + 1, 'the one that is good, and word of each that is not');
   t.equal(buried, bad.length + 1);
   t.strictSame(listener.taken, [good]);
-  const tooLarge = /over_budget; 3000003 bytes, too many to keep/;
+  const tooLarge = /not authenticated.*; 3000003 bytes, too many to keep/;
   const all = await bus.deadLetters('erasure', 100);
   const letters = all.filter(({ reason }) => !tooLarge.test(reason));
   t.equal(all.length, bad.length + 1);
@@ -167,6 +171,47 @@ async function malformed(t: Test): Promise<void> {
   t.equal(await bus.replayDeadLetters('erasure', 100), bad.length + 1);
   await until(async () => (await bus.deadLetters('erasure', 100)).length === bad.length + 1, 'all of them once more');
   t.strictSame(new Set((await bus.deadLetters('erasure', 100)).map(({ reason }) => reason)), new Set(letters.map(({ reason }) => reason)));
+}
+
+/** Messages that say what a good one says, by somebody without the secret, or at a place that is not theirs. */
+async function strangers(t: Test): Promise<void> {
+  const options = await topics(t);
+  const good = erasure(1);
+  const value = encodeEvent(good);
+  const secret = { id: '0a1b2c3d', key: randomBytes(32) };
+  const keys = { current: () => secret, find: () => secret };
+  const [elsewhere] = retention(1);
+  const { mac } = eventHeaders(authenticator, good, value);
+  const forged: readonly (readonly [what: string, headers: OutgoingMessage['headers'], value?: Buffer])[] = [
+    ['no code', { 'schema-version': '1', 'event-id': good.id }],
+    ['a code of another secret under our key id', eventHeaders(new Authenticator(keys, 'test'), good, value)],
+    ['a code of another environment', eventHeaders(new Authenticator({ current: () => TEST_SECRET, find: () => TEST_SECRET }, 'beta'), good, value)],
+    ['a code of another topic', eventHeaders(authenticator, elsewhere!, value)],
+    ['a code of another event', eventHeaders(authenticator, good, encodeEvent(erasure(2)))],
+    ['a key id that is not known', { mac: mac!.replace(/^[^.]+/, 'ffffffff') }],
+    ['half a code', { mac: mac!.slice(0, -32) }],
+    ['no digits', { mac: 'mac' }],
+  ];
+  const topic = `${options.prefix}.erasure`;
+  await produceRaw(options, [...forged.map(([, headers]) => ({ topic, key: good.key, value, headers })), { topic, key: good.key, value, headers: eventHeaders(authenticator, good, value) }]);
+  const listener = new Listener();
+  const bus = patient(await opened(t, options, listener));
+  await until(() => listener.has(good), 'the one that is ours');
+  t.equal(listener.batches.flat().length, 1, 'and no other');
+  const letters = await bus.deadLetters('erasure', 100);
+  t.equal(letters.length, forged.length);
+  for (const { reason } of letters) t.match(reason, UNAUTHENTICATED);
+  t.equal(await bus.replayDeadLetters('erasure', 100), forged.length);
+  await until(async () => (await bus.deadLetters('erasure', 100)).length === forged.length, 'all of them once more');
+  t.equal(listener.batches.flat().length, 1, 'putting them back does not let them act either');
+  t.strictSame(await bus.replay('erasure', new Listener().take), { taken: 1, left: 2 * forged.length });
+  await bus.close();
+
+  const lenient = new Listener();
+  const accepting = patient(await opened(t, { ...options, acceptWithoutMac: true, group: `${options.group}-2` }, lenient));
+  await until(() => lenient.has(good), 'what has no code');
+  const counted = await accepting.replay('erasure', new Listener().take);
+  t.strictSame(counted, { taken: 3, left: 2 * (forged.length - 1) }, 'a wrong code is refused all the same: no version made one');
 }
 
 async function laterBroker(t: Test): Promise<void> {
@@ -188,7 +233,7 @@ async function laterBroker(t: Test): Promise<void> {
 
 async function making(t: Test): Promise<void> {
   const prefix = freshPrefix();
-  const options: KafkaBusOptions = { brokers, prefix, group: prefix, onFault: () => undefined };
+  const options: KafkaBusOptions = { brokers, prefix, group: prefix, onFault: () => undefined, ...authenticated };
   t.teardown(() => dropTopics(options, prefix));
   const bus = await opened(t, options);
   const refused = await refusal(() => bus.publish([erasure(1)]), /takemark operator migrate/);
@@ -220,7 +265,7 @@ async function refusal(call: () => Promise<unknown>, message: RegExp): Promise<u
 
 async function secured(t: Test): Promise<void> {
   const prefix = freshPrefix();
-  const secure = { brokers: (SECURE ?? '').split(','), credentials: { username, password }, tls: { authority }, prefix, group: prefix, partitions: 1, replication: 1, onFault: () => undefined };
+  const secure = { brokers: (SECURE ?? '').split(','), credentials: { username, password }, tls: { authority }, prefix, group: prefix, partitions: 1, replication: 1, onFault: () => undefined, ...authenticated };
   await makeTopics(secure);
   const listener = new Listener();
   const bus = await opened(t, secure, listener);

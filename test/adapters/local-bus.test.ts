@@ -5,6 +5,7 @@ import t, { type Test } from 'tap';
 import { openLocalBus } from '../../src/adapters/local-bus/bus.js';
 import { DEAD_LETTER_FILE } from '../../src/adapters/local-bus/dead-letter-file.js';
 import { PoisonError } from '../../src/ports/bus.js';
+import { authenticated } from '../fixtures/authentication.js';
 import { busContract, type BusPlace, erasure, Listener } from '../bus-contract/suite.js';
 
 const clock = { now: () => Date.now() };
@@ -17,13 +18,13 @@ async function makeDirectory(t: Test): Promise<string> {
 
 async function make(): Promise<BusPlace> {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-bus-'));
-  return { open: (buried) => openLocalBus({ directory, clock, ...(buried && { buried }) }), keeps: false, remove: () => rm(directory, { recursive: true, force: true }) };
+  return { open: (buried) => openLocalBus({ directory, clock, ...authenticated, ...(buried && { buried }) }), keeps: false, remove: () => rm(directory, { recursive: true, force: true }) };
 }
 
 await t.test('the contract of a bus', (t) => busContract(t, make));
 
 await t.test('publish tells of the handlers', async (t) => {
-  const bus = await openLocalBus({ directory: await makeDirectory(t), clock });
+  const bus = await openLocalBus({ directory: await makeDirectory(t), clock, ...authenticated });
   t.teardown(() => bus.close());
   const listener = new Listener();
   let away = true;
@@ -42,8 +43,8 @@ await t.test('publish tells of the handlers', async (t) => {
 await t.test('the file of dead letters', async (t) => {
   const directory = await makeDirectory(t);
   const path = join(directory, DEAD_LETTER_FILE);
-  const open = async () => {
-    const bus = await openLocalBus({ directory, clock });
+  const open = async (over: { readonly acceptWithoutMac?: boolean } = {}) => {
+    const bus = await openLocalBus({ directory, clock, ...authenticated, ...over });
     bus.handle('erasure', () => Promise.reject(new PoisonError('not this one')));
     await bus.start();
     return bus;
@@ -60,8 +61,27 @@ await t.test('the file of dead letters', async (t) => {
   await second.close();
 
   const lines = (await readFile(path, 'utf8')).split('\n');
-  await writeFile(path, [lines[0], lines[1]!.replace('prf_2', 'prf_9'), ...lines.slice(2)].join('\n'));
+  const { mac: _, ...bare } = JSON.parse(lines[0]!) as Record<string, unknown>;
+  const forged = { at: 9, reason: 'please', topic: 'erasure', event: JSON.parse(JSON.stringify({ ...erasure(9), topic: undefined })) as object };
+  const edited = [lines[0]!, lines[1]!.replaceAll('prf_2', 'prf_9'), lines[2]!, JSON.stringify(forged), JSON.stringify({ ...bare, mac: null }), 'not even JSON'];
+  await writeFile(path, edited.map((line) => `${line}\n`).join(''));
   const third = await open();
-  t.teardown(() => third.close());
-  await t.rejects(third.deadLetters('erasure', 9), { message: `${DEAD_LETTER_FILE} is damaged at line 2` });
+  const idsOf = async (bus: typeof third) => (await bus.deadLetters('erasure', 9)).map(({ id, reason }) => id ?? reason);
+  const strange = 'the line is not authenticated, or it is damaged';
+  t.strictSame(await idsOf(third), [erasure(1).id, strange, erasure(3).id, strange, strange, strange], 'what somebody else wrote is listed, and holds up nothing');
+  t.equal(await third.replayDeadLetters('erasure', 9), 6);
+  t.strictSame(await idsOf(third), [erasure(1).id, strange, erasure(3).id, strange, strange, strange], 'as it was: nobody takes these events');
+  await third.close();
+  const listener = new Listener();
+  const replay = async (acceptWithoutMac: boolean) => {
+    const bus = await openLocalBus({ directory, clock, ...authenticated, acceptWithoutMac });
+    bus.handle('erasure', listener.take);
+    await bus.start();
+    await bus.replayDeadLetters('erasure', 9);
+    await bus.close();
+  };
+  await replay(false);
+  t.strictSame(listener.taken.map(({ id }) => id), [erasure(1).id, erasure(3).id], 'a replay does nothing with them');
+  await replay(true);
+  t.strictSame(listener.taken.map(({ id }) => id), [erasure(1).id, erasure(3).id, erasure(9).id], 'unless what has no code is accepted');
 });

@@ -4,6 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
 import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
 import { readConfig } from '../../src/config.js';
+import { readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
+import { authenticatorWith } from '../fixtures/authentication.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { SHIPPED_PLANS } from '../../src/domain/partner.js';
 import { createEventRelay } from '../../src/operations/relay-events.js';
@@ -67,10 +69,11 @@ export async function identity(run: Run, name: string): Promise<void> {
 async function exactQuota({ cluster, calls, workload, ledger }: Run, file: Uint8Array, expect: (what: string, ok: boolean, detail?: unknown) => void): Promise<void> {
   const plan = SHIPPED_PLANS.find(({ name }) => name === 'trial')!;
   const partner = await workload.partner(plan.name);
-  const { cassandra, kafka } = readConfig(cluster.settings);
+  const { cassandra, kafka, environment } = readConfig(cluster.settings);
+  const { secrets } = await readClusterBundle(cluster.settings['TAKEMARK_SECRETS_FILE']!, environment);
   // Nothing is audited here, so any key will do.
-  const store = await openCassandraStore({ ...cassandra!, audit: { key: Buffer.alloc(32) } });
-  const bus = await openKafkaBus({ ...kafka!, group: 'none', onFault: () => undefined });
+  const store = await openCassandraStore({ ...cassandra!, audit: { key: Buffer.alloc(32) }, authenticator: authenticatorWith(secrets, 'row', environment) });
+  const bus = await openKafkaBus({ ...kafka!, group: 'none', onFault: () => undefined, authenticator: authenticatorWith(secrets, 'event', environment), acceptWithoutMac: false });
   const relay = createEventRelay({ stores: store, bus, observer: { events: () => undefined, fault: () => undefined } });
   relay.start();
   const at = Math.floor(Date.now() / 1_000);

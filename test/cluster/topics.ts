@@ -1,8 +1,11 @@
 /** What the topics hold, read from their beginning and past the consumers. */
 import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
+import { readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
+import { readConfig } from '../../src/config.js';
 import { type ServiceEvent, TOPICS } from '../../src/domain/events.js';
 import type { EventBus } from '../../src/ports/bus.js';
 import { again } from '../fixtures/again.js';
+import { authenticatorWith } from '../fixtures/authentication.js';
 
 const MOST_LETTERS = 1_000;
 
@@ -14,7 +17,9 @@ export class Topics {
   }
 
   static async open(settings: Readonly<Record<string, string>>): Promise<Topics> {
-    return new Topics(await openKafkaBus({ brokers: settings['TAKEMARK_KAFKA']!.split(','), prefix: settings['TAKEMARK_KAFKA_PREFIX']!, group: 'checker', onFault: () => undefined }));
+    const { environment } = readConfig(settings);
+    const { secrets } = await readClusterBundle(settings['TAKEMARK_SECRETS_FILE']!, environment);
+    return new Topics(await openKafkaBus({ brokers: settings['TAKEMARK_KAFKA']!.split(','), prefix: settings['TAKEMARK_KAFKA_PREFIX']!, group: 'checker', onFault: () => undefined, authenticator: authenticatorWith(secrets, 'event', environment), acceptWithoutMac: false }));
   }
 
   /** Duplicates included. */

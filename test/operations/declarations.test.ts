@@ -11,6 +11,7 @@ import { withLevel } from '../adapters/embedded-process.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
 import { wav } from '../fixtures/wav.js';
 import { notFound, RestartedService } from './restarted-service.js';
+import { authenticatorOf } from '../fixtures/authentication.js';
 
 const house = await RestartedService.start();
 t.teardown(() => house.stop());
@@ -200,23 +201,26 @@ t.test('erasing takes them along', async (t) => {
   t.match(await house.operator.verifyAudit(partnerId), { ok: true });
 });
 
+async function records(): Promise<RecordCodec> {
+  return new RecordCodec(await authenticatorOf(house.directory, 'row'));
+}
+
 /** The proof's row as it lies on the disk. */
 async function rowOf(proofId: string): Promise<IssuedProof> {
   let row: unknown;
   await withRows(async (level) => {
-    row = new RecordCodec().decode(`proof/${proofId}`, (await level.get(`proof/${proofId}`))!).value;
+    row = (await records()).decode(`proof/${proofId}`, (await level.get(`proof/${proofId}`))!);
   });
   return row as IssuedProof;
 }
 
-/** Rewrites the row, checksum and all, while the service is stopped. */
+/** Rewrites the row, as somebody who has the secrets can, while the service is stopped. */
 async function edit(proofId: string, change: (proof: Required<Pick<IssuedProof, 'declarations'>>) => IssuedProof['declarations']): Promise<void> {
   await withRows(async (level) => {
     const key = `proof/${proofId}`;
-    const codec = new RecordCodec();
-    const { version, value } = codec.decode(key, (await level.get(key))!);
-    const proof = value as Required<IssuedProof>;
-    await level.put(key, codec.encode(key, version, { ...proof, declarations: change(proof) }));
+    const codec = await records();
+    const proof = codec.decode(key, (await level.get(key))!) as Required<IssuedProof>;
+    await level.put(key, codec.encode(key, { ...proof, declarations: change(proof) }));
   });
 }
 

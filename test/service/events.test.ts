@@ -15,6 +15,7 @@ import { dropTopics, makeTopics } from '../adapters/kafka-trials.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
 import { bindings, RestartedService } from '../operations/restarted-service.js';
+import { authenticatorOf } from '../fixtures/authentication.js';
 
 const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
 
@@ -122,7 +123,7 @@ t.test('dead letters are listed with their reason, and taken once they can be', 
   const good = unitsCounted({ partnerId, source: 'free/elsewhere', from: 0, to: 1, counts: [{ day, operation: 'list', units: 4 }] }, at);
   const bad = unitsCounted({ partnerId, source: 'free/elsewhere', from: 9, to: 9, counts: [{ day, operation: 'list', units: 40 }] }, at);
   await house.restart(async () => {
-    const letters = await DeadLetterFile.open(join(house.directory, 'dead-letters'));
+    const letters = await DeadLetterFile.open(join(house.directory, 'dead-letters'), { authenticator: await authenticatorOf(house.directory, 'event'), acceptWithoutMac: false });
     for (const event of [bad, good]) await letters.append(event, 'a reason of an earlier version', at);
     await letters.close();
   });

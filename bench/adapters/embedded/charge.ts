@@ -11,7 +11,7 @@ export const store: Measure = { name: 'store', run: measureStore };
 
 async function measureStore(run: Run): Promise<Section> {
   const { rounds, charges } = run.scale;
-  const stores = await openEmbeddedStore({ directory: join(run.dataDir, 'charges'), audit: UNAUDITED });
+  const stores = await openEmbeddedStore({ directory: join(run.dataDir, 'charges'), ...UNAUDITED });
   const level = new ClassicLevel<string, string>(join(run.dataDir, 'puts'));
   await level.open();
   const now = Math.floor(Date.now() / 1000);

@@ -1,6 +1,8 @@
+import { Authenticator } from '../../../src/codec/authenticator.js';
 import type { AuditHeads } from '../../../src/ports/journals.js';
 
 const heads: AuditHeads = { record: async () => {}, get: async () => undefined, close: async () => {} };
+const secret = { id: '00000000', key: new Uint8Array(32) };
 
-/** For a store in which nothing that is audited happens. */
-export const UNAUDITED = { key: new Uint8Array(32), heads };
+/** For a store in which nothing that is audited happens. Its rows have their codes, which cost what they cost. */
+export const UNAUDITED = { audit: { key: new Uint8Array(32), heads }, authenticator: new Authenticator({ current: () => secret, find: () => secret }, 'bench') };

@@ -1,25 +1,30 @@
+import type { Authenticator } from '../../codec/authenticator.js';
 import { RecordCodec, RecordError } from '../../codec/record.js';
-import { storeUnavailable } from './session.js';
+import { recordDamaged } from '../../domain/errors.js';
 
-const SCHEMA_VERSION = 1;
-
-/** Values that are read whole and never asked for in part, as one checked blob. `key` says what it is, so that none is taken for another. */
+/** Values that are read whole and never asked for in part, as one authenticated blob. `key` says what it is, so that none is taken for another. */
 export class Blobs {
-  readonly #codec = new RecordCodec();
+  readonly #codec: RecordCodec;
+  readonly #acceptUnauthenticated: boolean;
+
+  /** @param acceptUnauthenticated takes blobs without a code, too: those of a version that made none */
+  constructor(authenticator: Authenticator, acceptUnauthenticated: boolean) {
+    this.#codec = new RecordCodec(authenticator);
+    this.#acceptUnauthenticated = acceptUnauthenticated;
+  }
 
   encode(key: string, value: unknown): Buffer {
-    const bytes = this.#codec.encode(key, SCHEMA_VERSION, value);
+    const bytes = this.#codec.encode(key, value);
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
-  /** @throws DomainError `unavailable` for a blob that is damaged or of a later version */
+  /** @throws DomainError `internal` / `record_damaged` for a blob that is not what was written, or of a later version */
   decode<Value>(key: string, bytes: unknown): Value {
     try {
-      const { version, value } = this.#codec.decode(key, bytes as Buffer);
-      if (version !== SCHEMA_VERSION) throw new RecordError(`blob has version ${version}`);
-      return value as Value;
+      if (!(bytes instanceof Uint8Array)) throw new RecordError('blob is missing');
+      return (this.#acceptUnauthenticated && this.#codec.isFormer(bytes) ? this.#codec.decodeFormer(key, bytes) : this.#codec.decode(key, bytes)) as Value;
     } catch (error) {
-      throw storeUnavailable(error);
+      throw error instanceof RecordError ? recordDamaged(error) : error;
     }
   }
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Authenticator } from '../../codec/authenticator.js';
 import type { AuditDraft } from '../../domain/audit.js';
 import type { AuditHeads } from '../../ports/journals.js';
 import type { Stores } from '../../ports/stores.js';
@@ -26,6 +27,10 @@ export interface CassandraStoreOptions extends ConnectionOptions {
   readonly keyspace: string;
   /** `heads` by default are the cluster's own. */
   readonly audit: Pick<AuditOptions, 'key'> & { readonly heads?: AuditHeads };
+  /** Makes and checks the codes of rows and blobs. */
+  readonly authenticator: Authenticator;
+  /** Takes what has no code, or another's: while a version that made none is being replaced. False by default. */
+  readonly acceptUnauthenticated?: boolean;
   /** Events that may wait in this process; 100,000 by default, of some 500 bytes each. */
   readonly outboxLimit?: number;
 }
@@ -45,7 +50,7 @@ const GET_PING = "SELECT at FROM ping WHERE name = 'ping'";
  */
 export async function openCassandraStore(options: CassandraStoreOptions): Promise<CassandraStore> {
   const session = await connectTo(options);
-  const blobs = new Blobs();
+  const blobs = new Blobs(options.authenticator, options.acceptUnauthenticated ?? false);
   const heads = options.audit.heads ?? auditHeads(session);
   const log = new AuditLog(session, { key: options.audit.key, heads });
   const intents = new Intents(session, blobs, log);

@@ -43,7 +43,7 @@ export class AuditLog implements AuditStore {
 
   /** A crash or a failure between the two writes left heads behind: until they are caught up with, a cut that short is not found. */
   async catchUp(): Promise<void> {
-    for (const [, head] of await this.#rows.entries<AuditHead>(under('audit-head'))) {
+    for (const [, head] of await this.#rows.soundEntries<AuditHead>(under('audit-head'), Number.POSITIVE_INFINITY)) {
       const recorded = await this.#heads.get(head.partnerId);
       if (recorded === undefined || recorded.sequence < head.sequence) await this.#heads.record(head);
     }

@@ -1,17 +1,15 @@
-import { RecordCodec, RecordError } from '../../codec/record.js';
-import { DomainError } from '../../domain/errors.js';
+import { type RecordCodec, RecordError } from '../../codec/record.js';
+import { DomainError, recordDamaged } from '../../domain/errors.js';
 import { type Database, storeUnavailable } from './database.js';
+import type { Damages } from './damages.js';
 import type { RowKey } from './keys.js';
-
-/**
- * Every row's shape. A reader that finds an older version brings the row up to date as it reads; a later one is refused.
- */
-export const SCHEMA_VERSION = 1;
 
 /** What an operation may do. All of it is synchronous, so no other operation runs in between. */
 export interface Transaction {
   /** The row as all operations before this one left it, the ones not yet on disk included. */
   get<Row>(key: RowKey<Row>): Row | undefined;
+  /** The same, for what goes through many rows: one that is damaged is told, and taken for none. */
+  getSound<Row>(key: RowKey<Row>): Row | undefined;
   put<Row>(key: RowKey<Row>, row: Row): void;
   delete(key: RowKey<unknown>): void;
   /** What takes the operation's writes to the disk. Of the same batch nothing is there yet. */
@@ -61,14 +59,15 @@ export class CommitQueue {
   #staged = new Map<string, Uint8Array | null>();
   readonly #transaction: Transaction;
 
-  constructor(database: Database, codec: RecordCodec, onCommit?: (commit: Commit) => void) {
+  constructor(database: Database, codec: RecordCodec, damages: Damages, onCommit?: (commit: Commit) => void) {
     this.#database = database;
     this.#codec = codec;
     this.#onCommit = onCommit;
     const gathering = () => this.#gathering;
     this.#transaction = {
       get: <Row>(key: RowKey<Row>) => this.#get(key),
-      put: (key, row) => void this.#staged.set(key, codec.encode(key, SCHEMA_VERSION, row)),
+      getSound: <Row>(key: RowKey<Row>) => damages.sound(key, () => this.#get(key)),
+      put: (key, row) => void this.#staged.set(key, codec.encode(key, row)),
       delete: (key) => void this.#staged.set(key, null),
       get batch() {
         return gathering();
@@ -119,7 +118,7 @@ export class CommitQueue {
       this.#syncing = group;
       const start = performance.now();
       try {
-        group.finish((key, row) => group.write(key, this.#codec.encode(key, SCHEMA_VERSION, row)));
+        group.finish((key, row) => group.write(key, this.#codec.encode(key, row)));
         if (group.writes.size > 0) {
           await this.#database.write(group.writes);
           this.#onCommit?.({ operations: group.operations, rows: group.writes.size, milliseconds: performance.now() - start });
@@ -153,14 +152,12 @@ export class CommitQueue {
   }
 }
 
-/** @throws DomainError `unavailable` for a row that is damaged or of a later version */
+/** @throws DomainError `internal` / `record_damaged` for a row that is not what was written, or of a later version */
 export function decodeRow<Row>(codec: RecordCodec, key: RowKey<Row>, bytes: Uint8Array): Row {
   try {
-    const { version, value } = codec.decode(key, bytes);
-    if (version !== SCHEMA_VERSION) throw new RecordError(`row has version ${version}`);
-    return value as Row;
+    return codec.decode(key, bytes) as Row;
   } catch (error) {
-    throw storeUnavailable(error);
+    throw error instanceof RecordError ? recordDamaged(error) : error;
   }
 }
 

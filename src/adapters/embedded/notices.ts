@@ -12,7 +12,7 @@ export function retentionStore(rows: Rows, outbox: Outbox): RetentionStore {
       }),
 
     async dueNotices(now, limit) {
-      const due = await rows.entries<ReviewNotice>(before(now + 1, 'notice'), limit);
+      const due = await rows.soundEntries<ReviewNotice>(before(now + 1, 'notice'), limit);
       return due.map(([, notice]) => notice);
     },
 

@@ -1,7 +1,7 @@
 /** Why a directory cannot be served. For the operator who starts the service: its message names the directory. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
-  readonly code: 'in_use' | 'newer_format' | 'not_a_store' | 'damaged' | 'io_failed';
+  readonly code: 'in_use' | 'newer_format' | 'not_a_store' | 'unauthenticated' | 'damaged' | 'io_failed';
 
   constructor(code: StoreOpenError['code'], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -54,7 +54,7 @@ export class Outbox implements OutboxStore {
   }
 
   async waitingEvents(limit: number): Promise<readonly WaitingEvent[]> {
-    const found = await this.#rows.entries<ServiceEvent>(within({ from: this.#first }, 'outbox'), limit);
+    const found = await this.#rows.soundEntries<ServiceEvent>(within({ from: this.#first }, 'outbox'), limit);
     // Batches reach the disk in their order, so nothing comes to be before what is there.
     if (found.length > 0) this.#first = Math.max(this.#first, numberOf(found[0]![0]));
     return found.map(([key, event]) => ({ event, position: lastPart(key) }));
@@ -66,7 +66,7 @@ export class Outbox implements OutboxStore {
       let rows = 0;
       for (const { position } of events) {
         const key = outboxKey(Number(position));
-        if (tx.get(key) === undefined) continue;
+        if (tx.getSound(key) === undefined) continue;
         tx.delete(key);
         rows++;
       }

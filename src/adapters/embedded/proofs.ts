@@ -116,7 +116,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
             const proofId = lastPart(entry);
             tx.delete(entry);
             // It may have been issued since the entry was read.
-            if (tx.get(proofKey(proofId))?.state !== 'pending') continue;
+            if (tx.getSound(proofKey(proofId))?.state !== 'pending') continue;
             tx.delete(proofKey(proofId));
             ids.push(proofId);
           }

@@ -100,7 +100,7 @@ export class ReviewRows {
       }
     }
     for (let range = under('review'), last: string | undefined; ; range = following(range, last)) {
-      const found = await this.#rows.entries<ReviewRow>(range, REMOVAL_STEP);
+      const found = await this.#rows.soundEntries<ReviewRow>(range, REMOVAL_STEP);
       last = found.at(-1)?.[0];
       if (last === undefined) break;
       await this.#rows.run((tx) => {
@@ -127,7 +127,7 @@ function enter(tx: Transaction, review: ReviewCase): void {
 
 /** Removes a case with all its entries. */
 export function removeReview(tx: Transaction, reviewId: string): void {
-  const review = tx.get(reviewKey(reviewId))?.review;
+  const review = tx.getSound(reviewKey(reviewId))?.review;
   if (review === undefined) return;
   const { proofId, partnerId, bindings, expiresAt } = review;
   tx.delete(reviewKey(reviewId));
@@ -137,13 +137,13 @@ export function removeReview(tx: Transaction, reviewId: string): void {
   tx.delete(expiryKey(expiresAt, reviewKey(reviewId)));
   // A resolved case has given its place up, and another one may hold it.
   const openKey = reviewOpenKey(proofId, partnerId, bindings);
-  if (tx.get(openKey)?.reviewId === reviewId) tx.delete(openKey);
+  if (tx.getSound(openKey)?.reviewId === reviewId) tx.delete(openKey);
 }
 
 /** Removes the case of an index entry, of which nothing is to be announced any more. */
 function forget(tx: Transaction, entry: RowKey<null>): void {
   const reviewId = lastPart(entry);
-  const review = tx.get(reviewKey(reviewId))?.review;
+  const review = tx.getSound(reviewKey(reviewId))?.review;
   tx.delete(entry);
   if (review === undefined) return;
   for (const notice of noticesOf(reviewCreated(review))) tx.delete(noticeKey(notice));
@@ -152,7 +152,7 @@ function forget(tx: Transaction, entry: RowKey<null>): void {
 
 function count(tx: Transaction, { partnerId, proofId }: ReviewCase, step: 1 | -1): void {
   for (const key of [reviewCountKey(partnerId), reviewCountKey(partnerId, proofId)]) {
-    const next = (tx.get(key)?.count ?? 0) + step;
+    const next = (tx.getSound(key)?.count ?? 0) + step;
     if (next > 0) tx.put(key, { count: next });
     else tx.delete(key);
   }

@@ -1,18 +1,21 @@
 import type { RecordCodec } from '../../codec/record.js';
 import { type CommitQueue, decodeRow, type Transaction } from './commit-queue.js';
+import type { Damages } from './damages.js';
 import type { Database } from './database.js';
-import type { KeyRange, RowKey } from './keys.js';
+import { following, type KeyRange, type RowKey } from './keys.js';
 
 /** Typed rows over the database: reads see what is on disk, writes go through the queue. */
 export class Rows {
   readonly #database: Database;
   readonly #queue: CommitQueue;
   readonly #codec: RecordCodec;
+  readonly #damages: Damages;
 
-  constructor(database: Database, queue: CommitQueue, codec: RecordCodec) {
+  constructor(database: Database, queue: CommitQueue, codec: RecordCodec, damages: Damages) {
     this.#database = database;
     this.#queue = queue;
     this.#codec = codec;
+    this.#damages = damages;
   }
 
   /** Synchronous: a row in LevelDB's memory is there sooner than a thread could be asked for it. */
@@ -32,6 +35,23 @@ export class Rows {
       const key = text as RowKey<Row>;
       return [key, decodeRow(this.#codec, key, row)];
     });
+  }
+
+  /** The first `limit` rows of a range that are not damaged, for work that goes through the rows of everybody; the others are told. */
+  async soundEntries<Row>(range: KeyRange, limit: number): Promise<readonly (readonly [key: RowKey<Row>, row: Row])[]> {
+    const sound: (readonly [key: RowKey<Row>, row: Row])[] = [];
+    while (sound.length < limit) {
+      const asked = limit - sound.length;
+      const found = await this.#database.scan(range, { limit: asked });
+      for (const [text, bytes] of found) {
+        const key = text as RowKey<Row>;
+        const row = this.#damages.sound(key, () => decodeRow(this.#codec, key, bytes));
+        if (row !== undefined) sound.push([key, row]);
+      }
+      if (found.length < asked) break;
+      range = following(range, found.at(-1)![0]);
+    }
+    return sound;
   }
 
   /** Keys of index entries, at most `limit`; the last ones first where `reverse` is set. */

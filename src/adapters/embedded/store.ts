@@ -1,7 +1,10 @@
-import { RecordCodec } from '../../codec/record.js';
+import type { Authenticator } from '../../codec/authenticator.js';
+import { RecordCodec, RecordError } from '../../codec/record.js';
 import type { Stores } from '../../ports/stores.js';
 import { AuditLog, type AuditOptions } from './audit-log.js';
-import { type Commit, CommitQueue, decodeRow } from './commit-queue.js';
+import { adoptRows } from './adopt-rows.js';
+import { type Commit, CommitQueue } from './commit-queue.js';
+import { Damages } from './damages.js';
 import { Database } from './database.js';
 import { before, expiringRow, following, formatKey, isReviewKey, isRotationReplayKey, lastPart, pingKey } from './keys.js';
 import { retentionStore } from './notices.js';
@@ -16,7 +19,9 @@ import { uploadStore } from './uploads.js';
 import { usageStore } from './usage.js';
 
 /** Layout of keys.ts. A change that older code would misread takes the next number and a step that brings stores up to it. */
-export const STORE_FORMAT = 3;
+export const STORE_FORMAT = 4;
+/** The last one in which rows had no codes. */
+const FORMER_FORMAT = 3;
 
 /** Rows removed in one batch, so that a sweep never holds up the writers behind it for long. */
 const SWEEP_STEP = 256;
@@ -28,24 +33,31 @@ export interface EmbeddedStoreOptions {
   /** Told of every synced batch. */
   readonly onCommit?: (commit: Commit) => void;
   readonly audit: AuditOptions;
+  /** Makes and checks the codes of the rows. */
+  readonly authenticator: Authenticator;
+  /** Whether rows of a former format, which had no codes, are given them; a store that has such rows is refused otherwise. */
+  readonly adoptFormerRows?: boolean;
+  /** Told of damaged rows that are passed over. Those that a call asks for fail the call. */
+  readonly onDamage?: (error: unknown) => void;
   /** Events that may wait to be published; 100,000 where it is not given, some 30 MB. */
   readonly outboxLimit?: number;
 }
 
 /**
  * The store of one machine: LevelDB with a synced log, one writer that gathers, reads of what is on disk.
- * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `damaged`, `io_failed`; what the audit heads throw when they cannot be opened
+ * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `unauthenticated`, `damaged`, `io_failed`; what the audit heads throw when they cannot be opened
  */
-export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimit = OUTBOX_LIMIT }: EmbeddedStoreOptions): Promise<Stores> {
-  const codec = new RecordCodec();
+export async function openEmbeddedStore({ directory, onCommit, audit, authenticator, adoptFormerRows = false, onDamage = () => undefined, outboxLimit = OUTBOX_LIMIT }: EmbeddedStoreOptions): Promise<Stores> {
+  const codec = new RecordCodec(authenticator);
+  const damages = new Damages(onDamage);
   const database = await Database.open(directory);
-  const queue = new CommitQueue(database, codec, onCommit);
-  const rows = new Rows(database, queue, codec);
+  const queue = new CommitQueue(database, codec, damages, onCommit);
+  const rows = new Rows(database, queue, codec, damages);
   const log = new AuditLog(rows, audit);
   const cases = new ReviewRows(rows);
   let outbox: Outbox;
   try {
-    await checkFormat(directory, database, codec, queue, cases);
+    await checkFormat({ directory, database, codec, queue, cases, adoptFormerRows });
     await log.catchUp();
     outbox = await Outbox.open(rows, outboxLimit);
   } catch (error) {
@@ -80,7 +92,7 @@ export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimi
         await rows.run((tx) => {
           for (const entry of entries) {
             // Gone since it was read: the row was given more time.
-            if (tx.get(entry) === undefined) continue;
+            if (tx.getSound(entry) === undefined) continue;
             tx.delete(entry);
             const row = expiringRow(entry);
             if (isReviewKey(row)) removeReview(tx, lastPart(row));
@@ -107,7 +119,16 @@ export async function openEmbeddedStore({ directory, onCommit, audit, outboxLimi
   };
 }
 
-async function checkFormat(directory: string, database: Database, codec: RecordCodec, queue: CommitQueue, cases: ReviewRows): Promise<void> {
+interface FormatCheck {
+  readonly directory: string;
+  readonly database: Database;
+  readonly codec: RecordCodec;
+  readonly queue: CommitQueue;
+  readonly cases: ReviewRows;
+  readonly adoptFormerRows: boolean;
+}
+
+async function checkFormat({ directory, database, codec, queue, cases, adoptFormerRows }: FormatCheck): Promise<void> {
   const stored = database.get(formatKey);
   if (stored === undefined) {
     const first = await database.scan({ gte: '', lt: '\uffff' }, { limit: 1 });
@@ -115,12 +136,31 @@ async function checkFormat(directory: string, database: Database, codec: RecordC
     await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
     return;
   }
-  const { format } = decodeRow(codec, formatKey, stored);
-  // Format 1 had no events: its rows are valid as they are, but older code would not see what is still to be folded. Format 2 had
-  // other indexes of cases.
-  if (format < 3) await cases.index();
-  if (format < STORE_FORMAT) await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
-  if (format > STORE_FORMAT) {
-    throw new StoreOpenError('newer_format', `The store in ${directory} has format ${format}; this version reads formats up to ${STORE_FORMAT}. Use the version that wrote it, or a later one.`);
+  if (codec.isFormer(stored)) {
+    // Not whenever it says so: whoever can write there could make it say so, and have rows of their own believed.
+    if (!adoptFormerRows) throw new StoreOpenError('unauthenticated', `The store in ${directory} is of a former format, in which rows were not authenticated, or was made to look so. TAKEMARK_UNAUTHENTICATED=accept for one start takes its rows as they are.`);
+    const { format } = codec.decodeFormer(formatKey, stored) as { readonly format: number };
+    if (format > FORMER_FORMAT) throw newerFormat(directory, format);
+    await adoptRows(database, codec);
+    // Format 1 had no events: its rows are valid as they are, but older code would not see what is still to be folded. Format 2 had
+    // other indexes of cases.
+    if (format < 3) await cases.index();
+    await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
+    return;
+  }
+  const format = formatOf(directory, codec, stored);
+  if (format > STORE_FORMAT) throw newerFormat(directory, format);
+}
+
+function newerFormat(directory: string, format: number): StoreOpenError {
+  return new StoreOpenError('newer_format', `The store in ${directory} has format ${format}; this version reads formats up to ${STORE_FORMAT}. Use the version that wrote it, or a later one.`);
+}
+
+function formatOf(directory: string, codec: RecordCodec, stored: Uint8Array): number {
+  try {
+    return (codec.decode(formatKey, stored) as { readonly format: number }).format;
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    throw new StoreOpenError('unauthenticated', `The store in ${directory} was not written with the secrets that this service has, or is damaged.`, error);
   }
 }

@@ -3,13 +3,13 @@ import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
 import { type BuriedReport, type EventBus, type EventHandler, giveBatch, type Replayed } from '../../ports/bus.js';
 import { ConsumerClient, type KafkaConnection, KafkaError, loadLibrary, type Message } from './client.js';
 import { buried, letterOf, passLetters, raised, readLetters } from './dead-letters.js';
-import { decodeEvent, encodeEvent, SCHEMA_VERSION } from './event-message.js';
+import { decodeEvent, encodeEvent, eventHeaders, type EventReader } from './event-message.js';
 import { Outgoing } from './outgoing.js';
 import { readTopic } from './read-topic.js';
 import { TopicConsumer } from './topic-consumer.js';
 import { allNames, deadLetterName, topicName } from './topic-names.js';
 
-export interface KafkaBusOptions extends KafkaConnection {
+export interface KafkaBusOptions extends KafkaConnection, EventReader {
   /** Topics are `<prefix>.<topic>` and `<prefix>.<topic>.dlq`. */
   readonly prefix: string;
   /** Consumer groups are `<group>.<topic>` and `<group>.<topic>.dlq`. */
@@ -53,13 +53,16 @@ class KafkaBus implements EventBus {
     return passedOn(async () => {
       this.#checkOpen();
       await this.#outgoing.send(
-        events.map((event) => ({
-          name: `${event.topic} ${event.id}`,
-          topic: topicName(this.#options.prefix, event.topic),
-          key: event.key,
-          value: encodeEvent(event),
-          headers: { 'schema-version': String(SCHEMA_VERSION), 'event-id': event.id },
-        })),
+        events.map((event) => {
+          const value = encodeEvent(event);
+          return {
+            name: `${event.topic} ${event.id}`,
+            topic: topicName(this.#options.prefix, event.topic),
+            key: event.key,
+            value,
+            headers: eventHeaders(this.#options.authenticator, event, value),
+          };
+        }),
       );
     });
   }
@@ -80,7 +83,7 @@ class KafkaBus implements EventBus {
         await this.#outgoing.reach();
         return ConsumerClient.connect(this.#library, this.#options, { group: `${group}.${topic}`, fault });
       };
-      return [new TopicConsumer({ topic, name: topicName(prefix, topic), handler, connect, bury: (message, reason) => this.#bury(topic, message, reason), fault })];
+      return [new TopicConsumer({ topic, name: topicName(prefix, topic), reader: this.#options, handler, connect, bury: (message, reason) => this.#bury(topic, message, reason), fault })];
     });
   }
 
@@ -91,7 +94,7 @@ class KafkaBus implements EventBus {
       await readTopic(client, { name: topicName(this.#options.prefix, topic) }, async (messages) => {
         messageCount += messages.length;
         const events = messages.flatMap((message) => {
-          const reading = decodeEvent(topic, message.value, message.key?.toString());
+          const reading = decodeEvent(this.#options, topic, message);
           return reading.ok ? [reading.event] : [];
         });
         // The group's consumer has put them to the dead letters.

@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceEvent, Topic } from '../../domain/events.js';
 import { type EventHandler, PoisonError } from '../../ports/bus.js';
 import { type ConsumerClient, KafkaError, type Message, type TopicPartitionOffset } from './client.js';
-import { decodeEvent } from './event-message.js';
+import { decodeEvent, type EventReader } from './event-message.js';
 
 export interface TopicConsumerOptions {
   readonly topic: Topic;
   /** Its name in Kafka. */
   readonly name: string;
+  readonly reader: EventReader;
   readonly handler: EventHandler;
   readonly connect: () => Promise<ConsumerClient>;
   /** Puts a message to the dead letters; resolves when it is there. */
@@ -126,7 +127,7 @@ export class TopicConsumer {
     const give: Received[] = [];
     const bury: Step[] = [];
     for (const message of messages) {
-      const reading = decodeEvent(this.#options.topic, message.value, message.key?.toString());
+      const reading = decodeEvent(this.#options.reader, this.#options.topic, message);
       if (reading.ok) give.push({ message, event: reading.event });
       else bury.push({ bury: message, reason: reading.fault });
     }

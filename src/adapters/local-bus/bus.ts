@@ -2,18 +2,24 @@ import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
 import type { Clock } from '../../ports/clock.js';
 import { type BuriedReport, type EventBus, type EventHandler, giveBatch, type Replayed } from '../../ports/bus.js';
-import { DeadLetterFile } from './dead-letter-file.js';
+import { DeadLetterFile, type DeadLetterReader } from './dead-letter-file.js';
 
 /** Of events that a handler gets at once. */
 const BATCH = 500;
 const RETRY_SECONDS = 1;
 
+export interface LocalBusOptions extends DeadLetterReader {
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly buried?: BuriedReport;
+}
+
 /**
  * The bus of a service that is one process: `publish` hands the events to this process's handlers and resolves when they took
  * them. The outbox they come from is the log, so nothing else is kept but the dead letters, in files of `directory`.
  */
-export async function openLocalBus({ directory, clock, buried = () => undefined }: { readonly directory: string; readonly clock: Clock; readonly buried?: BuriedReport }): Promise<EventBus> {
-  return new LocalBus(await DeadLetterFile.open(directory), clock, buried);
+export async function openLocalBus({ directory, authenticator, acceptWithoutMac, clock, buried = () => undefined }: LocalBusOptions): Promise<EventBus> {
+  return new LocalBus(await DeadLetterFile.open(directory, { authenticator, acceptWithoutMac }), clock, buried);
 }
 
 class LocalBus implements EventBus {
@@ -62,15 +68,18 @@ class LocalBus implements EventBus {
   deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
     return this.#next(async () => {
       const letters = await this.#letters.list(topic, limit);
-      return letters.map(({ number, reason, at, event: { id, kind } }) => ({ topic, position: String(number), reason, at, id, kind }));
+      return letters.map(({ number, reason, at, event }) => ({ topic, position: String(number), reason, at, ...(event === undefined ? {} : { id: event.id, kind: event.kind }) }));
     });
   }
 
   replayDeadLetters(topic: Topic, limit: number): Promise<number> {
     return this.#next(async () => {
       const letters = await this.#letters.list(topic, limit);
-      for (const { number, event } of letters) {
-        await this.#deliverAll([event]);
+      for (const { number, event, line } of letters) {
+        if (event === undefined) {
+          await this.#letters.appendLine(line);
+          this.#buried(topic);
+        } else await this.#deliverAll([event]);
         await this.#letters.markReplayed(topic, number);
       }
       return letters.length;

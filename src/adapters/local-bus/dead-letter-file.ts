@@ -1,5 +1,6 @@
 import { type FileHandle, mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import type { Authenticator } from '../../codec/authenticator.js';
 import { readEvent } from '../../domain/event-reading.js';
 import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
 
@@ -11,24 +12,36 @@ export interface KeptLetter {
   readonly number: number;
   readonly at: number;
   readonly reason: string;
-  readonly event: ServiceEvent;
+  /** Undefined where the line is not what was written here: nothing is done with it. */
+  readonly event: ServiceEvent | undefined;
+  readonly line: string;
 }
+
+export interface DeadLetterReader {
+  readonly authenticator: Authenticator;
+  /** Takes lines without a code, too: those of a version that made none. */
+  readonly acceptWithoutMac: boolean;
+}
+
+const MAC_LABEL = 'dead-letter';
 
 type Positions = Partial<Record<Topic, number>>;
 
 /**
- * Events that nobody could take: JSON lines in a file that only grows (mode 0600), and beside it, for each topic, the number up
+ * Events that nobody could take: authenticated JSON lines in a file that only grows (mode 0600), and beside it, for each topic, the number up
  * to which they were replayed. Both are on disk when a call resolves. They belong to one process at a time.
  */
 export class DeadLetterFile {
   readonly #directory: string;
+  readonly #reader: DeadLetterReader;
   readonly #handle: FileHandle;
   #lines: number;
   #length: number;
   #positions: Positions;
 
-  private constructor(directory: string, handle: FileHandle, found: { readonly lines: number; readonly length: number; readonly positions: Positions }) {
+  private constructor(directory: string, reader: DeadLetterReader, handle: FileHandle, found: { readonly lines: number; readonly length: number; readonly positions: Positions }) {
     this.#directory = directory;
+    this.#reader = reader;
     this.#handle = handle;
     this.#lines = found.lines;
     this.#length = found.length;
@@ -36,7 +49,7 @@ export class DeadLetterFile {
   }
 
   /** A torn last line is what a kill in the middle of a write leaves: the event of it comes again, so it is cut off. */
-  static async open(directory: string): Promise<DeadLetterFile> {
+  static async open(directory: string, reader: DeadLetterReader): Promise<DeadLetterFile> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const path = join(directory, DEAD_LETTER_FILE);
     await (await open(path, 'a', 0o600)).close();
@@ -47,7 +60,7 @@ export class DeadLetterFile {
       if (length < text.length) await handle.truncate(length);
       await handle.sync();
       await syncDirectory(directory);
-      return new DeadLetterFile(directory, handle, { length, lines: linesOf(text.subarray(0, length)).length, positions: await readPositions(directory) });
+      return new DeadLetterFile(directory, reader, handle, { length, lines: linesOf(text.subarray(0, length)).length, positions: await readPositions(directory) });
     } catch (error) {
       await handle.close();
       throw error;
@@ -56,7 +69,13 @@ export class DeadLetterFile {
 
   async append(event: ServiceEvent, reason: string, at: number): Promise<void> {
     const { topic, id, kind, key, at: happenedAt, data } = event;
-    const line = Buffer.from(`${JSON.stringify({ at, reason, topic, event: { id, kind, key, at: happenedAt, data } })}\n`);
+    const letter = { at, reason, topic, event: { id, kind, key, at: happenedAt, data } };
+    await this.appendLine(JSON.stringify({ ...letter, mac: this.#reader.authenticator.sign(MAC_LABEL, Buffer.from(JSON.stringify(letter))) }));
+  }
+
+  /** A line that is here already, once more. */
+  async appendLine(text: string): Promise<void> {
+    const line = Buffer.from(`${text}\n`);
     // At the end of what is known to be good: a write that failed half-way is written over.
     for (let written = 0; written < line.length; ) written += (await this.#handle.write(line, written, line.length - written, this.#length + written)).bytesWritten;
     await this.#handle.sync();
@@ -73,7 +92,7 @@ export class DeadLetterFile {
     const letters: KeptLetter[] = [];
     for (const [index, line] of linesOf(text).entries()) {
       if (index < from || letters.length === limit) continue;
-      const letter = readLetter(line, index + 1, topic);
+      const letter = readLetter(this.#reader, line, index + 1, topic);
       if (letter !== undefined) letters.push(letter);
     }
     return letters;
@@ -103,18 +122,26 @@ function linesOf(text: Buffer): readonly string[] {
   return text.toString('utf8').split('\n').slice(0, -1);
 }
 
-function readLetter(line: string, number: number, wanted: Topic): KeptLetter | undefined {
-  const damaged = new Error(`${DEAD_LETTER_FILE} is damaged at line ${number}`);
-  let parsed: { readonly at?: unknown; readonly reason?: unknown; readonly topic?: unknown; readonly event?: unknown };
-  try {
-    parsed = JSON.parse(line) as typeof parsed;
-  } catch {
-    throw damaged;
+/** @returns undefined for a letter of another topic; one that nobody vouches for and that names no topic is shown in each */
+function readLetter({ authenticator, acceptWithoutMac }: DeadLetterReader, line: string, number: number, wanted: Topic): KeptLetter | undefined {
+  const { mac, ...letter } = parsedLine(line);
+  const { at, reason, topic, event } = letter;
+  if (topic !== wanted && TOPICS.some((known) => known === topic)) return undefined;
+  const isOurs = mac === undefined ? acceptWithoutMac : typeof mac === 'string' && authenticator.verify(MAC_LABEL, Buffer.from(JSON.stringify(letter)), mac);
+  const reading = isOurs ? readEvent(wanted, event) : undefined;
+  if (reading?.ok !== true || typeof at !== 'number' || typeof reason !== 'string') {
+    return { number, at: typeof at === 'number' ? at : 0, reason: 'the line is not authenticated, or it is damaged', event: undefined, line };
   }
-  if (parsed.topic !== wanted) return undefined;
-  const reading = readEvent(wanted, parsed.event);
-  if (!reading.ok || typeof parsed.at !== 'number' || typeof parsed.reason !== 'string') throw damaged;
-  return { number, at: parsed.at, reason: parsed.reason, event: reading.event };
+  return { number, at, reason, event: reading.event, line };
+}
+
+function parsedLine(line: string): Readonly<Record<string, unknown>> {
+  try {
+    const parsed = JSON.parse(line) as unknown;
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
 }
 
 async function readPositions(directory: string): Promise<Positions> {

@@ -1,9 +1,9 @@
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 
 /**
- * A small secret file of mode 0600 that appears whole or not at all, and never changes once it is there.
+ * A small secret file of mode 0600 that appears whole or not at all, and that nobody else's start replaces.
  * @param make what to write where there is none yet
  * @returns the text that is there now, and whether this call made it
  */
@@ -12,19 +12,31 @@ export async function keepFile(directory: string, name: string, make: () => stri
   const kept = await read(path);
   if (kept !== undefined) return { text: kept, made: false };
   await mkdir(directory, { recursive: true, mode: 0o700 });
+  await place(directory, make(), (unfinished) =>
+    // Unlike rename, link never replaces what another process made meanwhile.
+    link(unfinished, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    }),
+  );
+  return { text: await readFile(path, 'utf8'), made: true };
+}
+
+/** Another text for such a file, by a process that alone may do so: the former one is there until the new one is, whole. */
+export async function replaceFile(directory: string, name: string, text: string): Promise<void> {
+  await place(directory, text, (unfinished) => rename(unfinished, join(directory, name)));
+}
+
+async function place(directory: string, text: string, put: (unfinished: string) => Promise<void>): Promise<void> {
   const unfinished = join(directory, `.unfinished-${randomUUID()}`);
   try {
     const file = await open(unfinished, 'wx', 0o600);
     try {
-      await file.writeFile(make());
+      await file.writeFile(text);
       await file.sync();
     } finally {
       await file.close();
     }
-    // Unlike rename, link never replaces what another process made meanwhile.
-    await link(unfinished, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
+    await put(unfinished);
   } finally {
     await rm(unfinished, { force: true });
   }
@@ -34,7 +46,6 @@ export async function keepFile(directory: string, name: string, make: () => stri
   } finally {
     await parent.close();
   }
-  return { text: await readFile(path, 'utf8'), made: true };
 }
 
 async function read(path: string): Promise<string | undefined> {

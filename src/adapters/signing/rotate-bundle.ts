@@ -13,8 +13,8 @@ export type RotatedPurpose = (typeof ROTATED_PURPOSES)[number];
 export const ROTATION_STEPS = ['add', 'use', 'drop'] as const;
 export type RotationStep = (typeof ROTATION_STEPS)[number];
 
-/** Keys, audit logs and credentials live on with what made them: of these the former ones are kept for good. */
-const KEPT: readonly RotatedPurpose[] = ['key-pepper', 'audit', 'signing'];
+/** Keys, audit logs, rows, the topic of erasures and credentials live on with what made them: of these the former ones are kept for good. */
+const KEPT: readonly RotatedPurpose[] = ['key-pepper', 'audit', 'event', 'row', 'signing'];
 /** The longest that anything else made with a secret lives is a day, a rotation's replay; an hour for the rollout of the step before. */
 const DROP_AFTER_SECONDS = 25 * 3_600;
 

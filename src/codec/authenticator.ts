@@ -1,0 +1,55 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** Secrets of one purpose. */
+export interface MacKeys {
+  /** What new codes are made with. */
+  current(): { readonly id: string; readonly key: Uint8Array };
+  /** Any known one: former ones verify. */
+  find(id: string): { readonly id: string; readonly key: Uint8Array } | undefined;
+}
+
+export const MAC_BYTES = 32;
+
+/**
+ * Message authentication codes, HMAC-SHA-256 (RFC 2104). What is authenticated is the place (`context`, the same for everything
+ * that one installation writes, and `label`, which says what these bytes are and where they belong) and the bytes themselves: so
+ * nothing can be moved to another place. Each code names its key.
+ */
+export class Authenticator {
+  readonly #keys: MacKeys;
+  readonly #context: string;
+
+  constructor(keys: MacKeys, context: string) {
+    this.#keys = keys;
+    this.#context = context;
+  }
+
+  /** @param label without NUL */
+  make(label: string, bytes: Uint8Array): { readonly keyId: string; readonly mac: Buffer } {
+    const { id, key } = this.#keys.current();
+    return { keyId: id, mac: this.#compute(key, label, bytes) };
+  }
+
+  /** Compares in constant time. False also where the key is not known. */
+  matches(keyId: string, mac: Uint8Array, label: string, bytes: Uint8Array): boolean {
+    const known = this.#keys.find(keyId);
+    return known !== undefined && mac.length === MAC_BYTES && timingSafeEqual(mac, this.#compute(known.key, label, bytes));
+  }
+
+  /** The code as text: the key's id, a dot, lower-case hex. */
+  sign(label: string, bytes: Uint8Array): string {
+    const { keyId, mac } = this.make(label, bytes);
+    return `${keyId}.${mac.toString('hex')}`;
+  }
+
+  /** Whether `text` is what `sign` makes of these bytes. */
+  verify(label: string, bytes: Uint8Array, text: string): boolean {
+    const dot = text.lastIndexOf('.');
+    const digits = text.slice(dot + 1);
+    return dot >= 0 && /^[0-9a-f]{64}$/.test(digits) && this.matches(text.slice(0, dot), Buffer.from(digits, 'hex'), label, bytes);
+  }
+
+  #compute(key: Uint8Array, label: string, bytes: Uint8Array): Buffer {
+    return createHmac('sha256', key).update(`${this.#context}\0${label}\0`).update(bytes).digest();
+  }
+}
