@@ -4,6 +4,7 @@ import { mkdir, readFile, rm, writeFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
 import { openAssetBucket } from './adapters/assets/s3.js';
+import { authenticateRows, type AuthenticatedRows } from './adapters/cassandra/authenticate-rows.js';
 import { migrate as migrateCassandra } from './adapters/cassandra/migrations.js';
 import { openCassandraStore } from './adapters/cassandra/store.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';
@@ -497,15 +498,18 @@ async function openStores(config: Config, { secrets, adoptFormerRows, telemetry 
 }
 
 /**
- * Behind `takemark operator migrate`: makes the keyspace and brings its schema up to date, and makes the topics.
+ * Behind `takemark operator migrate`: makes the keyspace and brings its schema up to date, and makes the topics. Where unauthenticated
+ * rows are accepted, those of a version that made no codes are given theirs.
  * @returns names of what was new
  * @throws Error with a message for the operator
  */
-export async function migrate({ cassandra, kafka }: Config): Promise<{ readonly applied?: readonly string[]; readonly topics?: readonly string[] }> {
+export async function migrate(config: Config): Promise<{ readonly applied?: readonly string[]; readonly topics?: readonly string[]; readonly rows?: AuthenticatedRows }> {
+  const { cassandra, kafka, acceptUnauthenticated, secrets: given } = config;
   if (cassandra === undefined && kafka === undefined) throw new Error('TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC say where the store is, TAKEMARK_KAFKA where the bus is');
   return {
     ...(cassandra === undefined ? {} : { applied: await migrateCassandra(cassandra) }),
     ...(kafka === undefined ? {} : { topics: await createTopics(kafka) }),
+    ...(cassandra === undefined || !acceptUnauthenticated || given === undefined ? {} : { rows: await authenticateRows(cassandra, authenticatorOf((await openSecrets(config)).secrets, 'row', config)) }),
   };
 }
 

@@ -18,7 +18,7 @@ export interface LongRunning {
 
 export interface Cluster {
   /** Brings the store's schema and the bus's topics up to date; undefined for the one that is not configured. @returns names of what was new */
-  migrate(): Promise<{ readonly applied?: readonly string[]; readonly topics?: readonly string[] }>;
+  migrate(): Promise<{ readonly applied?: readonly string[]; readonly topics?: readonly string[]; readonly rows?: { readonly authenticated: number; readonly damaged: number } }>;
   /** The text of a new bundle of secrets. */
   makeSecrets(): Promise<string>;
   /** The text of the bundle after a step. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
+import { authenticateRows } from '../../src/adapters/cassandra/authenticate-rows.js';
 import { migrate, type MigrationOptions } from '../../src/adapters/cassandra/migrations.js';
 import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
 import { type AuditAction, AuditWalk } from '../../src/domain/audit.js';
@@ -14,7 +15,7 @@ import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase
 import { again } from '../fixtures/again.js';
 import { ADDRESSES, connection, dropKeyspace, intercepted, KEY, memoryHeads, openStore, patient, type Sent, withClient } from './cassandra-under-test.js';
 import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
-import { authenticator } from '../fixtures/authentication.js';
+import { authenticator, formerRecord } from '../fixtures/authentication.js';
 
 const { TAKEMARK_SECURE_CASSANDRA: SECURE, TAKEMARK_SECURE_USER: username = '', TAKEMARK_SECURE_PASSWORD: password = '', TAKEMARK_SECURE_CA: authority = '' } = process.env;
 
@@ -38,12 +39,14 @@ if (ADDRESSES === undefined) {
   void t.test('migrations: two at once, and again', async (t) => {
     await t.rejects(openCassandraStore({ ...connection, authenticator, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'a keyspace that is not there');
     const runs = await Promise.all([migrate(connection), migrate(connection)]);
-    t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-events.cql', '003-notices.cql', '004-rotation-replay.cql', '005-review-counts.cql', '006-key-signatures.cql'], 'each by one of them');
+    t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-events.cql', '003-notices.cql', '004-rotation-replay.cql', '005-review-counts.cql', '006-key-signatures.cql', '007-row-codes.cql'], 'each by one of them');
     t.strictSame(await migrate(connection), []);
   });
   void t.test('a migration has one owner', oneOwner);
   storeContract(t, 'the Cassandra store', open);
   void t.test('what a successor is derived from lives for a day and an hour, and nothing else of a key ends', replayEnds);
+  void t.test('rows that somebody else edited are not believed', editedRows);
+  void t.test('rows of a version that made no codes are given theirs', formerRows);
   void t.test('every part of a case ends with it', caseEndsWhole);
   void t.test('so does every row beside a case', leavingsEnd);
   void t.test('two processes at once', twoStores);
@@ -127,6 +130,106 @@ async function livesOf(client: Client, table: string, key: string, value: string
   const selected = columns.map((column) => `${column}, TTL(${column}) AS ttl_${column}`).join(', ');
   const { rows } = await client.execute(`SELECT ${selected} FROM ${table} WHERE ${key} = ?`, [value], { prepare: true });
   return rows.flatMap((row) => columns.filter((column) => row[column] !== null).map((column) => row[`ttl_${column}`] as number | null));
+}
+
+const DAMAGED = { code: 'internal', reason: 'record_damaged' } as const;
+
+/** Two of everything, of one partner. */
+async function populate(stores: Stores, name: string) {
+  const partnerId = `ptr_${name}`;
+  const owner = partner(partnerId);
+  const keys = ['a', 'b'].map((n) => partnerKey(`key_${name}-${n}`, partnerId));
+  const proofs = ['a', 'b', 'c'].map((n) => issuedProof(`prf_${name}-${n}`, partnerId));
+  await stores.createPartner(owner, audit(partnerId, 'partner_created', partnerId));
+  for (const key of keys) await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
+  for (const proof of proofs) {
+    await stores.reserveProof(proof.proofId, partnerId, NOW);
+    await stores.issueProof(proof, audit(partnerId, 'proof_issued', proof.proofId));
+  }
+  await stores.revokeKey(partnerId, keys[1]!.keyId, NOW, audit(partnerId, 'key_revoked', keys[1]!.keyId));
+  await stores.eraseProof(proofs[1]!.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofs[1]!.proofId));
+  return { partnerId, owner, live: keys[0]!, revoked: keys[1]!, issued: proofs[0]!, erased: proofs[1]!, sound: proofs[2]! };
+}
+
+async function editedRows(t: Test): Promise<void> {
+  const stores = patient(await openStore());
+  t.teardown(() => stores.close());
+  const { partnerId, owner, live, revoked, issued, erased, sound } = await populate(stores, 'edited');
+  const [{ mac }] = (await withClient((client) => client.execute('SELECT mac FROM proof WHERE proof_id = ?', [sound.proofId], { prepare: true }), connection.keyspace)).rows as unknown as [{ readonly mac: string }];
+  const reads = {
+    partner: () => stores.getPartner(partnerId),
+    live: () => stores.getKey(live.keyId),
+    revoked: () => stores.getKey(revoked.keyId),
+    issued: () => stores.getProof(issued.proofId),
+    erased: () => stores.getProof(erased.proofId),
+  };
+  const shard = (await withClient((client) => client.execute('SELECT shard FROM partner WHERE partner_id = ? ALLOW FILTERING', [partnerId], { prepare: true }), connection.keyspace)).first()['shard'] as number;
+  const edits: readonly (readonly [what: string, read: () => Promise<unknown>, table: string, where: string, column: string, value: unknown])[] = [
+    ['another plan', reads.partner, 'partner', `shard = ${shard} AND partner_id = '${partnerId}'`, 'plan', 'volume'],
+    ['more scopes', reads.live, 'api_key', `key_id = '${live.keyId}'`, 'scopes', ['verify', 'keys', 'erase']],
+    ['another owner of a key', reads.live, 'api_key', `key_id = '${live.keyId}'`, 'partner_id', 'ptr_other'],
+    ['another secret of a key', reads.live, 'api_key', `key_id = '${live.keyId}'`, 'secret_hash', 'f'.repeat(64)],
+    ['a later end', reads.live, 'api_key', `key_id = '${live.keyId}'`, 'expires_at', NOW + 1_000_000],
+    ['no revocation', reads.revoked, 'api_key', `key_id = '${revoked.keyId}'`, 'revoked_at', null],
+    ['another owner of a proof', reads.issued, 'proof', `proof_id = '${issued.proofId}'`, 'partner_id', 'ptr_other'],
+    ['another body', reads.issued, 'proof', `proof_id = '${issued.proofId}'`, 'body', Buffer.from([1, 2, 3])],
+    ['no code', reads.issued, 'proof', `proof_id = '${issued.proofId}'`, 'mac', null],
+    ['the code of another row', reads.issued, 'proof', `proof_id = '${issued.proofId}'`, 'mac', mac],
+    ['no erasure', reads.erased, 'proof', `proof_id = '${erased.proofId}'`, 'state', 'issued'],
+    ['another time of erasure', reads.erased, 'proof', `proof_id = '${erased.proofId}'`, 'erased_at', NOW - 1],
+  ];
+  await withClient(async (client) => {
+    for (const [what, read, table, where, column, value] of edits) {
+      const before = await read();
+      const [row] = (await client.execute(`SELECT ${column} FROM ${table} WHERE ${where}`)).rows;
+      const put = (to: unknown) => client.execute(`UPDATE ${table} SET ${column} = ? WHERE ${where} IF EXISTS`, [to], { prepare: true });
+      await put(value);
+      await t.rejects(read(), DAMAGED, what);
+      await put(row![column]);
+      t.same(await read(), before, `${what}: put back, it is as it was`);
+    }
+    await client.execute(`UPDATE partner SET plan = 'volume' WHERE shard = ${shard} AND partner_id = '${partnerId}' IF EXISTS`);
+    await client.execute(`UPDATE api_key SET scopes = ['erase'] WHERE key_id = '${live.keyId}' IF EXISTS`);
+    await client.execute(`UPDATE proof SET partner_id = 'ptr_other' WHERE proof_id = '${issued.proofId}' IF EXISTS`);
+  }, connection.keyspace);
+  await t.rejects(stores.listPartners(), DAMAGED, 'a list leaves nothing out in silence');
+  await t.rejects(stores.listKeys(partnerId), DAMAGED);
+  await t.rejects(stores.listProofs(partnerId, { limit: 10 }), DAMAGED);
+  const next = partnerKey('key_edited-next', partnerId);
+  await t.rejects(stores.rotateKey(rotation(live, next.keyId, 1), next, audit(partnerId, 'key_rotated', live.keyId)), DAMAGED, 'nothing follows from an edited row');
+  await t.rejects(stores.revokeKey(partnerId, live.keyId, NOW, audit(partnerId, 'key_revoked', live.keyId)), DAMAGED);
+  await t.rejects(stores.eraseProof(issued.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', issued.proofId)), DAMAGED);
+  t.same(await stores.getProof(sound.proofId), sound, 'other rows are read');
+  t.equal((await stores.eraseProof(sound.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', sound.proofId)) as { readonly outcome: string }).outcome, 'erased');
+  await withClient((client) => client.execute(`UPDATE partner SET plan = '${owner.plan}' WHERE shard = ${shard} AND partner_id = '${partnerId}' IF EXISTS`), connection.keyspace);
+}
+
+async function formerRows(t: Test): Promise<void> {
+  const stores = await openStore();
+  t.teardown(() => stores.close());
+  const { partnerId, owner, live, revoked, issued, erased } = await populate(stores, 'former');
+  await withClient(async (client) => {
+    const { rows } = await client.execute('SELECT shard, partner_id FROM partner');
+    for (const row of rows) if (row['partner_id'] === partnerId) await client.execute('UPDATE partner SET mac = null WHERE shard = ? AND partner_id = ? IF EXISTS', [row['shard'], partnerId], { prepare: true });
+    for (const { keyId } of [live, revoked]) await client.execute('UPDATE api_key SET mac = null WHERE key_id = ? IF EXISTS', [keyId], { prepare: true });
+    await client.execute('UPDATE proof SET mac = null WHERE proof_id = ? IF EXISTS', [erased.proofId], { prepare: true });
+    await client.execute('UPDATE proof SET mac = null, body = ? WHERE proof_id = ? IF EXISTS', [Buffer.from(formerRecord(`proof/${issued.proofId}`, issued)), issued.proofId], { prepare: true });
+  }, connection.keyspace);
+  const lenient = await openStore({ acceptUnauthenticated: true });
+  t.teardown(() => lenient.close());
+  const seen = async (reader: Stores) => [await reader.getPartner(partnerId), await reader.getKey(live.keyId), await reader.getKey(revoked.keyId), await reader.getProof(issued.proofId), await reader.getProof(erased.proofId)];
+  const expected = [owner, live, { ...revoked, revokedAt: NOW }, issued, { state: 'erased', proofId: erased.proofId, partnerId, erasedAt: NOW }];
+  t.same(await seen(lenient), expected, 'while a former version is replaced');
+  await t.rejects(stores.getKey(live.keyId), DAMAGED);
+  await t.rejects(stores.getProof(issued.proofId), DAMAGED);
+  const next = partnerKey('key_former-next', partnerId);
+  t.ok(await lenient.rotateKey(rotation(live, next.keyId, 1), next, audit(partnerId, 'key_rotated', live.keyId)), 'a change gives a row its code');
+  t.ok(await stores.getKey(live.keyId));
+  const { authenticated } = await authenticateRows(connection, authenticator);
+  t.ok(authenticated >= 4, `${authenticated} rows`);
+  expected[1] = (await lenient.getKey(live.keyId))!;
+  t.same(await seen(stores), expected, 'all of them have their codes');
+  t.strictSame((await authenticateRows(connection, authenticator)).authenticated, 0);
 }
 
 async function replayEnds(t: Test): Promise<void> {

@@ -18,6 +18,11 @@ export class Blobs {
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
+  /** The same value with its code; what has one is given back as it is. @throws as `decode` */
+  renewed(key: string, bytes: unknown): Buffer {
+    return bytes instanceof Uint8Array && this.#codec.isFormer(bytes) ? this.encode(key, this.decode(key, bytes)) : (bytes as Buffer);
+  }
+
   /** @throws DomainError `internal` / `record_damaged` for a blob that is not what was written, or of a later version */
   decode<Value>(key: string, bytes: unknown): Value {
     try {

@@ -5,7 +5,7 @@ import { CassandraOpenError } from './open-error.js';
 import { connect, type ConnectionOptions, numberIn, type Row, type Session, type Statement, textIn } from './session.js';
 
 /** Of the last migration this version knows. */
-export const SCHEMA_VERSION = 6;
+export const SCHEMA_VERSION = 7;
 
 const DIRECTORY = new URL('../../../../deploy/cassandra/', import.meta.url);
 

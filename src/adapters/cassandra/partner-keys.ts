@@ -4,14 +4,16 @@ import type { KeyStore, Rotation, RotationReplay } from '../../ports/stores.js';
 import type { Blobs } from './blobs.js';
 import type { Intent, Intents } from './intents.js';
 import { Lanes } from './lanes.js';
+import type { RowCodes } from './row-codes.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from './session.js';
 
-const COLUMNS = 'key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, create_op, revoke_op, rotate_op, rotation, rotation_replay, successor';
-const GET = 'SELECT key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key FROM api_key WHERE key_id = ?';
+const COLUMNS = 'key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, create_op, revoke_op, rotate_op, rotation, rotation_replay, successor, mac';
+const GET = 'SELECT key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, mac FROM api_key WHERE key_id = ?';
 const GET_WHOLE = `SELECT ${COLUMNS} FROM api_key WHERE key_id = ?`;
-const INSERT = 'INSERT INTO api_key (key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, create_op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
-const REVOKE = 'UPDATE api_key SET revoked_at = ?, revoke_op = ? WHERE key_id = ? IF partner_id = ? AND revoke_op = null AND revoked_at = null';
-const ROTATE = 'UPDATE api_key SET expires_at = ?, rotation = ?, successor = ?, rotate_op = ? WHERE key_id = ? IF partner_id = ? AND revoked_at = null AND rotate_op = null';
+const INSERT = 'INSERT INTO api_key (key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, create_op, mac) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
+// The code is the condition for all columns that it covers: a rotation in between would make the new one wrong.
+const REVOKE = 'UPDATE api_key SET revoked_at = ?, revoke_op = ?, mac = ? WHERE key_id = ? IF partner_id = ? AND revoke_op = null AND revoked_at = null AND mac = ?';
+const ROTATE = 'UPDATE api_key SET expires_at = ?, rotation = ?, successor = ?, rotate_op = ?, mac = ? WHERE key_id = ? IF partner_id = ? AND revoked_at = null AND rotate_op = null';
 // Of its own, because a life of a day is these cells' alone; it goes with ROTATE as one.
 const KEEP_REPLAY = 'UPDATE api_key USING TTL ? SET rotation_replay = ? WHERE key_id = ?';
 const INDEX = 'INSERT INTO key_by_partner (partner_id, created_at, key_id) VALUES (?, ?, ?)';
@@ -30,7 +32,13 @@ interface OfKey {
   readonly keyId: string;
 }
 
-export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyStore {
+export function keyStore(session: Session, intents: Intents, blobs: Blobs, codes: RowCodes): KeyStore {
+  const codeOf = (key: PartnerKey): string => codes.make('api_key', key.keyId, keyValues(key));
+  const keyOf = (row: Row): PartnerKey => checked(codes, row);
+  const insertion = (key: PartnerKey, op: string): Statement => ({
+    query: INSERT,
+    params: [key.keyId, key.partnerId, key.name, key.scopes, key.secretHash, key.pepperId, key.createdAt, key.expiresAt, key.revokedAt, key.publicKey, op, codeOf(key)],
+  });
   const lanes = new Lanes();
   const whole = (keyId: string, reader = session) => reader.first(GET_WHOLE, [keyId]);
   const settled = session.settled();
@@ -113,19 +121,22 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyS
 
     revokeKey: (partnerId, keyId, at, audit) =>
       lanes.run(keyId, async () => {
-        const row = await session.first(GET, [keyId]);
-        if (row === undefined || textIn(row, 'partner_id') !== partnerId) return 'not_found';
-        // A revocation that is seen has been decided.
-        if (numberIn(row, 'revoked_at') !== undefined) return 'already_revoked';
-        const intent = await intents.begin('key_revoked', { keyId }, audit);
-        intents.assertTimely(intent);
-        const { applied, current } = await session.decide({ query: REVOKE, params: [at, intent.op, keyId, partnerId] });
-        if (applied || (current !== undefined && textIn(current, 'revoke_op') === intent.op)) {
-          await intents.finish(intent);
-          return 'revoked';
+        for (;;) {
+          const row = await session.first(GET, [keyId]);
+          if (row === undefined || textIn(row, 'partner_id') !== partnerId) return 'not_found';
+          const key = keyOf(row);
+          // A revocation that is seen has been decided.
+          if (key.revokedAt !== undefined) return 'already_revoked';
+          const intent = await intents.begin('key_revoked', { keyId }, audit);
+          intents.assertTimely(intent);
+          const { applied, current } = await session.decide({ query: REVOKE, params: [at, intent.op, codeOf({ ...key, revokedAt: at }), keyId, partnerId, textIn(row, 'mac') ?? null] });
+          if (applied || (current !== undefined && textIn(current, 'revoke_op') === intent.op)) {
+            await intents.finish(intent);
+            return 'revoked';
+          }
+          intents.drop(intent);
+          if (current === undefined || textIn(current, 'revoke_op') !== undefined) return 'already_revoked';
         }
-        intents.drop(intent);
-        return 'already_revoked';
       }),
 
     async getRotation(keyId) {
@@ -139,6 +150,7 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyS
         for (;;) {
           const row = await whole(keyId);
           if (row === undefined || textIn(row, 'partner_id') !== partnerId || numberIn(row, 'revoked_at') !== undefined) return undefined;
+          const key = keyOf(row);
           if (textIn(row, 'rotate_op') !== undefined) return rotationHeld(row);
           const intent = await intents.begin('key_rotated', { keyId }, audit);
           intents.assertTimely(intent);
@@ -146,7 +158,7 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyS
           const { applied, current } = await session.decide(
             {
               query: ROTATE,
-              params: [rotation.previousKeyExpiresAt, blobs.encode(`rotation/${keyId}`, kept), blobs.encode(`successor/${keyId}`, successor), intent.op, keyId, partnerId],
+              params: [rotation.previousKeyExpiresAt, blobs.encode(`rotation/${keyId}`, kept), blobs.encode(`successor/${keyId}`, successor), intent.op, codeOf({ ...key, expiresAt: rotation.previousKeyExpiresAt }), keyId, partnerId],
             },
             ...(replay === undefined
               ? []
@@ -179,11 +191,18 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs): KeyS
   };
 }
 
-function insertion(key: PartnerKey, op: string): Statement {
-  return { query: INSERT, params: [key.keyId, key.partnerId, key.name, key.scopes, key.secretHash, key.pepperId, key.createdAt, key.expiresAt, key.revokedAt, key.publicKey, op] };
+/** What of a key lets somebody in; a rotation's blobs have codes of their own. */
+export function keyValues({ partnerId, name, scopes, secretHash, pepperId, createdAt, expiresAt, revokedAt, publicKey }: PartnerKey) {
+  return [partnerId, name, scopes, secretHash, pepperId, createdAt, expiresAt, revokedAt, publicKey];
 }
 
-function keyOf(row: Row): PartnerKey {
+function checked(codes: RowCodes, row: Row): PartnerKey {
+  const key = keyOfColumns(row);
+  codes.check('api_key', key.keyId, keyValues(key), textIn(row, 'mac'));
+  return key;
+}
+
+export function keyOfColumns(row: Row): PartnerKey {
   const expiresAt = numberIn(row, 'expires_at');
   const revokedAt = numberIn(row, 'revoked_at');
   const publicKey = textIn(row, 'public_key');

@@ -3,15 +3,18 @@ import { DomainError } from '../../domain/errors.js';
 import type { Partner } from '../../domain/partner.js';
 import type { PartnerStore } from '../../ports/stores.js';
 import type { Intent, Intents } from './intents.js';
+import type { RowCodes } from './row-codes.js';
 import { numberIn, type Row, type Session, textIn } from './session.js';
 
-const SHARDS = 16;
+export const SHARDS = 16;
 
-const GET = 'SELECT partner_id, name, plan, created_at, create_op FROM partner WHERE shard = ? AND partner_id = ?';
-const OF_SHARD = 'SELECT partner_id, name, plan, created_at FROM partner WHERE shard = ?';
-const INSERT = 'INSERT INTO partner (shard, partner_id, name, plan, created_at, create_op) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS';
+const GET = 'SELECT partner_id, name, plan, created_at, create_op, mac FROM partner WHERE shard = ? AND partner_id = ?';
+const OF_SHARD = 'SELECT partner_id, name, plan, created_at, mac FROM partner WHERE shard = ?';
+const INSERT = 'INSERT INTO partner (shard, partner_id, name, plan, created_at, create_op, mac) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
 
-export function partnerStore(session: Session, intents: Intents): PartnerStore {
+export function partnerStore(session: Session, intents: Intents, codes: RowCodes): PartnerStore {
+  const partnerOf = (row: Row): Partner => checked(codes, row);
+
   intents.onAbandoned('partner_created', async (intent: Intent<{ readonly partnerId: string }>) => {
     const { partnerId } = intent.target;
     const row = await session.settled().first(GET, [shardOf(partnerId), partnerId]);
@@ -23,7 +26,7 @@ export function partnerStore(session: Session, intents: Intents): PartnerStore {
       const { partnerId, name, plan, createdAt } = partner;
       const intent = await intents.begin('partner_created', { partnerId }, audit);
       intents.assertTimely(intent);
-      const { applied, current } = await session.decide({ query: INSERT, params: [shardOf(partnerId), partnerId, name, plan, createdAt, intent.op] });
+      const { applied, current } = await session.decide({ query: INSERT, params: [shardOf(partnerId), partnerId, name, plan, createdAt, intent.op, codes.make('partner', partnerId, partnerValues(partner))] });
       if (applied || (current !== undefined && textIn(current, 'create_op') === intent.op)) return intents.finish(intent);
       intents.drop(intent);
       if (current === undefined || numberIn(current, 'created_at') !== createdAt || textIn(current, 'name') !== name) throw new DomainError('conflict', 'This id is taken.');
@@ -48,6 +51,17 @@ function shardOf(partnerId: string): number {
   return createHash('sha256').update(partnerId).digest()[0]! % SHARDS;
 }
 
-function partnerOf(row: Row): Partner {
+export function partnerOfColumns(row: Row): Partner {
   return { partnerId: textIn(row, 'partner_id')!, name: textIn(row, 'name')!, plan: textIn(row, 'plan')!, createdAt: numberIn(row, 'created_at')! };
+}
+
+function checked(codes: RowCodes, row: Row): Partner {
+  const partner = partnerOfColumns(row);
+  codes.check('partner', partner.partnerId, partnerValues(partner), textIn(row, 'mac'));
+  return partner;
+}
+
+/** What a partner's code covers. */
+export function partnerValues({ name, plan, createdAt }: Partner): readonly (string | number)[] {
+  return [name, plan, createdAt];
 }

@@ -10,16 +10,16 @@ import type { Intent, Intents } from './intents.js';
 import { Lanes } from './lanes.js';
 import type { Outbox } from './outbox.js';
 import { type Indexed, ProofIndex } from './proof-index.js';
-import { isIn, type ProofRows } from './proof-rows.js';
+import { columnsOf, isIn, type ProofRows } from './proof-rows.js';
 import { Reservations } from './reservations.js';
 import { numberIn, type Row, type Session, textIn } from './session.js';
 
-const ISSUE = "UPDATE proof SET state = 'issued', body = ?, replay_key = ?, issue_op = ? WHERE proof_id = ? IF state = 'pending' AND partner_id = ? AND issue_op = null";
+const ISSUE = "UPDATE proof SET state = 'issued', body = ?, replay_key = ?, issue_op = ?, mac = ? WHERE proof_id = ? IF state = 'pending' AND partner_id = ? AND issue_op = null";
 // The witness of the issuing stays: it is no content.
-const ERASE = "UPDATE proof SET state = 'erased', erased_at = ?, erase_op = ?, body = null, declared = null, replay_key = null WHERE proof_id = ? IF state = 'issued' AND partner_id = ? AND erase_op = null AND erased_at = null";
-const CONFIRM = "UPDATE proof SET confirmed_at = ?, confirm_op = ? WHERE proof_id = ? IF state = 'erased' AND confirmed_at = null AND confirm_op = null";
+const ERASE = "UPDATE proof SET state = 'erased', erased_at = ?, erase_op = ?, body = null, declared = null, replay_key = null, mac = ? WHERE proof_id = ? IF state = 'issued' AND partner_id = ? AND erase_op = null AND erased_at = null";
+const CONFIRM = "UPDATE proof SET confirmed_at = ?, confirm_op = ?, mac = ? WHERE proof_id = ? IF state = 'erased' AND confirmed_at = null AND confirm_op = null";
 /** `declared` holds, for each submission, the operation that recorded it: the witness, since the body changes with the next one. */
-const DECLARE = "UPDATE proof SET body = ?, declared = declared + ? WHERE proof_id = ? IF state = 'issued' AND body = ?";
+const DECLARE = "UPDATE proof SET body = ?, declared = declared + ?, mac = ? WHERE proof_id = ? IF state = 'issued' AND body = ?";
 const REPLAY = 'SELECT replay_key, request_sha256, proof_id, expires_at, op, issuing FROM issuing_replay WHERE replay_key = ?';
 const CLAIM = 'INSERT INTO issuing_replay (replay_key, request_sha256, proof_id, expires_at, op, issuing) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
 const TAKE_OVER = 'UPDATE issuing_replay USING TTL ? SET request_sha256 = ?, proof_id = ?, expires_at = ?, op = ?, issuing = ? WHERE replay_key = ? IF op = ?';
@@ -64,7 +64,10 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
   const finishIssuing = async (intent: Intent<Issuing>): Promise<boolean> => {
     const { op, target } = intent;
     const { proof, reservedAt, replayKey } = target;
-    const { applied, current } = await session.decide({ query: ISSUE, params: [rows.encode(proof), replayKey, op, proof.proofId, proof.partnerId] });
+    const { proofId, partnerId } = proof;
+    const body = rows.encode(proof);
+    const code = rows.codeOf({ proofId, partnerId, state: 'issued', reservedAt, body, replayKey });
+    const { applied, current } = await session.decide({ query: ISSUE, params: [body, replayKey, op, code, proofId, partnerId] });
     if (!applied && (current === undefined || textIn(current, 'issue_op') !== op)) return false;
     await index.add(proof);
     await reservations.done(proof.proofId, reservedAt);
@@ -167,9 +170,10 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
     const { proofId, partnerId, createdAt, boundAudioSha256, originalSha256 } = rows.issuedOf(row);
     const replayKey = textIn(row, 'replay_key');
     const target: Erasure = { proofId, partnerId, createdAt, boundAudioSha256, originalSha256, erasedAt: at, ...(replayKey === undefined ? {} : { replayKey }) };
+    const code = rows.codeOf({ proofId, partnerId, state: 'erased', reservedAt: columnsOf(row).reservedAt, erasedAt: at });
     const intent = await intents.begin('proof_erased', target, audit);
     intents.assertTimely(intent);
-    const { applied, current } = await session.decide({ query: ERASE, params: [at, intent.op, proofId, partnerId] });
+    const { applied, current } = await session.decide({ query: ERASE, params: [at, intent.op, code, proofId, partnerId] });
     if (applied || (current !== undefined && textIn(current, 'erase_op') === intent.op)) {
       await finishErasing(intent);
       return { outcome: 'erased', proof: { state: 'erased', proofId, partnerId, erasedAt: at } };
@@ -202,7 +206,7 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
       await removeReviews(proofId);
       if (numberIn(row!, 'confirmed_at') !== undefined) return 'already_confirmed';
       const op = randomUUID();
-      const { applied, current } = await session.decide({ query: CONFIRM, params: [at, op, proofId] });
+      const { applied, current } = await session.decide({ query: CONFIRM, params: [at, op, rows.codeOf({ ...columnsOf(row!), confirmedAt: at }), proofId] });
       return applied || (current !== undefined && textIn(current, 'confirm_op') === op) ? 'confirmed' : 'already_confirmed';
     },
 
@@ -218,7 +222,7 @@ export function proofStore(session: Session, intents: Intents, blobs: Blobs, row
           const intent = await intents.begin('declaration_recorded', target, audit);
           intents.assertTimely(intent);
           const body = rows.encode({ ...proof, declarations: step.declarations });
-          const { applied } = await session.decide({ query: DECLARE, params: [body, { [target.submissionId]: intent.op }, proofId, row['body']] });
+          const { applied } = await session.decide({ query: DECLARE, params: [body, { [target.submissionId]: intent.op }, rows.codeOf({ ...columnsOf(row), body }), proofId, row['body']] });
           if (applied || (await isDeclaredBy(intent))) {
             await intents.finish(intent);
             return step;

@@ -1,4 +1,4 @@
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, isRecordDamaged } from '../../domain/errors.js';
 import { type ProofRows, isIn } from './proof-rows.js';
 import { numberIn, type Session, textIn } from './session.js';
 
@@ -13,7 +13,7 @@ const BUCKETS = "SELECT bucket FROM proof_reserved_bucket WHERE all_buckets = 'a
 const SET = 'INSERT INTO proof_reserved (bucket, reserved_at, proof_id) VALUES (?, ?, ?)';
 const DELETE = 'DELETE FROM proof_reserved WHERE bucket = ? AND reserved_at = ? AND proof_id = ?';
 const OLD = 'SELECT reserved_at, proof_id FROM proof_reserved WHERE bucket = ? AND (reserved_at, proof_id) > (?, ?) AND (reserved_at) < (?) LIMIT ?';
-const RESERVE = "INSERT INTO proof (proof_id, partner_id, state, reserved_at) VALUES (?, ?, 'pending', ?) IF NOT EXISTS";
+const RESERVE = "INSERT INTO proof (proof_id, partner_id, state, reserved_at, mac) VALUES (?, ?, 'pending', ?, ?) IF NOT EXISTS";
 const TAKE_BACK = "DELETE FROM proof WHERE proof_id = ? IF state = 'pending' AND reserved_at = ?";
 
 /** Ids that are reserved and not issued yet. The entry by age is written before the row: a row without one would never be swept. */
@@ -30,7 +30,7 @@ export class Reservations {
     const bucket = bucketOf(now);
     await this.#session.write(SET_BUCKET, [bucket]);
     await this.#session.write(SET, [bucket, now, proofId]);
-    const { applied, current } = await this.#session.decide({ query: RESERVE, params: [proofId, partnerId, now] });
+    const { applied, current } = await this.#session.decide({ query: RESERVE, params: [proofId, partnerId, now, this.#rows.codeOf({ proofId, partnerId, state: 'pending', reservedAt: now })] });
     // The row is its own witness; an entry that is left over points at nothing pending, and the sweep removes it.
     if (!applied && (current === undefined || textIn(current, 'state') !== 'pending' || textIn(current, 'partner_id') !== partnerId)) throw new DomainError('conflict', 'This id is taken.');
   }
@@ -58,7 +58,11 @@ export class Reservations {
   }
 
   async #takeBack({ proofId, reservedAt }: { readonly proofId: string; readonly reservedAt: number }): Promise<boolean> {
-    const row = await this.#rows.row(proofId);
+    const row = await this.#rows.row(proofId).catch((error: unknown) => {
+      // Readers of the record meet the fault; the others need not wait for it.
+      if (isRecordDamaged(error)) return undefined;
+      throw error;
+    });
     let taken = false;
     if (isIn(row, 'pending') && numberIn(row!, 'reserved_at') === reservedAt) {
       const { applied, current } = await this.#session.decide({ query: TAKE_BACK, params: [proofId, reservedAt] });

@@ -18,6 +18,7 @@ import { partnerStore } from './partners.js';
 import { ProofRows } from './proof-rows.js';
 import { proofStore } from './proofs.js';
 import { reviewStore } from './reviews.js';
+import { RowCodes } from './row-codes.js';
 import { connect, type ConnectionOptions, GIVE_UP_MS, type Session, within } from './session.js';
 import { uploadStore } from './uploads.js';
 import { usageStore } from './usage.js';
@@ -58,7 +59,8 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
   const consumption = new Consumption(session);
   const writer = randomUUID();
   const events = new ChargeEvents(session, blobs, outbox, consumption, writer);
-  const proofs = new ProofRows(session, blobs);
+  const codes = new RowCodes(options.authenticator, options.acceptUnauthenticated ?? false);
+  const proofs = new ProofRows(session, blobs, codes);
   try {
     const version = await schemaVersion(session, options.keyspace);
     if (version !== SCHEMA_VERSION) {
@@ -75,8 +77,8 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
   const { foldUsage, ...usageCalls } = usageStore({ session, outbox, events, consumption, writer });
   return {
     ...inTime({
-      ...partnerStore(session, intents),
-      ...keyStore(session, intents, blobs),
+      ...partnerStore(session, intents, codes),
+      ...keyStore(session, intents, blobs, codes),
       ...uploadStore(session, blobs),
       ...proofCalls,
       ...usageCalls,
