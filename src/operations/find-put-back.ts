@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AuditEntry, AuditHead } from '../domain/audit.js';
+import { isRecordDamaged } from '../domain/errors.js';
 import type { OwnAuditHeads } from '../ports/journals.js';
 import type { AuditStore } from '../ports/stores.js';
 
@@ -24,8 +25,12 @@ export interface PutBack {
 export async function findPutBack({ stores, heads }: { readonly stores: AuditStore; readonly heads: OwnAuditHeads }): Promise<PutBack | undefined> {
   const behind: Behind[] = [];
   for (const head of await heads.all()) {
-    const entry = await entryAt(stores, head.partnerId, head.sequence);
-    if (entry?.mac === head.mac) continue;
+    const entry = await entryAt(stores, head.partnerId, head.sequence).catch((error: unknown) => {
+      if (isRecordDamaged(error)) return 'damaged' as const;
+      throw error;
+    });
+    // It is there: `audit verify` tells of it, and the other partners need not wait for that.
+    if (entry === 'damaged' || entry?.mac === head.mac) continue;
     behind.push({ head, last: entry ?? (await lastBefore(stores, head)) });
   }
   if (behind.length === 0) return undefined;

@@ -7,6 +7,7 @@ import { createAuditHeads } from '../../src/adapters/journals/audit-heads.js';
 import { openErasureJournal } from '../../src/adapters/journals/erasure-journal.js';
 import { loadSecrets } from '../../src/adapters/signing/secrets.js';
 import { REVIEW_BOUNDS, REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
+import { authenticatorWith } from '../fixtures/authentication.js';
 import { wav } from '../fixtures/wav.js';
 import type { Attack } from './attack.js';
 import type { ConfinedService } from './confined-service.js';
@@ -104,9 +105,9 @@ async function createCases(service: ConfinedService, apiKey: string, proofId: st
 
 /** Past HTTP, in the data directory of a service that is stopped: what the keys of many partners could do in days. */
 async function prepareCases(directory: string, proofId: string): Promise<void> {
-  const secrets = await loadSecrets({ directory, environment: 'production', random: randomBytes });
+  const { secrets } = await loadSecrets({ directory, environment: 'production', random: randomBytes });
   const heads = createAuditHeads({ directory: join(directory, 'journals'), secrets });
-  const stores = await openEmbeddedStore({ directory: join(directory, 'store'), audit: { key: secrets.current('audit').key, heads } });
+  const stores = await openEmbeddedStore({ directory: join(directory, 'store'), audit: { key: secrets.current('audit').key, heads }, authenticator: authenticatorWith(secrets, 'row', 'production') });
   const at = Math.floor(Date.now() / 1_000);
   try {
     for (let partner = 0; partner < PARTNERS; partner += 1) {
@@ -128,7 +129,7 @@ async function prepareCases(directory: string, proofId: string): Promise<void> {
 }
 
 async function record(directory: string, proofId: string, partnerId: string): Promise<void> {
-  const secrets = await loadSecrets({ directory, environment: 'production', random: randomBytes });
+  const { secrets } = await loadSecrets({ directory, environment: 'production', random: randomBytes });
   const journal = await openErasureJournal({ directory: join(directory, 'journals'), secrets });
   await journal.record({ proofId, partnerId, erasedAt: Math.floor(Date.now() / 1_000) });
   await journal.close();
