@@ -136,6 +136,10 @@ t.test('configuration', async (t) => {
   const beta = readConfig({ ...many, TAKEMARK_ENVIRONMENT: 'beta' });
   t.strictSame([beta.cassandra?.keyspace, beta.kafka?.prefix], ['takemark_beta', 'takemark-beta'], 'environments do not meet in one cluster');
   t.match(readConfig({ ...kafka, TAKEMARK_KAFKA_USERNAME: 'u', TAKEMARK_KAFKA_PASSWORD: 'p', TAKEMARK_KAFKA_TLS_CA: 'ca.pem' }).kafka, { credentials: { username: 'u', password: 'p' }, tls: { authority: 'ca.pem' } });
+  t.strictSame(readConfig(kafka).plainServers, ['kafka'], 'what is spoken to in plain text, and is not on this machine');
+  for (const addresses of ['127.0.0.1:9092', 'localhost:9092,127.9.9.9:1', '[::1]:9092']) t.strictSame(readConfig({ ...kafka, TAKEMARK_KAFKA: addresses }).plainServers, []);
+  t.strictSame(readConfig({ ...kafka, TAKEMARK_KAFKA: '127.0.0.1:9092,127.0.0.1.example:9092' }).plainServers, ['kafka']);
+  t.strictSame(readConfig({ ...kafka, TAKEMARK_KAFKA_TLS_CA: 'ca.pem' }).plainServers, []);
   t.throws(() => readConfig({ TAKEMARK_BUS: 'kafka' }), { message: /TAKEMARK_KAFKA: is needed/ });
   t.throws(() => readConfig({ ...kafka, TAKEMARK_KAFKA_PASSWORD: 'p' }), { message: /both or none/ });
   t.throws(() => readConfig({ TAKEMARK_CONSUMERS: 'off' }), { message: /must be on with TAKEMARK_STORE=embedded/ });

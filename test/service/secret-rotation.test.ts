@@ -1,9 +1,13 @@
 /** Secrets of a cluster are replaced while processes with the bundle before and after each step work on the same store. */
-import { writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
+import { clusterIdentity } from '../../src/adapters/signing/cluster-bundle.js';
+import { RecordCodec } from '../../src/codec/record.js';
 import { makeSecrets, rotateSecrets } from '../../src/compose.js';
 import { readConfig } from '../../src/config.js';
+import { withLevel } from '../adapters/embedded-process.js';
+import { authenticatorOf, formerRecord } from '../fixtures/authentication.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
 import { TestService } from '../fixtures/service.js';
@@ -115,7 +119,7 @@ t.test('steps that do not fit are refused, each with what to do', (t) => {
     t.equal(cursor?.length, 1);
     t.not(cursor?.[0]?.id, (JSON.parse(first) as { secrets: Record<string, { id: string }[]> }).secrets['cursor']?.[0]?.id);
   }
-  for (const purpose of ['key-pepper', 'audit', 'signing']) {
+  for (const purpose of ['key-pepper', 'audit', 'event', 'row', 'signing']) {
     const next = rotate(rotate(first, 'add', [purpose]), 'use', [purpose]);
     t.throws(() => rotate(next, 'drop', [purpose], 9_999_999, true), /they are not dropped/);
     t.ok(rotate(next, 'add', [purpose]), 'and the next rotation is possible');
@@ -123,4 +127,63 @@ t.test('steps that do not fit are refused, each with what to do', (t) => {
   t.throws(() => rotateSecrets({ ...config, environment: 'beta' }, { text: first, name: 'bundle.json' }, { step: 'add' }), /belongs to the environment production/);
   t.throws(() => rotate('{}', 'add'), /format/);
   t.end();
+});
+
+/** The text of a bundle as versions wrote it that had no secrets for rows and events. */
+function former(text: string): string {
+  const bundle = JSON.parse(text) as { secrets: Record<string, unknown> };
+  const { event: _, row: __, ...secrets } = bundle.secrets;
+  return JSON.stringify({ ...bundle, secrets });
+}
+
+t.test('a bundle of before needs no step: what it lacks follows from what it has', (t) => {
+  const text = former(makeSecrets(config));
+  const rotate = (given: string, step: 'add' | 'use') => rotateSecrets(config, { text: given, name: 'bundle.json' }, { step }, { now: () => 0 });
+  const idsOf = (given: string, purpose: 'event' | 'row') => clusterIdentity(given, 'bundle.json', 'production').secrets.all(purpose).map(({ id, key }) => `${id} ${Buffer.from(key).toString('hex')}`);
+  const before = idsOf(text, 'row');
+  t.equal(before.length, 1);
+  t.strictSame(idsOf(text, 'row'), before, 'the same in every process');
+  t.not(before[0], idsOf(text, 'event')[0], 'and another for each purpose');
+  // Both steps, by this version and by one that knows nothing of these purposes.
+  const added = rotate(text, 'add');
+  const used = rotate(added, 'use');
+  t.equal(idsOf(added, 'row')[0], before[0]);
+  t.ok(idsOf(used, 'row').includes(before[0]!), 'what was made before goes on to verify');
+  t.not(idsOf(used, 'row')[0], before[0]);
+  t.strictSame(Object.keys((JSON.parse(added) as { secrets: object }).secrets).toSorted(), Object.keys((JSON.parse(makeSecrets(config)) as { secrets: object }).secrets).toSorted(), 'written out from then on');
+  t.strictSame(idsOf(former(added), 'row')[0], before[0]);
+  t.ok(idsOf(former(used), 'row').includes(before[0]!));
+  t.end();
+});
+
+t.test('a data directory of before is taken over at its first start, and at no other', async (t) => {
+  const house = await RestartedService.start();
+  t.teardown(() => house.service.stop().catch(() => undefined));
+  const { partnerId, caller } = await house.service.partner();
+  const { file } = await house.service.issue(partnerId, wav(2_000), { song: 'kept' });
+  const secretsPath = join(house.directory, 'secrets.json');
+  const codec = new RecordCodec(await authenticatorOf(house.directory, 'row'));
+  const asBefore = () =>
+    withLevel(join(house.directory, 'store'), async (level) => {
+      for (const [key, row] of await level.iterator().all()) await level.put(key, formerRecord(key, key === 'meta/format' ? { format: 3 } : row[0] === 1 ? codec.decodeFormer(key, row) : codec.decode(key, row)));
+    });
+  await house.restart(async () => {
+    await asBefore();
+    await writeFile(secretsPath, former(await readFile(secretsPath, 'utf8')));
+  });
+  t.equal((await house.service.verify(caller, file)).verdict, 'valid');
+  const whole = JSON.parse(await readFile(secretsPath, 'utf8')) as { secrets: Record<string, unknown> };
+  t.ok(whole.secrets['row'] !== undefined && whole.secrets['event'] !== undefined, 'the secrets are written out once the store has its codes');
+  t.equal((await stat(secretsPath)).mode & 0o777, 0o600);
+  await house.restart();
+  t.equal((await house.service.verify(caller, file)).verdict, 'valid');
+  const own = new RecordCodec(await authenticatorOf(house.directory, 'row'));
+  await t.rejects(
+    house.restart(() =>
+      withLevel(join(house.directory, 'store'), async (level) => {
+        for (const [key, row] of await level.iterator().all()) await level.put(key, formerRecord(key, key === 'meta/format' ? { format: 3 } : own.decode(key, row)));
+      }),
+    ),
+    { name: 'StoreOpenError', code: 'unauthenticated' },
+  );
 });
