@@ -36,6 +36,7 @@ import { listen, undamaged } from './consumers/listen.js';
 import { announceDue } from './consumers/retention.js';
 import { runtimeWarning, runtimeWords, type RuntimeWarning } from './domain/runtime-support.js';
 import { createAudioEngine } from './engine/create-engine.js';
+import { ByteBudget, defaultBudgetBytes } from './http/byte-budget.js';
 import { createOperatorListener, createProbeListener } from './http/operator-listener.js';
 import { createPartnerListener } from './http/partner-listener.js';
 import { startChores, type Chore } from './operations/chores.js';
@@ -179,7 +180,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     opened.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 
     const probes = createProbes(() => stores.ping(), { waiting: () => stores.countWaiting(), limit: config.outboxLimit });
-    const common = { ids, requestLog, observer, limits: { connections: config.maxConnections }, trustedProxies: config.trustedProxies, ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }) };
+    const common = { ids, requestLog, observer, limits: { connections: config.maxConnections }, trustedProxies: config.trustedProxies, budget: new ByteBudget(config.ingressBytes ?? defaultBudgetBytes()), ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }) };
     const build = { version: options.version, commit: config.build.commit, deployedAt: config.build.deployedAt ?? Math.floor(clock.now() / 1000), environment };
     const partnerListener = createPartnerListener({ ...common, operations: operations.partner, build, ...(tls === undefined ? {} : { tls: tls.identity }) });
     const operatorListener = createOperatorListener({ ...common, operations: operations.operator, tokens, metrics: telemetry.metrics, ready: probes.ready });

@@ -135,6 +135,8 @@ const variables = {
   TAKEMARK_WORKERS: countSchema(256).optional(),
   /** Open connections of each listener. */
   TAKEMARK_MAX_CONNECTIONS: countSchema(1_000_000).default(4_096),
+  /** MiB that may be held for callers before their worth is known, and for answers that they do not read. */
+  TAKEMARK_INGRESS_MIB: countSchema(65_536).optional(),
   /** Addresses and CIDR ranges, joined by commas, of the proxies in front whose X-Forwarded-For names the caller. */
   TAKEMARK_TRUSTED_PROXIES: proxiesSchema.default([]),
   /** Seconds that requests in flight get when the service stops. */
@@ -293,6 +295,8 @@ export interface Config {
     | undefined;
   readonly engine: { readonly kind: 'wasm' | 'native'; readonly maxUploads: number | undefined; readonly workers: number | undefined };
   readonly maxConnections: number;
+  /** Undefined: a part of the memory that the process has. */
+  readonly ingressBytes: number | undefined;
   /** Addresses and CIDR ranges. */
   readonly trustedProxies: readonly string[];
   readonly stopGraceMs: number;
@@ -355,6 +359,7 @@ export function readConfig(environment: Environment = process.env): Config {
     assetBucket: values.TAKEMARK_ASSETS === 's3' ? bucketOf(values) : undefined,
     engine: { kind: values.TAKEMARK_ENGINE, maxUploads: values.TAKEMARK_MAX_UPLOADS, workers: values.TAKEMARK_WORKERS },
     maxConnections: values.TAKEMARK_MAX_CONNECTIONS,
+    ingressBytes: values.TAKEMARK_INGRESS_MIB === undefined ? undefined : values.TAKEMARK_INGRESS_MIB * 1_048_576,
     trustedProxies: values.TAKEMARK_TRUSTED_PROXIES,
     stopGraceMs: values.TAKEMARK_STOP_GRACE_SECONDS * 1_000,
     signing: {

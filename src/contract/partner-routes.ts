@@ -33,7 +33,7 @@ export const PARTNER_ROUTES = {
     scope: 'verify',
     body: { kind: 'json', schema: verifySchema, required: true, maxBytes: MAX_SIDECAR_BASE64 + JSON_BYTES },
     answers: { 200: { description: 'The verdict', mediaTypes: JSON_TYPE, schema: verificationSchema } },
-    errors: keyRefusals(JSON_BODY, { 400: ['sidecar_not_base64'], 404: [], 409: ['upload_incomplete', 'purpose_mismatch'], 429: ['quota_exceeded'], 503: ['concurrency_exceeded'] }, READING),
+    errors: keyRefusals(JSON_BODY, { 400: ['sidecar_not_base64'], 404: [], 409: ['upload_incomplete', 'purpose_mismatch'], 429: ['quota_exceeded'] }, READING),
     lane: 'standard',
     billed: true,
     noStore: true,

@@ -13,7 +13,7 @@ const CHECKED: Refusals = { 400: ['invalid_member', 'duplicate_parameter'] };
 /** Whatever asks the bus itself. */
 export const BUS: Refusals = { 503: ['bus_unavailable'] };
 /** A body that is announced, limited and read. */
-const BODY: Refusals = { 400: ['upload_aborted'], 411: [], 413: ['body_too_large'], 415: [] };
+const BODY: Refusals = { 400: ['upload_aborted', 'chunks_too_small'], 411: [], 413: ['body_too_large'], 415: [], 503: ['ingress_full'] };
 
 /** The refusals of a row without authentication. */
 export function publicRefusals(...own: readonly Refusals[]): Refusals {

@@ -34,6 +34,7 @@ export const ERROR_REASONS = [
   'duplicate_parameter',
   'body_too_large',
   'client_too_slow',
+  'chunks_too_small',
   // upload form
   'form_malformed',
   'form_field_missing',
@@ -85,6 +86,7 @@ export const ERROR_REASONS = [
   'concurrency_exceeded',
   'review_limit',
   // capacity
+  'ingress_full',
   'engine_full',
   'engine_failed',
   'reader_full',

@@ -1,11 +1,14 @@
 import { DomainError } from '../domain/errors.js';
+import { chunksTooSmall, ChunkSizes } from './chunk-sizes.js';
 import { invite, type Exchange } from './exchange.js';
+import { GrowingBuffer } from './growing-buffer.js';
 
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Reads a small body whole.
+ * Reads a body whole.
  * @throws DomainError `payload_too_large` beyond `maxBytes`, `timeout` for a caller that is too slow, `invalid_request` for one that leaves
+ *   or sends it in crumbs, `unavailable` where too much is held already
  */
 export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise<Buffer> {
   const { request } = exchange;
@@ -18,19 +21,25 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
     return body;
   }
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    const body = new GrowingBuffer(exchange.lease);
+    const sizes = new ChunkSizes();
     const settle = (error?: DomainError) => {
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
       request.on('error', ignore);
       exchange.failBody = undefined;
-      if (error === undefined) resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+      if (error === undefined) resolve(body.bytes());
       else reject(error);
     };
     const onData = (chunk: Buffer) => {
       exchange.bytesIn += chunk.length;
-      if (exchange.bytesIn > maxBytes) settle(tooLarge(maxBytes));
-      else chunks.push(chunk);
+      if (exchange.bytesIn > maxBytes) return settle(tooLarge(maxBytes));
+      if (!sizes.count(chunk.length)) return settle(chunksTooSmall());
+      try {
+        body.append(chunk);
+      } catch (error) {
+        settle(error as DomainError);
+      }
     };
     const onEnd = () => settle();
     const onClose = () => settle(left());

@@ -7,10 +7,10 @@ import { DOCS_STYLE } from './docs-style.js';
 export function docsAnswer(document: OpenApiDocument): Answer {
   const style = createHash('sha256').update(DOCS_STYLE).digest('base64');
   return {
-    kind: 'text',
+    kind: 'constant',
     status: 200,
     mediaType: 'text/html; charset=utf-8',
-    text: docsPage(document),
+    bytes: Buffer.from(docsPage(document)),
     headers: { 'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'` },
   };
 }

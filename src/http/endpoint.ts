@@ -10,7 +10,6 @@ import type { Answer } from './answer.js';
 import { readBody, tooLarge } from './body-reader.js';
 import { isFault } from './error-body.js';
 import type { Exchange } from './exchange.js';
-import type { Capacity } from './capacity.js';
 import { countHeader } from './http-grammar.js';
 import { parseJson } from './json-text.js';
 import { checkMediaType, declaredLength } from './media-type.js';
@@ -43,12 +42,8 @@ export function joinEndpoints<Listener extends Route['listener']>(listener: List
     .map(([id, route]) => ({ id, route, run: run[id]! }));
 }
 
-/** Beyond this many bytes a body counts as large. */
-const SMALL_BODY = 65_536;
-
-/** How a listener recognises its callers, and how many large bodies it reads at once. */
+/** How a listener recognises its callers. */
 export interface Gate {
-  readonly largeBodies: Capacity;
   readonly observer: Observer;
   /** Where partners' keys are checked, and their limits kept. */
   readonly partners?: Pick<PartnerOperations, 'authenticate' | 'checkSignature' | 'admit' | 'quota' | 'meter'>;
@@ -64,7 +59,7 @@ export async function runEndpoint(endpoint: Endpoint, gate: Gate, exchange: Exch
   const { auth } = endpoint.route;
   if (auth === 'key') return runForPartner(endpoint, gate, exchange, params);
   if (auth === 'bearer') gate.bearer!(exchange.request);
-  return runChecked(endpoint, gate, exchange, params, undefined);
+  return runChecked(endpoint, exchange, params, undefined);
 }
 
 async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange, params: unknown): Promise<Answer> {
@@ -74,6 +69,7 @@ async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange,
   // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
   const caller = await patience.of(partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined));
   exchange.keyId = caller.keyId;
+  exchange.lease.belongTo(caller.partnerId);
   try {
     // "A missing or invalid key, or an action not allowed for the key, yields 403."
     if (route.scope !== undefined && !caller.scopes.includes(route.scope)) throw forbidden();
@@ -89,7 +85,7 @@ async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange,
       const answer = endpoint.run(call);
       return answer instanceof Promise ? patience.of(answer, discard) : answer;
     };
-    const answer = await runChecked({ ...endpoint, run }, gate, exchange, params, caller, digest);
+    const answer = await runChecked({ ...endpoint, run }, exchange, params, caller, digest);
     // "The quota counts verify and identify; everything else is metered per day but free."
     if (route.billed === undefined && answer.kind !== 'refusal') partners.meter(caller, id);
     return answer;
@@ -114,7 +110,7 @@ async function quotaHeaders({ partners, observer }: Gate, exchange: Exchange, ca
   }
 }
 
-async function runChecked({ route, run }: Endpoint, gate: Gate, exchange: Exchange, params: unknown, caller: Caller | undefined, digest?: ContentDigest): Promise<Answer> {
+async function runChecked({ route, run }: Endpoint, exchange: Exchange, params: unknown, caller: Caller | undefined, digest?: ContentDigest): Promise<Answer> {
   const { request } = exchange;
   const { body, auth } = route;
   if (body !== undefined && body.kind !== 'none') {
@@ -132,14 +128,10 @@ async function runChecked({ route, run }: Endpoint, gate: Gate, exchange: Exchan
   // Read to its end before anything is done: what turns out to be malformed must have had no effect.
   if (body === undefined ? auth === 'key' || auth === 'bearer' : body.kind === 'none') await refuseBody(exchange);
   if (body?.kind !== 'json') return run(call(undefined));
-  const readAndRun = async (): Promise<Answer> => {
-    const read = readBody(exchange, body.maxBytes);
-    const bytes = read instanceof Promise ? await read : read;
-    if (digest !== undefined && !digestHolds(digest, bytes)) throw new DomainError('forbidden', 'The body is not the one that was signed.', { reason: 'signature_invalid' });
-    return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes))));
-  };
-  const mayBeLarge = body.maxBytes > SMALL_BODY && (declaredLength(request) > SMALL_BODY || request.headers['transfer-encoding'] !== undefined);
-  return mayBeLarge ? gate.largeBodies.admit(readAndRun) : readAndRun();
+  const read = readBody(exchange, body.maxBytes);
+  const bytes = read instanceof Promise ? await read : read;
+  if (digest !== undefined && !digestHolds(digest, bytes)) throw new DomainError('forbidden', 'The body is not the one that was signed.', { reason: 'signature_invalid' });
+  return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes))));
 }
 
 /** "No body": a chunked one may still turn out to be empty. */

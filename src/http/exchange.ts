@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DomainError } from '../domain/errors.js';
+import type { Lease } from './byte-budget.js';
 
 /** Times and bounds of one listener; tests shorten them. */
 export interface ListenerLimits {
@@ -10,7 +11,9 @@ export interface ListenerLimits {
   readonly handshakes: number;
   /** How long an idle connection is kept for its next request. */
   readonly keepAliveMs: number;
-  /** How often Node looks for connections over their time. */
+  /** Where the connection table is nearly full, a new connection says something in this time. */
+  readonly firstByteMs: number;
+  /** How often the listener looks for connections over their time. */
   readonly checkMs: number;
   /** A JSON body must be complete in this time. */
   readonly bodyMs: number;
@@ -22,14 +25,12 @@ export interface ListenerLimits {
   readonly drainMs: number;
   /** A connection on which nothing moves for this long, in either direction, is cut: a caller that does not read its answer. */
   readonly stallMs: number;
-  /** Connections open at once; more are closed unanswered. */
+  /** Connections open at once; see ConnectionTable for whose place a newcomer takes. */
   readonly connections: number;
   /** Upload forms at once that have not shown their signed fields, or whose fields are being looked at. */
   readonly forms: number;
   /** Forms of one address among those without their signed fields. */
   readonly formsOfAddress: number;
-  /** Requests with a large JSON body (a sidecar) that are read or judged at once. */
-  readonly largeBodies: number;
   /** The signed fields of a form must have come in this time. */
   readonly fieldsMs: number;
   /** A streamed body that brings no byte for this long has stalled. */
@@ -49,6 +50,7 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   handshakeMs: 10_000,
   handshakes: 1_024,
   keepAliveMs: 65_000,
+  firstByteMs: 3_000,
   checkMs: 2_000,
   bodyMs: 30_000,
   answerMs: 11_000,
@@ -59,7 +61,6 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   connections: 4_096,
   forms: 512,
   formsOfAddress: 64,
-  largeBodies: 128,
   fieldsMs: 2_000,
   idleMs: 30_000,
   stalledMs: 5_000,
@@ -90,10 +91,18 @@ export interface Exchange {
   awaitsContinue: boolean;
   /** The connection ends with this answer: the listener is stopping, or the message's end is in doubt. */
   closing: boolean;
-  /** The parser gave the request up, so that its end will never come. */
+  /** The request was given up, so that its end is not waited for. */
   broken: boolean;
   /** Headers of every answer on this exchange. */
   readonly headers: Record<string, string>;
+  /** What is held of the body, paid for by the caller's address until its key is known, then by the partner. */
+  readonly lease: Lease;
+  /** It is being carried out, and will be to its end even when the connection goes. */
+  working: boolean;
+  /** The connection is gone, so that nothing can be sent. */
+  gone: boolean;
+  /** Set by whoever streams the answer: frees what it holds when the connection goes. */
+  onGone: (() => void) | undefined;
   /** Set by whoever reads the body: ends the reading when the parser gives the request up. */
   failBody: ((error: DomainError) => void) | undefined;
 }

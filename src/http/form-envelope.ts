@@ -1,4 +1,7 @@
 import { DomainError } from '../domain/errors.js';
+import type { Lease } from './byte-budget.js';
+import { chunksTooSmall, ChunkSizes } from './chunk-sizes.js';
+import { GrowingBuffer } from './growing-buffer.js';
 
 /** Everything before the file's first byte: boundaries, part headers and signed fields. */
 const MAX_PREFIX = 65_536;
@@ -14,6 +17,8 @@ export function formBoundary(contentType: string | undefined): string {
     throw new DomainError('unsupported_media_type', 'The form is posted as multipart/form-data.');
   }
   const parameters = mediaTypeParameters(contentType);
+  // RFC 2231 extensions of a parameter: another reader may prefer them.
+  if (parameters?.some(([name]) => name.toLowerCase().startsWith('boundary*'))) throw malformedForm('The boundary parameter is given in an extended form.');
   const boundaries = parameters?.filter(([name]) => name.toLowerCase() === 'boundary').map(([, value]) => value) ?? [];
   const boundary = boundaries.length === 1 && BOUNDARY.test(boundaries[0]!) ? boundaries[0] : undefined;
   if (boundary === undefined) throw malformedForm('The boundary parameter is missing or malformed.');
@@ -43,27 +48,35 @@ function mediaTypeParameters(contentType: string): (readonly [name: string, valu
  */
 export class FormEnvelope {
   readonly #delimiter: Buffer;
+  readonly #lease: Lease;
+  readonly #sizes = new ChunkSizes();
   /** Until the file starts; the leading CRLF makes the first delimiter look like every other. */
-  #prefix: Buffer[] | undefined = [CRLF];
+  #prefix: GrowingBuffer | undefined;
   #opened = false;
   #bytes = 0;
   #fileStart = -1;
   #tail: Buffer = Buffer.alloc(0);
 
-  constructor(boundary: string) {
+  /** @param lease pays for what is held until the file starts, and ends then */
+  constructor(boundary: string, lease: Lease) {
+    this.#lease = lease;
+    this.#prefix = new GrowingBuffer(lease);
+    this.#prefix.append(CRLF);
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   }
 
-  /** @throws DomainError `invalid_request` where something stands before the first boundary */
+  /** @throws DomainError `invalid_request` where something stands before the first boundary, or the pieces are too small */
   push(chunk: Buffer): void {
+    if (!this.#sizes.count(chunk.length)) throw chunksTooSmall();
     this.#bytes += chunk.length;
     const keep = this.#delimiter.length + 4;
     this.#tail = chunk.length >= keep ? Buffer.from(chunk.subarray(chunk.length - keep)) : Buffer.concat([this.#tail, chunk]).subarray(-keep);
     if (this.#prefix === undefined) return;
-    this.#prefix.push(chunk);
+    // The rest of a large piece is of the file, or is refused.
+    const room = Math.max(0, MAX_PREFIX + CRLF.length - this.#prefix.length);
+    this.#prefix.append(chunk.subarray(0, room));
     if (!this.#opened) {
-      const start = Buffer.concat(this.#prefix).subarray(0, this.#delimiter.length);
-      this.#prefix = [Buffer.concat(this.#prefix)];
+      const start = this.#prefix.bytes().subarray(0, this.#delimiter.length);
       if (!start.equals(this.#delimiter.subarray(0, start.length))) throw malformedForm('The form does not begin with its boundary.');
       this.#opened = start.length === this.#delimiter.length;
     }
@@ -81,7 +94,7 @@ export class FormEnvelope {
    * @throws DomainError `invalid_request` where one of the parts before it was not a field
    */
   fileStarts(parts: number): void {
-    const prefix = Buffer.concat(this.#prefix!);
+    const prefix = this.#prefix!.bytes();
     this.#prefix = undefined;
     let at = 0;
     for (let part = 0; part < parts; part += 1) {
@@ -93,6 +106,7 @@ export class FormEnvelope {
     const end = prefix.indexOf(HEAD_END, at);
     if (end < 0) throw malformedForm('A part of the form is malformed.');
     this.#fileStart = end + HEAD_END.length - CRLF.length;
+    this.#lease.end();
   }
 
   /**

@@ -1,6 +1,7 @@
 import express from 'express';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createFront, type AddressInfo, type Socket } from 'node:net';
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { noticesOf } from '../contract/deprecation.js';
 import type { Route } from '../contract/route.js';
 import { DomainError } from '../domain/errors.js';
@@ -8,18 +9,17 @@ import type { Ids } from '../ports/ids.js';
 import type { Observer } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
 import type { TlsIdentity } from '../ports/tls-identity.js';
-import { send, sendError } from './answer.js';
+import { send, sendError, type Answer } from './answer.js';
+import { ByteBudget, defaultBudgetBytes } from './byte-budget.js';
 import { CallerAddresses } from './caller-address.js';
-import { Capacity } from './capacity.js';
+import type { CallerConnection } from './connection.js';
+import { ConnectionTable } from './connection-table.js';
 import { runEndpoint, type Endpoint, type Gate } from './endpoint.js';
 import { asDomainError, isFault } from './error-body.js';
 import type { Exchange, ListenerLimits } from './exchange.js';
 import { checkGrammar, malformed } from './http-grammar.js';
-import { answerParserErrors, type OpenExchanges } from './parser-errors.js';
+import { answerParserErrors, tooLate } from './parser-errors.js';
 import { TlsFront } from './tls-front.js';
-
-/** What writing to a connection fails with when its other end is gone. */
-const CALLER_LEFT: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_UNABLE_TO_PIPE', 'ECONNRESET', 'EPIPE', 'ABORT_ERR']);
 
 export interface ListenerParts {
   readonly ids: Ids;
@@ -31,6 +31,8 @@ export interface ListenerParts {
   readonly trustedProxies?: readonly string[];
   /** With it the listener speaks TLS. */
   readonly tls?: TlsIdentity;
+  /** What all listeners of the process may hold for callers; one of its own by default. */
+  readonly budget?: ByteBudget;
   /** Merged over DEFAULT_LIMITS. */
   readonly limits?: Partial<ListenerLimits>;
 }
@@ -47,14 +49,12 @@ export interface Listener {
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 
-export function createListener(name: Route['listener'], endpoints: readonly Endpoint[], gates: Omit<Gate, 'largeBodies' | 'observer'>, limits: ListenerLimits, parts: ListenerParts): Listener {
+export function createListener(name: Route['listener'], endpoints: readonly Endpoint[], gates: Omit<Gate, 'observer'>, limits: ListenerLimits, parts: ListenerParts): Listener {
   const { ids, requestLog, observer, requestIdHeader } = parts;
   const addresses = new CallerAddresses(parts.trustedProxies);
-  const gate: Gate = { ...gates, observer, largeBodies: new Capacity(limits.largeBodies) };
-  const open: OpenExchanges = new WeakMap();
+  const budget = parts.budget ?? new ByteBudget(defaultBudgetBytes());
+  const gate: Gate = { ...gates, observer };
   const byResponse = new WeakMap<ServerResponse, Exchange>();
-  /** Connections that end with an answer that was given. */
-  const ended = new WeakSet<Socket>();
   let stopping = false;
 
   const app = express();
@@ -73,29 +73,44 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
         return;
       }
       Object.assign(exchange.headers, headers.get(endpoint));
-      runEndpoint(endpoint, gate, exchange, request.params).then((answer) => send(exchange, answer)).catch((error: unknown) => refuse(exchange, error));
+      void carryOut(exchange, runEndpoint(endpoint, gate, exchange, request.params));
     });
   }
 
+  /** What is carried out is logged, whether or not its caller is still there. */
+  const carryOut = async (exchange: Exchange, work: Promise<Answer>): Promise<void> => {
+    exchange.working = true;
+    try {
+      const answer = await work;
+      exchange.working = false;
+      await send(exchange, answer);
+    } catch (error) {
+      exchange.working = false;
+      refuse(exchange, error);
+    } finally {
+      if (exchange.gone || exchange.response.destroyed || exchange.response.writableFinished) finish(exchange);
+    }
+  };
+
   const refuse = (exchange: Exchange, error: unknown): void => {
-    // A caller that leaves while it is answered is no fault of ours. A stream that fails ends the connection too, so that alone says nothing.
-    const left = exchange.response.headersSent && exchange.request.destroyed && CALLER_LEFT.has((error as NodeJS.ErrnoException).code ?? '');
-    if (isFault(error) && !left) observer.fault(exchange.route, error);
+    if (isFault(error)) observer.fault(exchange.route, error);
     sendError(exchange, asDomainError(error));
   };
 
-  const begin = (request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Exchange => {
+  const begin = (connection: CallerConnection, request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Exchange => {
     const requestId = ids.next('request');
     // "Every response, including errors, carries header `X-Request-Id`" - ours, never the caller's.
     const headers: Record<string, string> = { 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff' };
     if (requestIdHeader !== undefined) headers[requestIdHeader] = requestId;
+    // Node joins repeated headers with a comma, in their order.
+    const forwardedFor = request.headers['x-forwarded-for'] as string | undefined;
+    const address = forwardedFor === undefined ? connection.address : addresses.of(connection.remoteAddress, forwardedFor);
     const exchange: Exchange = {
       requestId,
       request,
       response,
       limits,
-      // Node joins repeated headers with a comma, in their order.
-      address: addresses.of(request.socket.remoteAddress, request.headers['x-forwarded-for'] as string | undefined),
+      address,
       startedAt: performance.now(),
       route: 'unmatched',
       keyId: undefined,
@@ -105,103 +120,127 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
       closing: stopping,
       broken: false,
       headers,
+      lease: budget.lease(address),
+      working: false,
+      gone: false,
+      onGone: undefined,
       failBody: undefined,
     };
     byResponse.set(response, exchange);
-    const { socket } = request;
-    const onSocket = open.get(socket);
-    if (onSocket === undefined) open.set(socket, new Set([exchange]));
-    else onSocket.add(exchange);
+    connection.begin(exchange);
     response.on('close', () => {
-      open.get(socket)?.delete(exchange);
-      if (exchange.closing) ended.add(socket);
-      if (stopping) server.closeIdleConnections();
-      record(exchange, response.headersSent ? response.statusCode : 0);
+      if (!exchange.working) finish(exchange);
+      connection.ended(exchange);
+      if (stopping) connection.destroySoon();
     });
     return exchange;
   };
 
-  const record = (exchange: Exchange, status: number): void => {
-    const { request, requestId, route, startedAt, keyId, bytesIn, bytesOut } = exchange;
+  const finished = new WeakSet<Exchange>();
+  /** Once for each exchange: its answer has gone out, or its connection has and the work is done. */
+  const finish = (exchange: Exchange): void => {
+    if (finished.has(exchange)) return;
+    finished.add(exchange);
+    exchange.lease.end();
+    const { request, response, requestId, route, startedAt, keyId, bytesIn, bytesOut } = exchange;
     const method = METHODS.has(request.method!) ? request.method! : 'other';
     const durationMs = performance.now() - startedAt;
+    const status = response.headersSent ? response.statusCode : 0;
     requestLog.request({ listener: name, method, route, status, requestId, ...(keyId === undefined ? {} : { keyId }), durationMs, bytesIn, bytesOut });
   };
 
   const handle = (request: IncomingMessage, response: ServerResponse, awaitsContinue = false): void => {
-    const { socket } = request;
-    // RFC 9112, 9.6: what follows an answer with `Connection: close` is not processed.
-    if (ended.has(socket) || [...(open.get(socket) ?? [])].some(({ closing }) => closing)) return;
-    const exchange = begin(request, response, awaitsContinue);
-    const fault = checkGrammar(request);
-    if (fault !== undefined) {
-      exchange.route = 'malformed';
-      // Where one message ends and the next begins is in doubt.
-      exchange.closing = true;
-      sendError(exchange, fault);
-      return;
-    }
-    // Express never answers by itself: its own last resort is a page of HTML.
-    (app as unknown as (request: IncomingMessage, response: ServerResponse, done: (error?: unknown) => void) => void)(request, response, (error) => {
-      if (error === undefined || error === null) sendError(exchange, new DomainError('not_found', 'There is nothing at this path.', { reason: 'unknown_route' }));
-      else if (error instanceof URIError) sendError(exchange, new DomainError('invalid_request', 'The path is not valid percent-encoded UTF-8.', { reason: 'invalid_member' }));
-      else refuse(exchange, error);
+    const connection = request.socket as Duplex as CallerConnection;
+    connection.arrived(request, () => {
+      const exchange = begin(connection, request, response, awaitsContinue);
+      const fault = checkGrammar(request) ?? (connection.followed && asksToUpgrade(request) ? malformed('Something follows a request to upgrade before its answer.') : undefined);
+      if (fault !== undefined) {
+        exchange.route = 'malformed';
+        // Where one message ends and the next begins is in doubt.
+        exchange.closing = true;
+        sendError(exchange, fault);
+        return;
+      }
+      // Express never answers by itself: its own last resort is a page of HTML.
+      (app as unknown as (request: IncomingMessage, response: ServerResponse, done: (error?: unknown) => void) => void)(request, response, (error) => {
+        if (error === undefined || error === null) sendError(exchange, new DomainError('not_found', 'There is nothing at this path.', { reason: 'unknown_route' }));
+        else if (error instanceof URIError) sendError(exchange, new DomainError('invalid_request', 'The path is not valid percent-encoded UTF-8.', { reason: 'invalid_member' }));
+        else refuse(exchange, error);
+      });
     });
   };
 
-  const server: Server = createServer(
+  // Parses and writes HTTP on the connections that it is given; it listens to nothing itself.
+  const parser: Server = createHttpServer(
     {
       // Node's own answer to a missing Host has no body; checkGrammar gives it one.
       requireHostHeader: false,
-      headersTimeout: limits.headersMs,
-      // Five minutes by default, which cuts honest uploads inside the 15 minutes of their slot; bodies are timed where they are read.
-      requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveMs,
-      connectionsCheckingInterval: limits.checkMs,
-      noDelay: true,
     },
     (request, response) => handle(request, response),
   );
-  server.timeout = limits.stallMs;
+  parser.timeout = limits.stallMs;
   // By default Node drops what comes after the 2,000th header without a word. Their total size is bounded anyway.
-  server.maxHeadersCount = 0;
+  parser.maxHeadersCount = 0;
   // Refusals go out before `100 Continue`, so that a caller that asked first need not send the file.
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => handle(request, response, true));
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const exchange = begin(request, response, false);
-    exchange.route = 'malformed';
-    exchange.closing = true;
-    sendError(exchange, malformed('The only expectation is 100-continue.'));
+  parser.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => handle(request, response, true));
+  parser.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const connection = request.socket as Duplex as CallerConnection;
+    connection.arrived(request, () => {
+      const exchange = begin(connection, request, response, false);
+      exchange.route = 'malformed';
+      exchange.closing = true;
+      sendError(exchange, malformed('The only expectation is 100-continue.'));
+    });
   });
-  answerParserErrors(server, name, open, { ids, requestLog, ...(requestIdHeader === undefined ? {} : { requestIdHeader }) });
+  const answerOnConnection = answerParserErrors(parser, name, { ids, requestLog, ...(requestIdHeader === undefined ? {} : { requestIdHeader }) });
+  const table = new ConnectionTable(limits, budget, addresses, (connection) => answerOnConnection(connection, tooLate()));
 
-  const tls = parts.tls && new TlsFront(parts.tls, limits, (socket) => server.emit('connection', socket));
-  const front = tls === undefined ? server : createFront({ allowHalfOpen: true, noDelay: true }, (socket) => tls.accept(socket));
-  front.maxConnections = limits.connections;
+  const welcome = (socket: Socket): void => {
+    const connection = table.admit(socket);
+    if (connection === undefined) return;
+    connection.once('close', () => {
+      const { exchange } = connection;
+      if (exchange === undefined) return;
+      exchange.gone = true;
+      exchange.onGone?.();
+      if (!exchange.working) finish(exchange);
+    });
+    parser.emit('connection', connection);
+  };
+
+  const tls = parts.tls && new TlsFront(parts.tls, limits, welcome);
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => (tls === undefined ? welcome(socket) : tls.accept(socket)));
 
   return {
     listen: (port, host) =>
       new Promise((resolve, reject) => {
-        front.once('error', reject);
-        front.listen(port, host, () => {
-          front.off('error', reject);
-          const address = front.address() as AddressInfo;
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          const address = server.address() as AddressInfo;
           resolve({ port: address.port, host: address.address });
         });
       }),
     close: (graceMs) =>
       new Promise((resolve) => {
         stopping = true;
-        const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-        front.close(() => {
+        const timer = setTimeout(() => table.closeAll(), graceMs);
+        server.close(() => {
           clearTimeout(timer);
+          table.stop();
           resolve();
         });
         tls?.close();
-        server.closeIdleConnections();
+        table.closeIdle();
       }),
     renewTls: (identity) => tls?.renew(identity),
   };
+}
+
+/** RFC 9110, 7.8: it asks for another protocol on this connection, which it may go on in as soon as it has the answer. */
+function asksToUpgrade({ headers }: IncomingMessage): boolean {
+  return headers.upgrade !== undefined && /(^|,)[ \t]*upgrade[ \t]*(,|$)/i.test(headers.connection ?? '');
 }
 
 /** The rows of each path, paths in the order of the table. */

@@ -4,7 +4,7 @@ import { DomainError } from '../domain/errors.js';
 import type { UploadPurpose } from '../domain/upload.js';
 import type { PartnerOperations, StoredUpload } from '../operations/operations.js';
 import type { Observer } from '../ports/observer.js';
-import { json, type Answer } from './answer.js';
+import { constantJson, json } from './answer.js';
 import { assetAnswer } from './asset-answer.js';
 import { Capacity } from './capacity.js';
 import { docsAnswer } from './docs-page.js';
@@ -38,9 +38,9 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     stalled: new FormPlaces({ max: Infinity, maxOfAddress: limits.stalledOfAddress, state: 'stand still', displacedByAny: 'upload_stalled', displacedByAddress: 'upload_of_address', observer }),
   };
   const opening = new Capacity(limits.forms);
-  const health: Answer = json(200, { ok: true, ...build, contract: CONTRACT_VERSION });
+  const health = constantJson(200, { ok: true, ...build, contract: CONTRACT_VERSION });
   const document = openApiDocument();
-  const openApi: Answer = json(200, document);
+  const openApi = constantJson(200, document);
   const docs = docsAnswer(document);
   const endpoints: Endpoints<'partner'> = {
     verify: async ({ caller, body: { uploadId, sidecar } }) =>

@@ -69,7 +69,7 @@ class FormReader {
     this.#open = open;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#envelope = new FormEnvelope(boundary);
+    this.#envelope = new FormEnvelope(boundary, exchange.lease);
     // The parser gets the boundary that the envelope checks, not the header, so that the two cannot read it differently.
     this.#parser = busboy({
       headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },

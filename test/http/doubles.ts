@@ -8,6 +8,7 @@ import type { VerificationResult } from '../../src/domain/verification.js';
 import { createOperatorListener } from '../../src/http/operator-listener.js';
 import { createPartnerListener } from '../../src/http/partner-listener.js';
 import type { ListenerLimits } from '../../src/http/exchange.js';
+import type { ListenerParts } from '../../src/http/listener.js';
 import type { Caller, IssueRequest, Operations, StoredUpload, UploadReceiver } from '../../src/operations/operations.js';
 import type { Ids } from '../../src/ports/ids.js';
 import type { Displacement, Observer } from '../../src/ports/observer.js';
@@ -160,11 +161,11 @@ export class MemoryReports implements Observer, RequestLog {
   }
 }
 
-export async function startPartner(limits: Partial<ListenerLimits> = {}) {
+export async function startPartner(limits: Partial<ListenerLimits> = {}, parts: Pick<ListenerParts, 'budget' | 'trustedProxies'> = {}) {
   const operations = new MemoryOperations();
   const reports = new MemoryReports();
   const build = { version: '1.0.0', commit: 'abc', deployedAt: 1, environment: 'production' };
-  const listener = createPartnerListener({ operations: operations.partner, build, ids, requestLog: reports, observer: reports, requestIdHeader: 'X-Gateway-Id', limits });
+  const listener = createPartnerListener({ operations: operations.partner, build, ids, requestLog: reports, observer: reports, requestIdHeader: 'X-Gateway-Id', limits, ...parts });
   const { port } = await listener.listen(0, '127.0.0.1');
   return { operations, reports, listener, port };
 }

@@ -106,6 +106,8 @@ t.test('configuration', async (t) => {
   t.same(readConfig(files).signing.files, { certificate: 'a', key: 'b', authority: 'c' });
   t.throws(() => readConfig({ ...files, TAKEMARK_SIGNING_KEY: '' }), { message: /all three or none/ });
   t.equal(readConfig({ TAKEMARK_S3_ENDPOINT: 'http://127.0.0.1:1' }).assetBucket, undefined, 'an endpoint alone changes nothing');
+  t.equal(readConfig({ TAKEMARK_INGRESS_MIB: '64' }).ingressBytes, 67_108_864);
+  t.equal(readConfig({}).ingressBytes, undefined);
   t.same(readConfig({}).trustedProxies, []);
   t.same(readConfig({ TAKEMARK_TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32' }).trustedProxies, ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32']);
   for (const wrong of ['proxy.example', '10.0.0.0/33', '10.0.0.0/8,', '2001:db8::/129', '10.0.0/8', '10.0.0.0/8/8']) {

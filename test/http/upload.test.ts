@@ -4,6 +4,7 @@ import { DomainError } from '../../src/domain/errors.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import { noise } from '../fixtures/wav.js';
 import { FormPlaces } from '../../src/http/form-places.js';
+import { ByteBudget } from '../../src/http/byte-budget.js';
 import { FIELDS, KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, form, jsonOf, matchError, RawClient, request, type FormPart } from './raw-client.js';
 
@@ -376,17 +377,17 @@ t.test('an address has its bound of posts that stand still', async (t) => {
 });
 
 t.test('large bodies at once are bounded', async (t) => {
-  const { port, listener, operations } = await startPartner({ largeBodies: 1, drainMs: 200 });
+  const { port, listener, operations } = await startPartner({ drainMs: 200 }, { budget: new ByteBudget(1_200_000) });
   t.teardown(() => listener.close(100));
   t.equal((await ask(port, post(form([...fields, file]))))!.status, 201);
   const verify = (body: string) => request('POST', '/v1/verify', { 'x-api-key': KEY, 'Content-Type': 'application/json' }, body);
   const large = verify(JSON.stringify({ uploadId: 'upl_1', sidecar: 'A'.repeat(400_000) }));
   const slow = new RawClient(port);
-  await slow.send(large.subarray(0, 1_000));
+  await slow.send(large.subarray(0, 300_000));
   await sleep(50);
-  matchError(t, await ask(port, large), 'unavailable', 'concurrency_exceeded', 'a second sidecar');
+  matchError(t, await ask(port, large), 'unavailable', 'ingress_full', 'a second sidecar');
   t.equal((await ask(port, verify('{"uploadId":"upl_1"}')))!.status, 200, 'small bodies pass');
-  await slow.send(large.subarray(1_000));
+  await slow.send(large.subarray(300_000));
   t.equal((await slow.read())!.status, 200);
   slow.destroy();
   t.equal(operations.verified.length, 2);

@@ -1,0 +1,26 @@
+import { DomainError } from '../domain/errors.js';
+
+/** So many pieces may be of any size: a caller that types, or sends a small body byte by byte. */
+const FREE_CHUNKS = 1_000;
+/** Beyond them, bytes a piece on average. */
+const MIN_MEAN_BYTES = 64;
+
+/**
+ * Counts the pieces in which a message arrives, whether chunks of its transfer coding or segments of the network: each costs the
+ * same work, however small.
+ */
+export class ChunkSizes {
+  #chunks = 0;
+  #bytes = 0;
+
+  /** @returns false where so many pieces were so small that no honest caller sends them */
+  count(bytes: number): boolean {
+    this.#chunks += 1;
+    this.#bytes += bytes;
+    return this.#chunks <= FREE_CHUNKS || this.#bytes >= this.#chunks * MIN_MEAN_BYTES;
+  }
+}
+
+export function chunksTooSmall(): DomainError {
+  return new DomainError('invalid_request', 'The body comes in too many pieces that are too small.', { reason: 'chunks_too_small' });
+}
