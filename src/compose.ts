@@ -183,7 +183,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const common = { ids, requestLog, observer, limits: { connections: config.maxConnections }, trustedProxies: config.trustedProxies, budget: new ByteBudget(config.ingressBytes ?? defaultBudgetBytes()), ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }) };
     const build = { version: options.version, commit: config.build.commit, deployedAt: config.build.deployedAt ?? Math.floor(clock.now() / 1000), environment };
     const partnerListener = createPartnerListener({ ...common, operations: operations.partner, build, ...(tls === undefined ? {} : { tls: tls.identity }) });
-    const operatorListener = createOperatorListener({ ...common, operations: operations.operator, tokens, metrics: telemetry.metrics, ready: probes.ready });
+    const operatorListener = createOperatorListener({ ...common, operations: operations.operator, tokens, metrics: telemetry.metrics, ready: probes.ready, host: config.operator.host });
     const operator = await operatorListener.listen(config.operator.port, config.operator.host);
     opened.add(() => operatorListener.close(config.stopGraceMs));
     const partner = await partnerListener.listen(config.partner.port, config.partner.host);
@@ -277,7 +277,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     listen(bus, { stores, assets, clock, observer });
     await startEvents(ground, opened);
     const probes = createProbes(() => stores.ping(), { waiting: () => stores.countWaiting(), limit: config.outboxLimit });
-    const listener = createProbeListener({ ids, requestLog, observer, metrics: telemetry.metrics, ready: probes.ready });
+    const listener = createProbeListener({ ids, requestLog, observer, metrics: telemetry.metrics, ready: probes.ready, host: config.operator.host });
     const operator = await listener.listen(config.operator.port, config.operator.host);
     opened.add(() => listener.close(config.stopGraceMs));
     opened.add(startChores([...sharedChores(config, clock, ground), announcing(clock, ground)], observer, config.stopGraceMs));

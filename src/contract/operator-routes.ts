@@ -252,7 +252,7 @@ export const OPERATOR_ROUTES = {
     summary: 'Counters in the Prometheus text format',
     auth: 'public',
     answers: { 200: { description: 'Metrics', mediaTypes: ['text/plain'] } },
-    errors: publicRefusals(),
+    errors: publicRefusals({ 403: [] }),
   },
   livez: {
     ...row,
@@ -261,7 +261,7 @@ export const OPERATOR_ROUTES = {
     summary: 'The process answers',
     auth: 'public',
     answers: { 200: { description: 'Alive', mediaTypes: JSON_TYPE, schema: probeSchema } },
-    errors: publicRefusals(),
+    errors: publicRefusals({ 403: [] }),
   },
   readyz: {
     ...row,
@@ -270,6 +270,6 @@ export const OPERATOR_ROUTES = {
     summary: 'The store answers, the outbox has room, and the service is not stopping',
     auth: 'public',
     answers: { 200: { description: 'Ready', mediaTypes: JSON_TYPE, schema: probeSchema } },
-    errors: publicRefusals({ 503: ['store_unavailable', 'shutting_down', 'outbox_full'] }),
+    errors: publicRefusals({ 403: [], 503: ['store_unavailable', 'shutting_down', 'outbox_full'] }),
   },
 } as const satisfies Record<string, Route>;

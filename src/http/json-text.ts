@@ -4,6 +4,13 @@ import { DomainError } from '../domain/errors.js';
 /** Arrays and objects within one another; the contract's own requests use three levels. */
 export const MAX_DEPTH = 32;
 
+/** Arrays, objects, members and elements together; the contract's own requests use some hundreds. */
+export const MAX_PARTS = 8_192;
+/** Characters outside strings, white space included. */
+const MAX_BARE = 65_536;
+/** Characters of a member's name, as it is spelled. */
+const MAX_NAME = 256;
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
@@ -15,7 +22,8 @@ const COLON = 0x3a;
 
 /**
  * Reads a JSON text. Stricter than JSON.parse in three things that other readers of the same bytes may see differently:
- * it must be UTF-8, a member may not come twice, and nesting has a bound.
+ * it must be UTF-8, a member may not come twice, and nesting has a bound. The number of its parts has one too, and so has what stands
+ * outside its strings: a long text is a long string, such as a sidecar, which costs little for its length.
  * @throws DomainError `invalid_request` / `malformed_json`
  */
 export function parseJson(bytes: Buffer): unknown {
@@ -35,11 +43,16 @@ function checkStructure(text: string): void {
   /** For each open level: the members seen so far, or undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   let atName = false;
+  let parts = 0;
+  let bare = 0;
   for (let i = 0; i < text.length; i += 1) {
+    bare += 1;
+    if (bare > MAX_BARE) throw malformedJson('The body holds too much outside its strings.');
     switch (text.charCodeAt(i)) {
       case OPEN_BRACE:
       case OPEN_BRACKET: {
         const object = text.charCodeAt(i) === OPEN_BRACE;
+        parts += 1;
         if (open.length === MAX_DEPTH) throw malformedJson('The body is nested too deeply.');
         open.push(object ? new Set() : undefined);
         atName = object;
@@ -51,6 +64,8 @@ function checkStructure(text: string): void {
         atName = false;
         break;
       case COMMA:
+        parts += 1;
+        if (parts > MAX_PARTS) throw malformedJson('The body has too many members or elements.');
         atName = open.at(-1) !== undefined;
         break;
       case COLON:
@@ -61,6 +76,7 @@ function checkStructure(text: string): void {
         if (end < 0) return;
         const members = open.at(-1);
         if (atName && members !== undefined) {
+          if (end - i > MAX_NAME) throw malformedJson('The name of a member is too long.');
           const name = nameOf(text.slice(i, end + 1));
           if (members.has(name)) throw malformedJson('A member is given more than once.');
           members.add(name);

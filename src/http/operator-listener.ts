@@ -1,10 +1,12 @@
+import { isIP } from 'node:net';
 import { challengeAnswer, challengeKey } from '../contract/operator-challenge.js';
 import { ROUTES } from '../contract/routes.js';
+import { DomainError } from '../domain/errors.js';
 import type { OperatorOperations } from '../operations/operations.js';
 import { json } from './answer.js';
 import { audioBody } from './audio-body.js';
 import { bearerGate, joinEndpoints, type Endpoints } from './endpoint.js';
-import { DEFAULT_LIMITS, type ListenerLimits } from './exchange.js';
+import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
 import { contentDisposition } from './file-name.js';
 import { createListener, type Listener, type ListenerParts } from './listener.js';
 
@@ -13,6 +15,8 @@ export interface ProbeListenerParts extends ListenerParts {
   readonly metrics: () => Promise<{ readonly mediaType: string; readonly text: string }>;
   /** Resolves when the service can serve; throws DomainError `unavailable` when it cannot. */
   readonly ready: () => Promise<void>;
+  /** What the listener was told to bind: metrics and probes answer to this name, to `localhost` and to addresses. */
+  readonly host?: string;
 }
 
 export interface OperatorListenerParts extends ProbeListenerParts {
@@ -20,6 +24,9 @@ export interface OperatorListenerParts extends ProbeListenerParts {
   /** The operator's bearer tokens: one, and those before and after it while it is being replaced. */
   readonly tokens: readonly string[];
 }
+
+/** How long an answer of `ready` holds: it may cost a write. */
+const READY_MS = 1_000;
 
 /** An audit log is read to its end, and a deliverable kept, before anything is answered. */
 const OPERATOR_LIMITS: ListenerLimits = { ...DEFAULT_LIMITS, stallMs: 900_000 };
@@ -96,12 +103,48 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 }
 
 function probeEndpoints(parts: ProbeListenerParts): Pick<Endpoints<'operator'>, 'metrics' | 'livez' | 'readyz'> {
+  const ready = remembered(parts.ready, READY_MS);
+  const checkHost = ({ request }: Exchange): void => {
+    if (!isOwnHost(request.headers.host, parts.host)) throw new DomainError('forbidden', 'The host is not one of this listener.');
+  };
   return {
-    metrics: async () => ({ kind: 'text', status: 200, ...(await parts.metrics()) }),
-    livez: () => json(200, { ok: true }),
-    readyz: async () => {
-      await parts.ready();
+    metrics: async ({ exchange }) => {
+      checkHost(exchange);
+      return { kind: 'text', status: 200, ...(await parts.metrics()) };
+    },
+    livez: ({ exchange }) => {
+      checkHost(exchange);
+      return json(200, { ok: true });
+    },
+    readyz: async ({ exchange }) => {
+      checkHost(exchange);
+      await ready();
       return json(200, { ok: true });
     },
   };
+}
+
+/** Asks again when the last answer is older than `ms`: whoever asks often costs no more than that. */
+function remembered(ask: () => Promise<void>, ms: number): () => Promise<void> {
+  let askedAt = -Infinity;
+  let answer: Promise<void> | undefined;
+  return () => {
+    const now = performance.now();
+    if (answer === undefined || now - askedAt >= ms) {
+      askedAt = now;
+      answer = ask();
+    }
+    return answer;
+  };
+}
+
+/**
+ * Whether a Host names this machine: a page of a browser that reaches it under a name of its own (DNS rebinding) sends that name.
+ * @param configured what the listener was told to bind
+ */
+function isOwnHost(host: string | undefined, configured: string | undefined): boolean {
+  // HTTP/1.0, which no browser speaks.
+  if (host === undefined || host === '') return true;
+  const name = host.replace(/:\d*$/, '').replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  return isIP(name) !== 0 || name === 'localhost' || name === configured?.toLowerCase();
 }

@@ -173,12 +173,15 @@ export async function startPartner(limits: Partial<ListenerLimits> = {}, parts: 
 export async function startOperator(limits: Partial<ListenerLimits> = {}) {
   const operations = new MemoryOperations();
   const reports = new MemoryReports();
-  const state = { ready: true };
+  const state = { ready: true, asked: 0, askedAt: 0 };
   const listener = createOperatorListener({
     operations: operations.operator,
     tokens: [TOKEN],
     metrics: async () => ({ mediaType: 'text/plain; version=0.0.4', text: 'takemark_up 1\n' }),
+    host: 'probes.internal',
     ready: async () => {
+      state.asked += 1;
+      state.askedAt = performance.now();
       if (!state.ready) throw new DomainError('unavailable', 'The store does not answer.', { reason: 'store_unavailable' });
     },
     ids,

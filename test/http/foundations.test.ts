@@ -47,6 +47,16 @@ t.test('JSON text', async (t) => {
   for (const text of ['{"a":{"b":[1,{"b":2,"a":"x,\\"a\\":{"}]},"b":1}', '"\\\\"', '[]', ' {"a":"}","b":"{"} ', '[{"a":1},{"a":2}]', '{"a":["a","a"],"\\u0062":1}']) {
     t.same(parseJson(Buffer.from(text)), JSON.parse(text), text);
   }
+  const costly: [string, string][] = [
+    ['a hundred thousand arrays', `[${'[],'.repeat(100_000)}[]]`],
+    ['as many members', `{${Array.from({ length: 100_000 }, (_, i) => `"${i}":1`).join(',')}}`],
+    ['a megabyte of white space', `{${' '.repeat(1_000_000)}"a":1}`],
+    ['a number of a megabyte', `[${'1'.repeat(1_000_000)}]`],
+    ['a name of a megabyte', `{"${'a'.repeat(1_000_000)}":1}`],
+  ];
+  for (const [name, text] of costly) t.throws(() => parseJson(Buffer.from(text)), { code: 'invalid_request' }, name);
+  const sidecar = 'A/+9'.repeat(340_000);
+  t.same(parseJson(Buffer.from(`{"uploadId":"upl_1","sidecar":"${sidecar.replaceAll('/', '\\/')}"}`)), { uploadId: 'upl_1', sidecar }, 'a long string is none of these');
   for (const text of ['{"a":1,"a":1}', '{"a":{},"b":[],"a":1}', '{"\\u0061":1,"a":2}', '[{"x":{"a":1,"a":2}}]', '{"a', '{"a":"\\', ']', '{]}', '', '01', '{"a":1,}', "{'a':1}"]) {
     t.throws(() => parseJson(Buffer.from(text)), { code: 'invalid_request' }, text);
   }

@@ -58,11 +58,20 @@ t.test('operator routes', async (t) => {
   t.same(operations.contract.asked.at(-1), { topic: 'usage', limit: 1_000 });
 
   t.match((await ask(port, request('GET', '/operator/v1/authority', AUTH)))!.body.toString(), /^-----BEGIN CERTIFICATE/);
-  t.equal((await ask(port, request('GET', '/metrics')))!.body.toString(), 'takemark_up 1\n');
-  t.same(jsonOf(await ask(port, request('GET', '/livez'))), { ok: true });
-  t.same(jsonOf(await ask(port, request('GET', '/readyz'))), { ok: true });
+  const LOCAL = { Host: `localhost:${port}` };
+  for (const path of ['/metrics', '/livez', '/readyz']) {
+    for (const host of ['rebound.example:8081', 'localhost.example', '127.0.0.1.example']) matchError(t, await ask(port, request('GET', path, { Host: host })), 'forbidden', undefined, `${path} under ${host}`);
+    for (const host of ['127.0.0.1:8081', '[::1]:8081', 'LOCALHOST', '10.0.0.7', 'probes.internal:8081']) t.equal((await ask(port, request('GET', path, { Host: host })))!.status, 200, `${path} under ${host}`);
+    t.equal((await ask(port, `GET ${path} HTTP/1.0\r\n\r\n`))!.status, 200, `${path} without a host`);
+  }
+  t.equal((await ask(port, request('GET', '/metrics', LOCAL)))!.body.toString(), 'takemark_up 1\n');
+  t.same(jsonOf(await ask(port, request('GET', '/livez', LOCAL))), { ok: true });
+  t.same(jsonOf(await ask(port, request('GET', '/readyz', LOCAL))), { ok: true });
+  const asked = state.asked;
+  t.ok(asked < 18, 'whether it is ready is not asked anew by each');
   state.ready = false;
-  matchError(t, await ask(port, request('GET', '/readyz')), 'unavailable', 'store_unavailable', 'not ready');
+  t.ok(await until(() => performance.now() - state.askedAt > 1_000));
+  matchError(t, await ask(port, request('GET', '/readyz', LOCAL)), 'unavailable', 'store_unavailable', 'not ready');
 
   const post = (path: string, headers: Record<string, string>, body: string | Uint8Array = '{}') => request('POST', path, headers, body);
   const cases: [string, Uint8Array, Parameters<typeof matchError>[2], string | undefined][] = [
