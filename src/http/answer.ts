@@ -30,6 +30,8 @@ const JSON_TYPE = 'application/json';
 const NOTHING = Buffer.alloc(0);
 /** A rest of at most this size is read after the answer, so that the connection can serve the next request. */
 const SMALL_REST = 65_536;
+/** Of what follows a refusal, so many pieces may be of any size. */
+const DRAINED_CHUNKS = 100;
 /** How long a connection stays open behind the answer to a message that could not be parsed. */
 export const LINGER_MS = 1_000;
 
@@ -102,7 +104,7 @@ function sendWhole(exchange: Exchange, status: number, own: Readonly<Record<stri
 /** Reads what is left of the request, within bounds, then ends the response. */
 function drain(exchange: Exchange): void {
   const { request, response, limits } = exchange;
-  const sizes = new ChunkSizes();
+  const sizes = new ChunkSizes(DRAINED_CHUNKS);
   let left = limits.drainBytes;
   const cut = () => {
     response.end();

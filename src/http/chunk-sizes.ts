@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/errors.js';
 
-/** So many pieces may be of any size: a caller that types, or sends a small body byte by byte. */
+/** A caller that types, or sends a small body byte by byte. */
 const FREE_CHUNKS = 1_000;
 /** Beyond them, bytes a piece on average. */
 const MIN_MEAN_BYTES = 64;
@@ -10,14 +10,20 @@ const MIN_MEAN_BYTES = 64;
  * same work, however small.
  */
 export class ChunkSizes {
+  readonly #free: number;
   #chunks = 0;
   #bytes = 0;
+
+  /** @param free so many pieces may be of any size */
+  constructor(free = FREE_CHUNKS) {
+    this.#free = free;
+  }
 
   /** @returns false where so many pieces were so small that no honest caller sends them */
   count(bytes: number): boolean {
     this.#chunks += 1;
     this.#bytes += bytes;
-    return this.#chunks <= FREE_CHUNKS || this.#bytes >= this.#chunks * MIN_MEAN_BYTES;
+    return this.#chunks <= this.#free || this.#bytes >= this.#chunks * MIN_MEAN_BYTES;
   }
 }
 

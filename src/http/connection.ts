@@ -10,6 +10,7 @@ const NOTHING = Buffer.alloc(0);
 const HEAD_SLICE = 1_024;
 /** Of a chunked body, whose end only the parser knows; what follows it in one slice becomes requests that wait. */
 const CHUNKED_SLICE = 4_096;
+const SLICES_OF_A_TURN = 4;
 /** What a request that waits for its turn is taken to cost. */
 const WAITING_BYTES = 4_096;
 /** What a connection may have of the input without asking: a request with a small body. */
@@ -64,6 +65,8 @@ export class CallerConnection extends Duplex {
   #tail: Buffer = NOTHING;
   readonly #waiting: (() => void)[] = [];
   #advancing = false;
+  #slices = 0;
+  #yielding = false;
 
   constructor(socket: Socket, address: string, budget: ByteBudget, watch: ConnectionWatch) {
     super({ allowHalfOpen: true, decodeStrings: false, readableHighWaterMark: HEAD_SLICE, writableHighWaterMark: socket.writableHighWaterMark });
@@ -105,6 +108,8 @@ export class CallerConnection extends Duplex {
 
   /** As of a socket: ends it when everything written has gone out. */
   destroySoon(): void {
+    // Nobody waits for the rest of its body any more.
+    this.#reading = undefined;
     this.closing();
     if (this.writable) this.end();
     if (this.writableFinished) this.destroy();
@@ -213,10 +218,12 @@ export class CallerConnection extends Duplex {
       this.#chunks.length = 0;
       this.#held = 0;
     }
-    while (this.#wanted && this.#held > 0 && this.#mayRead()) {
+    while (this.#wanted && this.#held > 0 && !this.#yielding && this.#mayRead()) {
       this.#wanted = false;
       this.push(this.#slice());
       if (this.destroyed) return;
+      this.#slices += 1;
+      if (this.#slices === SLICES_OF_A_TURN) this.#yield();
     }
     if (this.#wanted && this.#held === 0 && this.#inputEnded && this.#mayRead()) {
       this.#wanted = false;
@@ -228,6 +235,16 @@ export class CallerConnection extends Duplex {
       this.socket.pause();
     }
     if (!this.#settleInput()) this.destroy();
+  }
+
+  /** Slices may hold many chunks each: others get their turn between some of them. */
+  #yield(): void {
+    this.#slices = 0;
+    this.#yielding = true;
+    setImmediate(() => {
+      this.#yielding = false;
+      this.#feed();
+    });
   }
 
   #readsBody(): boolean {
