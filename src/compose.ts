@@ -211,7 +211,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...(tls === undefined ? [] : [{ where: 'tls', everyMs: TLS_MS, run: () => renewTls(false) }]),
       ...(config.consumers ? [announcing(clock, ground)] : []),
     ];
-    opened.add(() => keepClockMark(directory, clock));
+    // What the last half minute's mark lacks is not worth a stop that fails.
+    opened.add(() => keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error)));
     opened.add(startChores(chores, observer, config.stopGraceMs));
     await writeEndpoints(directory, { partner: partner.port, operator: operator.port });
     opened.add(() => rm(join(directory, ENDPOINTS_FILE), { force: true }));

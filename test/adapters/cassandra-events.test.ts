@@ -182,7 +182,7 @@ async function failingRow(t: Test): Promise<void> {
   await doomed.charge(usageCharge('ptr_failing', 'a'));
   await doomed.close();
   goOn(5);
-  await t.rejects(stores.sweepExpired(NOW, 100), { code: 'unavailable' }, 'it is told of');
+  await t.rejects(stores.sweepExpired(NOW, 100), { code: 'internal', reason: 'record_damaged' }, 'it is told of');
   t.strictSame(usageOf(await takeWaiting(stores), 'ptr_failing').map(({ id }) => id), ['units_counted/ptr_failing/billed/2026-03/0'], 'and the rest was seen to');
   t.equal((await rowsOf('SELECT op FROM intent')).filter(({ op }) => String(op).startsWith('damaged')).length, DAMAGED, 'it stays, to be looked at again');
 

@@ -251,6 +251,15 @@ t.test('operator rows', async (t) => {
   const revoked = await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_1/revoke', auth));
   t.match(jsonOf(revoked), { status: 'revoked' });
   matchError(t, await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_9/revoke', auth)), 'not_found', undefined, 'unknown key');
+
+  const { signers } = (await read('signers')) as { readonly signers: readonly { readonly kid: string }[] };
+  const signer = `/operator/v1/signers/${signers[0]!.kid}`;
+  const revocation = { from: 1, reason: 'key_compromise' };
+  const revoke = (path: string, body: object) => ask(port, request('POST', `${path}/revoke`, { ...auth, 'Content-Type': 'application/json' }, JSON.stringify(body)));
+  t.match(jsonOf(await revoke(signer, revocation)), { kid: signers[0]!.kid, revocation });
+  matchError(t, await revoke(`/operator/v1/signers/${'cd'.repeat(32)}`, revocation), 'not_found', undefined, 'unknown signer');
+  matchError(t, await revoke(signer, { ...revocation, reason: 'a mood' }), 'invalid_request', 'invalid_member', 'unknown reason');
+  t.notOk('revocation' in jsonOf(await ask(port, request('POST', `${signer}/reinstate`, auth))), 'taken back');
   matchError(t, await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_1/revoke', auth, 'x')), 'invalid_request', 'invalid_member', 'with a body');
   const review = await operations.contract.partner().createReview({} as never, { proofId: 'prf_1', bindings: BINDINGS });
   const opened = await operations.contract.partner().openEvidence({} as never, review.reviewId, { kind: 'source_evidence' });
