@@ -129,7 +129,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   try {
     // First of all, so that a directory of another environment is refused before anything is made in it.
     const { secrets, shared, complete, exposed } = await openSecrets(config);
-    const clock = await openClock(directory, options.clock ?? systemClock);
+    const wallClock = options.clock ?? systemClock;
+    const clock = await openClock(directory, wallClock);
     const ids = options.ids ?? createIds(clock);
     const kept = config.operator.token === undefined && shared === undefined ? await loadOperatorToken({ directory, random: randomBytes }) : undefined;
     const tokens: readonly [string, ...string[]] = config.operator.token !== undefined ? [config.operator.token] : (shared?.operatorTokens ?? [kept!.token]);
@@ -175,7 +176,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     // Known once the partner listener is bound: with port 0 the address of the slots follows it.
     let publicUrl = config.publicUrl ?? '';
     const { environment, downloads } = config;
-    const { operations, meter, uses } = createOperations({ environment, downloads, publicUrl: () => publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, revocations, clock, ids, observer, processes: config.processes });
+    const { operations, meter, uses } = createOperations({ environment, downloads, publicUrl: () => publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, revocations, clock, wallClock, ids, observer, processes: config.processes });
     // After the listeners are closed and before the store is.
     opened.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 

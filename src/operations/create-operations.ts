@@ -74,6 +74,8 @@ export interface OperationsDeps {
   readonly trust: TrustList;
   readonly revocations: SignerRevocations;
   readonly clock: Clock;
+  /** The machine's, which may be set back: what comes back with time must not wait for a clock that stands still. */
+  readonly wallClock: Clock;
   readonly ids: Ids;
   readonly observer: Observer;
   /** That share the rates of a plan. */
@@ -82,13 +84,13 @@ export interface OperationsDeps {
 
 /** Every use case with what it needs; and the two gatherers that its caller has to flush. */
 export function createOperations(deps: OperationsDeps): { readonly operations: Operations; readonly meter: UsageMeter; readonly uses: KeyUses } {
-  const { environment, downloads, publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, revocations, clock, ids, observer, processes } = deps;
+  const { environment, downloads, publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, revocations, clock, wallClock, ids, observer, processes } = deps;
   const plans = new Map(SHIPPED_PLANS.map((plan) => [plan.name, plan]));
   const policies = createUploadPolicySigner(secrets, environment);
   const claims = createUploadClaims();
   const signers = { stores, revocations, signer, trust, clock };
   const cursors = createCursors(secrets, environment);
-  const limits = createRateLimits(clock, processes);
+  const limits = createRateLimits(wallClock, processes);
   const rotations = createRotationClaims();
   const nonces = new SeenNonces();
   const meter = createUsageMeter(stores, clock);

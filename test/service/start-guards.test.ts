@@ -36,6 +36,21 @@ t.test('a clock that is set back revives nothing, and a start on one is refused'
   await (await TestService.start({ TAKEMARK_DATA_DIR: directory }, clock)).stop({ keep: true });
 });
 
+t.test('a clock that is set back does not stop request rates from coming back', async (t) => {
+  const clock = new TestClock();
+  clock.hold();
+  const house = await TestService.start({}, clock);
+  t.teardown(() => house.stop());
+  const { apiKey } = await house.partner('trial');
+  const call = async (): Promise<number> => (await fetch(`${house.partnerUrl}/v1/partner/usage`, { headers: { 'x-api-key': apiKey } })).status;
+  clock.advance(-3_600);
+  let status = 0;
+  for (let calls = 0; calls < 1_000 && (status = await call()) === 200; calls++);
+  t.equal(status, 429, 'the burst is spent');
+  clock.advance(2);
+  t.equal(await call(), 200, 'two seconds later there is more, an hour before the clock has caught up');
+});
+
 t.test('time stands still until the clock has caught up', async (t) => {
   let below = 1_000;
   const clock = new SteadyClock({ now: () => below }, 500);
