@@ -35,6 +35,7 @@ import { erasureConsumer } from './consumers/erasure.js';
 import { listen, undamaged } from './consumers/listen.js';
 import { announceDue } from './consumers/retention.js';
 import { runtimeWarning, runtimeWords, type RuntimeWarning } from './domain/runtime-support.js';
+import { isRevokedAt } from './domain/signer-revocation.js';
 import { createAudioEngine } from './engine/create-engine.js';
 import { ByteBudget, defaultBudgetBytes } from './http/byte-budget.js';
 import { createOperatorListener, createProbeListener } from './http/operator-listener.js';
@@ -79,7 +80,7 @@ export interface Service {
   readonly operatorToken: string;
   /** Where the token is kept, and whether this start made it; undefined where it was given. */
   readonly operatorTokenFile: { readonly path: string; readonly made: boolean } | undefined;
-  /** Everything is verified, nothing issued. */
+  /** The certificate that signs is revoked, and not from a later time on: everything is verified, nothing issued. */
   readonly signerRevoked: boolean;
   readonly publicUrl: string;
   readonly dataDirectory: string;
@@ -240,7 +241,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...(kept === undefined ? {} : { operatorTokenFile: kept.path, operatorTokenMade: kept.made }),
     });
     const stop = stopOnce(telemetry, probes, opened);
-    return { partner, operator, signerRevoked: revocation !== undefined, runtimeWarning: outdated, operatorToken: tokens[0], operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop };
+    return { partner, operator, signerRevoked: isRevokedAt(revocation, Math.floor(clock.now() / 1000)), runtimeWarning: outdated, operatorToken: tokens[0], operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop };
   } catch (error) {
     await opened.closeAll().catch(() => undefined);
     throw error;

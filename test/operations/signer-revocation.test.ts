@@ -67,6 +67,15 @@ t.test('what a revoked leaf signed before stays valid, what it signed after is n
   ]);
   t.match(await again.operator.verifyAudit('signers'), { ok: true, entries: 3, head: 3 });
   await t.rejects(again.operator.revokeSigner({ kid: '0'.repeat(64), from: 1, reason: 'unspecified' }), { code: 'not_found' });
+
+  const later = Math.floor(clock.now() / 1000) + 3_600;
+  await again.operator.revokeSigner({ kid, from: later, reason: 'superseded' });
+  await house.stop({ keep: true });
+  house = await TestService.start({ TAKEMARK_DATA_DIR: directory }, clock);
+  t.equal(house.service.signerRevoked, false, 'until a revocation begins, a start does not say that nothing is issued');
+  t.match(await house.issue(partnerId, wav(2_000)), { proofId: /^prf_/ });
+  clock.advance(3_600);
+  await t.rejects(house.issue(partnerId, wav(2_000)), REFUSED);
 });
 
 t.test('a stolen leaf registers nothing, revoked or not, whatever time its thief writes', async (t) => {
