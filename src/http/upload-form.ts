@@ -52,6 +52,8 @@ class FormReader {
   /** The signed fields are whole: right or wrong, they are being looked at. */
   #judged = false;
   #receiver: UploadReceiver | undefined;
+  /** The receiver has room again behind the chunk that it got last. */
+  #taken: Promise<void> = Promise.resolve();
   #settled = false;
   #leavePlace: (() => void) | undefined;
   #fieldsTimer: NodeJS.Timeout | undefined;
@@ -95,7 +97,8 @@ class FormReader {
     this.#exchange.failBody = (error) => this.#fail(error);
     // Whoever has shown no signed fields yet holds a place that others need.
     this.#standAmong(this.#places.unproven);
-    this.#fieldsTimer = setTimeout(() => this.#fail(tooSlow()), limits.fieldsMs);
+    // After a moment in which this process did not get to read, what has come meanwhile is read first: timers run before it.
+    this.#fieldsTimer = setTimeout(() => setImmediate(() => this.#fieldsDue()), limits.fieldsMs);
     invite(this.#exchange);
   }
 
@@ -162,6 +165,10 @@ class FormReader {
     );
   }
 
+  #fieldsDue(): void {
+    if (!this.#judged) this.#fail(tooSlow());
+  }
+
   #standAmong(places: FormPlaces): void {
     this.#leavePlace = places.enter(this.#exchange.address, (refusal) => this.#fail(refusal));
   }
@@ -204,6 +211,7 @@ class FormReader {
       }
       const room = receiver.write(chunk);
       if (room === undefined) return;
+      this.#taken = room;
       this.#file!.pause();
       room.then(
         () => {
@@ -214,20 +222,23 @@ class FormReader {
     });
   };
 
-  /** The parser has read the closing boundary and the file's last byte has been taken. */
+  /** The parser has read the closing boundary. The file's last bytes may still wait for room: a stream that is paused with them has ended. */
   #onFinish(): void {
     if (this.#settled) return;
     this.#guard(() => {
-      if (this.#file === undefined || this.#receiver === undefined) throw refuse('file_missing', 'The form holds no file.');
+      const receiver = this.#receiver;
+      if (this.#file === undefined || receiver === undefined) throw refuse('file_missing', 'The form holds no file.');
       this.#envelope.checkEnd(this.#fileBytes);
-      this.#receiver.finish().then(
-        (stored) => {
-          if (this.#settled) return;
-          this.#settle();
-          this.#resolve(stored);
-        },
-        (error: unknown) => this.#fail(error),
-      );
+      this.#taken
+        .then(() => receiver.finish())
+        .then(
+          (stored) => {
+            if (this.#settled) return;
+            this.#settle();
+            this.#resolve(stored);
+          },
+          (error: unknown) => this.#fail(error),
+        );
     });
   }
 

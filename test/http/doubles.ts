@@ -98,6 +98,7 @@ export class MemoryOperations implements Operations {
   #receiver(uploadId: string): UploadReceiver {
     const hash = createHash('sha256');
     let bytes = 0;
+    let writing = 0;
     let done = false;
     return {
       maxBytes: this.maxBytes,
@@ -106,9 +107,13 @@ export class MemoryOperations implements Operations {
         hash.update(chunk);
         bytes += chunk.length;
         this.written = bytes;
-        return this.gate?.();
+        if (this.gate === undefined) return undefined;
+        writing += 1;
+        return this.gate().finally(() => (writing -= 1));
       },
       finish: async () => {
+        // As a real engine does.
+        if (writing > 0) throw new Error('one write at a time');
         done = true;
         const stored = { uploadId, bytes, sha256: hash.digest('hex') };
         this.uploads.set(uploadId, stored);

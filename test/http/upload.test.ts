@@ -191,6 +191,27 @@ t.test('65 MiB is exact, with backpressure and in constant memory', async (t) =>
   pushing.destroy();
 });
 
+t.test('a file that ends while the engine has no room for its last bytes is stored when there is', async (t) => {
+  const { port, listener, operations } = await startPartner();
+  t.teardown(() => listener.close(100));
+  let release = () => {};
+  const room = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  operations.gate = () => room;
+  const short = noise(5_000, 9);
+  const client = new RawClient(port);
+  await client.send(post(form([...fields, { ...file, body: short }])));
+  t.ok(await until(() => operations.written === short.length));
+  await sleep(50);
+  t.equal(operations.aborted, 0);
+  release();
+  const stored = await client.read();
+  t.equal(stored!.status, 201);
+  t.equal(jsonOf(stored)['sha256'], sha256(short));
+  client.destroy();
+});
+
 t.test('callers that stall or leave', async (t) => {
   const { port, listener, operations, reports } = await startPartner({ idleMs: 250, graceMs: 500, minRate: 2_000, streamMs: 2_000, drainMs: 200 });
   t.teardown(() => listener.close(100));
