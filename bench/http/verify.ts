@@ -1,7 +1,9 @@
 import { UNAUDITED } from '../adapters/embedded/unaudited.js';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
+import { loadSecrets } from '../../src/adapters/signing/secrets.js';
+import { Authenticator } from '../../src/codec/authenticator.js';
 import { broadcastWaveFile } from '../fixtures/broadcast-wave.js';
 import type { ExpressHello } from '../load/express-hello.js';
 import { jsonRequest } from '../load/form.js';
@@ -138,7 +140,9 @@ async function upload(run: Run, service: ServiceProcess, client: Child<UploadCli
 
 /** What was billed, read from the store the service has left: as many units as new calls, and none for the replays. */
 async function checkUnits(run: Run, dataDir: string, partners: readonly Partner[], units: number): Promise<void> {
-  const stores = await openEmbeddedStore({ directory: join(dataDir, 'store'), ...UNAUDITED });
+  const { secrets } = await loadSecrets({ directory: dataDir, environment: 'production', random: randomBytes });
+  const authenticator = new Authenticator({ current: () => secrets.current('row'), find: (id) => secrets.find('row', id) }, 'production');
+  const stores = await openEmbeddedStore({ directory: join(dataDir, 'store'), ...UNAUDITED, authenticator });
   let used = 0;
   for (const { partnerId } of partners) used += await stores.getUsed(partnerId, Math.floor(Date.now() / 1000));
   await stores.close();

@@ -152,7 +152,8 @@ export class CallerConnection extends Duplex {
     if (this.#exchange !== exchange) return;
     this.#exchange = undefined;
     if (exchange.closing) {
-      this.closing();
+      // Node does so by itself where the answer said `Connection: close`; a body may break off after another answer has begun.
+      this.destroySoon();
       return;
     }
     this.#watch.idle(this);

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import t from 'tap';
 import { ByteBudget } from '../../src/http/byte-budget.js';
 import { ChunkSizes } from '../../src/http/chunk-sizes.js';
+import { DEFAULT_LIMITS } from '../../src/http/exchange.js';
 import { GrowingBuffer } from '../../src/http/growing-buffer.js';
 import { KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
@@ -42,6 +43,21 @@ t.test('a budget of bytes', async (t) => {
   t.ok(Array.from({ length: 1_000 }, () => sizes.count(1)).every(Boolean), 'a thousand pieces of any size');
   t.notOk(sizes.count(1));
   t.ok(sizes.count(64 * 1_002), 'it is the mean that counts');
+});
+
+t.test('a connection ends when its caller stops amid a body that was refused', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  // A short rest, for which the connection would be kept.
+  const whole = request('POST', '/v1/verify', { 'Content-Type': 'application/json', 'Content-Length': '20' });
+  const client = new RawClient(port);
+  t.teardown(() => client.destroy());
+  await client.send(Buffer.concat([whole, Buffer.from('half')]));
+  matchError(t, await client.read(), 'forbidden', undefined, 'no key');
+  const began = performance.now();
+  client.socket.end();
+  t.ok(await client.ended());
+  t.ok(performance.now() - began < DEFAULT_LIMITS.keepAliveMs, 'not by the time of an idle connection');
 });
 
 t.test('requests of one connection', async (t) => {
