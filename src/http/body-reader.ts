@@ -3,8 +3,6 @@ import { chunksTooSmall, ChunkSizes } from './chunk-sizes.js';
 import { invite, type Exchange } from './exchange.js';
 import { GrowingBuffer } from './growing-buffer.js';
 
-const NOTHING = Buffer.alloc(0);
-
 /**
  * Reads a body whole.
  * @throws DomainError `payload_too_large` beyond `maxBytes`, `timeout` for a caller that is too slow, `invalid_request` for one that leaves
@@ -15,7 +13,10 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
   invite(exchange);
   if (request.complete) {
     // The usual case where the key is looked up in a store: head and body came in one packet meanwhile.
-    const body = (request.read() as Buffer | null) ?? NOTHING;
+    const pieces: Buffer[] = [];
+    // One call gives all of them up to Node 24, and one of them from Node 26 on.
+    for (let piece = request.read() as Buffer | null; piece !== null; piece = request.read() as Buffer | null) pieces.push(piece);
+    const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
     exchange.bytesIn = body.length;
     if (body.length > maxBytes) throw tooLarge(maxBytes);
     return body;
