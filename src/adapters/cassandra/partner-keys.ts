@@ -14,7 +14,7 @@ const INSERT = 'INSERT INTO api_key (key_id, partner_id, name, scopes, secret_ha
 // The code is the condition for all columns that it covers: a rotation in between would make the new one wrong.
 const REVOKE = 'UPDATE api_key SET revoked_at = ?, revoke_op = ?, mac = ? WHERE key_id = ? IF partner_id = ? AND revoke_op = null AND revoked_at = null AND mac = ?';
 const ROTATE = 'UPDATE api_key SET expires_at = ?, rotation = ?, successor = ?, rotate_op = ?, mac = ? WHERE key_id = ? IF partner_id = ? AND revoked_at = null AND rotate_op = null';
-// Of its own, because a life of a day is these cells' alone; it goes with ROTATE as one.
+// A statement apart from ROTATE, in one batch with it: only these cells live for a day.
 const KEEP_REPLAY = 'UPDATE api_key USING TTL ? SET rotation_replay = ? WHERE key_id = ?';
 const INDEX = 'INSERT INTO key_by_partner (partner_id, created_at, key_id) VALUES (?, ?, ?)';
 const LIST = 'SELECT key_id, created_at FROM key_by_partner WHERE partner_id = ? AND (created_at, key_id) > (?, ?) LIMIT ?';
@@ -22,7 +22,7 @@ const LIST = 'SELECT key_id, created_at FROM key_by_partner WHERE partner_id = ?
 const TOUCH = 'INSERT INTO key_use (partner_id, key_id, used_at) VALUES (?, ?, ?) USING TIMESTAMP ?';
 const USES = 'SELECT key_id, used_at FROM key_use WHERE partner_id = ? AND key_id IN ?';
 
-/** What a replay is answered from outlives its window by so much: the caller's clock decides, and clocks differ. */
+/** Seconds by which a replay's cells outlive its window. The caller's clock decides on the window, and clocks differ. */
 const SPARE_SECONDS = 3_600;
 
 /** Keys read in one page where the caller sets no limit, and asked for in one statement. */
@@ -191,7 +191,7 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs, codes
   };
 }
 
-/** What of a key lets somebody in; a rotation's blobs have codes of their own. */
+/** The members of a key that its code covers: those that let somebody in. A rotation's blobs have codes of their own. */
 export function keyValues({ partnerId, name, scopes, secretHash, pepperId, createdAt, expiresAt, revokedAt, publicKey }: PartnerKey) {
   return [partnerId, name, scopes, secretHash, pepperId, createdAt, expiresAt, revokedAt, publicKey];
 }

@@ -61,7 +61,7 @@ function checked(codes: RowCodes, row: Row): Partner {
   return partner;
 }
 
-/** What a partner's code covers. */
+/** The members of a partner that its code covers. */
 export function partnerValues({ name, plan, createdAt }: Partner): readonly (string | number)[] {
   return [name, plan, createdAt];
 }

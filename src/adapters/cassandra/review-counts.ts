@@ -5,10 +5,10 @@ const ADD = 'INSERT INTO review_by_partner (partner_id, proof_id, created_at, re
 const REMOVE = 'DELETE FROM review_by_partner WHERE partner_id = ? AND proof_id = ? AND created_at = ? AND review_id = ?';
 const FORGET = 'DELETE FROM review_by_partner USING TIMESTAMP ? WHERE partner_id = ? AND proof_id = ?';
 const OF_PROOF = 'SELECT created_at FROM review_by_partner WHERE partner_id = ? AND proof_id = ? AND created_at > ? LIMIT ?';
-// Of one partition: no other is read.
+// ALLOW FILTERING reads one partition here, because the partition key is given.
 const IN_ALL = 'SELECT count(*) AS cases, min(created_at) AS oldest FROM review_by_partner WHERE partner_id = ? AND created_at > ? ALLOW FILTERING';
 
-/** Of what a partner may still create, the part that this process lets pass before it counts again: so many processes do not pass the bound together. */
+/** A process counts again when an eighth of what a partner may still create has passed: eight processes keep the bound together. */
 const SHARES = 8;
 /** How long a partner that was found full is refused without counting again, unless its oldest case ends before. */
 const REFUSED_MS = 10_000;
@@ -55,7 +55,7 @@ export class ReviewCounts {
     await this.#session.write(REMOVE, [partnerId, proofId, createdAt, reviewId]);
   }
 
-  /** Those on an erased proof: ahead of every clock, since it gets no more of them. */
+  /** Removes the rows of an erased proof, with a timestamp ahead of every clock: the proof gets no more cases. */
   async forget(partnerId: string, proofId: string): Promise<void> {
     await this.#session.write(FORGET, [aheadOfClocks(), partnerId, proofId]);
     this.#totals.delete(partnerId);
@@ -64,7 +64,7 @@ export class ReviewCounts {
   async #total(partnerId: string, ended: number, { perPartner }: ReviewBounds): Promise<Total> {
     const known = this.#totals.get(partnerId);
     if (known !== undefined && (known.cases < perPartner ? known.left > 0 : ended < known.oldest! && performance.now() - known.countedAt < REFUSED_MS)) return known;
-    // One count for all who ask meanwhile.
+    // Callers that ask while a count runs share it.
     const counting = this.#counting.get(partnerId) ?? this.#count(partnerId, ended, perPartner).finally(() => this.#counting.delete(partnerId));
     this.#counting.set(partnerId, counting);
     return counting;

@@ -20,7 +20,7 @@ export class RowCodes {
     return this.#authenticator.sign(label(table, id), bytesOf(values));
   }
 
-  /** Whether a row has its code, whatever is accepted. */
+  /** Tells whether a row has its code; rows without one fail here even where they are accepted. */
   holds(table: string, id: string, values: readonly Value[], code: string | undefined): boolean {
     return code !== undefined && this.#authenticator.verify(label(table, id), bytesOf(values), code);
   }

@@ -12,7 +12,7 @@ export class Damages {
     this.#tell = tell;
   }
 
-  /** What `read` gives; undefined where the row is damaged. */
+  /** Runs `read`. Gives undefined where the row is damaged. */
   sound<Row>(key: string, read: () => Row): Row | undefined {
     try {
       return read();

@@ -35,7 +35,7 @@ export interface EmbeddedStoreOptions {
   readonly audit: AuditOptions;
   /** Makes and checks the codes of the rows. */
   readonly authenticator: Authenticator;
-  /** Whether rows of a former format, which had no codes, are given them; a store that has such rows is refused otherwise. */
+  /** Gives codes to the rows of a former format, which had none. Without it a store with such rows is refused. */
   readonly adoptFormerRows?: boolean;
   /** Told of damaged rows that are passed over. Those that a call asks for fail the call. */
   readonly onDamage?: (error: unknown) => void;

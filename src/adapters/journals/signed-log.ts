@@ -21,7 +21,7 @@ export interface SignedLogOptions {
   readonly compact?: (lines: number) => readonly unknown[] | undefined;
 }
 
-/** What the next line covers of those before it. */
+/** The state of the chain behind a line, which the next line covers. */
 interface Chain {
   /** Mac of the last line; over lines of a former version, a digest of all their macs. 64 hexadecimal digits. */
   readonly link: string;

@@ -44,10 +44,6 @@ export class ReadingProcess {
     });
   }
 
-  get pid(): number | undefined {
-    return this.#child.pid;
-  }
-
   get running(): boolean {
     return this.#fault === undefined;
   }
