@@ -25,7 +25,8 @@ export function sniff(header: usize): Container {
   // Wave64 begins with the GUID 66666972-912E-11CF-A5D6-28DB04C10000.
   if (load<u64>(header) == 0x11cf_912e_6666_6972 && load<u32>(header, 8) == 0xdb28_d6a5) return Container.W64;
   const form = load<u32>(header, 8);
-  if (first == <u32>Id.FORM) return form == <u32>Id.AIFF ? Container.Aiff : form == <u32>Id.AIFC ? Container.Aifc : Container.Unknown;
+  if (first == <u32>Id.FORM)
+    return form == <u32>Id.AIFF ? Container.Aiff : form == <u32>Id.AIFC ? Container.Aifc : Container.Unknown;
   if (first == <u32>Id.CAFF) return Container.Caf;
   if (load<u32>(header, 4) == <u32>Id.FTYP) return Container.Mp4;
   if ((first & 0xff_ffff) == 0x33_4449) return Container.Mp3; // "ID3"

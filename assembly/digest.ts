@@ -19,7 +19,10 @@ export function fork(from: usize, to: usize): void {
   memory.copy(to, from, HASH_BYTES);
 }
 
-/** Counts `length` bytes and completes the partial block with as many of them as it wants. Returns how many that were. */
+/**
+ * Counts `length` bytes and completes the partial block with as many of them as it wants. Returns how many
+ * that were.
+ */
 function topUp(hash: usize, data: usize, length: u32): u32 {
   const total = load<u64>(hash, HASH_LENGTH);
   store<u64>(hash, total + length, HASH_LENGTH);
@@ -44,7 +47,9 @@ export function absorb(hash: usize, data: usize, length: u32): void {
   if (taken < length) rest(hash, data + taken, length - taken);
 }
 
-/** Replaces the state by the digest (FIPS 180-4, 5.1.1: 0x80, zeros, the bit length as 64 bits big-endian). */
+/**
+ * Replaces the state by the digest (FIPS 180-4, 5.1.1: 0x80, zeros, the bit length as 64 bits big-endian).
+ */
 export function close(hash: usize): void {
   const total = load<u64>(hash, HASH_LENGTH);
   const buffer = hash + HASH_BUFFER;
@@ -84,8 +89,8 @@ function move(job: usize, by: u32): void {
 }
 
 /**
- * Hashes `count` jobs. Four lanes run together while three or four streams have blocks in common; with two, the single kernel
- * twice is faster than half-empty lanes.
+ * Hashes `count` jobs. Four lanes run together while three or four streams have blocks in common; with two,
+ * the single kernel twice is faster than half-empty lanes.
  */
 export function run(scratch: usize, count: u32): void {
   const jobs = scratch + JOBS;
@@ -107,7 +112,17 @@ export function run(scratch: usize, count: u32): void {
     const j3 = full ? jobs + i3 * JOB_BYTES : j0;
     const s3 = full ? <usize>load<u32>(j3, 0) : scratch + SPARE;
     const blocks = min(min(load<u32>(j0, 8), load<u32>(j1, 8)), min(load<u32>(j2, 8), load<u32>(j3, 8))) >> 6;
-    compressLanes(load<u32>(j0, 0), load<u32>(j1, 0), load<u32>(j2, 0), s3, load<u32>(j0, 4), load<u32>(j1, 4), load<u32>(j2, 4), load<u32>(j3, 4), blocks);
+    compressLanes(
+      load<u32>(j0, 0),
+      load<u32>(j1, 0),
+      load<u32>(j2, 0),
+      s3,
+      load<u32>(j0, 4),
+      load<u32>(j1, 4),
+      load<u32>(j2, 4),
+      load<u32>(j3, 4),
+      blocks,
+    );
     move(j0, blocks << 6);
     move(j1, blocks << 6);
     move(j2, blocks << 6);

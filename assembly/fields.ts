@@ -41,7 +41,10 @@ function encodingOf(tag: u32): u32 {
   return tag == TAG_PCM ? PCM : tag == TAG_FLOAT ? FLOAT : OTHER;
 }
 
-/** The format tag inside a SubFormat GUID xxxxxxxx-0000-0010-8000-00AA00389B71, or 0 when it is another kind of GUID. */
+/**
+ * The format tag inside a SubFormat GUID xxxxxxxx-0000-0010-8000-00AA00389B71, or 0 when it is another kind
+ * of GUID.
+ */
 function tagOfGuid(guid: usize): u32 {
   const standard = load<u32>(guid, 4) == 0x0010_0000 && load<u64>(guid, 8) == 0x719b_3800_aa00_0080;
   return standard ? load<u32>(guid) : 0;
@@ -76,7 +79,8 @@ export function readFmt(context: usize): void {
   store<u32>(context, encoding, ENCODING);
   if (encoding == OTHER) note(context, Finding.codec_unsupported, at);
 
-  let consistent = channels > 0 && channels <= CHANNEL_LIMIT && rate > 0 && rate <= RATE_LIMIT && blockAlign > 0;
+  let consistent =
+    channels > 0 && channels <= CHANNEL_LIMIT && rate > 0 && rate <= RATE_LIMIT && blockAlign > 0;
   if (encoding != OTHER) {
     const packed = channels * ((bits + 7) >> 3);
     // Some writers put up to 24 bits into 4-byte containers.
@@ -89,14 +93,18 @@ export function readFmt(context: usize): void {
   if (!consistent) note(context, Finding.fmt_inconsistent, at);
 }
 
-/** Without a usable ds64 the 32-bit field decides; 0 and the sentinel mean that the writer never came back. */
+/**
+ * Without a usable ds64 the 32-bit field decides; 0 and the sentinel mean that the writer never came back.
+ */
 export function takeRiffField(context: usize): void {
   const field = load<u32>(context, RIFF_FIELD);
   if (field == 0 || field == <u32>SENTINEL) note(context, Finding.riff_size_streaming, 4);
   else store<u64>(context, <u64>field + 8, RIFF_END);
 }
 
-/** The ds64 chunk is complete. It governs the file only when it is the first chunk of an RF64 or BW64 file. */
+/**
+ * The ds64 chunk is complete. It governs the file only when it is the first chunk of an RF64 or BW64 file.
+ */
 export function readDs64(context: usize, governs: bool): void {
   const ds64 = context + DS64;
   const at = load<u64>(context, CHUNK_AT);
@@ -105,7 +113,8 @@ export function readDs64(context: usize, governs: bool): void {
   const entries = size >= 28 ? load<u32>(ds64, 24) : 0;
   const riffSize = load<u64>(ds64, 0);
   const dataSize = load<u64>(ds64, 8);
-  let sound = size == 24 || (size >= 28 && entries <= <u32>DS64_TABLE_LIMIT && 28 + <u64>entries * 12 <= size);
+  let sound =
+    size == 24 || (size >= 28 && entries <= <u32>DS64_TABLE_LIMIT && 28 + <u64>entries * 12 <= size);
   sound = sound && riffSize < SIZE_LIMIT && dataSize < SIZE_LIMIT;
   for (let i: u32 = 0; sound && i < entries; i += 1) sound = load<u64>(ds64 + 28 + i * 12, 4) < SIZE_LIMIT;
   if (size >= 24) {

@@ -1,7 +1,8 @@
 /**
- * Writes sha256-single.ts and sha256-lanes.ts. The 64 rounds are unrolled so that the round constants are immediates in code (a
- * table would need a data segment, and instances on one shared memory would race to initialise it) and the schedule lives in
- * locals (in memory the speed swings with the address of the scratch). Run `npm run generate:core`; a test runs it again and compares.
+ * Writes sha256-single.ts and sha256-lanes.ts. The 64 rounds are unrolled so that the round constants are
+ * immediates in code (a table would need a data segment, and instances on one shared memory would race to
+ * initialise it) and the schedule lives in locals (in memory the speed swings with the address of the
+ * scratch). Run `npm run generate:core`; a test runs it again and compares.
  */
 import { writeFileSync } from 'node:fs';
 
@@ -161,7 +162,8 @@ function single() {
     const x = (i) => `x${(q + i) % 4}`;
     const k = K.slice(q * 4, q * 4 + 4).map((word) => `<i32>${hex(word)}`);
     lines.push(`    k = i32x4.add(${x(0)}, i32x4(${k.join(', ')}));`);
-    // The next four words of the schedule have no use before the next quad but one: the SIMD units work beside the rounds.
+    // The next four words of the schedule have no use before the next quad but one: the SIMD units work
+    // beside the rounds.
     if (q < 12) lines.push(`    ${x(0)} = expand(${x(0)}, ${x(1)}, ${x(2)}, ${x(3)});`);
     for (let i = 0; i < 4; i += 1) {
       const t = q * 4 + i;
@@ -235,5 +237,6 @@ ${STATE.map((name, i) => `  store<i32>(s, ${name}, ${i * 4});`).join('\n')}
 export const GENERATED = { 'sha256-single.ts': single, 'sha256-lanes.ts': lanes };
 
 if (process.argv[1] === import.meta.filename) {
-  for (const [name, write] of Object.entries(GENERATED)) writeFileSync(new URL(name, import.meta.url), write());
+  for (const [name, write] of Object.entries(GENERATED))
+    writeFileSync(new URL(name, import.meta.url), write());
 }

@@ -28,7 +28,9 @@ export function init(context: usize, tag: u32): void {
   store<u32>(context, tag, TAG);
 }
 
-/** Reads structure only. Returns 0, or 1 (nothing touched) when the context is not of this build or finished. */
+/**
+ * Reads structure only. Returns 0, or 1 (nothing touched) when the context is not of this build or finished.
+ */
 export function parse(context: usize, address: usize, length: u32, tag: u32): u32 {
   if (load<u32>(context, TAG) != tag) return 1;
   walk(context, address, length);
@@ -36,11 +38,12 @@ export function parse(context: usize, address: usize, length: u32, tag: u32): u3
 }
 
 /**
- * Reads and hashes the `count` pieces in the scratch. Returns 0, or (nothing touched) a mask of the pieces whose context is not
- * of this build or finished.
+ * Reads and hashes the `count` pieces in the scratch. Returns 0, or (nothing touched) a mask of the pieces
+ * whose context is not of this build or finished.
  *
- * The binding digest is the whole-file digest's state, copied where the credential's header starts, that goes on behind the
- * chunk. Since a header may straddle pieces, its first bytes are held back unhashed until it is complete.
+ * The binding digest is the whole-file digest's state, copied where the credential's header starts, that goes
+ * on behind the chunk. Since a header may straddle pieces, its first bytes are held back unhashed until it is
+ * complete.
  */
 export function update(scratch: usize, count: u32, tag: u32): u32 {
   let refused: u32 = 0;
@@ -94,13 +97,17 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
     const begin = load<u64>(context, BYTES) - length;
     const resumeAt = load<u64>(context, RESUME_AT);
     const skip = resumeAt > begin ? resumeAt - begin : 0;
-    if (skip < length) jobs = plan(scratch, jobs, context + BINDING, address + <usize>skip, length - <u32>skip);
+    if (skip < length)
+      jobs = plan(scratch, jobs, context + BINDING, address + <usize>skip, length - <u32>skip);
   }
   run(scratch, jobs);
   return 0;
 }
 
-/** Settles digests and the findings that need the end of the file. Status as `parse`; the context takes no more pieces. */
+/**
+ * Settles digests and the findings that need the end of the file. Status as `parse`; the context takes no
+ * more pieces.
+ */
 export function finish(context: usize, tag: u32): u32 {
   if (load<u32>(context, TAG) != tag) return 1;
   const held = load<u32>(context, HELD);

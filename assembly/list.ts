@@ -15,8 +15,9 @@ import { Finding } from './findings';
 import { note, position } from './notes';
 import { State } from './state';
 
-// A LIST is walked only to see whether it hides a credential, and whether its members fill it. Members are chunks of their own;
-// where one makes no sense, the rest of that list is skipped. The stack of open lists has a fixed depth.
+// A LIST is walked only to see whether it hides a credential, and whether its members fill it. Members are
+// chunks of their own; where one makes no sense, the rest of that list is skipped. The stack of open lists
+// has a fixed depth.
 
 function endOfList(context: usize, depth: u32): u64 {
   return load<u64>(context + ((depth - 1) << 3), LIST_ENDS);
@@ -25,7 +26,7 @@ function endOfList(context: usize, depth: u32): u64 {
 /** Opens a list whose four bytes of type come next. */
 export function openList(context: usize, end: u64, odd: bool): void {
   const depth = load<u32>(context, LIST_DEPTH) + 1;
-  const bit = <u32>1 << depth;
+  const bit = (<u32>1) << depth;
   const odds = load<u32>(context, LIST_ODD);
   store<u32>(context, odd ? odds | bit : odds & ~bit, LIST_ODD);
   store<u32>(context, depth, LIST_DEPTH);
@@ -43,7 +44,9 @@ function malformed(context: usize): void {
   store<u32>(context, State.ListBody, STATE);
 }
 
-/** At a member's end (its pad included). Returns true when the outermost list is done: the chunk ends here. */
+/**
+ * At a member's end (its pad included). Returns true when the outermost list is done: the chunk ends here.
+ */
 export function nextMember(context: usize): bool {
   const at = position(context);
   const depth = load<u32>(context, LIST_DEPTH);
@@ -63,7 +66,10 @@ export function nextMember(context: usize): bool {
   return false;
 }
 
-/** A member's data has ended; its pad, when it has one, comes next. Some writers leave out the pad of the last member. */
+/**
+ * A member's data has ended; its pad, when it has one, comes next. Some writers leave out the pad of the last
+ * member.
+ */
 export function closeMember(context: usize): bool {
   const depth = load<u32>(context, LIST_DEPTH);
   if (load<u32>(context, MEMBER_ODD) != 0 && position(context) < endOfList(context, depth)) {

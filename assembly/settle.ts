@@ -42,12 +42,14 @@ export function settle(context: usize): void {
     if (riffEnd < bytes) note(context, Finding.bytes_after_riff_end, riffEnd);
   }
   unfinishedChunk(context, bytes);
-  if (load<u32>(context, CONTAINER) != Container.Riff && !seen(context, SEEN_DS64)) note(context, Finding.ds64_missing, 12);
+  if (load<u32>(context, CONTAINER) != Container.Riff && !seen(context, SEEN_DS64))
+    note(context, Finding.ds64_missing, 12);
   if (!seen(context, SEEN_FMT)) note(context, Finding.fmt_missing, bytes);
   else if (!seen(context, SEEN_FMT_WHOLE)) note(context, Finding.fmt_malformed, load<u64>(context, FMT_AT));
   if (seen(context, SEEN_DATA)) settleData(context, bytes);
   else note(context, Finding.data_missing, bytes);
-  if (load<u64>(context, FORK_AT) != 0 && load<u64>(context, RESUME_AT) <= bytes) see(context, SEEN_CREDENTIAL);
+  if (load<u64>(context, FORK_AT) != 0 && load<u64>(context, RESUME_AT) <= bytes)
+    see(context, SEEN_CREDENTIAL);
 }
 
 function unfinishedChunk(context: usize, bytes: u64): void {

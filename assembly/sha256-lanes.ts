@@ -38,8 +38,8 @@ function expand(w16: v128, w15: v128, w7: v128, w2: v128): v128 {
 }
 
 /**
- * Runs `blocks` whole blocks of four streams. `s` are the streams' eight state words (native order), `p` their data, anywhere
- * in memory. Two lanes may name the same data but never the same state.
+ * Runs `blocks` whole blocks of four streams. `s` are the streams' eight state words (native order), `p`
+ * their data, anywhere in memory. Two lanes may name the same data but never the same state.
  */
 export function compressLanes(s0: usize, s1: usize, s2: usize, s3: usize, p0: usize, p1: usize, p2: usize, p3: usize, blocks: u32): void {
   let r0: v128, r1: v128, r2: v128, r3: v128, u: v128, v: v128, t: v128, x: v128, y: v128;

@@ -2,8 +2,8 @@
 // SHA-256 of one stream: scalar rounds, message schedule four words at a time.
 import { rotate, turn } from './vectors';
 
-// rotr 2 ^ rotr 13 ^ rotr 22, and rotr 6 ^ rotr 11 ^ rotr 25. A rotation overwrites its operand, so nesting saves two copies a
-// round: a quarter of the speed.
+// rotr 2 ^ rotr 13 ^ rotr 22, and rotr 6 ^ rotr 11 ^ rotr 25. A rotation overwrites its operand, so nesting
+// saves two copies a round: a quarter of the speed.
 @inline
 function sigma0(x: i32): i32 {
   return rotr(rotr(rotr(x, 9) ^ x, 11) ^ x, 2);
@@ -12,7 +12,10 @@ function sigma0(x: i32): i32 {
 function sigma1(x: i32): i32 {
   return rotr(rotr(rotr(x, 14) ^ x, 5) ^ x, 6);
 }
-/** The small sigma 1 of two words: each fills a 64-bit lane twice, so that one shift rotates it. The result is in the lanes' lower halves. */
+/**
+ * The small sigma 1 of two words: each fills a 64-bit lane twice, so that one shift rotates it. The result is
+ * in the lanes' lower halves.
+ */
 @inline
 function small1(pairs: v128): v128 {
   return v128.xor(v128.xor(i64x2.shr_u(pairs, 17), i64x2.shr_u(pairs, 19)), i32x4.shr_u(pairs, 10));

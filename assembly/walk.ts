@@ -59,19 +59,28 @@ const enum Capture {
   Bext,
 }
 
-/** Reads the next `length` bytes of the file at `data`. Every step consumes bytes or leaves the state, so it ends. */
+/**
+ * Reads the next `length` bytes of the file at `data`. Every step consumes bytes or leaves the state, so it
+ * ends.
+ */
 export function walk(context: usize, data: usize, length: u32): void {
   const begin = position(context);
   const end = data + length;
   while (data < end || memberEnded(context)) data += step(context, data, <u32>(end - data));
 
   // Only a header that may become the credential's is of interest, and only the first credential counts.
-  const held = load<u32>(context, STATE) == State.ChunkHeader && load<u32>(context, CREDENTIALS) == 0 ? load<u32>(context, FILL) : 0;
+  const held =
+    load<u32>(context, STATE) == State.ChunkHeader && load<u32>(context, CREDENTIALS) == 0
+      ? load<u32>(context, FILL)
+      : 0;
   store<u32>(context, held, HELD);
   span(context, begin, begin + length);
 }
 
-/** A member without data, or a list that has just been closed: the step that follows needs no byte, so it is not left to the next piece. */
+/**
+ * A member without data, or a list that has just been closed: the step that follows needs no byte, so it is
+ * not left to the next piece.
+ */
 function memberEnded(context: usize): bool {
   return load<u32>(context, STATE) == State.ListBody && load<u64>(context, MEMBER_END) == position(context);
 }
@@ -186,7 +195,11 @@ function openFile(context: usize): void {
 /** The walk stands between two chunks. */
 function nextChunk(context: usize): void {
   store<u32>(context, 0, FILL);
-  store<u32>(context, position(context) < load<u64>(context, RIFF_END) ? State.ChunkHeader : State.Opaque, STATE);
+  store<u32>(
+    context,
+    position(context) < load<u64>(context, RIFF_END) ? State.ChunkHeader : State.Opaque,
+    STATE,
+  );
 }
 
 /** Eight bytes of a chunk's header are gathered. */
@@ -204,7 +217,8 @@ function openChunk(context: usize): void {
   }
   if (!validId(id)) note(context, Finding.chunk_id_invalid, at);
   if (variantOfCredential(id)) note(context, Finding.credential_id_variant, at);
-  if (count == 1 && load<u32>(context, CONTAINER) != Container.Riff && id != <u32>Id.DS64) takeRiffField(context);
+  if (count == 1 && load<u32>(context, CONTAINER) != Container.Riff && id != <u32>Id.DS64)
+    takeRiffField(context);
 
   const size = resolveSize(context, id, id == <u32>Id.DATA, field, at);
   const end = bodyAt + size;
@@ -312,7 +326,11 @@ function capture(context: usize, data: usize, length: u32): void {
 function closeChunk(context: usize): void {
   const kind = load<u32>(context, CAPTURE);
   if (kind == Capture.Fmt) readFmt(context);
-  else if (kind == Capture.Ds64) readDs64(context, load<u32>(context, CHUNK_COUNT) == 1 && load<u32>(context, CONTAINER) != Container.Riff);
+  else if (kind == Capture.Ds64)
+    readDs64(
+      context,
+      load<u32>(context, CHUNK_COUNT) == 1 && load<u32>(context, CONTAINER) != Container.Riff,
+    );
   else if (kind == Capture.Bext) readBext(context);
 
   const at = position(context);

@@ -1,4 +1,7 @@
-/** Writes src/engine/core-fingerprint.ts from dist/core.wasm. Run by `npm run build:fingerprint` after a change of the core. */
+/**
+ * Writes src/engine/core-fingerprint.ts from dist/core.wasm. Run by `npm run build:fingerprint` after a
+ * change of the core.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 

@@ -1,4 +1,7 @@
-/** What a figure has to reach, always as a ratio to something measured in the same run or as a count, never as an absolute speed. */
+/**
+ * What a figure has to reach, always as a ratio to something measured in the same run or as a count, never as
+ * an absolute speed.
+ */
 export interface Bar {
   readonly kind: 'at least' | 'at most';
   readonly limit: number;
@@ -6,8 +9,16 @@ export interface Bar {
   readonly prototype?: string;
 }
 
-const atLeast = (limit: number, prototype?: string): Bar => ({ kind: 'at least', limit, ...(prototype === undefined ? {} : { prototype }) });
-const atMost = (limit: number, prototype?: string): Bar => ({ kind: 'at most', limit, ...(prototype === undefined ? {} : { prototype }) });
+const atLeast = (limit: number, prototype?: string): Bar => ({
+  kind: 'at least',
+  limit,
+  ...(prototype === undefined ? {} : { prototype }),
+});
+const atMost = (limit: number, prototype?: string): Bar => ({
+  kind: 'at most',
+  limit,
+  ...(prototype === undefined ? {} : { prototype }),
+});
 
 /** The one list of bars, by id of the comparison. */
 export const BARS: Readonly<Record<string, Bar>> = {

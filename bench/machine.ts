@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { availableParallelism, cpus, release, totalmem, type as systemName } from 'node:os';
+import { availableParallelism, cpus, release, type as systemName, totalmem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Machine {

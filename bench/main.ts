@@ -9,10 +9,10 @@ import { upload } from './http/upload.js';
 import { verify } from './http/verify.js';
 import { foreignLoad } from './machine.js';
 import type { Measure, Run, Section } from './measure.js';
-import { readOptions, USAGE, type Options } from './options.js';
+import { type Options, readOptions, USAGE } from './options.js';
 import { htmlReport } from './report/html.js';
 import { terminalReport } from './report/terminal.js';
-import { gatherResults, type Condition } from './results.js';
+import { type Condition, gatherResults } from './results.js';
 
 const MEASURES: readonly Measure[] = [hash, parse, ingest, upload, memory, verify, store];
 const COMPARED_PACKAGES = ['hash-wasm', 'music-metadata', 'busboy', 'express', 'classic-level'];
@@ -48,16 +48,27 @@ async function measureAll(options: Options): Promise<boolean> {
     if (tty) process.stderr.write('\r\u001b[K');
     await rm(dataDir, { recursive: true, force: true });
   }
-  const results = gatherResults({ startedAt, options, versions: await versionsOf(COMPARED_PACKAGES), sections, conditions, wrong });
+  const results = gatherResults({
+    startedAt,
+    options,
+    versions: await versionsOf(COMPARED_PACKAGES),
+    sections,
+    conditions,
+    wrong,
+  });
   await writeFile(join(out, 'results.json'), `${JSON.stringify(results, undefined, 2)}\n`);
   await writeFile(join(out, 'report.html'), htmlReport(results));
-  process.stdout.write(`${terminalReport(results, process.stdout.isTTY)}\n${join(options.out, 'report.html')}\n`);
+  process.stdout.write(
+    `${terminalReport(results, process.stdout.isTTY)}\n${join(options.out, 'report.html')}\n`,
+  );
   return wrong.length === 0;
 }
 
 async function versionsOf(names: readonly string[]): Promise<Readonly<Record<string, string>>> {
   const entries = names.map(async (name) => {
-    const manifest = JSON.parse(await readFile(new URL(`../../node_modules/${name}/package.json`, import.meta.url), 'utf8')) as { version: string };
+    const manifest = JSON.parse(
+      await readFile(new URL(`../../node_modules/${name}/package.json`, import.meta.url), 'utf8'),
+    ) as { version: string };
     return [name, manifest.version] as const;
   });
   return Object.fromEntries(await Promise.all(entries));
@@ -65,7 +76,10 @@ async function versionsOf(names: readonly string[]): Promise<Readonly<Record<str
 
 let options: Options;
 try {
-  options = readOptions(process.argv.slice(2), MEASURES.map(({ name }) => name));
+  options = readOptions(
+    process.argv.slice(2),
+    MEASURES.map(({ name }) => name),
+  );
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n\n${USAGE}\n`);
   process.exit(2);

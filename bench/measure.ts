@@ -1,4 +1,4 @@
-import { BARS, meets, type Bar } from './bars.js';
+import { BARS, type Bar, meets } from './bars.js';
 import type { Scale } from './options.js';
 import { median } from './statistics.js';
 
@@ -56,25 +56,77 @@ export interface Measure {
   run(run: Run): Promise<Section>;
 }
 
-export function figure(id: string, label: string, unit: string, role: Figure['role'], rounds: readonly number[]): Figure {
+export function figure(
+  id: string,
+  label: string,
+  unit: string,
+  role: Figure['role'],
+  rounds: readonly number[],
+): Figure {
   return { id, label, unit, role, rounds, median: median(rounds) };
 }
 
 /** `ours` over `theirs`, round by round: what both saw of the machine's moods falls out of the ratio. */
-export function ratio(id: string, label: string, baseline: string, unit: string, ours: readonly number[], theirs: readonly number[]): Comparison {
-  return { ...held(id, label, baseline, 'x', ours.map((value, round) => value / theirs[round]!)), sides: { unit, ours: median(ours), baseline: median(theirs) } };
+export function ratio(
+  id: string,
+  label: string,
+  baseline: string,
+  unit: string,
+  ours: readonly number[],
+  theirs: readonly number[],
+): Comparison {
+  return {
+    ...held(
+      id,
+      label,
+      baseline,
+      'x',
+      ours.map((value, round) => value / theirs[round]!),
+    ),
+    sides: { unit, ours: median(ours), baseline: median(theirs) },
+  };
 }
 
 /** How many times faster, of two times. */
-export function speedup(id: string, label: string, baseline: string, unit: string, ours: readonly number[], theirs: readonly number[]): Comparison {
-  return { ...held(id, label, baseline, 'x', ours.map((value, round) => theirs[round]! / value)), sides: { unit, ours: median(ours), baseline: median(theirs) } };
+export function speedup(
+  id: string,
+  label: string,
+  baseline: string,
+  unit: string,
+  ours: readonly number[],
+  theirs: readonly number[],
+): Comparison {
+  return {
+    ...held(
+      id,
+      label,
+      baseline,
+      'x',
+      ours.map((value, round) => theirs[round]! / value),
+    ),
+    sides: { unit, ours: median(ours), baseline: median(theirs) },
+  };
 }
 
 /** A value for each round against the bar of that id, where there is one. */
-export function held(id: string, label: string, baseline: string, unit: string, rounds: readonly number[]): Comparison {
+export function held(
+  id: string,
+  label: string,
+  baseline: string,
+  unit: string,
+  rounds: readonly number[],
+): Comparison {
   const bar = BARS[id];
   const value = median(rounds);
-  return { id, label, baseline, unit, rounds, value, ...(bar === undefined ? {} : { bar, met: meets(bar, value) }) };
+  return {
+    id,
+    label,
+    baseline,
+    unit,
+    rounds,
+    value,
+    ...(bar === undefined ? {} : { bar, met: meets(bar, value) }),
+  };
 }
 
 export interface Contender<Result> {
@@ -83,7 +135,12 @@ export interface Contender<Result> {
 }
 
 /** One warm-up of each contender, then rounds of A B A B: neighbours in time are compared with each other. */
-export async function interleave<Result>(run: Run, title: string, rounds: number, contenders: readonly Contender<Result>[]): Promise<ReadonlyMap<string, readonly Result[]>> {
+export async function interleave<Result>(
+  run: Run,
+  title: string,
+  rounds: number,
+  contenders: readonly Contender<Result>[],
+): Promise<ReadonlyMap<string, readonly Result[]>> {
   const results = new Map<string, Result[]>(contenders.map(({ name }) => [name, []]));
   for (let round = 0; round <= rounds; round++) {
     for (const { name, once } of contenders) {

@@ -71,6 +71,13 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
     },
   });
   const unknown = values.only?.find((name) => !names.includes(name));
-  if (unknown !== undefined) throw new Error(`there is no measurement ${unknown}; there are ${names.join(', ')}`);
-  return { scale: values.quick ? QUICK : FULL, quick: values.quick, only: values.only, out: values.out, profile: values.profile };
+  if (unknown !== undefined)
+    throw new Error(`there is no measurement ${unknown}; there are ${names.join(', ')}`);
+  return {
+    scale: values.quick ? QUICK : FULL,
+    quick: values.quick,
+    only: values.only,
+    out: values.out,
+    profile: values.profile,
+  };
 }

@@ -12,7 +12,10 @@ export interface Results {
   readonly versions: Readonly<Record<string, string>>;
   /** SHA-256 of dist/core.wasm. */
   readonly coreFingerprint: string;
-  /** What each measurement took, and the larger share of the processors that others took right before and right after it. */
+  /**
+   * What each measurement took, and the larger share of the processors that others took right before and
+   * right after it.
+   */
   readonly conditions: readonly Condition[];
   readonly bars: { readonly met: number; readonly of: number };
   readonly sections: readonly Section[];
@@ -43,7 +46,14 @@ export function disturbed({ conditions }: Results): readonly Condition[] {
   return conditions.filter(({ foreignLoad }) => foreignLoad >= DISTURBED);
 }
 
-export function gatherResults({ startedAt, options, versions, sections, conditions, wrong }: ResultParts): Results {
+export function gatherResults({
+  startedAt,
+  options,
+  versions,
+  sections,
+  conditions,
+  wrong,
+}: ResultParts): Results {
   const held = barred(sections);
   return {
     startedAt: startedAt.toISOString(),
@@ -60,6 +70,12 @@ export function gatherResults({ startedAt, options, versions, sections, conditio
 }
 
 /** The comparisons that have a bar. */
-export function barred(sections: readonly Section[]): readonly (Comparison & { readonly bar: NonNullable<Comparison['bar']> })[] {
-  return sections.flatMap(({ comparisons }) => comparisons.flatMap((comparison) => (comparison.bar === undefined ? [] : [{ ...comparison, bar: comparison.bar }])));
+export function barred(
+  sections: readonly Section[],
+): readonly (Comparison & { readonly bar: NonNullable<Comparison['bar']> })[] {
+  return sections.flatMap(({ comparisons }) =>
+    comparisons.flatMap((comparison) =>
+      comparison.bar === undefined ? [] : [{ ...comparison, bar: comparison.bar }],
+    ),
+  );
 }

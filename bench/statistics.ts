@@ -3,11 +3,15 @@ export function median(values: readonly number[]): number {
   return percentile(values, 50);
 }
 
-/** Linear between the two nearest ranks for the median, nearest rank above it: a p99 of few values is their largest. */
+/**
+ * Linear between the two nearest ranks for the median, nearest rank above it: a p99 of few values is their
+ * largest.
+ */
 export function percentile(values: readonly number[], percent: number): number {
   if (values.length === 0) throw new RangeError('no values');
   const sorted = [...values].sort((a, b) => a - b);
-  if (percent === 50) return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2;
+  if (percent === 50)
+    return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2;
   return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)]!;
 }
 

@@ -1,10 +1,10 @@
 /** Puts the service together: the only file that names concrete adapters. */
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile, rename } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
 import { openAssetBucket } from './adapters/assets/s3.js';
-import { authenticateRows, type AuthenticatedRows } from './adapters/cassandra/authenticate-rows.js';
+import { type AuthenticatedRows, authenticateRows } from './adapters/cassandra/authenticate-rows.js';
 import { migrate as migrateCassandra } from './adapters/cassandra/migrations.js';
 import { openCassandraStore } from './adapters/cassandra/store.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';
@@ -14,15 +14,24 @@ import { openKafkaBus } from './adapters/kafka/bus.js';
 import { createTopics } from './adapters/kafka/topics.js';
 import { openLocalBus } from './adapters/local-bus/bus.js';
 import { createCredentialReader } from './adapters/reading/credential-reader.js';
-import { clusterIdentity, makeClusterBundle, readClusterBundle, type ClusterIdentity } from './adapters/signing/cluster-bundle.js';
+import {
+  type ClusterIdentity,
+  clusterIdentity,
+  makeClusterBundle,
+  readClusterBundle,
+} from './adapters/signing/cluster-bundle.js';
 import { createDevice } from './adapters/signing/device.js';
-import { installLeaf, requestLeaf, type InstallationOptions } from './adapters/signing/leaf-installation.js';
+import { keyFiles } from './adapters/signing/key-directory.js';
+import { type InstallationOptions, installLeaf, requestLeaf } from './adapters/signing/leaf-installation.js';
 import { loadSigning } from './adapters/signing/load-signing.js';
 import { initAuthority, issueLeaf } from './adapters/signing/offline-authority.js';
-import { keyFiles } from './adapters/signing/key-directory.js';
 import { loadOperatorToken, OPERATOR_TOKEN_FILE } from './adapters/signing/operator-token.js';
 import { openToken, type TokenKey } from './adapters/signing/pkcs11-token.js';
-import { ROTATED_PURPOSES, rotateClusterBundle, type BundleRotation } from './adapters/signing/rotate-bundle.js';
+import {
+  type BundleRotation,
+  ROTATED_PURPOSES,
+  rotateClusterBundle,
+} from './adapters/signing/rotate-bundle.js';
 import { secureFile } from './adapters/signing/secret-file.js';
 import { type KeptSecrets, loadSecrets, SECRETS_FILE } from './adapters/signing/secrets.js';
 import { keepClockMark, openClock } from './adapters/system/clock-mark.js';
@@ -34,23 +43,23 @@ import type { Config } from './config.js';
 import { erasureConsumer } from './consumers/erasure.js';
 import { listen, undamaged } from './consumers/listen.js';
 import { announceDue } from './consumers/retention.js';
-import { runtimeWarning, runtimeWords, type RuntimeWarning } from './domain/runtime-support.js';
+import { type RuntimeWarning, runtimeWarning, runtimeWords } from './domain/runtime-support.js';
 import { isRevokedAt } from './domain/signer-revocation.js';
 import { createAudioEngine } from './engine/create-engine.js';
 import { ByteBudget, defaultBudgetBytes } from './http/byte-budget.js';
 import { createOperatorListener, createProbeListener } from './http/operator-listener.js';
 import { createPartnerListener } from './http/partner-listener.js';
-import { startChores, type Chore } from './operations/chores.js';
+import { type Chore, startChores } from './operations/chores.js';
 import { createOperations } from './operations/create-operations.js';
+import { acceptPutBack, findPutBack } from './operations/find-put-back.js';
 import type { Operations } from './operations/operations.js';
 import { createEventRelay } from './operations/relay-events.js';
-import { acceptPutBack, findPutBack } from './operations/find-put-back.js';
 import { replayErasures } from './operations/replay-erasures.js';
-import { sealBesideFile, sealInFile, type PlainAudio } from './operations/seal-audio.js';
+import { type PlainAudio, sealBesideFile, sealInFile } from './operations/seal-audio.js';
 import { SignerRevocations } from './operations/signer-revocations.js';
 import { sweepExpired, sweepOrphans, sweepUnfinished } from './operations/sweep.js';
-import type { AudioEngine } from './ports/audio-engine.js';
 import type { AssetStore } from './ports/assets.js';
+import type { AudioEngine } from './ports/audio-engine.js';
 import type { BuriedReport, EventBus, Replayed } from './ports/bus.js';
 import type { Clock } from './ports/clock.js';
 import type { Ids } from './ports/ids.js';
@@ -80,14 +89,20 @@ export interface Service {
   readonly operatorToken: string;
   /** Where the token is kept, and whether this start made it; undefined where it was given. */
   readonly operatorTokenFile: { readonly path: string; readonly made: boolean } | undefined;
-  /** The certificate that signs is revoked, and not from a later time on: everything is verified, nothing issued. */
+  /**
+   * The certificate that signs is revoked, and not from a later time on: everything is verified, nothing
+   * issued.
+   */
   readonly signerRevoked: boolean;
   readonly publicUrl: string;
   readonly dataDirectory: string;
   readonly operations: Operations;
   /** What is to be said against the Node that it runs on. */
   readonly runtimeWarning: RuntimeWarning | undefined;
-  /** Stops taking work, finishes what is in flight within the configured grace, and closes the store. Safe to call twice. */
+  /**
+   * Stops taking work, finishes what is in flight within the configured grace, and closes the store. Safe to
+   * call twice.
+   */
   stop(): Promise<void>;
 }
 
@@ -109,7 +124,10 @@ const TLS_MS = 10_000;
 const ANNOUNCE_MS = 30_000;
 const CLOCK_MS = 30_000;
 const SIGNER_MS = 24 * 3_600_000;
-/** Before the end of the certificate that signs: time to fetch another one from an authority that is in a safe. */
+/**
+ * Before the end of the certificate that signs: time to fetch another one from an authority that is in a
+ * safe.
+ */
 const SIGNER_ENDING_SECONDS = 90 * 86_400;
 /** By which a clock is corrected now and then. */
 const CLOCK_SLACK_MS = 2_000;
@@ -121,7 +139,8 @@ const UNFINISHED_SWEEP_MS = 600_000;
 const ORPHAN_SWEEP_MS = 6 * 3_600_000;
 
 /**
- * Starts a service from its configuration. Everything that was opened is closed again when a later step fails.
+ * Starts a service from its configuration. Everything that was opened is closed again when a later step
+ * fails.
  * @throws Error with a message for the operator
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
@@ -133,8 +152,14 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const wallClock = options.clock ?? systemClock;
     const clock = await openClock(directory, wallClock);
     const ids = options.ids ?? createIds(clock);
-    const kept = config.operator.token === undefined && shared === undefined ? await loadOperatorToken({ directory, random: randomBytes }) : undefined;
-    const tokens: readonly [string, ...string[]] = config.operator.token !== undefined ? [config.operator.token] : (shared?.operatorTokens ?? [kept!.token]);
+    const kept =
+      config.operator.token === undefined && shared === undefined
+        ? await loadOperatorToken({ directory, random: randomBytes })
+        : undefined;
+    const tokens: readonly [string, ...string[]] =
+      config.operator.token !== undefined
+        ? [config.operator.token]
+        : (shared?.operatorTokens ?? [kept!.token]);
     const token = await tokenOf(config);
     const { signer, trust, notAfter } = await loadSigning({
       directory: join(directory, 'signing'),
@@ -142,13 +167,25 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       algorithm: config.signing.algorithm,
       ...(config.signing.files === undefined ? {} : { files: config.signing.files }),
       ...(token === undefined ? {} : { token }),
-      ...(shared === undefined ? {} : { pems: shared.signing, known: [shared.signing, ...shared.knownSigning] }),
+      ...(shared === undefined
+        ? {}
+        : { pems: shared.signing, known: [shared.signing, ...shared.knownSigning] }),
       clock,
       random: randomBytes,
     });
     const tls = config.partner.tls === undefined ? undefined : await TlsFiles.open(config.partner.tls);
     let running: AudioEngine | undefined;
-    const ground = await openGround({ config, clock, secrets, complete, opened, logDestination: options.logDestination, engineStats: () => running?.stats(), tlsExpiresAt: () => tls?.identity.expiresAt, signerNotAfter: notAfter });
+    const ground = await openGround({
+      config,
+      clock,
+      secrets,
+      complete,
+      opened,
+      logDestination: options.logDestination,
+      engineStats: () => running?.stats(),
+      tlsExpiresAt: () => tls?.identity.expiresAt,
+      signerNotAfter: notAfter,
+    });
     const { telemetry, stores, assets, journal, heads, bus } = ground;
     const { observer, requestLog } = telemetry;
     const engine = createAudioEngine({
@@ -177,15 +214,63 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     // Known once the partner listener is bound: with port 0 the address of the slots follows it.
     let publicUrl = config.publicUrl ?? '';
     const { environment, downloads } = config;
-    const { operations, meter, uses } = createOperations({ environment, downloads, publicUrl: () => publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, revocations, clock, wallClock, ids, observer, processes: config.processes });
+    const { operations, meter, uses } = createOperations({
+      environment,
+      downloads,
+      publicUrl: () => publicUrl,
+      secrets,
+      stores,
+      assets,
+      journal,
+      heads,
+      bus,
+      engine,
+      reader,
+      signer,
+      trust,
+      revocations,
+      clock,
+      wallClock,
+      ids,
+      observer,
+      processes: config.processes,
+    });
     // After the listeners are closed and before the store is.
     opened.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 
-    const probes = createProbes(() => stores.ping(), { waiting: () => stores.countWaiting(), limit: config.outboxLimit });
-    const common = { ids, requestLog, observer, limits: { connections: config.maxConnections }, trustedProxies: config.trustedProxies, budget: new ByteBudget(config.ingressBytes ?? defaultBudgetBytes()), ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }) };
-    const build = { version: options.version, commit: config.build.commit, deployedAt: config.build.deployedAt ?? Math.floor(clock.now() / 1000), environment };
-    const partnerListener = createPartnerListener({ ...common, operations: operations.partner, build, ...(tls === undefined ? {} : { tls: tls.identity }) });
-    const operatorListener = createOperatorListener({ ...common, operations: operations.operator, tokens, metrics: telemetry.metrics, ready: probes.ready, host: config.operator.host });
+    const probes = createProbes(() => stores.ping(), {
+      waiting: () => stores.countWaiting(),
+      limit: config.outboxLimit,
+    });
+    const common = {
+      ids,
+      requestLog,
+      observer,
+      limits: { connections: config.maxConnections },
+      trustedProxies: config.trustedProxies,
+      budget: new ByteBudget(config.ingressBytes ?? defaultBudgetBytes()),
+      ...(config.requestIdHeader === undefined ? {} : { requestIdHeader: config.requestIdHeader }),
+    };
+    const build = {
+      version: options.version,
+      commit: config.build.commit,
+      deployedAt: config.build.deployedAt ?? Math.floor(clock.now() / 1000),
+      environment,
+    };
+    const partnerListener = createPartnerListener({
+      ...common,
+      operations: operations.partner,
+      build,
+      ...(tls === undefined ? {} : { tls: tls.identity }),
+    });
+    const operatorListener = createOperatorListener({
+      ...common,
+      operations: operations.operator,
+      tokens,
+      metrics: telemetry.metrics,
+      ready: probes.ready,
+      host: config.operator.host,
+    });
     const operator = await operatorListener.listen(config.operator.port, config.operator.host);
     opened.add(() => operatorListener.close(config.stopGraceMs));
     const partner = await partnerListener.listen(config.partner.port, config.partner.host);
@@ -199,14 +284,25 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       telemetry.note('tls_renewed', { expiresAt: identity.expiresAt });
     };
     if (tls !== undefined) {
-      const onHangup = (): void => void renewTls(true).catch((error: unknown) => observer.fault('tls', error));
+      const onHangup = (): void =>
+        void renewTls(true).catch((error: unknown) => observer.fault('tls', error));
       process.on('SIGHUP', onHangup);
       opened.add(async () => process.off('SIGHUP', onHangup));
     }
 
     const chores: Chore[] = [
-      { where: 'clock', everyMs: CLOCK_MS, atStart: true, run: () => watchClock(directory, clock, telemetry) },
-      { where: 'signer', everyMs: SIGNER_MS, atStart: true, run: async () => watchSigner(notAfter, clock, telemetry) },
+      {
+        where: 'clock',
+        everyMs: CLOCK_MS,
+        atStart: true,
+        run: () => watchClock(directory, clock, telemetry),
+      },
+      {
+        where: 'signer',
+        everyMs: SIGNER_MS,
+        atStart: true,
+        run: async () => watchSigner(notAfter, clock, telemetry),
+      },
       ...sharedChores(config, clock, ground),
       { where: 'meter', everyMs: METER_MS, run: () => meter.flush() },
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
@@ -214,15 +310,25 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...(config.consumers ? [announcing(clock, ground)] : []),
     ];
     // What the last half minute's mark lacks is not worth a stop that fails.
-    opened.add(() => keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error)));
+    opened.add(() =>
+      keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error)),
+    );
     opened.add(startChores(chores, observer, config.stopGraceMs));
     await writeEndpoints(directory, { partner: partner.port, operator: operator.port });
     opened.add(() => rm(join(directory, ENDPOINTS_FILE), { force: true }));
 
     for (const name of config.unknown) telemetry.note('setting_unknown', { name });
-    for (const { path, found } of exposed) telemetry.note(found === 'tightened' ? 'secret_file_tightened' : 'secret_file_readable_by_group', { path });
+    for (const { path, found } of exposed)
+      telemetry.note(found === 'tightened' ? 'secret_file_tightened' : 'secret_file_readable_by_group', {
+        path,
+      });
     const revocation = await revocations.find(signer.identity.kid);
-    if (revocation !== undefined) telemetry.note('signer_revoked', { kid: signer.identity.kid, from: revocation.from, reason: revocation.reason });
+    if (revocation !== undefined)
+      telemetry.note('signer_revoked', {
+        kid: signer.identity.kid,
+        from: revocation.from,
+        reason: revocation.reason,
+      });
     if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     const outdated = noteRuntime(telemetry, clock);
     telemetry.note('started', {
@@ -241,7 +347,18 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...(kept === undefined ? {} : { operatorTokenFile: kept.path, operatorTokenMade: kept.made }),
     });
     const stop = stopOnce(telemetry, probes, opened);
-    return { partner, operator, signerRevoked: isRevokedAt(revocation, Math.floor(clock.now() / 1000)), runtimeWarning: outdated, operatorToken: tokens[0], operatorTokenFile: kept, publicUrl, dataDirectory: directory, operations, stop };
+    return {
+      partner,
+      operator,
+      signerRevoked: isRevokedAt(revocation, Math.floor(clock.now() / 1000)),
+      runtimeWarning: outdated,
+      operatorToken: tokens[0],
+      operatorTokenFile: kept,
+      publicUrl,
+      dataDirectory: directory,
+      operations,
+      stop,
+    };
   } catch (error) {
     await opened.closeAll().catch(() => undefined);
     throw error;
@@ -249,7 +366,18 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 }
 
 /** What a person who starts it is told. */
-export function serviceWords({ publicUrl, operator, signerRevoked, runtimeWarning: outdated, operatorTokenFile: tokenFile, dataDirectory }: Service, { environment, store }: Config, version: string): string {
+export function serviceWords(
+  {
+    publicUrl,
+    operator,
+    signerRevoked,
+    runtimeWarning: outdated,
+    operatorTokenFile: tokenFile,
+    dataDirectory,
+  }: Service,
+  { environment, store }: Config,
+  version: string,
+): string {
   return `Takemark ${version}, ${environment}
   partners   ${publicUrl}/v1
   operators  http://${operator.host}:${operator.port}${tokenFile === undefined ? '' : `, token in ${tokenFile.path}${tokenFile.made ? ' (made now, mode 0600)' : ''}`}
@@ -263,32 +391,61 @@ function noteRuntime(telemetry: Telemetry, clock: Clock): RuntimeWarning | undef
 }
 
 /**
- * Behind `takemark consumers`: the consumers of a cluster in a process of their own, any number of them. It serves metrics and
- * probes alone.
+ * Behind `takemark consumers`: the consumers of a cluster in a process of their own, any number of them. It
+ * serves metrics and probes alone.
  * @throws Error with a message for the operator
  */
 export async function startConsumers(config: Config, options: ServiceOptions): Promise<Consumers> {
-  if (!isShared(config) || config.bus !== 'kafka') throw new Error('consumers of their own need TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; without them the service runs its own');
+  if (!isShared(config) || config.bus !== 'kafka')
+    throw new Error(
+      'consumers of their own need TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; without them the service runs its own',
+    );
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createIds(clock);
   const opened = new Opened();
   try {
     const { secrets } = await openSecrets(config);
-    const ground = await openGround({ config, clock, secrets, opened, logDestination: options.logDestination });
+    const ground = await openGround({
+      config,
+      clock,
+      secrets,
+      opened,
+      logDestination: options.logDestination,
+    });
     const { telemetry, stores, assets, bus } = ground;
     const { observer, requestLog } = telemetry;
     listen(bus, { stores, assets, clock, observer });
     await startEvents(ground, opened);
-    const probes = createProbes(() => stores.ping(), { waiting: () => stores.countWaiting(), limit: config.outboxLimit });
-    const listener = createProbeListener({ ids, requestLog, observer, metrics: telemetry.metrics, ready: probes.ready, host: config.operator.host });
+    const probes = createProbes(() => stores.ping(), {
+      waiting: () => stores.countWaiting(),
+      limit: config.outboxLimit,
+    });
+    const listener = createProbeListener({
+      ids,
+      requestLog,
+      observer,
+      metrics: telemetry.metrics,
+      ready: probes.ready,
+      host: config.operator.host,
+    });
     const operator = await listener.listen(config.operator.port, config.operator.host);
     opened.add(() => listener.close(config.stopGraceMs));
-    opened.add(startChores([...sharedChores(config, clock, ground), announcing(clock, ground)], observer, config.stopGraceMs));
+    opened.add(
+      startChores(
+        [...sharedChores(config, clock, ground), announcing(clock, ground)],
+        observer,
+        config.stopGraceMs,
+      ),
+    );
     await writeEndpoints(config.dataDirectory, { operator: operator.port });
     opened.add(() => rm(join(config.dataDirectory, ENDPOINTS_FILE), { force: true }));
     for (const name of config.unknown) telemetry.note('setting_unknown', { name });
     noteRuntime(telemetry, clock);
-    telemetry.note('consumers_started', { version: options.version, environment: config.environment, operator: `${operator.host}:${operator.port}` });
+    telemetry.note('consumers_started', {
+      version: options.version,
+      environment: config.environment,
+      operator: `${operator.host}:${operator.port}`,
+    });
     return { operator, stop: stopOnce(telemetry, probes, opened) };
   } catch (error) {
     await opened.closeAll().catch(() => undefined);
@@ -307,7 +464,8 @@ class Opened {
   /** All of it, whatever fails. @throws what the first of those that failed threw, at the end */
   async closeAll(): Promise<void> {
     const failures: unknown[] = [];
-    for (const close of this.#closings.splice(0).reverse()) await close().catch((error: unknown) => failures.push(error));
+    for (const close of this.#closings.splice(0).reverse())
+      await close().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
   }
 }
@@ -333,7 +491,12 @@ interface OpenedSecrets extends KeptSecrets {
   readonly exposed: readonly { readonly path: string; readonly found: 'tightened' | 'group' }[];
 }
 
-async function openSecrets({ dataDirectory, secrets: given, environment, signing }: Config): Promise<OpenedSecrets> {
+async function openSecrets({
+  dataDirectory,
+  secrets: given,
+  environment,
+  signing,
+}: Config): Promise<OpenedSecrets> {
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
   const files = [SECRETS_FILE, OPERATOR_TOKEN_FILE].map((name) => join(dataDirectory, name));
   if (given !== undefined && 'file' in given) files.push(given.file);
@@ -344,22 +507,35 @@ async function openSecrets({ dataDirectory, secrets: given, environment, signing
     const found = await secureFile(path);
     if (found !== 'sound') exposed.push({ path, found });
   }
-  const shared = given === undefined ? undefined : 'file' in given ? await readClusterBundle(given.file, environment) : clusterIdentity(given.text, 'TAKEMARK_SECRETS', environment);
+  const shared =
+    given === undefined
+      ? undefined
+      : 'file' in given
+        ? await readClusterBundle(given.file, environment)
+        : clusterIdentity(given.text, 'TAKEMARK_SECRETS', environment);
   if (shared !== undefined) return { secrets: shared.secrets, complete: undefined, shared, exposed };
-  return { ...(await loadSecrets({ directory: dataDirectory, environment, random: randomBytes })), shared, exposed };
+  return {
+    ...(await loadSecrets({ directory: dataDirectory, environment, random: randomBytes })),
+    shared,
+    exposed,
+  };
 }
 
 /** @param notAfter unix seconds at which the certificate that signs ends */
 function watchSigner(notAfter: number, clock: Clock, telemetry: Telemetry): void {
   const left = notAfter - Math.floor(clock.now() / 1000);
-  if (left < SIGNER_ENDING_SECONDS) telemetry.note('signer_ending', { notAfter, days: Math.max(0, Math.floor(left / 86_400)) });
+  if (left < SIGNER_ENDING_SECONDS)
+    telemetry.note('signer_ending', { notAfter, days: Math.max(0, Math.floor(left / 86_400)) });
 }
 
 /** Undefined where keys are in files. */
 async function tokenOf({ signing: { pkcs11 } }: Config): Promise<TokenKey | undefined> {
   if (pkcs11 === undefined) return undefined;
   const { pin, ...token } = pkcs11;
-  return openToken({ ...token, pin: 'text' in pin ? pin.text : (await readFile(pin.file, 'utf8')).split(/\r?\n/)[0]! });
+  return openToken({
+    ...token,
+    pin: 'text' in pin ? pin.text : (await readFile(pin.file, 'utf8')).split(/\r?\n/)[0]!,
+  });
 }
 
 async function watchClock(directory: string, clock: SteadyClock, telemetry: Telemetry): Promise<void> {
@@ -370,7 +546,10 @@ async function watchClock(directory: string, clock: SteadyClock, telemetry: Tele
 
 /** Codes of a purpose of their own, of this environment alone. */
 function authenticatorOf(secrets: Secrets, purpose: 'event' | 'row', { environment }: Config): Authenticator {
-  return new Authenticator({ current: () => secrets.current(purpose), find: (id) => secrets.find(purpose, id) }, environment);
+  return new Authenticator(
+    { current: () => secrets.current(purpose), find: (id) => secrets.find(purpose, id) },
+    environment,
+  );
 }
 
 /** What every kind of process stands on. */
@@ -395,7 +574,17 @@ interface GroundParts {
   readonly signerNotAfter?: number;
 }
 
-async function openGround({ config, clock, secrets, complete, opened, logDestination, engineStats, tlsExpiresAt, signerNotAfter }: GroundParts): Promise<Ground> {
+async function openGround({
+  config,
+  clock,
+  secrets,
+  complete,
+  opened,
+  logDestination,
+  engineStats,
+  tlsExpiresAt,
+  signerNotAfter,
+}: GroundParts): Promise<Ground> {
   let stores: Stores | undefined;
   let bus: EventBus | undefined;
   const telemetry = createTelemetry({
@@ -410,7 +599,11 @@ async function openGround({ config, clock, secrets, complete, opened, logDestina
   opened.add(async () => telemetry.flush());
   if (config.acceptUnauthenticated) telemetry.warn('unauthenticated_accepted');
   for (const server of config.plainServers) telemetry.warn('server_without_tls', { server });
-  const kept = await openStores(config, { secrets, adoptFormerRows: complete !== undefined, telemetry }, opened);
+  const kept = await openStores(
+    config,
+    { secrets, adoptFormerRows: complete !== undefined, telemetry },
+    opened,
+  );
   stores = kept.stores;
   // The store is this process's own from here on, and has no rows without codes.
   await complete?.();
@@ -435,33 +628,83 @@ function sharedChores(config: Config, clock: Clock, { stores, assets }: Ground):
   return [
     { where: 'sweep', everyMs: SWEEP_MS, run: () => sweepExpired({ stores, clock }) },
     // A process that owns its store has swept at its start.
-    ...(isShared(config) ? [{ where: 'sweep', everyMs: UNFINISHED_SWEEP_MS, run: () => sweepUnfinished({ stores, clock, graceSeconds: ORPHAN_GRACE_SECONDS }) }] : []),
-    ...(config.assetBucket === undefined ? [] : [{ where: 'sweep', everyMs: ORPHAN_SWEEP_MS, atStart: true, run: () => sweepOrphans({ stores, assets, shared: true }) }]),
+    ...(isShared(config)
+      ? [
+          {
+            where: 'sweep',
+            everyMs: UNFINISHED_SWEEP_MS,
+            run: () => sweepUnfinished({ stores, clock, graceSeconds: ORPHAN_GRACE_SECONDS }),
+          },
+        ]
+      : []),
+    ...(config.assetBucket === undefined
+      ? []
+      : [
+          {
+            where: 'sweep',
+            everyMs: ORPHAN_SWEEP_MS,
+            atStart: true,
+            run: () => sweepOrphans({ stores, assets, shared: true }),
+          },
+        ]),
   ];
 }
 
 function announcing(clock: Clock, { stores }: Ground): Chore {
-  return { where: 'retention', everyMs: ANNOUNCE_MS, atStart: true, run: () => announceDue({ stores, clock }) };
+  return {
+    where: 'retention',
+    everyMs: ANNOUNCE_MS,
+    atStart: true,
+    run: () => announceDue({ stores, clock }),
+  };
 }
 
-async function openBus(config: Config, secrets: Secrets, clock: Clock, observer: Observer): Promise<EventBus> {
+async function openBus(
+  config: Config,
+  secrets: Secrets,
+  clock: Clock,
+  observer: Observer,
+): Promise<EventBus> {
   const { bus, kafka, dataDirectory, acceptUnauthenticated } = config;
   const authenticator = authenticatorOf(secrets, 'event', config);
   const buried: BuriedReport = (topic) => observer.events(topic, 'dead', 1);
-  if (bus === 'embedded') return openLocalBus({ directory: join(dataDirectory, 'dead-letters'), authenticator, acceptWithoutMac: acceptUnauthenticated, clock, buried });
+  if (bus === 'embedded')
+    return openLocalBus({
+      directory: join(dataDirectory, 'dead-letters'),
+      authenticator,
+      acceptWithoutMac: acceptUnauthenticated,
+      clock,
+      buried,
+    });
   if (kafka === undefined) throw new Error('no Kafka brokers are configured');
-  return openKafkaBus({ ...kafka, authenticator, acceptWithoutMac: acceptUnauthenticated, group: kafka.prefix, onFault: (where, error) => observer.fault(where, error), buried });
+  return openKafkaBus({
+    ...kafka,
+    authenticator,
+    acceptWithoutMac: acceptUnauthenticated,
+    group: kafka.prefix,
+    onFault: (where, error) => observer.fault(where, error),
+    buried,
+  });
 }
 
-/** Where many processes erase, the topic of erasures is the journal: it is kept for ever, and apart from the store. */
+/**
+ * Where many processes erase, the topic of erasures is the journal: it is kept for ever, and apart from the
+ * store.
+ */
 async function openJournal(config: Config, secrets: Secrets): Promise<ErasureJournal> {
-  if (!isShared(config) || config.bus !== 'kafka') return openErasureJournal({ directory: config.journalDirectory, secrets });
+  if (!isShared(config) || config.bus !== 'kafka')
+    return openErasureJournal({ directory: config.journalDirectory, secrets });
   return { record: async () => undefined, read: async function* () {}, close: async () => undefined };
 }
 
 async function openAssets({ dataDirectory, assetBucket }: Config, opened: Opened): Promise<AssetStore> {
   if (assetBucket === undefined) return openAssetDirectory({ directory: join(dataDirectory, 'assets') });
-  const assets = await openAssetBucket({ ...assetBucket, spoolDirectory: join(dataDirectory, 'spool'), sweepGraceSeconds: ORPHAN_GRACE_SECONDS, sweepWindowSeconds: ORPHAN_WINDOW_SECONDS });
+  const assets = await openAssetBucket({
+    ...assetBucket,
+    spoolDirectory: join(dataDirectory, 'spool'),
+    sweepGraceSeconds: ORPHAN_GRACE_SECONDS,
+    sweepWindowSeconds: ORPHAN_WINDOW_SECONDS,
+  });
   opened.add(async () => assets.close());
   return assets;
 }
@@ -472,14 +715,33 @@ interface StoreParts {
   readonly telemetry: Pick<Telemetry, 'note' | 'observer'>;
 }
 
-async function openStores(config: Config, { secrets, adoptFormerRows, telemetry }: StoreParts, opened: Opened): Promise<{ readonly stores: Stores; readonly heads: AuditHeads }> {
-  const { store, cassandra, dataDirectory, journalDirectory, outboxLimit, acceptUnauthenticated, acceptPutBack: accepted } = config;
+async function openStores(
+  config: Config,
+  { secrets, adoptFormerRows, telemetry }: StoreParts,
+  opened: Opened,
+): Promise<{ readonly stores: Stores; readonly heads: AuditHeads }> {
+  const {
+    store,
+    cassandra,
+    dataDirectory,
+    journalDirectory,
+    outboxLimit,
+    acceptUnauthenticated,
+    acceptPutBack: accepted,
+  } = config;
   const authenticator = authenticatorOf(secrets, 'row', config);
   const { key } = secrets.current('audit');
   if (store === 'embedded') {
     const heads = createAuditHeads({ directory: journalDirectory, secrets });
     opened.add(() => heads.close());
-    const stores = await openEmbeddedStore({ directory: join(dataDirectory, 'store'), audit: { key, heads }, authenticator, adoptFormerRows: adoptFormerRows || acceptUnauthenticated, onDamage: (error) => telemetry.observer.fault('store', error), outboxLimit });
+    const stores = await openEmbeddedStore({
+      directory: join(dataDirectory, 'store'),
+      audit: { key, heads },
+      authenticator,
+      adoptFormerRows: adoptFormerRows || acceptUnauthenticated,
+      onDamage: (error) => telemetry.observer.fault('store', error),
+      outboxLimit,
+    });
     opened.add(() => stores.close());
     const found = await findPutBack({ stores, heads });
     if (found !== undefined) {
@@ -496,38 +758,70 @@ async function openStores(config: Config, { secrets, adoptFormerRows, telemetry 
   }
   if (cassandra === undefined) throw new Error('no Cassandra nodes are configured');
   // The heads of a cluster's audit logs are the cluster's, too: no file of one process could hold them.
-  const stores = await openCassandraStore({ ...cassandra, audit: { key }, authenticator, acceptUnauthenticated, outboxLimit });
+  const stores = await openCassandraStore({
+    ...cassandra,
+    audit: { key },
+    authenticator,
+    acceptUnauthenticated,
+    outboxLimit,
+  });
   opened.add(() => stores.close());
   return { stores, heads: stores.heads };
 }
 
 /**
- * Behind `takemark operator migrate`: makes the keyspace and brings its schema up to date, and makes the topics. Where unauthenticated
- * rows are accepted, those of a version that made no codes are given theirs.
+ * Behind `takemark operator migrate`: makes the keyspace and brings its schema up to date, and makes the
+ * topics. Where unauthenticated rows are accepted, those of a version that made no codes are given theirs.
  * @returns names of what was new
  * @throws Error with a message for the operator
  */
-export async function migrate(config: Config): Promise<{ readonly applied?: readonly string[]; readonly topics?: readonly string[]; readonly rows?: AuthenticatedRows }> {
+export async function migrate(config: Config): Promise<{
+  readonly applied?: readonly string[];
+  readonly topics?: readonly string[];
+  readonly rows?: AuthenticatedRows;
+}> {
   const { cassandra, kafka, acceptUnauthenticated, secrets: given } = config;
-  if (cassandra === undefined && kafka === undefined) throw new Error('TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC say where the store is, TAKEMARK_KAFKA where the bus is');
+  if (cassandra === undefined && kafka === undefined)
+    throw new Error(
+      'TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC say where the store is, TAKEMARK_KAFKA where the bus is',
+    );
   return {
     ...(cassandra === undefined ? {} : { applied: await migrateCassandra(cassandra) }),
     ...(kafka === undefined ? {} : { topics: await createTopics(kafka) }),
-    ...(cassandra === undefined || !acceptUnauthenticated || given === undefined ? {} : { rows: await authenticateRows(cassandra, authenticatorOf((await openSecrets(config)).secrets, 'row', config)) }),
+    ...(cassandra === undefined || !acceptUnauthenticated || given === undefined
+      ? {}
+      : {
+          rows: await authenticateRows(
+            cassandra,
+            authenticatorOf((await openSecrets(config)).secrets, 'row', config),
+          ),
+        }),
   };
 }
 
 /**
- * Behind `takemark operator erasures replay`: every erasure that the bus keeps, to the consumer of erasures, directly over the
- * cluster's servers.
+ * Behind `takemark operator erasures replay`: every erasure that the bus keeps, to the consumer of erasures,
+ * directly over the cluster's servers.
  */
-export async function replayErasureTopic(config: Config, options: Pick<ServiceOptions, 'clock' | 'logDestination'> = {}): Promise<Replayed> {
-  if (config.bus !== 'kafka') throw new Error('erasures are replayed from Kafka: TAKEMARK_BUS=kafka; a single service replays its journal at every start');
+export async function replayErasureTopic(
+  config: Config,
+  options: Pick<ServiceOptions, 'clock' | 'logDestination'> = {},
+): Promise<Replayed> {
+  if (config.bus !== 'kafka')
+    throw new Error(
+      'erasures are replayed from Kafka: TAKEMARK_BUS=kafka; a single service replays its journal at every start',
+    );
   const clock = options.clock ?? systemClock;
   const opened = new Opened();
   try {
     const { secrets } = await openSecrets(config);
-    const { stores, assets, bus } = await openGround({ config: { ...config, logLevel: 'silent' }, clock, secrets, opened, logDestination: options.logDestination });
+    const { stores, assets, bus } = await openGround({
+      config: { ...config, logLevel: 'silent' },
+      clock,
+      secrets,
+      opened,
+      logDestination: options.logDestination,
+    });
     return await bus.replay('erasure', undamaged(erasureConsumer({ stores, assets, clock })));
   } finally {
     await opened.closeAll();
@@ -540,18 +834,36 @@ export async function replayErasureTopic(config: Config, options: Pick<ServiceOp
  * @returns the text of the next bundle
  * @throws Error with a message for the operator
  */
-export function rotateSecrets({ environment, signing }: Config, bundle: { readonly text: string; readonly name: string }, rotation: Pick<BundleRotation, 'step' | 'early'> & { readonly purposes?: readonly string[] | undefined }, clock: Clock = systemClock): string {
+export function rotateSecrets(
+  { environment, signing }: Config,
+  bundle: { readonly text: string; readonly name: string },
+  rotation: Pick<BundleRotation, 'step' | 'early'> & { readonly purposes?: readonly string[] | undefined },
+  clock: Clock = systemClock,
+): string {
   const purposes = rotation.purposes?.map((name) => {
     const purpose = ROTATED_PURPOSES.find((known) => known === name);
-    if (purpose === undefined) throw new Error(`there is no secret for ${name}; there are ${ROTATED_PURPOSES.join(', ')}`);
+    if (purpose === undefined)
+      throw new Error(`there is no secret for ${name}; there are ${ROTATED_PURPOSES.join(', ')}`);
     return purpose;
   });
-  return rotateClusterBundle(bundle.text, bundle.name, { ...rotation, purposes, environment, algorithm: signing.algorithm, clock, random: randomBytes });
+  return rotateClusterBundle(bundle.text, bundle.name, {
+    ...rotation,
+    purposes,
+    environment,
+    algorithm: signing.algorithm,
+    clock,
+    random: randomBytes,
+  });
 }
 
 /** Behind `takemark operator secrets init`: the text of a new bundle for a cluster. */
 export function makeSecrets({ environment, signing }: Config): string {
-  return makeClusterBundle({ environment, algorithm: signing.algorithm, clock: systemClock, random: randomBytes });
+  return makeClusterBundle({
+    environment,
+    algorithm: signing.algorithm,
+    clock: systemClock,
+    random: randomBytes,
+  });
 }
 
 /** Behind `takemark operator signing request`: PEM. */
@@ -560,7 +872,10 @@ export async function requestSigningLeaf(config: Config): Promise<string> {
 }
 
 /** Behind `takemark operator signing install`. Times in unix seconds. */
-export async function installSigningLeaf(config: Config, pem: string): Promise<{ readonly kid: string; readonly notAfter: number; readonly former?: string }> {
+export async function installSigningLeaf(
+  config: Config,
+  pem: string,
+): Promise<{ readonly kid: string; readonly notAfter: number; readonly former?: string }> {
   const { notAfter, ...installed } = await installLeaf(await installationOf(config), pem);
   return { ...installed, notAfter: secondsOf(notAfter) };
 }
@@ -571,21 +886,39 @@ export function initSigningAuthority({ environment }: Config, directory: string)
 }
 
 /** Behind `takemark authority issue`. Times in unix seconds. */
-export async function issueSigningLeaf({ environment }: Config, directory: string, request: string, days: number) {
-  const leaf = await issueLeaf({ directory, environment, clock: systemClock, random: randomBytes }, request, days);
+export async function issueSigningLeaf(
+  { environment }: Config,
+  directory: string,
+  request: string,
+  days: number,
+) {
+  const leaf = await issueLeaf(
+    { directory, environment, clock: systemClock, random: randomBytes },
+    request,
+    days,
+  );
   return { ...leaf, notBefore: secondsOf(leaf.notBefore), notAfter: secondsOf(leaf.notAfter) };
 }
 
 async function installationOf(config: Config): Promise<InstallationOptions> {
   const token = await tokenOf(config);
-  return { directory: join(config.dataDirectory, 'signing'), environment: config.environment, algorithm: config.signing.algorithm, ...(token === undefined ? {} : { token }), clock: systemClock };
+  return {
+    directory: join(config.dataDirectory, 'signing'),
+    environment: config.environment,
+    algorithm: config.signing.algorithm,
+    ...(token === undefined ? {} : { token }),
+    clock: systemClock,
+  };
 }
 
 function secondsOf(date: Date): number {
   return Math.floor(date.getTime() / 1000);
 }
 
-async function writeEndpoints(directory: string, endpoints: { readonly partner?: number; readonly operator: number }): Promise<void> {
+async function writeEndpoints(
+  directory: string,
+  endpoints: { readonly partner?: number; readonly operator: number },
+): Promise<void> {
   const path = join(directory, ENDPOINTS_FILE);
   await writeFile(`${path}.new`, `${JSON.stringify(endpoints)}\n`, { mode: 0o600 });
   await rename(`${path}.new`, path);
@@ -596,7 +929,12 @@ async function writeEndpoints(directory: string, endpoints: { readonly partner?:
  * @param directory where the device's key is kept; it is made on first use
  */
 export async function openSealer(directory: string) {
-  const signer = await createDevice({ directory, name: 'Local device', clock: systemClock, random: randomBytes });
+  const signer = await createDevice({
+    directory,
+    name: 'Local device',
+    clock: systemClock,
+    random: randomBytes,
+  });
   const engine = createAudioEngine({ kind: 'native', workers: 1 });
   await engine.start();
   const deps = { engine, signer, clock: systemClock, random: randomBytes };

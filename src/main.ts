@@ -2,9 +2,12 @@ import { readFileSync, writeSync } from 'node:fs';
 import { crashLine, serviceWords, startService } from './compose.js';
 import { ConfigError, readConfig } from './config.js';
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
 
-// Rejections that nobody handles come here too. What was acknowledged is on disk, so there is nothing to save.
+// Rejections that nobody handles come here too. What was acknowledged is on disk, so there is nothing to
+// save.
 process.on('uncaughtException', (error: unknown) => {
   writeSync(2, crashLine(error));
   process.exit(1);
@@ -25,6 +28,8 @@ try {
     });
   }
 } catch (error) {
-  process.stderr.write(`${error instanceof ConfigError ? 'The configuration cannot be used:\n' : 'The service could not start: '}${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(
+    `${error instanceof ConfigError ? 'The configuration cannot be used:\n' : 'The service could not start: '}${error instanceof Error ? error.message : String(error)}\n`,
+  );
   process.exit(1);
 }

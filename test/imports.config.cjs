@@ -1,5 +1,6 @@
 /**
- * The import rule of the house, one direction: each folder may import what stands here and nothing else of `src/`.
+ * The import rule of the house, one direction: each folder may import what stands here and nothing else of
+ * `src/`.
  * @type {Record<string, string[]>}
  */
 const MAY_IMPORT = {
@@ -18,10 +19,27 @@ const MAY_IMPORT = {
   consumers: ['operations', 'ports', 'domain', 'codec'],
   telemetry: ['ports', 'domain'],
   client: ['contract'],
-  // `takemark seal` is a device of its own, without a service: it loads the engine and the key through compose, when it runs.
+  // `takemark seal` is a device of its own, without a service: it loads the engine and the key through
+  // compose, when it runs.
   cli: ['client', 'contract', 'config.ts', 'compose.ts'],
   'config.ts': [],
-  'compose.ts': [...['domain', 'ports', 'codec', 'credential', 'operations', 'contract', 'http', 'engine', 'adapters', 'consumers', 'telemetry', 'client'], 'config.ts'],
+  'compose.ts': [
+    ...[
+      'domain',
+      'ports',
+      'codec',
+      'credential',
+      'operations',
+      'contract',
+      'http',
+      'engine',
+      'adapters',
+      'consumers',
+      'telemetry',
+      'client',
+    ],
+    'config.ts',
+  ],
   'main.ts': ['compose.ts', 'config.ts'],
 };
 
@@ -67,9 +85,18 @@ module.exports = {
       comment: 'a library that has no home yet: give it one above',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '(^|/)node_modules/', pathNot: [...Object.keys(LIBRARIES).map(library), '(^|/)node_modules/@types/node/'] },
+      to: {
+        path: '(^|/)node_modules/',
+        pathNot: [...Object.keys(LIBRARIES).map(library), '(^|/)node_modules/@types/node/'],
+      },
     },
-    { name: 'folders', comment: 'the folders are fixed', severity: 'error', from: { path: '^src/', pathNot: Object.keys(MAY_IMPORT).map(place) }, to: {} },
+    {
+      name: 'folders',
+      comment: 'the folders are fixed',
+      severity: 'error',
+      from: { path: '^src/', pathNot: Object.keys(MAY_IMPORT).map(place) },
+      to: {},
+    },
     {
       name: 'domain-without-io',
       comment: 'hashing is a pure function; everything else of the platform is the world',
@@ -77,17 +104,53 @@ module.exports = {
       from: { path: '^src/(domain|contract)/' },
       to: { dependencyTypes: ['core'], pathNot: '^(node:)?crypto$' },
     },
-    { name: 'adapters-apart', severity: 'error', from: { path: '^src/adapters/([^/]+)/' }, to: { path: '^src/adapters/', pathNot: '^src/adapters/$1/' } },
-    { name: 'cli-compose-when-needed', severity: 'error', from: { path: '^src/cli/' }, to: { path: '^src/compose', dependencyTypesNot: ['dynamic-import'] } },
-    { name: 'client-types-only', severity: 'error', from: { path: '^src/client/' }, to: { path: '^src/contract/', dependencyTypesNot: ['type-only'] } },
-    { name: 'client-alone', comment: 'the client ships without dependencies', severity: 'error', from: { path: '^src/client/' }, to: { path: '(^|/)node_modules/', pathNot: '@types/node/' } },
-    { name: 'resolved', comment: 'the Kafka client is optional', severity: 'error', from: {}, to: { couldNotResolve: true, pathNot: '^node-rdkafka$' } },
-    { name: 'no-circles', severity: 'error', from: { path: '^src/' }, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'adapters-apart',
+      severity: 'error',
+      from: { path: '^src/adapters/([^/]+)/' },
+      to: { path: '^src/adapters/', pathNot: '^src/adapters/$1/' },
+    },
+    {
+      name: 'cli-compose-when-needed',
+      severity: 'error',
+      from: { path: '^src/cli/' },
+      to: { path: '^src/compose', dependencyTypesNot: ['dynamic-import'] },
+    },
+    {
+      name: 'client-types-only',
+      severity: 'error',
+      from: { path: '^src/client/' },
+      to: { path: '^src/contract/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'client-alone',
+      comment: 'the client ships without dependencies',
+      severity: 'error',
+      from: { path: '^src/client/' },
+      to: { path: '(^|/)node_modules/', pathNot: '@types/node/' },
+    },
+    {
+      name: 'resolved',
+      comment: 'the Kafka client is optional',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true, pathNot: '^node-rdkafka$' },
+    },
+    {
+      name: 'no-circles',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
     // `import type` counts too: the rule is about what knows what.
     tsPreCompilationDeps: true,
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'], extensions: ['.ts', '.js', '.d.ts'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+      extensions: ['.ts', '.js', '.d.ts'],
+    },
   },
 };

@@ -1,10 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { takemark } from '../../test/cluster/members.js';
-import { startServers, type Servers } from '../../test/cluster/servers.js';
+import { type Servers, startServers } from '../../test/cluster/servers.js';
 import { ServiceProcess, START_FLAGS } from '../service/service-process.js';
 
 const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
@@ -20,7 +20,10 @@ export type Part = (typeof PARTS)[number];
 /** CPU seconds since each process began, user and system, of all its threads. */
 export type CpuSeconds = Readonly<Record<Part, number>>;
 
-/** One service and one consumer process over one Cassandra node, one Kafka broker and one S3 server. Linux: it reads `/proc`. */
+/**
+ * One service and one consumer process over one Cassandra node, one Kafka broker and one S3 server. Linux: it
+ * reads `/proc`.
+ */
 export class Deployment {
   readonly service: ServiceProcess;
   readonly #servers: Servers;
@@ -32,7 +35,15 @@ export class Deployment {
     this.#consumers = consumers;
   }
 
-  static async start({ dataDir, profileDir, say }: { readonly dataDir: string; readonly profileDir: string | undefined; readonly say: (line: string) => void }): Promise<Deployment> {
+  static async start({
+    dataDir,
+    profileDir,
+    say,
+  }: {
+    readonly dataDir: string;
+    readonly profileDir: string | undefined;
+    readonly say: (line: string) => void;
+  }): Promise<Deployment> {
     const servers = await startServers({ nodes: 1, measured: true, say });
     try {
       const settings = {
@@ -49,8 +60,21 @@ export class Deployment {
       };
       await takemark(settings, 'operator', 'secrets', 'init', '--out', settings.TAKEMARK_SECRETS_FILE);
       await takemark(settings, 'operator', 'migrate');
-      const consumers = spawn(process.execPath, [...START_FLAGS, CLI, 'consumers'], { stdio: 'ignore', env: { PATH: process.env['PATH'], ...settings, TAKEMARK_DATA_DIR: join(dataDir, 'consumers'), TAKEMARK_OPERATOR_PORT: '0' } });
-      const service = await ServiceProcess.start({ dataDir: join(dataDir, 'service'), settings, operatorToken: OPERATOR_TOKEN, profileDir });
+      const consumers = spawn(process.execPath, [...START_FLAGS, CLI, 'consumers'], {
+        stdio: 'ignore',
+        env: {
+          PATH: process.env['PATH'],
+          ...settings,
+          TAKEMARK_DATA_DIR: join(dataDir, 'consumers'),
+          TAKEMARK_OPERATOR_PORT: '0',
+        },
+      });
+      const service = await ServiceProcess.start({
+        dataDir: join(dataDir, 'service'),
+        settings,
+        operatorToken: OPERATOR_TOKEN,
+        profileDir,
+      });
       return new Deployment(service, servers, consumers);
     } catch (error) {
       await servers.remove();
@@ -60,7 +84,8 @@ export class Deployment {
 
   /** For a store of one's own beside the service. */
   get cassandra() {
-    const { TAKEMARK_CASSANDRA: addresses = '', TAKEMARK_CASSANDRA_DC: localDataCenter = '' } = this.#servers.settings;
+    const { TAKEMARK_CASSANDRA: addresses = '', TAKEMARK_CASSANDRA_DC: localDataCenter = '' } =
+      this.#servers.settings;
     return { contactPoints: addresses.split(','), localDataCenter, keyspace: KEYSPACE };
   }
 
@@ -81,10 +106,12 @@ export class Deployment {
 
   /** Bytes on the node's disk by table, compacted, and in the broker's log by topic. */
   async storage(): Promise<Readonly<Record<string, number>>> {
-    for (const command of ['flush', 'compact']) await this.#servers.nodetool('cassandra-1', command, KEYSPACE);
+    for (const command of ['flush', 'compact'])
+      await this.#servers.nodetool('cassandra-1', command, KEYSPACE);
     const sizes: Record<string, number> = {};
     const tables = join(this.#servers.directory, 'cassandra-1', 'data', KEYSPACE);
-    for (const name of readdirSync(tables)) sizes[name.slice(0, name.lastIndexOf('-'))] = bytesIn(join(tables, name), /^(?!backups|snapshots)/);
+    for (const name of readdirSync(tables))
+      sizes[name.slice(0, name.lastIndexOf('-'))] = bytesIn(join(tables, name), /^(?!backups|snapshots)/);
     const topics = join(this.#servers.directory, 'kafka-1', 'data');
     for (const name of readdirSync(topics).filter((one) => one.startsWith(`${PREFIX}.`))) {
       const topic = `topic ${name.slice(PREFIX.length + 1, name.lastIndexOf('-'))}`;

@@ -1,4 +1,7 @@
-/** `npm run bench:capacity`: what deploy/capacity.md is made of, measured on real servers that this command starts. */
+/**
+ * `npm run bench:capacity`: what deploy/capacity.md is made of, measured on real servers that this command
+ * starts.
+ */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -10,8 +13,8 @@ import type { PreparedCall, RequestClient } from '../load/request-client.js';
 import type { UploadClient } from '../load/upload-client.js';
 import { describeMachine } from '../machine.js';
 import { Child } from '../service/child.js';
-import { chargeOnePartner, type Contention } from './one-partner.js';
 import { type CpuSeconds, Deployment, PARTS, type Part } from './deployment.js';
+import { type Contention, chargeOnePartner } from './one-partner.js';
 
 const USAGE = `npm run bench:capacity -- [options]
   --count <n>   files uploaded, calls of each kind; a quarter as many proofs are issued (4000)
@@ -85,8 +88,17 @@ class Measurement {
     const after = await this.#deployment.cpu();
     const elapsed = (performance.now() - began) / 1_000;
     const stores = await this.#deployment.storage();
-    const grown = Object.keys(stores).map((place) => [place, Math.round((stores[place]! - (stored[place] ?? 0)) / calls)] as const);
-    this.#works.push({ name, calls, seconds, elapsed, cpuSeconds: byPart((part) => after[part] - before[part]), bytes: Object.fromEntries(grown.filter(([, bytes]) => bytes > 0)) });
+    const grown = Object.keys(stores).map(
+      (place) => [place, Math.round((stores[place]! - (stored[place] ?? 0)) / calls)] as const,
+    );
+    this.#works.push({
+      name,
+      calls,
+      seconds,
+      elapsed,
+      cpuSeconds: byPart((part) => after[part] - before[part]),
+      bytes: Object.fromEntries(grown.filter(([, bytes]) => bytes > 0)),
+    });
     return result;
   }
 }
@@ -108,7 +120,12 @@ async function measureAll(deployment: Deployment, count: number): ReturnType<Mea
         return { partnerId, apiKey: await service.createKey(partnerId) };
       }),
     );
-    const { proofId, deliverable } = await service.issue(partners[0]!.partnerId, 'Measured', broadcastWaveFile(FILE_BYTES, 'Measured'), 'embedded');
+    const { proofId, deliverable } = await service.issue(
+      partners[0]!.partnerId,
+      'Measured',
+      broadcastWaveFile(FILE_BYTES, 'Measured'),
+      'embedded',
+    );
     const pairAudio = broadcastWaveFile(FILE_BYTES, 'Pair');
     const pair = await service.issue(partners[0]!.partnerId, 'Pair', pairAudio, 'sidecar');
 
@@ -116,14 +133,29 @@ async function measureAll(deployment: Deployment, count: number): ReturnType<Mea
       let next = 0;
       await Promise.all(
         Array.from({ length: ISSUING_LANES }, async () => {
-          for (let i = next++; i < calls; i = next++) await service.issue(partners[i % PARTNERS]!.partnerId, `${title} ${i}`, broadcastWaveFile(FILE_BYTES, `${title} ${i}`), 'embedded');
+          for (let i = next++; i < calls; i = next++)
+            await service.issue(
+              partners[i % PARTNERS]!.partnerId,
+              `${title} ${i}`,
+              broadcastWaveFile(FILE_BYTES, `${title} ${i}`),
+              'embedded',
+            );
         }),
       );
     };
-    const upload = async (calls: number, file: Uint8Array): Promise<readonly { readonly uploadId: string; readonly apiKey: string }[]> => {
+    const upload = async (
+      calls: number,
+      file: Uint8Array,
+    ): Promise<readonly { readonly uploadId: string; readonly apiKey: string }[]> => {
       const lists = await Promise.all(
         partners.map(async ({ apiKey }) => {
-          const ids = await uploads.call('storeMany', { port, apiKey, connections: CONNECTIONS / PARTNERS, count: calls / PARTNERS, file });
+          const ids = await uploads.call('storeMany', {
+            port,
+            apiKey,
+            connections: CONNECTIONS / PARTNERS,
+            count: calls / PARTNERS,
+            file,
+          });
           return ids.map((uploadId) => ({ uploadId, apiKey }));
         }),
       );
@@ -134,15 +166,32 @@ async function measureAll(deployment: Deployment, count: number): ReturnType<Mea
       if (wrong.length > 0) throw new Error(`${wrong.length} wrong answers, for instance ${wrong[0]}`);
     };
     const embedded = (slots: Awaited<ReturnType<typeof upload>>): readonly PreparedCall[] =>
-      slots.map(({ uploadId, apiKey }) => ({ request: jsonRequest('/v1/verify', { 'x-api-key': apiKey }, JSON.stringify({ uploadId })), expect: { verdict: 'valid', proofId, 'audio.sha256': sha256(deliverable) } }));
+      slots.map(({ uploadId, apiKey }) => ({
+        request: jsonRequest('/v1/verify', { 'x-api-key': apiKey }, JSON.stringify({ uploadId })),
+        expect: { verdict: 'valid', proofId, 'audio.sha256': sha256(deliverable) },
+      }));
     const pairs = (slots: Awaited<ReturnType<typeof upload>>): readonly PreparedCall[] =>
       slots.map(({ uploadId, apiKey }) => ({
-        request: jsonRequest('/v1/verify', { 'x-api-key': apiKey }, JSON.stringify({ uploadId, sidecar: pair.deliverable.toString('base64') })),
+        request: jsonRequest(
+          '/v1/verify',
+          { 'x-api-key': apiKey },
+          JSON.stringify({ uploadId, sidecar: pair.deliverable.toString('base64') }),
+        ),
         expect: { verdict: 'valid', proofId: pair.proofId, 'audio.sha256': sha256(pairAudio) },
       }));
     const reads = (calls: number): readonly PreparedCall[] =>
-      Array.from({ length: calls }, () => ({ request: `GET /v1/proofs/${proofId} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: ${partners[0]!.apiKey}\r\n\r\n`, expect: { proofId } }));
-    const large = (files: number): Promise<unknown> => uploads.call('upload', { port, apiKey: partners[0]!.apiKey, connections: 4, each: files / 4, bytes: LARGE_BYTES });
+      Array.from({ length: calls }, () => ({
+        request: `GET /v1/proofs/${proofId} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: ${partners[0]!.apiKey}\r\n\r\n`,
+        expect: { proofId },
+      }));
+    const large = (files: number): Promise<unknown> =>
+      uploads.call('upload', {
+        port,
+        apiKey: partners[0]!.apiKey,
+        connections: 4,
+        each: files / 4,
+        bytes: LARGE_BYTES,
+      });
 
     say('warming up');
     const issued = Math.ceil(count / 4);
@@ -165,15 +214,36 @@ async function measureAll(deployment: Deployment, count: number): ReturnType<Mea
 }
 
 function report({ costs, idle }: Awaited<ReturnType<Measurement['costs']>>): string {
-  const lines = [`${'CPU microseconds a call'.padEnd(24)}${['calls/s', ...PARTS].map((name) => name.padStart(12)).join('')}`];
-  for (const { name, calls, seconds, cpu } of costs) lines.push(`${name.padEnd(24)}${[Math.round(calls / seconds), ...PARTS.map((part) => cpu[part])].map((value) => String(value).padStart(12)).join('')}`);
-  lines.push(`${'idle, % of a core'.padEnd(36)}${PARTS.map((part) => (idle[part] * 100).toFixed(1).padStart(12)).join('')}`, '', 'bytes a call on one replica');
-  for (const { name, bytes } of costs) lines.push(`${name.padEnd(24)}${Object.values(bytes).reduce((a, b) => a + b, 0)}: ${Object.entries(bytes).sort(([, a], [, b]) => b - a).map(([place, size]) => `${place} ${size}`).join(', ')}`);
+  const lines = [
+    `${'CPU microseconds a call'.padEnd(24)}${['calls/s', ...PARTS].map((name) => name.padStart(12)).join('')}`,
+  ];
+  for (const { name, calls, seconds, cpu } of costs)
+    lines.push(
+      `${name.padEnd(24)}${[Math.round(calls / seconds), ...PARTS.map((part) => cpu[part])].map((value) => String(value).padStart(12)).join('')}`,
+    );
+  lines.push(
+    `${'idle, % of a core'.padEnd(36)}${PARTS.map((part) => (idle[part] * 100).toFixed(1).padStart(12)).join('')}`,
+    '',
+    'bytes a call on one replica',
+  );
+  for (const { name, bytes } of costs)
+    lines.push(
+      `${name.padEnd(24)}${Object.values(bytes).reduce((a, b) => a + b, 0)}: ${Object.entries(bytes)
+        .sort(([, a], [, b]) => b - a)
+        .map(([place, size]) => `${place} ${size}`)
+        .join(', ')}`,
+    );
   return lines.join('\n');
 }
 
 function contentionReport(results: readonly Contention[]): string {
-  return ['charges of one partner', ...results.map(({ stores, inFlight, chargesPerSecond, p50, p99 }) => `${String(stores).padStart(4)} stores, ${inFlight} at once: ${chargesPerSecond}/s, p50 ${p50} ms, p99 ${p99} ms`)].join('\n');
+  return [
+    'charges of one partner',
+    ...results.map(
+      ({ stores, inFlight, chargesPerSecond, p50, p99 }) =>
+        `${String(stores).padStart(4)} stores, ${inFlight} at once: ${chargesPerSecond}/s, p50 ${p50} ms, p99 ${p99} ms`,
+    ),
+  ].join('\n');
 }
 
 function sha256(bytes: Uint8Array): string {
@@ -184,7 +254,13 @@ function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-const { values } = parseArgs({ options: { count: { type: 'string', default: '4000' }, out: { type: 'string', default: 'bench/results' }, profile: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: {
+    count: { type: 'string', default: '4000' },
+    out: { type: 'string', default: 'bench/results' },
+    profile: { type: 'boolean', default: false },
+  },
+});
 const count = Number(values.count);
 if (!Number.isInteger(count) || count < PARTNERS || count % PARTNERS !== 0) {
   say(`--count is a multiple of ${PARTNERS}\n\n${USAGE}`);
@@ -194,12 +270,19 @@ const out = resolve(values.out);
 await mkdir(out, { recursive: true });
 const dataDir = await mkdtemp(join(out, 'data-'));
 try {
-  const deployment = await Deployment.start({ dataDir, profileDir: values.profile ? join(out, 'profiles') : undefined, say });
+  const deployment = await Deployment.start({
+    dataDir,
+    profileDir: values.profile ? join(out, 'profiles') : undefined,
+    say,
+  });
   try {
     const measured = await measureAll(deployment, count);
     say('charges of one partner');
     const onePartner = await chargeOnePartner(deployment.cassandra);
-    await writeFile(join(out, 'capacity.json'), `${JSON.stringify({ machine: describeMachine(), ...measured, onePartner }, undefined, 2)}\n`);
+    await writeFile(
+      join(out, 'capacity.json'),
+      `${JSON.stringify({ machine: describeMachine(), ...measured, onePartner }, undefined, 2)}\n`,
+    );
     process.stdout.write(`${report(measured)}\n\n${contentionReport(onePartner)}\n`);
   } finally {
     await deployment.stop();

@@ -1,4 +1,7 @@
-/** Child process: node:crypto under an environment of its own, for instance with the CPU's SHA instructions hidden from it. */
+/**
+ * Child process: node:crypto under an environment of its own, for instance with the CPU's SHA instructions
+ * hidden from it.
+ */
 import { answerCalls } from '../service/child.js';
 import { hashSlabs } from './kernel.js';
 import { hashWithNode } from './node-hash.js';

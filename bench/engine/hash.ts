@@ -3,10 +3,10 @@ import { createSHA256 } from 'hash-wasm';
 import { createAudioEngine } from '../../src/engine/create-engine.js';
 import { SLAB_BYTES } from '../../src/engine/wasm-ingest.js';
 import { describeMachine } from '../machine.js';
-import { figure, interleave, ratio, type Measure, type Run, type Section } from '../measure.js';
+import { figure, interleave, type Measure, type Run, ratio, type Section } from '../measure.js';
 import { Child } from '../service/child.js';
 import type { HashProcess } from './hash-process.js';
-import { hashSlabs, Kernel, slabOrder, type HashRun } from './kernel.js';
+import { type HashRun, hashSlabs, Kernel, slabOrder } from './kernel.js';
 import { hashWithNode } from './node-hash.js';
 
 /** Hides the SHA instructions (bit 29 of the second word of CPU features) from OpenSSL. */
@@ -22,15 +22,22 @@ async function measureHash(run: Run): Promise<Section> {
   const wasm = await createSHA256();
   const engine = createAudioEngine({ kind: 'native' });
   await engine.start();
-  const masked = new Child<HashProcess>(new URL('./hash-process.js', import.meta.url), { env: { ...process.env, OPENSSL_ia32cap: MASK } });
+  const masked = new Child<HashProcess>(new URL('./hash-process.js', import.meta.url), {
+    env: { ...process.env, OPENSSL_ia32cap: MASK },
+  });
 
   const one = [digestOf(slabs, undefined, count)];
   const four = [0, 1, 2, 3].map((lane) => digestOf(slabs, lane, count / 4));
-  const checked = (name: string, expected: readonly string[], contender: () => HashRun | Promise<HashRun>) => ({
+  const checked = (
+    name: string,
+    expected: readonly string[],
+    contender: () => HashRun | Promise<HashRun>,
+  ) => ({
     name,
     once: async () => {
       const { megabytesPerSecond, digests } = await contender();
-      if (digests.join() !== expected.join()) run.wrong(`hash: ${name} gave ${digests.join()}, expected ${expected.join()}`);
+      if (digests.join() !== expected.join())
+        run.wrong(`hash: ${name} gave ${digests.join()}, expected ${expected.join()}`);
       return megabytesPerSecond;
     },
   });
@@ -51,7 +58,8 @@ async function measureHash(run: Run): Promise<Section> {
         timed(count, async () => {
           const ingest = engine.open('bench');
           for (const slab of slabOrder(undefined, count)) {
-            for (let at = 0; at < SLAB_BYTES; at += CHUNK_BYTES) await ingest.write(slabs[slab]!.subarray(at, at + CHUNK_BYTES));
+            for (let at = 0; at < SLAB_BYTES; at += CHUNK_BYTES)
+              await ingest.write(slabs[slab]!.subarray(at, at + CHUNK_BYTES));
           }
           return (await ingest.end()).sha256;
         }),
@@ -79,16 +87,43 @@ function report(speeds: ReadonlyMap<string, readonly number[]>): Section {
       figure('hash.single', 'one stream', 'MB/s', 'ours', single),
       figure('hash.native', 'native engine (copy, parse, node:crypto)', 'MB/s', 'ours', of('native engine')),
       figure('hash.node', 'node:crypto', 'MB/s', 'baseline', of('node:crypto')),
-      figure('hash.masked', 'node:crypto, SHA instructions masked', 'MB/s', 'baseline', of('node:crypto, SHA masked')),
+      figure(
+        'hash.masked',
+        'node:crypto, SHA instructions masked',
+        'MB/s',
+        'baseline',
+        of('node:crypto, SHA masked'),
+      ),
       figure('hash.hash-wasm', 'hash-wasm', 'MB/s', 'baseline', of('hash-wasm')),
     ],
     comparisons: [
       ratio('hash.single/hash-wasm', 'one stream', 'hash-wasm', 'MB/s', single, of('hash-wasm')),
-      ratio('hash.single/masked', 'one stream', 'node:crypto, SHA masked', 'MB/s', single, of('node:crypto, SHA masked')),
+      ratio(
+        'hash.single/masked',
+        'one stream',
+        'node:crypto, SHA masked',
+        'MB/s',
+        single,
+        of('node:crypto, SHA masked'),
+      ),
       ratio('hash.lanes/hash-wasm', 'four lanes', 'hash-wasm', 'MB/s', lanes, of('hash-wasm')),
       ratio('hash.lanes/node', 'four lanes', 'node:crypto', 'MB/s', lanes, of('node:crypto')),
-      ratio('hash.lanes/masked', 'four lanes', 'node:crypto, SHA masked', 'MB/s', lanes, of('node:crypto, SHA masked')),
-      ratio('hash.native/node', 'native engine', 'node:crypto', 'MB/s', of('native engine'), of('node:crypto')),
+      ratio(
+        'hash.lanes/masked',
+        'four lanes',
+        'node:crypto, SHA masked',
+        'MB/s',
+        lanes,
+        of('node:crypto, SHA masked'),
+      ),
+      ratio(
+        'hash.native/node',
+        'native engine',
+        'node:crypto',
+        'MB/s',
+        of('native engine'),
+        of('node:crypto'),
+      ),
     ],
     notes: [
       shaInstructions === false

@@ -1,6 +1,15 @@
-import { seededBytes } from '../fixtures/random.js';
-import { CONTEXT_BYTES, createCoreMemory, instantiateCore, loadCore, readMeasurement, SCRATCH_BYTES, type Core, type Piece } from '../../src/engine/core.js';
+import {
+  CONTEXT_BYTES,
+  type Core,
+  createCoreMemory,
+  instantiateCore,
+  loadCore,
+  type Piece,
+  readMeasurement,
+  SCRATCH_BYTES,
+} from '../../src/engine/core.js';
 import { SLAB_BYTES } from '../../src/engine/wasm-ingest.js';
+import { seededBytes } from '../fixtures/random.js';
 
 const LANES = 4;
 const PAGE = 65_536;
@@ -24,7 +33,10 @@ export function slabOrder(lane: number | undefined, count: number): readonly num
   return Array.from({ length: count }, (_, i) => (lane === undefined ? i % SLABS : lane * own + (i % own)));
 }
 
-/** The core on this thread, called as the engine's worker calls it: slabs of 1 MiB in place, in one stream or in four lanes. */
+/**
+ * The core on this thread, called as the engine's worker calls it: slabs of 1 MiB in place, in one stream or
+ * in four lanes.
+ */
 export class Kernel {
   readonly #memory: WebAssembly.Memory;
   readonly #core: Core;
@@ -44,14 +56,20 @@ export class Kernel {
 
   single(slabs: number): HashRun {
     const order = slabOrder(undefined, slabs);
-    return this.#run([0], order.map((slab) => [piece(0, slab)]));
+    return this.#run(
+      [0],
+      order.map((slab) => [piece(0, slab)]),
+    );
   }
 
   /** @param slabs of all lanes together */
   lanes(slabs: number): HashRun {
     const lanes = [0, 1, 2, 3];
     const orders = lanes.map((lane) => slabOrder(lane, slabs / LANES));
-    return this.#run(lanes, orders[0]!.map((_, i) => lanes.map((lane) => piece(lane, orders[lane]![i]!))));
+    return this.#run(
+      lanes,
+      orders[0]!.map((_, i) => lanes.map((lane) => piece(lane, orders[lane]![i]!))),
+    );
   }
 
   #run(lanes: readonly number[], calls: readonly (readonly Piece[])[]): HashRun {
@@ -61,7 +79,10 @@ export class Kernel {
     for (const lane of lanes) this.#core.finish(contextAddress(lane));
     const seconds = (performance.now() - start) / 1_000;
     const bytes = calls.reduce((total, pieces) => total + pieces.length * SLAB_BYTES, 0);
-    return { megabytesPerSecond: bytes / seconds / 1e6, digests: lanes.map((lane) => readMeasurement(this.#memory, contextAddress(lane)).sha256) };
+    return {
+      megabytesPerSecond: bytes / seconds / 1e6,
+      digests: lanes.map((lane) => readMeasurement(this.#memory, contextAddress(lane)).sha256),
+    };
   }
 }
 

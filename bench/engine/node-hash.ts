@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { slabOrder, type HashRun } from './kernel.js';
+import { type HashRun, slabOrder } from './kernel.js';
 
 /** One stream through node:crypto. */
 export function hashWithNode(slabs: readonly Uint8Array[], count: number): HashRun {
@@ -9,5 +9,8 @@ export function hashWithNode(slabs: readonly Uint8Array[], count: number): HashR
   for (const slab of order) hash.update(slabs[slab]!);
   const digest = hash.digest('hex');
   const seconds = (performance.now() - start) / 1_000;
-  return { megabytesPerSecond: order.reduce((total, slab) => total + slabs[slab]!.length, 0) / seconds / 1e6, digests: [digest] };
+  return {
+    megabytesPerSecond: order.reduce((total, slab) => total + slabs[slab]!.length, 0) / seconds / 1e6,
+    digests: [digest],
+  };
 }

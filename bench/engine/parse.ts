@@ -1,10 +1,17 @@
 import { parseBuffer } from 'music-metadata';
-import { CONTEXT_BYTES, createCoreMemory, instantiateCore, loadCore, readMeasurement, SCRATCH_BYTES } from '../../src/engine/core.js';
-import { SLAB_BYTES } from '../../src/engine/wasm-ingest.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
+import {
+  CONTEXT_BYTES,
+  createCoreMemory,
+  instantiateCore,
+  loadCore,
+  readMeasurement,
+  SCRATCH_BYTES,
+} from '../../src/engine/core.js';
+import { SLAB_BYTES } from '../../src/engine/wasm-ingest.js';
 import { BROADCAST_FORMAT, broadcastWave } from '../fixtures/broadcast-wave.js';
 import { seededBytes } from '../fixtures/random.js';
-import { figure, interleave, ratio, speedup, type Measure, type Run, type Section } from '../measure.js';
+import { figure, interleave, type Measure, type Run, ratio, type Section, speedup } from '../measure.js';
 
 const PAGE = 65_536;
 const CONTEXT = PAGE + 16_384;
@@ -16,7 +23,8 @@ async function measureParse(run: Run): Promise<Section> {
   const { head, dataBytes, tail, frames } = broadcastWave(MAX_UPLOAD_BYTES, 'Parsed take');
   const file = Buffer.concat([head, seededBytes('parsed', dataBytes), tail]);
   const module = await loadCore();
-  if (CONTEXT + CONTEXT_BYTES > FILE || PAGE + SCRATCH_BYTES > CONTEXT) throw new Error('the areas of the memory overlap');
+  if (CONTEXT + CONTEXT_BYTES > FILE || PAGE + SCRATCH_BYTES > CONTEXT)
+    throw new Error('the areas of the memory overlap');
   const memory = createCoreMemory(FILE + file.length);
   new Uint8Array(memory.buffer).set(file, FILE);
   const core = instantiateCore(module, memory, PAGE);
@@ -24,17 +32,24 @@ async function measureParse(run: Run): Promise<Section> {
 
   const parseAs = (step: number): void => {
     core.init(CONTEXT);
-    for (let at = 0; at < file.length; at += step) core.parse({ context: CONTEXT, address: FILE + at, length: Math.min(step, file.length - at) });
+    for (let at = 0; at < file.length; at += step)
+      core.parse({ context: CONTEXT, address: FILE + at, length: Math.min(step, file.length - at) });
     core.finish(CONTEXT);
   };
   const hashed = (): void => {
     core.init(CONTEXT);
-    for (let at = 0; at < file.length; at += SLAB_BYTES) core.update([{ context: CONTEXT, address: FILE + at, length: Math.min(SLAB_BYTES, file.length - at) }]);
+    for (let at = 0; at < file.length; at += SLAB_BYTES)
+      core.update([{ context: CONTEXT, address: FILE + at, length: Math.min(SLAB_BYTES, file.length - at) }]);
     core.finish(CONTEXT);
   };
   const check = (): void => {
     const { format, frames: found, bext, chunkCount } = readMeasurement(memory, CONTEXT);
-    const right = format?.sampleRate === BROADCAST_FORMAT.sampleRate && format.channels === BROADCAST_FORMAT.channels && found === frames && bext?.description === 'Parsed take' && chunkCount === 10;
+    const right =
+      format?.sampleRate === BROADCAST_FORMAT.sampleRate &&
+      format.channels === BROADCAST_FORMAT.channels &&
+      found === frames &&
+      bext?.description === 'Parsed take' &&
+      chunkCount === 10;
     if (!right) run.wrong(`parse: the core read ${JSON.stringify({ format, found, chunkCount })}`);
   };
 
@@ -44,13 +59,20 @@ async function measureParse(run: Run): Promise<Section> {
       once: async () => {
         const microseconds = await perCall(Math.ceil(parses / 10), async () => {
           const { format } = await parseBuffer(file, { mimeType: 'audio/wav', size: file.length });
-          if (format.sampleRate !== BROADCAST_FORMAT.sampleRate || format.numberOfSamples !== frames) run.wrong(`parse: music-metadata read ${JSON.stringify(format)}`);
+          if (format.sampleRate !== BROADCAST_FORMAT.sampleRate || format.numberOfSamples !== frames)
+            run.wrong(`parse: music-metadata read ${JSON.stringify(format)}`);
         });
         return microseconds;
       },
     },
-    { name: 'core, one piece', once: async () => checked(await perCall(parses * 100, () => parseAs(file.length)), check) },
-    { name: 'core, slabs', once: async () => checked(await perCall(parses * 10, () => parseAs(SLAB_BYTES)), check) },
+    {
+      name: 'core, one piece',
+      once: async () => checked(await perCall(parses * 100, () => parseAs(file.length)), check),
+    },
+    {
+      name: 'core, slabs',
+      once: async () => checked(await perCall(parses * 10, () => parseAs(SLAB_BYTES)), check),
+    },
     {
       name: 'core, with the measurement read',
       once: async () =>
@@ -69,15 +91,49 @@ async function measureParse(run: Run): Promise<Section> {
     figures: [
       figure('parse.core', 'core, the file in one piece', 'µs', 'ours', of('core, one piece')),
       figure('parse.slabs', 'core, in slabs of 1 MiB', 'µs', 'ours', of('core, slabs')),
-      figure('parse.read', 'core, and its findings read into objects', 'µs', 'ours', of('core, with the measurement read')),
+      figure(
+        'parse.read',
+        'core, and its findings read into objects',
+        'µs',
+        'ours',
+        of('core, with the measurement read'),
+      ),
       figure('parse.music-metadata', 'music-metadata parseBuffer', 'µs', 'baseline', of('music-metadata')),
       figure('parse.hash', 'parse and hash, one stream', 'µs', 'other', of('hash')),
     ],
     comparisons: [
-      speedup('parse.core/music-metadata', 'parse, speed', 'music-metadata parseBuffer', 'µs', of('core, one piece'), of('music-metadata')),
-      speedup('parse.slabs/music-metadata', 'parse in slabs, speed', 'music-metadata parseBuffer', 'µs', of('core, slabs'), of('music-metadata')),
-      speedup('parse.read/music-metadata', 'parse and findings as objects, speed', 'music-metadata parseBuffer', 'µs', of('core, with the measurement read'), of('music-metadata')),
-      ratio('parse.core/hash', 'parse in slabs, share of the time', 'one-stream hash of the same file', 'µs', of('core, slabs'), of('hash')),
+      speedup(
+        'parse.core/music-metadata',
+        'parse, speed',
+        'music-metadata parseBuffer',
+        'µs',
+        of('core, one piece'),
+        of('music-metadata'),
+      ),
+      speedup(
+        'parse.slabs/music-metadata',
+        'parse in slabs, speed',
+        'music-metadata parseBuffer',
+        'µs',
+        of('core, slabs'),
+        of('music-metadata'),
+      ),
+      speedup(
+        'parse.read/music-metadata',
+        'parse and findings as objects, speed',
+        'music-metadata parseBuffer',
+        'µs',
+        of('core, with the measurement read'),
+        of('music-metadata'),
+      ),
+      ratio(
+        'parse.core/hash',
+        'parse in slabs, share of the time',
+        'one-stream hash of the same file',
+        'µs',
+        of('core, slabs'),
+        of('hash'),
+      ),
     ],
     notes: [],
   };

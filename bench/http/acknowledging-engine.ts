@@ -2,7 +2,7 @@ import { Piscina } from 'piscina';
 import type { Measurement } from '../../src/domain/audio.js';
 import { Gather } from '../../src/engine/gather.js';
 import { Region } from '../../src/engine/region.js';
-import { SLAB_BYTES, WasmIngest, type IngestHost } from '../../src/engine/wasm-ingest.js';
+import { type IngestHost, SLAB_BYTES, WasmIngest } from '../../src/engine/wasm-ingest.js';
 import type { HashTask } from '../../src/engine/worker.js';
 import type { AudioIngest } from '../../src/ports/audio-engine.js';
 
@@ -10,8 +10,9 @@ const UPLOADS = 64;
 const QUEUE = 1;
 
 /**
- * The engine without its hash: the real ingest copies into real slabs, the real scheduler gathers them into tasks for a real
- * worker thread, and that worker only acknowledges. What is left is what taking bytes in costs.
+ * The engine without its hash: the real ingest copies into real slabs, the real scheduler gathers them into
+ * tasks for a real worker thread, and that worker only acknowledges. What is left is what taking bytes in
+ * costs.
  */
 export class AcknowledgingEngine {
   readonly #memory = Buffer.from(new SharedArrayBuffer(2 * UPLOADS * SLAB_BYTES));
@@ -19,7 +20,14 @@ export class AcknowledgingEngine {
   readonly #contexts = new Region(0, 1, UPLOADS);
   readonly #received = new Map<number, number>();
   readonly #waiting = new Set<WasmIngest>();
-  readonly #pool = new Piscina<HashTask, undefined>({ filename: new URL('./acknowledge.js', import.meta.url).href, name: 'acknowledge', minThreads: 1, maxThreads: 1, concurrentTasksPerWorker: 1, recordTiming: false });
+  readonly #pool = new Piscina<HashTask, undefined>({
+    filename: new URL('./acknowledge.js', import.meta.url).href,
+    name: 'acknowledge',
+    minThreads: 1,
+    maxThreads: 1,
+    concurrentTasksPerWorker: 1,
+    recordTiming: false,
+  });
   readonly #gather = new Gather({
     workers: 1,
     maxQueue: QUEUE,

@@ -1,6 +1,6 @@
-import { figure, interleave, ratio, type Measure, type Run, type Section } from '../measure.js';
 import type { BusboySink } from '../load/busboy-sink.js';
 import type { UploadClient } from '../load/upload-client.js';
+import { figure, interleave, type Measure, type Run, ratio, type Section } from '../measure.js';
 import { Child } from '../service/child.js';
 import { START_FLAGS } from '../service/service-process.js';
 import type { SlabSink } from './slab-sink.js';
@@ -27,10 +27,18 @@ async function measureIngest(run: Run): Promise<Section> {
         name,
         once: async () => {
           const before = await use();
-          const result = await client.call('upload', { port, connections: CONNECTIONS, each: 2 * uploadsEach[4], bytes });
+          const result = await client.call('upload', {
+            port,
+            connections: CONNECTIONS,
+            each: 2 * uploadsEach[4],
+            bytes,
+          });
           for (const wrong of result.wrong) run.wrong(`ingest: ${wrong}`);
           const { cpuSeconds } = await use();
-          return { speed: result.bytes / result.seconds / 1e6, cpu: ((cpuSeconds - before.cpuSeconds) / result.bytes) * 1e9 };
+          return {
+            speed: result.bytes / result.seconds / 1e6,
+            cpu: ((cpuSeconds - before.cpuSeconds) / result.bytes) * 1e9,
+          };
         },
       })),
     );
@@ -44,11 +52,31 @@ async function measureIngest(run: Run): Promise<Section> {
         figure('ingest.slabs', 'partner listener, copy into slabs', 'MB/s', 'ours', speeds('slabs')),
         figure('ingest.busboy', 'node:http and busboy that discards', 'MB/s', 'baseline', speeds('busboy')),
         figure('ingest.slabs.cpu', 'partner listener, copy into slabs', 'CPU s/GB', 'ours', cpu('slabs')),
-        figure('ingest.busboy.cpu', 'node:http and busboy that discards', 'CPU s/GB', 'baseline', cpu('busboy')),
+        figure(
+          'ingest.busboy.cpu',
+          'node:http and busboy that discards',
+          'CPU s/GB',
+          'baseline',
+          cpu('busboy'),
+        ),
       ],
       comparisons: [
-        ratio('ingest.slabs/busboy', 'ingress with copy into slabs', 'http + busboy that discards', 'MB/s', speeds('slabs'), speeds('busboy')),
-        ratio('ingest.cpu/busboy', 'CPU seconds a GB', 'http + busboy that discards', 'CPU s/GB', cpu('slabs'), cpu('busboy')),
+        ratio(
+          'ingest.slabs/busboy',
+          'ingress with copy into slabs',
+          'http + busboy that discards',
+          'MB/s',
+          speeds('slabs'),
+          speeds('busboy'),
+        ),
+        ratio(
+          'ingest.cpu/busboy',
+          'CPU seconds a GB',
+          'http + busboy that discards',
+          'CPU s/GB',
+          cpu('slabs'),
+          cpu('busboy'),
+        ),
       ],
       notes: [],
     };

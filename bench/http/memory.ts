@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UploadClient } from '../load/upload-client.js';
-import { figure, held, ratio, type Measure, type Run, type Section } from '../measure.js';
+import { figure, held, type Measure, type Run, ratio, type Section } from '../measure.js';
 import { Child } from '../service/child.js';
 import { ServiceProcess } from '../service/service-process.js';
 
@@ -39,14 +39,32 @@ async function measureMemory(run: Run): Promise<Section> {
       figure('memory.rest', 'the service at rest', 'MB', 'other', rest),
     ],
     comparisons: [
-      held('memory.large', `RSS an upload in flight, ${mib(memoryBytes.large)} files`, 'the service at rest', 'MB', grown.large),
-      ratio('memory.size', `growth with the file, ${mib(memoryBytes.large)}`, `uploads of ${mib(memoryBytes.small)}`, 'MB', grown.large, grown.small),
+      held(
+        'memory.large',
+        `RSS an upload in flight, ${mib(memoryBytes.large)} files`,
+        'the service at rest',
+        'MB',
+        grown.large,
+      ),
+      ratio(
+        'memory.size',
+        `growth with the file, ${mib(memoryBytes.large)}`,
+        `uploads of ${mib(memoryBytes.small)}`,
+        'MB',
+        grown.large,
+        grown.small,
+      ),
     ],
     notes: [],
   };
 }
 
-async function once(run: Run, client: Child<UploadClient>, bytes: number, name: string): Promise<{ readonly base: number; readonly peak: number }> {
+async function once(
+  run: Run,
+  client: Child<UploadClient>,
+  bytes: number,
+  name: string,
+): Promise<{ readonly base: number; readonly peak: number }> {
   const service = await ServiceProcess.start({ dataDir: join(run.dataDir, name) });
   try {
     const apiKey = await service.createKey(await service.createPartner('volume'));

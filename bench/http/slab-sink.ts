@@ -1,8 +1,11 @@
-/** Child process: the real partner listener and form reader in front of an engine that copies into slabs and hashes nothing. */
+/**
+ * Child process: the real partner listener and form reader in front of an engine that copies into slabs and
+ * hashes nothing.
+ */
 import { createIds, systemClock } from '../../src/adapters/system/system.js';
+import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import { createPartnerListener } from '../../src/http/partner-listener.js';
 import type { PartnerOperations } from '../../src/operations/operations.js';
-import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import { answerCalls } from '../service/child.js';
 import { probe } from '../service/process-use.js';
 import { AcknowledgingEngine } from './acknowledging-engine.js';
@@ -11,7 +14,15 @@ const engine = new AcknowledgingEngine();
 const listener = createPartnerListener({
   ids: createIds(systemClock),
   requestLog: { request: () => undefined },
-  observer: { verdict: () => undefined, upload: () => undefined, displaced: () => undefined, issued: () => undefined, productEvent: () => undefined, events: () => undefined, fault: (where, error) => console.error(where, error) },
+  observer: {
+    verdict: () => undefined,
+    upload: () => undefined,
+    displaced: () => undefined,
+    issued: () => undefined,
+    productEvent: () => undefined,
+    events: () => undefined,
+    fault: (where, error) => console.error(where, error),
+  },
   build: { version: '0', commit: 'bench', deployedAt: 0, environment: 'beta' },
   // Only the post of an upload is measured here.
   operations: {

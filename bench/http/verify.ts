@@ -1,15 +1,15 @@
-import { UNAUDITED } from '../adapters/embedded/unaudited.js';
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
 import { loadSecrets } from '../../src/adapters/signing/secrets.js';
 import { Authenticator } from '../../src/codec/authenticator.js';
+import { UNAUDITED } from '../adapters/embedded/unaudited.js';
 import { broadcastWaveFile } from '../fixtures/broadcast-wave.js';
 import type { ExpressHello } from '../load/express-hello.js';
 import { jsonRequest } from '../load/form.js';
 import type { PreparedCall, RequestClient } from '../load/request-client.js';
 import type { UploadClient } from '../load/upload-client.js';
-import { figure, interleave, ratio, type Measure, type Run, type Section } from '../measure.js';
+import { figure, interleave, type Measure, type Run, ratio, type Section } from '../measure.js';
 import { Child } from '../service/child.js';
 import { ServiceProcess } from '../service/service-process.js';
 import { percentile } from '../statistics.js';
@@ -39,7 +39,10 @@ async function measureVerify(run: Run): Promise<Section> {
   const client = new Child<RequestClient>(new URL('../load/request-client.js', import.meta.url));
   const uploads = new Child<UploadClient>(new URL('../load/upload-client.js', import.meta.url));
   const hello = new Child<ExpressHello>(new URL('../load/express-hello.js', import.meta.url));
-  const service = await ServiceProcess.start({ dataDir: join(run.dataDir, 'verify'), profileDir: run.profileDir });
+  const service = await ServiceProcess.start({
+    dataDir: join(run.dataDir, 'verify'),
+    profileDir: run.profileDir,
+  });
   let section: Section;
   let partners: readonly Partner[];
   let units: number;
@@ -53,20 +56,44 @@ async function measureVerify(run: Run): Promise<Section> {
     );
     const { verifyCalls: calls, verifyRounds: rounds } = run.scale;
     // One share for each round and one for the warm-up.
-    const embedded = new Supply(await embeddedCalls(run, service, uploads, partners, calls * (rounds + 1)), calls);
+    const embedded = new Supply(
+      await embeddedCalls(run, service, uploads, partners, calls * (rounds + 1)),
+      calls,
+    );
     const pairs = new Supply(await pairCalls(run, service, uploads, partners, calls * (rounds + 1)), calls);
     const replays = embedded.all.slice(0, calls);
 
-    const send = async (port: number, prepared: readonly PreparedCall[], measured: boolean): Promise<Rate> => {
+    const send = async (
+      port: number,
+      prepared: readonly PreparedCall[],
+      measured: boolean,
+    ): Promise<Rate> => {
       const before = measured ? await service.probe.call('use') : undefined;
-      const { seconds, times, wrong } = await client.call('send', { port, connections: CONNECTIONS, calls: prepared });
+      const { seconds, times, wrong } = await client.call('send', {
+        port,
+        connections: CONNECTIONS,
+        calls: prepared,
+      });
       const after = measured ? await service.probe.call('use') : undefined;
-      for (const what of wrong.slice(0, 3)) run.wrong(`verify: ${wrong.length} wrong answers, for instance ${what}`);
-      return { perSecond: prepared.length / seconds, times, cpu: (((after?.cpuSeconds ?? 0) - (before?.cpuSeconds ?? 0)) / prepared.length) * 1e6 };
+      for (const what of wrong.slice(0, 3))
+        run.wrong(`verify: ${wrong.length} wrong answers, for instance ${what}`);
+      return {
+        perSecond: prepared.length / seconds,
+        times,
+        cpu: (((after?.cpuSeconds ?? 0) - (before?.cpuSeconds ?? 0)) / prepared.length) * 1e6,
+      };
     };
     const port = Number(service.partnerUrl.port);
     const results = await interleave(run, 'verify', rounds, [
-      { name: 'express', once: () => send(helloPort, Array.from({ length: calls * 2 }, () => HELLO), false) },
+      {
+        name: 'express',
+        once: () =>
+          send(
+            helloPort,
+            Array.from({ length: calls * 2 }, () => HELLO),
+            false,
+          ),
+      },
       { name: 'embedded', once: () => send(port, embedded.next(), true) },
       { name: 'pair', once: () => send(port, pairs.next(), true) },
       { name: 'replay', once: () => send(port, replays, true) },
@@ -103,56 +130,130 @@ class Supply {
 }
 
 /** One credentialed file in as many slots as there are calls: each call is a new billable unit. */
-async function embeddedCalls(run: Run, service: ServiceProcess, client: Child<UploadClient>, partners: readonly Partner[], count: number): Promise<readonly PreparedCall[]> {
-  const { proofId, deliverable } = await service.issue(partners[0]!.partnerId, 'Bench', broadcastWaveFile(FILE_BYTES, 'Bench'), 'embedded');
-  const expect = { verdict: 'valid', good: true, proofId, 'decision.credentialCarrier': 'embedded', 'audio.sha256': sha256(deliverable) };
+async function embeddedCalls(
+  run: Run,
+  service: ServiceProcess,
+  client: Child<UploadClient>,
+  partners: readonly Partner[],
+  count: number,
+): Promise<readonly PreparedCall[]> {
+  const { proofId, deliverable } = await service.issue(
+    partners[0]!.partnerId,
+    'Bench',
+    broadcastWaveFile(FILE_BYTES, 'Bench'),
+    'embedded',
+  );
+  const expect = {
+    verdict: 'valid',
+    good: true,
+    proofId,
+    'decision.credentialCarrier': 'embedded',
+    'audio.sha256': sha256(deliverable),
+  };
   const slots = await upload(run, service, client, partners, count, deliverable);
-  return slots.map(({ uploadId, apiKey }) => ({ request: jsonRequest('/v1/verify', { 'x-api-key': apiKey }, JSON.stringify({ uploadId })), expect }));
+  return slots.map(({ uploadId, apiKey }) => ({
+    request: jsonRequest('/v1/verify', { 'x-api-key': apiKey }, JSON.stringify({ uploadId })),
+    expect,
+  }));
 }
 
-/** Every upload of one file with every one of its sidecars: each pair of the two is a new billable unit, and its signature is checked in the call. */
-async function pairCalls(run: Run, service: ServiceProcess, client: Child<UploadClient>, partners: readonly Partner[], count: number): Promise<readonly PreparedCall[]> {
+/**
+ * Every upload of one file with every one of its sidecars: each pair of the two is a new billable unit, and
+ * its signature is checked in the call.
+ */
+async function pairCalls(
+  run: Run,
+  service: ServiceProcess,
+  client: Child<UploadClient>,
+  partners: readonly Partner[],
+  count: number,
+): Promise<readonly PreparedCall[]> {
   const audio = broadcastWaveFile(FILE_BYTES, 'Pair');
   const issued = [];
-  for (let i = 0; i < SIDECARS; i++) issued.push(await service.issue(partners[0]!.partnerId, `Pair ${i}`, audio, 'sidecar'));
+  for (let i = 0; i < SIDECARS; i++)
+    issued.push(await service.issue(partners[0]!.partnerId, `Pair ${i}`, audio, 'sidecar'));
   const slots = await upload(run, service, client, partners, Math.ceil(count / SIDECARS), audio);
   const calls = issued.flatMap(({ proofId, deliverable }) =>
     slots.map(({ uploadId, apiKey }) => ({
-      request: jsonRequest('/v1/verify', { 'x-api-key': apiKey }, JSON.stringify({ uploadId, sidecar: deliverable.toString('base64') })),
-      expect: { verdict: 'valid', good: true, proofId, 'decision.credentialCarrier': 'sidecar', 'audio.sha256': sha256(audio) },
+      request: jsonRequest(
+        '/v1/verify',
+        { 'x-api-key': apiKey },
+        JSON.stringify({ uploadId, sidecar: deliverable.toString('base64') }),
+      ),
+      expect: {
+        verdict: 'valid',
+        good: true,
+        proofId,
+        'decision.credentialCarrier': 'sidecar',
+        'audio.sha256': sha256(audio),
+      },
     })),
   );
   return calls.slice(0, count);
 }
 
 /** Uploads `file` so often, shared among the partners, and mixes them. */
-async function upload(run: Run, service: ServiceProcess, client: Child<UploadClient>, partners: readonly Partner[], count: number, file: Uint8Array): Promise<readonly { readonly uploadId: string; readonly apiKey: string }[]> {
+async function upload(
+  run: Run,
+  service: ServiceProcess,
+  client: Child<UploadClient>,
+  partners: readonly Partner[],
+  count: number,
+  file: Uint8Array,
+): Promise<readonly { readonly uploadId: string; readonly apiKey: string }[]> {
   run.progress(`verify: ${count} uploads to be verified`);
   const share = Math.ceil(count / partners.length);
   const lists = await Promise.all(
     partners.map(async ({ apiKey }) => {
-      const ids = await client.call('storeMany', { port: Number(service.partnerUrl.port), apiKey, connections: 16, count: share, file });
+      const ids = await client.call('storeMany', {
+        port: Number(service.partnerUrl.port),
+        apiKey,
+        connections: 16,
+        count: share,
+        file,
+      });
       return ids.map((uploadId) => ({ uploadId, apiKey }));
     }),
   );
   return Array.from({ length: share }, (_, i) => lists.map((list) => list[i]!)).flat();
 }
 
-/** What was billed, read from the store the service has left: as many units as new calls, and none for the replays. */
-async function checkUnits(run: Run, dataDir: string, partners: readonly Partner[], units: number): Promise<void> {
-  const { secrets } = await loadSecrets({ directory: dataDir, environment: 'production', random: randomBytes });
-  const authenticator = new Authenticator({ current: () => secrets.current('row'), find: (id) => secrets.find('row', id) }, 'production');
+/**
+ * What was billed, read from the store the service has left: as many units as new calls, and none for the
+ * replays.
+ */
+async function checkUnits(
+  run: Run,
+  dataDir: string,
+  partners: readonly Partner[],
+  units: number,
+): Promise<void> {
+  const { secrets } = await loadSecrets({
+    directory: dataDir,
+    environment: 'production',
+    random: randomBytes,
+  });
+  const authenticator = new Authenticator(
+    { current: () => secrets.current('row'), find: (id) => secrets.find('row', id) },
+    'production',
+  );
   const stores = await openEmbeddedStore({ directory: join(dataDir, 'store'), ...UNAUDITED, authenticator });
   let used = 0;
-  for (const { partnerId } of partners) used += await stores.getUsed(partnerId, Math.floor(Date.now() / 1000));
+  for (const { partnerId } of partners)
+    used += await stores.getUsed(partnerId, Math.floor(Date.now() / 1000));
   await stores.close();
   if (used !== units) run.wrong(`verify: ${units} new units were asked for, ${used} were billed`);
 }
 
 function report(results: ReadonlyMap<string, readonly Rate[]>, calls: number): Section {
   const rates = (name: string): readonly number[] => results.get(name)!.map(({ perSecond }) => perSecond);
-  const percentiles = (name: string, percent: number): readonly number[] => results.get(name)!.map(({ times }) => percentile(times, percent));
-  const labels = { embedded: 'verify, embedded credential', pair: 'verify, audio and sidecar', replay: 'verify, replays only' } as const;
+  const percentiles = (name: string, percent: number): readonly number[] =>
+    results.get(name)!.map(({ times }) => percentile(times, percent));
+  const labels = {
+    embedded: 'verify, embedded credential',
+    pair: 'verify, audio and sidecar',
+    replay: 'verify, replays only',
+  } as const;
   const names = ['embedded', 'pair', 'replay'] as const;
   return {
     id: 'verify',
@@ -161,16 +262,58 @@ function report(results: ReadonlyMap<string, readonly Rate[]>, calls: number): S
     figures: [
       ...names.map((name) => figure(`verify.${name}`, labels[name], 'calls/s', 'ours', rates(name))),
       figure('verify.express', 'Express 5, hello', 'calls/s', 'baseline', rates('express')),
-      ...names.map((name) => figure(`verify.${name}.cpu`, labels[name], 'CPU µs a call', 'ours', results.get(name)!.map(({ cpu }) => cpu))),
+      ...names.map((name) =>
+        figure(
+          `verify.${name}.cpu`,
+          labels[name],
+          'CPU µs a call',
+          'ours',
+          results.get(name)!.map(({ cpu }) => cpu),
+        ),
+      ),
       ...(['express', ...names] as const).map((name) =>
-        figure(`verify.${name}.p99`, `${name === 'express' ? 'Express 5, hello' : labels[name]}, p99`, 'ms', name === 'express' ? 'baseline' : 'ours', percentiles(name, 99)),
+        figure(
+          `verify.${name}.p99`,
+          `${name === 'express' ? 'Express 5, hello' : labels[name]}, p99`,
+          'ms',
+          name === 'express' ? 'baseline' : 'ours',
+          percentiles(name, 99),
+        ),
       ),
     ],
     comparisons: [
-      ratio('verify.embedded/express', 'verify, embedded, each a new unit', 'Express hello', 'calls/s', rates('embedded'), rates('express')),
-      ratio('verify.pair/express', 'verify, pair, each a new unit', 'Express hello', 'calls/s', rates('pair'), rates('express')),
-      ratio('verify.replay/express', 'verify, replays only', 'Express hello', 'calls/s', rates('replay'), rates('express')),
-      ratio('verify.embedded.tail', 'p99 of a call, embedded', 'its own p50', 'ms', percentiles('embedded', 99), percentiles('embedded', 50)),
+      ratio(
+        'verify.embedded/express',
+        'verify, embedded, each a new unit',
+        'Express hello',
+        'calls/s',
+        rates('embedded'),
+        rates('express'),
+      ),
+      ratio(
+        'verify.pair/express',
+        'verify, pair, each a new unit',
+        'Express hello',
+        'calls/s',
+        rates('pair'),
+        rates('express'),
+      ),
+      ratio(
+        'verify.replay/express',
+        'verify, replays only',
+        'Express hello',
+        'calls/s',
+        rates('replay'),
+        rates('express'),
+      ),
+      ratio(
+        'verify.embedded.tail',
+        'p99 of a call, embedded',
+        'its own p50',
+        'ms',
+        percentiles('embedded', 99),
+        percentiles('embedded', 50),
+      ),
     ],
     notes: [],
   };

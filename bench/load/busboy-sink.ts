@@ -1,7 +1,8 @@
 /** Child process, baseline: node:http and busboy; the file's bytes are counted and thrown away. */
-import busboy from 'busboy';
+
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import busboy from 'busboy';
 import { answerCalls } from '../service/child.js';
 import { probe } from '../service/process-use.js';
 
@@ -20,7 +21,10 @@ server.keepAliveTimeout = 0;
 
 const methods = {
   ...probe,
-  listen: () => new Promise<number>((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))),
+  listen: () =>
+    new Promise<number>((resolve) =>
+      server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)),
+    ),
 };
 export type BusboySink = typeof methods;
 

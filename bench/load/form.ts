@@ -1,17 +1,33 @@
 const BOUNDARY = 'takemark-bench-7f3a9c51d2e84b06';
 
-/** A presigned post as its parts in order: request head with the form's fields, the audio as it is, the closing boundary. */
-export function uploadRequest(path: string, fields: Readonly<Record<string, string>>, audio: readonly Uint8Array[]): (Uint8Array | string)[] {
+/**
+ * A presigned post as its parts in order: request head with the form's fields, the audio as it is, the
+ * closing boundary.
+ */
+export function uploadRequest(
+  path: string,
+  fields: Readonly<Record<string, string>>,
+  audio: readonly Uint8Array[],
+): (Uint8Array | string)[] {
   const before = [
-    ...Object.entries(fields).map(([name, value]) => `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`),
+    ...Object.entries(fields).map(
+      ([name, value]) =>
+        `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+    ),
     `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="take.wav"\r\ncontent-type: audio/wav\r\n\r\n`,
   ].join('');
   const after = `\r\n--${BOUNDARY}--\r\n`;
   const length = before.length + after.length + audio.reduce((total, part) => total + part.length, 0);
-  return [`POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\ncontent-length: ${length}\r\n\r\n${before}`, ...audio, after];
+  return [
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\ncontent-length: ${length}\r\n\r\n${before}`,
+    ...audio,
+    after,
+  ];
 }
 
 export function jsonRequest(path: string, headers: Readonly<Record<string, string>>, body: string): string {
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const lines = Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
   return `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n${lines}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

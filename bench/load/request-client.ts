@@ -36,7 +36,8 @@ async function send({ port, connections: count, calls }: RequestLoad): Promise<R
           const { status, body } = await connection.request([request]);
           times.push(performance.now() - began);
           const text = body.toString();
-          if (status !== 200 || !isExpected(text, expect)) wrong.push(`${status} ${text.slice(0, 500)}, expected ${JSON.stringify(expect)}`);
+          if (status !== 200 || !isExpected(text, expect))
+            wrong.push(`${status} ${text.slice(0, 500)}, expected ${JSON.stringify(expect)}`);
         }
       }),
     );
@@ -49,7 +50,13 @@ async function send({ port, connections: count, calls }: RequestLoad): Promise<R
 function isExpected(text: string, expect: PreparedCall['expect']): boolean {
   if (typeof expect === 'string') return text === expect;
   const answer = JSON.parse(text) as unknown;
-  return Object.entries(expect).every(([path, value]) => path.split('.').reduce<unknown>((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], answer) === value);
+  return Object.entries(expect).every(
+    ([path, value]) =>
+      path
+        .split('.')
+        .reduce<unknown>((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], answer) ===
+      value,
+  );
 }
 
 const methods = { send };

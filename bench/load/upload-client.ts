@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { broadcastWave } from '../fixtures/broadcast-wave.js';
 import { seededBytes } from '../fixtures/random.js';
 import { answerCalls } from '../service/child.js';
-import { openConnections, type Connection } from './connection.js';
+import { type Connection, openConnections } from './connection.js';
 import { jsonRequest, uploadRequest } from './form.js';
 
 export interface UploadLoad {
@@ -43,8 +43,8 @@ const takes = new Map<string, Take>();
 let samples: Buffer = Buffer.alloc(0);
 
 /**
- * A file for each connection: the same random samples from different offsets, so that no byte of one upload stands where it
- * stands in another. Bytes that end up in the wrong upload give a wrong digest.
+ * A file for each connection: the same random samples from different offsets, so that no byte of one upload
+ * stands where it stands in another. Bytes that end up in the wrong upload give a wrong digest.
  */
 function takeOf(connection: number, bytes: number): Take {
   const name = `${connection} ${bytes}`;
@@ -62,19 +62,33 @@ function takeOf(connection: number, bytes: number): Take {
 }
 
 async function mint(connection: Connection, apiKey: string | undefined): Promise<Slot> {
-  if (apiKey === undefined) return { path: '/uploads/upl_bench', fields: { policy: 'p'.repeat(160), signature: 's'.repeat(43) } };
-  const { status, body } = await connection.request([jsonRequest('/v1/uploads', { 'x-api-key': apiKey }, '{"purpose":"verify"}')]);
+  if (apiKey === undefined)
+    return { path: '/uploads/upl_bench', fields: { policy: 'p'.repeat(160), signature: 's'.repeat(43) } };
+  const { status, body } = await connection.request([
+    jsonRequest('/v1/uploads', { 'x-api-key': apiKey }, '{"purpose":"verify"}'),
+  ]);
   if (status !== 201) throw new Error(`a slot was refused: ${status} ${body.toString()}`);
-  const { uploadId, url, fields } = JSON.parse(body.toString()) as { uploadId: string; url: string; fields: Record<string, string> };
+  const { uploadId, url, fields } = JSON.parse(body.toString()) as {
+    uploadId: string;
+    url: string;
+    fields: Record<string, string>;
+  };
   return { uploadId, path: new URL(url).pathname, fields };
 }
 
-async function upload({ port, apiKey, connections: count, each, bytes }: UploadLoad): Promise<UploadLoadResult> {
+async function upload({
+  port,
+  apiKey,
+  connections: count,
+  each,
+  bytes,
+}: UploadLoad): Promise<UploadLoadResult> {
   const connections = await openConnections(port, count);
   const wrong: string[] = [];
   const times: number[] = [];
   try {
-    const jobs: { readonly connection: Connection; readonly take: Take; readonly slots: readonly Slot[] }[] = [];
+    const jobs: { readonly connection: Connection; readonly take: Take; readonly slots: readonly Slot[] }[] =
+      [];
     for (const [index, connection] of connections.entries()) {
       const slots: Slot[] = [];
       for (let i = 0; i < each; i++) slots.push(await mint(connection, apiKey));
@@ -87,9 +101,19 @@ async function upload({ port, apiKey, connections: count, each, bytes }: UploadL
           const began = performance.now();
           const { status, body } = await connection.request(uploadRequest(path, fields, take.parts));
           times.push((performance.now() - began) / 1_000);
-          const answer = JSON.parse(body.toString()) as { uploadId?: string; bytes?: number; sha256?: string };
-          const right = status === 201 && answer.bytes === take.bytes && (apiKey === undefined || (answer.sha256 === take.sha256 && answer.uploadId === uploadId));
-          if (!right) wrong.push(`upload of ${take.bytes} bytes with digest ${take.sha256}: ${status} ${body.toString()}`);
+          const answer = JSON.parse(body.toString()) as {
+            uploadId?: string;
+            bytes?: number;
+            sha256?: string;
+          };
+          const right =
+            status === 201 &&
+            answer.bytes === take.bytes &&
+            (apiKey === undefined || (answer.sha256 === take.sha256 && answer.uploadId === uploadId));
+          if (!right)
+            wrong.push(
+              `upload of ${take.bytes} bytes with digest ${take.sha256}: ${status} ${body.toString()}`,
+            );
         }
       }),
     );
@@ -109,7 +133,13 @@ export interface StoreLoad {
 }
 
 /** Uploads one file many times, into a slot each. Returns the ids. */
-async function storeMany({ port, apiKey, connections: count, count: uploads, file }: StoreLoad): Promise<string[]> {
+async function storeMany({
+  port,
+  apiKey,
+  connections: count,
+  count: uploads,
+  file,
+}: StoreLoad): Promise<string[]> {
   const sha256 = createHash('sha256').update(file).digest('hex');
   const connections = await openConnections(port, count);
   const ids: string[] = [];
@@ -121,7 +151,8 @@ async function storeMany({ port, apiKey, connections: count, count: uploads, fil
           const { uploadId, path, fields } = await mint(connection, apiKey);
           const { status, body } = await connection.request(uploadRequest(path, fields, [file]));
           const answer = JSON.parse(body.toString()) as { sha256?: string };
-          if (status !== 201 || answer.sha256 !== sha256) throw new Error(`an upload was refused: ${status} ${body.toString()}`);
+          if (status !== 201 || answer.sha256 !== sha256)
+            throw new Error(`an upload was refused: ${status} ${body.toString()}`);
           ids.push(uploadId!);
         }
       }),

@@ -8,7 +8,11 @@ const ROW = 30;
 const THICK = 14;
 
 export function escapeText(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }
 
 /** Horizontal bars of one unit: the median as the bar, each round as a dot. */
@@ -21,12 +25,17 @@ export function barChart(unit: string, figures: readonly Figure[]): string {
   const rows = figures.map((figure, row) => {
     const y = row * ROW + 6;
     const middle = y + THICK / 2;
-    const dots = figure.rounds.map((value) => `<circle cx="${scale(value).toFixed(1)}" cy="${middle}" r="2.2" class="dot"/>`).join('');
+    const dots = figure.rounds
+      .map((value) => `<circle cx="${scale(value).toFixed(1)}" cy="${middle}" r="2.2" class="dot"/>`)
+      .join('');
     const text = `${figure.label}: median ${number(figure.median)} ${unit}; rounds ${figure.rounds.map(number).join(', ')}`;
     return `<g><title>${escapeText(text)}</title><text x="${LABELS - 12}" y="${middle + 4}" text-anchor="end" class="label">${escapeText(figure.label)}</text><rect x="${LABELS}" y="${y}" width="${Math.max(1, scale(figure.median) - LABELS).toFixed(1)}" height="${THICK}" rx="2" class="${figure.role}"/>${dots}<text x="${(Math.max(scale(figure.median), ...figure.rounds.map(scale)) + 8).toFixed(1)}" y="${middle + 4}" class="value">${number(figure.median)}</text></g>`;
   });
   const bottom = figures.length * ROW + 4;
-  const grid = ticks.map((tick) => `<line x1="${scale(tick).toFixed(1)}" x2="${scale(tick).toFixed(1)}" y1="0" y2="${bottom}" class="grid"/><text x="${scale(tick).toFixed(1)}" y="${bottom + 16}" text-anchor="middle" class="tick">${number(tick)}</text>`);
+  const grid = ticks.map(
+    (tick) =>
+      `<line x1="${scale(tick).toFixed(1)}" x2="${scale(tick).toFixed(1)}" y1="0" y2="${bottom}" class="grid"/><text x="${scale(tick).toFixed(1)}" y="${bottom + 16}" text-anchor="middle" class="tick">${number(tick)}</text>`,
+  );
   return `<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escapeText(`${unit}: ${figures.map(({ label, median }) => `${label} ${number(median)}`).join('; ')}`)}">${grid.join('')}${rows.join('')}</svg>`;
 }
 
@@ -42,7 +51,10 @@ const GAUGE = 190;
 /** The gauge ends at three times and a third of the bar. */
 const GAUGE_DECADE = Math.log(3);
 
-/** A value beside its bar, in the middle, on a logarithmic scale; to the right of it is better whichever way the bar points. */
+/**
+ * A value beside its bar, in the middle, on a logarithmic scale; to the right of it is better whichever way
+ * the bar points.
+ */
 export function gauge({ value, bar, unit, rounds }: Comparison): string {
   if (bar === undefined) return '';
   const at = (each: number): number => {
@@ -52,6 +64,8 @@ export function gauge({ value, bar, unit, rounds }: Comparison): string {
   };
   const x = at(value);
   const tone = (bar.kind === 'at least' ? value >= bar.limit : value <= bar.limit) ? 'met' : 'missed';
-  const dots = rounds.map((each) => `<circle cx="${at(each).toFixed(1)}" cy="10" r="1.8" class="dot"/>`).join('');
+  const dots = rounds
+    .map((each) => `<circle cx="${at(each).toFixed(1)}" cy="10" r="1.8" class="dot"/>`)
+    .join('');
   return `<svg viewBox="0 0 ${GAUGE} 20" class="gauge" role="img" aria-label="${escapeText(`${withUnit(value, unit)}, bar ${barText(bar, unit)}`)}"><line x1="2" x2="${GAUGE - 2}" y1="10" y2="10" class="grid"/><rect x="${Math.min(x, GAUGE / 2).toFixed(1)}" y="6" width="${Math.abs(x - GAUGE / 2).toFixed(1)}" height="8" class="${tone}"/><line x1="${GAUGE / 2}" x2="${GAUGE / 2}" y1="1" y2="19" class="bar"/>${dots}</svg>`;
 }

@@ -24,7 +24,14 @@ export function htmlReport(results: Results): string {
 <p class="score"><b>${bars.met} of ${bars.of}</b> bars met${missed.length === 0 ? '.' : `; not met: ${missed.map((comparison) => `${escapeText(comparison.label)} (${outcome(comparison)})`).join(', ')}.`}</p>
 <p>Every ratio is taken inside one round, from measurements seconds apart, and the median of the rounds is shown. Absolute speeds drift with the machine; ratios hardly do. Speed is shown here and never asserted: a missed bar does not fail the run, a wrong answer does.</p>
 ${busy.length === 0 ? '' : `<p class="wrong">${escapeText(disturbance(busy))} Where others compute at the same time, ratios of unlike work shift too.</p>`}
-${wrong.length === 0 ? '' : `<div class="wrong"><b>Wrong answers, so that no speed on this page counts:</b><ul>${wrong.slice(0, 20).map((what) => `<li>${escapeText(what)}</li>`).join('')}</ul></div>`}
+${
+  wrong.length === 0
+    ? ''
+    : `<div class="wrong"><b>Wrong answers, so that no speed on this page counts:</b><ul>${wrong
+        .slice(0, 20)
+        .map((what) => `<li>${escapeText(what)}</li>`)
+        .join('')}</ul></div>`
+}
 ${overview(sections)}
 ${sections.map(sectionHtml).join('\n')}
 ${facts(results)}
@@ -35,9 +42,14 @@ ${facts(results)}
 }
 
 function overview(sections: readonly Section[]): string {
-  const groups = sections.map(({ title, comparisons }) => ({ title, rows: comparisons.filter(({ bar }) => bar !== undefined) })).filter(({ rows }) => rows.length > 0);
+  const groups = sections
+    .map(({ title, comparisons }) => ({ title, rows: comparisons.filter(({ bar }) => bar !== undefined) }))
+    .filter(({ rows }) => rows.length > 0);
   if (groups.length === 0) return '';
-  const rows = groups.flatMap(({ title, rows: comparisons }) => [`<tr><td colspan="7" class="group">${escapeText(title)}</td></tr>`, ...comparisons.map((comparison) => row(comparison, true))]);
+  const rows = groups.flatMap(({ title, rows: comparisons }) => [
+    `<tr><td colspan="7" class="group">${escapeText(title)}</td></tr>`,
+    ...comparisons.map((comparison) => row(comparison, true)),
+  ]);
   return `<section><h2>Bars</h2>${table(rows, true)}<p class="quiet" style="margin-top:12px">The line in the middle of each gauge is the bar, right of it is better, and both ends are a factor of three away; dots are single rounds.</p></section>`;
 }
 
@@ -48,9 +60,23 @@ function sectionHtml({ title, method, figures, comparisons, notes }: Section): s
   return `<section>
 <h2>${escapeText(title)}</h2>
 <p class="quiet">${escapeText(method)}</p>
-${units.map((unit) => chartHtml(unit, figures.filter((figure) => figure.unit === unit))).join('')}
+${units
+  .map((unit) =>
+    chartHtml(
+      unit,
+      figures.filter((figure) => figure.unit === unit),
+    ),
+  )
+  .join('')}
 <p class="key">${roles.has('ours') ? '<span style="--swatch:var(--ours)">Takemark</span>' : ''}${roles.has('baseline') ? '<span style="--swatch:var(--baseline)">baseline</span>' : ''}${roles.has('other') ? '<span style="--swatch:var(--other)">for reference</span>' : ''}</p>
-${free.length === 0 ? '' : `<h3>Further ratios, without a bar</h3>${table(free.map((comparison) => row(comparison, false)), false)}`}
+${
+  free.length === 0
+    ? ''
+    : `<h3>Further ratios, without a bar</h3>${table(
+        free.map((comparison) => row(comparison, false)),
+        false,
+      )}`
+}
 ${notes.map((note) => `<p class="note">${escapeText(note)}</p>`).join('')}
 </section>`;
 }
@@ -66,7 +92,8 @@ const UNIT_TITLES: Readonly<Record<string, string>> = {
 
 function chartHtml(unit: string, figures: readonly Figure[]): string {
   // Microseconds here span five orders of magnitude; bars of equal scale would show one of them.
-  const wide = Math.max(...figures.map(({ median }) => median)) / Math.min(...figures.map(({ median }) => median)) > 500;
+  const wide =
+    Math.max(...figures.map(({ median }) => median)) / Math.min(...figures.map(({ median }) => median)) > 500;
   if (!wide) return `<h3>${escapeText(UNIT_TITLES[unit] ?? unit)}</h3>${barChart(unit, figures)}`;
   return `<h3>${escapeText(UNIT_TITLES[unit] ?? unit)}</h3><table>${figures.map(({ label, median }) => `<tr><td>${escapeText(label)}</td><td class="n strong">${withUnit(median, unit)}</td></tr>`).join('')}</table>`;
 }
@@ -77,20 +104,32 @@ function table(rows: readonly string[], bars: boolean): string {
 
 function row(comparison: Comparison, bars: boolean): string {
   const { label, baseline, sides, value, unit, bar, met } = comparison;
-  const side = (each: number | undefined): string => (sides === undefined || each === undefined ? '' : escapeText(withUnit(each, sides.unit)));
-  const prototype = bar?.prototype === undefined ? '' : `<small>prototype ${escapeText(bar.prototype)}</small>`;
+  const side = (each: number | undefined): string =>
+    sides === undefined || each === undefined ? '' : escapeText(withUnit(each, sides.unit));
+  const prototype =
+    bar?.prototype === undefined ? '' : `<small>prototype ${escapeText(bar.prototype)}</small>`;
   return `<tr><td>${escapeText(label)}<small>${escapeText(baseline)}</small></td><td class="n">${side(sides?.ours)}</td><td class="n">${side(sides?.baseline)}</td><td class="n strong">${escapeText(withUnit(value, unit))}</td>${
-    bars && bar !== undefined ? `<td class="n">${escapeText(barText(bar, unit))}${prototype}</td><td>${gauge(comparison)}</td><td class="${met ? 'yes' : 'no'}">${outcome(comparison)}</td>` : ''
+    bars && bar !== undefined
+      ? `<td class="n">${escapeText(barText(bar, unit))}${prototype}</td><td>${gauge(comparison)}</td><td class="${met ? 'yes' : 'no'}">${outcome(comparison)}</td>`
+      : ''
   }</tr>`;
 }
 
 function facts({ machine, versions, coreFingerprint, conditions }: Results): string {
   const entries: readonly (readonly [string, string])[] = [
     ['Processor', `${machine.processor}, ${machine.cores} cores, ${machine.memoryGiB} GiB`],
-    ['SHA instructions', machine.shaInstructions === undefined ? 'not known' : machine.shaInstructions ? 'yes' : 'none'],
+    [
+      'SHA instructions',
+      machine.shaInstructions === undefined ? 'not known' : machine.shaInstructions ? 'yes' : 'none',
+    ],
     ['System', machine.system],
     ['Node', `${machine.node}, V8 ${machine.v8}, OpenSSL ${machine.openssl}`],
-    ['Packages', Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', ')],
+    [
+      'Packages',
+      Object.entries(versions)
+        .map(([name, version]) => `${name} ${version}`)
+        .join(', '),
+    ],
     ['WASM core', coreFingerprint],
     ['Durations', conditions.map(({ name, seconds }) => `${name} ${seconds} s`).join(', ')],
   ];

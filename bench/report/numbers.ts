@@ -1,4 +1,4 @@
-import { shortfall, type Bar } from '../bars.js';
+import { type Bar, shortfall } from '../bars.js';
 import type { Comparison } from '../measure.js';
 import type { Condition } from '../results.js';
 

@@ -1,4 +1,4 @@
-import { fork, type ChildProcess, type ForkOptions } from 'node:child_process';
+import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { once } from 'node:events';
 
 /** What a child process can be asked, by name. */
@@ -30,7 +30,8 @@ export function answerCalls(methods: Methods): void {
       .then(() => methods[method]!(argument as never))
       .then(
         (value) => answer({ value }),
-        (error: unknown) => answer({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+        (error: unknown) =>
+          answer({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
       );
   });
 }
@@ -38,13 +39,21 @@ export function answerCalls(methods: Methods): void {
 /** A child process that answers calls, one at a time or many. */
 export class Child<M extends Methods> {
   readonly process: ChildProcess;
-  readonly #waiting = new Map<number, { readonly resolve: (value: never) => void; readonly reject: (error: Error) => void }>();
+  readonly #waiting = new Map<
+    number,
+    { readonly resolve: (value: never) => void; readonly reject: (error: Error) => void }
+  >();
   #calls = 0;
   #words = '';
 
   constructor(file: URL, options: ForkOptions & { readonly arguments?: readonly string[] } = {}) {
-    this.process = fork(file, options.arguments ?? [], { serialization: 'advanced', silent: true, ...options });
-    for (const stream of [this.process.stdout, this.process.stderr]) stream?.on('data', (chunk: Buffer) => (this.#words = (this.#words + chunk.toString()).slice(-4_000)));
+    this.process = fork(file, options.arguments ?? [], {
+      serialization: 'advanced',
+      silent: true,
+      ...options,
+    });
+    for (const stream of [this.process.stdout, this.process.stderr])
+      stream?.on('data', (chunk: Buffer) => (this.#words = (this.#words + chunk.toString()).slice(-4_000)));
     this.process.on('message', (answer: Answer) => {
       const waiting = this.#waiting.get(answer.call);
       this.#waiting.delete(answer.call);
@@ -52,7 +61,8 @@ export class Child<M extends Methods> {
       else waiting?.reject(new Error(answer.error));
     });
     this.process.on('exit', (code, signal) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`${file.pathname} ended (${signal ?? code}): ${this.#words}`));
+      for (const { reject } of this.#waiting.values())
+        reject(new Error(`${file.pathname} ended (${signal ?? code}): ${this.#words}`));
       this.#waiting.clear();
     });
   }
@@ -62,14 +72,22 @@ export class Child<M extends Methods> {
     return this.#words;
   }
 
-  call<Name extends keyof M & string>(method: Name, ...[argument]: Parameters<M[Name]>): Promise<Awaited<ReturnType<M[Name]>>> {
+  call<Name extends keyof M & string>(
+    method: Name,
+    ...[argument]: Parameters<M[Name]>
+  ): Promise<Awaited<ReturnType<M[Name]>>> {
     const call = ++this.#calls;
     return new Promise((resolve, reject) => {
-      const patience = setTimeout(() => reject(new Error(`${method} was not answered: ${this.#words}`)), CALL_MS);
-      const settled = <Value>(settle: (value: Value) => void) => (value: Value) => {
-        clearTimeout(patience);
-        settle(value);
-      };
+      const patience = setTimeout(
+        () => reject(new Error(`${method} was not answered: ${this.#words}`)),
+        CALL_MS,
+      );
+      const settled =
+        <Value>(settle: (value: Value) => void) =>
+        (value: Value) => {
+          clearTimeout(patience);
+          settle(value);
+        };
       this.#waiting.set(call, { resolve: settled(resolve), reject: settled(reject) });
       this.process.send({ call, method, argument } satisfies Request);
     });

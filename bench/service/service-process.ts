@@ -34,7 +34,13 @@ export class ServiceProcess {
   readonly #token: string;
   readonly #child: Child<Probe>;
 
-  private constructor(child: Child<Probe>, dataDir: string, partner: number, operator: number, token: string) {
+  private constructor(
+    child: Child<Probe>,
+    dataDir: string,
+    partner: number,
+    operator: number,
+    token: string,
+  ) {
     this.#child = child;
     this.dataDir = dataDir;
     this.partnerUrl = new URL(`http://127.0.0.1:${partner}`);
@@ -42,14 +48,36 @@ export class ServiceProcess {
     this.#token = token;
   }
 
-  static async start({ dataDir, engine = 'wasm', profileDir, settings, operatorToken }: ServiceOptions): Promise<ServiceProcess> {
+  static async start({
+    dataDir,
+    engine = 'wasm',
+    profileDir,
+    settings,
+    operatorToken,
+  }: ServiceOptions): Promise<ServiceProcess> {
     const profile = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
-    const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TAKEMARK_') && name !== 'NODE_OPTIONS'));
+    const inherited = Object.fromEntries(
+      Object.entries(process.env).filter(
+        ([name]) => !name.startsWith('TAKEMARK_') && name !== 'NODE_OPTIONS',
+      ),
+    );
     const child = new Child<Probe>(MAIN, {
       execArgv: [...START_FLAGS, ...profile, '--import', PROBE.href],
-      env: { ...inherited, ...settings, TAKEMARK_DATA_DIR: dataDir, TAKEMARK_PORT: '0', TAKEMARK_HOST: '127.0.0.1', TAKEMARK_OPERATOR_PORT: '0', TAKEMARK_ENGINE: engine },
+      env: {
+        ...inherited,
+        ...settings,
+        TAKEMARK_DATA_DIR: dataDir,
+        TAKEMARK_PORT: '0',
+        TAKEMARK_HOST: '127.0.0.1',
+        TAKEMARK_OPERATOR_PORT: '0',
+        TAKEMARK_ENGINE: engine,
+      },
     });
-    for (const deadline = Date.now() + START_MS; Date.now() < deadline && child.process.exitCode === null; await sleep(30)) {
+    for (
+      const deadline = Date.now() + START_MS;
+      Date.now() < deadline && child.process.exitCode === null;
+      await sleep(30)
+    ) {
       const ports = await readPorts(dataDir);
       if (ports === undefined) continue;
       const token = operatorToken ?? (await readFile(join(dataDir, 'operator-token'), 'utf8')).trim();
@@ -69,20 +97,43 @@ export class ServiceProcess {
   }
 
   async createKey(partnerId: string): Promise<string> {
-    const { apiKey } = (await this.#post(`partners/${partnerId}/keys`, { name: 'load' })) as { apiKey: string };
+    const { apiKey } = (await this.#post(`partners/${partnerId}/keys`, { name: 'load' })) as {
+      apiKey: string;
+    };
     return apiKey;
   }
 
   /** The proof and what was made: the credentialed file, or the sidecar of a pair. */
-  async issue(partnerId: string, song: string, audio: Uint8Array, carrier: 'embedded' | 'sidecar'): Promise<{ readonly proofId: string; readonly deliverable: Buffer }> {
-    const query = new URLSearchParams({ partnerId, song: song.replaceAll(' ', '_'), fileName: 'take.wav', carrier });
-    const { proofId } = (await (await this.#fetch(`proofs?${query}`, { method: 'POST', headers: { 'content-type': 'application/octet-stream' }, body: Buffer.from(audio) })).json()) as { proofId: string };
-    const asset = await this.#fetch(`proofs/${proofId}/asset?part=${carrier === 'embedded' ? 'audio' : 'sidecar'}`);
+  async issue(
+    partnerId: string,
+    song: string,
+    audio: Uint8Array,
+    carrier: 'embedded' | 'sidecar',
+  ): Promise<{ readonly proofId: string; readonly deliverable: Buffer }> {
+    const query = new URLSearchParams({
+      partnerId,
+      song: song.replaceAll(' ', '_'),
+      fileName: 'take.wav',
+      carrier,
+    });
+    const { proofId } = (await (
+      await this.#fetch(`proofs?${query}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/octet-stream' },
+        body: Buffer.from(audio),
+      })
+    ).json()) as { proofId: string };
+    const asset = await this.#fetch(
+      `proofs/${proofId}/asset?part=${carrier === 'embedded' ? 'audio' : 'sidecar'}`,
+    );
     return { proofId, deliverable: Buffer.from(await asset.arrayBuffer()) };
   }
 
   async engineCounts(): Promise<EngineCounts> {
-    return { tasks: await this.metric('takemark_engine_tasks'), lanes: await this.metric('takemark_engine_lanes') };
+    return {
+      tasks: await this.metric('takemark_engine_tasks'),
+      lanes: await this.metric('takemark_engine_lanes'),
+    };
   }
 
   async metric(name: string): Promise<number> {
@@ -96,19 +147,32 @@ export class ServiceProcess {
   }
 
   async #post(path: string, body: object): Promise<unknown> {
-    return (await this.#fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json();
+    return (
+      await this.#fetch(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    ).json();
   }
 
   async #fetch(path: string, init: RequestInit = {}): Promise<Response> {
-    const response = await fetch(new URL(path, this.#operatorUrl), { ...init, headers: { ...init.headers, authorization: `Bearer ${this.#token}` } });
+    const response = await fetch(new URL(path, this.#operatorUrl), {
+      ...init,
+      headers: { ...init.headers, authorization: `Bearer ${this.#token}` },
+    });
     if (!response.ok) throw new Error(`operator ${path}: ${response.status} ${await response.text()}`);
     return response;
   }
 }
 
-async function readPorts(dataDir: string): Promise<{ readonly partner: number; readonly operator: number } | undefined> {
+async function readPorts(
+  dataDir: string,
+): Promise<{ readonly partner: number; readonly operator: number } | undefined> {
   try {
-    const { partner, operator } = JSON.parse(await readFile(join(dataDir, 'endpoints.json'), 'utf8')) as Record<string, unknown>;
+    const { partner, operator } = JSON.parse(
+      await readFile(join(dataDir, 'endpoints.json'), 'utf8'),
+    ) as Record<string, unknown>;
     return { partner: portOf(partner), operator: portOf(operator) };
   } catch {
     // Not there yet.

@@ -1,4 +1,7 @@
-/** What can be started: one entry an instance, with its address, its files, its command and the question that shows it is ready. */
+/**
+ * What can be started: one entry an instance, with its address, its files, its command and the question that
+ * shows it is ready.
+ */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -17,18 +20,30 @@ const KAFKA_CLUSTER = 'takemark-services-0000';
 const QUICK = '-XX:TieredStopAtLevel=1';
 
 /** Cassandra reaches into the platform, its tools too. */
-const ACCESS = readFileSync(join(HERE, 'cassandra/jvm.options'), 'utf8').split('\n').filter((line) => line.startsWith('--add-'));
+const ACCESS = readFileSync(join(HERE, 'cassandra/jvm.options'), 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('--add-'));
 
-/** The first three bytes of the addresses: two sets of servers run side by side on networks of their own, with the same ports. */
+/**
+ * The first three bytes of the addresses: two sets of servers run side by side on networks of their own, with
+ * the same ports.
+ */
 const NETWORK = process.env.TAKEMARK_SERVICES_NETWORK || '127.0.0';
-if (!/^127\.\d{1,3}\.\d{1,3}$/.test(NETWORK)) throw new Error('TAKEMARK_SERVICES_NETWORK must be like 127.0.1');
+if (!/^127\.\d{1,3}\.\d{1,3}$/.test(NETWORK))
+  throw new Error('TAKEMARK_SERVICES_NETWORK must be like 127.0.1');
 const HOST = `${NETWORK}.1`;
 /** JMX listens on 127.0.0.1 whatever the network. */
 const JMX_PORT = 17_198 + 10 * Number(NETWORK.split('.')[2]);
 
 export const DATACENTER = 'datacenter1';
 /** For clients of the S3 server, which knows one bucket and one key. */
-export const S3 = { endpoint: `http://${HOST}:18333`, region: 'us-east-1', bucket: 'takemark-assets', accessKey: 'takemark', secretKey: 'takemark-services' };
+export const S3 = {
+  endpoint: `http://${HOST}:18333`,
+  region: 'us-east-1',
+  bucket: 'takemark-assets',
+  accessKey: 'takemark',
+  secretKey: 'takemark-services',
+};
 
 /**
  * @typedef {object} Instance
@@ -37,7 +52,8 @@ export const S3 = { endpoint: `http://${HOST}:18333`, region: 'us-east-1', bucke
  * @property {string} name also the name of its directory
  * @property {string} directory
  * @property {string} address what a client connects to
- * @property {{ first: string, again: string } | undefined} after which instance has to be ready before this one starts: for the first time, and on its data
+ * @property {{ first: string, again: string } | undefined} after which instance has to be ready before this
+ * one starts: for the first time, and on its data
  * @property {() => Record<string, string>} files contents by name, written before each start
  * @property {(() => void) | undefined} prepare runs after the files are written
  * @property {string[]} command
@@ -46,13 +62,26 @@ export const S3 = { endpoint: `http://${HOST}:18333`, region: 'us-east-1', bucke
 
 /** Everything that could be running, in the order in which it is started. @returns {Instance[]} */
 export function allInstances(scratch) {
-  const nodes = Array.from({ length: MOST_NODES }, (_, index) => cassandraNode({ scratch, number: index + 1 }));
-  return [...nodes, kafkaBroker({ scratch, secure: false }), s3Server({ scratch }), secureCassandra({ scratch }), kafkaBroker({ scratch, secure: true })];
+  const nodes = Array.from({ length: MOST_NODES }, (_, index) =>
+    cassandraNode({ scratch, number: index + 1 }),
+  );
+  return [
+    ...nodes,
+    kafkaBroker({ scratch, secure: false }),
+    s3Server({ scratch }),
+    secureCassandra({ scratch }),
+    kafkaBroker({ scratch, secure: true }),
+  ];
 }
 
-/** Where the jars of a kind go. A changed pom.xml is another directory, so an upgrade never mixes versions. */
+/**
+ * Where the jars of a kind go. A changed pom.xml is another directory, so an upgrade never mixes versions.
+ */
 export function classPath(scratch, kind) {
-  const version = createHash('sha256').update(readFileSync(pomOf(kind))).digest('hex').slice(0, 12);
+  const version = createHash('sha256')
+    .update(readFileSync(pomOf(kind)))
+    .digest('hex')
+    .slice(0, 12);
   return join(process.env.TAKEMARK_SERVICES_JARS || join(scratch, 'jars'), `${kind}-${version}`);
 }
 
@@ -88,7 +117,11 @@ function cassandraNode({ scratch, number }) {
 }
 
 function secureCassandra({ scratch }) {
-  const as = (user, secret) => ({ address: '127.0.0.1', port: 9142, security: { ca: readFileSync(securityFiles(scratch).caFile), user, password: secret } });
+  const as = (user, secret) => ({
+    address: '127.0.0.1',
+    port: 9142,
+    security: { ca: readFileSync(securityFiles(scratch).caFile), user, password: secret },
+  });
   return cassandra({
     scratch,
     name: 'cassandra-secure',
@@ -102,7 +135,10 @@ function secureCassandra({ scratch }) {
         await countPeers(as(USER, secret));
       } catch (error) {
         // The first start has the built-in user only, as soon as it has that one.
-        await query(as('cassandra', 'cassandra'), `CREATE ROLE IF NOT EXISTS ${USER} WITH LOGIN = true AND SUPERUSER = true AND PASSWORD = '${secret}'`);
+        await query(
+          as('cassandra', 'cassandra'),
+          `CREATE ROLE IF NOT EXISTS ${USER} WITH LOGIN = true AND SUPERUSER = true AND PASSWORD = '${secret}'`,
+        );
         throw error;
       }
     },
@@ -120,7 +156,12 @@ function cassandra({ scratch, name, node, ring, after, secure, probe }) {
     address: `${node.address}:${node.port}`,
     after,
     files: () => {
-      const security = secure ? template('cassandra/secure.yaml', { keystore: securityFiles(scratch).keystore, password: password(scratch) }) : '';
+      const security = secure
+        ? template('cassandra/secure.yaml', {
+            keystore: securityFiles(scratch).keystore,
+            password: password(scratch),
+          })
+        : '';
       return {
         'cassandra.yaml': template('cassandra/cassandra.yaml', { ...ring, ...node, directory, security }),
         'jvm.options': template('cassandra/jvm.options'),
@@ -140,7 +181,21 @@ function cassandra({ scratch, name, node, ring, after, secure, probe }) {
       `${directory}:${join(jars, '*')}`,
       'org.apache.cassandra.service.CassandraDaemon',
     ],
-    nodetool: secure ? undefined : ['java', QUICK, ...ACCESS, `-Duser.home=${directory}`, '-cp', `${directory}:${join(jars, '*')}`, 'org.apache.cassandra.tools.NodeTool', '-h', '127.0.0.1', '-p', String(ring.jmxPort)],
+    nodetool: secure
+      ? undefined
+      : [
+          'java',
+          QUICK,
+          ...ACCESS,
+          `-Duser.home=${directory}`,
+          '-cp',
+          `${directory}:${join(jars, '*')}`,
+          'org.apache.cassandra.tools.NodeTool',
+          '-h',
+          '127.0.0.1',
+          '-p',
+          String(ring.jmxPort),
+        ],
     probe,
   };
 }
@@ -151,7 +206,13 @@ function kafkaBroker({ scratch, secure }) {
   // The certificate of the secure ones is for 127.0.0.1.
   const host = secure ? '127.0.0.1' : HOST;
   const port = secure ? 19_192 : 19_092;
-  const java = ['java', '-cp', join(classPath(scratch, 'kafka'), '*'), QUICK, `-Dlog4j2.configurationFile=${join(directory, 'log4j2.properties')}`];
+  const java = [
+    'java',
+    '-cp',
+    join(classPath(scratch, 'kafka'), '*'),
+    QUICK,
+    `-Dlog4j2.configurationFile=${join(directory, 'log4j2.properties')}`,
+  ];
   const properties = join(directory, 'server.properties');
   return {
     kind: 'kafka',
@@ -162,19 +223,57 @@ function kafkaBroker({ scratch, secure }) {
     after: undefined,
     files: () => {
       const { keystore, caFile } = securityFiles(scratch);
-      const security = secure ? template('kafka/secure.properties', { user: USER, password: password(scratch), keystore, caFile }) : '';
+      const security = secure
+        ? template('kafka/secure.properties', { user: USER, password: password(scratch), keystore, caFile })
+        : '';
       return {
-        'server.properties': template('kafka/server.properties', { protocol: secure ? 'SASL_SSL' : 'PLAINTEXT', host, port, controllerPort: port + 1, directory, security }),
+        'server.properties': template('kafka/server.properties', {
+          protocol: secure ? 'SASL_SSL' : 'PLAINTEXT',
+          host,
+          port,
+          controllerPort: port + 1,
+          directory,
+          security,
+        }),
         'log4j2.properties': template('kafka/log4j2.properties'),
       };
     },
     prepare: () => {
       if (existsSync(join(directory, 'data', 'meta.properties'))) return;
-      const users = secure ? ['256', '512'].flatMap((bits) => ['--add-scram', `SCRAM-SHA-${bits}=[name=${USER},password=${password(scratch)}]`]) : [];
-      execFileSync(java[0], [...java.slice(1), 'kafka.tools.StorageTool', 'format', '-t', KAFKA_CLUSTER, '-c', properties, ...users], { stdio: ['ignore', 'ignore', 2] });
+      const users = secure
+        ? ['256', '512'].flatMap((bits) => [
+            '--add-scram',
+            `SCRAM-SHA-${bits}=[name=${USER},password=${password(scratch)}]`,
+          ])
+        : [];
+      execFileSync(
+        java[0],
+        [
+          ...java.slice(1),
+          'kafka.tools.StorageTool',
+          'format',
+          '-t',
+          KAFKA_CLUSTER,
+          '-c',
+          properties,
+          ...users,
+        ],
+        { stdio: ['ignore', 'ignore', 2] },
+      );
     },
     command: [...java, '-Xms128M', '-Xmx256M', 'kafka.Kafka', properties],
-    probe: () => produce({ address: host, port, ...(secure && { security: { ca: readFileSync(securityFiles(scratch).caFile), user: USER, password: password(scratch) } }) }),
+    probe: () =>
+      produce({
+        address: host,
+        port,
+        ...(secure && {
+          security: {
+            ca: readFileSync(securityFiles(scratch).caFile),
+            user: USER,
+            password: password(scratch),
+          },
+        }),
+      }),
   };
 }
 
@@ -192,7 +291,17 @@ function s3Server({ scratch }) {
       'logback.xml': template('s3/logback.xml'),
     }),
     prepare: () => mkdirSync(join(directory, 'data'), { recursive: true }),
-    command: ['java', '-cp', join(classPath(scratch, 's3'), '*'), QUICK, '-Xmx128M', `-Dlogback.configurationFile=${join(directory, 'logback.xml')}`, 'org.gaul.s3proxy.Main', '--properties', join(directory, 's3proxy.conf')],
+    command: [
+      'java',
+      '-cp',
+      join(classPath(scratch, 's3'), '*'),
+      QUICK,
+      '-Xmx128M',
+      `-Dlogback.configurationFile=${join(directory, 'logback.xml')}`,
+      'org.gaul.s3proxy.Main',
+      '--properties',
+      join(directory, 's3proxy.conf'),
+    ],
     probe: () => writeObject(S3),
   };
 }

@@ -11,7 +11,10 @@ const START_MS = 600_000;
 /** What a server may take to close its files before it is killed. */
 const STOP_MS = 20_000;
 
-/** The pid of the process of a directory, undefined where there is none. A pid that the system gave to another program is none. */
+/**
+ * The pid of the process of a directory, undefined where there is none. A pid that the system gave to another
+ * program is none.
+ */
 export function runningPid(directory) {
   const path = join(directory, PID);
   if (!existsSync(path)) return undefined;
@@ -22,7 +25,9 @@ export function runningPid(directory) {
 /** Every process started here names its own directory in its arguments. */
 function commandOf(pid) {
   try {
-    return existsSync('/proc/self/cmdline') ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
+    return existsSync('/proc/self/cmdline')
+      ? readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+      : execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
   } catch {
     return '';
   }
@@ -40,7 +45,10 @@ export function start({ directory, command: [program, ...args] }) {
   child.unref();
 }
 
-/** Waits until `probe` succeeds. A process that ends meanwhile, or never answers, is an error with what its log says of it. */
+/**
+ * Waits until `probe` succeeds. A process that ends meanwhile, or never answers, is an error with what its
+ * log says of it.
+ */
 export async function ready({ directory, name }, probe) {
   const deadline = Date.now() + START_MS;
   for (;;) {
@@ -48,18 +56,26 @@ export async function ready({ directory, name }, probe) {
       return await probe();
     } catch (error) {
       const late = Date.now() > deadline;
-      if (late || runningPid(directory) === undefined) throw new Error(`${name} ${late ? `does not answer (${error.message})` : 'ended'}; from ${join(directory, LOG)}:\n${excerpt(directory)}`);
+      if (late || runningPid(directory) === undefined)
+        throw new Error(
+          `${name} ${late ? `does not answer (${error.message})` : 'ended'}; from ${join(directory, LOG)}:\n${excerpt(directory)}`,
+        );
     }
     await sleep(200);
   }
 }
 
-/** The last error and the end: a server that gives up writes its reason and then many lines on how it closes. */
+/**
+ * The last error and the end: a server that gives up writes its reason and then many lines on how it closes.
+ */
 function excerpt(directory) {
   const lines = readFileSync(join(directory, LOG), 'utf8').split('\n');
   const end = Math.max(0, lines.length - 15);
   const error = lines.slice(0, end).findLastIndex((line) => /\b(ERROR|FATAL)\b/.test(line));
-  return [...(error < 0 ? [] : [...lines.slice(error, Math.min(error + 10, end)), '...']), ...lines.slice(end)].join('\n');
+  return [
+    ...(error < 0 ? [] : [...lines.slice(error, Math.min(error + 10, end)), '...']),
+    ...lines.slice(end),
+  ].join('\n');
 }
 
 /** True when there was something to stop. */

@@ -1,4 +1,7 @@
-/** What the servers of `--secure` demand: a certificate authority of this directory alone, a server's certificate, a password. */
+/**
+ * What the servers of `--secure` demand: a certificate authority of this directory alone, a server's
+ * certificate, a password.
+ */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,10 +10,18 @@ import { join } from 'node:path';
 export const USER = 'takemark';
 const DAYS = '365';
 
-/** @returns {{ caFile: string, keystore: string, passwordFile: string }} paths; the files are there after `makeSecurity` */
+/**
+ * @returns {{ caFile: string, keystore: string, passwordFile: string }} paths; the files are there after
+ * `makeSecurity`
+ */
 export function securityFiles(scratch) {
   const directory = join(scratch, 'security');
-  return { directory, caFile: join(directory, 'ca.pem'), keystore: join(directory, 'server.p12'), passwordFile: join(directory, 'password') };
+  return {
+    directory,
+    caFile: join(directory, 'ca.pem'),
+    keystore: join(directory, 'server.p12'),
+    passwordFile: join(directory, 'password'),
+  };
 }
 
 /** The one password: of the user, and of the key store. Made by the first who asks. */
@@ -28,13 +39,63 @@ export function makeSecurity(scratch) {
   const { directory, caFile, keystore } = securityFiles(scratch);
   const secret = password(scratch);
   if (existsSync(keystore)) return;
-  const openssl = (...args) => execFileSync('openssl', args, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
+  const openssl = (...args) =>
+    execFileSync('openssl', args, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', caFile, '-days', DAYS, '-subj', '/CN=Takemark test services', '-addext', 'basicConstraints=critical,CA:TRUE');
+  openssl(
+    'req',
+    '-x509',
+    ...key,
+    '-keyout',
+    'ca.key',
+    '-out',
+    caFile,
+    '-days',
+    DAYS,
+    '-subj',
+    '/CN=Takemark test services',
+    '-addext',
+    'basicConstraints=critical,CA:TRUE',
+  );
   openssl('req', ...key, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=localhost');
-  writeFileSync(join(directory, 'server.ext'), 'subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n');
-  openssl('x509', '-req', '-in', 'server.csr', '-CA', caFile, '-CAkey', 'ca.key', '-CAcreateserial', '-out', 'server.pem', '-days', DAYS, '-extfile', 'server.ext');
-  openssl('pkcs12', '-export', '-in', 'server.pem', '-inkey', 'server.key', '-certfile', caFile, '-name', 'server', '-out', `${keystore}.new`, '-passout', `pass:${secret}`);
+  writeFileSync(
+    join(directory, 'server.ext'),
+    'subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n',
+  );
+  openssl(
+    'x509',
+    '-req',
+    '-in',
+    'server.csr',
+    '-CA',
+    caFile,
+    '-CAkey',
+    'ca.key',
+    '-CAcreateserial',
+    '-out',
+    'server.pem',
+    '-days',
+    DAYS,
+    '-extfile',
+    'server.ext',
+  );
+  openssl(
+    'pkcs12',
+    '-export',
+    '-in',
+    'server.pem',
+    '-inkey',
+    'server.key',
+    '-certfile',
+    caFile,
+    '-name',
+    'server',
+    '-out',
+    `${keystore}.new`,
+    '-passout',
+    `pass:${secret}`,
+  );
   renameSync(`${keystore}.new`, keystore);
-  for (const name of ['ca.key', 'server.key', 'server.csr', 'server.ext']) rmSync(join(directory, name), { force: true });
+  for (const name of ['ca.key', 'server.key', 'server.csr', 'server.ext'])
+    rmSync(join(directory, name), { force: true });
 }

@@ -1,8 +1,8 @@
 /**
- * Real servers on loopback for tests and trials, without containers: `up`, `down`, `status`. Needs Java 17 and Maven.
- * Everything they make is in one scratch directory: `TAKEMARK_SERVICES_DIR`, by default below the system's temporary one.
- * A second set beside it needs a directory and a network of its own, `TAKEMARK_SERVICES_NETWORK=127.0.1`, and may take its jars
- * from the first one's, `TAKEMARK_SERVICES_JARS`.
+ * Real servers on loopback for tests and trials, without containers: `up`, `down`, `status`. Needs Java 17
+ * and Maven. Everything they make is in one scratch directory: `TAKEMARK_SERVICES_DIR`, by default below the
+ * system's temporary one. A second set beside it needs a directory and a network of its own,
+ * `TAKEMARK_SERVICES_NETWORK=127.0.1`, and may take its jars from the first one's, `TAKEMARK_SERVICES_JARS`.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,10 @@ const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]
 const KINDS = ['cassandra', 'kafka', 's3'];
 const LOCK_MS = 600_000;
 const STARTS = 3;
-/** The other nodes have forgotten by then what a node told them that did not join: a few times the ring delay of `jvm.options`. */
+/**
+ * The other nodes have forgotten by then what a node told them that did not join: a few times the ring delay
+ * of `jvm.options`.
+ */
 const FORGOTTEN_MS = 10_000;
 
 const scratch = resolve(process.env.TAKEMARK_SERVICES_DIR || join(tmpdir(), 'takemark-services'));
@@ -36,7 +39,11 @@ function isUp({ directory }) {
 /** Variables that tests and the service read, for what is running. */
 function environment() {
   const running = allInstances(scratch).filter(isUp);
-  const addresses = (kind, secure) => running.filter((instance) => instance.kind === kind && instance.secure === secure).map(({ address }) => address).join(',');
+  const addresses = (kind, secure) =>
+    running
+      .filter((instance) => instance.kind === kind && instance.secure === secure)
+      .map(({ address }) => address)
+      .join(',');
   const settings = {
     TAKEMARK_CASSANDRA: addresses('cassandra', false),
     TAKEMARK_CASSANDRA_DC: running.some(({ kind }) => kind === 'cassandra') ? DATACENTER : '',
@@ -60,7 +67,9 @@ function environment() {
 }
 
 function environmentText() {
-  return Object.entries(environment()).map(([name, value]) => `${name}=${value}\n`).join('');
+  return Object.entries(environment())
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
 }
 
 /** Also when the command fails: what did start is to be found. */
@@ -128,9 +137,25 @@ function fetchJars(kind) {
   rmSync(partial, { recursive: true, force: true });
   mkdirSync(dirname(target), { recursive: true });
   try {
-    execFileSync('mvn', ['-q', '-B', '-f', pomOf(kind), 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${partial}`], { stdio: ['ignore', 2, 2] });
+    execFileSync(
+      'mvn',
+      [
+        '-q',
+        '-B',
+        '-f',
+        pomOf(kind),
+        'dependency:copy-dependencies',
+        '-DincludeScope=runtime',
+        `-DoutputDirectory=${partial}`,
+      ],
+      { stdio: ['ignore', 2, 2] },
+    );
   } catch (error) {
-    throw new Error(error.code === 'ENOENT' ? 'mvn is not installed (Debian: apt-get install default-jdk-headless maven)' : `Maven could not fetch the jars of ${kind}`);
+    throw new Error(
+      error.code === 'ENOENT'
+        ? 'mvn is not installed (Debian: apt-get install default-jdk-headless maven)'
+        : `Maven could not fetch the jars of ${kind}`,
+    );
   }
   renameSync(partial, target);
 }
@@ -147,9 +172,16 @@ async function bring(instance, started) {
   const began = Date.now();
   if (!isUp(instance)) {
     // Its answers would be taken for those of the server that cannot bind its port.
-    if (await instance.probe().then(() => true, () => false)) throw new Error(`${name}: another server answers on ${instance.address}; stop it first`);
+    if (
+      await instance.probe().then(
+        () => true,
+        () => false,
+      )
+    )
+      throw new Error(`${name}: another server answers on ${instance.address}; stop it first`);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    for (const [file, text] of Object.entries(instance.files())) writeFileSync(join(directory, file), text, { mode: 0o600 });
+    for (const [file, text] of Object.entries(instance.files()))
+      writeFileSync(join(directory, file), text, { mode: 0o600 });
     instance.prepare?.();
     start(instance);
   }
@@ -158,7 +190,8 @@ async function bring(instance, started) {
       await ready(instance, instance.probe);
       break;
     } catch (error) {
-      // A node gives up joining when another one is slow to answer, which on a busy machine they all are, and a broker likewise.
+      // A node gives up joining when another one is slow to answer, which on a busy machine they all are, and
+      // a broker likewise.
       if (isUp(instance) || starts === STARTS) throw error;
       console.error(`${error.message}\n${name}: starting it again`);
       await sleep(FORGOTTEN_MS);
@@ -200,13 +233,18 @@ async function disturb(command, chosen) {
 function nodetool(name, args) {
   const instance = allInstances(scratch).find((one) => one.name === name);
   if (instance?.nodetool === undefined) throw new Error(USAGE);
-  execFileSync(instance.nodetool[0], [...instance.nodetool.slice(1), ...args], { stdio: ['ignore', 'inherit', 'inherit'] });
+  execFileSync(instance.nodetool[0], [...instance.nodetool.slice(1), ...args], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
 }
 
 function status() {
   for (const instance of allInstances(scratch)) {
     const pid = runningPid(instance.directory);
-    if (pid !== undefined || existsSync(instance.directory)) console.error(`${instance.name}: ${pid === undefined ? 'stopped' : `running on ${instance.address}, pid ${pid}, ${residentMegabytes(pid)} MB`}`);
+    if (pid !== undefined || existsSync(instance.directory))
+      console.error(
+        `${instance.name}: ${pid === undefined ? 'stopped' : `running on ${instance.address}, pid ${pid}, ${residentMegabytes(pid)} MB`}`,
+      );
   }
   console.error(`directory: ${scratch}`);
 }
@@ -235,11 +273,23 @@ async function main() {
   const named = values.name ?? [];
   const needsName = ['kill', 'freeze', 'thaw'].includes(command);
   const isKnown = ['up', 'down', 'status'].includes(command) || (needsName && named.length > 0);
-  if (positionals.length !== 1 || !isKnown || !/^[123]$/.test(values.nodes) || !only.every((kind) => KINDS.includes(kind)) || !named.every((name) => names.includes(name))) throw new Error(USAGE);
-  const ofKind = allInstances(scratch).filter(({ kind, name }) => (named.length > 0 ? named.includes(name) : only.includes(kind)));
+  if (
+    positionals.length !== 1 ||
+    !isKnown ||
+    !/^[123]$/.test(values.nodes) ||
+    !only.every((kind) => KINDS.includes(kind)) ||
+    !named.every((name) => names.includes(name))
+  )
+    throw new Error(USAGE);
+  const ofKind = allInstances(scratch).filter(({ kind, name }) =>
+    named.length > 0 ? named.includes(name) : only.includes(kind),
+  );
   if (command === 'up') {
     const beyond = (name) => /^cassandra-[123]$/.test(name) && Number(name.at(-1)) > Number(values.nodes);
-    const chosen = named.length > 0 ? ofKind : ofKind.filter(({ secure, name }) => secure === values.secure && !beyond(name));
+    const chosen =
+      named.length > 0
+        ? ofKind
+        : ofKind.filter(({ secure, name }) => secure === values.secure && !beyond(name));
     await locked(() => up(chosen));
   }
   if (command === 'down') await locked(() => down(ofKind, values.erase));

@@ -17,21 +17,48 @@ export interface LongRunning {
 }
 
 export interface Cluster {
-  /** Brings the store's schema and the bus's topics up to date; undefined for the one that is not configured. @returns names of what was new */
-  migrate(): Promise<{ readonly applied?: readonly string[]; readonly topics?: readonly string[]; readonly rows?: { readonly authenticated: number; readonly damaged: number } }>;
+  /**
+   * Brings the store's schema and the bus's topics up to date; undefined for the one that is not configured.
+   * @returns names of what was new
+   */
+  migrate(): Promise<{
+    readonly applied?: readonly string[];
+    readonly topics?: readonly string[];
+    readonly rows?: { readonly authenticated: number; readonly damaged: number };
+  }>;
   /** The text of a new bundle of secrets. */
   makeSecrets(): Promise<string>;
   /** The text of the bundle after a step. */
-  rotateSecrets(bundle: { readonly text: string; readonly name: string }, rotation: { readonly step: 'add' | 'use' | 'drop'; readonly early: boolean; readonly purposes: readonly string[] | undefined }): Promise<string>;
+  rotateSecrets(
+    bundle: { readonly text: string; readonly name: string },
+    rotation: {
+      readonly step: 'add' | 'use' | 'drop';
+      readonly early: boolean;
+      readonly purposes: readonly string[] | undefined;
+    },
+  ): Promise<string>;
   /** @returns how many erasures of the bus were taken, and how many messages of it never can be */
   replayErasures(): Promise<{ readonly taken: number; readonly left: number }>;
   /** PEM of a request for a new signing certificate. */
   requestLeaf(): Promise<string>;
   /** @param pem the leaf, then its authority. Times in unix seconds */
-  installLeaf(pem: string): Promise<{ readonly kid: string; readonly notAfter: number; readonly former?: string }>;
+  installLeaf(
+    pem: string,
+  ): Promise<{ readonly kid: string; readonly notAfter: number; readonly former?: string }>;
   /** @returns PEM of the new authority */
   initAuthority(directory: string): Promise<string>;
-  issueLeaf(directory: string, request: string, days: number): Promise<{ readonly pem: string; readonly kid: string; readonly algorithm: string; readonly subject: string; readonly notBefore: number; readonly notAfter: number }>;
+  issueLeaf(
+    directory: string,
+    request: string,
+    days: number,
+  ): Promise<{
+    readonly pem: string;
+    readonly kid: string;
+    readonly algorithm: string;
+    readonly subject: string;
+    readonly notBefore: number;
+    readonly notAfter: number;
+  }>;
   serve(): Promise<LongRunning>;
   consume(): Promise<LongRunning>;
 }
@@ -87,7 +114,11 @@ export class Arguments {
   readonly #operands: readonly string[];
   readonly #values: Readonly<Record<string, unknown>>;
 
-  constructor(names: readonly string[], operands: readonly string[], values: Readonly<Record<string, unknown>>) {
+  constructor(
+    names: readonly string[],
+    operands: readonly string[],
+    values: Readonly<Record<string, unknown>>,
+  ) {
     this.#names = names;
     this.#operands = operands;
     this.#values = values;
@@ -128,7 +159,8 @@ export class Arguments {
     const value = this.text(name);
     if (value === undefined) return undefined;
     const count = /^\d{1,15}$/.test(value) ? Number(value) : NaN;
-    if (!(count >= min && count <= max)) throw new UsageError(`--${name} must be a whole number from ${min} to ${max}`);
+    if (!(count >= min && count <= max))
+      throw new UsageError(`--${name} must be a whole number from ${min} to ${max}`);
     return count;
   }
 
@@ -151,7 +183,8 @@ const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
 export function parseArguments(command: Command, words: readonly string[]): Arguments {
   const options: Record<string, { type: 'string' | 'boolean' }> = {};
   for (const name of Object.keys(COMMON_OPTIONS)) options[name] = { type: 'boolean' };
-  for (const [name, spec] of Object.entries(command.options)) options[name] = { type: spec.value === undefined ? 'boolean' : 'string' };
+  for (const [name, spec] of Object.entries(command.options))
+    options[name] = { type: spec.value === undefined ? 'boolean' : 'string' };
   const { values, positionals } = parsed(words, options);
   for (const [name, spec] of Object.entries(command.options)) {
     if (spec.required === true && values[name] === undefined) throw new UsageError(`--${name} is missing`);
@@ -166,20 +199,50 @@ export function parseArguments(command: Command, words: readonly string[]): Argu
   return new Arguments(names, positionals, values);
 }
 
-function parsed(words: readonly string[], options: Record<string, { type: 'string' | 'boolean' }>): { values: Readonly<Record<string, unknown>>; positionals: readonly string[] } {
+function parsed(
+  words: readonly string[],
+  options: Record<string, { type: 'string' | 'boolean' }>,
+): { values: Readonly<Record<string, unknown>>; positionals: readonly string[] } {
   try {
     return parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // Node explains how to pass what begins with a dash in further sentences; the first one names the mistake.
-    throw new UsageError(error instanceof Error ? (error.message.split(/\.\s|\n/)[0] ?? error.message) : String(error));
+    // Node explains how to pass what begins with a dash in further sentences; the first one names the
+    // mistake.
+    throw new UsageError(
+      error instanceof Error ? (error.message.split(/\.\s|\n/)[0] ?? error.message) : String(error),
+    );
   }
 }
 
 export function commandHelp(command: Command): string {
   const required = Object.entries(command.options).filter(([, spec]) => spec.required === true);
-  const usage = ['takemark', command.name, ...command.operands.map((name) => `<${name}>`), ...(command.many === true ? ['...'] : []), ...(command.optionalOperands ?? []).map((name) => `[${name}]`), ...required.map(([name, spec]) => `--${name} <${spec.value ?? ''}>`), '[options]'];
-  const rows = [...Object.entries({ ...command.options, ...COMMON_OPTIONS }).map(([name, spec]) => [`--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`, spec.help] as const), ['--help', 'this text'] as const];
-  return [`${command.summary}.`, '', `Usage: ${usage.join(' ')}`, ...(command.details === undefined ? [] : ['', ...command.details]), '', 'Options:', ...columns(rows)].join('\n') + '\n';
+  const usage = [
+    'takemark',
+    command.name,
+    ...command.operands.map((name) => `<${name}>`),
+    ...(command.many === true ? ['...'] : []),
+    ...(command.optionalOperands ?? []).map((name) => `[${name}]`),
+    ...required.map(([name, spec]) => `--${name} <${spec.value ?? ''}>`),
+    '[options]',
+  ];
+  const rows = [
+    ...Object.entries({ ...command.options, ...COMMON_OPTIONS }).map(
+      ([name, spec]) =>
+        [`--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`, spec.help] as const,
+    ),
+    ['--help', 'this text'] as const,
+  ];
+  return (
+    [
+      `${command.summary}.`,
+      '',
+      `Usage: ${usage.join(' ')}`,
+      ...(command.details === undefined ? [] : ['', ...command.details]),
+      '',
+      'Options:',
+      ...columns(rows),
+    ].join('\n') + '\n'
+  );
 }
 
 /** Two aligned columns, indented. */

@@ -1,5 +1,5 @@
-import { UsageError, type Arguments } from './command.js';
-import { planOutput, type PlannedOutput } from './output-file.js';
+import { type Arguments, UsageError } from './command.js';
+import { type PlannedOutput, planOutput } from './output-file.js';
 
 /** Where the results of issuing and of sealing go: embedded into `audio`, or a pair. */
 export interface CredentialOutputs {
@@ -12,7 +12,8 @@ export async function planOutputs(given: Arguments, input: string): Promise<Cred
   const out = given.text('out');
   const sidecarOut = given.text('sidecar-out');
   if (out === undefined && sidecarOut === undefined) throw new UsageError('--out is missing');
-  if (out !== undefined && out === sidecarOut) throw new UsageError('--out and --sidecar-out name the same file');
+  if (out !== undefined && out === sidecarOut)
+    throw new UsageError('--out and --sidecar-out name the same file');
   const force = given.flag('force');
   return {
     ...(out === undefined ? {} : { audio: await planOutput(out, force, [input]) }),
@@ -21,6 +22,12 @@ export async function planOutputs(given: Arguments, input: string): Promise<Cred
 }
 
 /** As the commands report it. */
-export function writtenPaths({ audio, sidecar }: CredentialOutputs): { readonly out?: string; readonly sidecarOut?: string } {
-  return { ...(audio === undefined ? {} : { out: audio.path }), ...(sidecar === undefined ? {} : { sidecarOut: sidecar.path }) };
+export function writtenPaths({ audio, sidecar }: CredentialOutputs): {
+  readonly out?: string;
+  readonly sidecarOut?: string;
+} {
+  return {
+    ...(audio === undefined ? {} : { out: audio.path }),
+    ...(sidecar === undefined ? {} : { sidecarOut: sidecar.path }),
+  };
 }

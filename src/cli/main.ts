@@ -9,8 +9,8 @@ import { Terminal } from './terminal.js';
 let reachesServers = false;
 
 /**
- * Here the command line reaches past the service. Compose is loaded when it is needed: every other command starts without the
- * engine and the stores.
+ * Here the command line reaches past the service. Compose is loaded when it is needed: every other command
+ * starts without the engine and the stores.
  */
 async function openSealer(directory: string): Promise<Sealer> {
   const compose = await import('../compose.js');
@@ -22,7 +22,9 @@ async function loadCompose() {
   return import('../compose.js');
 }
 
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string };
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
 
 /** Long-running processes say what they died of as the service does, with no message in it. */
 async function composed() {
@@ -37,12 +39,14 @@ async function composed() {
 const cluster: Cluster = {
   migrate: async () => (await loadCompose()).migrate(readConfig()),
   makeSecrets: async () => (await loadCompose()).makeSecrets(readConfig()),
-  rotateSecrets: async (bundle, rotation) => (await loadCompose()).rotateSecrets(readConfig(), bundle, rotation),
+  rotateSecrets: async (bundle, rotation) =>
+    (await loadCompose()).rotateSecrets(readConfig(), bundle, rotation),
   replayErasures: async () => (await loadCompose()).replayErasureTopic(readConfig()),
   requestLeaf: async () => (await loadCompose()).requestSigningLeaf(readConfig()),
   installLeaf: async (pem) => (await loadCompose()).installSigningLeaf(readConfig(), pem),
   initAuthority: async (directory) => (await loadCompose()).initSigningAuthority(readConfig(), directory),
-  issueLeaf: async (directory, request, days) => (await loadCompose()).issueSigningLeaf(readConfig(), directory, request, days),
+  issueLeaf: async (directory, request, days) =>
+    (await loadCompose()).issueSigningLeaf(readConfig(), directory, request, days),
   serve: async () => {
     const { serviceWords, startService } = await composed();
     const config = readConfig();
@@ -53,7 +57,10 @@ const cluster: Cluster = {
     const { startConsumers } = await composed();
     const consumers = await startConsumers(readConfig(), { version });
     const { host, port } = consumers.operator;
-    return { words: `Takemark ${version}, consumers\n  metrics and probes  http://${host}:${port}`, stop: () => consumers.stop() };
+    return {
+      words: `Takemark ${version}, consumers\n  metrics and probes  http://${host}:${port}`,
+      stop: () => consumers.stop(),
+    };
   },
 };
 
@@ -64,16 +71,26 @@ async function main(): Promise<number> {
     process.once(name, () => interruption.abort(new Error(name)));
   }
   // `takemark ... | head` closes the pipe early, which is no failure of ours.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.good : EXIT.trouble));
+  process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+    process.exit(error.code === 'EPIPE' ? EXIT.good : EXIT.trouble),
+  );
   const { client, dataDirectory } = readConfig();
   const config = { ...client, dataDirectory };
-  return run(process.argv.slice(2), { terminal: new Terminal(process.stdout, process.stderr), config, version, signal: interruption.signal, openSealer, cluster });
+  return run(process.argv.slice(2), {
+    terminal: new Terminal(process.stdout, process.stderr),
+    config,
+    version,
+    signal: interruption.signal,
+    openSealer,
+    cluster,
+  });
 }
 
 try {
   // The code is set, not forced: what is still in a pipe gets written.
   process.exitCode = await main();
-  // The client of Cassandra goes on looking for a node that it has lost, closed or not. That must not keep the process.
+  // The client of Cassandra goes on looking for a node that it has lost, closed or not. That must not keep
+  // the process.
   if (reachesServers) process.stdout.write('', () => process.exit());
 } catch (error) {
   if (!(error instanceof ConfigError)) throw error;

@@ -5,9 +5,9 @@ import { TakemarkError } from '../client/errors.js';
 import type { CreatorDeclaration, KeyEntry, PartnerReviewCase } from '../client/index.js';
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
-import { Transport, type Exchange, type Progress } from '../client/transport.js';
+import { type Exchange, type Progress, Transport } from '../client/transport.js';
 import { challengeAnswer, challengeKey, challengeNonce } from '../contract/operator-challenge.js';
-import { TroubleError, UsageError, type ClientConfig } from './command.js';
+import { type ClientConfig, TroubleError, UsageError } from './command.js';
 import type { ServiceAccess } from './service-access.js';
 
 export interface Partner {
@@ -95,7 +95,12 @@ export interface IssuedProof {
   readonly carrier: 'embedded' | 'sidecar';
   readonly originalSha256: string;
   readonly boundAudioSha256: string;
-  readonly asset: { readonly bytes: number; readonly sha256: string; readonly fileName: string; readonly mediaType: string };
+  readonly asset: {
+    readonly bytes: number;
+    readonly sha256: string;
+    readonly fileName: string;
+    readonly mediaType: string;
+  };
 }
 
 export interface IssueCall {
@@ -126,9 +131,16 @@ export class OperatorClient {
   readonly #signal: AbortSignal;
   readonly #transport: Transport;
 
-  constructor({ url, token, signal, ca, allowPlainHttp }: { readonly url: string; readonly token: string; readonly signal: AbortSignal } & ServiceAccess) {
+  constructor({
+    url,
+    token,
+    signal,
+    ca,
+    allowPlainHttp,
+  }: { readonly url: string; readonly token: string; readonly signal: AbortSignal } & ServiceAccess) {
     this.#base = parseBase(url);
-    if (!allowPlainHttp && isPlain(this.#base)) throw new TypeError('over http the token could be read on its way to another machine');
+    if (!allowPlainHttp && isPlain(this.#base))
+      throw new TypeError('over http the token could be read on its way to another machine');
     this.#transport = new Transport(ca);
     this.#token = token;
     this.#allowPlainHttp = allowPlainHttp;
@@ -140,7 +152,10 @@ export class OperatorClient {
     return (await this.#post('partners', request)) as Partner;
   }
 
-  async createKey(partnerId: string, request: { readonly name: string; readonly scopes?: readonly string[]; readonly publicKey?: string }): Promise<CreatedKey> {
+  async createKey(
+    partnerId: string,
+    request: { readonly name: string; readonly scopes?: readonly string[]; readonly publicKey?: string },
+  ): Promise<CreatedKey> {
     return (await this.#post(`partners/${pathPart(partnerId)}/keys`, request)) as CreatedKey;
   }
 
@@ -158,7 +173,9 @@ export class OperatorClient {
 
   /** A key that is revoked already stays so, which makes it safe to repeat. */
   async revokeKey(partnerId: string, keyId: string): Promise<KeyEntry> {
-    return (await retrying(RETRY, this.#signal, () => this.#post(`partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke`))) as KeyEntry;
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#post(`partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke`),
+    )) as KeyEntry;
   }
 
   async listSigners(): Promise<readonly SignerEntry[]> {
@@ -166,22 +183,33 @@ export class OperatorClient {
   }
 
   /** Said twice, it is in the log twice and means the same, which makes it safe to repeat. */
-  async revokeSigner(kid: string, request: { readonly from: number; readonly reason: string }): Promise<SignerEntry> {
-    return (await retrying(RETRY, this.#signal, () => this.#post(`signers/${pathPart(kid)}/revoke`, request))) as SignerEntry;
+  async revokeSigner(
+    kid: string,
+    request: { readonly from: number; readonly reason: string },
+  ): Promise<SignerEntry> {
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#post(`signers/${pathPart(kid)}/revoke`, request),
+    )) as SignerEntry;
   }
 
   async reinstateSigner(kid: string): Promise<SignerEntry> {
-    return (await retrying(RETRY, this.#signal, () => this.#post(`signers/${pathPart(kid)}/reinstate`))) as SignerEntry;
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#post(`signers/${pathPart(kid)}/reinstate`),
+    )) as SignerEntry;
   }
 
   /** What is supplied already stays so, which makes it safe to repeat. */
   async supplyEvidence(reviewId: string, requestId: string): Promise<PartnerReviewCase> {
-    return (await retrying(RETRY, this.#signal, () => this.#post(`reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}/supply`))) as PartnerReviewCase;
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#post(`reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}/supply`),
+    )) as PartnerReviewCase;
   }
 
   /** What was recorded already stays so, which makes it safe to repeat. */
   async recordDeclaration(proofId: string, submission: object): Promise<Declaration> {
-    return (await retrying(RETRY, this.#signal, () => this.#post(`proofs/${pathPart(proofId)}/declarations`, submission))) as Declaration;
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#post(`proofs/${pathPart(proofId)}/declarations`, submission),
+    )) as Declaration;
   }
 
   async listDeclarations(proofId: string): Promise<readonly Declaration[]> {
@@ -192,8 +220,17 @@ export class OperatorClient {
     return (await this.#get(`proofs/${pathPart(proofId)}/erasure`)) as ErasureStatus;
   }
 
-  async listDeadLetters({ topic, limit }: { readonly topic?: string | undefined; readonly limit: number }): Promise<readonly DeadLetter[]> {
-    return this.#list<DeadLetter>('dead-letters', 'deadLetters', { ...(topic === undefined ? {} : { topic }), limit: String(limit) });
+  async listDeadLetters({
+    topic,
+    limit,
+  }: {
+    readonly topic?: string | undefined;
+    readonly limit: number;
+  }): Promise<readonly DeadLetter[]> {
+    return this.#list<DeadLetter>('dead-letters', 'deadLetters', {
+      ...(topic === undefined ? {} : { topic }),
+      limit: String(limit),
+    });
   }
 
   /** Not repeated: a lost answer may mean that others are the oldest now. */
@@ -201,21 +238,42 @@ export class OperatorClient {
     return ((await this.#post('dead-letters/replay', request)) as { readonly replayed: number }).replayed;
   }
 
-  async readAudit(partnerId: string, { from, limit }: { readonly from: number; readonly limit: number }): Promise<readonly AuditEntry[]> {
-    return this.#list<AuditEntry>(`partners/${pathPart(partnerId)}/audit`, 'entries', { from: String(from), limit: String(limit) });
+  async readAudit(
+    partnerId: string,
+    { from, limit }: { readonly from: number; readonly limit: number },
+  ): Promise<readonly AuditEntry[]> {
+    return this.#list<AuditEntry>(`partners/${pathPart(partnerId)}/audit`, 'entries', {
+      from: String(from),
+      limit: String(limit),
+    });
   }
 
   async verifyAudit(partnerId: string): Promise<AuditVerification> {
-    return (await this.#get(`partners/${pathPart(partnerId)}/audit/verification`, AUDIT_TIMEOUT_MS)) as AuditVerification;
+    return (await this.#get(
+      `partners/${pathPart(partnerId)}/audit/verification`,
+      AUDIT_TIMEOUT_MS,
+    )) as AuditVerification;
   }
 
-  async issue({ partnerId, song, fileName, carrier, idempotencyKey, audio, onProgress }: IssueCall): Promise<IssuedProof> {
+  async issue({
+    partnerId,
+    song,
+    fileName,
+    carrier,
+    idempotencyKey,
+    audio,
+    onProgress,
+  }: IssueCall): Promise<IssuedProof> {
     const url = this.#url('proofs', { partnerId, song, fileName, carrier });
     return retrying(RETRY, this.#signal, async () => {
       const answer = await this.#exchange({
         method: 'POST',
         url,
-        headers: { 'content-type': 'application/octet-stream', accept: 'application/json', 'idempotency-key': idempotencyKey },
+        headers: {
+          'content-type': 'application/octet-stream',
+          accept: 'application/json',
+          'idempotency-key': idempotencyKey,
+        },
         body: { source: audio, onProgress },
         timeoutMs: ISSUE_TIMEOUT_MS,
       });
@@ -224,13 +282,25 @@ export class OperatorClient {
   }
 
   /** @param receive takes the file as it comes; not called again once it was called */
-  async readAsset(proofId: string, part: 'audio' | 'sidecar', receive: (body: AsyncIterable<Uint8Array>) => Promise<void>): Promise<void> {
-    await this.#exchange({ method: 'GET', url: this.#url(`proofs/${pathPart(proofId)}/asset`, { part }), headers: {}, timeoutMs: TIMEOUT_MS, receive });
+  async readAsset(
+    proofId: string,
+    part: 'audio' | 'sidecar',
+    receive: (body: AsyncIterable<Uint8Array>) => Promise<void>,
+  ): Promise<void> {
+    await this.#exchange({
+      method: 'GET',
+      url: this.#url(`proofs/${pathPart(proofId)}/asset`, { part }),
+      headers: {},
+      timeoutMs: TIMEOUT_MS,
+      receive,
+    });
   }
 
   /** PEM, the current certificate first. */
   async authority(): Promise<string> {
-    const answer = await retrying(RETRY, this.#signal, () => this.#exchange({ method: 'GET', url: this.#url('authority'), headers: {}, timeoutMs: TIMEOUT_MS }));
+    const answer = await retrying(RETRY, this.#signal, () =>
+      this.#exchange({ method: 'GET', url: this.#url('authority'), headers: {}, timeoutMs: TIMEOUT_MS }),
+    );
     return answer.body.toString('utf8');
   }
 
@@ -239,16 +309,41 @@ export class OperatorClient {
   }
 
   async #post(path: string, value?: object): Promise<object> {
-    const headers = { accept: 'application/json', ...(value === undefined ? {} : { 'content-type': 'application/json' }) };
+    const headers = {
+      accept: 'application/json',
+      ...(value === undefined ? {} : { 'content-type': 'application/json' }),
+    };
     const body = value === undefined ? {} : { body: Buffer.from(JSON.stringify(value)) };
-    return parseAnswer(await this.#exchange({ method: 'POST', url: this.#url(path), headers, ...body, timeoutMs: TIMEOUT_MS })).value;
+    return parseAnswer(
+      await this.#exchange({ method: 'POST', url: this.#url(path), headers, ...body, timeoutMs: TIMEOUT_MS }),
+    ).value;
   }
 
-  async #get(path: string, timeoutMs = TIMEOUT_MS, query: Readonly<Record<string, string>> = {}): Promise<object> {
-    return retrying(RETRY, this.#signal, async () => parseAnswer(await this.#exchange({ method: 'GET', url: this.#url(path, query), headers: { accept: 'application/json' }, timeoutMs })).value);
+  async #get(
+    path: string,
+    timeoutMs = TIMEOUT_MS,
+    query: Readonly<Record<string, string>> = {},
+  ): Promise<object> {
+    return retrying(
+      RETRY,
+      this.#signal,
+      async () =>
+        parseAnswer(
+          await this.#exchange({
+            method: 'GET',
+            url: this.#url(path, query),
+            headers: { accept: 'application/json' },
+            timeoutMs,
+          }),
+        ).value,
+    );
   }
 
-  async #list<Entry>(path: string, member: string, query: Readonly<Record<string, string>> = {}): Promise<readonly Entry[]> {
+  async #list<Entry>(
+    path: string,
+    member: string,
+    query: Readonly<Record<string, string>> = {},
+  ): Promise<readonly Entry[]> {
     const entries = ((await this.#get(path, TIMEOUT_MS, query)) as Readonly<Record<string, unknown>>)[member];
     if (!Array.isArray(entries)) throw new TakemarkError('bad_response', `the answer has no ${member}`);
     return entries as Entry[];
@@ -256,13 +351,18 @@ export class OperatorClient {
 
   async #exchange(exchange: Exchange): ReturnType<Transport['exchange']> {
     await this.#challenge();
-    return this.#transport.exchange({ ...exchange, headers: { ...exchange.headers, authorization: `Bearer ${this.#token}` }, signal: this.#signal });
+    return this.#transport.exchange({
+      ...exchange,
+      headers: { ...exchange.headers, authorization: `Bearer ${this.#token}` },
+      signal: this.#signal,
+    });
   }
 
   /**
-   * Makes sure that the one who listens knows the token, before it is sent there: with each exchange, since another may listen by
-   * now. A certificate says it already. An impostor may ask the service itself for the answer, so it counts for the port that the service
-   * names; where a tunnel or a container gives it another one, the caller has to say that what lies between is trusted.
+   * Makes sure that the one who listens knows the token, before it is sent there: with each exchange, since
+   * another may listen by now. A certificate says it already. An impostor may ask the service itself for the
+   * answer, so it counts for the port that the service names; where a tunnel or a container gives it another
+   * one, the caller has to say that what lies between is trusted.
    * @throws TroubleError
    */
   async #challenge(): Promise<void> {
@@ -270,26 +370,43 @@ export class OperatorClient {
     const nonce = challengeNonce();
     const url = this.#url('challenge', { nonce });
     const { value } = parseAnswer(
-      await this.#transport.exchange({ method: 'GET', url, headers: { accept: 'application/json' }, timeoutMs: TIMEOUT_MS, signal: this.#signal }).catch((error: unknown) => {
-        throw error instanceof TakemarkError && error.status !== undefined && error.status < 500 ? this.#stranger() : error;
-      }),
+      await this.#transport
+        .exchange({
+          method: 'GET',
+          url,
+          headers: { accept: 'application/json' },
+          timeoutMs: TIMEOUT_MS,
+          signal: this.#signal,
+        })
+        .catch((error: unknown) => {
+          throw error instanceof TakemarkError && error.status !== undefined && error.status < 500
+            ? this.#stranger()
+            : error;
+        }),
     );
     const { port, answers } = value as { readonly port?: unknown; readonly answers?: unknown };
     if (typeof port !== 'number' || !Array.isArray(answers)) throw this.#stranger();
-    if (!answers.includes(challengeAnswer((this.#challengeKey ??= challengeKey(this.#token)), nonce, port))) throw this.#stranger();
+    if (!answers.includes(challengeAnswer((this.#challengeKey ??= challengeKey(this.#token)), nonce, port)))
+      throw this.#stranger();
     if (String(port) !== (url.port || '80') && !this.#allowPlainHttp) {
-      throw new TroubleError(`the service says that it listens at port ${port}, and ${url.host} is another: where a tunnel or a container forwards the port, and nobody else can, give --allow-plain-http; no token was sent`);
+      throw new TroubleError(
+        `the service says that it listens at port ${port}, and ${url.host} is another: where a tunnel or a container forwards the port, and nobody else can, give --allow-plain-http; no token was sent`,
+      );
     }
   }
 
   #stranger(): TroubleError {
-    return new TroubleError(`whoever listens at ${this.#base.host} does not know the operator's token: another program, or a service with another token; it was not sent`);
+    return new TroubleError(
+      `whoever listens at ${this.#base.host} does not know the operator's token: another program, or a service with another token; it was not sent`,
+    );
   }
 
   #url(path: string, query: Readonly<Record<string, string>> = {}): URL {
     const url = new URL(`operator/v1/${path}`, this.#base);
     // Not URLSearchParams.toString(), whose `+` for a space is a form's and not a query's.
-    url.search = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+    url.search = Object.entries(query)
+      .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+      .join('&');
     return url;
   }
 }
@@ -303,10 +420,13 @@ export function operatorTokenPath(dataDirectory: string): string {
 export async function findOperatorToken(config: ClientConfig): Promise<string> {
   if (config.operatorToken !== undefined) return config.operatorToken;
   // A token found in a file belongs to the service of this machine: it is not sent to another one.
-  if (!isLoopback(parseBase(config.operatorUrl))) throw new UsageError('set TAKEMARK_OPERATOR_TOKEN for a service on another machine');
+  if (!isLoopback(parseBase(config.operatorUrl)))
+    throw new UsageError('set TAKEMARK_OPERATOR_TOKEN for a service on another machine');
   const path = operatorTokenPath(config.dataDirectory);
   const token = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`no operator token: set TAKEMARK_OPERATOR_TOKEN, or TAKEMARK_DATA_DIR to the service's data directory (${path}: ${error.code ?? 'unreadable'})`);
+    throw new UsageError(
+      `no operator token: set TAKEMARK_OPERATOR_TOKEN, or TAKEMARK_DATA_DIR to the service's data directory (${path}: ${error.code ?? 'unreadable'})`,
+    );
   });
   return token.trim();
 }

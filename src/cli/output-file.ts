@@ -14,14 +14,19 @@ export interface PlannedOutput {
  * @param inputs files that are read; an output is never one of them, not even by another name or with `force`
  * @throws UsageError
  */
-export async function planOutput(path: string, force: boolean, inputs: readonly string[]): Promise<PlannedOutput> {
+export async function planOutput(
+  path: string,
+  force: boolean,
+  inputs: readonly string[],
+): Promise<PlannedOutput> {
   const directory = await statIfThere(dirname(path));
   if (directory?.isDirectory() !== true) throw new UsageError(`the directory of ${path} does not exist`);
   const existing = await statIfThere(path);
   if (existing !== undefined) {
     for (const input of inputs) {
       const other = await statIfThere(input);
-      if (other !== undefined && other.dev === existing.dev && other.ino === existing.ino) throw new UsageError(`${path} is the input itself`);
+      if (other !== undefined && other.dev === existing.dev && other.ino === existing.ino)
+        throw new UsageError(`${path} is the input itself`);
     }
     if (!existing.isFile()) throw new UsageError(`${path} exists and is not a file`);
     if (!force) throw new UsageError(`${path} exists; give --force to replace it`);
@@ -33,7 +38,11 @@ export async function planOutput(path: string, force: boolean, inputs: readonly 
  * Writes all or nothing: a reader sees the complete file or none, and an interruption leaves nothing behind.
  * @param mode permissions of the file, less the process's mask
  */
-export async function writeOutput({ path, force }: PlannedOutput, chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, mode = 0o666): Promise<void> {
+export async function writeOutput(
+  { path, force }: PlannedOutput,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  mode = 0o666,
+): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
   try {
     const handle = await open(temporary, 'wx', mode);
@@ -60,7 +69,8 @@ async function publish(temporary: string, path: string): Promise<void> {
     if (code === 'EEXIST') throw new TroubleError(`${path} has appeared meanwhile and was not replaced`);
     // File systems without links, such as FAT.
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error;
-    if ((await statIfThere(path)) !== undefined) throw new TroubleError(`${path} has appeared meanwhile and was not replaced`);
+    if ((await statIfThere(path)) !== undefined)
+      throw new TroubleError(`${path} has appeared meanwhile and was not replaced`);
     await rename(temporary, path);
     return;
   }

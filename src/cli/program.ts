@@ -1,12 +1,29 @@
 import { TakemarkError } from '../client/errors.js';
-import { columns, commandHelp, EXIT, parseArguments, TroubleError, UsageError, type Command, type Surroundings } from './command.js';
-import { authority, createKey, createPartner, listPartnerKeys, listPartners, listPlans, revokeKey } from './commands/operator-accounts.js';
-import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
+import {
+  type Command,
+  columns,
+  commandHelp,
+  EXIT,
+  parseArguments,
+  type Surroundings,
+  TroubleError,
+  UsageError,
+} from './command.js';
+import {
+  authority,
+  createKey,
+  createPartner,
+  listPartnerKeys,
+  listPartners,
+  listPlans,
+  revokeKey,
+} from './commands/operator-accounts.js';
 import { initSecrets, migrateStore, replayErasures, rotateSecrets } from './commands/operator-cluster.js';
 import { listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
+import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
 import { issue } from './commands/operator-issue.js';
-import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
 import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
+import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
 import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
 import { listKeys, revokeKey as revokeOwnKey, rotateKey } from './commands/partner-keys.js';
 import { listProofs, showUsage } from './commands/partner-reports.js';
@@ -70,7 +87,8 @@ export async function run(words: readonly string[], surroundings: Surroundings):
   }
   // Help is asked for before the words are judged: whoever asks has not got them right yet.
   const optionsEnd = words.includes('--') ? words.indexOf('--') : words.length;
-  const helpAsked = words.slice(0, optionsEnd).some((word) => word === '--help' || word === '-h') || words[0] === 'help';
+  const helpAsked =
+    words.slice(0, optionsEnd).some((word) => word === '--help' || word === '-h') || words[0] === 'help';
   const path = words[0] === 'help' ? words.slice(1) : words;
   const command = COMMANDS.find(({ name }) => startsWith(path, name.split(' ')));
   if (command === undefined) {
@@ -132,12 +150,17 @@ function startsWith(words: readonly string[], start: readonly string[]): boolean
 function troubleInWords(error: unknown, command: Command, { config }: Surroundings): string {
   if (error instanceof TakemarkError) {
     const address = command.name.startsWith('operator') ? config.operatorUrl : config.url;
-    const unreached = error.code === 'connection_failed' || error.code === 'timed_out' || error.code === 'tls_failed';
+    const unreached =
+      error.code === 'connection_failed' || error.code === 'timed_out' || error.code === 'tls_failed';
     const text = unreached ? `no answer from the service at ${address}: ${error.message}` : error.message;
-    const details = [error.reason ?? (error.status === undefined ? undefined : error.code), error.requestId === undefined ? undefined : `request ${error.requestId}`].filter((part) => part !== undefined);
+    const details = [
+      error.reason ?? (error.status === undefined ? undefined : error.code),
+      error.requestId === undefined ? undefined : `request ${error.requestId}`,
+    ].filter((part) => part !== undefined);
     return details.length === 0 ? text : `${text} (${details.join(', ')})`;
   }
   if (error instanceof TroubleError) return error.message;
-  // File errors of Node name the operation and the path; refusals of the domain and wrong addresses are sentences of their own.
+  // File errors of Node name the operation and the path; refusals of the domain and wrong addresses are
+  // sentences of their own.
   return error instanceof Error ? (error.message.split('\n')[0] ?? error.name) : String(error);
 }

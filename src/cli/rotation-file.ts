@@ -6,7 +6,10 @@ import { syncDirectory, writeOutput } from './output-file.js';
 
 const KIND = 'key rotation';
 
-/** A rotation in a file that its owner alone can read; it is replaced as a whole, so that a crash leaves the old or the new state. */
+/**
+ * A rotation in a file that its owner alone can read; it is replaced as a whole, so that a crash leaves the
+ * old or the new state.
+ */
 export function rotationFile(path: string): RotationStore {
   return {
     async load() {
@@ -33,7 +36,12 @@ function parseState(text: string, path: string): RotationState {
     value = undefined;
   }
   const state = value as (Partial<RotationState> & { readonly takemark?: unknown }) | null | undefined;
-  if (state?.takemark !== KIND || typeof state.idempotencyKey !== 'string' || typeof state.callingKey !== 'string' || typeof state.startedAt !== 'number') {
+  if (
+    state?.takemark !== KIND ||
+    typeof state.idempotencyKey !== 'string' ||
+    typeof state.callingKey !== 'string' ||
+    typeof state.startedAt !== 'number'
+  ) {
     throw new UsageError(`${path} does not hold a rotation`);
   }
   return state as RotationState;

@@ -14,8 +14,8 @@ export interface SealFacts {
 }
 
 /**
- * An artist's device: seals audio offline with a key it keeps. It is the one thing the command line does itself instead of
- * asking the service.
+ * An artist's device: seals audio offline with a key it keeps. It is the one thing the command line does
+ * itself instead of asking the service.
  */
 export interface Sealer {
   /** Seals a WAV/BWF in itself. `file` yields the sealed file, once. */

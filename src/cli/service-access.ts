@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isPlain, parseBase } from '../client/connection.js';
-import { UsageError, type ClientConfig } from './command.js';
+import { type ClientConfig, UsageError } from './command.js';
 
 /** How a service is reached beside its address. */
 export interface ServiceAccess {
@@ -8,10 +8,18 @@ export interface ServiceAccess {
   readonly allowPlainHttp: boolean;
 }
 
-/** @param url where a secret is to be sent. @throws UsageError where it could be read on its way, or the authority cannot be read */
-export async function serviceAccess({ ca, allowPlainHttp }: ClientConfig, url: string): Promise<ServiceAccess> {
+/**
+ * @param url where a secret is to be sent. @throws UsageError where it could be read on its way, or the
+ * authority cannot be read
+ */
+export async function serviceAccess(
+  { ca, allowPlainHttp }: ClientConfig,
+  url: string,
+): Promise<ServiceAccess> {
   if (!allowPlainHttp && isPlain(parseBase(url))) {
-    throw new UsageError(`over http the secret could be read on its way to ${url}: use an https address, or --allow-plain-http (TAKEMARK_ALLOW_PLAIN_HTTP=1) where the network is trusted`);
+    throw new UsageError(
+      `over http the secret could be read on its way to ${url}: use an https address, or --allow-plain-http (TAKEMARK_ALLOW_PLAIN_HTTP=1) where the network is trusted`,
+    );
   }
   if (ca === undefined) return { allowPlainHttp };
   const authority = await readFile(ca).catch((error: NodeJS.ErrnoException) => {

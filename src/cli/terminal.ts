@@ -71,9 +71,17 @@ export class ProgressBar {
 
   /**
    * Bytes done, of a total where that is known.
-   * @param facts `label` replaces the bar's own; `workedBytes` is what the rate is made of, where some were done without work
+   * @param facts `label` replaces the bar's own; `workedBytes` is what the rate is made of, where some were
+   * done without work
    */
-  update(done: number, total: number | undefined, { label = this.#label, workedBytes = done }: { readonly label?: string; readonly workedBytes?: number } = {}): void {
+  update(
+    done: number,
+    total: number | undefined,
+    {
+      label = this.#label,
+      workedBytes = done,
+    }: { readonly label?: string; readonly workedBytes?: number } = {},
+  ): void {
     if (!this.visible) return;
     const now = performance.now();
     if (now - this.#drawnAt < REDRAW_MS && done !== total) return;
@@ -86,8 +94,11 @@ export class ProgressBar {
       this.#stream.write(`\r\u001b[2K${`${label}  ${formatBytes(done)}  ${rate}`.slice(0, width)}`);
       return;
     }
-    const left = bytesPerSecond > 0 && done < total ? `  ${formatDuration((total - done) / bytesPerSecond)} left` : '';
-    this.#stream.write(`\r\u001b[2K${`${label}  ${bar(Math.min(1, done / total))}  ${formatBytes(done)} of ${formatBytes(total)}  ${rate}${left}`.slice(0, width)}`);
+    const left =
+      bytesPerSecond > 0 && done < total ? `  ${formatDuration((total - done) / bytesPerSecond)} left` : '';
+    this.#stream.write(
+      `\r\u001b[2K${`${label}  ${bar(Math.min(1, done / total))}  ${formatBytes(done)} of ${formatBytes(total)}  ${rate}${left}`.slice(0, width)}`,
+    );
   }
 
   /** Takes the bar away for a line of another kind; the next update brings it back at once. */
@@ -118,38 +129,73 @@ export function formatBytes(bytes: number): string {
 /** `0:07`, `12:34` or `3:00:00`. */
 export function formatDuration(seconds: number): string {
   const whole = Math.ceil(seconds);
-  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, String(whole % 60).padStart(2, '0')];
+  const [hours, minutes, rest] = [
+    Math.floor(whole / 3600),
+    Math.floor(whole / 60) % 60,
+    String(whole % 60).padStart(2, '0'),
+  ];
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`;
 }
 
 /** `2026-01-31 12:00:00 UTC` from unix seconds. */
 export function formatTime(seconds: number): string {
   const date = new Date(seconds * 1000);
-  return Number.isNaN(date.getTime()) ? String(seconds) : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+  return Number.isNaN(date.getTime())
+    ? String(seconds)
+    : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 /**
- * What steers a terminal, turns the direction of text, or is not seen at all: controls, format characters, lone surrogates,
- * separators of lines and paragraphs, and what fonts leave out (Unicode 16, general categories and Default_Ignorable_Code_Point).
+ * What steers a terminal, turns the direction of text, or is not seen at all: controls, format characters,
+ * lone surrogates, separators of lines and paragraphs, and what fonts leave out (Unicode 16, general
+ * categories and Default_Ignorable_Code_Point).
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * Text of other people as it may be shown: names of files, devices and issuers. What is not seen is written `\u{hex}`. The
- * backslash of a `\u{` that was there before is written so too: whoever replaces every `\u{hex}` by its character has the text.
+ * Text of other people as it may be shown: names of files, devices and issuers. What is not seen is written
+ * `\u{hex}`. The backslash of a `\u{` that was there before is written so too: whoever replaces every
+ * `\u{hex}` by its character has the text.
  */
 export function printable(text: string): string {
-  return text.replace(/\\(?=u\{)/g, '\\u{5c}').replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
+  return text
+    .replace(/\\(?=u\{)/g, '\\u{5c}')
+    .replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
 }
 
-/** One line of JSON in which every character is seen: RFC 8259, section 7, lets any be escaped by its UTF-16 units. */
+/**
+ * One line of JSON in which every character is seen: RFC 8259, section 7, lets any be escaped by its UTF-16
+ * units.
+ */
 function jsonLine(value: unknown): string {
-  return JSON.stringify(value).replace(UNSEEN, (character) => Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''));
+  return JSON.stringify(value).replace(UNSEEN, (character) =>
+    Array.from(
+      { length: character.length },
+      (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  );
 }
 
-/** A table with a rule under its head. `style` is applied to a padded cell, so that colours do not shift columns. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[], style: (cell: string, row: number, column: number) => string): string[] {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)));
-  const line = (cells: readonly string[], row: number): string => cells.map((cell, column) => style(cell.padEnd(widths[column] ?? 0), row, column)).join('  ').trimEnd();
-  return [line(head, -1), widths.map((width) => '─'.repeat(width)).join('  '), ...rows.map((cells, row) => line(cells, row))];
+/**
+ * A table with a rule under its head. `style` is applied to a padded cell, so that colours do not shift
+ * columns.
+ */
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  style: (cell: string, row: number, column: number) => string,
+): string[] {
+  const widths = head.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)),
+  );
+  const line = (cells: readonly string[], row: number): string =>
+    cells
+      .map((cell, column) => style(cell.padEnd(widths[column] ?? 0), row, column))
+      .join('  ')
+      .trimEnd();
+  return [
+    line(head, -1),
+    widths.map((width) => '─'.repeat(width)).join('  '),
+    ...rows.map((cells, row) => line(cells, row)),
+  ];
 }

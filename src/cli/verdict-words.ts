@@ -1,5 +1,7 @@
 /** The six verdicts in plain words, and what to do about them. */
-const WORDS: Readonly<Record<string, { readonly title: string; readonly meaning: string; readonly advice: string }>> = {
+const WORDS: Readonly<
+  Record<string, { readonly title: string; readonly meaning: string; readonly advice: string }>
+> = {
   valid: {
     title: 'VALID',
     meaning: 'Signature, registry record and the exact audio bytes all match.',
@@ -33,7 +35,11 @@ const WORDS: Readonly<Record<string, { readonly title: string; readonly meaning:
 };
 
 /** "A client must treat an unknown verdict value as failed verification." */
-export function verdictWords(verdict: string): { readonly title: string; readonly meaning: string; readonly advice: string } {
+export function verdictWords(verdict: string): {
+  readonly title: string;
+  readonly meaning: string;
+  readonly advice: string;
+} {
   return (
     (Object.hasOwn(WORDS, verdict) ? WORDS[verdict] : undefined) ?? {
       title: `UNKNOWN VERDICT ${verdict}`,

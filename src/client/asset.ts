@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { answered } from './connection.js';
-import { TakemarkError, singleHeader } from './errors.js';
+import { singleHeader, TakemarkError } from './errors.js';
 import type { OpenAnswer } from './transport.js';
 import type { AnswerFacts } from './types.js';
 
@@ -8,7 +8,10 @@ import type { AnswerFacts } from './types.js';
 export interface Asset extends AnswerFacts {
   /** Bytes of the whole file; undefined where the service does not say. */
   readonly totalBytes: number | undefined;
-  /** First and last byte of what `body` holds; absent where it is the whole file, which is also the answer to an outdated `ifRange`. */
+  /**
+   * First and last byte of what `body` holds; absent where it is the whole file, which is also the answer to
+   * an outdated `ifRange`.
+   */
   readonly range?: { readonly start: number; readonly end: number };
   readonly mediaType: string | undefined;
   /** The name the service suggests. It is other people's text: not to be used as a path unseen. */
@@ -17,7 +20,9 @@ export interface Asset extends AnswerFacts {
   readonly etag: string | undefined;
   /** Announced SHA-256 of the whole file, lower-case hex. */
   readonly sha256: string | undefined;
-  /** The bytes, once. Ends in `bad_response` where a whole file does not have the digest that was announced. */
+  /**
+   * The bytes, once. Ends in `bad_response` where a whole file does not have the digest that was announced.
+   */
   readonly body: AsyncIterable<Uint8Array>;
   /** Gives the connection back without reading on. */
   close(): void;
@@ -29,29 +34,43 @@ export function assetOf({ status, headers, body, close }: OpenAnswer, checkDiges
   const range = status === 206 ? parseContentRange(headers['content-range']) : undefined;
   if (status === 206 && range === undefined) {
     close();
-    throw new TakemarkError('bad_response', 'the answer does not say which range it is', { status, requestId });
+    throw new TakemarkError('bad_response', 'the answer does not say which range it is', {
+      status,
+      requestId,
+    });
   }
   const sha256 = parseReprDigest(singleHeader(headers['repr-digest']));
   const length = headers['content-length'];
-  return answered({ requestId, headers }, {
-    totalBytes: range === undefined ? (length === undefined ? undefined : Number(length)) : range.total,
-    ...(range === undefined ? {} : { range: { start: range.start, end: range.end } }),
-    mediaType: headers['content-type'],
-    fileName: parseFileName(headers['content-disposition']),
-    etag: headers.etag,
-    sha256,
-    body: checkDigest && sha256 !== undefined && range === undefined ? checked(body, sha256, { status, requestId }) : body,
-    close,
-  });
+  return answered(
+    { requestId, headers },
+    {
+      totalBytes: range === undefined ? (length === undefined ? undefined : Number(length)) : range.total,
+      ...(range === undefined ? {} : { range: { start: range.start, end: range.end } }),
+      mediaType: headers['content-type'],
+      fileName: parseFileName(headers['content-disposition']),
+      etag: headers.etag,
+      sha256,
+      body:
+        checkDigest && sha256 !== undefined && range === undefined
+          ? checked(body, sha256, { status, requestId })
+          : body,
+      close,
+    },
+  );
 }
 
-async function* checked(body: AsyncIterable<Uint8Array>, expected: string, facts: { readonly status: number; readonly requestId: string | undefined }): AsyncGenerator<Uint8Array> {
+async function* checked(
+  body: AsyncIterable<Uint8Array>,
+  expected: string,
+  facts: { readonly status: number; readonly requestId: string | undefined },
+): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
   for await (const chunk of body) {
     hash.update(chunk);
     yield chunk;
   }
-  if (hash.digest('hex') !== expected) throw new TakemarkError('bad_response', 'the file that arrived is not the one that was announced', facts);
+  if (hash.digest('hex') !== expected)
+    throw new TakemarkError('bad_response', 'the file that arrived is not the one that was announced', facts);
 }
 
 /** RFC 9530: `sha-256=:<base64>:`, possibly among others. */
@@ -60,7 +79,9 @@ export function parseReprDigest(header: string | undefined): string | undefined 
   return value === undefined ? undefined : Buffer.from(value, 'base64').toString('hex');
 }
 
-function parseContentRange(header: string | undefined): { readonly start: number; readonly end: number; readonly total: number | undefined } | undefined {
+function parseContentRange(
+  header: string | undefined,
+): { readonly start: number; readonly end: number; readonly total: number | undefined } | undefined {
   const [, start, end, total] = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/.exec(header ?? '') ?? [];
   if (start === undefined || end === undefined) return undefined;
   return { start: Number(start), end: Number(end), total: total === '*' ? undefined : Number(total) };

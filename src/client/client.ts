@@ -1,11 +1,19 @@
-import { assetOf, type Asset } from './asset.js';
-import { Connection, answered, parseAnswer, pathPart, unexpected, type CallOptions, type ClientOptions } from './connection.js';
-import { TakemarkError, singleHeader } from './errors.js';
+import { type Asset, assetOf } from './asset.js';
+import {
+  answered,
+  type CallOptions,
+  type ClientOptions,
+  Connection,
+  parseAnswer,
+  pathPart,
+  unexpected,
+} from './connection.js';
+import { singleHeader, TakemarkError } from './errors.js';
 import { uploadForm } from './form.js';
 import { entriesOf } from './pages.js';
 import { isTransient, pauseBefore, pauseFor } from './retry.js';
-import { rotate, type RotateOptions, type Rotation } from './rotation.js';
-import { audioSource, release, sidecarBytes, type AudioInput, type AudioSource } from './source.js';
+import { type RotateOptions, type Rotation, rotate } from './rotation.js';
+import { type AudioInput, type AudioSource, audioSource, release, sidecarBytes } from './source.js';
 import type { Progress } from './transport.js';
 import type {
   Answered,
@@ -75,12 +83,14 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /**
- * The partner API. Safe to share: calls run side by side over kept connections. Failures are TakemarkError, but an abort,
- * which rejects with the signal's reason, and an identifier that cannot be one, which is a TypeError.
+ * The partner API. Safe to share: calls run side by side over kept connections. Failures are TakemarkError,
+ * but an abort, which rejects with the signal's reason, and an identifier that cannot be one, which is a
+ * TypeError.
  *
- * Repeated, within the policy: GETs, POST /uploads, POST /verify, DELETE and a rotation under its Idempotency-Key, which the
- * contract calls safe. Every other call is sent again after a 429 alone, which says that nothing was done. The presigned post
- * is never repeated as such: `verifyFile` takes a fresh slot instead, where the audio can be read again.
+ * Repeated, within the policy: GETs, POST /uploads, POST /verify, DELETE and a rotation under its
+ * Idempotency-Key, which the contract calls safe. Every other call is sent again after a 429 alone, which
+ * says that nothing was done. The presigned post is never repeated as such: `verifyFile` takes a fresh slot
+ * instead, where the audio can be read again.
  */
 export class Client {
   // Private members do not show when a client is logged; the key and the slots must not.
@@ -91,9 +101,10 @@ export class Client {
   }
 
   /**
-   * Uploads a file and verifies it: one credentialed WAV/BWF, or audio with its sidecar. Constant memory, whatever the length.
-   * @param input a path, bytes, or a stream; a stream cannot be sent a second time when an upload fails, and is closed at the
-   * end whatever the outcome
+   * Uploads a file and verifies it: one credentialed WAV/BWF, or audio with its sidecar. Constant memory,
+   * whatever the length.
+   * @param input a path, bytes, or a stream; a stream cannot be sent a second time when an upload fails, and
+   * is closed at the end whatever the outcome
    */
   async verifyFile(input: AudioInput, options: VerifyFileOptions = {}): Promise<Verification> {
     try {
@@ -110,7 +121,11 @@ export class Client {
   /** Uploads a file and asks which issued recordings it is. Input as for `verifyFile`. */
   async identifyFile(input: AudioInput, options: UploadOptions = {}): Promise<Answered<Identification>> {
     try {
-      const { uploadId } = await this.#uploadToFreshSlot(await audioSource(input, options.bytes), 'identify', options);
+      const { uploadId } = await this.#uploadToFreshSlot(
+        await audioSource(input, options.bytes),
+        'identify',
+        options,
+      );
       return await this.identify({ uploadId }, options);
     } finally {
       if (typeof input !== 'string' && !(input instanceof Uint8Array)) release(input);
@@ -118,58 +133,123 @@ export class Client {
   }
 
   /** Mints a slot. */
-  createUpload({ purpose = 'verify', contentLength, signal }: CallOptions & { readonly purpose?: UploadPurpose; readonly contentLength?: number | undefined } = {}): Promise<Answered<UploadSlot>> {
+  createUpload({
+    purpose = 'verify',
+    contentLength,
+    signal,
+  }: CallOptions & {
+    readonly purpose?: UploadPurpose;
+    readonly contentLength?: number | undefined;
+  } = {}): Promise<Answered<UploadSlot>> {
     return this.#connection.json<UploadSlot>(
-      { method: 'POST', path: 'uploads', json: { purpose, ...(contentLength === undefined ? {} : { contentLength }) }, repeatable: true, signal },
+      {
+        method: 'POST',
+        path: 'uploads',
+        json: { purpose, ...(contentLength === undefined ? {} : { contentLength }) },
+        repeatable: true,
+        signal,
+      },
       'an upload slot',
-      ({ uploadId, url, fields }) => typeof uploadId === 'string' && typeof url === 'string' && typeof fields === 'object' && fields !== null,
+      ({ uploadId, url, fields }) =>
+        typeof uploadId === 'string' &&
+        typeof url === 'string' &&
+        typeof fields === 'object' &&
+        fields !== null,
     );
   }
 
   /** Posts audio to a slot, once. After a failure the slot may be spent or not: take a fresh one. */
-  async upload(slot: UploadSlot, input: AudioInput, options: UploadOptions = {}): Promise<Answered<StoredUpload>> {
+  async upload(
+    slot: UploadSlot,
+    input: AudioInput,
+    options: UploadOptions = {},
+  ): Promise<Answered<StoredUpload>> {
     return this.#post(slot, await audioSource(input, options.bytes), options);
   }
 
   /** Judges an upload. Has no side effects and is billed once, however often it is repeated. */
-  async verify({ uploadId, sidecar }: { readonly uploadId: string; readonly sidecar?: Uint8Array | undefined }, { signal }: CallOptions = {}): Promise<Verification> {
+  async verify(
+    { uploadId, sidecar }: { readonly uploadId: string; readonly sidecar?: Uint8Array | undefined },
+    { signal }: CallOptions = {},
+  ): Promise<Verification> {
     const result = await this.#connection.json<VerificationResult>(
-      { method: 'POST', path: 'verify', json: { uploadId, ...(sidecar === undefined ? {} : { sidecar: base64(sidecar) }) }, repeatable: true, signal },
+      {
+        method: 'POST',
+        path: 'verify',
+        json: { uploadId, ...(sidecar === undefined ? {} : { sidecar: base64(sidecar) }) },
+        repeatable: true,
+        signal,
+      },
       'a verification result',
       ({ verdict, good }) => typeof verdict === 'string' && typeof good === 'boolean',
     );
-    // "A caller accepts only when `good` is true and `verdict` is `valid`"; last, so that no member of the answer can stand in for it.
+    // "A caller accepts only when `good` is true and `verdict` is `valid`"; last, so that no member of the
+    // answer can stand in for it.
     return Object.assign(result, { accepted: result.good && result.verdict === 'valid' });
   }
 
-  /** Asks which issued recordings an upload with purpose `identify` is. Counts towards the quota each time, so it is not repeated by itself. */
-  identify({ uploadId }: { readonly uploadId: string }, { signal }: CallOptions = {}): Promise<Answered<Identification>> {
-    return this.#connection.json<Identification>({ method: 'POST', path: 'recordings/identify', json: { uploadId }, signal }, 'a list of matches', ({ matches }) => Array.isArray(matches));
+  /**
+   * Asks which issued recordings an upload with purpose `identify` is. Counts towards the quota each time, so
+   * it is not repeated by itself.
+   */
+  identify(
+    { uploadId }: { readonly uploadId: string },
+    { signal }: CallOptions = {},
+  ): Promise<Answered<Identification>> {
+    return this.#connection.json<Identification>(
+      { method: 'POST', path: 'recordings/identify', json: { uploadId }, signal },
+      'a list of matches',
+      ({ matches }) => Array.isArray(matches),
+    );
   }
 
   /** Every proof of the partner's own, newest first. */
-  listProofs({ limit = PAGE_ENTRIES, ...query }: ProofFilter & Omit<PageOptions, 'cursor'> = {}): AsyncGenerator<ProofEntry, void, undefined> {
+  listProofs({
+    limit = PAGE_ENTRIES,
+    ...query
+  }: ProofFilter & Omit<PageOptions, 'cursor'> = {}): AsyncGenerator<ProofEntry, void, undefined> {
     return entriesOf(async (cursor) => {
       const { proofs: entries, nextCursor } = await this.listProofsPage({ ...query, limit, cursor });
       return { entries, nextCursor };
     });
   }
 
-  listProofsPage({ limit, cursor, issuedAfter, issuedBefore, signal }: ProofFilter & PageOptions = {}): Promise<Answered<ProofPage>> {
-    return this.#connection.json<ProofPage>({ method: 'GET', path: 'proofs', query: { limit, cursor, issuedAfter, issuedBefore }, signal }, 'a page of proofs', ({ proofs }) => Array.isArray(proofs));
+  listProofsPage({
+    limit,
+    cursor,
+    issuedAfter,
+    issuedBefore,
+    signal,
+  }: ProofFilter & PageOptions = {}): Promise<Answered<ProofPage>> {
+    return this.#connection.json<ProofPage>(
+      { method: 'GET', path: 'proofs', query: { limit, cursor, issuedAfter, issuedBefore }, signal },
+      'a page of proofs',
+      ({ proofs }) => Array.isArray(proofs),
+    );
   }
 
   async readProof(proofId: string, { signal }: CallOptions = {}): Promise<Answered<ProofDetail>> {
-    return this.#connection.json<ProofDetail>({ method: 'GET', path: `proofs/${pathPart(proofId)}`, signal }, 'a proof', (proof) => proof.proofId === proofId);
+    return this.#connection.json<ProofDetail>(
+      { method: 'GET', path: `proofs/${pathPart(proofId)}`, signal },
+      'a proof',
+      (proof) => proof.proofId === proofId,
+    );
   }
 
   /** The registered record of a proof, without presenting audio: it does not say that any file matches. */
   async readRecord(proofId: string, { signal }: CallOptions = {}): Promise<Answered<ProofRecord>> {
-    return this.#connection.json<ProofRecord>({ method: 'GET', path: `records/${pathPart(proofId)}`, signal }, 'a proof record', (record) => record.proofId === proofId);
+    return this.#connection.json<ProofRecord>(
+      { method: 'GET', path: `records/${pathPart(proofId)}`, signal },
+      'a proof record',
+      (record) => record.proofId === proofId,
+    );
   }
 
   /** An owned deliverable, or a part of it, as it comes. Read `body` to its end or `close` it. */
-  async readAsset(proofId: string, { part, range, ifRange, checkDigest = true, signal }: AssetOptions = {}): Promise<Asset> {
+  async readAsset(
+    proofId: string,
+    { part, range, ifRange, checkDigest = true, signal }: AssetOptions = {},
+  ): Promise<Asset> {
     const headers = {
       // Bytes as they are: a digest and a range are of the file and not of a compressed form.
       accept: '*/*',
@@ -177,16 +257,35 @@ export class Client {
       ...(range === undefined ? {} : { range: `bytes=${range.start}-${range.end ?? ''}` }),
       ...(ifRange === undefined ? {} : { 'if-range': ifRange }),
     };
-    return assetOf(await this.#connection.open({ method: 'GET', path: `proofs/${pathPart(proofId)}/asset`, query: { part }, headers, signal }), checkDigest);
+    return assetOf(
+      await this.#connection.open({
+        method: 'GET',
+        path: `proofs/${pathPart(proofId)}/asset`,
+        query: { part },
+        headers,
+        signal,
+      }),
+      checkDigest,
+    );
   }
 
-  /** Erases a proof for good. Idempotent: a repeat, the client's own after a lost answer included, reports `already_erased`. */
+  /**
+   * Erases a proof for good. Idempotent: a repeat, the client's own after a lost answer included, reports
+   * `already_erased`.
+   */
   async eraseProof(proofId: string, { signal }: CallOptions = {}): Promise<Answered<ErasedProof>> {
-    return this.#connection.json<ErasedProof>({ method: 'DELETE', path: `proofs/${pathPart(proofId)}`, repeatable: true, signal }, 'the outcome of an erasure', ({ outcome }) => typeof outcome === 'string');
+    return this.#connection.json<ErasedProof>(
+      { method: 'DELETE', path: `proofs/${pathPart(proofId)}`, repeatable: true, signal },
+      'the outcome of an erasure',
+      ({ outcome }) => typeof outcome === 'string',
+    );
   }
 
   /** Metadata of every key of the partner; never a secret. */
-  listKeys({ limit = PAGE_ENTRIES, signal }: Omit<PageOptions, 'cursor'> = {}): AsyncGenerator<KeyEntry, void, undefined> {
+  listKeys({
+    limit = PAGE_ENTRIES,
+    signal,
+  }: Omit<PageOptions, 'cursor'> = {}): AsyncGenerator<KeyEntry, void, undefined> {
     return entriesOf(async (cursor) => {
       const { keys: entries, nextCursor } = await this.listKeysPage({ limit, cursor, signal });
       return { entries, nextCursor };
@@ -195,13 +294,18 @@ export class Client {
 
   /** "With neither `limit` nor `cursor`" the complete inventory. */
   listKeysPage({ limit, cursor, signal }: PageOptions = {}): Promise<Answered<KeyPage>> {
-    return this.#connection.json<KeyPage>({ method: 'GET', path: 'partner/keys', query: { limit, cursor }, signal }, 'a page of keys', ({ keys }) => Array.isArray(keys));
+    return this.#connection.json<KeyPage>(
+      { method: 'GET', path: 'partner/keys', query: { limit, cursor }, signal },
+      'a page of keys',
+      ({ keys }) => Array.isArray(keys),
+    );
   }
 
   /**
-   * Rotates the key of this client. Its Idempotency-Key is saved in `store` before the call and the new secret before the
-   * result: whenever the process dies, calling this again with the same key and store ends in the same one new key. The client
-   * goes on using its own key, which works until `previousKeyExpiresAt`; make a new client for the new one.
+   * Rotates the key of this client. Its Idempotency-Key is saved in `store` before the call and the new
+   * secret before the result: whenever the process dies, calling this again with the same key and store ends
+   * in the same one new key. The client goes on using its own key, which works until `previousKeyExpiresAt`;
+   * make a new client for the new one.
    * @throws TakemarkError `rotation_unfinished` where the store holds a secret or a rotation of another key
    */
   rotateKey(options: RotateOptions): Promise<Rotation> {
@@ -209,19 +313,35 @@ export class Client {
   }
 
   /**
-   * Revokes a key of the partner's own, at once and for good; repeating it changes nothing. A rotated key may revoke itself alone.
-   * @throws TakemarkError 403 `key_expiring`; 409 `last_active_key` where this client's key is the last active one
+   * Revokes a key of the partner's own, at once and for good; repeating it changes nothing. A rotated key may
+   * revoke itself alone.
+   * @throws TakemarkError 403 `key_expiring`; 409 `last_active_key` where this client's key is the last
+   * active one
    */
   async revokeKey(keyId: string, { signal }: CallOptions = {}): Promise<Answered<KeyEntry>> {
-    return this.#connection.json<KeyEntry>({ method: 'DELETE', path: `partner/keys/${pathPart(keyId)}`, repeatable: true, signal }, 'a key', (key) => key.keyId === keyId && typeof key.status === 'string');
+    return this.#connection.json<KeyEntry>(
+      { method: 'DELETE', path: `partner/keys/${pathPart(keyId)}`, repeatable: true, signal },
+      'a key',
+      (key) => key.keyId === keyId && typeof key.status === 'string',
+    );
   }
 
   /** Limits and consumption. @param days 1 to 92; the service's default is 30 */
-  readUsage({ days, signal }: CallOptions & { readonly days?: number | undefined } = {}): Promise<Answered<UsageReport>> {
-    return this.#connection.json<UsageReport>({ method: 'GET', path: 'partner/usage', query: { days }, signal }, 'a usage report', (report) => Array.isArray(report.days));
+  readUsage({
+    days,
+    signal,
+  }: CallOptions & { readonly days?: number | undefined } = {}): Promise<Answered<UsageReport>> {
+    return this.#connection.json<UsageReport>(
+      { method: 'GET', path: 'partner/usage', query: { days }, signal },
+      'a usage report',
+      (report) => Array.isArray(report.days),
+    );
   }
 
-  createReview(request: { readonly proofId: string; readonly bindings: ReviewBindings }, { signal }: CallOptions = {}): Promise<Answered<PartnerReviewCase>> {
+  createReview(
+    request: { readonly proofId: string; readonly bindings: ReviewBindings },
+    { signal }: CallOptions = {},
+  ): Promise<Answered<PartnerReviewCase>> {
     const { proofId, bindings } = request;
     return this.#review({ method: 'POST', path: 'partner/reviews', json: { proofId, bindings }, signal });
   }
@@ -231,41 +351,92 @@ export class Client {
   }
 
   /** "A review can open each evidence kind once." */
-  async openEvidence(reviewId: string, { kind }: { readonly kind: EvidenceKind }, { signal }: CallOptions = {}): Promise<Answered<PartnerReviewCase>> {
-    return this.#review({ method: 'POST', path: `partner/reviews/${pathPart(reviewId)}/evidence-requests`, json: { kind }, signal });
+  async openEvidence(
+    reviewId: string,
+    { kind }: { readonly kind: EvidenceKind },
+    { signal }: CallOptions = {},
+  ): Promise<Answered<PartnerReviewCase>> {
+    return this.#review({
+      method: 'POST',
+      path: `partner/reviews/${pathPart(reviewId)}/evidence-requests`,
+      json: { kind },
+      signal,
+    });
   }
 
-  /** Accepts or declines a request, for good. @param request `responseReference` is an opaque reference into the partner's own system */
-  async closeEvidence(reviewId: string, requestId: string, request: { readonly status: 'accepted' | 'declined'; readonly responseReference?: string }, { signal }: CallOptions = {}): Promise<Answered<PartnerReviewCase>> {
+  /**
+   * Accepts or declines a request, for good. @param request `responseReference` is an opaque reference into
+   * the partner's own system
+   */
+  async closeEvidence(
+    reviewId: string,
+    requestId: string,
+    request: { readonly status: 'accepted' | 'declined'; readonly responseReference?: string },
+    { signal }: CallOptions = {},
+  ): Promise<Answered<PartnerReviewCase>> {
     const { status, responseReference } = request;
     const json = { status, ...(responseReference === undefined ? {} : { responseReference }) };
-    return this.#review({ method: 'PATCH', path: `partner/reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}`, json, signal });
+    return this.#review({
+      method: 'PATCH',
+      path: `partner/reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}`,
+      json,
+      signal,
+    });
   }
 
   /** Records the partner's own outcome, once no evidence request is open. */
-  async resolveReview(reviewId: string, { outcome }: { readonly outcome: ReviewOutcome }, { signal }: CallOptions = {}): Promise<Answered<PartnerReviewCase>> {
-    return this.#review({ method: 'POST', path: `partner/reviews/${pathPart(reviewId)}/resolve`, json: { outcome }, signal });
+  async resolveReview(
+    reviewId: string,
+    { outcome }: { readonly outcome: ReviewOutcome },
+    { signal }: CallOptions = {},
+  ): Promise<Answered<PartnerReviewCase>> {
+    return this.#review({
+      method: 'POST',
+      path: `partner/reviews/${pathPart(reviewId)}/resolve`,
+      json: { outcome },
+      signal,
+    });
   }
 
   /** The address a product is downloaded from. It is not followed, and the key is not for it. */
-  async download({ product, platform }: { readonly product: string; readonly platform: string }, { signal }: CallOptions = {}): Promise<Answered<{ readonly location: string }>> {
-    const { status, headers } = await this.#connection.raw({ method: 'GET', path: 'download', query: { product, platform }, signal });
+  async download(
+    { product, platform }: { readonly product: string; readonly platform: string },
+    { signal }: CallOptions = {},
+  ): Promise<Answered<{ readonly location: string }>> {
+    const { status, headers } = await this.#connection.raw({
+      method: 'GET',
+      path: 'download',
+      query: { product, platform },
+      signal,
+    });
     const requestId = singleHeader(headers['x-request-id']);
     const { location } = headers;
     const url = location !== undefined && URL.canParse(location) ? new URL(location) : undefined;
     const allowed = this.#connection.base.protocol === 'https:' ? ['https:'] : ['https:', 'http:'];
-    if (location === undefined || url === undefined || !allowed.includes(url.protocol)) throw unexpected({ status, requestId }, 'an address to download from');
+    if (location === undefined || url === undefined || !allowed.includes(url.protocol))
+      throw unexpected({ status, requestId }, 'an address to download from');
     return answered({ requestId, headers }, { location });
   }
 
   /** Reports counters; names are those of the service's closed list. */
-  sendTelemetry(events: readonly TelemetryEvent[], { signal }: CallOptions = {}): Promise<Answered<{ readonly accepted: number }>> {
-    return this.#connection.json<{ readonly accepted: number }>({ method: 'POST', path: 'telemetry', json: { events }, signal }, 'a count of events', ({ accepted }) => typeof accepted === 'number');
+  sendTelemetry(
+    events: readonly TelemetryEvent[],
+    { signal }: CallOptions = {},
+  ): Promise<Answered<{ readonly accepted: number }>> {
+    return this.#connection.json<{ readonly accepted: number }>(
+      { method: 'POST', path: 'telemetry', json: { events }, signal },
+      'a count of events',
+      ({ accepted }) => typeof accepted === 'number',
+    );
   }
 
   /** Public: needs no key, and sends none. */
   health({ signal }: CallOptions = {}): Promise<Answered<Health>> {
-    return this.#connection.json<Health>({ method: 'GET', path: 'health', public: true, signal }, 'a health report', ({ ok }) => typeof ok === 'boolean');
+    return this.#connection.json<Health>(
+      { method: 'GET', path: 'health', public: true, signal },
+      'a health report',
+      ({ ok }) => typeof ok === 'boolean',
+    );
   }
 
   /** Ends idle connections, and with them the process's reason to stay alive; calls in flight fail. */
@@ -274,27 +445,45 @@ export class Client {
   }
 
   #review(call: Parameters<Connection['json']>[0]): Promise<Answered<PartnerReviewCase>> {
-    return this.#connection.json<PartnerReviewCase>(call, 'a review case', ({ reviewId, evidenceRequests }) => typeof reviewId === 'string' && Array.isArray(evidenceRequests));
+    return this.#connection.json<PartnerReviewCase>(
+      call,
+      'a review case',
+      ({ reviewId, evidenceRequests }) => typeof reviewId === 'string' && Array.isArray(evidenceRequests),
+    );
   }
 
-  async #uploadToFreshSlot(source: AudioSource, purpose: UploadPurpose, options: UploadOptions): Promise<StoredUpload> {
+  async #uploadToFreshSlot(
+    source: AudioSource,
+    purpose: UploadPurpose,
+    options: UploadOptions,
+  ): Promise<StoredUpload> {
     for (let attempt = 1; ; attempt += 1) {
-      // Its own failures are retried inside. The length is not announced: a file that is too long is then refused here, by the
-      // slot's own limit and in words on the file, instead of as an invalid member.
+      // Its own failures are retried inside. The length is not announced: a file that is too long is then
+      // refused here, by the slot's own limit and in words on the file, instead of as an invalid member.
       const slot = await this.createUpload({ purpose, signal: options.signal });
       try {
         return await this.#post(slot, source, options);
       } catch (error) {
-        const pause = source.reopenable && isTransient(error) ? pauseBefore(error, attempt, this.#connection.retry) : undefined;
+        const pause =
+          source.reopenable && isTransient(error)
+            ? pauseBefore(error, attempt, this.#connection.retry)
+            : undefined;
         if (pause === undefined) throw error;
         await pauseFor(pause, options.signal);
       }
     }
   }
 
-  async #post(slot: UploadSlot, source: AudioSource, { signal, onProgress }: UploadOptions): Promise<Answered<StoredUpload>> {
+  async #post(
+    slot: UploadSlot,
+    source: AudioSource,
+    { signal, onProgress }: UploadOptions,
+  ): Promise<Answered<StoredUpload>> {
     if (source.bytes !== undefined && source.bytes > slot.maxBytes) {
-      throw new TakemarkError('payload_too_large', `the file has ${source.bytes} bytes, the slot takes ${slot.maxBytes}`);
+      throw new TakemarkError(
+        'payload_too_large',
+        `the file has ${source.bytes} bytes, the slot takes ${slot.maxBytes}`,
+      );
     }
     const form = uploadForm(slot.fields);
     // The presigned fields are the authority here; the key stays away from an address that an answer named.
@@ -315,7 +504,11 @@ export class Client {
 
   #slotAddress(slot: UploadSlot): URL {
     const url = URL.canParse(slot.url) ? new URL(slot.url) : undefined;
-    if (url === undefined || !this.#connection.mayFollow(url)) throw new TakemarkError('bad_response', 'the upload slot names an address that is less protected than the service, to which no audio is sent');
+    if (url === undefined || !this.#connection.mayFollow(url))
+      throw new TakemarkError(
+        'bad_response',
+        'the upload slot names an address that is less protected than the service, to which no audio is sent',
+      );
     return url;
   }
 }

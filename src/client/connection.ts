@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
-import { TakemarkError, singleHeader } from './errors.js';
+import { singleHeader, TakemarkError } from './errors.js';
 import { MessageSigner, type SignedRequest } from './message-signature.js';
-import { isRefusedForNow, isTransient, retrying, type RetryPolicy } from './retry.js';
-import { Transport, type Answer, type OpenAnswer } from './transport.js';
+import { isRefusedForNow, isTransient, type RetryPolicy, retrying } from './retry.js';
+import { type Answer, type OpenAnswer, Transport } from './transport.js';
 import type { Answered, RateLimit } from './types.js';
 
 export interface ClientOptions {
@@ -10,15 +10,26 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** A server-side secret: it never enters a browser, an app bundle or a log. Not needed for `health`. */
   readonly apiKey?: string;
-  /** Certificates of the authorities that may vouch for the service, in PEM; instead of Node's own and NODE_EXTRA_CA_CERTS. */
+  /**
+   * Certificates of the authorities that may vouch for the service, in PEM; instead of Node's own and
+   * NODE_EXTRA_CA_CERTS.
+   */
   readonly ca?: string | Uint8Array;
-  /** Lets the key and audio travel over plain HTTP to another machine than this one: where the network itself is trusted. Default false. */
+  /**
+   * Lets the key and audio travel over plain HTTP to another machine than this one: where the network itself
+   * is trusted. Default false.
+   */
   readonly allowPlainHttp?: boolean;
-  /** Private key (Ed25519 or P-256, PEM or KeyObject) of the public key that the API key was made with: every call is signed. */
+  /**
+   * Private key (Ed25519 or P-256, PEM or KeyObject) of the public key that the API key was made with: every
+   * call is signed.
+   */
   readonly signingKey?: KeyObject | string;
   /** Milliseconds for a JSON call, from sending to its complete answer. Default 30,000. */
   readonly timeoutMs?: number;
-  /** Milliseconds an upload or a download may stand still, the wait for an answer included. Default 60,000. */
+  /**
+   * Milliseconds an upload or a download may stand still, the wait for an answer included. Default 60,000.
+   */
   readonly idleTimeoutMs?: number;
   /** Default: 4 attempts, 250 ms doubling, pauses of at most 30 s. */
   readonly retry?: Partial<RetryPolicy>;
@@ -38,7 +49,10 @@ export interface Call extends CallOptions {
   readonly query?: Query | undefined;
   readonly json?: object;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether the contract calls it safe to send it again after any failure that may pass; a 429 is always obeyed. Default: of a GET. */
+  /**
+   * Whether the contract calls it safe to send it again after any failure that may pass; a 429 is always
+   * obeyed. Default: of a GET.
+   */
   readonly repeatable?: boolean | ((error: unknown) => error is TakemarkError);
   /** Sends no key. */
   readonly public?: boolean;
@@ -51,9 +65,13 @@ export interface ParsedAnswer {
   readonly value: object;
 }
 
-/** Checked here, so that a key with a newline from a file fails with a word on the key and not on a header. */
+/**
+ * Checked here, so that a key with a newline from a file fails with a word on the key and not on a header.
+ */
 const PRINTABLE = /^[\x21-\x7e]+$/;
-/** "Identifier format": what fails it is not sent, since `..` or nothing at all would make it another path. */
+/**
+ * "Identifier format": what fails it is not sent, since `..` or nothing at all would make it another path.
+ */
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /** The JSON side of the contract: addresses, the key, retries and answers. */
@@ -68,16 +86,29 @@ export class Connection {
   readonly #signer: MessageSigner | undefined;
   readonly #timeoutMs: number;
 
-  constructor({ baseUrl, apiKey, signingKey, ca, allowPlainHttp = false, timeoutMs = 30_000, idleTimeoutMs = 60_000, retry }: ClientOptions) {
+  constructor({
+    baseUrl,
+    apiKey,
+    signingKey,
+    ca,
+    allowPlainHttp = false,
+    timeoutMs = 30_000,
+    idleTimeoutMs = 60_000,
+    retry,
+  }: ClientOptions) {
     this.base = parseBase(baseUrl);
     if (apiKey !== undefined && !allowPlainHttp && isPlain(this.base)) {
-      throw new TypeError('over http the key could be read on its way to another machine: use an https address, or allowPlainHttp where the network is trusted');
+      throw new TypeError(
+        'over http the key could be read on its way to another machine: use an https address, or allowPlainHttp where the network is trusted',
+      );
     }
     this.transport = new Transport(ca);
     this.#allowPlainHttp = allowPlainHttp;
-    if (apiKey !== undefined && !PRINTABLE.test(apiKey)) throw new TypeError('apiKey must be printable ASCII without spaces');
+    if (apiKey !== undefined && !PRINTABLE.test(apiKey))
+      throw new TypeError('apiKey must be printable ASCII without spaces');
     this.#apiKey = apiKey;
-    this.#signer = signingKey === undefined || apiKey === undefined ? undefined : new MessageSigner(signingKey, apiKey);
+    this.#signer =
+      signingKey === undefined || apiKey === undefined ? undefined : new MessageSigner(signingKey, apiKey);
     this.#timeoutMs = timeoutMs;
     this.idleTimeoutMs = idleTimeoutMs;
     this.retry = { maxAttempts: 4, baseDelayMs: 250, maxDelayMs: 30_000, ...retry };
@@ -90,22 +121,35 @@ export class Connection {
   }
 
   /** @param fits whether the value is what `what` names, as far as the client itself relies on it */
-  async json<Body extends object>(call: Call, what: string, fits: (body: Partial<Body>) => boolean): Promise<Answered<Body>> {
+  async json<Body extends object>(
+    call: Call,
+    what: string,
+    fits: (body: Partial<Body>) => boolean,
+  ): Promise<Answered<Body>> {
     const { body } = await this.answer(call, what, fits);
     return body;
   }
 
   /** As `json`, with the headers. */
-  async answer<Body extends object>(call: Call, what: string, fits: (body: Partial<Body>) => boolean): Promise<{ readonly headers: Answer['headers']; readonly body: Answered<Body> }> {
+  async answer<Body extends object>(
+    call: Call,
+    what: string,
+    fits: (body: Partial<Body>) => boolean,
+  ): Promise<{ readonly headers: Answer['headers']; readonly body: Answered<Body> }> {
     const answer = parseAnswer(await this.#send(call, false));
     if (!fits(answer.value as Partial<Body>)) throw unexpected(answer, what);
     return { headers: answer.headers, body: answered(answer, answer.value as Body) };
   }
 
-  /** Whether audio may go to an address that an answer names: never one that is less protected than the service's own. */
+  /**
+   * Whether audio may go to an address that an answer names: never one that is less protected than the
+   * service's own.
+   */
   mayFollow(url: URL): boolean {
     if (url.protocol === 'https:') return true;
-    return url.protocol === 'http:' && this.base.protocol === 'http:' && (this.#allowPlainHttp || !isPlain(url));
+    return (
+      url.protocol === 'http:' && this.base.protocol === 'http:' && (this.#allowPlainHttp || !isPlain(url))
+    );
   }
 
   /** The answer as it is, for what stands in its headers; a redirect is one. */
@@ -127,18 +171,29 @@ export class Connection {
   }
 
   /** Anew for each attempt: a signature is taken once, and for a minute. */
-  #signed<Sent extends SignedRequest & { readonly headers: Readonly<Record<string, string>> }>(exchange: Sent): Sent {
+  #signed<Sent extends SignedRequest & { readonly headers: Readonly<Record<string, string>> }>(
+    exchange: Sent,
+  ): Sent {
     if (this.#signer === undefined || exchange.headers['x-api-key'] === undefined) return exchange;
     return { ...exchange, headers: { ...exchange.headers, ...this.#signer.sign(exchange) } };
   }
 
-  #exchangeOf({ method, path, query = {}, json, headers = {}, signal, public: open = false }: Call, timeoutMs: number) {
+  #exchangeOf(
+    { method, path, query = {}, json, headers = {}, signal, public: open = false }: Call,
+    timeoutMs: number,
+  ) {
     const url = new URL(`v1/${path}`, this.base);
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
     return {
       method,
       url,
-      headers: { accept: 'application/json', ...headers, ...(open ? {} : { 'x-api-key': this.apiKey }), ...(json === undefined ? {} : { 'content-type': 'application/json' }) },
+      headers: {
+        accept: 'application/json',
+        ...headers,
+        ...(open ? {} : { 'x-api-key': this.apiKey }),
+        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+      },
       ...(json === undefined ? {} : { body: Buffer.from(JSON.stringify(json)) }),
       signal,
       timeoutMs,
@@ -148,15 +203,22 @@ export class Connection {
 
 /** An identifier as part of a path. @throws TypeError for what cannot be one */
 export function pathPart(identifier: string): string {
-  if (!IDENTIFIER.test(identifier)) throw new TypeError('an identifier has 1 to 128 letters, digits, dots, underscores, colons or dashes, and begins with a letter or digit');
+  if (!IDENTIFIER.test(identifier))
+    throw new TypeError(
+      'an identifier has 1 to 128 letters, digits, dots, underscores, colons or dashes, and begins with a letter or digit',
+    );
   return encodeURIComponent(identifier);
 }
 
 /** Puts the facts of an answer on its body, last, so that no member of the body can stand in for them. */
-export function answered<Body extends object>({ requestId, headers }: Pick<ParsedAnswer, 'requestId' | 'headers'>, body: Body): Answered<Body> {
+export function answered<Body extends object>(
+  { requestId, headers }: Pick<ParsedAnswer, 'requestId' | 'headers'>,
+  body: Body,
+): Answered<Body> {
   const rateLimit = readRateLimit(headers);
   const result = { ...body, ...(requestId === undefined ? {} : { requestId }) };
-  if (rateLimit !== undefined) Object.defineProperty(result, 'rateLimit', { value: rateLimit, enumerable: false, configurable: true });
+  if (rateLimit !== undefined)
+    Object.defineProperty(result, 'rateLimit', { value: rateLimit, enumerable: false, configurable: true });
   return result;
 }
 
@@ -165,7 +227,9 @@ function readRateLimit(headers: Answer['headers']): RateLimit | undefined {
     const value = singleHeader(headers[`x-ratelimit-${name}`]);
     return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
   });
-  return limit === undefined || remaining === undefined || reset === undefined ? undefined : { limit, remaining, reset };
+  return limit === undefined || remaining === undefined || reset === undefined
+    ? undefined
+    : { limit, remaining, reset };
 }
 
 /** Reads the JSON object that every 2xx answer of the contract is. */
@@ -177,11 +241,15 @@ export function parseAnswer({ status, headers, body }: Answer): ParsedAnswer {
   } catch {
     value = undefined;
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TakemarkError('bad_response', 'the answer is not a JSON object', { status, requestId });
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new TakemarkError('bad_response', 'the answer is not a JSON object', { status, requestId });
   return { status, headers, requestId, value };
 }
 
-export function unexpected({ status, requestId }: Pick<ParsedAnswer, 'status' | 'requestId'>, what: string): TakemarkError {
+export function unexpected(
+  { status, requestId }: Pick<ParsedAnswer, 'status' | 'requestId'>,
+  what: string,
+): TakemarkError {
   return new TakemarkError('bad_response', `the answer is not ${what}`, { status, requestId });
 }
 
@@ -190,7 +258,10 @@ export function isPlain(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopback(url);
 }
 
-/** Names and addresses of this machine for itself (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3). */
+/**
+ * Names and addresses of this machine for itself (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291,
+ * section 2.5.3).
+ */
 export function isLoopback({ hostname }: URL): boolean {
   // A URL has its address in four decimal numbers, however it was written.
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
@@ -199,7 +270,8 @@ export function isLoopback({ hostname }: URL): boolean {
 /** Ends in a slash, without `/v1`, so that paths can be resolved against it. */
 export function parseBase(address: string): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) throw new TypeError('the address of the service must begin with http:// or https://');
+  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    throw new TypeError('the address of the service must begin with http:// or https://');
   url.search = '';
   url.hash = '';
   url.pathname = `${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/`;

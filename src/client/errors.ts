@@ -22,9 +22,9 @@ export interface TakemarkErrorOptions {
 }
 
 /**
- * Every failure of a call but an abort, which rejects with the signal's own reason. `code` is the service's slug, or one of
- * `ClientErrorCode`; an unrecognised one is to be treated as its status class. The message never holds a key, a form field
- * or an address.
+ * Every failure of a call but an abort, which rejects with the signal's own reason. `code` is the service's
+ * slug, or one of `ClientErrorCode`; an unrecognised one is to be treated as its status class. The message
+ * never holds a key, a form field or an address.
  */
 export class TakemarkError extends Error {
   readonly code: string;
@@ -49,7 +49,11 @@ export class TakemarkError extends Error {
 }
 
 /** Makes an error of an answer outside 2xx; the body may be anything. */
-export function errorFromAnswer(status: number, headers: { readonly [name: string]: string | string[] | undefined }, body: Buffer): TakemarkError {
+export function errorFromAnswer(
+  status: number,
+  headers: { readonly [name: string]: string | string[] | undefined },
+  body: Buffer,
+): TakemarkError {
   const { error, code, reason } = parseErrorBody(body);
   return new TakemarkError(code ?? codeOfStatusClass(status), error ?? `the service answered ${status}`, {
     status,

@@ -8,8 +8,8 @@ export interface UploadForm {
 }
 
 /**
- * RFC 7578. The fields come first and the file last, as the service demands. The file is always called `audio`: its real name
- * may hold a creator's, and the service has no use for it.
+ * RFC 7578. The fields come first and the file last, as the service demands. The file is always called
+ * `audio`: its real name may hold a creator's, and the service has no use for it.
  */
 export function uploadForm(fields: Readonly<Record<string, string>>): UploadForm {
   const boundary = `takemark-${randomBytes(18).toString('hex')}`;
@@ -18,7 +18,11 @@ export function uploadForm(fields: Readonly<Record<string, string>>): UploadForm
     head += `--${boundary}\r\nContent-Disposition: form-data; name="${escaped(name)}"\r\n\r\n${value}\r\n`;
   }
   head += `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="audio"\r\nContent-Type: application/octet-stream\r\n\r\n`;
-  return { contentType: `multipart/form-data; boundary=${boundary}`, head: Buffer.from(head), tail: Buffer.from(`\r\n--${boundary}--\r\n`) };
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    head: Buffer.from(head),
+    tail: Buffer.from(`\r\n--${boundary}--\r\n`),
+  };
 }
 
 /** As browsers do (WHATWG HTML, multipart/form-data encoding algorithm). */

@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, randomBytes, sign, type KeyObject } from 'node:crypto';
+import { createHash, createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 /** The algorithms that the service takes, by their names in RFC 9421, 6.2. */
 type Algorithm = 'ed25519' | 'ecdsa-p256-sha256';
@@ -9,18 +9,25 @@ export interface SignedRequest {
   readonly body?: Buffer;
 }
 
-/** Signs requests for keys that were made with a public key (RFC 9421, RFC 9530). A signature is good for one request. */
+/**
+ * Signs requests for keys that were made with a public key (RFC 9421, RFC 9530). A signature is good for one
+ * request.
+ */
 export class MessageSigner {
   readonly #key: KeyObject;
   readonly #algorithm: Algorithm;
   readonly #apiKey: string;
   readonly #keyId: string;
 
-  /** @param key Ed25519 or P-256, PEM or KeyObject. @throws TypeError for another one, or an API key that names no id */
+  /**
+   * @param key Ed25519 or P-256, PEM or KeyObject. @throws TypeError for another one, or an API key that
+   * names no id
+   */
   constructor(key: KeyObject | string, apiKey: string) {
     this.#key = privateKey(key);
     const { asymmetricKeyType: type, asymmetricKeyDetails: details } = this.#key;
-    if (type !== 'ed25519' && !(type === 'ec' && details?.namedCurve === 'prime256v1')) throw new TypeError('signingKey must be an Ed25519 or P-256 key');
+    if (type !== 'ed25519' && !(type === 'ec' && details?.namedCurve === 'prime256v1'))
+      throw new TypeError('signingKey must be an Ed25519 or P-256 key');
     this.#algorithm = type === 'ed25519' ? 'ed25519' : 'ecdsa-p256-sha256';
     this.#apiKey = apiKey;
     const keyId = /_(key_[0-9A-Z]{26})_/.exec(apiKey)?.[1];
@@ -29,8 +36,12 @@ export class MessageSigner {
   }
 
   /** Headers that go with the request as it is. */
-  sign({ method, url, body }: SignedRequest, now = Math.floor(Date.now() / 1000)): Readonly<Record<string, string>> {
-    const digest = body === undefined ? undefined : `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
+  sign(
+    { method, url, body }: SignedRequest,
+    now = Math.floor(Date.now() / 1000),
+  ): Readonly<Record<string, string>> {
+    const digest =
+      body === undefined ? undefined : `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
     const values: readonly (readonly [string, string])[] = [
       ['@method', method],
       ['@path', url.pathname],
@@ -40,9 +51,19 @@ export class MessageSigner {
     ];
     const nonce = randomBytes(18).toString('base64url');
     const parameters = `(${values.map(([name]) => `"${name}"`).join(' ')});created=${now};keyid="${this.#keyId}";nonce="${nonce}";alg="${this.#algorithm}"`;
-    const base = [...values.map(([name, value]) => `"${name}": ${value}`), `"@signature-params": ${parameters}`].join('\n');
-    const signature = this.#algorithm === 'ed25519' ? sign(null, Buffer.from(base), this.#key) : sign('sha256', Buffer.from(base), { key: this.#key, dsaEncoding: 'ieee-p1363' });
-    return { ...(digest === undefined ? {} : { 'content-digest': digest }), 'signature-input': `sig=${parameters}`, signature: `sig=:${signature.toString('base64')}:` };
+    const base = [
+      ...values.map(([name, value]) => `"${name}": ${value}`),
+      `"@signature-params": ${parameters}`,
+    ].join('\n');
+    const signature =
+      this.#algorithm === 'ed25519'
+        ? sign(null, Buffer.from(base), this.#key)
+        : sign('sha256', Buffer.from(base), { key: this.#key, dsaEncoding: 'ieee-p1363' });
+    return {
+      ...(digest === undefined ? {} : { 'content-digest': digest }),
+      'signature-input': `sig=${parameters}`,
+      signature: `sig=:${signature.toString('base64')}:`,
+    };
   }
 }
 

@@ -6,7 +6,9 @@ export interface Page<Entry> {
 }
 
 /** All entries of all pages; the next page is asked for when the one before has been taken. */
-export async function* entriesOf<Entry>(read: (cursor: string | undefined) => Promise<Page<Entry>>): AsyncGenerator<Entry, void, undefined> {
+export async function* entriesOf<Entry>(
+  read: (cursor: string | undefined) => Promise<Page<Entry>>,
+): AsyncGenerator<Entry, void, undefined> {
   let cursor: string | undefined;
   for (;;) {
     const { entries, nextCursor } = await read(cursor);

@@ -16,8 +16,8 @@ export interface RotationState {
 }
 
 /**
- * Where a rotation is remembered. A rotation whose Idempotency-Key is lost is lost itself: the service gives its secret only to
- * who repeats that key, and refuses another rotation of a key in its grace window.
+ * Where a rotation is remembered. A rotation whose Idempotency-Key is lost is lost itself: the service gives
+ * its secret only to who repeats that key, and refuses another rotation of a key in its grace window.
  */
 export interface RotationStore {
   /** What was saved last, or undefined. */
@@ -39,7 +39,11 @@ export type Rotation = Answered<RotatedKey> & {
 const REPLAY_SECONDS = 24 * 3_600;
 
 /** The one rotation of the key in use, begun or continued; see Client.rotateKey. */
-export async function rotate(connection: Connection, { store, signal }: RotateOptions, now = Math.floor(Date.now() / 1000)): Promise<Rotation> {
+export async function rotate(
+  connection: Connection,
+  { store, signal }: RotateOptions,
+  now = Math.floor(Date.now() / 1000),
+): Promise<Rotation> {
   const { apiKey } = connection;
   const callingKey = createHash('sha256').update(apiKey).digest('hex').slice(0, 32);
   signal?.throwIfAborted();
@@ -74,14 +78,24 @@ export async function rotate(connection: Connection, { store, signal }: RotateOp
 
 /** A call that meets itself, still running, is told so by a conflict that passes. */
 function mayBeReplayed(error: unknown): error is TakemarkError {
-  return isTransient(error) || (error instanceof TakemarkError && error.status === 409 && error.reason === 'rotation_in_progress');
+  return (
+    isTransient(error) ||
+    (error instanceof TakemarkError && error.status === 409 && error.reason === 'rotation_in_progress')
+  );
 }
 
 /** The store may be taken for a new rotation only where what it holds is in use or worthless. */
 function refuseToForget({ rotated, startedAt }: RotationState, apiKey: string, now: number): void {
   if (rotated !== undefined) {
-    if (rotated.apiKey !== apiKey) throw new TakemarkError('rotation_unfinished', 'the store holds the new secret of another key, which this rotation would overwrite');
+    if (rotated.apiKey !== apiKey)
+      throw new TakemarkError(
+        'rotation_unfinished',
+        'the store holds the new secret of another key, which this rotation would overwrite',
+      );
   } else if (now < startedAt + REPLAY_SECONDS) {
-    throw new TakemarkError('rotation_unfinished', 'the store holds the unfinished rotation of another key, whose secret would be lost');
+    throw new TakemarkError(
+      'rotation_unfinished',
+      'the store holds the unfinished rotation of another key, whose secret would be lost',
+    );
   }
 }

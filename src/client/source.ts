@@ -20,7 +20,8 @@ const READ_CHUNK_BYTES = 262_144;
 /** @param bytes length of a stream, where the caller knows it */
 export async function audioSource(input: AudioInput, bytes?: number): Promise<AudioSource> {
   if (typeof input === 'string') return fileSource(input);
-  if (input instanceof Uint8Array) return { bytes: input.byteLength, reopenable: true, open: () => slices(input) };
+  if (input instanceof Uint8Array)
+    return { bytes: input.byteLength, reopenable: true, open: () => slices(input) };
   let opened = false;
   return {
     bytes,
@@ -46,13 +47,17 @@ async function fileSource(path: string): Promise<AudioSource> {
   };
 }
 
-/** Closes a source that is not read to its end. A stream is destroyed: its iterator's `return` would wait for a read that may never come. */
+/**
+ * Closes a source that is not read to its end. A stream is destroyed: its iterator's `return` would wait for
+ * a read that may never come.
+ */
 export function release(chunks: AsyncIterable<Uint8Array>): void {
   if ('destroy' in chunks && typeof chunks.destroy === 'function') chunks.destroy();
 }
 
 async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.byteLength; at += READ_CHUNK_BYTES) yield bytes.subarray(at, at + READ_CHUNK_BYTES);
+  for (let at = 0; at < bytes.byteLength; at += READ_CHUNK_BYTES)
+    yield bytes.subarray(at, at + READ_CHUNK_BYTES);
 }
 
 /** Reads a sidecar whole, refusing what cannot be one before it fills the memory. */
@@ -83,5 +88,9 @@ function sidecarTooLarge(): TakemarkError {
 
 /** An error of reading on this side; Node's message carries the path, which is the caller's own. */
 export function sourceError(cause: unknown): TakemarkError {
-  return new TakemarkError('source_failed', cause instanceof Error ? cause.message : 'the source could not be read', { cause });
+  return new TakemarkError(
+    'source_failed',
+    cause instanceof Error ? cause.message : 'the source could not be read',
+    { cause },
+  );
 }

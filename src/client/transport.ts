@@ -1,8 +1,8 @@
 import http from 'node:http';
 import https from 'node:https';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { TakemarkError, errorFromAnswer, singleHeader } from './errors.js';
-import { release, sourceError, type AudioSource } from './source.js';
+import { errorFromAnswer, singleHeader, TakemarkError } from './errors.js';
+import { type AudioSource, release, sourceError } from './source.js';
 
 /** Largest answer that is read into memory. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
@@ -51,7 +51,10 @@ export interface OpenAnswer {
   close(): void;
 }
 
-/** Connections to one service, kept alive between calls. Follows no redirects: the one of the contract is the caller's to follow. */
+/**
+ * Connections to one service, kept alive between calls. Follows no redirects: the one of the contract is the
+ * caller's to follow.
+ */
 export class Transport {
   readonly #plain = new http.Agent({ keepAlive: true });
   readonly #secure = new https.Agent({ keepAlive: true });
@@ -69,7 +72,8 @@ export class Transport {
     try {
       const answer = await call.run();
       const redirected = exchange.redirect === true && answer.status >= 300 && answer.status <= 399;
-      if (!redirected && (answer.status < 200 || answer.status > 299)) throw errorFromAnswer(answer.status, answer.headers, answer.body);
+      if (!redirected && (answer.status < 200 || answer.status > 299))
+        throw errorFromAnswer(answer.status, answer.headers, answer.body);
       return answer;
     } finally {
       call.close();
@@ -96,10 +100,14 @@ export class Transport {
 
   #request({ method, url, headers, body }: Exchange): http.ClientRequest {
     const secure = url.protocol === 'https:';
-    // A kept connection may turn out closed by the other side as soon as it is written to. A source that can be read only
-    // once would be lost with it, so it gets a connection of its own.
+    // A kept connection may turn out closed by the other side as soon as it is written to. A source that can
+    // be read only once would be lost with it, so it gets a connection of its own.
     const once = body !== undefined && !Buffer.isBuffer(body) && !body.source.reopenable;
-    const options = { method, headers: { ...headers, ...lengthHeader(body) }, agent: once ? false : secure ? this.#secure : this.#plain } as const;
+    const options = {
+      method,
+      headers: { ...headers, ...lengthHeader(body) },
+      agent: once ? false : secure ? this.#secure : this.#plain,
+    } as const;
     return secure ? https.request(url, { ...options, ...this.#trust }) : http.request(url, options);
   }
 }
@@ -108,7 +116,9 @@ function lengthHeader(body: Exchange['body']): Record<string, string> {
   if (body === undefined) return {};
   if (Buffer.isBuffer(body)) return { 'content-length': String(body.length) };
   const { source, head, tail } = body;
-  return source.bytes === undefined ? {} : { 'content-length': String((head?.length ?? 0) + source.bytes + (tail?.length ?? 0)) };
+  return source.bytes === undefined
+    ? {}
+    : { 'content-length': String((head?.length ?? 0) + source.bytes + (tail?.length ?? 0)) };
 }
 
 /** One request and its answer. The answer may come at any moment of the sending, and then ends it. */
@@ -128,7 +138,10 @@ class Call {
   constructor(exchange: Exchange, message: http.ClientRequest) {
     this.#exchange = exchange;
     this.#message = message;
-    this.#timer = setTimeout(() => this.#fail(new TakemarkError('timed_out', 'the service did not answer in time')), exchange.timeoutMs);
+    this.#timer = setTimeout(
+      () => this.#fail(new TakemarkError('timed_out', 'the service did not answer in time')),
+      exchange.timeoutMs,
+    );
     exchange.signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#answered = new Promise((resolve, reject) => {
       message.once('response', (response) => {
@@ -144,7 +157,10 @@ class Call {
       message.once('close', () => {
         this.#ended = true;
         clearTimeout(this.#timer);
-        reject(this.#failure?.error ?? new TakemarkError('connection_failed', 'the connection closed before an answer'));
+        reject(
+          this.#failure?.error ??
+            new TakemarkError('connection_failed', 'the connection closed before an answer'),
+        );
       });
     });
     this.#answered.catch(() => undefined);
@@ -174,7 +190,8 @@ class Call {
     const response = await this.#answered;
     const status = response.statusCode ?? 0;
     const { headers } = response;
-    if (status < 200 || status > 299) throw errorFromAnswer(status, headers, (await this.#read(response)).body);
+    if (status < 200 || status > 299)
+      throw errorFromAnswer(status, headers, (await this.#read(response)).body);
     return { status, headers, body: this.#streamed(response), close: () => this.close() };
   }
 
@@ -195,7 +212,10 @@ class Call {
   }
 
   /** Resolves when all is sent, or when sending has lost its point. Throws for the source alone. */
-  async #send({ source, head, tail, onProgress }: StreamedBody, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  async #send(
+    { source, head, tail, onProgress }: StreamedBody,
+    chunks: AsyncIterable<Uint8Array>,
+  ): Promise<void> {
     const totalBytes = source.bytes;
     let sentBytes = 0;
     try {
@@ -203,12 +223,14 @@ class Call {
       for await (const chunk of chunks) {
         if (this.#ended) return;
         sentBytes += chunk.byteLength;
-        if (totalBytes !== undefined && sentBytes > totalBytes) throw new TakemarkError('source_failed', 'the source is longer than announced');
+        if (totalBytes !== undefined && sentBytes > totalBytes)
+          throw new TakemarkError('source_failed', 'the source is longer than announced');
         await this.#write(chunk);
         onProgress?.({ sentBytes, totalBytes });
       }
       if (this.#ended) return;
-      if (totalBytes !== undefined && sentBytes < totalBytes) throw new TakemarkError('source_failed', 'the source is shorter than announced');
+      if (totalBytes !== undefined && sentBytes < totalBytes)
+        throw new TakemarkError('source_failed', 'the source is shorter than announced');
     } catch (error) {
       throw error instanceof TakemarkError ? error : sourceError(error);
     }
@@ -246,11 +268,16 @@ class Call {
     try {
       for await (const part of response as AsyncIterable<Buffer>) {
         bytes += part.length;
-        if (bytes > MAX_ANSWER_BYTES) throw new TakemarkError('bad_response', 'the answer is too large', { status, requestId: singleHeader(headers['x-request-id']) });
+        if (bytes > MAX_ANSWER_BYTES)
+          throw new TakemarkError('bad_response', 'the answer is too large', {
+            status,
+            requestId: singleHeader(headers['x-request-id']),
+          });
         parts.push(part);
       }
     } catch (error) {
-      // A refusal whose body was cut off (a service may close on a sender who does not stop) still says enough by its status.
+      // A refusal whose body was cut off (a service may close on a sender who does not stop) still says
+      // enough by its status.
       const aborted = this.#failure !== undefined && !(this.#failure.error instanceof TakemarkError);
       if (error instanceof TakemarkError || aborted || status < 400) throw this.#cause(error);
     }
@@ -281,11 +308,20 @@ class Call {
   }
 }
 
-/** Node's codes of a refused certificate (those of OpenSSL's X509_V_ERR_* among them) and of a failed handshake. */
-const TLS_CODES = /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|ERROR_IN_CERT_|ERROR_IN_CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_|HOSTNAME_MISMATCH$)/;
+/**
+ * Node's codes of a refused certificate (those of OpenSSL's X509_V_ERR_* among them) and of a failed
+ * handshake.
+ */
+const TLS_CODES =
+  /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|ERROR_IN_CERT_|ERROR_IN_CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_|HOSTNAME_MISMATCH$)/;
 
 function connectionError(cause: unknown): TakemarkError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
-  if (code !== undefined && TLS_CODES.test(code)) return new TakemarkError('tls_failed', `no trusted connection (${code})`, { cause });
-  return new TakemarkError('connection_failed', `the connection failed${code === undefined ? '' : ` (${code})`}`, { cause });
+  if (code !== undefined && TLS_CODES.test(code))
+    return new TakemarkError('tls_failed', `no trusted connection (${code})`, { cause });
+  return new TakemarkError(
+    'connection_failed',
+    `the connection failed${code === undefined ? '' : ` (${code})`}`,
+    { cause },
+  );
 }

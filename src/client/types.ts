@@ -1,10 +1,17 @@
 /**
- * What travels between a partner and the service. These types are the client's own, so that it ships without a dependency;
- * their members are those of the service's contract. Members this version does not know are tolerated and kept.
+ * What travels between a partner and the service. These types are the client's own, so that it ships without
+ * a dependency; their members are those of the service's contract. Members this version does not know are
+ * tolerated and kept.
  */
 
 /** Verdicts this version knows. The service may add others: read `accepted`, never a list of your own. */
-export type KnownVerdict = 'valid' | 'audioChanged' | 'tampered' | 'unregistered' | 'unreadable' | 'local_seal';
+export type KnownVerdict =
+  | 'valid'
+  | 'audioChanged'
+  | 'tampered'
+  | 'unregistered'
+  | 'unreadable'
+  | 'local_seal';
 
 /** A string of a known set that may grow: completion for the known ones, room for the rest. */
 export type Growing<Known extends string> = Known | (string & Record<never, never>);
@@ -36,14 +43,22 @@ export interface DecisionEnvelope {
   readonly status: Growing<'verified_binding' | 'needs_review' | 'invalid_proof'>;
   /** Stable slugs; the first one decided the verdict. */
   readonly reasons: readonly string[];
-  readonly recommendedAction: Growing<'accept_credential' | 'review' | 'reject' | 'request_matching_pair' | 'confirm_file'>;
+  readonly recommendedAction: Growing<
+    'accept_credential' | 'review' | 'reject' | 'request_matching_pair' | 'confirm_file'
+  >;
   readonly credentialCarrier: Growing<'embedded' | 'sidecar' | 'none'>;
   readonly sourceDetailCoverage: Growing<'full' | 'partial' | 'none'>;
-  readonly counts: { readonly declarations: number; readonly conflicts: number; readonly unverifiable: number };
+  readonly counts: {
+    readonly declarations: number;
+    readonly conflicts: number;
+    readonly unverifiable: number;
+  };
 }
 
 export interface AudioSummary {
-  readonly container: Growing<'unknown' | 'riff' | 'rf64' | 'bw64' | 'rifx' | 'w64' | 'aiff' | 'aifc' | 'caf' | 'mp3' | 'mp4'>;
+  readonly container: Growing<
+    'unknown' | 'riff' | 'rf64' | 'bw64' | 'rifx' | 'w64' | 'aiff' | 'aifc' | 'caf' | 'mp3' | 'mp4'
+  >;
   readonly sampleRate?: number;
   readonly channels?: number;
   readonly bitsPerSample?: number;
@@ -86,7 +101,10 @@ export interface VerificationResult {
   readonly evidenceReport?: EvidenceReport;
 }
 
-/** Report-only: it never changes whether a credential is valid. Its layout grows; read what you know and keep the rest. */
+/**
+ * Report-only: it never changes whether a credential is valid. Its layout grows; read what you know and keep
+ * the rest.
+ */
 export interface EvidenceReport {
   readonly version: number;
   readonly facts: readonly EvidenceFact[];
@@ -99,8 +117,19 @@ export interface EvidenceReport {
 
 export interface EvidenceFact {
   /** Stable slug; show one that you do not know as it is. */
-  readonly code: Growing<'creator_declaration' | 'session_evidence_unavailable' | 'rule_inference_unavailable' | 'creator_declaration_altered'>;
-  readonly contentClass: Growing<'direct_observation' | 'rule_inference' | 'creator_declaration' | 'explicit_conflict' | 'unverifiable_coverage_gap'>;
+  readonly code: Growing<
+    | 'creator_declaration'
+    | 'session_evidence_unavailable'
+    | 'rule_inference_unavailable'
+    | 'creator_declaration_altered'
+  >;
+  readonly contentClass: Growing<
+    | 'direct_observation'
+    | 'rule_inference'
+    | 'creator_declaration'
+    | 'explicit_conflict'
+    | 'unverifiable_coverage_gap'
+  >;
   /** `needs_review` asks for a human decision. */
   readonly status: Growing<'declared' | 'none_recorded' | 'unverifiable' | 'needs_review'>;
   /** Of a declaration: a member of `answers`, what it was answered with, and in which submission. */
@@ -118,7 +147,14 @@ export interface CreatorDeclaration {
   readonly recordedAt: number;
   readonly bindingStatus: Growing<'authenticated_post_issuance_record'>;
   /** Answered dimensions alone. */
-  readonly answers: Readonly<Partial<Record<Growing<'declaredOrigin' | 'aiShareBand' | 'manualWork' | 'contributionBand' | 'disputedAssessment'>, string>>>;
+  readonly answers: Readonly<
+    Partial<
+      Record<
+        Growing<'declaredOrigin' | 'aiShareBand' | 'manualWork' | 'contributionBand' | 'disputedAssessment'>,
+        string
+      >
+    >
+  >;
 }
 
 /** A report whose layout grows. */
@@ -183,7 +219,9 @@ export interface ProofDetail extends ProofEntry {
   readonly processNote?: Report;
 }
 
-/** The registered record behind a proof. It is no verification result: nothing says that any file matches it. */
+/**
+ * The registered record behind a proof. It is no verification result: nothing says that any file matches it.
+ */
 export interface ProofRecord {
   readonly proofId: string;
   readonly song: { readonly title: string };
@@ -191,7 +229,13 @@ export interface ProofRecord {
   readonly boundAudioSha256: string;
   readonly evidenceReport?: EvidenceReport;
   readonly processNote?: Report;
-  readonly delivery: { readonly carrier: Carrier; readonly bytes: number; readonly sha256: string; readonly mediaType: string; readonly fileName: string };
+  readonly delivery: {
+    readonly carrier: Carrier;
+    readonly bytes: number;
+    readonly sha256: string;
+    readonly mediaType: string;
+    readonly fileName: string;
+  };
 }
 
 export interface ErasedProof {
@@ -233,7 +277,11 @@ export interface UsageReport {
   readonly used: number;
   readonly remaining: number;
   /** Ascending; `day` is `2026-01-31`, in UTC. */
-  readonly days: readonly { readonly day: string; readonly units: number; readonly operations: Readonly<Record<string, number>> }[];
+  readonly days: readonly {
+    readonly day: string;
+    readonly units: number;
+    readonly operations: Readonly<Record<string, number>>;
+  }[];
 }
 
 /** The partner's own opaque identifiers: never names or e-mail addresses. */
@@ -272,7 +320,11 @@ export interface PartnerReviewCase {
 
 /** Recordings that an upload was recognised as. */
 export interface Identification {
-  readonly matches: readonly { readonly proofId: string; readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file'>; /** 0 to 1. */ readonly confidence: number }[];
+  readonly matches: readonly {
+    readonly proofId: string;
+    readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file'> /** 0 to 1. */;
+    readonly confidence: number;
+  }[];
 }
 
 /** A counter of a closed list of names: no content can travel in it. */

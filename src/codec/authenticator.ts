@@ -11,9 +11,9 @@ export interface MacKeys {
 export const MAC_BYTES = 32;
 
 /**
- * Message authentication codes, HMAC-SHA-256 (RFC 2104). What is authenticated is the place (`context`, the same for everything
- * that one installation writes, and `label`, which says what these bytes are and where they belong) and the bytes themselves: so
- * nothing can be moved to another place. Each code names its key.
+ * Message authentication codes, HMAC-SHA-256 (RFC 2104). What is authenticated is the place (`context`, the
+ * same for everything that one installation writes, and `label`, which says what these bytes are and where
+ * they belong) and the bytes themselves: so nothing can be moved to another place. Each code names its key.
  */
 export class Authenticator {
   readonly #keys: MacKeys;
@@ -33,7 +33,11 @@ export class Authenticator {
   /** Compares in constant time. False also where the key is not known. */
   matches(keyId: string, mac: Uint8Array, label: string, bytes: Uint8Array): boolean {
     const known = this.#keys.find(keyId);
-    return known !== undefined && mac.length === MAC_BYTES && timingSafeEqual(mac, this.#compute(known.key, label, bytes));
+    return (
+      known !== undefined &&
+      mac.length === MAC_BYTES &&
+      timingSafeEqual(mac, this.#compute(known.key, label, bytes))
+    );
   }
 
   /** The code as text: the key's id, a dot, lower-case hex. */
@@ -46,7 +50,11 @@ export class Authenticator {
   verify(label: string, bytes: Uint8Array, text: string): boolean {
     const dot = text.lastIndexOf('.');
     const digits = text.slice(dot + 1);
-    return dot >= 0 && /^[0-9a-f]{64}$/.test(digits) && this.matches(text.slice(0, dot), Buffer.from(digits, 'hex'), label, bytes);
+    return (
+      dot >= 0 &&
+      /^[0-9a-f]{64}$/.test(digits) &&
+      this.matches(text.slice(0, dot), Buffer.from(digits, 'hex'), label, bytes)
+    );
   }
 
   #compute(key: Uint8Array, label: string, bytes: Uint8Array): Buffer {

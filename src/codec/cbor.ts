@@ -3,7 +3,17 @@ import type { DecodeOptions, EncodeOptions, TagDecodeControl } from 'cborg/inter
 import type { CodecFault, Decoded } from './decoded.js';
 
 /** Decoded CBOR. Maps are always `Map`: keys of COSE headers are numbers, and `__proto__` is only a key. */
-export type CborValue = null | undefined | boolean | number | bigint | string | Uint8Array | readonly CborValue[] | ReadonlyMap<CborValue, CborValue> | CborTag;
+export type CborValue =
+  | null
+  | undefined
+  | boolean
+  | number
+  | bigint
+  | string
+  | Uint8Array
+  | readonly CborValue[]
+  | ReadonlyMap<CborValue, CborValue>
+  | CborTag;
 
 export class CborTag {
   constructor(
@@ -23,36 +33,54 @@ export interface CborBudget {
 
 const STRICT_BUDGET: CborBudget = { bytes: 64 * 1024, depth: 16, items: 4_096 };
 
-/** Core deterministic encoding, RFC 8949 section 4.2.1: shortest heads, definite lengths, keys in bytewise order. */
+/**
+ * Core deterministic encoding, RFC 8949 section 4.2.1: shortest heads, definite lengths, keys in bytewise
+ * order.
+ */
 export function encodeCbor(value: CborValue): Uint8Array {
   return encode(value, rfc8949EncodeOptions as EncodeOptions);
 }
 
 /**
- * Decodes what `encodeCbor` wrote and nothing else: the value is encoded again and must give the same bytes, which settles
- * key order, duplicates, long heads and indefinite lengths at once. No tags, no floats that are not finite.
+ * Decodes what `encodeCbor` wrote and nothing else: the value is encoded again and must give the same bytes,
+ * which settles key order, duplicates, long heads and indefinite lengths at once. No tags, no floats that are
+ * not finite.
  */
 export function decodeCborStrict(bytes: Uint8Array): Decoded<CborValue> {
   const over = budgetFault(bytes, STRICT_BUDGET);
   if (over !== undefined) return { ok: false, fault: over };
   try {
-    const value = decode(bytes, { strict: true, useMaps: true, allowIndefinite: false, allowUndefined: false, allowNaN: false, allowInfinity: false, rejectDuplicateMapKeys: true }) as CborValue;
+    const value = decode(bytes, {
+      strict: true,
+      useMaps: true,
+      allowIndefinite: false,
+      allowUndefined: false,
+      allowNaN: false,
+      allowInfinity: false,
+      rejectDuplicateMapKeys: true,
+    }) as CborValue;
     // The encoder refuses arrays and maps as keys.
-    return Buffer.compare(encodeCbor(value), bytes) === 0 ? { ok: true, value } : { ok: false, fault: 'not_canonical' };
+    return Buffer.compare(encodeCbor(value), bytes) === 0
+      ? { ok: true, value }
+      : { ok: false, fault: 'not_canonical' };
   } catch {
     return { ok: false, fault: 'malformed' };
   }
 }
 
 /**
- * Decodes what other writers made: any key order, long heads, indefinite arrays and maps, unknown tags. A duplicate key is
- * malformed here too: two readers could disagree about which one counts (RFC 8949 section 5.6).
+ * Decodes what other writers made: any key order, long heads, indefinite arrays and maps, unknown tags. A
+ * duplicate key is malformed here too: two readers could disagree about which one counts (RFC 8949 section
+ * 5.6).
  */
 export function decodeCborTolerant(bytes: Uint8Array, budget: CborBudget): Decoded<CborValue> {
   const over = budgetFault(bytes, budget);
   if (over !== undefined) return { ok: false, fault: over };
   try {
-    return { ok: true, value: decode(bytes, { useMaps: true, rejectDuplicateMapKeys: true, tags: ANY_TAG }) as CborValue };
+    return {
+      ok: true,
+      value: decode(bytes, { useMaps: true, rejectDuplicateMapKeys: true, tags: ANY_TAG }) as CborValue,
+    };
   } catch {
     return { ok: false, fault: 'malformed' };
   }
@@ -65,8 +93,8 @@ const ANY_TAG = new Proxy<NonNullable<DecodeOptions['tags']>>(
 );
 
 /**
- * Counts items and depth before anything recursive or allocating sees the bytes. Malformed bytes may pass: they are the
- * decoder's to refuse, and it cannot go deeper or further than what was counted here.
+ * Counts items and depth before anything recursive or allocating sees the bytes. Malformed bytes may pass:
+ * they are the decoder's to refuse, and it cannot go deeper or further than what was counted here.
  */
 function budgetFault(bytes: Uint8Array, budget: CborBudget): CodecFault | undefined {
   if (bytes.length > budget.bytes) return 'over_budget';
@@ -80,7 +108,8 @@ function budgetFault(bytes: Uint8Array, budget: CborBudget): CodecFault | undefi
     if (initial === 0xff) {
       const ended = open.pop();
       // The decoder would take it for a value.
-      if (ended === undefined || ended.owed !== Infinity || (ended.isMap && ended.items % 2 === 1)) return 'malformed';
+      if (ended === undefined || ended.owed !== Infinity || (ended.isMap && ended.items % 2 === 1))
+        return 'malformed';
       at += 1;
     } else {
       const head = headAt(bytes, at, minor);
@@ -94,7 +123,12 @@ function budgetFault(bytes: Uint8Array, budget: CborBudget): CodecFault | undefi
         within.items += 1;
       }
       if (major === 2 || major === 3) at += minor === 31 ? 0 : head.argument;
-      if (major === 4 || major === 5) open.push({ owed: minor === 31 ? Infinity : head.argument * (major - 3), items: 0, isMap: major === 5 });
+      if (major === 4 || major === 5)
+        open.push({
+          owed: minor === 31 ? Infinity : head.argument * (major - 3),
+          items: 0,
+          isMap: major === 5,
+        });
       if (major === 6) open.push({ owed: 1, items: 0, isMap: false });
       if (open.length > budget.depth) return 'over_budget';
     }

@@ -2,28 +2,51 @@ import { decode, encode } from '@msgpack/msgpack';
 import type { Decoded } from './decoded.js';
 
 /** Decoded MessagePack. Map keys are text. */
-export type MessagePackValue = null | boolean | number | string | Uint8Array | readonly MessagePackValue[] | { readonly [key: string]: MessagePackValue };
+export type MessagePackValue =
+  | null
+  | boolean
+  | number
+  | string
+  | Uint8Array
+  | readonly MessagePackValue[]
+  | { readonly [key: string]: MessagePackValue };
 
 /** Shortest heads; maps in the order of their members. */
 export function encodeMessagePack(value: MessagePackValue): Uint8Array {
   return encode(value, { maxDepth: 8 });
 }
 
-/** The library sets aside an array's room when it reads its head, so a nest of heads that promise much would fill the memory. */
+/**
+ * The library sets aside an array's room when it reads its head, so a nest of heads that promise much would
+ * fill the memory.
+ */
 const MAX_MEMBERS = 64;
 
 /**
- * Decodes what `encodeMessagePack` wrote and nothing else. The library by itself takes duplicate keys and long integers, so
- * the value is encoded again and must give the same bytes.
+ * Decodes what `encodeMessagePack` wrote and nothing else. The library by itself takes duplicate keys and
+ * long integers, so the value is encoded again and must give the same bytes.
  * @param maxBytes refused unread above it
  * @param maxMembers of an array or map
  */
-export function decodeMessagePackStrict(bytes: Uint8Array, maxBytes: number, maxMembers = MAX_MEMBERS): Decoded<MessagePackValue> {
+export function decodeMessagePackStrict(
+  bytes: Uint8Array,
+  maxBytes: number,
+  maxMembers = MAX_MEMBERS,
+): Decoded<MessagePackValue> {
   if (bytes.length > maxBytes) return { ok: false, fault: 'over_budget' };
   try {
-    const value = decode(bytes, { maxStrLength: maxBytes, maxBinLength: maxBytes, maxArrayLength: maxMembers, maxMapLength: maxMembers, maxExtLength: 0 }) as MessagePackValue;
-    // Extension types decode to objects of their own classes, and deep nesting is refused, by the encoder below.
-    return Buffer.compare(encodeMessagePack(value), bytes) === 0 ? { ok: true, value } : { ok: false, fault: 'not_canonical' };
+    const value = decode(bytes, {
+      maxStrLength: maxBytes,
+      maxBinLength: maxBytes,
+      maxArrayLength: maxMembers,
+      maxMapLength: maxMembers,
+      maxExtLength: 0,
+    }) as MessagePackValue;
+    // Extension types decode to objects of their own classes, and deep nesting is refused, by the encoder
+    // below.
+    return Buffer.compare(encodeMessagePack(value), bytes) === 0
+      ? { ok: true, value }
+      : { ok: false, fault: 'not_canonical' };
   } catch {
     return { ok: false, fault: 'malformed' };
   }

@@ -2,21 +2,31 @@ import { Decoder, Encoder } from '@msgpack/msgpack';
 import { type Authenticator, MAC_BYTES } from './authenticator.js';
 import { crc32c, crc32cOfAscii } from './crc32c.js';
 
-/** First byte of a record: version (1), length of the key id (1), key id (ASCII), message authentication code (32), MessagePack. */
+/**
+ * First byte of a record: version (1), length of the key id (1), key id (ASCII), message authentication code
+ * (32), MessagePack.
+ */
 const VERSION = 2;
 const KEY_ID_OFFSET = 2;
-/** Records of stores that had no codes: version (1), CRC-32C over key, version and document (4, little endian), MessagePack. */
+/**
+ * Records of stores that had no codes: version (1), CRC-32C over key, version and document (4, little
+ * endian), MessagePack.
+ */
 const FORMER_VERSION = 1;
 const FORMER_HEADER_BYTES = 5;
 
-/** A stored row that is not what was written under its key by this installation, or was written by a later version. */
+/**
+ * A stored row that is not what was written under its key by this installation, or was written by a later
+ * version.
+ */
 export class RecordError extends Error {
   override readonly name = 'RecordError';
 }
 
 /**
- * Rows as they lie in a store, authenticated together with their key: neither a flipped bit, nor a row that somebody else wrote, nor
- * one that was put in the place of another is ever taken for data. Members that are undefined are left out; Uint8Array stays one.
+ * Rows as they lie in a store, authenticated together with their key: neither a flipped bit, nor a row that
+ * somebody else wrote, nor one that was put in the place of another is ever taken for data. Members that are
+ * undefined are left out; Uint8Array stays one.
  */
 export class RecordCodec {
   readonly #encoder = new Encoder({ ignoreUndefined: true });
@@ -38,8 +48,18 @@ export class RecordCodec {
     const macAt = KEY_ID_OFFSET + (row[1] ?? 0);
     const documentAt = macAt + MAC_BYTES;
     if (row.length <= documentAt) throw new RecordError('row is too short');
-    const keyId = Buffer.from(row.buffer, row.byteOffset + KEY_ID_OFFSET, macAt - KEY_ID_OFFSET).toString('latin1');
-    if (!this.#authenticator.matches(keyId, row.subarray(macAt, documentAt), label(key), row.subarray(documentAt))) throw new RecordError('row is not authentic');
+    const keyId = Buffer.from(row.buffer, row.byteOffset + KEY_ID_OFFSET, macAt - KEY_ID_OFFSET).toString(
+      'latin1',
+    );
+    if (
+      !this.#authenticator.matches(
+        keyId,
+        row.subarray(macAt, documentAt),
+        label(key),
+        row.subarray(documentAt),
+      )
+    )
+      throw new RecordError('row is not authentic');
     return this.#read(row, documentAt);
   }
 
@@ -72,8 +92,11 @@ export class RecordCodec {
 
   #read(row: Uint8Array, documentAt: number): unknown {
     try {
-      // A plain view, whatever kind of Uint8Array the store hands out: bytes in the document come back as views of it.
-      return this.#decoder.decode(new Uint8Array(row.buffer, row.byteOffset + documentAt, row.length - documentAt));
+      // A plain view, whatever kind of Uint8Array the store hands out: bytes in the document come back as
+      // views of it.
+      return this.#decoder.decode(
+        new Uint8Array(row.buffer, row.byteOffset + documentAt, row.length - documentAt),
+      );
     } catch (cause) {
       throw new RecordError('row is not MessagePack', { cause });
     }
@@ -85,8 +108,10 @@ function label(key: string): string {
 }
 
 function formerDocumentOffset(key: string, row: Uint8Array): number {
-  if (row.length <= FORMER_HEADER_BYTES || row[0] !== FORMER_VERSION) throw new RecordError('row is not of the former form');
+  if (row.length <= FORMER_HEADER_BYTES || row[0] !== FORMER_VERSION)
+    throw new RecordError('row is not of the former form');
   const stored = new DataView(row.buffer, row.byteOffset).getUint32(1, true);
-  if (stored !== crc32c(row.subarray(FORMER_HEADER_BYTES), crc32c(row.subarray(0, 1), crc32cOfAscii(key)))) throw new RecordError('row does not match its checksum');
+  if (stored !== crc32c(row.subarray(FORMER_HEADER_BYTES), crc32c(row.subarray(0, 1), crc32cOfAscii(key))))
+    throw new RecordError('row does not match its checksum');
   return FORMER_HEADER_BYTES;
 }

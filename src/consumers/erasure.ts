@@ -1,6 +1,6 @@
 import type { ServiceEvent } from '../domain/events.js';
 import type { AssetStore } from '../ports/assets.js';
-import { PoisonError, type EventHandler } from '../ports/bus.js';
+import { type EventHandler, PoisonError } from '../ports/bus.js';
 import type { Clock } from '../ports/clock.js';
 import type { ProofStore } from '../ports/stores.js';
 
@@ -17,19 +17,30 @@ export function erasureConsumer(deps: ErasureConsumerDeps): EventHandler {
   };
 }
 
-async function finishErasure({ stores, assets, clock }: ErasureConsumerDeps, event: ServiceEvent): Promise<void> {
+async function finishErasure(
+  { stores, assets, clock }: ErasureConsumerDeps,
+  event: ServiceEvent,
+): Promise<void> {
   if (event.topic !== 'erasure') throw new PoisonError('not an erasure');
   const { proofId, partnerId, erasedAt } = event.data;
   const state = (await stores.getProof(proofId))?.state;
   if (state === 'issued') {
     // A restored backup brought it back. The event knows no key, as the journal: the operator erases.
-    const erasure = await stores.eraseProof(proofId, partnerId, erasedAt, { partnerId, action: 'proof_erased', at: erasedAt, actor: 'operator', subjects: [proofId] });
-    if (erasure === 'not_found') throw new PoisonError('the proof is not of the partner that the event names');
+    const erasure = await stores.eraseProof(proofId, partnerId, erasedAt, {
+      partnerId,
+      action: 'proof_erased',
+      at: erasedAt,
+      actor: 'operator',
+      subjects: [proofId],
+    });
+    if (erasure === 'not_found')
+      throw new PoisonError('the proof is not of the partner that the event names');
   } else if (state !== 'erased') {
     // A store that was restored from before the proof came to be: there is nothing of it.
     return;
   }
   await assets.delete(proofId);
-  if ((await assets.size(proofId)) !== undefined) throw new Error('the deliverable of an erased proof is still there');
+  if ((await assets.size(proofId)) !== undefined)
+    throw new Error('the deliverable of an erased proof is still there');
   await stores.confirmErasure(proofId, Math.floor(clock.now() / 1000));
 }

@@ -1,7 +1,7 @@
 import { isRecordDamaged } from '../domain/errors.js';
 import { TOPICS, type Topic } from '../domain/events.js';
-import { type EventBus, type EventHandler, PoisonError } from '../ports/bus.js';
 import type { AssetStore } from '../ports/assets.js';
+import { type EventBus, type EventHandler, PoisonError } from '../ports/bus.js';
 import type { Clock } from '../ports/clock.js';
 import type { Observer } from '../ports/observer.js';
 import type { Stores } from '../ports/stores.js';
@@ -18,7 +18,11 @@ export interface ConsumersDeps {
 
 /** Gives the bus the consumer of each topic; before it starts. */
 export function listen(bus: Pick<EventBus, 'handle'>, deps: ConsumersDeps): void {
-  const consumers: Readonly<Record<Topic, EventHandler>> = { erasure: erasureConsumer(deps), usage: usageConsumer(deps), retention: retentionConsumer(deps) };
+  const consumers: Readonly<Record<Topic, EventHandler>> = {
+    erasure: erasureConsumer(deps),
+    usage: usageConsumer(deps),
+    retention: retentionConsumer(deps),
+  };
   for (const topic of TOPICS) bus.handle(topic, observed(topic, consumers[topic], deps.observer));
 }
 
@@ -29,13 +33,18 @@ function observed(topic: Topic, consumer: EventHandler, observer: Pick<Observer,
   };
 }
 
-/** An event that needs a damaged row goes to the dead letters: given again and again it would hold up all those behind it. */
+/**
+ * An event that needs a damaged row goes to the dead letters: given again and again it would hold up all
+ * those behind it.
+ */
 export function undamaged(consumer: EventHandler): EventHandler {
   return async (events) => {
     try {
       await consumer(events);
     } catch (error) {
-      throw isRecordDamaged(error) ? new PoisonError('a record that it needs is damaged', { cause: error }) : error;
+      throw isRecordDamaged(error)
+        ? new PoisonError('a record that it needs is damaged', { cause: error })
+        : error;
     }
   };
 }

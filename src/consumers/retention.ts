@@ -1,6 +1,6 @@
-import { noticeDue, noticesOf } from '../domain/events.js';
 import { isRecordDamaged } from '../domain/errors.js';
-import { PoisonError, type EventHandler } from '../ports/bus.js';
+import { noticeDue, noticesOf } from '../domain/events.js';
+import { type EventHandler, PoisonError } from '../ports/bus.js';
 import type { Clock } from '../ports/clock.js';
 import type { ProofStore, RetentionStore } from '../ports/stores.js';
 
@@ -8,10 +8,17 @@ import type { ProofStore, RetentionStore } from '../ports/stores.js';
 const BATCH = 100;
 
 /**
- * "Announces cases at creation, before expiry and after it": the creation is the event itself, the others are scheduled by it. An
- * erasure takes the notices of its proof with it; one that was first is seen by the look that comes last.
+ * "Announces cases at creation, before expiry and after it": the creation is the event itself, the others are
+ * scheduled by it. An erasure takes the notices of its proof with it; one that was first is seen by the look
+ * that comes last.
  */
-export function retentionConsumer({ stores, clock }: { readonly stores: Pick<RetentionStore, 'scheduleNotices' | 'settleNotice'> & Pick<ProofStore, 'getProof'>; readonly clock: Clock }): EventHandler {
+export function retentionConsumer({
+  stores,
+  clock,
+}: {
+  readonly stores: Pick<RetentionStore, 'scheduleNotices' | 'settleNotice'> & Pick<ProofStore, 'getProof'>;
+  readonly clock: Clock;
+}): EventHandler {
   return async (events) => {
     const notices = events.flatMap((event) => {
       if (event.topic !== 'retention') throw new PoisonError('not about a case');
@@ -21,17 +28,25 @@ export function retentionConsumer({ stores, clock }: { readonly stores: Pick<Ret
     if (notices.length === 0) return;
     await stores.scheduleNotices(notices, Math.floor(clock.now() / 1000));
     const erased = new Set<string>();
-    for (const proofId of new Set(notices.map((notice) => notice.proofId))) if ((await stores.getProof(proofId))?.state !== 'issued') erased.add(proofId);
-    for (const notice of notices) if (erased.has(notice.proofId)) await stores.settleNotice(notice, undefined);
+    for (const proofId of new Set(notices.map((notice) => notice.proofId)))
+      if ((await stores.getProof(proofId))?.state !== 'issued') erased.add(proofId);
+    for (const notice of notices)
+      if (erased.has(notice.proofId)) await stores.settleNotice(notice, undefined);
   };
 }
 
 /**
- * Announces what is due. Cases end with their proof, so nothing is said of one that was erased meanwhile. Several processes may
- * do this at once: the event's id is the same in each.
+ * Announces what is due. Cases end with their proof, so nothing is said of one that was erased meanwhile.
+ * Several processes may do this at once: the event's id is the same in each.
  * @returns how many notices were settled
  */
-export async function announceDue({ stores, clock }: { readonly stores: RetentionStore & Pick<ProofStore, 'getProof'>; readonly clock: Clock }): Promise<number> {
+export async function announceDue({
+  stores,
+  clock,
+}: {
+  readonly stores: RetentionStore & Pick<ProofStore, 'getProof'>;
+  readonly clock: Clock;
+}): Promise<number> {
   const now = Math.floor(clock.now() / 1000);
   for (let settled = 0; ; ) {
     const notices = await stores.dueNotices(now, BATCH);

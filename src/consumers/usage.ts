@@ -1,11 +1,14 @@
 import type { ServiceEvent, UsageEvent } from '../domain/events.js';
-import { PoisonError, type EventHandler } from '../ports/bus.js';
+import { type EventHandler, PoisonError } from '../ports/bus.js';
 import type { UsageStore } from '../ports/stores.js';
 
 /** Of one event. A day's total has room for a thousand such. */
 const MOST_UNITS = 2_000_000;
 
-/** "Usage folds events into per-day consumption exactly once": the store moves position and total in one conditional write. */
+/**
+ * "Usage folds events into per-day consumption exactly once": the store moves position and total in one
+ * conditional write.
+ */
 export function usageConsumer({ stores }: { readonly stores: Pick<UsageStore, 'foldUsage'> }): EventHandler {
   return async (events) => stores.foldUsage(events.map(checked));
 }
@@ -18,6 +21,7 @@ function checked(event: ServiceEvent): UsageEvent {
   const units = counts.reduce((sum, count) => sum + count.units, 0);
   // A total that a store cannot hold would be refused again and again.
   if (units > MOST_UNITS) throw new PoisonError('the units are more than anybody counts');
-  if (source.startsWith('billed/') && units !== to - from) throw new PoisonError('the units are not those of the span');
+  if (source.startsWith('billed/') && units !== to - from)
+    throw new PoisonError('the units are not those of the span');
   return event;
 }

@@ -24,8 +24,15 @@ export function deprecated<Schema extends z.ZodType>(schema: Schema, notice: Dep
 /** The notices of a row: its own, then those of its fields. */
 export function noticesOf(route: Route): readonly Deprecation[] {
   const notices = route.deprecation === undefined ? [] : [route.deprecation];
-  const schemas = [route.params, route.query, route.headers, route.body?.kind === 'json' ? route.body.schema : undefined, ...Object.values(route.answers).map(({ schema }) => schema)];
-  for (const schema of schemas) if (schema !== undefined) collect(z.toJSONSchema(schema, { io: 'input' }), notices);
+  const schemas = [
+    route.params,
+    route.query,
+    route.headers,
+    route.body?.kind === 'json' ? route.body.schema : undefined,
+    ...Object.values(route.answers).map(({ schema }) => schema),
+  ];
+  for (const schema of schemas)
+    if (schema !== undefined) collect(z.toJSONSchema(schema, { io: 'input' }), notices);
   return notices;
 }
 
@@ -38,8 +45,8 @@ function collect(node: unknown, notices: Deprecation[]): void {
 }
 
 /**
- * "Breaking changes are announced at least 6 months ahead (12 months for integrations in production on the old behaviour)":
- * months of the calendar, in UTC.
+ * "Breaking changes are announced at least 6 months ahead (12 months for integrations in production on the
+ * old behaviour)": months of the calendar, in UTC.
  * @returns what is wrong with a notice, or undefined
  */
 export function noticeProblem({ since, sunset, guide, inProduction }: Deprecation): string | undefined {

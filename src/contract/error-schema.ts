@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { ERROR_CODES, ERROR_REASONS } from '../domain/errors.js';
 
-/** "Every error response, whether produced by a handler or by the gateway, has the JSON shape" `error`, `code`; `reason` is additive. */
+/**
+ * "Every error response, whether produced by a handler or by the gateway, has the JSON shape" `error`,
+ * `code`; `reason` is additive.
+ */
 export const errorSchema = z
   .object({
     error: z.string().min(1),

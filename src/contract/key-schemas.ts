@@ -3,14 +3,29 @@ import { KEY_STATUSES } from '../domain/partner.js';
 import { cursorSchema, identifierSchema, timestampSchema } from './identifier.js';
 import { queryInteger } from './query-number.js';
 
-const KEY = { keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', name: 'ingest', status: 'active', plan: 'standard', createdAt: 1_767_225_600 };
+const KEY = {
+  keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+  name: 'ingest',
+  status: 'active',
+  plan: 'standard',
+  createdAt: 1_767_225_600,
+};
 
-/** "query `limit` (integer int32, 1 to 100, optional), `cursor` (string, optional, opaque `nextCursor` from the previous response)". */
+/**
+ * "query `limit` (integer int32, 1 to 100, optional), `cursor` (string, optional, opaque `nextCursor` from
+ * the previous response)".
+ */
 export const listKeysQuerySchema = z
-  .strictObject({ limit: queryInteger(1, 100).meta({ format: 'int32' }).exactOptional(), cursor: cursorSchema.exactOptional() })
+  .strictObject({
+    limit: queryInteger(1, 100).meta({ format: 'int32' }).exactOptional(),
+    cursor: cursorSchema.exactOptional(),
+  })
   .meta({ id: 'ListKeysQuery', examples: [{}, { limit: 20 }] });
 
-/** "Entries with at least `keyId`, `status` and `name` (never a secret)"; "entries also carry `createdAt`, `expiresAt?`, `lastUsedAt?`, `plan`". */
+/**
+ * "Entries with at least `keyId`, `status` and `name` (never a secret)"; "entries also carry `createdAt`,
+ * `expiresAt?`, `lastUsedAt?`, `plan`".
+ */
 export const keyEntrySchema = z
   .object({
     keyId: identifierSchema,
@@ -22,21 +37,32 @@ export const keyEntrySchema = z
     lastUsedAt: timestampSchema.exactOptional(),
     signed: z.literal(true).meta({ description: 'Calls with the key must be signed.' }).exactOptional(),
   })
-  .meta({ id: 'Key', examples: [KEY, { ...KEY, status: 'expiring', expiresAt: 1_767_484_800, lastUsedAt: 1_767_225_900 }] });
+  .meta({
+    id: 'Key',
+    examples: [KEY, { ...KEY, status: 'expiring', expiresAt: 1_767_484_800, lastUsedAt: 1_767_225_900 }],
+  });
 
-export const keyParamsSchema = z.object({ keyId: identifierSchema }).meta({ examples: [{ keyId: KEY.keyId }] });
+export const keyParamsSchema = z
+  .object({ keyId: identifierSchema })
+  .meta({ examples: [{ keyId: KEY.keyId }] });
 
 export const keyPageSchema = z
   .object({ keys: z.array(keyEntrySchema), nextCursor: cursorSchema.exactOptional() })
   .meta({ id: 'KeyPage', examples: [{ keys: [KEY] }, { keys: [KEY], nextCursor: 'b3BhcXVl' }] });
 
-/** "`Idempotency-Key` length 16 to 128 characters": visible ASCII, the only characters that reach every reader of a header unchanged. */
+/**
+ * "`Idempotency-Key` length 16 to 128 characters": visible ASCII, the only characters that reach every reader
+ * of a header unchanged.
+ */
 const idempotencyKeySchema = z
   .string()
   .min(16)
   .max(128)
   .regex(/^[\x21-\x7e]+$/)
-  .meta({ description: '16 to 128 visible ASCII characters; a UUID is suggested.', examples: ['0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a'] });
+  .meta({
+    description: '16 to 128 visible ASCII characters; a UUID is suggested.',
+    examples: ['0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a'],
+  });
 
 export const requiredIdempotencySchema = z
   .object({ 'idempotency-key': idempotencyKeySchema })
@@ -48,16 +74,33 @@ export const idempotencyHeadersSchema = z
 
 export const rotatedKeySchema = z
   .object({
-    apiKey: z.string().min(1).meta({ description: 'The new secret, visible only in this response and its idempotent replay.' }),
+    apiKey: z
+      .string()
+      .min(1)
+      .meta({ description: 'The new secret, visible only in this response and its idempotent replay.' }),
     keyId: identifierSchema,
     name: z.string(),
-    previousKeyExpiresAt: timestampSchema.meta({ description: 'When the calling key stops working: 72 hours after rotation.' }),
+    previousKeyExpiresAt: timestampSchema.meta({
+      description: 'When the calling key stops working: 72 hours after rotation.',
+    }),
   })
-  .meta({ id: 'RotatedKey', examples: [{ apiKey: '<API_KEY>', keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A3', name: 'ingest', previousKeyExpiresAt: 1_767_484_800 }] });
+  .meta({
+    id: 'RotatedKey',
+    examples: [
+      {
+        apiKey: '<API_KEY>',
+        keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A3',
+        name: 'ingest',
+        previousKeyExpiresAt: 1_767_484_800,
+      },
+    ],
+  });
 
 /** `GET /partner/usage?days=1..92` (default 30). */
 export const usageQuerySchema = z
-  .strictObject({ days: queryInteger(1, 92).default(30).meta({ description: 'How many UTC days back, today included.' }) })
+  .strictObject({
+    days: queryInteger(1, 92).default(30).meta({ description: 'How many UTC days back, today included.' }),
+  })
   .meta({ id: 'UsageQuery', examples: [{ days: 1 }, {}] });
 
 const countSchema = z.int().min(0);
@@ -65,7 +108,9 @@ const countSchema = z.int().min(0);
 export const usageSchema = z
   .object({
     plan: z.string(),
-    period: z.object({ start: timestampSchema, end: timestampSchema }).meta({ description: 'The UTC calendar month that the quota holds for.' }),
+    period: z
+      .object({ start: timestampSchema, end: timestampSchema })
+      .meta({ description: 'The UTC calendar month that the quota holds for.' }),
     limit: countSchema,
     used: countSchema,
     remaining: countSchema,
@@ -73,7 +118,9 @@ export const usageSchema = z
       z.object({
         day: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
         units: countSchema.meta({ description: 'What counted against the quota.' }),
-        operations: z.record(z.string(), countSchema).meta({ description: 'Calls by operation, free ones included.' }),
+        operations: z
+          .record(z.string(), countSchema)
+          .meta({ description: 'Calls by operation, free ones included.' }),
       }),
     ),
   })

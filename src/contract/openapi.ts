@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { STATUS_OF_ERROR } from './error-codes.js';
 import { errorSchema } from './error-schema.js';
 import { headersOf, RESPONSE_HEADERS } from './response-headers.js';
-import { ROUTE_GROUPS, type ErrorStatus, type Route, type RouteBody } from './route.js';
+import { type ErrorStatus, ROUTE_GROUPS, type Route, type RouteBody } from './route.js';
 import { CONTRACT_VERSION, ROUTES } from './routes.js';
 
 /** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has it. */
@@ -36,7 +36,10 @@ export interface OperationObject {
   readonly deprecated?: true;
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, MediaType>> };
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: Readonly<Record<string, MediaType>>;
+  };
   readonly responses: Readonly<Record<string, Response>>;
   /** What the key must be allowed to do. */
   readonly 'x-scope'?: string;
@@ -44,7 +47,12 @@ export interface OperationObject {
 
 export interface OpenApiDocument {
   readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string; readonly summary: string; readonly description: string };
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly summary: string;
+    readonly description: string;
+  };
   readonly servers: readonly { readonly url: string; readonly description: string }[];
   readonly tags: readonly { readonly name: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
@@ -85,9 +93,22 @@ export function openApiDocument(routes: Readonly<Record<string, Route>> = ROUTES
   }
   return {
     openapi: '3.1.1',
-    info: { title: 'Takemark partner API', version: CONTRACT_VERSION, summary: 'Audio verification and review', description: DESCRIPTION },
-    servers: [{ url: '/', description: 'The environment that serves this document: production, or beta with keys, registry and data of its own' }],
-    tags: ROUTE_GROUPS.filter((group) => Object.values(routes).some((route) => route.listener === 'partner' && route.group === group)).map((name) => ({ name })),
+    info: {
+      title: 'Takemark partner API',
+      version: CONTRACT_VERSION,
+      summary: 'Audio verification and review',
+      description: DESCRIPTION,
+    },
+    servers: [
+      {
+        url: '/',
+        description:
+          'The environment that serves this document: production, or beta with keys, registry and data of its own',
+      },
+    ],
+    tags: ROUTE_GROUPS.filter((group) =>
+      Object.values(routes).some((route) => route.listener === 'partner' && route.group === group),
+    ).map((name) => ({ name })),
     paths,
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
@@ -96,28 +117,65 @@ export function openApiDocument(routes: Readonly<Record<string, Route>> = ROUTES
         // No operation of its own can have this one: it answers methods that a path does not have.
         MethodNotAllowed: {
           description: 'The path does not have that method.',
-          headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' }, Allow: { description: 'The methods it has.', schema: { type: 'string' } } },
+          headers: {
+            'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
+            Allow: { description: 'The methods it has.', schema: { type: 'string' } },
+          },
           content: { 'application/json': { schema: refusalSchema(error, 405, []) } },
         },
       },
-      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The partner key, issued by the operator and shown once.' } },
+      securitySchemes: {
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-api-key',
+          description: 'The partner key, issued by the operator and shown once.',
+        },
+      },
     },
   };
 }
 
-function operation(id: string, route: Route, error: JsonSchema, schemas: Map<string, JsonSchema>): OperationObject {
-  const parameters = [...parametersOf('path', route.params, schemas), ...parametersOf('query', route.query, schemas), ...parametersOf('header', route.headers, schemas)];
-  const answers = Object.entries(route.answers).map(([status, { description, mediaTypes, schema }]): [string, Response] => [
-    status,
-    {
-      description,
-      headers: headerObjects(route, Number(status)),
-      ...(mediaTypes === undefined ? {} : { content: Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, schema === undefined ? {} : jsonContent(schema, schemas)])) }),
-    },
-  ]);
+function operation(
+  id: string,
+  route: Route,
+  error: JsonSchema,
+  schemas: Map<string, JsonSchema>,
+): OperationObject {
+  const parameters = [
+    ...parametersOf('path', route.params, schemas),
+    ...parametersOf('query', route.query, schemas),
+    ...parametersOf('header', route.headers, schemas),
+  ];
+  const answers = Object.entries(route.answers).map(
+    ([status, { description, mediaTypes, schema }]): [string, Response] => [
+      status,
+      {
+        description,
+        headers: headerObjects(route, Number(status)),
+        ...(mediaTypes === undefined
+          ? {}
+          : {
+              content: Object.fromEntries(
+                mediaTypes.map((mediaType) => [
+                  mediaType,
+                  schema === undefined ? {} : jsonContent(schema, schemas),
+                ]),
+              ),
+            }),
+      },
+    ],
+  );
   const refusals = Object.entries(route.errors).map(([text, reasons]): [string, Response] => {
     const status = Number(text) as ErrorStatus;
-    return [text, { description: STATUS_OF_ERROR[status].description, headers: headerObjects(route, status), content: { 'application/json': { schema: refusalSchema(error, status, reasons) } } }];
+    return [
+      text,
+      {
+        description: STATUS_OF_ERROR[status].description,
+        headers: headerObjects(route, status),
+        content: { 'application/json': { schema: refusalSchema(error, status, reasons) } },
+      },
+    ];
   });
   return {
     operationId: id,
@@ -133,10 +191,18 @@ function operation(id: string, route: Route, error: JsonSchema, schemas: Map<str
   };
 }
 
-function parametersOf(place: Parameter['in'], schema: z.ZodObject | undefined, schemas: Map<string, JsonSchema>): Parameter[] {
+function parametersOf(
+  place: Parameter['in'],
+  schema: z.ZodObject | undefined,
+  schemas: Map<string, JsonSchema>,
+): Parameter[] {
   if (schema === undefined) return [];
-  const { properties = {}, required = [] } = inlineSchema(schema, schemas) as { properties?: Record<string, JsonSchema>; required?: string[] };
-  const examples = ((schema.meta() as { examples?: readonly Readonly<Record<string, unknown>>[] } | undefined)?.examples ?? []) as readonly Readonly<Record<string, unknown>>[];
+  const { properties = {}, required = [] } = inlineSchema(schema, schemas) as {
+    properties?: Record<string, JsonSchema>;
+    required?: string[];
+  };
+  const examples = ((schema.meta() as { examples?: readonly Readonly<Record<string, unknown>>[] } | undefined)
+    ?.examples ?? []) as readonly Readonly<Record<string, unknown>>[];
   return Object.entries(properties).map(([name, { description, ...rest }]) => {
     const example = examples.find((candidate) => candidate[name] !== undefined)?.[name];
     return {
@@ -150,13 +216,35 @@ function parametersOf(place: Parameter['in'], schema: z.ZodObject | undefined, s
   });
 }
 
-function requestBody(body: RouteBody | undefined, schemas: Map<string, JsonSchema>): Pick<OperationObject, 'requestBody'> {
+function requestBody(
+  body: RouteBody | undefined,
+  schemas: Map<string, JsonSchema>,
+): Pick<OperationObject, 'requestBody'> {
   switch (body?.kind) {
     case 'json':
-      return { requestBody: { required: body.required, content: { 'application/json': jsonContent(body.schema, schemas) } } };
+      return {
+        requestBody: {
+          required: body.required,
+          content: { 'application/json': jsonContent(body.schema, schemas) },
+        },
+      };
     case 'form': {
-      const properties = { policy: { type: 'string' }, signature: { type: 'string' }, file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The audio; the last part, with a file name.' } };
-      const schema = { type: 'object', description: 'Every entry of the `fields` of the slot, then `file`.', properties, required: Object.keys(properties), additionalProperties: false };
+      const properties = {
+        policy: { type: 'string' },
+        signature: { type: 'string' },
+        file: {
+          type: 'string',
+          contentMediaType: 'application/octet-stream',
+          description: 'The audio; the last part, with a file name.',
+        },
+      };
+      const schema = {
+        type: 'object',
+        description: 'Every entry of the `fields` of the slot, then `file`.',
+        properties,
+        required: Object.keys(properties),
+        additionalProperties: false,
+      };
       return { requestBody: { required: true, content: { 'multipart/form-data': { schema } } } };
     }
     case 'audio':
@@ -169,17 +257,32 @@ function requestBody(body: RouteBody | undefined, schemas: Map<string, JsonSchem
 
 function jsonContent(schema: z.ZodType, schemas: Map<string, JsonSchema>): MediaType {
   const { examples = [] } = (schema.meta() ?? {}) as { examples?: readonly unknown[] };
-  return { schema: schemaOf(schema, schemas), ...(examples.length === 0 ? {} : { examples: Object.fromEntries(examples.map((value, i) => [`example${i + 1}`, { value }])) }) };
+  return {
+    schema: schemaOf(schema, schemas),
+    ...(examples.length === 0
+      ? {}
+      : { examples: Object.fromEntries(examples.map((value, i) => [`example${i + 1}`, { value }])) }),
+  };
 }
 
-/** The error body with its one code and the closed list of reasons that this operation has for this status. */
+/**
+ * The error body with its one code and the closed list of reasons that this operation has for this status.
+ */
 function refusalSchema(error: JsonSchema, status: ErrorStatus, reasons: readonly string[]): JsonSchema {
   const { code } = STATUS_OF_ERROR[status];
-  return { allOf: [error], properties: { code: { const: code }, reason: reasons.length === 0 ? false : { enum: reasons } } };
+  return {
+    allOf: [error],
+    properties: { code: { const: code }, reason: reasons.length === 0 ? false : { enum: reasons } },
+  };
 }
 
 function headerObjects(route: Route, status: number): Record<string, unknown> {
-  return Object.fromEntries([...headersOf(route, status)].map(([name, when]) => [name, { $ref: `#/components/headers/${when === 'always' ? name : `${name}.optional`}` }]));
+  return Object.fromEntries(
+    [...headersOf(route, status)].map(([name, when]) => [
+      name,
+      { $ref: `#/components/headers/${when === 'always' ? name : `${name}.optional`}` },
+    ]),
+  );
 }
 
 /** Each header twice: a reference cannot say whether it is there every time. */
@@ -197,11 +300,17 @@ function headerComponents(): Record<string, unknown> {
 
 /** The schema with what it refers to moved into the document's components. */
 function schemaOf(schema: z.ZodType, schemas: Map<string, JsonSchema>): JsonSchema {
-  // `input`: what may be sent. It also leaves answers open to members that come later, as the contract demands of readers.
-  const { $schema: _draft, $defs = {}, ...root } = relocate(z.toJSONSchema(schema, { io: 'input' })) as Record<string, unknown>;
+  // `input`: what may be sent. It also leaves answers open to members that come later, as the contract
+  // demands of readers.
+  const {
+    $schema: _draft,
+    $defs = {},
+    ...root
+  } = relocate(z.toJSONSchema(schema, { io: 'input' })) as Record<string, unknown>;
   for (const [name, definition] of Object.entries($defs as Record<string, JsonSchema>)) {
     const known = schemas.get(name);
-    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(definition)) throw new Error(`two schemas are called ${name}`);
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(definition))
+      throw new Error(`two schemas are called ${name}`);
     schemas.set(name, definition);
   }
   const { id, ...rest } = root;
@@ -210,7 +319,10 @@ function schemaOf(schema: z.ZodType, schemas: Map<string, JsonSchema>): JsonSche
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/** As schemaOf, but the schema itself and not a reference to it: parameters are listed one by one and no component. */
+/**
+ * As schemaOf, but the schema itself and not a reference to it: parameters are listed one by one and no
+ * component.
+ */
 function inlineSchema(schema: z.ZodObject, schemas: Map<string, JsonSchema>): JsonSchema {
   const { id: _id, ...meta } = (schema.meta() ?? {}) as Record<string, unknown>;
   return schemaOf(z.strictObject(schema.shape).meta(meta), schemas);
@@ -219,7 +331,14 @@ function inlineSchema(schema: z.ZodObject, schemas: Map<string, JsonSchema>): Js
 function relocate(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(relocate);
   if (typeof node !== 'object' || node === null) return node;
-  return Object.fromEntries(Object.entries(node).map(([name, value]) => [name, name === '$ref' && typeof value === 'string' ? value.replace('#/$defs/', '#/components/schemas/') : relocate(value)]));
+  return Object.fromEntries(
+    Object.entries(node).map(([name, value]) => [
+      name,
+      name === '$ref' && typeof value === 'string'
+        ? value.replace('#/$defs/', '#/components/schemas/')
+        : relocate(value),
+    ]),
+  );
 }
 
 function titleCase(name: string): string {

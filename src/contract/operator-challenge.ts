@@ -1,13 +1,16 @@
 import { createHmac, randomBytes, scryptSync } from 'node:crypto';
 
 /**
- * How the operator listener shows that it knows the operator's token, before a caller sends it: on a machine with other users,
- * any of them may listen at its port while the service is down.
+ * How the operator listener shows that it knows the operator's token, before a caller sends it: on a machine
+ * with other users, any of them may listen at its port while the service is down.
  */
 const SALT = 'takemark operator challenge';
 const NONCE_BYTES = 32;
 
-/** Slow on purpose, about 50 ms: whoever asks the listener gets an answer to try tokens on, and an operator may have chosen a short one. */
+/**
+ * Slow on purpose, about 50 ms: whoever asks the listener gets an answer to try tokens on, and an operator
+ * may have chosen a short one.
+ */
 export function challengeKey(token: string): Buffer {
   return scryptSync(token, SALT, 32);
 }

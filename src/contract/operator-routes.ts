@@ -14,10 +14,6 @@ import {
   deadLettersSchema,
   erasureStatusSchema,
   issuedProofSchema,
-  signerListSchema,
-  signerParamsSchema,
-  signerSchema,
-  revokeSignerSchema,
   issueQuerySchema,
   keyListSchema,
   partnerKeyParamsSchema,
@@ -27,10 +23,14 @@ import {
   planListSchema,
   replayDeadLettersSchema,
   replayedDeadLettersSchema,
+  revokeSignerSchema,
+  signerListSchema,
+  signerParamsSchema,
+  signerSchema,
 } from './operator-schemas.js';
 import { JSON_BYTES } from './partner-routes.js';
 import { assetQuerySchema, proofParamsSchema } from './proof-schemas.js';
-import { bearerRefusals, BUS, JSON_BODY, publicRefusals, STREAMED_BODY } from './refusals.js';
+import { BUS, bearerRefusals, JSON_BODY, publicRefusals, STREAMED_BODY } from './refusals.js';
 import { evidenceParamsSchema, reviewCaseSchema } from './review-schemas.js';
 import type { Route } from './route.js';
 import { probeSchema } from './system-schemas.js';
@@ -38,7 +38,10 @@ import { probeSchema } from './system-schemas.js';
 const JSON_TYPE = ['application/json'] as const;
 const row = { listener: 'operator', group: 'Operator', auth: 'bearer', lane: 'none', noStore: true } as const;
 
-/** The operator listener's rows: metrics, probes, and the issuer and operator API. No part of the partners' document. */
+/**
+ * The operator listener's rows: metrics, probes, and the issuer and operator API. No part of the partners'
+ * document.
+ */
 export const OPERATOR_ROUTES = {
   createPartner: {
     ...row,
@@ -126,7 +129,8 @@ export const OPERATOR_ROUTES = {
     ...row,
     method: 'GET',
     path: '/operator/v1/partners/{partnerId}/audit',
-    summary: "Read a stretch of a partner's audit log, or of the log of signers under the id `signers`, oldest first",
+    summary:
+      "Read a stretch of a partner's audit log, or of the log of signers under the id `signers`, oldest first",
     params: partnerParamsSchema,
     query: auditQuerySchema,
     answers: { 200: { description: 'The entries', mediaTypes: JSON_TYPE, schema: auditSchema } },
@@ -138,7 +142,9 @@ export const OPERATOR_ROUTES = {
     path: '/operator/v1/partners/{partnerId}/audit/verification',
     summary: 'Walk the whole log and hold it to its head',
     params: partnerParamsSchema,
-    answers: { 200: { description: 'What was found', mediaTypes: JSON_TYPE, schema: auditVerificationSchema } },
+    answers: {
+      200: { description: 'What was found', mediaTypes: JSON_TYPE, schema: auditVerificationSchema },
+    },
     errors: bearerRefusals({ 404: [] }),
   },
   supplyEvidence: {
@@ -159,11 +165,24 @@ export const OPERATOR_ROUTES = {
     query: issueQuerySchema,
     headers: idempotencyHeadersSchema,
     body: { kind: 'audio', maxBytes: MAX_UPLOAD_BYTES },
-    answers: { 201: { description: 'The proof', mediaTypes: JSON_TYPE, schema: issuedProofSchema, headers: { 'Idempotency-Replayed': 'sometimes' } } },
+    answers: {
+      201: {
+        description: 'The proof',
+        mediaTypes: JSON_TYPE,
+        schema: issuedProofSchema,
+        headers: { 'Idempotency-Replayed': 'sometimes' },
+      },
+    },
     errors: bearerRefusals(STREAMED_BODY, {
       404: [],
       409: ['idempotency_key_reused', 'idempotency_in_progress'],
-      422: ['audio_malformed', 'audio_already_credentialed', 'audio_empty', 'container_needs_sidecar', 'result_too_large'],
+      422: [
+        'audio_malformed',
+        'audio_already_credentialed',
+        'audio_empty',
+        'container_needs_sidecar',
+        'result_too_large',
+      ],
       503: ['signer_revoked', 'signer_unavailable'],
     }),
   },
@@ -174,7 +193,13 @@ export const OPERATOR_ROUTES = {
     summary: 'Read what was issued: the credentialed file, or the audio or sidecar of a pair',
     params: proofParamsSchema,
     query: assetQuerySchema,
-    answers: { 200: { description: 'The file', mediaTypes: ['audio/*', 'application/octet-stream'], headers: { 'Content-Disposition': 'always' } } },
+    answers: {
+      200: {
+        description: 'The file',
+        mediaTypes: ['audio/*', 'application/octet-stream'],
+        headers: { 'Content-Disposition': 'always' },
+      },
+    },
     errors: bearerRefusals({ 404: [] }),
   },
   recordDeclaration: {
@@ -185,7 +210,11 @@ export const OPERATOR_ROUTES = {
     params: proofParamsSchema,
     body: { kind: 'json', schema: declareSchema, required: true, maxBytes: JSON_BYTES },
     answers: {
-      200: { description: 'What was recorded of this submission before', mediaTypes: JSON_TYPE, schema: declarationSchema },
+      200: {
+        description: 'What was recorded of this submission before',
+        mediaTypes: JSON_TYPE,
+        schema: declarationSchema,
+      },
       201: { description: 'What was recorded', mediaTypes: JSON_TYPE, schema: declarationSchema },
     },
     errors: bearerRefusals(JSON_BODY, { 404: [], 409: ['submission_id_reused', 'declarations_full'] }),
@@ -196,7 +225,9 @@ export const OPERATOR_ROUTES = {
     path: '/operator/v1/proofs/{proofId}/declarations',
     summary: "List a proof's declarations, in the order of recording",
     params: proofParamsSchema,
-    answers: { 200: { description: 'The declarations', mediaTypes: JSON_TYPE, schema: declarationListSchema } },
+    answers: {
+      200: { description: 'The declarations', mediaTypes: JSON_TYPE, schema: declarationListSchema },
+    },
     errors: bearerRefusals({ 404: [] }),
   },
   readErasure: {
@@ -242,7 +273,13 @@ export const OPERATOR_ROUTES = {
     summary: 'Show that the listener knows the token, before it is sent',
     auth: 'public',
     query: challengeQuerySchema,
-    answers: { 200: { description: "The listener's port, and a MAC over nonce and port for each token that is accepted", mediaTypes: JSON_TYPE, schema: challengeSchema } },
+    answers: {
+      200: {
+        description: "The listener's port, and a MAC over nonce and port for each token that is accepted",
+        mediaTypes: JSON_TYPE,
+        schema: challengeSchema,
+      },
+    },
     errors: publicRefusals({ 400: ['invalid_member', 'duplicate_parameter'] }),
   },
   metrics: {

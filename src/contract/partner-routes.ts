@@ -1,12 +1,50 @@
 import { MAX_UPLOAD_BYTES } from '../domain/upload.js';
 import { identificationSchema, identifySchema } from './identify-schemas.js';
-import { keyEntrySchema, keyPageSchema, keyParamsSchema, listKeysQuerySchema, requiredIdempotencySchema, rotatedKeySchema, usageQuerySchema, usageSchema } from './key-schemas.js';
-import { assetHeadersSchema, assetQuerySchema, erasureSchema, listProofsQuerySchema, proofDocumentSchema, proofPageSchema, proofParamsSchema, proofRecordSchema } from './proof-schemas.js';
+import {
+  keyEntrySchema,
+  keyPageSchema,
+  keyParamsSchema,
+  listKeysQuerySchema,
+  requiredIdempotencySchema,
+  rotatedKeySchema,
+  usageQuerySchema,
+  usageSchema,
+} from './key-schemas.js';
+import {
+  assetHeadersSchema,
+  assetQuerySchema,
+  erasureSchema,
+  listProofsQuerySchema,
+  proofDocumentSchema,
+  proofPageSchema,
+  proofParamsSchema,
+  proofRecordSchema,
+} from './proof-schemas.js';
 import { JSON_BODY, keyRefusals, publicRefusals, READING, STREAMED_BODY } from './refusals.js';
-import { closeEvidenceSchema, createReviewSchema, evidenceParamsSchema, openEvidenceSchema, resolveReviewSchema, reviewCaseSchema, reviewParamsSchema } from './review-schemas.js';
+import {
+  closeEvidenceSchema,
+  createReviewSchema,
+  evidenceParamsSchema,
+  openEvidenceSchema,
+  resolveReviewSchema,
+  reviewCaseSchema,
+  reviewParamsSchema,
+} from './review-schemas.js';
 import type { Route } from './route.js';
-import { documentSchema, downloadQuerySchema, healthSchema, telemetryAcceptedSchema, telemetrySchema } from './system-schemas.js';
-import { createUploadQuerySchema, createUploadSchema, storedUploadSchema, uploadParamsSchema, uploadSlotSchema } from './upload-schemas.js';
+import {
+  documentSchema,
+  downloadQuerySchema,
+  healthSchema,
+  telemetryAcceptedSchema,
+  telemetrySchema,
+} from './system-schemas.js';
+import {
+  createUploadQuerySchema,
+  createUploadSchema,
+  storedUploadSchema,
+  uploadParamsSchema,
+  uploadSlotSchema,
+} from './upload-schemas.js';
 import { MAX_SIDECAR_BASE64, verificationSchema, verifySchema } from './verify-schemas.js';
 
 /** "JSON bodies up to 64 KiB (verify: what a 1 MiB sidecar needs in base64)." */
@@ -15,10 +53,20 @@ export const JSON_BYTES = 65_536;
 const FORM_BYTES = 65_536;
 
 const JSON_TYPE = ['application/json'] as const;
-const reviewCase = (description: string) => ({ description, mediaTypes: JSON_TYPE, schema: reviewCaseSchema });
+const reviewCase = (description: string) => ({
+  description,
+  mediaTypes: JSON_TYPE,
+  schema: reviewCaseSchema,
+});
 
 /** The one answer worth keeping: behind a key, and asked after each time. */
-const FILE_HEADERS = { 'Cache-Control': 'always', ETag: 'always', 'Accept-Ranges': 'always', 'Repr-Digest': 'always', 'Content-Disposition': 'always' } as const;
+const FILE_HEADERS = {
+  'Cache-Control': 'always',
+  ETag: 'always',
+  'Accept-Ranges': 'always',
+  'Repr-Digest': 'always',
+  'Content-Disposition': 'always',
+} as const;
 
 /** The partner listener's rows. Order is the order of matching, so the busiest paths stand first. */
 export const PARTNER_ROUTES = {
@@ -28,12 +76,22 @@ export const PARTNER_ROUTES = {
     method: 'POST',
     path: '/v1/verify',
     summary: 'Verify one credentialed file, or an audio file and its sidecar',
-    description: 'No side effects, safe to retry: the same upload with the same sidecar is billed once, however often it is verified. Every verdict is a 200; accept only when `good` is true and `verdict` is `valid`.',
+    description:
+      'No side effects, safe to retry: the same upload with the same sidecar is billed once, however often it is verified. Every verdict is a 200; accept only when `good` is true and `verdict` is `valid`.',
     auth: 'key',
     scope: 'verify',
     body: { kind: 'json', schema: verifySchema, required: true, maxBytes: MAX_SIDECAR_BASE64 + JSON_BYTES },
     answers: { 200: { description: 'The verdict', mediaTypes: JSON_TYPE, schema: verificationSchema } },
-    errors: keyRefusals(JSON_BODY, { 400: ['sidecar_not_base64'], 404: [], 409: ['upload_incomplete', 'purpose_mismatch'], 429: ['quota_exceeded'] }, READING),
+    errors: keyRefusals(
+      JSON_BODY,
+      {
+        400: ['sidecar_not_base64'],
+        404: [],
+        409: ['upload_incomplete', 'purpose_mismatch'],
+        429: ['quota_exceeded'],
+      },
+      READING,
+    ),
     lane: 'standard',
     billed: true,
     noStore: true,
@@ -44,7 +102,8 @@ export const PARTNER_ROUTES = {
     method: 'POST',
     path: '/v1/uploads',
     summary: 'Mint a short-lived upload slot',
-    description: 'Then post the audio to `url` as multipart/form-data: every entry of `fields`, and the file last, in a field named `file`. Unused slots expire after 15 minutes. Safe to retry.',
+    description:
+      'Then post the audio to `url` as multipart/form-data: every entry of `fields`, and the file last, in a field named `file`. Unused slots expire after 15 minutes. Safe to retry.',
     auth: 'key',
     scope: 'verify',
     query: createUploadQuerySchema,
@@ -60,11 +119,14 @@ export const PARTNER_ROUTES = {
     method: 'POST',
     path: '/uploads/{uploadId}',
     summary: 'Post the audio with the signed fields of its slot',
-    description: 'Needs no key: the signed fields are the authority. Call the `url` of the slot as it was given. A slot is single use; a post that failed or was cut off leaves it open until it expires.',
+    description:
+      'Needs no key: the signed fields are the authority. Call the `url` of the slot as it was given. A slot is single use; a post that failed or was cut off leaves it open until it expires.',
     auth: 'form',
     params: uploadParamsSchema,
     body: { kind: 'form', maxBytes: MAX_UPLOAD_BYTES + FORM_BYTES },
-    answers: { 201: { description: 'The audio was measured', mediaTypes: JSON_TYPE, schema: storedUploadSchema } },
+    answers: {
+      201: { description: 'The audio was measured', mediaTypes: JSON_TYPE, schema: storedUploadSchema },
+    },
     errors: publicRefusals(STREAMED_BODY, READING, {
       400: [
         'invalid_member',
@@ -94,7 +156,8 @@ export const PARTNER_ROUTES = {
     method: 'GET',
     path: '/v1/records/{proofId}',
     summary: 'Read the registered record of a proof',
-    description: 'For any proof of the environment. It is not a verification result and does not claim that any file matches. Erased, never-issued and pending ids are one uniform 404.',
+    description:
+      'For any proof of the environment. It is not a verification result and does not claim that any file matches. Erased, never-issued and pending ids are one uniform 404.',
     auth: 'key',
     scope: 'proofs',
     params: proofParamsSchema,
@@ -137,7 +200,8 @@ export const PARTNER_ROUTES = {
     method: 'DELETE',
     path: '/v1/proofs/{proofId}',
     summary: 'Erase a proof of your own',
-    description: 'Idempotent: a repeat answers `already_erased` with the time of the first. Removes the record, the reports, the deliverable and every review case bound to the proof; from then on it verifies as `unregistered`.',
+    description:
+      'Idempotent: a repeat answers `already_erased` with the time of the first. Removes the record, the reports, the deliverable and every review case bound to the proof; from then on it verifies as `unregistered`.',
     auth: 'key',
     scope: 'erase',
     params: proofParamsSchema,
@@ -152,16 +216,28 @@ export const PARTNER_ROUTES = {
     method: 'GET',
     path: '/v1/proofs/{proofId}/asset',
     summary: 'Retrieve an owned credentialed deliverable',
-    description: 'The credentialed file; of a pair the audio, with `?part=sidecar` the sidecar. Single byte ranges, `If-Range`, `If-Match` and `If-None-Match` work as in RFC 9110.',
+    description:
+      'The credentialed file; of a pair the audio, with `?part=sidecar` the sidecar. Single byte ranges, `If-Range`, `If-Match` and `If-None-Match` work as in RFC 9110.',
     auth: 'key',
     scope: 'proofs',
     params: proofParamsSchema,
     query: assetQuerySchema,
     headers: assetHeadersSchema,
     answers: {
-      200: { description: 'The whole file', mediaTypes: ['audio/*', 'application/octet-stream'], headers: FILE_HEADERS },
-      206: { description: 'One range of it', mediaTypes: ['audio/*', 'application/octet-stream'], headers: { ...FILE_HEADERS, 'Content-Range': 'always' } },
-      304: { description: 'The file is the one the caller has', headers: { ETag: 'always', 'Cache-Control': 'always' } },
+      200: {
+        description: 'The whole file',
+        mediaTypes: ['audio/*', 'application/octet-stream'],
+        headers: FILE_HEADERS,
+      },
+      206: {
+        description: 'One range of it',
+        mediaTypes: ['audio/*', 'application/octet-stream'],
+        headers: { ...FILE_HEADERS, 'Content-Range': 'always' },
+      },
+      304: {
+        description: 'The file is the one the caller has',
+        headers: { ETag: 'always', 'Cache-Control': 'always' },
+      },
     },
     errors: keyRefusals({ 404: [], 412: [], 416: [] }),
     lane: 'standard',
@@ -173,7 +249,8 @@ export const PARTNER_ROUTES = {
     method: 'GET',
     path: '/v1/partner/keys',
     summary: 'List your keys',
-    description: 'With neither `limit` nor `cursor` the complete inventory; either one activates bounded pagination. Never a secret.',
+    description:
+      'With neither `limit` nor `cursor` the complete inventory; either one activates bounded pagination. Never a secret.',
     auth: 'key',
     scope: 'keys',
     query: listKeysQuerySchema,
@@ -194,7 +271,14 @@ export const PARTNER_ROUTES = {
     scope: 'keys',
     headers: requiredIdempotencySchema,
     body: { kind: 'none' },
-    answers: { 201: { description: 'The new key', mediaTypes: JSON_TYPE, schema: rotatedKeySchema, headers: { 'Idempotency-Replayed': 'sometimes' } } },
+    answers: {
+      201: {
+        description: 'The new key',
+        mediaTypes: JSON_TYPE,
+        schema: rotatedKeySchema,
+        headers: { 'Idempotency-Replayed': 'sometimes' },
+      },
+    },
     errors: keyRefusals({ 400: ['upload_aborted'], 409: ['already_rotated', 'rotation_in_progress'] }),
     lane: 'rotation',
     noStore: true,
@@ -236,7 +320,8 @@ export const PARTNER_ROUTES = {
     method: 'POST',
     path: '/v1/partner/reviews',
     summary: 'Open a review case for a registered proof',
-    description: 'Metadata only: opaque identifiers, never names, files or notes. The case ends by itself after 180 days, or with its proof. A partner has at most 1,000 cases on one proof and 100,000 in all; beyond that 429 `review_limit`, and Retry-After says when the oldest of them ends.',
+    description:
+      'Metadata only: opaque identifiers, never names, files or notes. The case ends by itself after 180 days, or with its proof. A partner has at most 1,000 cases on one proof and 100,000 in all; beyond that 429 `review_limit`, and Retry-After says when the oldest of them ends.',
     auth: 'key',
     scope: 'reviews',
     body: { kind: 'json', schema: createReviewSchema, required: true, maxBytes: JSON_BYTES },
@@ -297,7 +382,8 @@ export const PARTNER_ROUTES = {
     method: 'POST',
     path: '/v1/partner/reviews/{reviewId}/resolve',
     summary: 'Record your own final outcome',
-    description: 'Refused while an evidence request is open. The same outcome again is 200 and changes nothing; `held` may later become `accepted` or `rejected`, and those two are final.',
+    description:
+      'Refused while an evidence request is open. The same outcome again is 200 and changes nothing; `held` may later become `accepted` or `rejected`, and those two are final.',
     auth: 'key',
     scope: 'reviews',
     params: reviewParamsSchema,
@@ -317,8 +403,19 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'verify',
     body: { kind: 'json', schema: identifySchema, required: true, maxBytes: JSON_BYTES },
-    answers: { 200: { description: 'The matches, the surest first', mediaTypes: JSON_TYPE, schema: identificationSchema } },
-    errors: keyRefusals(JSON_BODY, { 404: [], 409: ['upload_incomplete', 'purpose_mismatch'], 422: [], 429: ['quota_exceeded'] }),
+    answers: {
+      200: {
+        description: 'The matches, the surest first',
+        mediaTypes: JSON_TYPE,
+        schema: identificationSchema,
+      },
+    },
+    errors: keyRefusals(JSON_BODY, {
+      404: [],
+      409: ['upload_incomplete', 'purpose_mismatch'],
+      422: [],
+      429: ['quota_exceeded'],
+    }),
     lane: 'standard',
     billed: true,
     noStore: true,
@@ -345,7 +442,9 @@ export const PARTNER_ROUTES = {
     description: 'Names come from a closed list, and there is no room for text: no content can travel in it.',
     auth: 'key',
     body: { kind: 'json', schema: telemetrySchema, required: true, maxBytes: JSON_BYTES },
-    answers: { 202: { description: 'How many were taken', mediaTypes: JSON_TYPE, schema: telemetryAcceptedSchema } },
+    answers: {
+      202: { description: 'How many were taken', mediaTypes: JSON_TYPE, schema: telemetryAcceptedSchema },
+    },
     errors: keyRefusals(JSON_BODY),
     lane: 'standard',
     noStore: true,
@@ -381,7 +480,13 @@ export const PARTNER_ROUTES = {
     path: '/docs',
     summary: 'This document, as a page to read',
     auth: 'public',
-    answers: { 200: { description: 'One page that loads nothing', mediaTypes: ['text/html'], headers: { 'Content-Security-Policy': 'always' } } },
+    answers: {
+      200: {
+        description: 'One page that loads nothing',
+        mediaTypes: ['text/html'],
+        headers: { 'Content-Security-Policy': 'always' },
+      },
+    },
     errors: publicRefusals(),
     lane: 'none',
     noStore: false,

@@ -2,7 +2,12 @@ import { z } from 'zod';
 import { EVIDENCE_KINDS, EVIDENCE_STATUSES, REVIEW_OUTCOMES } from '../domain/review.js';
 import { identifierSchema, timestampSchema } from './identifier.js';
 
-const BINDINGS = { creatorId: 'creator-4711', accountId: 'account-42', submissionId: 'submission-2026-0117', trackId: 'track-3' };
+const BINDINGS = {
+  creatorId: 'creator-4711',
+  accountId: 'account-42',
+  submissionId: 'submission-2026-0117',
+  trackId: 'track-3',
+};
 const CASE = {
   reviewId: 'rev_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
   proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
@@ -14,16 +19,32 @@ const CASE = {
   evidenceRequests: [],
 };
 
-/** "Opaque partner identifiers, never names or e-mail addresses": all four required, and no `@` or space fits. */
+/**
+ * "Opaque partner identifiers, never names or e-mail addresses": all four required, and no `@` or space fits.
+ */
 const bindingsSchema = z
-  .strictObject({ creatorId: identifierSchema, accountId: identifierSchema, submissionId: identifierSchema, trackId: identifierSchema })
-  .meta({ id: 'ReviewBindings', description: "The partner's own opaque identifiers: never names or e-mail addresses.", examples: [BINDINGS] });
+  .strictObject({
+    creatorId: identifierSchema,
+    accountId: identifierSchema,
+    submissionId: identifierSchema,
+    trackId: identifierSchema,
+  })
+  .meta({
+    id: 'ReviewBindings',
+    description: "The partner's own opaque identifiers: never names or e-mail addresses.",
+    examples: [BINDINGS],
+  });
 
 export const createReviewSchema = z
   .strictObject({ proofId: identifierSchema, bindings: bindingsSchema })
-  .meta({ id: 'CreateReview', examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', bindings: BINDINGS }] });
+  .meta({
+    id: 'CreateReview',
+    examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', bindings: BINDINGS }],
+  });
 
-export const openEvidenceSchema = z.strictObject({ kind: z.enum(EVIDENCE_KINDS) }).meta({ id: 'OpenEvidence', examples: EVIDENCE_KINDS.map((kind) => ({ kind })) });
+export const openEvidenceSchema = z
+  .strictObject({ kind: z.enum(EVIDENCE_KINDS) })
+  .meta({ id: 'OpenEvidence', examples: EVIDENCE_KINDS.map((kind) => ({ kind })) });
 
 /** "The same pattern, up to 256 characters, `/` allowed." */
 const responseReferenceSchema = z
@@ -31,15 +52,28 @@ const responseReferenceSchema = z
   .min(1)
   .max(256)
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/)
-  .meta({ description: "A bounded opaque reference into the partner's own evidence system.", examples: ['evidence/2026/0117-3'] });
+  .meta({
+    description: "A bounded opaque reference into the partner's own evidence system.",
+    examples: ['evidence/2026/0117-3'],
+  });
 
 export const closeEvidenceSchema = z
-  .strictObject({ status: z.enum(['accepted', 'declined']), responseReference: responseReferenceSchema.exactOptional() })
-  .meta({ id: 'CloseEvidence', examples: [{ status: 'accepted', responseReference: 'evidence/2026/0117-3' }, { status: 'declined' }] });
+  .strictObject({
+    status: z.enum(['accepted', 'declined']),
+    responseReference: responseReferenceSchema.exactOptional(),
+  })
+  .meta({
+    id: 'CloseEvidence',
+    examples: [{ status: 'accepted', responseReference: 'evidence/2026/0117-3' }, { status: 'declined' }],
+  });
 
-export const resolveReviewSchema = z.strictObject({ outcome: z.enum(REVIEW_OUTCOMES) }).meta({ id: 'ResolveReview', examples: REVIEW_OUTCOMES.map((outcome) => ({ outcome })) });
+export const resolveReviewSchema = z
+  .strictObject({ outcome: z.enum(REVIEW_OUTCOMES) })
+  .meta({ id: 'ResolveReview', examples: REVIEW_OUTCOMES.map((outcome) => ({ outcome })) });
 
-export const reviewParamsSchema = z.strictObject({ reviewId: identifierSchema }).meta({ examples: [{ reviewId: CASE.reviewId }] });
+export const reviewParamsSchema = z
+  .strictObject({ reviewId: identifierSchema })
+  .meta({ examples: [{ reviewId: CASE.reviewId }] });
 
 export const evidenceParamsSchema = z
   .strictObject({ reviewId: identifierSchema, requestId: identifierSchema })
@@ -49,7 +83,9 @@ const evidenceRequestSchema = z
   .object({
     requestId: identifierSchema,
     kind: z.enum(EVIDENCE_KINDS),
-    status: z.enum(EVIDENCE_STATUSES).meta({ description: '`accepted` and `declined` are terminal and immutable.' }),
+    status: z
+      .enum(EVIDENCE_STATUSES)
+      .meta({ description: '`accepted` and `declined` are terminal and immutable.' }),
     responseReference: responseReferenceSchema.exactOptional(),
     createdAt: timestampSchema,
     updatedAt: timestampSchema,
@@ -62,11 +98,19 @@ export const reviewCaseSchema = z
     proofId: identifierSchema,
     bindings: bindingsSchema,
     status: z.enum(['open', 'resolved']),
-    outcome: z.enum(REVIEW_OUTCOMES).meta({ description: "The partner's own; not a claim of authorship or rights. `held` may later become `accepted` or `rejected`." }).exactOptional(),
+    outcome: z
+      .enum(REVIEW_OUTCOMES)
+      .meta({
+        description:
+          "The partner's own; not a claim of authorship or rights. `held` may later become `accepted` or `rejected`.",
+      })
+      .exactOptional(),
     createdAt: timestampSchema,
     updatedAt: timestampSchema,
     resolvedAt: timestampSchema.exactOptional(),
-    expiresAt: timestampSchema.meta({ description: 'Creation and 180 days; it never moves, and from then on the case is not there.' }),
+    expiresAt: timestampSchema.meta({
+      description: 'Creation and 180 days; it never moves, and from then on the case is not there.',
+    }),
     evidenceRequests: z.array(evidenceRequestSchema).max(EVIDENCE_KINDS.length),
   })
   .meta({
@@ -80,7 +124,14 @@ export const reviewCaseSchema = z
         resolvedAt: 1_767_312_000,
         updatedAt: 1_767_312_000,
         evidenceRequests: [
-          { requestId: 'req_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', kind: 'source_evidence', status: 'accepted', responseReference: 'evidence/2026/0117-3', createdAt: 1_767_229_200, updatedAt: 1_767_308_400 },
+          {
+            requestId: 'req_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+            kind: 'source_evidence',
+            status: 'accepted',
+            responseReference: 'evidence/2026/0117-3',
+            createdAt: 1_767_229_200,
+            updatedAt: 1_767_308_400,
+          },
         ],
       },
     ],

@@ -5,7 +5,10 @@ import type { Route } from './route.js';
 /** Version of the contract that this table describes. */
 export const CONTRACT_VERSION = '3.0.0';
 
-/** The path table: the one source of routes, validation and, derived from it, the contract's document and types. */
+/**
+ * The path table: the one source of routes, validation and, derived from it, the contract's document and
+ * types.
+ */
 export const ROUTES = { ...PARTNER_ROUTES, ...OPERATOR_ROUTES } as const;
 
 export type RouteId = keyof typeof ROUTES;

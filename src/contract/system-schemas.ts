@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { PRODUCT_EVENTS } from '../domain/product-event.js';
 import { timestampSchema } from './identifier.js';
 
-/** "Fields `ok` (boolean), `version` (string), `commit` (string) and `deployedAt`"; `environment` and `contract` are additive. */
+/**
+ * "Fields `ok` (boolean), `version` (string), `commit` (string) and `deployedAt`"; `environment` and
+ * `contract` are additive.
+ */
 export const healthSchema = z
   .object({
     ok: z.boolean(),
@@ -14,7 +17,16 @@ export const healthSchema = z
   })
   .meta({
     id: 'Health',
-    examples: [{ ok: true, version: '1.0.0', commit: '3f1c0de', deployedAt: 1_767_225_600, environment: 'production', contract: '3.0.0' }],
+    examples: [
+      {
+        ok: true,
+        version: '1.0.0',
+        commit: '3f1c0de',
+        deployedAt: 1_767_225_600,
+        environment: 'production',
+        contract: '3.0.0',
+      },
+    ],
   });
 
 export const probeSchema = z.object({ ok: z.literal(true) }).meta({ id: 'Probe', examples: [{ ok: true }] });
@@ -30,13 +42,26 @@ export const downloadQuerySchema = z
 export const telemetrySchema = z
   .strictObject({
     events: z
-      .array(z.strictObject({ name: z.enum(PRODUCT_EVENTS), count: z.int().min(1).max(1_000_000), at: timestampSchema }))
+      .array(
+        z.strictObject({
+          name: z.enum(PRODUCT_EVENTS),
+          count: z.int().min(1).max(1_000_000),
+          at: timestampSchema,
+        }),
+      )
       .min(1)
       .max(100),
   })
-  .meta({ id: 'Telemetry', examples: [{ events: [{ name: PRODUCT_EVENTS[0], count: 1, at: 1_767_225_600 }] }] });
+  .meta({
+    id: 'Telemetry',
+    examples: [{ events: [{ name: PRODUCT_EVENTS[0], count: 1, at: 1_767_225_600 }] }],
+  });
 
-export const telemetryAcceptedSchema = z.object({ accepted: z.int().min(0) }).meta({ id: 'TelemetryAccepted', examples: [{ accepted: 1 }] });
+export const telemetryAcceptedSchema = z
+  .object({ accepted: z.int().min(0) })
+  .meta({ id: 'TelemetryAccepted', examples: [{ accepted: 1 }] });
 
 /** The contract's own document; OpenAPI's schema is not repeated here. */
-export const documentSchema = z.looseObject({ openapi: z.string(), info: z.looseObject({}), paths: z.looseObject({}) }).meta({ id: 'OpenApiDocument', examples: [{ openapi: '3.1.1', info: {}, paths: {} }] });
+export const documentSchema = z
+  .looseObject({ openapi: z.string(), info: z.looseObject({}), paths: z.looseObject({}) })
+  .meta({ id: 'OpenApiDocument', examples: [{ openapi: '3.1.1', info: {}, paths: {} }] });

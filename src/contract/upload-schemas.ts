@@ -2,15 +2,23 @@ import { z } from 'zod';
 import { MAX_UPLOAD_BYTES } from '../domain/upload.js';
 import { identifierSchema, sha256Schema, timestampSchema } from './identifier.js';
 
-export const purposeSchema = z.enum(['verify', 'identify']).meta({ id: 'UploadPurpose', examples: ['verify'] });
+export const purposeSchema = z
+  .enum(['verify', 'identify'])
+  .meta({ id: 'UploadPurpose', examples: ['verify'] });
 
-/** `POST /uploads`: "body `{ "purpose": "verify" | "identify", "contentLength"?: integer }` (also accepted as query `purpose`)". */
+/**
+ * `POST /uploads`: "body `{ "purpose": "verify" | "identify", "contentLength"?: integer }` (also accepted as
+ * query `purpose`)".
+ */
 export const createUploadSchema = z
   .strictObject({
     purpose: purposeSchema.exactOptional(),
     contentLength: z.int().min(1).max(MAX_UPLOAD_BYTES).exactOptional(),
   })
-  .meta({ id: 'CreateUpload', examples: [{ purpose: 'verify' }, { purpose: 'verify', contentLength: 48_000_044 }, {}] });
+  .meta({
+    id: 'CreateUpload',
+    examples: [{ purpose: 'verify' }, { purpose: 'verify', contentLength: 48_000_044 }, {}],
+  });
 
 export const createUploadQuerySchema = z
   .strictObject({ purpose: purposeSchema.exactOptional() })
@@ -37,7 +45,9 @@ export const uploadSlotSchema = z
     ],
   });
 
-export const uploadParamsSchema = z.strictObject({ uploadId: identifierSchema }).meta({ examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
+export const uploadParamsSchema = z
+  .strictObject({ uploadId: identifierSchema })
+  .meta({ examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
 /** "Success is 201 `{ uploadId, bytes, sha256 }`." */
 export const storedUploadSchema = z
@@ -45,6 +55,10 @@ export const storedUploadSchema = z
   .meta({
     id: 'StoredUpload',
     examples: [
-      { uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', bytes: 48_000_044, sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' },
+      {
+        uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        bytes: 48_000_044,
+        sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+      },
     ],
   });

@@ -18,13 +18,22 @@ export type RequestSchema = z.ZodObject;
 
 /**
  * Holds a value to its schema.
- * @returns the value as the schema gives it, or what is wrong with it: the member and the rule, never what was sent
+ * @returns the value as the schema gives it, or what is wrong with it: the member and the rule, never what
+ * was sent
  */
-export function validate(schema: RequestSchema, value: unknown): { readonly value: unknown } | { readonly problem: string } {
+export function validate(
+  schema: RequestSchema,
+  value: unknown,
+): { readonly value: unknown } | { readonly problem: string } {
   const result = schema.safeParse(value);
   if (result.success) return { value: result.data };
   const issue = result.error.issues[0]!;
   const path = issue.path.length === 0 ? '' : `${issue.path.join('.')}: `;
   // The name of an unknown member is the caller's text, so it is not repeated.
-  return { problem: issue.code === 'unrecognized_keys' ? `${path}There is a member that this request does not have.` : `${path}${issue.message}.` };
+  return {
+    problem:
+      issue.code === 'unrecognized_keys'
+        ? `${path}There is a member that this request does not have.`
+        : `${path}${issue.message}.`,
+  };
 }

@@ -11,11 +11,22 @@ export const MAX_SIDECAR_BASE64 = 4 * Math.ceil(1_048_576 / 3);
 export const verifySchema = z
   .strictObject({
     uploadId: identifierSchema,
-    sidecar: z.string().max(MAX_SIDECAR_BASE64).meta({ description: 'Legacy sidecar file in padded base64 (RFC 4648, section 4); omit for a one-file credentialed WAV.', contentEncoding: 'base64' }).exactOptional(),
+    sidecar: z
+      .string()
+      .max(MAX_SIDECAR_BASE64)
+      .meta({
+        description:
+          'Legacy sidecar file in padded base64 (RFC 4648, section 4); omit for a one-file credentialed WAV.',
+        contentEncoding: 'base64',
+      })
+      .exactOptional(),
   })
   .meta({
     id: 'Verify',
-    examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }, { uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', sidecar: 'hKFh' }],
+    examples: [
+      { uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' },
+      { uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', sidecar: 'hKFh' },
+    ],
   });
 
 const decisionSchema = z
@@ -28,7 +39,11 @@ const decisionSchema = z
     recommendedAction: z.enum(RECOMMENDED_ACTIONS),
     credentialCarrier: z.enum(['embedded', 'sidecar', 'none']),
     sourceDetailCoverage: z.enum(['full', 'partial', 'none']),
-    counts: z.object({ declarations: z.int().min(0), conflicts: z.int().min(0), unverifiable: z.int().min(0) }),
+    counts: z.object({
+      declarations: z.int().min(0),
+      conflicts: z.int().min(0),
+      unverifiable: z.int().min(0),
+    }),
   })
   .meta({ id: 'Decision' });
 
@@ -62,7 +77,10 @@ const credentialReportSchema = z
 
 export const verificationSchema = z
   .object({
-    verdict: z.enum(VERDICTS).meta({ description: 'Accept only when this is `valid` and `good` is true. A value you do not know is a failed verification.' }),
+    verdict: z.enum(VERDICTS).meta({
+      description:
+        'Accept only when this is `valid` and `good` is true. A value you do not know is a failed verification.',
+    }),
     good: z.boolean(),
     decision: decisionSchema,
     issuedAt: timestampSchema.exactOptional(),

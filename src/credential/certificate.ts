@@ -1,6 +1,9 @@
-import { createHash, X509Certificate, type KeyObject } from 'node:crypto';
+import { createHash, type KeyObject, X509Certificate } from 'node:crypto';
 
-/** What the formats need of an end-entity certificate. Validity in Unix seconds, both ends included (RFC 5280, 4.1.2.5). */
+/**
+ * What the formats need of an end-entity certificate. Validity in Unix seconds, both ends included (RFC 5280,
+ * 4.1.2.5).
+ */
 export interface SignerCertificate {
   /** Lower-case hex SHA-256 of the DER. */
   readonly kid: string;
@@ -17,7 +20,10 @@ export function certificateKid(der: Uint8Array): string {
   return createHash('sha256').update(der).digest('hex');
 }
 
-/** The certificates read last, by their digest: parsing one takes longer than checking a signature, and a service sees few. */
+/**
+ * The certificates read last, by their digest: parsing one takes longer than checking a signature, and a
+ * service sees few.
+ */
 const read = new Map<string, SignerCertificate>();
 const MAX_READ = 64;
 
@@ -51,8 +57,9 @@ function parseSigner(der: Uint8Array, kid: string): SignerCertificate | undefine
 }
 
 /**
- * Whether each certificate of a chain, leaf first, is signed by the next (C2PA 2.2 section 14.5). It says nothing of trust;
- * it only ties the leaf's own bytes down where they travel unsigned. A single certificate has nothing to be compared with.
+ * Whether each certificate of a chain, leaf first, is signed by the next (C2PA 2.2 section 14.5). It says
+ * nothing of trust; it only ties the leaf's own bytes down where they travel unsigned. A single certificate
+ * has nothing to be compared with.
  */
 export function chainHangsTogether(chain: readonly Uint8Array[]): boolean {
   if (chain.length < 2) return true;
@@ -81,8 +88,12 @@ function parse(der: Uint8Array): X509Certificate | undefined {
 }
 
 function nameOf(certificate: X509Certificate): string | undefined {
-  // The legacy form has the values as they are; `subject` escapes them. An attribute given twice is an array there.
-  const { O: organisation, CN: commonName } = certificate.toLegacyObject().subject as Record<string, string | readonly string[] | undefined>;
+  // The legacy form has the values as they are; `subject` escapes them. An attribute given twice is an array
+  // there.
+  const { O: organisation, CN: commonName } = certificate.toLegacyObject().subject as Record<
+    string,
+    string | readonly string[] | undefined
+  >;
   const name = organisation ?? commonName;
   return typeof name === 'string' ? name : name?.[0];
 }

@@ -1,4 +1,4 @@
-import { decodeCborTolerant, type CborBudget, type CborValue } from '../codec/cbor.js';
+import { type CborBudget, type CborValue, decodeCborTolerant } from '../codec/cbor.js';
 import { ASSERTIONS_LABEL, SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
 
 /** What a claim of anyone says (C2PA 2.2 section 10.2; version 1 as in C2PA 1.4 section 10.2). */
@@ -6,7 +6,10 @@ export interface Claim {
   readonly version: 1 | 2;
   readonly generator?: string;
   readonly namesItsSignature: boolean;
-  /** The signature is named from the store's root, so the claim binds the manifest's label; relative, the label is unsigned. */
+  /**
+   * The signature is named from the store's root, so the claim binds the manifest's label; relative, the
+   * label is unsigned.
+   */
   readonly bindsLabel: boolean;
   readonly references: readonly Reference[];
   /** Hash algorithm of whatever does not name its own. */
@@ -29,9 +32,13 @@ export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: 
   const fields = fieldsIn(bytes);
   if (fields === undefined) return undefined;
   const version = fields.has('created_assertions') ? 2 : 1;
-  // The box's label and the keys must tell the same version; a label that lies is not covered by the signature.
+  // The box's label and the keys must tell the same version; a label that lies is not covered by the
+  // signature.
   if ((claimLabel === 'c2pa.claim.v2') !== (version === 2)) return undefined;
-  const lists = version === 2 ? [fields.get('created_assertions'), fields.get('gathered_assertions') ?? []] : [fields.get('assertions')];
+  const lists =
+    version === 2
+      ? [fields.get('created_assertions'), fields.get('gathered_assertions') ?? []]
+      : [fields.get('assertions')];
   const references: Reference[] = [];
   for (const list of lists) {
     if (!Array.isArray(list)) return undefined;
@@ -68,10 +75,17 @@ function referenceIn(entry: CborValue, manifestLabel: string): Reference | undef
   if (!(hash instanceof Uint8Array)) return undefined;
   const path = ownPath(fields.get('url'), manifestLabel);
   const inStore = path?.startsWith(`${ASSERTIONS_LABEL}/`) === true;
-  return { label: inStore ? path.slice(ASSERTIONS_LABEL.length + 1) : undefined, hash, algorithm: typeof algorithm === 'string' ? algorithm : undefined };
+  return {
+    label: inStore ? path.slice(ASSERTIONS_LABEL.length + 1) : undefined,
+    hash,
+    algorithm: typeof algorithm === 'string' ? algorithm : undefined,
+  };
 }
 
-/** The part of a JUMBF URI below its own manifest, given relative or from the store's root (C2PA 2.2 section 8.4.1). */
+/**
+ * The part of a JUMBF URI below its own manifest, given relative or from the store's root (C2PA 2.2 section
+ * 8.4.1).
+ */
 function ownPath(url: CborValue | undefined, manifestLabel: string): string | undefined {
   if (typeof url !== 'string') return undefined;
   const absolute = `self#jumbf=/${STORE_LABEL}/${manifestLabel}/`;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { LocalSigner, Signer } from '../ports/signing.js';
-import { storeForm, type Generator, type StoreContent, type StoreForm } from './store-form.js';
 import { assertStatement, isName, isSha256Hex, type Statement } from './statement.js';
+import { type Generator, type StoreContent, type StoreForm, storeForm } from './store-form.js';
 
 export const GENERATOR: Generator = { name: 'Takemark', version: '1.0.0' };
 
@@ -31,9 +31,11 @@ const SIGNATURE_BYTES = 64;
 const MAX_RIFF_SIZE = 0xffff_fffe;
 
 /**
- * Settles the size of a credential. Only the two numbers of the exclusion vary in length, and a longer number never makes a
- * shorter store, so the loop meets its own answer, in practice on its third turn (C2PA 2.2 section 10.4 asks for as much).
- * @param request.audioBytes length of the plain RIFF file without any credential, its last pad byte included: even
+ * Settles the size of a credential. Only the two numbers of the exclusion vary in length, and a longer number
+ * never makes a shorter store, so the loop meets its own answer, in practice on its third turn (C2PA 2.2
+ * section 10.4 asks for as much).
+ * @param request.audioBytes length of the plain RIFF file without any credential, its last pad byte included:
+ * even
  * @param request.random cryptographically random bytes
  * @throws RangeError if the result is no RIFF file, or the statement is not the signer's to make
  */
@@ -45,14 +47,23 @@ export function planEmbedding(request: {
   readonly generator?: Generator;
 }): EmbeddingPlan {
   const { audioBytes: start, statement, signer, generator = GENERATOR } = request;
-  if (!Number.isSafeInteger(start) || start < 12 || start % 2 !== 0) throw new RangeError('a RIFF file has an even length of at least 12 bytes');
-  if (!isName(generator.name) || !isName(generator.version)) throw new RangeError('a generator has a name and a version');
+  if (!Number.isSafeInteger(start) || start < 12 || start % 2 !== 0)
+    throw new RangeError('a RIFF file has an even length of at least 12 bytes');
+  if (!isName(generator.name) || !isName(generator.version))
+    throw new RangeError('a generator has a name and a version');
   assertStatement(statement, signer.identity);
-  const content = { manifestUuid: uuid4(request.random(16)), generator, statement, algorithm: signer.identity.algorithm, certificate: signer.identity.certificate };
+  const content = {
+    manifestUuid: uuid4(request.random(16)),
+    generator,
+    statement,
+    algorithm: signer.identity.algorithm,
+    certificate: signer.identity.certificate,
+  };
   let chunkLength = 0;
   for (;;) {
     const binding = { exclusion: { start, length: chunkLength }, sha256: '0'.repeat(64) };
-    const want = CHUNK_HEADER_BYTES + storeForm({ ...content, binding }).write(new Uint8Array(SIGNATURE_BYTES)).length;
+    const want =
+      CHUNK_HEADER_BYTES + storeForm({ ...content, binding }).write(new Uint8Array(SIGNATURE_BYTES)).length;
     if (want === chunkLength) break;
     chunkLength = want;
   }
@@ -65,31 +76,46 @@ export function planEmbedding(request: {
 
 /**
  * Signs and writes the credential.
- * @param bindingSha256 lower-case hex SHA-256 over the whole file but the chunk: the plain file with `plan.riffSize` written
- * into it, then one zero byte where `plan.pad` is 1
+ * @param bindingSha256 lower-case hex SHA-256 over the whole file but the chunk: the plain file with
+ * `plan.riffSize` written into it, then one zero byte where `plan.pad` is 1
  */
-export async function finishEmbedding(plan: EmbeddingPlan, bindingSha256: string): Promise<FinishedEmbedding> {
+export async function finishEmbedding(
+  plan: EmbeddingPlan,
+  bindingSha256: string,
+): Promise<FinishedEmbedding> {
   const form = bind(plan, bindingSha256);
   return finish(plan, form, await plan.signer.sign(form.toBeSigned));
 }
 
 function bind(plan: EmbeddingPlan, bindingSha256: string): StoreForm {
   if (!isSha256Hex(bindingSha256)) throw new RangeError('a binding is 64 lower-case hex digits');
-  return storeForm({ ...plan.content, binding: { exclusion: { start: plan.start, length: plan.chunkLength }, sha256: bindingSha256 } });
+  return storeForm({
+    ...plan.content,
+    binding: { exclusion: { start: plan.start, length: plan.chunkLength }, sha256: bindingSha256 },
+  });
 }
 
 function finish(plan: EmbeddingPlan, form: StoreForm, signature: Uint8Array): FinishedEmbedding {
   const store = form.write(signature);
-  if (CHUNK_HEADER_BYTES + store.length !== plan.chunkLength) throw new RangeError('the signer gave a signature of another length than 64 bytes');
+  if (CHUNK_HEADER_BYTES + store.length !== plan.chunkLength)
+    throw new RangeError('the signer gave a signature of another length than 64 bytes');
   const chunk = Buffer.concat([chunkHeader(store.length), store]);
-  return { bytes: Buffer.concat([chunk, Buffer.alloc(plan.pad)]), chunkSha256: createHash('sha256').update(chunk).digest('hex') };
+  return {
+    bytes: Buffer.concat([chunk, Buffer.alloc(plan.pad)]),
+    chunkSha256: createHash('sha256').update(chunk).digest('hex'),
+  };
 }
 
 /**
  * The credentialed form of a plain RIFF file that is in memory.
  * @param plain well-formed and without a credential; a last chunk of odd size may lack its pad byte
  */
-export function embed(plain: Uint8Array, request: Omit<Parameters<typeof planEmbedding>[0], 'audioBytes' | 'signer'> & { readonly signer: LocalSigner }): { readonly file: Buffer; readonly plan: EmbeddingPlan; readonly chunkSha256: string } {
+export function embed(
+  plain: Uint8Array,
+  request: Omit<Parameters<typeof planEmbedding>[0], 'audioBytes' | 'signer'> & {
+    readonly signer: LocalSigner;
+  },
+): { readonly file: Buffer; readonly plan: EmbeddingPlan; readonly chunkSha256: string } {
   const head = Buffer.concat([plain, Buffer.alloc(plain.length % 2)]);
   const plan = planEmbedding({ ...request, audioBytes: head.length });
   head.writeUInt32LE(plan.riffSize, 4);

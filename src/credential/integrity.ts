@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { CborValue } from '../codec/cbor.js';
 import type { HardBinding } from '../domain/credential-reading.js';
 import { chainHangsTogether, readCertificate, type SignerCertificate } from './certificate.js';
-import { fieldsIn, readClaim, type Claim } from './claim.js';
-import { readSign1, toBeSigned, type Sign1 } from './cose.js';
-import { algorithmFitsKey, checkSignature } from './signature.js';
+import { type Claim, fieldsIn, readClaim } from './claim.js';
+import { readSign1, type Sign1, toBeSigned } from './cose.js';
 import type { Manifest } from './manifest.js';
+import { algorithmFitsKey, checkSignature } from './signature.js';
 
 /** What of a manifest is intact, whoever signed it. Each step gives a value or the slug of what failed. */
 export interface Integrity {
@@ -46,10 +46,15 @@ export function checkIntegrity(manifest: Manifest, extent: Extent): Integrity {
   if (sign1.hasUnknownHeaders) note(notChecked, 'unprotected_header_unknown');
   if (!chainHangsTogether(sign1.chain)) note(notChecked, 'certificate_chain_broken');
   const binding = readBinding(manifest, claim, extent, notChecked);
-  return typeof binding === 'string' ? { failed: binding, ...read } : { ...read, ...(binding === undefined ? {} : { binding }) };
+  return typeof binding === 'string'
+    ? { failed: binding, ...read }
+    : { ...read, ...(binding === undefined ? {} : { binding }) };
 }
 
-/** Hashed URIs: every assertion listed, and every listed one there with the hash it had (C2PA 2.2 section 15.10.3). */
+/**
+ * Hashed URIs: every assertion listed, and every listed one there with the hash it had (C2PA 2.2 section
+ * 15.10.3).
+ */
 function checkReferences(manifest: Manifest, claim: Claim, notChecked: string[]): string | undefined {
   const assertions = new Map(manifest.assertions.map((assertion) => [assertion.label, assertion]));
   const listed = new Set<string>();
@@ -65,14 +70,23 @@ function checkReferences(manifest: Manifest, claim: Claim, notChecked: string[])
   return listed.size === assertions.size ? undefined : 'assertion_not_listed';
 }
 
-function checkClaimSignature(manifest: Manifest, sign1: Sign1, certificate: SignerCertificate, notChecked: string[]): string | undefined {
+function checkClaimSignature(
+  manifest: Manifest,
+  sign1: Sign1,
+  certificate: SignerCertificate,
+  notChecked: string[],
+): string | undefined {
   if (sign1.algorithm === undefined) {
     note(notChecked, 'signature_algorithm_unsupported');
     return undefined;
   }
   if (!algorithmFitsKey(sign1.algorithm, certificate.publicKey)) return 'algorithm_not_of_key';
   const message = toBeSigned(sign1.protectedBytes, manifest.claim);
-  return checkSignature(sign1.algorithm, certificate.publicKey, message, sign1.signature, { requireLowS: false }) ? undefined : 'signature_mismatch';
+  return checkSignature(sign1.algorithm, certificate.publicKey, message, sign1.signature, {
+    requireLowS: false,
+  })
+    ? undefined
+    : 'signature_mismatch';
 }
 
 /** Legal things this reader leaves alone: decisions, section Verify, rule 4. */
@@ -80,15 +94,21 @@ function noteUnread(manifest: Manifest, notChecked: string[]): void {
   if (manifest.isOldType) note(notChecked, 'manifest_type_old');
   if (manifest.isUpdate) note(notChecked, 'update_manifest');
   if (manifest.otherManifests > 0) note(notChecked, 'other_manifests');
-  if (manifest.assertions.some(({ label }) => label.startsWith('c2pa.ingredient'))) note(notChecked, 'ingredients');
+  if (manifest.assertions.some(({ label }) => label.startsWith('c2pa.ingredient')))
+    note(notChecked, 'ingredients');
   if (manifest.trailing.some((byte) => byte !== 0)) note(notChecked, 'bytes_after_store');
 }
 
 /**
- * The data hash, where it leaves out exactly the chunk. Anything else it may leave out is audio that could be changed
- * (C2PA 2.2 section 18.5).
+ * The data hash, where it leaves out exactly the chunk. Anything else it may leave out is audio that could be
+ * changed (C2PA 2.2 section 18.5).
  */
-function readBinding(manifest: Manifest, claim: Claim, extent: Extent, notChecked: string[]): HardBinding | 'hash_data_malformed' | undefined {
+function readBinding(
+  manifest: Manifest,
+  claim: Claim,
+  extent: Extent,
+  notChecked: string[],
+): HardBinding | 'hash_data_malformed' | undefined {
   const hard = manifest.assertions.filter(({ label }) => label.startsWith('c2pa.hash.'));
   const [only, ...more] = hard;
   if (only === undefined) note(notChecked, 'hard_binding_missing');
@@ -118,7 +138,9 @@ function soleExclusion(exclusions: CborValue | undefined): HardBinding['exclusio
   if (!(entry instanceof Map)) return undefined;
   const start: unknown = entry.get('start');
   const length: unknown = entry.get('length');
-  return Number.isSafeInteger(start) && Number.isSafeInteger(length) ? { start: start as number, length: length as number } : undefined;
+  return Number.isSafeInteger(start) && Number.isSafeInteger(length)
+    ? { start: start as number, length: length as number }
+    : undefined;
 }
 
 function note(notChecked: string[], slug: string): void {

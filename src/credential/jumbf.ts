@@ -1,6 +1,6 @@
 /**
- * JUMBF boxes (ISO 19566-5 as profiled by C2PA 2.2 section 11.1): the writer's half makes one form only, the reader's half is
- * bounded and tells where each box lies, so that hashes are taken over the file's own bytes.
+ * JUMBF boxes (ISO 19566-5 as profiled by C2PA 2.2 section 11.1): the writer's half makes one form only, the
+ * reader's half is bounded and tells where each box lies, so that hashes are taken over the file's own bytes.
  */
 
 /** The sixteen bytes of a description type are four characters and this. */
@@ -33,7 +33,10 @@ export function writeContentBox(type: string, content: Uint8Array): Buffer {
 }
 
 export function writeSuperbox(type: string, label: string, children: readonly Uint8Array[]): Buffer {
-  const description = writeContentBox('jumd', Buffer.concat([Buffer.from(type, 'hex'), Buffer.from([TOGGLES]), Buffer.from(`${label}\0`, 'utf8')]));
+  const description = writeContentBox(
+    'jumd',
+    Buffer.concat([Buffer.from(type, 'hex'), Buffer.from([TOGGLES]), Buffer.from(`${label}\0`, 'utf8')]),
+  );
   return writeContentBox('jumb', Buffer.concat([description, ...children]));
 }
 
@@ -80,14 +83,22 @@ export function beginsAsStore(bytes: Uint8Array): boolean {
 }
 
 /** Reads the first box of the bytes. `end` of the result tells whether something follows it. */
-export function readBox(bytes: Uint8Array): { readonly ok: true; readonly box: Box } | { readonly ok: false; readonly fault: BoxFault } {
+export function readBox(
+  bytes: Uint8Array,
+): { readonly ok: true; readonly box: Box } | { readonly ok: false; readonly fault: BoxFault } {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const budget = { boxes: MAX_BOXES };
   const box = boxAt(view, 0, view.length, 0, budget);
   return typeof box === 'string' ? { ok: false, fault: box } : { ok: true, box };
 }
 
-function boxAt(view: Buffer, offset: number, limit: number, depth: number, budget: { boxes: number }): Box | BoxFault {
+function boxAt(
+  view: Buffer,
+  offset: number,
+  limit: number,
+  depth: number,
+  budget: { boxes: number },
+): Box | BoxFault {
   if (depth > MAX_DEPTH) return 'box_too_deep';
   budget.boxes -= 1;
   if (budget.boxes < 0) return 'too_many_boxes';
@@ -101,7 +112,8 @@ function boxAt(view: Buffer, offset: number, limit: number, depth: number, budge
     size = Number(long);
     headerBytes = 16;
   }
-  // LBox 0, "to the end of the file", has no place inside a chunk; nor has a box that crosses its parent's end.
+  // LBox 0, "to the end of the file", has no place inside a chunk; nor has a box that crosses its parent's
+  // end.
   if (size < headerBytes || size > limit - offset) return 'box_size';
   const type = view.toString('latin1', offset + 4, offset + 8);
   const start = offset + headerBytes;
@@ -127,7 +139,8 @@ function descriptionIn(view: Buffer, box: Box): Description | undefined {
   if (box.type !== 'jumd' || box.end - box.start < 17) return undefined;
   const type = view.toString('hex', box.start, box.start + 16);
   const toggles = view[box.start + 16]!;
-  // Requestable and labelled (section 11.1.4.1.2); bits 5 to 7 have no meaning, so a set one is damage or a hiding place.
+  // Requestable and labelled (section 11.1.4.1.2); bits 5 to 7 have no meaning, so a set one is damage or a
+  // hiding place.
   if ((toggles & 0xe3) !== TOGGLES) return undefined;
   const terminator = view.indexOf(0, box.start + 17);
   if (terminator < 0 || terminator >= box.end) return undefined;

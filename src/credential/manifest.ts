@@ -1,4 +1,4 @@
-import { BOX_TYPES, readBox, type Box } from './jumbf.js';
+import { BOX_TYPES, type Box, readBox } from './jumbf.js';
 import { ASSERTIONS_LABEL, SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
 
 /** The parts of a store's active manifest, located in the store's own bytes. No trust, no cryptography. */
@@ -31,7 +31,12 @@ export type ManifestReading =
   | { readonly kind: 'compressed' }
   | { readonly kind: 'malformed'; readonly reason: string };
 
-const MANIFEST_TYPES: readonly string[] = [BOX_TYPES.manifest, BOX_TYPES.manifestOld, BOX_TYPES.updateManifest, BOX_TYPES.compressedManifest];
+const MANIFEST_TYPES: readonly string[] = [
+  BOX_TYPES.manifest,
+  BOX_TYPES.manifestOld,
+  BOX_TYPES.updateManifest,
+  BOX_TYPES.compressedManifest,
+];
 const CLAIM_LABEL = /^c2pa\.claim(?:\.v[1-9][0-9]?)?$/;
 
 /** The store's last manifest is the active one (C2PA 2.2 section 11.1.4.2). */
@@ -44,13 +49,19 @@ export function readManifest(store: Uint8Array): ManifestReading {
   const active = manifests.at(-1);
   if (active?.description === undefined) return malformed('manifest_missing');
   const { label, type } = active.description;
-  if (type === BOX_TYPES.compressedManifest && active.children.length === 1 && active.children[0]?.type === 'brob') return { kind: 'compressed' };
+  if (
+    type === BOX_TYPES.compressedManifest &&
+    active.children.length === 1 &&
+    active.children[0]?.type === 'brob'
+  )
+    return { kind: 'compressed' };
 
   const assertionStore = only(active, BOX_TYPES.assertionStore);
   const claimBox = only(active, BOX_TYPES.claim);
   const signatureBox = only(active, BOX_TYPES.signature);
   if (assertionStore?.description?.label !== ASSERTIONS_LABEL) return malformed('assertion_store_malformed');
-  if (claimBox === undefined || !CLAIM_LABEL.test(claimBox.description?.label ?? '')) return malformed('claim_box_malformed');
+  if (claimBox === undefined || !CLAIM_LABEL.test(claimBox.description?.label ?? ''))
+    return malformed('claim_box_malformed');
   if (signatureBox?.description?.label !== SIGNATURE_LABEL) return malformed('signature_box_malformed');
   const claim = soleCbor(store, claimBox);
   const cose = soleCbor(store, signatureBox);
@@ -61,10 +72,15 @@ export function readManifest(store: Uint8Array): ManifestReading {
   for (const box of assertionStore.children) {
     if (box.description === undefined) return malformed('assertion_malformed');
     const cbor = box.description.type === BOX_TYPES.cborAssertion ? soleCbor(store, box) : undefined;
-    assertions.push({ label: box.description.label, hashed: store.subarray(box.start, box.end), ...(cbor === undefined ? {} : { cbor }) });
+    assertions.push({
+      label: box.description.label,
+      hashed: store.subarray(box.start, box.end),
+      ...(cbor === undefined ? {} : { cbor }),
+    });
   }
   // Two boxes of one label leave it to the reader which of them was meant.
-  if (new Set(assertions.map((assertion) => assertion.label)).size !== assertions.length) return malformed('assertion_duplicate');
+  if (new Set(assertions.map((assertion) => assertion.label)).size !== assertions.length)
+    return malformed('assertion_duplicate');
   return {
     kind: 'manifest',
     manifest: {
@@ -89,7 +105,9 @@ function only(parent: Box, type: string): Box | undefined {
 /** The content of a superbox that holds one CBOR box and nothing else. */
 function soleCbor(store: Uint8Array, box: Box): Uint8Array | undefined {
   const [content, ...more] = box.children;
-  return content?.type === 'cbor' && more.length === 0 ? store.subarray(content.start, content.end) : undefined;
+  return content?.type === 'cbor' && more.length === 0
+    ? store.subarray(content.start, content.end)
+    : undefined;
 }
 
 function malformed(reason: string): ManifestReading {

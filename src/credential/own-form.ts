@@ -1,16 +1,26 @@
-import { decodeCborStrict, type CborValue } from '../codec/cbor.js';
+import { type CborValue, decodeCborStrict } from '../codec/cbor.js';
 import type { HardBinding, SignatureAlgorithm } from '../domain/credential-reading.js';
 import { readOwnSign1, type Sign1 } from './cose.js';
 import { BOX_TYPES } from './jumbf.js';
 import type { Manifest } from './manifest.js';
-import { PRODUCTION_LABEL, productionStatement, SEAL_LABEL, sealStatement, isName, isSha256Hex, type Statement } from './statement.js';
-import { HASH_DATA_LABEL, manifestUuidIn, storeForm, type StoreContent } from './store-form.js';
+import {
+  isName,
+  isSha256Hex,
+  PRODUCTION_LABEL,
+  productionStatement,
+  SEAL_LABEL,
+  type Statement,
+  sealStatement,
+} from './statement.js';
+import { HASH_DATA_LABEL, manifestUuidIn, type StoreContent, storeForm } from './store-form.js';
 
 /**
- * The strict half of reading: takes the content out of a store that says it is ours, writes it again and compares. Whatever
- * differs by one byte, padding, order and spare length included, is not ours.
+ * The strict half of reading: takes the content out of a store that says it is ours, writes it again and
+ * compares. Whatever differs by one byte, padding, order and spare length included, is not ours.
  */
-export type OwnForm = { readonly ok: true; readonly content: StoreContent; readonly toBeSigned: Uint8Array } | { readonly ok: false; readonly reason: string };
+export type OwnForm =
+  | { readonly ok: true; readonly content: StoreContent; readonly toBeSigned: Uint8Array }
+  | { readonly ok: false; readonly reason: string };
 
 /** What of a manifest the content is taken from. */
 export interface OwnParts {
@@ -29,7 +39,13 @@ export function readOwnForm(store: Uint8Array, manifest: OwnParts, sign1: Sign1)
   const algorithm = ownAlgorithm(sign1);
   const certificate = sign1.chain[0];
   if (statement === undefined) return { ok: false, reason: 'statement_malformed' };
-  if (manifestUuid === undefined || binding === undefined || generator === undefined || algorithm === undefined || certificate === undefined) {
+  if (
+    manifestUuid === undefined ||
+    binding === undefined ||
+    generator === undefined ||
+    algorithm === undefined ||
+    certificate === undefined
+  ) {
     return { ok: false, reason: 'not_writer_form' };
   }
   const content = { manifestUuid, generator, statement, binding, algorithm, certificate };
@@ -39,10 +55,13 @@ export function readOwnForm(store: Uint8Array, manifest: OwnParts, sign1: Sign1)
 }
 
 /**
- * Finds the parts where the writer puts them, box after box: three assertions, the claim, the signature. It looks at what it needs to
- * find them and no further; `readOwnForm` compares every byte. Undefined where a box is missing.
+ * Finds the parts where the writer puts them, box after box: three assertions, the claim, the signature. It
+ * looks at what it needs to find them and no further; `readOwnForm` compares every byte. Undefined where a
+ * box is missing.
  */
-export function locateOwnParts(store: Uint8Array): { readonly parts: OwnParts; readonly sign1: Sign1 } | undefined {
+export function locateOwnParts(
+  store: Uint8Array,
+): { readonly parts: OwnParts; readonly sign1: Sign1 } | undefined {
   const view = Buffer.from(store.buffer, store.byteOffset, store.byteLength);
   const root = superboxAt(view, 0, BOX_TYPES.store);
   const manifest = root && superboxAt(view, root.start, BOX_TYPES.manifest);
@@ -61,7 +80,9 @@ export function locateOwnParts(store: Uint8Array): { readonly parts: OwnParts; r
   const claim = claimBox && cborAt(view, claimBox.start);
   const cose = signatureBox && cborAt(view, signatureBox.start);
   const sign1 = cose && readOwnSign1(cose);
-  return claim === undefined || sign1 === undefined ? undefined : { parts: { label: manifest.label, assertions, claim }, sign1 };
+  return claim === undefined || sign1 === undefined
+    ? undefined
+    : { parts: { label: manifest.label, assertions, claim }, sign1 };
 }
 
 const ASSERTIONS = 3;
@@ -71,11 +92,24 @@ const DESCRIPTION_BYTES = 17;
 const LABEL_END_BYTES = 1;
 
 /** Where the children of a superbox of this type begin, and where it ends. */
-function superboxAt(view: Buffer, at: number, type: string): { readonly label: string; readonly start: number; readonly end: number } | undefined {
+function superboxAt(
+  view: Buffer,
+  at: number,
+  type: string,
+): { readonly label: string; readonly start: number; readonly end: number } | undefined {
   const box = boxAt(view, at, 'jumb');
   const description = box && boxAt(view, box.start, 'jumd');
-  if (box === undefined || description === undefined || view.toString('hex', description.start, description.start + 16) !== type) return undefined;
-  const label = view.toString('utf8', description.start + DESCRIPTION_BYTES, description.end - LABEL_END_BYTES);
+  if (
+    box === undefined ||
+    description === undefined ||
+    view.toString('hex', description.start, description.start + 16) !== type
+  )
+    return undefined;
+  const label = view.toString(
+    'utf8',
+    description.start + DESCRIPTION_BYTES,
+    description.end - LABEL_END_BYTES,
+  );
   return { label, start: description.end, end: box.end };
 }
 
@@ -85,15 +119,22 @@ function cborAt(view: Buffer, at: number): Uint8Array | undefined {
 }
 
 /** Where the payload of a box of this type lies. */
-function boxAt(view: Buffer, at: number, type: string): { readonly start: number; readonly end: number } | undefined {
-  if (at + BOX_HEADER_BYTES > view.length || view.toString('latin1', at + 4, at + BOX_HEADER_BYTES) !== type) return undefined;
+function boxAt(
+  view: Buffer,
+  at: number,
+  type: string,
+): { readonly start: number; readonly end: number } | undefined {
+  if (at + BOX_HEADER_BYTES > view.length || view.toString('latin1', at + 4, at + BOX_HEADER_BYTES) !== type)
+    return undefined;
   const end = at + view.readUInt32BE(at);
   return end < at + BOX_HEADER_BYTES || end > view.length ? undefined : { start: at + BOX_HEADER_BYTES, end };
 }
 
 /** Whether a manifest uses one of our assertions, well-formed or not. */
 export function namesOurAssertion(manifest: Manifest): boolean {
-  return manifest.assertions.some(({ label }) => label.startsWith(PRODUCTION_LABEL) || label.startsWith(SEAL_LABEL));
+  return manifest.assertions.some(
+    ({ label }) => label.startsWith(PRODUCTION_LABEL) || label.startsWith(SEAL_LABEL),
+  );
 }
 
 function statementIn(manifest: OwnParts): Statement | undefined {
@@ -119,7 +160,8 @@ function bindingIn(manifest: OwnParts): HardBinding | undefined {
 
 function generatorIn(manifest: OwnParts): StoreContent['generator'] | undefined {
   const claim = decodeCborStrict(manifest.claim);
-  const info: unknown = claim.ok && claim.value instanceof Map ? claim.value.get('claim_generator_info') : undefined;
+  const info: unknown =
+    claim.ok && claim.value instanceof Map ? claim.value.get('claim_generator_info') : undefined;
   if (!(info instanceof Map)) return undefined;
   const name: unknown = info.get('name');
   const version: unknown = info.get('version');
@@ -127,7 +169,9 @@ function generatorIn(manifest: OwnParts): StoreContent['generator'] | undefined 
 }
 
 function ownAlgorithm({ algorithm, signature }: Sign1): SignatureAlgorithm | undefined {
-  return signature.length === 64 && (algorithm === 'Ed25519' || algorithm === 'ES256') ? algorithm : undefined;
+  return signature.length === 64 && (algorithm === 'Ed25519' || algorithm === 'ES256')
+    ? algorithm
+    : undefined;
 }
 
 function strictFields(manifest: OwnParts, label: string): Fields | undefined {

@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
-import { NAMES_THIS_SERVICE, type CredentialReport, type EmbeddedReading } from '../domain/credential-reading.js';
+import {
+  type CredentialReport,
+  type EmbeddedReading,
+  NAMES_THIS_SERVICE,
+} from '../domain/credential-reading.js';
 import { holdsServiceName, shownText } from '../domain/display-name.js';
 import type { SigningIdentity, TrustList } from '../ports/signing.js';
 import { readCertificate, type SignerCertificate } from './certificate.js';
@@ -7,7 +11,7 @@ import type { Claim } from './claim.js';
 import { chunkHeader } from './embed.js';
 import { checkIntegrity, type Extent, type Integrity } from './integrity.js';
 import { beginsAsStore } from './jumbf.js';
-import { readManifest, type Manifest } from './manifest.js';
+import { type Manifest, readManifest } from './manifest.js';
 import { locateOwnParts, namesOurAssertion, readOwnForm } from './own-form.js';
 import { checkSignature, isLowS } from './signature.js';
 import { isProduction } from './statement.js';
@@ -34,11 +38,11 @@ const MAX_OWN_STORE_BYTES = 20 * 1024;
  * |                            | anyone else's                | local seal, our form         | local_seal |
  * |                            | anyone else's                | none                         | foreign    |
  *
- * "Our form" is byte for byte what the writer makes of the content, with the excluded length equal to the chunk's and low S. Whether
- * the exclusion begins where the chunk does belongs to the hard binding and to the caller, like its digest.
- * A production record under a foreign key is somebody's claim to have registered, not a damaged one of ours: another installation's,
- * or an impostor's. The report says that it names this service. A certificate that our authority did sign and that is not pinned was
- * never signed with by us.
+ * "Our form" is byte for byte what the writer makes of the content, with the excluded length equal to the
+ * chunk's and low S. Whether the exclusion begins where the chunk does belongs to the hard binding and to the
+ * caller, like its digest. A production record under a foreign key is somebody's claim to have registered,
+ * not a damaged one of ours: another installation's, or an impostor's. The report says that it names this
+ * service. A certificate that our authority did sign and that is not pinned was never signed with by us.
  * @param store the chunk's data
  * @param extent where the chunk lies in the file: offset of its header, length of header and data
  */
@@ -48,34 +52,58 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
   const reading = readManifest(store);
   if (reading.kind === 'malformed') return altered(reading.reason);
   if (reading.kind === 'compressed') {
-    return { kind: 'foreign', report: { format: 'c2pa', integrity: 'not_checked', trust: 'unknown', reasons: ['compressed_manifest'] } };
+    return {
+      kind: 'foreign',
+      report: {
+        format: 'c2pa',
+        integrity: 'not_checked',
+        trust: 'unknown',
+        reasons: ['compressed_manifest'],
+      },
+    };
   }
   const { manifest } = reading;
   const integrity = checkIntegrity(manifest, extent);
-  if (integrity.failed !== undefined || integrity.sign1 === undefined) return altered(integrity.failed ?? 'cose_malformed', manifest, integrity);
+  if (integrity.failed !== undefined || integrity.sign1 === undefined)
+    return altered(integrity.failed ?? 'cose_malformed', manifest, integrity);
 
   const leaf = integrity.sign1.chain[0]!;
   const identity = trust.find(leaf);
-  if (identity === undefined && trust.issuedByOurAuthority(leaf)) return altered('signer_not_pinned', manifest, integrity);
+  if (identity === undefined && trust.issuedByOurAuthority(leaf))
+    return altered('signer_not_pinned', manifest, integrity);
   const namesUs = trust.namesOurAuthority(leaf) || holdsServiceName(integrity.certificate?.name ?? '');
   if (identity === undefined && !namesOurAssertion(manifest)) return foreign(manifest, integrity, namesUs);
 
   const own = readOwnForm(store, manifest, integrity.sign1);
   if (!own.ok) return altered(own.reason, manifest, integrity);
   const { certificate } = integrity;
-  const fault = ownFault(own.content, extent, integrity) ?? (identity === undefined ? undefined : serviceFault(own.content, identity, certificate));
+  const fault =
+    ownFault(own.content, extent, integrity) ??
+    (identity === undefined ? undefined : serviceFault(own.content, identity, certificate));
   if (fault !== undefined) return altered(fault, manifest, integrity);
-  if (identity === undefined && isProduction(own.content.statement)) return foreign(manifest, integrity, true);
-  return intact(store, own.content, identity === undefined ? report(manifest, integrity, 'verified', 'device', namesUs ? [NAMES_THIS_SERVICE] : []) : report(manifest, integrity, 'verified', 'service', []));
+  if (identity === undefined && isProduction(own.content.statement))
+    return foreign(manifest, integrity, true);
+  return intact(
+    store,
+    own.content,
+    identity === undefined
+      ? report(manifest, integrity, 'verified', 'device', namesUs ? [NAMES_THIS_SERVICE] : [])
+      : report(manifest, integrity, 'verified', 'service', []),
+  );
 }
 
 /**
- * What can be said of a store without opening what a stranger may have made: that it is none, or does not fill its chunk, and `service`
- * for what a pinned identity signed in the writer's form. Undefined for everything else; then `readEmbedded` has the word. What it says,
- * `readEmbedded` says too, and `readEmbedded` says `service` of no other store. At most 20 KiB are looked into, by strict decoders that
+ * What can be said of a store without opening what a stranger may have made: that it is none, or does not
+ * fill its chunk, and `service` for what a pinned identity signed in the writer's form. Undefined for
+ * everything else; then `readEmbedded` has the word. What it says, `readEmbedded` says too, and
+ * `readEmbedded` says `service` of no other store. At most 20 KiB are looked into, by strict decoders that
  * are memory-safe; the only certificate that is parsed, and the only key that is used, is the pinned one.
  */
-export function recogniseEmbedded(store: Uint8Array, extent: Extent, trust: TrustList): EmbeddedReading | undefined {
+export function recogniseEmbedded(
+  store: Uint8Array,
+  extent: Extent,
+  trust: TrustList,
+): EmbeddedReading | undefined {
   const outside = outsideFault(store, extent);
   if (outside !== undefined) return outside;
   const located = store.length > MAX_OWN_STORE_BYTES ? undefined : locateOwnParts(store);
@@ -85,10 +113,22 @@ export function recogniseEmbedded(store: Uint8Array, extent: Extent, trust: Trus
   const own = readOwnForm(store, parts, sign1);
   const certificate = readCertificate(identity.certificate);
   if (!own.ok || certificate === undefined) return undefined;
-  if (!checkSignature(own.content.algorithm, certificate.publicKey, own.toBeSigned, sign1.signature, { requireLowS: true })) return undefined;
-  const claim = { version: 2, generator: `${own.content.generator.name} ${own.content.generator.version}`, bindsLabel: true } as const;
+  if (
+    !checkSignature(own.content.algorithm, certificate.publicKey, own.toBeSigned, sign1.signature, {
+      requireLowS: true,
+    })
+  )
+    return undefined;
+  const claim = {
+    version: 2,
+    generator: `${own.content.generator.name} ${own.content.generator.version}`,
+    bindsLabel: true,
+  } as const;
   const checked = { claim, sign1, certificate, notChecked: [] };
-  if ((ownFault(own.content, extent, checked) ?? serviceFault(own.content, identity, certificate)) !== undefined) return undefined;
+  if (
+    (ownFault(own.content, extent, checked) ?? serviceFault(own.content, identity, certificate)) !== undefined
+  )
+    return undefined;
   return intact(store, own.content, report(parts, checked, 'verified', 'service', []));
 }
 
@@ -96,42 +136,73 @@ export function recogniseEmbedded(store: Uint8Array, extent: Extent, trust: Trus
 function outsideFault(store: Uint8Array, extent: Extent): EmbeddedReading | undefined {
   if (!beginsAsStore(store)) return { kind: 'not_a_store', reason: 'store_start_missing' };
   if (store.length > MAX_STORE_BYTES) return altered('store_too_large');
-  return extent.length === chunkHeader(store.length).length + store.length ? undefined : altered('extent_mismatch');
+  return extent.length === chunkHeader(store.length).length + store.length
+    ? undefined
+    : altered('extent_mismatch');
 }
 
-function intact(store: Uint8Array, { statement, binding }: StoreContent, shown: CredentialReport): EmbeddedReading {
+function intact(
+  store: Uint8Array,
+  { statement, binding }: StoreContent,
+  shown: CredentialReport,
+): EmbeddedReading {
   const chunkSha256 = createHash('sha256').update(chunkHeader(store.length)).update(store).digest('hex');
   if (isProduction(statement)) return { kind: 'service', statement, binding, chunkSha256, report: shown };
   return { kind: 'local_seal', statement, binding, chunkSha256, report: shown };
 }
 
 /** What every credential of our form must satisfy beyond its form, whoever signed it. */
-function ownFault({ statement, binding, algorithm }: StoreContent, extent: Extent, { notChecked, certificate, sign1 }: Pick<Integrity, 'notChecked' | 'certificate' | 'sign1'>): string | undefined {
-  // The length excluded is the store's own, and a store that says otherwise was never ours. Its offset is the file's: there a
-  // difference is a hard binding that fails, which is judged with the audio.
+function ownFault(
+  { statement, binding, algorithm }: StoreContent,
+  extent: Extent,
+  { notChecked, certificate, sign1 }: Pick<Integrity, 'notChecked' | 'certificate' | 'sign1'>,
+): string | undefined {
+  // The length excluded is the store's own, and a store that says otherwise was never ours. Its offset is the
+  // file's: there a difference is a hard binding that fails, which is judged with the audio.
   if (binding.exclusion.length !== extent.length) return 'exclusion_not_chunk';
   const other = notChecked.find((slug) => slug !== 'exclusion_not_chunk');
   if (other !== undefined) return other;
-  if (certificate === undefined || sign1 === undefined || statement.kid !== certificate.kid) return 'kid_mismatch';
+  if (certificate === undefined || sign1 === undefined || statement.kid !== certificate.kid)
+    return 'kid_mismatch';
   // The signature was verified already, in the mode that takes both of its forms.
   return algorithm === 'ES256' && !isLowS(sign1.signature) ? 'signature_not_low_s' : undefined;
 }
 
-/** What a credential under a pinned certificate must satisfy. The certificate is judged at the time of issue, not today. */
-function serviceFault(content: StoreContent, identity: SigningIdentity, certificate: SignerCertificate | undefined): string | undefined {
+/**
+ * What a credential under a pinned certificate must satisfy. The certificate is judged at the time of issue,
+ * not today.
+ */
+function serviceFault(
+  content: StoreContent,
+  identity: SigningIdentity,
+  certificate: SignerCertificate | undefined,
+): string | undefined {
   const { statement } = content;
   if (!isProduction(statement)) return 'class_confusion';
   if (content.algorithm !== identity.algorithm) return 'algorithm_not_of_key';
   if (statement.issuer !== identity.issuer) return 'issuer_mismatch';
-  const valid = certificate !== undefined && statement.createdAt >= certificate.notBefore && statement.createdAt <= certificate.notAfter;
+  const valid =
+    certificate !== undefined &&
+    statement.createdAt >= certificate.notBefore &&
+    statement.createdAt <= certificate.notAfter;
   return valid ? undefined : 'outside_validity';
 }
 
 function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): EmbeddedReading {
   const { binding, notChecked, sign1 } = integrity;
   // It says when, not what: the manifest is intact without it.
-  const reasons = [...notChecked, ...(sign1?.hasTimeStamp === true ? ['time_stamp_not_checked'] : []), ...(namesUs ? [NAMES_THIS_SERVICE] : [])];
-  const outcome = report(manifest, integrity, notChecked.length === 0 ? 'verified' : 'not_checked', 'unknown', reasons);
+  const reasons = [
+    ...notChecked,
+    ...(sign1?.hasTimeStamp === true ? ['time_stamp_not_checked'] : []),
+    ...(namesUs ? [NAMES_THIS_SERVICE] : []),
+  ];
+  const outcome = report(
+    manifest,
+    integrity,
+    notChecked.length === 0 ? 'verified' : 'not_checked',
+    'unknown',
+    reasons,
+  );
   return { kind: 'foreign', ...(binding === undefined ? {} : { binding }), report: outcome };
 }
 
@@ -139,7 +210,9 @@ function altered(reason: string, manifest?: Manifest, integrity?: Integrity): Em
   return { kind: 'altered', reason, report: report(manifest, integrity, 'failed', 'unknown', [reason]) };
 }
 
-type Reported = Pick<Integrity, 'sign1' | 'certificate'> & { readonly claim?: Pick<Claim, 'version' | 'generator' | 'bindsLabel'> };
+type Reported = Pick<Integrity, 'sign1' | 'certificate'> & {
+  readonly claim?: Pick<Claim, 'version' | 'generator' | 'bindsLabel'>;
+};
 
 function report(
   manifest: Pick<Manifest, 'label'> | undefined,
@@ -154,12 +227,18 @@ function report(
   const claimVersion = integrity?.claim?.version;
   return {
     format: 'c2pa',
-    ...(name === undefined ? {} : trust === 'device' ? { device: shownText(name) } : { issuer: shownText(name) }),
+    ...(name === undefined
+      ? {}
+      : trust === 'device'
+        ? { device: shownText(name) }
+        : { issuer: shownText(name) }),
     ...(generator === undefined ? {} : { generator: shownText(generator) }),
     ...(algorithm === undefined ? {} : { algorithm }),
     ...(claimVersion === undefined ? {} : { claimVersion }),
     // An unsigned label could be anybody's word.
-    ...(manifest === undefined || integrity?.claim?.bindsLabel !== true ? {} : { manifestLabel: shownText(manifest.label) }),
+    ...(manifest === undefined || integrity?.claim?.bindsLabel !== true
+      ? {}
+      : { manifestLabel: shownText(manifest.label) }),
     integrity: outcome,
     trust,
     reasons: [...reasons],

@@ -1,7 +1,18 @@
-import { constants, verify, type KeyObject } from 'node:crypto';
+import { constants, type KeyObject, verify } from 'node:crypto';
 
-/** Names as in the COSE registry. The service signs with the first two; the others occur in foreign credentials. */
-export const SIGNATURE_ALGORITHMS = ['Ed25519', 'ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512'] as const;
+/**
+ * Names as in the COSE registry. The service signs with the first two; the others occur in foreign
+ * credentials.
+ */
+export const SIGNATURE_ALGORITHMS = [
+  'Ed25519',
+  'ES256',
+  'ES384',
+  'ES512',
+  'PS256',
+  'PS384',
+  'PS512',
+] as const;
 export type AlgorithmName = (typeof SIGNATURE_ALGORITHMS)[number];
 
 /** Order of P-256 (FIPS 186-5; SEC 2 section 2.4.2), halved. */
@@ -15,8 +26,8 @@ const ECDSA = {
 const PSS = { PS256: 'sha256', PS384: 'sha384', PS512: 'sha512' } as const;
 
 /**
- * Whether the algorithm is one this key may be used with. The key decides: what a document says of its algorithm only has to
- * agree (C2PA 2.2 section 13.2).
+ * Whether the algorithm is one this key may be used with. The key decides: what a document says of its
+ * algorithm only has to agree (C2PA 2.2 section 13.2).
  */
 export function algorithmFitsKey(algorithm: AlgorithmName, key: KeyObject): boolean {
   if (algorithm === 'Ed25519') return key.asymmetricKeyType === 'ed25519';
@@ -34,11 +45,11 @@ export function algorithmFitsKey(algorithm: AlgorithmName, key: KeyObject): bool
 }
 
 /**
- * Checks a signature as COSE carries it: Ed25519 64 bytes (RFC 8032), ECDSA r || s of the curve's width (RFC 9053 section
- * 2.1), RSASSA-PSS with a salt of the hash's length (RFC 8230 section 2). False for anything else, a key of another kind
- * included; it never throws.
- * @param requireLowS refuses ES256 with s above half the order: (r, n - s) is the same signature in other bytes, and our own
- * have one form only
+ * Checks a signature as COSE carries it: Ed25519 64 bytes (RFC 8032), ECDSA r || s of the curve's width (RFC
+ * 9053 section 2.1), RSASSA-PSS with a salt of the hash's length (RFC 8230 section 2). False for anything
+ * else, a key of another kind included; it never throws.
+ * @param requireLowS refuses ES256 with s above half the order: (r, n - s) is the same signature in other
+ * bytes, and our own have one form only
  */
 export function checkSignature(
   algorithm: AlgorithmName,
@@ -61,10 +72,20 @@ export function checkSignature(
         return verify(hash, message, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature);
       }
       default:
-        return verify(PSS[algorithm], message, { key: publicKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }, signature);
+        return verify(
+          PSS[algorithm],
+          message,
+          {
+            key: publicKey,
+            padding: constants.RSA_PKCS1_PSS_PADDING,
+            saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+          },
+          signature,
+        );
     }
   } catch {
-    // OpenSSL refuses some keys and values (a point off the curve, a PSS key bound to another hash) by throwing.
+    // OpenSSL refuses some keys and values (a point off the curve, a PSS key bound to another hash) by
+    // throwing.
     return false;
   }
 }

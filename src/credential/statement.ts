@@ -5,12 +5,14 @@ import type { SigningIdentity } from '../ports/signing.js';
 import { readCertificate } from './certificate.js';
 
 /**
- * The two statements a credential of ours may carry, and what each member may hold. The labels belong to the format and
- * outlive the product's name.
+ * The two statements a credential of ours may carry, and what each member may hold. The labels belong to the
+ * format and outlive the product's name.
  */
 export type Statement = ProductionStatement | SealStatement;
 
-/** Reverse domain (C2PA 2.2 section 6.2). No `.v1`: c2pa-rs strips that suffix and then misses the assertion. */
+/**
+ * Reverse domain (C2PA 2.2 section 6.2). No `.v1`: c2pa-rs strips that suffix and then misses the assertion.
+ */
 export const PRODUCTION_LABEL = 'io.takemark.production-record';
 export const SEAL_LABEL = 'io.takemark.local-seal';
 
@@ -38,7 +40,8 @@ export function productionStatement(members: ReadonlyMap<unknown, unknown>): Pro
   const kid = members.get('kid');
   const issuer = members.get('issuer');
   const evidenceSha256 = members.get('evidenceSha256');
-  if (members.size !== 6 || version !== 1 || !isTime(createdAt) || !isSha256Hex(kid) || !isName(issuer)) return undefined;
+  if (members.size !== 6 || version !== 1 || !isTime(createdAt) || !isSha256Hex(kid) || !isName(issuer))
+    return undefined;
   if (typeof proofId !== 'string' || !IDENTIFIER_PATTERN.test(proofId)) return undefined;
   if (evidenceSha256 !== null && !isSha256Hex(evidenceSha256)) return undefined;
   return { version, proofId, createdAt, kid, issuer, evidenceSha256 };
@@ -50,7 +53,8 @@ export function sealStatement(members: ReadonlyMap<unknown, unknown>): SealState
   const sealedAt = members.get('sealedAt');
   const kid = members.get('kid');
   const device = members.get('device');
-  if (members.size !== 4 || version !== 1 || !isTime(sealedAt) || !isSha256Hex(kid) || !isName(device)) return undefined;
+  if (members.size !== 4 || version !== 1 || !isTime(sealedAt) || !isSha256Hex(kid) || !isName(device))
+    return undefined;
   return { version, sealedAt, kid, device };
 }
 
@@ -62,7 +66,14 @@ export function stateProduction(
   identity: SigningIdentity,
   about: { readonly proofId: string; readonly createdAt: number; readonly evidenceSha256: string | null },
 ): ProductionStatement {
-  return { version: 1, proofId: about.proofId, createdAt: about.createdAt, kid: identity.kid, issuer: identity.issuer, evidenceSha256: about.evidenceSha256 };
+  return {
+    version: 1,
+    proofId: about.proofId,
+    createdAt: about.createdAt,
+    kid: identity.kid,
+    issuer: identity.issuer,
+    evidenceSha256: about.evidenceSha256,
+  };
 }
 
 /**
@@ -73,15 +84,21 @@ export function stateSeal(identity: SigningIdentity, sealedAt: number): SealStat
   return { version: 1, sealedAt, kid: identity.kid, device: identity.issuer };
 }
 
-/** @throws RangeError for a statement no reader would take: a writer's fault, found before anything is signed */
+/**
+ * @throws RangeError for a statement no reader would take: a writer's fault, found before anything is signed
+ */
 export function assertStatement(statement: Statement, identity: SigningIdentity): void {
   const members = new Map<unknown, unknown>(Object.entries(statement));
-  if ((isProduction(statement) ? productionStatement(members) : sealStatement(members)) === undefined) throw new RangeError('not a statement of version 1');
-  if (statement.kid !== identity.kid) throw new RangeError('the statement names another key than the signer\'s');
+  if ((isProduction(statement) ? productionStatement(members) : sealStatement(members)) === undefined)
+    throw new RangeError('not a statement of version 1');
+  if (statement.kid !== identity.kid)
+    throw new RangeError("the statement names another key than the signer's");
   const time = isProduction(statement) ? statement.createdAt : statement.sealedAt;
   const certificate = readCertificate(identity.certificate);
-  if (certificate === undefined || time < certificate.notBefore || time > certificate.notAfter) throw new RangeError('the statement lies outside the certificate\'s validity');
-  if (isProduction(statement) && statement.issuer !== identity.issuer) throw new RangeError('the statement names another issuer than the signer\'s');
+  if (certificate === undefined || time < certificate.notBefore || time > certificate.notAfter)
+    throw new RangeError("the statement lies outside the certificate's validity");
+  if (isProduction(statement) && statement.issuer !== identity.issuer)
+    throw new RangeError("the statement names another issuer than the signer's");
 }
 
 function isTime(value: unknown): value is number {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { encodeCbor, type CborValue } from '../codec/cbor.js';
+import { type CborValue, encodeCbor } from '../codec/cbor.js';
 import type { HardBinding, SignatureAlgorithm } from '../domain/credential-reading.js';
 import { protectedHeader, toBeSigned, writeSign1 } from './cose.js';
 import { BOX_TYPES, writeContentBox, writeSuperbox } from './jumbf.js';
 import { isProduction, PRODUCTION_LABEL, SEAL_LABEL, type Statement } from './statement.js';
 
 /**
- * The one form of a store of ours. A store is a function of its content and the signature: every byte is signed, hashed or
- * constant here, and the reader takes the content out, writes it again and compares.
+ * The one form of a store of ours. A store is a function of its content and the signature: every byte is
+ * signed, hashed or constant here, and the reader takes the content out, writes it again and compares.
  */
 export interface StoreContent {
   /** UUID version 4, lower case; names the manifest. */
@@ -58,7 +58,10 @@ export function storeForm(content: StoreContent): StoreForm {
   const manifestLabel = MANIFEST_PREFIX + content.manifestUuid;
   const assertions = [
     // First the action that began the asset (C2PA 2.2 section 18.14.2).
-    assertion(ACTIONS_LABEL, members({ actions: [members({ action: 'c2pa.created', digitalSourceType: SOURCE_TYPE })] })),
+    assertion(
+      ACTIONS_LABEL,
+      members({ actions: [members({ action: 'c2pa.created', digitalSourceType: SOURCE_TYPE })] }),
+    ),
     assertion(statementLabel(content.statement), members(content.statement)),
     assertion(HASH_DATA_LABEL, hashData(content.binding)),
   ];
@@ -68,7 +71,9 @@ export function storeForm(content: StoreContent): StoreForm {
       claim_generator_info: members(content.generator),
       // Absolute, so that the signature binds the manifest's label too.
       signature: `self#jumbf=/${STORE_LABEL}/${manifestLabel}/${SIGNATURE_LABEL}`,
-      created_assertions: assertions.map(({ label, box }) => members({ url: `self#jumbf=${ASSERTIONS_LABEL}/${label}`, hash: hashedUri(box) })),
+      created_assertions: assertions.map(({ label, box }) =>
+        members({ url: `self#jumbf=${ASSERTIONS_LABEL}/${label}`, hash: hashedUri(box) }),
+      ),
       alg: 'sha256',
     }),
   );
@@ -78,21 +83,35 @@ export function storeForm(content: StoreContent): StoreForm {
     write: (signature) =>
       writeSuperbox(BOX_TYPES.store, STORE_LABEL, [
         writeSuperbox(BOX_TYPES.manifest, manifestLabel, [
-          writeSuperbox(BOX_TYPES.assertionStore, ASSERTIONS_LABEL, assertions.map(({ box }) => box)),
+          writeSuperbox(
+            BOX_TYPES.assertionStore,
+            ASSERTIONS_LABEL,
+            assertions.map(({ box }) => box),
+          ),
           writeSuperbox(BOX_TYPES.claim, CLAIM_LABEL, [writeContentBox('cbor', claim)]),
-          writeSuperbox(BOX_TYPES.signature, SIGNATURE_LABEL, [writeContentBox('cbor', writeSign1(header, signature))]),
+          writeSuperbox(BOX_TYPES.signature, SIGNATURE_LABEL, [
+            writeContentBox('cbor', writeSign1(header, signature)),
+          ]),
         ]),
       ]),
   };
 }
 
 function assertion(label: string, content: CborValue): { label: string; box: Uint8Array } {
-  return { label, box: writeSuperbox(BOX_TYPES.cborAssertion, label, [writeContentBox('cbor', encodeCbor(content))]) };
+  return {
+    label,
+    box: writeSuperbox(BOX_TYPES.cborAssertion, label, [writeContentBox('cbor', encodeCbor(content))]),
+  };
 }
 
 /** c2pa.hash.data, C2PA 2.2 section 18.5. `pad` is required and stays empty. */
 function hashData({ exclusion, sha256 }: HardBinding): CborValue {
-  return members({ exclusions: [members(exclusion)], alg: 'sha256', hash: Buffer.from(sha256, 'hex'), pad: new Uint8Array(0) });
+  return members({
+    exclusions: [members(exclusion)],
+    alg: 'sha256',
+    hash: Buffer.from(sha256, 'hex'),
+    pad: new Uint8Array(0),
+  });
 }
 
 /** Over the superbox without its own eight header bytes (C2PA 2.2 section 8.4.2.3). */

@@ -5,7 +5,10 @@ import type { SigningIdentity, TrustList } from '../ports/signing.js';
  * @param identities every leaf that verifies, current and former; pinned byte for byte
  * @param authorities certificates above them, the current one first
  */
-export function createTrustList(identities: readonly SigningIdentity[], authorities: readonly X509Certificate[]): TrustList {
+export function createTrustList(
+  identities: readonly SigningIdentity[],
+  authorities: readonly X509Certificate[],
+): TrustList {
   const byKid = new Map(identities.map((identity) => [identity.kid, identity]));
   const subjects = new Set(authorities.map((authority) => comparable(authority.subject)));
   const keyIds = authorities.map(subjectKeyId).filter((keyId) => keyId !== undefined);
@@ -22,8 +25,10 @@ export function createTrustList(identities: readonly SigningIdentity[], authorit
     },
     namesOurAuthority(certificate) {
       const bytes = Buffer.from(certificate.buffer, certificate.byteOffset, certificate.byteLength);
-      // [0] of an authorityKeyIdentifier (RFC 5280 section 4.2.1.1), wherever it stands: a claim, so no parser is needed.
-      if (keyIds.some((keyId) => bytes.includes(Buffer.concat([Buffer.from([0x80, keyId.length]), keyId])))) return true;
+      // [0] of an authorityKeyIdentifier (RFC 5280 section 4.2.1.1), wherever it stands: a claim, so no
+      // parser is needed.
+      if (keyIds.some((keyId) => bytes.includes(Buffer.concat([Buffer.from([0x80, keyId.length]), keyId]))))
+        return true;
       try {
         return subjects.has(comparable(new X509Certificate(bytes).issuer));
       } catch {
@@ -36,8 +41,9 @@ export function createTrustList(identities: readonly SigningIdentity[], authorit
 }
 
 /**
- * Names compare without case and spacing (RFC 5280 section 7.1), and here without the order of their attributes, which a reader of
- * names does not see. Node writes an attribute a line, and a backslash before an outer space.
+ * Names compare without case and spacing (RFC 5280 section 7.1), and here without the order of their
+ * attributes, which a reader of names does not see. Node writes an attribute a line, and a backslash before
+ * an outer space.
  */
 function comparable(name: string): string {
   return name
@@ -49,12 +55,17 @@ function comparable(name: string): string {
     .join('\n');
 }
 
-/** The subjectKeyIdentifier extension: its OID, an octet string, and inside it another (RFC 5280 section 4.2.1.2). */
+/**
+ * The subjectKeyIdentifier extension: its OID, an octet string, and inside it another (RFC 5280 section
+ * 4.2.1.2).
+ */
 function subjectKeyId(certificate: X509Certificate): Buffer | undefined {
   const { raw } = certificate;
   const oid = Buffer.from('0603551d0e04', 'hex');
   const at = raw.indexOf(oid);
   const length = at < 0 ? 0 : (raw[at + oid.length + 2] ?? 0);
   const start = at + oid.length + 3;
-  return at < 0 || length < 8 || raw[at + oid.length + 1] !== 0x04 ? undefined : raw.subarray(start, start + length);
+  return at < 0 || length < 8 || raw[at + oid.length + 1] !== 0x04
+    ? undefined
+    : raw.subarray(start, start + length);
 }

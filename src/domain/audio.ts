@@ -1,7 +1,21 @@
 import type { StructureFinding } from './findings.js';
 
-/** The container a file's first bytes announce. The core walks RIFF, RF64 and BW64; the others are only named. */
-export const CONTAINERS = ['unknown', 'riff', 'rf64', 'bw64', 'rifx', 'w64', 'aiff', 'aifc', 'caf', 'mp3', 'mp4'] as const;
+/**
+ * The container a file's first bytes announce. The core walks RIFF, RF64 and BW64; the others are only named.
+ */
+export const CONTAINERS = [
+  'unknown',
+  'riff',
+  'rf64',
+  'bw64',
+  'rifx',
+  'w64',
+  'aiff',
+  'aifc',
+  'caf',
+  'mp3',
+  'mp4',
+] as const;
 export type Container = (typeof CONTAINERS)[number];
 
 export const ENCODINGS = ['pcm', 'float', 'other'] as const;
@@ -81,7 +95,10 @@ export interface Measurement {
   readonly bytes: number;
   /** Every byte of the file. */
   readonly sha256: string;
-  /** Every byte but the credential chunk (header and data); present when there is exactly one such chunk of at most 1 MiB. */
+  /**
+   * Every byte but the credential chunk (header and data); present when there is exactly one such chunk of at
+   * most 1 MiB.
+   */
   readonly bindingSha256?: string;
   readonly container: Container;
   readonly format?: AudioFormat;

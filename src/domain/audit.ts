@@ -1,6 +1,9 @@
 import { createHmac } from 'node:crypto';
 
-/** What is recorded, for each partner and for the service's own signers, in a hash-chained log. Ids and closed words only: no content, so erasure leaves none. */
+/**
+ * What is recorded, for each partner and for the service's own signers, in a hash-chained log. Ids and closed
+ * words only: no content, so erasure leaves none.
+ */
 
 export const AUDIT_ACTIONS = [
   'partner_created',
@@ -34,7 +37,10 @@ export interface AuditDraft {
 export interface AuditEntry extends AuditDraft {
   /** From 1, without gaps. */
   readonly sequence: number;
-  /** HMAC-SHA-256 over the entry and the mac before it, lower-case hex: an edit, deletion or reorder breaks the chain. */
+  /**
+   * HMAC-SHA-256 over the entry and the mac before it, lower-case hex: an edit, deletion or reorder breaks
+   * the chain.
+   */
   readonly mac: string;
 }
 
@@ -54,21 +60,29 @@ export function chainAudit(key: Uint8Array, previous: AuditHead | undefined, dra
 
 export function auditMac(key: Uint8Array, previousMac: string, entry: Omit<AuditEntry, 'mac'>): string {
   const { partnerId, action, at, actor, subjects, sequence } = entry;
-  return createHmac('sha256', key).update(JSON.stringify(['takemark audit', previousMac, sequence, partnerId, action, at, actor, subjects])).digest('hex');
+  return createHmac('sha256', key)
+    .update(JSON.stringify(['takemark audit', previousMac, sequence, partnerId, action, at, actor, subjects]))
+    .digest('hex');
 }
 
 export interface AuditVerification {
   readonly ok: boolean;
   readonly entries: number;
-  /** How far the head that is kept apart says the log had come; absent where there is none, and a cut-off end cannot be seen. */
+  /**
+   * How far the head that is kept apart says the log had come; absent where there is none, and a cut-off end
+   * cannot be seen.
+   */
   readonly head?: number;
   /** The first entry that does not fit, and why. */
-  readonly fault?: { readonly sequence: number; readonly reason: 'sequence_broken' | 'mac_mismatch' | 'truncated' | 'head_mismatch' };
+  readonly fault?: {
+    readonly sequence: number;
+    readonly reason: 'sequence_broken' | 'mac_mismatch' | 'truncated' | 'head_mismatch';
+  };
 }
 
 /**
- * Walks a whole log, oldest first, against the head that was kept apart. Read the head before the log: a log that is ahead of
- * its head has grown since, or was cut off by a crash between the two writes, and is sound.
+ * Walks a whole log, oldest first, against the head that was kept apart. Read the head before the log: a log
+ * that is ahead of its head has grown since, or was cut off by a crash between the two writes, and is sound.
  */
 export class AuditWalk {
   readonly #keys: readonly Uint8Array[];
@@ -88,15 +102,18 @@ export class AuditWalk {
     if (this.#fault !== undefined) return false;
     this.#sequence += 1;
     if (entry.sequence !== this.#sequence) return this.#found('sequence_broken');
-    if (!this.#keys.some((key) => entry.mac === auditMac(key, this.#mac, entry))) return this.#found('mac_mismatch');
+    if (!this.#keys.some((key) => entry.mac === auditMac(key, this.#mac, entry)))
+      return this.#found('mac_mismatch');
     this.#mac = entry.mac;
-    if (this.#head?.sequence === this.#sequence && this.#head.mac !== this.#mac) return this.#found('head_mismatch');
+    if (this.#head?.sequence === this.#sequence && this.#head.mac !== this.#mac)
+      return this.#found('head_mismatch');
     return true;
   }
 
   /** After the last entry. */
   end(): AuditVerification {
-    if (this.#fault === undefined && this.#head !== undefined && this.#head.sequence > this.#sequence) this.#found('truncated');
+    if (this.#fault === undefined && this.#head !== undefined && this.#head.sequence > this.#sequence)
+      this.#found('truncated');
     return {
       ok: this.#fault === undefined,
       entries: this.#sequence,

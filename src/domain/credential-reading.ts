@@ -1,6 +1,6 @@
 /**
- * What reading a credential found, before audio and registry are looked at. Plain data: it is stored with the upload, so
- * that a signature is checked once, when the audio is measured.
+ * What reading a credential found, before audio and registry are looked at. Plain data: it is stored with the
+ * upload, so that a signature is checked once, when the audio is measured.
  */
 
 export type Integrity = 'verified' | 'failed' | 'not_checked';
@@ -45,7 +45,10 @@ export interface CredentialReport {
   readonly integrity: Integrity;
   /** `service`: signed under the service's own authority; `device`: a local seal; `unknown`: anyone else. */
   readonly trust: 'service' | 'device' | 'unknown';
-  /** Stable slugs: what failed, what could not be checked, and `names_this_service` where a stranger calls itself by our name. */
+  /**
+   * Stable slugs: what failed, what could not be checked, and `names_this_service` where a stranger calls
+   * itself by our name.
+   */
   readonly reasons: readonly string[];
 }
 
@@ -59,14 +62,32 @@ export interface HardBinding {
 export type EmbeddedReading =
   /** The chunk does not begin as a C2PA manifest store. */
   | { readonly kind: 'not_a_store'; readonly reason: string }
-  /** A store that does not decode, fails its hashes or signature, or names us and is not exactly what our writer makes. */
+  /**
+   * A store that does not decode, fails its hashes or signature, or names us and is not exactly what our
+   * writer makes.
+   */
   | { readonly kind: 'altered'; readonly reason: string; readonly report: CredentialReport }
-  | { readonly kind: 'service'; readonly statement: ProductionStatement; readonly binding: HardBinding; readonly chunkSha256: string; readonly report: CredentialReport }
-  | { readonly kind: 'local_seal'; readonly statement: SealStatement; readonly binding: HardBinding; readonly chunkSha256: string; readonly report: CredentialReport }
+  | {
+      readonly kind: 'service';
+      readonly statement: ProductionStatement;
+      readonly binding: HardBinding;
+      readonly chunkSha256: string;
+      readonly report: CredentialReport;
+    }
+  | {
+      readonly kind: 'local_seal';
+      readonly statement: SealStatement;
+      readonly binding: HardBinding;
+      readonly chunkSha256: string;
+      readonly report: CredentialReport;
+    }
   /** Signed by anyone else. `binding` is absent where it cannot be checked here. */
   | { readonly kind: 'foreign'; readonly binding?: HardBinding; readonly report: CredentialReport };
 
-/** In reports and decisions: a credential that is not of this installation calls itself, its issuer or its form ours. */
+/**
+ * In reports and decisions: a credential that is not of this installation calls itself, its issuer or its
+ * form ours.
+ */
 export const NAMES_THIS_SERVICE = 'names_this_service';
 
 /** What a sidecar binds: the whole file. */
@@ -79,7 +100,23 @@ export type SidecarReading =
   /** It does not begin as a sidecar. */
   | { readonly kind: 'not_a_sidecar'; readonly reason: string }
   | { readonly kind: 'altered'; readonly reason: string }
-  | { readonly kind: 'service'; readonly statement: ProductionStatement; readonly binding: WholeFileBinding; readonly sidecarSha256: string }
-  | { readonly kind: 'local_seal'; readonly statement: SealStatement; readonly binding: WholeFileBinding; readonly sidecarSha256: string }
+  | {
+      readonly kind: 'service';
+      readonly statement: ProductionStatement;
+      readonly binding: WholeFileBinding;
+      readonly sidecarSha256: string;
+    }
+  | {
+      readonly kind: 'local_seal';
+      readonly statement: SealStatement;
+      readonly binding: WholeFileBinding;
+      readonly sidecarSha256: string;
+    }
   /** Intact, but signed by neither the service nor as a device seal. */
-  | { readonly kind: 'foreign'; readonly reason: string; readonly namesService: boolean; readonly binding: WholeFileBinding; readonly sidecarSha256: string };
+  | {
+      readonly kind: 'foreign';
+      readonly reason: string;
+      readonly namesService: boolean;
+      readonly binding: WholeFileBinding;
+      readonly sidecarSha256: string;
+    };

@@ -1,7 +1,7 @@
 import { asksForReview, countEvidence, type EvidenceReport } from './evidence-report.js';
-import type { AudioSummary, DecisionEnvelope, RecommendedAction, Verdict } from './verification.js';
 import type { UploadFacts } from './upload.js';
 import type { Judgement } from './verdict.js';
+import type { AudioSummary, DecisionEnvelope, RecommendedAction, Verdict } from './verification.js';
 
 /** "Caller action" of the contract's verdict table. */
 const ACTIONS: Readonly<Record<Verdict, RecommendedAction>> = {
@@ -14,8 +14,8 @@ const ACTIONS: Readonly<Record<Verdict, RecommendedAction>> = {
 };
 
 /**
- * The decision envelope of a verdict, and of the evidence report where there is one. A report can ask for a human decision on
- * a credential that passed; it "never changes credential validity".
+ * The decision envelope of a verdict, and of the evidence report where there is one. A report can ask for a
+ * human decision on a credential that passed; it "never changes credential validity".
  * @param report with `valid` alone
  */
 export function decide(judgement: Judgement, report?: EvidenceReport): DecisionEnvelope {
@@ -36,9 +36,17 @@ export function summariseAudio(measurement: UploadFacts['measurement']): AudioSu
   const { format, frames } = measurement;
   return {
     container: measurement.container,
-    ...(format === undefined ? {} : { sampleRate: format.sampleRate, channels: format.channels, bitsPerSample: format.validBitsPerSample ?? format.bitsPerSample }),
+    ...(format === undefined
+      ? {}
+      : {
+          sampleRate: format.sampleRate,
+          channels: format.channels,
+          bitsPerSample: format.validBitsPerSample ?? format.bitsPerSample,
+        }),
     ...(frames === undefined ? {} : { frames }),
-    ...(frames === undefined || format === undefined || format.sampleRate === 0 ? {} : { durationSeconds: frames / format.sampleRate }),
+    ...(frames === undefined || format === undefined || format.sampleRate === 0
+      ? {}
+      : { durationSeconds: frames / format.sampleRate }),
     bytes: measurement.bytes,
     sha256: measurement.sha256,
   };

@@ -1,6 +1,6 @@
 /**
- * Domain errors: a closed list of codes, one for each HTTP status, and a closed list of reasons that say precisely what
- * happened. A validation finding is data and never one of these.
+ * Domain errors: a closed list of codes, one for each HTTP status, and a closed list of reasons that say
+ * precisely what happened. A validation finding is data and never one of these.
  */
 
 /** Stable slug a client branches on; the HTTP status of each stands in `contract/error-codes.ts`. */
@@ -106,7 +106,9 @@ export interface DomainErrorOptions {
   readonly cause?: unknown;
 }
 
-/** A refusal that the caller may see. `message` is shown to partners: no path, library name or secret in it. */
+/**
+ * A refusal that the caller may see. `message` is shown to partners: no path, library name or secret in it.
+ */
 export class DomainError extends Error {
   readonly code: ErrorCode;
   readonly reason: ErrorReason | undefined;
@@ -121,9 +123,15 @@ export class DomainError extends Error {
   }
 }
 
-/** A record of the registry that is not what this installation wrote. Asking again does not help, and nothing is decided on it. */
+/**
+ * A record of the registry that is not what this installation wrote. Asking again does not help, and nothing
+ * is decided on it.
+ */
 export function recordDamaged(cause: unknown): DomainError {
-  return new DomainError('internal', 'A record of the registry is damaged.', { reason: 'record_damaged', cause });
+  return new DomainError('internal', 'A record of the registry is damaged.', {
+    reason: 'record_damaged',
+    cause,
+  });
 }
 
 export function isRecordDamaged(error: unknown): boolean {
@@ -131,8 +139,8 @@ export function isRecordDamaged(error: unknown): boolean {
 }
 
 /**
- * What is wrong with a server that the service needs, or with the way to it, in words for its operator. The message holds nothing of
- * a caller, so the log may hold it.
+ * What is wrong with a server that the service needs, or with the way to it, in words for its operator. The
+ * message holds nothing of a caller, so the log may hold it.
  */
 export class ServerError extends Error {
   override readonly name: string = 'ServerError';

@@ -1,16 +1,33 @@
 /** Reads events that come back from outside of the process: from a bus, from a file. */
-import { type ErasureEvent, EXPIRY_NOTICE_SECONDS, noticeDue, proofErased, type RetentionEvent, REVIEW_NOTICES, reviewCreated, type ReviewNoticeKind, type ServiceEvent, type Topic, unitsCounted, type UsageEvent } from './events.js';
+import {
+  type ErasureEvent,
+  EXPIRY_NOTICE_SECONDS,
+  noticeDue,
+  proofErased,
+  REVIEW_NOTICES,
+  type RetentionEvent,
+  type ReviewNoticeKind,
+  reviewCreated,
+  type ServiceEvent,
+  type Topic,
+  type UsageEvent,
+  unitsCounted,
+} from './events.js';
 
 /** A fault is words of ours, with nothing of the value in it. */
-export type EventReading = { readonly ok: true; readonly event: ServiceEvent } | { readonly ok: false; readonly fault: string };
+export type EventReading =
+  | { readonly ok: true; readonly event: ServiceEvent }
+  | { readonly ok: false; readonly fault: string };
 
 type Shape = Readonly<Record<string, (value: unknown) => boolean>>;
 
 const MAX_TEXT = 256;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-const isText = (value: unknown): boolean => typeof value === 'string' && value.length > 0 && value.length <= MAX_TEXT;
-const isWithin = (value: unknown, least: number, most: number): boolean => Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
+const isText = (value: unknown): boolean =>
+  typeof value === 'string' && value.length > 0 && value.length <= MAX_TEXT;
+const isWithin = (value: unknown, least: number, most: number): boolean =>
+  Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
 /** Numbers that a store takes: one that it refused would come again and again. */
 const isCount = (value: unknown): boolean => isWithin(value, 0, 2 ** 31 - 1);
 const isTime = (value: unknown): boolean => isWithin(value, 0, 2 ** 32 - 1);
@@ -26,7 +43,9 @@ const DATA: Readonly<Record<Topic, Shape>> = {
     source: isText,
     from: isCount,
     to: isCount,
-    counts: (value) => Array.isArray(value) && value.every((count) => isRecord(count) && shapeFault(count, USAGE_COUNT) === undefined),
+    counts: (value) =>
+      Array.isArray(value) &&
+      value.every((count) => isRecord(count) && shapeFault(count, USAGE_COUNT) === undefined),
   },
   retention: { reviewId: isText, partnerId: isText, proofId: isText, expiresAt: isExpiry },
 };
@@ -34,7 +53,8 @@ const DATA: Readonly<Record<Topic, Shape>> = {
 /** Takes `{ id, kind, key, at, data }` as this service makes them for the topic, and nothing else. */
 export function readEvent(topic: Topic, value: unknown): EventReading {
   if (!isRecord(value)) return { ok: false, fault: 'not an event' };
-  const fault = shapeFault(value, ENVELOPE) ?? shapeFault(value['data'] as Record<string, unknown>, DATA[topic], 'data.');
+  const fault =
+    shapeFault(value, ENVELOPE) ?? shapeFault(value['data'] as Record<string, unknown>, DATA[topic], 'data.');
   if (fault !== undefined) return { ok: false, fault };
   const event = made(topic, value['kind'] as string, value['at'] as number, value['data']);
   if (event === undefined) return { ok: false, fault: 'a kind that the topic does not have' };
@@ -44,11 +64,15 @@ export function readEvent(topic: Topic, value: unknown): EventReading {
 }
 
 function made(topic: Topic, kind: string, at: number, data: unknown): ServiceEvent | undefined {
-  if (topic === 'erasure') return kind === 'proof_erased' ? proofErased(data as ErasureEvent['data']) : undefined;
-  if (topic === 'usage') return kind === 'units_counted' ? unitsCounted(data as UsageEvent['data'], at) : undefined;
+  if (topic === 'erasure')
+    return kind === 'proof_erased' ? proofErased(data as ErasureEvent['data']) : undefined;
+  if (topic === 'usage')
+    return kind === 'units_counted' ? unitsCounted(data as UsageEvent['data'], at) : undefined;
   const about = data as RetentionEvent['data'];
   if (kind === 'review_created') return reviewCreated({ ...about, createdAt: at });
-  return (REVIEW_NOTICES as readonly string[]).includes(kind) ? noticeDue({ ...about, kind: kind as ReviewNoticeKind, dueAt: at }) : undefined;
+  return (REVIEW_NOTICES as readonly string[]).includes(kind)
+    ? noticeDue({ ...about, kind: kind as ReviewNoticeKind, dueAt: at })
+    : undefined;
 }
 
 /** Exactly the members of the shape, each as it demands. */
@@ -57,9 +81,13 @@ function shapeFault(value: Readonly<Record<string, unknown>>, shape: Shape, path
     if (!Object.hasOwn(value, name)) return `${path}${name} is missing`;
     if (!check(value[name])) return `${path}${name} is not valid`;
   }
-  return Object.keys(value).length === Object.keys(shape).length ? undefined : `${path === '' ? 'the event' : 'data'} has a member that is not known`;
+  return Object.keys(value).length === Object.keys(shape).length
+    ? undefined
+    : `${path === '' ? 'the event' : 'data'} has a member that is not known`;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array)
+  );
 }

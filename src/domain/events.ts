@@ -1,6 +1,6 @@
 /**
- * What happened, for whoever listens: identifiers, counts and times, never content. An event's id follows from what it tells, so
- * that one which is published twice is known by it. Times are unix seconds.
+ * What happened, for whoever listens: identifiers, counts and times, never content. An event's id follows
+ * from what it tells, so that one which is published twice is known by it. Times are unix seconds.
  */
 import type { ReviewCase } from './review.js';
 import { monthOf } from './usage-window.js';
@@ -18,7 +18,11 @@ interface EventOf<T extends Topic, Kind extends string, Data> {
   readonly data: Data;
 }
 
-export type ErasureEvent = EventOf<'erasure', 'proof_erased', { readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }>;
+export type ErasureEvent = EventOf<
+  'erasure',
+  'proof_erased',
+  { readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }
+>;
 
 /** Units of one operation on one UTC day (`YYYY-MM-DD`). */
 export interface UsageCount {
@@ -28,14 +32,21 @@ export interface UsageCount {
 }
 
 /**
- * Units that a source counted for a partner. A source numbers what it counts without gaps: this event is its numbers after
- * `from`, up to and with `to`, so events of one source never overlap and a consumer knows which it has added.
- * Sources: `billed/<YYYY-MM>`, where the numbers are the units of the month's quota, and `free/<process>`, where they are events.
+ * Units that a source counted for a partner. A source numbers what it counts without gaps: this event is its
+ * numbers after `from`, up to and with `to`, so events of one source never overlap and a consumer knows which
+ * it has added. Sources: `billed/<YYYY-MM>`, where the numbers are the units of the month's quota, and
+ * `free/<process>`, where they are events.
  */
 export type UsageEvent = EventOf<
   'usage',
   'units_counted',
-  { readonly partnerId: string; readonly source: string; readonly from: number; readonly to: number; readonly counts: readonly UsageCount[] }
+  {
+    readonly partnerId: string;
+    readonly source: string;
+    readonly from: number;
+    readonly to: number;
+    readonly counts: readonly UsageCount[];
+  }
 >;
 
 export const REVIEW_NOTICES = ['review_expiring', 'review_expired'] as const;
@@ -44,7 +55,12 @@ export type ReviewNoticeKind = (typeof REVIEW_NOTICES)[number];
 export type RetentionEvent = EventOf<
   'retention',
   'review_created' | ReviewNoticeKind,
-  { readonly reviewId: string; readonly partnerId: string; readonly proofId: string; readonly expiresAt: number }
+  {
+    readonly reviewId: string;
+    readonly partnerId: string;
+    readonly proofId: string;
+    readonly expiresAt: number;
+  }
 >;
 
 export type ServiceEvent = ErasureEvent | UsageEvent | RetentionEvent;
@@ -63,7 +79,14 @@ export interface ReviewNotice {
 }
 
 export function proofErased({ proofId, partnerId, erasedAt }: ErasureEvent['data']): ErasureEvent {
-  return { topic: 'erasure', kind: 'proof_erased', id: `proof_erased/${proofId}`, key: proofId, at: erasedAt, data: { proofId, partnerId, erasedAt } };
+  return {
+    topic: 'erasure',
+    kind: 'proof_erased',
+    id: `proof_erased/${proofId}`,
+    key: proofId,
+    at: erasedAt,
+    data: { proofId, partnerId, erasedAt },
+  };
 }
 
 export function billedSource(at: number): string {
@@ -76,11 +99,31 @@ export function freeSource(process: string): string {
 
 export function unitsCounted(data: UsageEvent['data'], at: number): UsageEvent {
   const { partnerId, source, from, to, counts } = data;
-  return { topic: 'usage', kind: 'units_counted', id: `units_counted/${partnerId}/${source}/${from}`, key: partnerId, at, data: { partnerId, source, from, to, counts } };
+  return {
+    topic: 'usage',
+    kind: 'units_counted',
+    id: `units_counted/${partnerId}/${source}/${from}`,
+    key: partnerId,
+    at,
+    data: { partnerId, source, from, to, counts },
+  };
 }
 
-export function reviewCreated({ reviewId, partnerId, proofId, createdAt, expiresAt }: Pick<ReviewCase, 'reviewId' | 'partnerId' | 'proofId' | 'createdAt' | 'expiresAt'>): RetentionEvent {
-  return { topic: 'retention', kind: 'review_created', id: `review_created/${reviewId}`, key: reviewId, at: createdAt, data: { reviewId, partnerId, proofId, expiresAt } };
+export function reviewCreated({
+  reviewId,
+  partnerId,
+  proofId,
+  createdAt,
+  expiresAt,
+}: Pick<ReviewCase, 'reviewId' | 'partnerId' | 'proofId' | 'createdAt' | 'expiresAt'>): RetentionEvent {
+  return {
+    topic: 'retention',
+    kind: 'review_created',
+    id: `review_created/${reviewId}`,
+    key: reviewId,
+    at: createdAt,
+    data: { reviewId, partnerId, proofId, expiresAt },
+  };
 }
 
 /** What is to be announced later about a case that was created. */
@@ -91,6 +134,20 @@ export function noticesOf({ data }: RetentionEvent): readonly ReviewNotice[] {
   ];
 }
 
-export function noticeDue({ kind, dueAt, reviewId, partnerId, proofId, expiresAt }: ReviewNotice): RetentionEvent {
-  return { topic: 'retention', kind, id: `${kind}/${reviewId}`, key: reviewId, at: dueAt, data: { reviewId, partnerId, proofId, expiresAt } };
+export function noticeDue({
+  kind,
+  dueAt,
+  reviewId,
+  partnerId,
+  proofId,
+  expiresAt,
+}: ReviewNotice): RetentionEvent {
+  return {
+    topic: 'retention',
+    kind,
+    id: `${kind}/${reviewId}`,
+    key: reviewId,
+    at: dueAt,
+    data: { reviewId, partnerId, proofId, expiresAt },
+  };
 }

@@ -1,11 +1,20 @@
 /**
- * "The structured evidence report is report-only. It separates observed facts, rule inferences, creator declarations, conflicts
- * and unverifiable coverage gaps. It never changes credential validity."
+ * "The structured evidence report is report-only. It separates observed facts, rule inferences, creator
+ * declarations, conflicts and unverifiable coverage gaps. It never changes credential validity."
  */
-import { DIMENSIONS, type DeclarationEnvelope, type Dimension } from './declaration.js';
+import { type DeclarationEnvelope, DIMENSIONS, type Dimension } from './declaration.js';
 
-/** "Content classes: direct system observations, rule inferences, creator declarations, explicit conflicts, unverifiable coverage gaps." */
-export const CONTENT_CLASSES = ['direct_observation', 'rule_inference', 'creator_declaration', 'explicit_conflict', 'unverifiable_coverage_gap'] as const;
+/**
+ * "Content classes: direct system observations, rule inferences, creator declarations, explicit conflicts,
+ * unverifiable coverage gaps."
+ */
+export const CONTENT_CLASSES = [
+  'direct_observation',
+  'rule_inference',
+  'creator_declaration',
+  'explicit_conflict',
+  'unverifiable_coverage_gap',
+] as const;
 export type ContentClass = (typeof CONTENT_CLASSES)[number];
 
 /** `needs_review` asks for a human decision. */
@@ -35,8 +44,8 @@ export interface EvidenceReport {
 const GAPS = ['session_evidence_unavailable', 'rule_inference_unavailable'];
 
 /**
- * The report of what creators declared. No declaration is measured against another: the one conflict the contract knows needs
- * a directly witnessed import.
+ * The report of what creators declared. No declaration is measured against another: the one conflict the
+ * contract knows needs a directly witnessed import.
  * @param declarations authentic ones, oldest first
  * @param altered how many records were left out, because they are not what the service wrote
  */
@@ -52,15 +61,29 @@ export function reportEvidence(declarations: readonly DeclarationEnvelope[], alt
 }
 
 /** "A missing survey is shown as an explicit "none recorded" state." */
-const NONE_RECORDED: EvidenceFact = { code: 'creator_declaration', contentClass: 'creator_declaration', status: 'none_recorded' };
+const NONE_RECORDED: EvidenceFact = {
+  code: 'creator_declaration',
+  contentClass: 'creator_declaration',
+  status: 'none_recorded',
+};
 
 /** "One fact per answered creator-survey dimension, favourable and adverse alike." */
 function factsOf({ submissionId, answers }: DeclarationEnvelope): readonly EvidenceFact[] {
   return DIMENSIONS.flatMap((dimension) => {
     const answer = answers[dimension];
     if (answer === undefined) return [];
-    // A creator who disputes an assessment contradicts someone: which of them is right is for a person to say.
-    return [{ code: 'creator_declaration', contentClass: 'creator_declaration', status: answer === 'disputed' ? 'needs_review' : 'declared', dimension, answer, submissionId }];
+    // A creator who disputes an assessment contradicts someone: which of them is right is for a person to
+    // say.
+    return [
+      {
+        code: 'creator_declaration',
+        contentClass: 'creator_declaration',
+        status: answer === 'disputed' ? 'needs_review' : 'declared',
+        dimension,
+        answer,
+        submissionId,
+      },
+    ];
   });
 }
 
@@ -74,7 +97,13 @@ export function asksForReview({ facts, conflicts, unverifiable }: EvidenceReport
 }
 
 /** "Counts of declarations, conflicts and unverifiable facts." */
-export function countEvidence({ facts, conflicts, unverifiable }: EvidenceReport): { readonly declarations: number; readonly conflicts: number; readonly unverifiable: number } {
-  const declarations = facts.filter(({ code, status }) => code === 'creator_declaration' && status !== 'none_recorded').length;
+export function countEvidence({ facts, conflicts, unverifiable }: EvidenceReport): {
+  readonly declarations: number;
+  readonly conflicts: number;
+  readonly unverifiable: number;
+} {
+  const declarations = facts.filter(
+    ({ code, status }) => code === 'creator_declaration' && status !== 'none_recorded',
+  ).length;
   return { declarations, conflicts: conflicts.length, unverifiable: unverifiable.length };
 }

@@ -2,9 +2,9 @@
 export const MAX_CHUNKS = 4_096;
 
 /**
- * Structural findings of the RIFF / RF64 / BW64 reader. Each one makes a file unreadable for an embedded credential; none of
- * them matters to a legacy pair, whose audio is opaque bytes. The position in this list is the bit the WASM core sets, so
- * entries are only ever appended.
+ * Structural findings of the RIFF / RF64 / BW64 reader. Each one makes a file unreadable for an embedded
+ * credential; none of them matters to a legacy pair, whose audio is opaque bytes. The position in this list
+ * is the bit the WASM core sets, so entries are only ever appended.
  */
 export const STRUCTURE_FINDINGS = [
   /** The file ends before its first 12 bytes are complete. */
@@ -37,7 +37,9 @@ export const STRUCTURE_FINDINGS = [
   'fmt_missing',
   /** The fmt chunk is shorter than 16 bytes, or its size and extension disagree. */
   'fmt_malformed',
-  /** Zero or absurd channels, rate or block size, or block alignment and byte rate that contradict the rest. */
+  /**
+   * Zero or absurd channels, rate or block size, or block alignment and byte rate that contradict the rest.
+   */
   'fmt_inconsistent',
   /** Neither PCM nor IEEE float. */
   'codec_unsupported',

@@ -1,9 +1,20 @@
 /** Identifiers: a prefix that names the kind, and a UUIDv7 in Crockford base32, which sorts by time. */
 
-/** Identifier format of the contract: `reviewId` and `requestId` path parameters, and every other id of the service. */
+/**
+ * Identifier format of the contract: `reviewId` and `requestId` path parameters, and every other id of the
+ * service.
+ */
 export const IDENTIFIER_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
-export const ID_PREFIXES = { proof: 'prf', review: 'rev', evidenceRequest: 'req', upload: 'upl', key: 'key', request: 'rq', partner: 'ptr' } as const;
+export const ID_PREFIXES = {
+  proof: 'prf',
+  review: 'rev',
+  evidenceRequest: 'req',
+  upload: 'upl',
+  key: 'key',
+  request: 'rq',
+  partner: 'ptr',
+} as const;
 export type IdKind = keyof typeof ID_PREFIXES;
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -22,7 +33,10 @@ export function formatIdentifier(kind: IdKind, now: number, random: Uint8Array):
   return `${ID_PREFIXES[kind]}_${crockford(uuid)}`;
 }
 
-/** 128 bits as 26 characters, most significant first; the first character carries the two leading zero bits of padding. */
+/**
+ * 128 bits as 26 characters, most significant first; the first character carries the two leading zero bits of
+ * padding.
+ */
 function crockford(bytes: Uint8Array): string {
   let text = '';
   let carry = 0;

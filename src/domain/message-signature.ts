@@ -1,23 +1,36 @@
-import { createHash, createPublicKey, timingSafeEqual, verify, type KeyObject } from 'node:crypto';
+import { createHash, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
 
 /**
- * HTTP message signatures (RFC 9421) and content digests (RFC 9530), as far as a partner's calls need them: one signature of a
- * request, over components of a closed list. The headers are read as a strict subset of structured fields (RFC 9651), in the one
- * spelling that their serialization has.
+ * HTTP message signatures (RFC 9421) and content digests (RFC 9530), as far as a partner's calls need them:
+ * one signature of a request, over components of a closed list. The headers are read as a strict subset of
+ * structured fields (RFC 9651), in the one spelling that their serialization has.
  */
 
 /** Bytes of a header that is read; a signature over all components takes some 400. */
 const MAX_HEADER = 1_024;
 /** Members of the name `label`, then the components and parameters as they were signed. */
-const INPUT = /^([a-z][a-z0-9_-]{0,31})=(\(((?:"[@a-z0-9-]{1,32}" ?){1,8})\)((?:;[a-z]{1,8}=(?:\d{1,12}|"[\x20\x21\x23-\x5b\x5d-\x7e]{1,128}")){1,6}))$/;
+const INPUT =
+  /^([a-z][a-z0-9_-]{0,31})=(\(((?:"[@a-z0-9-]{1,32}" ?){1,8})\)((?:;[a-z]{1,8}=(?:\d{1,12}|"[\x20\x21\x23-\x5b\x5d-\x7e]{1,128}")){1,6}))$/;
 const PARAMETER = /;([a-z]+)=(?:(\d+)|"([^"]+)")/g;
 const PARAMETERS = ['created', 'expires', 'keyid', 'nonce', 'alg'];
 /** 64 bytes: what both algorithms make. */
 const SIGNATURE = /^([a-z][a-z0-9_-]{0,31})=:([A-Za-z0-9+/]{86}==):$/;
 const CONTENT_DIGEST = /^(sha-256|sha-512)=:([A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{86}==):$/;
 
-/** RFC 9421, 2.1 and 2.2. What else a message has may change on its way through proxies, `@scheme` and `@target-uri` first. */
-const COMPONENTS = ['@method', '@authority', '@path', '@query', 'x-api-key', 'content-digest', 'content-type', 'idempotency-key'];
+/**
+ * RFC 9421, 2.1 and 2.2. What else a message has may change on its way through proxies, `@scheme` and
+ * `@target-uri` first.
+ */
+const COMPONENTS = [
+  '@method',
+  '@authority',
+  '@path',
+  '@query',
+  'x-api-key',
+  'content-digest',
+  'content-type',
+  'idempotency-key',
+];
 
 /** What a key that needs signatures has: Ed25519 (RFC 9421, 3.3.6) or ECDSA on P-256 with SHA-256 (3.3.4). */
 export interface SignatureKey {
@@ -51,11 +64,17 @@ export function signatureKey(spki: string): SignatureKey | undefined {
   return keyOf(() => createPublicKey({ key: Buffer.from(spki, 'base64'), format: 'der', type: 'spki' }));
 }
 
-/** The public key in a PEM text as base64 of its SPKI; undefined for anything but one key of a kind that can sign here. */
+/**
+ * The public key in a PEM text as base64 of its SPKI; undefined for anything but one key of a kind that can
+ * sign here.
+ */
 export function readPublicKey(pem: string): string | undefined {
   // Node would make a public key of a private one, which has no place here.
-  if (!/^\s*-----BEGIN PUBLIC KEY-----[\sA-Za-z0-9+/=]+-----END PUBLIC KEY-----\s*$/.test(pem)) return undefined;
-  return keyOf(() => createPublicKey(pem))?.key.export({ format: 'der', type: 'spki' }).toString('base64');
+  if (!/^\s*-----BEGIN PUBLIC KEY-----[\sA-Za-z0-9+/=]+-----END PUBLIC KEY-----\s*$/.test(pem))
+    return undefined;
+  return keyOf(() => createPublicKey(pem))
+    ?.key.export({ format: 'der', type: 'spki' })
+    .toString('base64');
 }
 
 function keyOf(read: () => KeyObject): SignatureKey | undefined {
@@ -66,17 +85,32 @@ function keyOf(read: () => KeyObject): SignatureKey | undefined {
     return undefined;
   }
   if (key.asymmetricKeyType === 'ed25519') return { algorithm: 'ed25519', key };
-  return key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? { algorithm: 'ecdsa-p256-sha256', key } : undefined;
+  return key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
+    ? { algorithm: 'ecdsa-p256-sha256', key }
+    : undefined;
 }
 
 /** @returns undefined for anything but one signature of the subset */
-export function parseSignature(input: string | undefined, signature: string | undefined): MessageSignature | undefined {
-  if (input === undefined || signature === undefined || input.length > MAX_HEADER || signature.length > MAX_HEADER) return undefined;
+export function parseSignature(
+  input: string | undefined,
+  signature: string | undefined,
+): MessageSignature | undefined {
+  if (
+    input === undefined ||
+    signature === undefined ||
+    input.length > MAX_HEADER ||
+    signature.length > MAX_HEADER
+  )
+    return undefined;
   const [, label, signed, list, parameters] = INPUT.exec(input) ?? [];
   const [, signatureLabel, base64] = SIGNATURE.exec(signature) ?? [];
   if (label === undefined || base64 === undefined || label !== signatureLabel) return undefined;
   const components = list!.split(' ').map((item) => item.slice(1, -1));
-  if (components.some((component) => !COMPONENTS.includes(component)) || new Set(components).size < components.length) return undefined;
+  if (
+    components.some((component) => !COMPONENTS.includes(component)) ||
+    new Set(components).size < components.length
+  )
+    return undefined;
   const values: Record<string, string | number> = {};
   for (const [, name, number, text] of parameters!.matchAll(PARAMETER)) {
     if (!PARAMETERS.includes(name!) || Object.hasOwn(values, name!)) return undefined;
@@ -92,7 +126,10 @@ export function parseSignature(input: string | undefined, signature: string | un
  * @param valueOf a component's value; undefined where the message has none
  * @returns undefined where a component has no value
  */
-export function signatureBase({ components, signed }: Pick<MessageSignature, 'components' | 'signed'>, valueOf: (component: string) => string | undefined): string | undefined {
+export function signatureBase(
+  { components, signed }: Pick<MessageSignature, 'components' | 'signed'>,
+  valueOf: (component: string) => string | undefined,
+): string | undefined {
   let base = '';
   for (const component of components) {
     const value = valueOf(component);
@@ -102,7 +139,11 @@ export function signatureBase({ components, signed }: Pick<MessageSignature, 'co
   return `${base}"@signature-params": ${signed}`;
 }
 
-export function signatureHolds({ algorithm, key }: SignatureKey, base: string, signature: Uint8Array): boolean {
+export function signatureHolds(
+  { algorithm, key }: SignatureKey,
+  base: string,
+  signature: Uint8Array,
+): boolean {
   if (algorithm === 'ed25519') return verify(null, Buffer.from(base), key, signature);
   return verify('sha256', Buffer.from(base), { key, dsaEncoding: 'ieee-p1363' }, signature);
 }
@@ -112,9 +153,16 @@ export function parseContentDigest(header: string | undefined): ContentDigest | 
   const [, algorithm, base64] = CONTENT_DIGEST.exec(header?.slice(0, MAX_HEADER) ?? '') ?? [];
   if (algorithm === undefined) return undefined;
   const digest = Buffer.from(base64!, 'base64');
-  return digest.length === (algorithm === 'sha-256' ? 32 : 64) ? { algorithm: algorithm as ContentDigest['algorithm'], digest } : undefined;
+  return digest.length === (algorithm === 'sha-256' ? 32 : 64)
+    ? { algorithm: algorithm as ContentDigest['algorithm'], digest }
+    : undefined;
 }
 
 export function digestHolds({ algorithm, digest }: ContentDigest, body: Uint8Array): boolean {
-  return timingSafeEqual(createHash(algorithm === 'sha-256' ? 'sha256' : 'sha512').update(body).digest(), digest);
+  return timingSafeEqual(
+    createHash(algorithm === 'sha-256' ? 'sha256' : 'sha512')
+      .update(body)
+      .digest(),
+    digest,
+  );
 }

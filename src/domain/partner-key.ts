@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The secret a partner sends: `tmk_<environment>_<keyId>_<256 random bits in base62>_<checksum>`. The environment and the
- * checksum let a mistyped or foreign key be refused before any store is read.
+ * The secret a partner sends: `tmk_<environment>_<keyId>_<256 random bits in base62>_<checksum>`. The
+ * environment and the checksum let a mistyped or foreign key be refused before any store is read.
  */
 
 export const ENVIRONMENTS = ['production', 'beta'] as const;

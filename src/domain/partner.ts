@@ -12,9 +12,30 @@ export interface Plan {
 }
 
 export const SHIPPED_PLANS: readonly Plan[] = [
-  { name: 'trial', monthlyQuota: 1_000, requestsPerSecond: 5, burst: 10, concurrentUploads: 2, rotationsPerDay: 5 },
-  { name: 'standard', monthlyQuota: 100_000, requestsPerSecond: 50, burst: 100, concurrentUploads: 8, rotationsPerDay: 5 },
-  { name: 'volume', monthlyQuota: 10_000_000, requestsPerSecond: 2_000, burst: 4_000, concurrentUploads: 64, rotationsPerDay: 5 },
+  {
+    name: 'trial',
+    monthlyQuota: 1_000,
+    requestsPerSecond: 5,
+    burst: 10,
+    concurrentUploads: 2,
+    rotationsPerDay: 5,
+  },
+  {
+    name: 'standard',
+    monthlyQuota: 100_000,
+    requestsPerSecond: 50,
+    burst: 100,
+    concurrentUploads: 8,
+    rotationsPerDay: 5,
+  },
+  {
+    name: 'volume',
+    monthlyQuota: 10_000_000,
+    requestsPerSecond: 2_000,
+    burst: 4_000,
+    concurrentUploads: 64,
+    rotationsPerDay: 5,
+  },
 ];
 export const DEFAULT_PLAN = 'standard';
 

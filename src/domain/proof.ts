@@ -22,12 +22,17 @@ export interface IssuedProof {
   /** SHA-256 of the credential chunk (header included) or of the sidecar, exactly as issued. */
   readonly credentialSha256: string;
   /** The deliverable: the credentialed WAV, or the audio of a pair. */
-  readonly asset: { readonly bytes: number; readonly sha256: string; readonly fileName: string; readonly mediaType: string };
+  readonly asset: {
+    readonly bytes: number;
+    readonly sha256: string;
+    readonly fileName: string;
+    readonly mediaType: string;
+  };
   /** The sidecar of a pair, whole (at most a few hundred bytes). */
   readonly sidecar?: Uint8Array;
   /**
-   * What creators declared after it was issued, in the order of recording; absent where nothing was. In the record itself, so
-   * that verifying reads nothing more and erasing leaves none.
+   * What creators declared after it was issued, in the order of recording; absent where nothing was. In the
+   * record itself, so that verifying reads nothing more and erasing leaves none.
    */
   readonly declarations?: readonly StoredDeclaration[];
 }

@@ -1,13 +1,16 @@
 /**
- * The review workflow: metadata only. State machines are tables, so that every (state, trigger) pair has an answer that a test
- * can walk.
+ * The review workflow: metadata only. State machines are tables, so that every (state, trigger) pair has an
+ * answer that a test can walk.
  */
 import type { ErrorReason } from './errors.js';
 
 /** "Review metadata expires automatically after 180 days": counted from creation, never moved. */
 export const REVIEW_LIFE_SECONDS = 180 * 24 * 3_600;
 
-/** Cases that a partner may have at once. One that ended, by its age or with its proof, does not count, nor do other partners' cases. */
+/**
+ * Cases that a partner may have at once. One that ended, by its age or with its proof, does not count, nor do
+ * other partners' cases.
+ */
 export interface ReviewBounds {
   readonly perProof: number;
   readonly perPartner: number;
@@ -34,20 +37,44 @@ export const REVIEW_STATES = ['open', ...REVIEW_OUTCOMES] as const;
 /** A transition, `unchanged` (the same thing said again), or the reason of the refusal (409). */
 export type Step<State> = { readonly to: State } | { readonly refused: ErrorReason };
 
-/** "`accepted` and `declined` are terminal and immutable"; the partner may close a request from `requested` too. */
-const EVIDENCE_STEPS: Readonly<Record<EvidenceStatus, Readonly<Record<EvidenceTrigger, Step<EvidenceStatus>>>>> = {
+/**
+ * "`accepted` and `declined` are terminal and immutable"; the partner may close a request from `requested`
+ * too.
+ */
+const EVIDENCE_STEPS: Readonly<
+  Record<EvidenceStatus, Readonly<Record<EvidenceTrigger, Step<EvidenceStatus>>>>
+> = {
   requested: { supply: { to: 'supplied' }, accept: { to: 'accepted' }, decline: { to: 'declined' } },
   supplied: { supply: { to: 'supplied' }, accept: { to: 'accepted' }, decline: { to: 'declined' } },
-  accepted: { supply: { refused: 'evidence_request_final' }, accept: { refused: 'evidence_request_final' }, decline: { refused: 'evidence_request_final' } },
-  declined: { supply: { refused: 'evidence_request_final' }, accept: { refused: 'evidence_request_final' }, decline: { refused: 'evidence_request_final' } },
+  accepted: {
+    supply: { refused: 'evidence_request_final' },
+    accept: { refused: 'evidence_request_final' },
+    decline: { refused: 'evidence_request_final' },
+  },
+  declined: {
+    supply: { refused: 'evidence_request_final' },
+    accept: { refused: 'evidence_request_final' },
+    decline: { refused: 'evidence_request_final' },
+  },
 };
 
-/** "`held` may later become `accepted` or `rejected`; those two are final. Resolve again with the same outcome: 200, unchanged." */
+/**
+ * "`held` may later become `accepted` or `rejected`; those two are final. Resolve again with the same
+ * outcome: 200, unchanged."
+ */
 const REVIEW_STEPS: Readonly<Record<ReviewState, Readonly<Record<ReviewOutcome, Step<ReviewState>>>>> = {
   open: { accepted: { to: 'accepted' }, held: { to: 'held' }, rejected: { to: 'rejected' } },
   held: { accepted: { to: 'accepted' }, held: { to: 'held' }, rejected: { to: 'rejected' } },
-  accepted: { accepted: { to: 'accepted' }, held: { refused: 'review_resolved' }, rejected: { refused: 'review_resolved' } },
-  rejected: { accepted: { refused: 'review_resolved' }, held: { refused: 'review_resolved' }, rejected: { to: 'rejected' } },
+  accepted: {
+    accepted: { to: 'accepted' },
+    held: { refused: 'review_resolved' },
+    rejected: { refused: 'review_resolved' },
+  },
+  rejected: {
+    accepted: { refused: 'review_resolved' },
+    held: { refused: 'review_resolved' },
+    rejected: { to: 'rejected' },
+  },
 };
 
 /** The partner's own opaque identifiers: never names or e-mail addresses. */
@@ -109,21 +136,55 @@ export function isOpen(request: EvidenceRequest): boolean {
 export type ReviewChange = { readonly review: ReviewCase } | { readonly refused: ErrorReason };
 
 /** "A review can open each evidence kind once": evidence can be requested while the case is open or held. */
-export function openEvidence(review: ReviewCase, kind: EvidenceKind, requestId: string, now: number): ReviewChange {
+export function openEvidence(
+  review: ReviewCase,
+  kind: EvidenceKind,
+  requestId: string,
+  now: number,
+): ReviewChange {
   if (!isUnresolved(review)) return { refused: 'review_resolved' };
-  if (review.evidenceRequests.some((request) => request.kind === kind)) return { refused: 'evidence_kind_already_open' };
-  return { review: { ...review, updatedAt: now, evidenceRequests: [...review.evidenceRequests, { requestId, kind, status: 'requested', createdAt: now, updatedAt: now }] } };
+  if (review.evidenceRequests.some((request) => request.kind === kind))
+    return { refused: 'evidence_kind_already_open' };
+  return {
+    review: {
+      ...review,
+      updatedAt: now,
+      evidenceRequests: [
+        ...review.evidenceRequests,
+        { requestId, kind, status: 'requested', createdAt: now, updatedAt: now },
+      ],
+    },
+  };
 }
 
 /** @returns undefined where the case has no such request */
-export function stepEvidence(review: ReviewCase, requestId: string, trigger: EvidenceTrigger, responseReference: string | undefined, now: number): ReviewChange | undefined {
+export function stepEvidence(
+  review: ReviewCase,
+  requestId: string,
+  trigger: EvidenceTrigger,
+  responseReference: string | undefined,
+  now: number,
+): ReviewChange | undefined {
   const request = review.evidenceRequests.find((candidate) => candidate.requestId === requestId);
   if (request === undefined) return undefined;
   const step = evidenceStep(request.status, trigger);
   if ('refused' in step) return step;
   if (step.to === request.status) return { review };
-  const changed: EvidenceRequest = { ...request, status: step.to, updatedAt: now, ...(responseReference === undefined ? {} : { responseReference }) };
-  return { review: { ...review, updatedAt: now, evidenceRequests: review.evidenceRequests.map((candidate) => (candidate === request ? changed : candidate)) } };
+  const changed: EvidenceRequest = {
+    ...request,
+    status: step.to,
+    updatedAt: now,
+    ...(responseReference === undefined ? {} : { responseReference }),
+  };
+  return {
+    review: {
+      ...review,
+      updatedAt: now,
+      evidenceRequests: review.evidenceRequests.map((candidate) =>
+        candidate === request ? changed : candidate,
+      ),
+    },
+  };
 }
 
 /** "`resolve` requires that open evidence requests have been completed first." */

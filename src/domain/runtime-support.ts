@@ -1,4 +1,7 @@
-/** Long-term lines of Node and the last day, in UTC, on which each gets fixes: the release schedule of the Node.js project. */
+/**
+ * Long-term lines of Node and the last day, in UTC, on which each gets fixes: the release schedule of the
+ * Node.js project.
+ */
 const LAST_DAYS: ReadonlyMap<number, string> = new Map([
   [20, '2026-04-30'],
   [22, '2027-04-30'],
@@ -18,21 +21,25 @@ export interface RuntimeWarning {
 }
 
 /**
- * Looks whether a release of Node gets fixes, and for long. Undefined where nothing is known against it: a long-term line newer than this
- * table included.
+ * Looks whether a release of Node gets fixes, and for long. Undefined where nothing is known against it: a
+ * long-term line newer than this table included.
  * @param version as `process.version` has it
  * @param now milliseconds since the epoch
  */
 export function runtimeWarning(version: string, now: number): RuntimeWarning | undefined {
   const major = Number(/^v(\d+)\./.exec(version)?.[1]);
   const lastDay = LAST_DAYS.get(major);
-  if (lastDay !== undefined) return now < Date.parse(lastDay) + DAY_MS ? undefined : { node: version, reason: 'no_more_fixes', lastDay };
+  if (lastDay !== undefined)
+    return now < Date.parse(lastDay) + DAY_MS
+      ? undefined
+      : { node: version, reason: 'no_more_fixes', lastDay };
   if (major < FIRST_KNOWN) return { node: version, reason: 'no_more_fixes' };
   return major % 2 === 1 ? { node: version, reason: 'not_long_term' } : undefined;
 }
 
 /** A sentence for whoever starts the service. */
 export function runtimeWords({ node, reason, lastDay }: RuntimeWarning): string {
-  if (reason === 'not_long_term') return `Node ${node} is no long-term release: it gets fixes for some months only. README says which to use.`;
+  if (reason === 'not_long_term')
+    return `Node ${node} is no long-term release: it gets fixes for some months only. README says which to use.`;
   return `Node ${node} gets no more fixes${lastDay === undefined ? '' : ` since ${lastDay}`}, security included. README says which to use.`;
 }

@@ -1,14 +1,25 @@
 import type { AuditDraft, AuditEntry } from './audit.js';
 
-/** Why a leaf is revoked (RFC 5280 section 5.3.1, those that can befall a signing leaf). No free text: the log of signers holds none. */
-export const REVOCATION_REASONS = ['unspecified', 'key_compromise', 'superseded', 'cessation_of_operation'] as const;
+/**
+ * Why a leaf is revoked (RFC 5280 section 5.3.1, those that can befall a signing leaf). No free text: the log
+ * of signers holds none.
+ */
+export const REVOCATION_REASONS = [
+  'unspecified',
+  'key_compromise',
+  'superseded',
+  'cessation_of_operation',
+] as const;
 export type RevocationReason = (typeof REVOCATION_REASONS)[number];
 
 /** A leaf of the service that is not believed any more. */
 export interface SignerRevocation {
   /** Lower-case hex SHA-256 of the certificate (DER). */
   readonly kid: string;
-  /** Unix seconds. A proof that was registered before then stays what it was; one of that second or later is not believed. */
+  /**
+   * Unix seconds. A proof that was registered before then stays what it was; one of that second or later is
+   * not believed.
+   */
   readonly from: number;
   readonly reason: RevocationReason;
   /** Unix seconds at which the operator said so. */
@@ -20,7 +31,13 @@ export const SIGNERS_LOG = 'signers';
 
 /** The log's entry of a revocation. */
 export function revocationEntry({ kid, from, reason, at }: SignerRevocation): AuditDraft {
-  return { partnerId: SIGNERS_LOG, action: 'signer_revoked', at, actor: 'operator', subjects: [kid, String(from), reason] };
+  return {
+    partnerId: SIGNERS_LOG,
+    action: 'signer_revoked',
+    at,
+    actor: 'operator',
+    subjects: [kid, String(from), reason],
+  };
 }
 
 /** The log's entry of a revocation that is taken back. @param at unix seconds */
@@ -29,11 +46,20 @@ export function reinstatementEntry(kid: string, at: number): AuditDraft {
 }
 
 /** What the log of signers says, entry by entry: the last word on a leaf holds. */
-export function takeSignerEntry(revocations: Map<string, SignerRevocation>, { action, subjects, at }: AuditEntry): void {
+export function takeSignerEntry(
+  revocations: Map<string, SignerRevocation>,
+  { action, subjects, at }: AuditEntry,
+): void {
   const [kid, from, reason] = subjects;
   if (kid === undefined) return;
   if (action === 'signer_reinstated') revocations.delete(kid);
-  if (action === 'signer_revoked') revocations.set(kid, { kid, from: Number(from), reason: REVOCATION_REASONS.find((known) => known === reason) ?? 'unspecified', at });
+  if (action === 'signer_revoked')
+    revocations.set(kid, {
+      kid,
+      from: Number(from),
+      reason: REVOCATION_REASONS.find((known) => known === reason) ?? 'unspecified',
+      at,
+    });
 }
 
 /** Whether what was registered at `time` (unix seconds) under a leaf is not believed. */

@@ -21,7 +21,10 @@ export interface UploadSlot {
   readonly expiresAt: number;
 }
 
-/** What remains of an upload: never the audio. The credential chunk's own bytes are dropped once they have been read. */
+/**
+ * What remains of an upload: never the audio. The credential chunk's own bytes are dropped once they have
+ * been read.
+ */
 export interface UploadFacts {
   readonly uploadId: string;
   readonly partnerId: string;

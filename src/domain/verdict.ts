@@ -1,8 +1,14 @@
 /**
- * The verdict: which of the six applies, and why. First match wins, in the order container, store and signature, binding,
- * signer, registry. Every step is a function that returns a finding or lets the next one speak.
+ * The verdict: which of the six applies, and why. First match wins, in the order container, store and
+ * signature, binding, signer, registry. Every step is a function that returns a finding or lets the next one
+ * speak.
  */
-import { NAMES_THIS_SERVICE, type CredentialReport, type EmbeddedReading, type SidecarReading } from './credential-reading.js';
+import {
+  type CredentialReport,
+  type EmbeddedReading,
+  NAMES_THIS_SERVICE,
+  type SidecarReading,
+} from './credential-reading.js';
 import type { Proof } from './proof.js';
 import { isRevokedAt, type SignerRevocation } from './signer-revocation.js';
 import type { UploadFacts } from './upload.js';
@@ -12,7 +18,10 @@ import type { Verdict } from './verification.js';
 export interface Evidence {
   readonly measurement: UploadFacts['measurement'];
   readonly embedded?: EmbeddedReading;
-  /** Present when the caller sent a sidecar: then the pair is judged, and an embedded credential is only reported. */
+  /**
+   * Present when the caller sent a sidecar: then the pair is judged, and an embedded credential is only
+   * reported.
+   */
   readonly sidecar?: SidecarReading;
   /** The registry's row for the proof that the judged credential names. */
   readonly proof?: Proof;
@@ -39,7 +48,10 @@ function refuse(verdict: Refusal['verdict'], ...reasons: readonly string[]): Ref
 }
 
 /** The proof id that the registry must be asked for; undefined where no signature of ours was verified. */
-export function namedProof(embedded: EmbeddedReading | undefined, sidecar: SidecarReading | undefined): string | undefined {
+export function namedProof(
+  embedded: EmbeddedReading | undefined,
+  sidecar: SidecarReading | undefined,
+): string | undefined {
   const reading = sidecar ?? embedded;
   return reading?.kind === 'service' ? reading.statement.proofId : undefined;
 }
@@ -62,7 +74,13 @@ export function judge(evidence: Evidence): Judgement {
 }
 
 function refuseEmbedded(evidence: Evidence): Refusal | undefined {
-  return container(evidence) ?? store(evidence.embedded) ?? embeddedBinding(evidence) ?? signer(evidence.embedded) ?? registry(evidence);
+  return (
+    container(evidence) ??
+    store(evidence.embedded) ??
+    embeddedBinding(evidence) ??
+    signer(evidence.embedded) ??
+    registry(evidence)
+  );
 }
 
 /** The audio of a pair is opaque bytes: no container step. */
@@ -72,7 +90,12 @@ function refusePair(evidence: Evidence, sidecar: SidecarReading): Refusal | unde
 
 /** 1. Not a readable container, RIFF structure broken, no credential chunk. */
 function container({ measurement }: Evidence): Refusal | undefined {
-  if (measurement.container !== 'riff' && measurement.container !== 'rf64' && measurement.container !== 'bw64') return refuse('unreadable', 'container_unsupported');
+  if (
+    measurement.container !== 'riff' &&
+    measurement.container !== 'rf64' &&
+    measurement.container !== 'bw64'
+  )
+    return refuse('unreadable', 'container_unsupported');
   const slugs = measurement.findings.map((finding) => finding.slug);
   if (slugs.length > 0) return refuse('unreadable', ...slugs);
   if (measurement.credential === undefined) return refuse('unreadable', 'credential_missing');
@@ -81,7 +104,10 @@ function container({ measurement }: Evidence): Refusal | undefined {
   return undefined;
 }
 
-/** 1 and 2. A chunk that does not begin as a store is unreadable; one that begins as a store and is not intact is tampered. */
+/**
+ * 1 and 2. A chunk that does not begin as a store is unreadable; one that begins as a store and is not intact
+ * is tampered.
+ */
 function store(embedded: EmbeddedReading | undefined): Refusal | undefined {
   if (embedded === undefined) return refuse('unreadable', 'credential_missing');
   if (embedded.kind === 'not_a_store') return refuse('unreadable', embedded.reason);
@@ -95,9 +121,14 @@ function sidecarForm(sidecar: SidecarReading): Refusal | undefined {
   return undefined;
 }
 
-/** 3. Hard binding of an embedded credential: the exact chunk is left out, every other byte has the stated digest. */
+/**
+ * 3. Hard binding of an embedded credential: the exact chunk is left out, every other byte has the stated
+ * digest.
+ */
 function embeddedBinding({ measurement, embedded }: Evidence): Refusal | undefined {
-  return embedded !== undefined && bindingFails(measurement, embedded) ? refuse('unreadable', 'binding_mismatch') : undefined;
+  return embedded !== undefined && bindingFails(measurement, embedded)
+    ? refuse('unreadable', 'binding_mismatch')
+    : undefined;
 }
 
 function bindingFails(measurement: UploadFacts['measurement'], embedded: EmbeddedReading): boolean {
@@ -106,37 +137,44 @@ function bindingFails(measurement: UploadFacts['measurement'], embedded: Embedde
   // Only a foreign binding may be beyond what can be checked; the report then says not_checked.
   if (binding === undefined) return false;
   const { credential } = measurement;
-  return credential === undefined
-    || binding.exclusion.start !== credential.offset
-    || binding.exclusion.length !== credential.length
-    || binding.sha256 !== measurement.bindingSha256;
+  return (
+    credential === undefined ||
+    binding.exclusion.start !== credential.offset ||
+    binding.exclusion.length !== credential.length ||
+    binding.sha256 !== measurement.bindingSha256
+  );
 }
 
 /** 3. A sidecar binds the whole file. */
 function pairBinding({ measurement }: Evidence, sidecar: SidecarReading): Refusal | undefined {
   if (sidecar.kind === 'not_a_sidecar' || sidecar.kind === 'altered') return undefined;
   const { binding } = sidecar;
-  return binding.bytes === measurement.bytes && binding.sha256 === measurement.sha256 ? undefined : refuse('audioChanged', 'audio_digest_mismatch');
+  return binding.bytes === measurement.bytes && binding.sha256 === measurement.sha256
+    ? undefined
+    : refuse('audioChanged', 'audio_digest_mismatch');
 }
 
 /** 4. Intact, signed by an artist's device or by anyone else. */
 function signer(reading: EmbeddedReading | SidecarReading | undefined): Refusal | undefined {
   if (reading?.kind === 'local_seal') return refuse('local_seal', 'sealed_by_device');
   if (reading?.kind === 'foreign') {
-    const namesService = 'report' in reading ? reading.report.reasons.includes(NAMES_THIS_SERVICE) : reading.namesService;
+    const namesService =
+      'report' in reading ? reading.report.reasons.includes(NAMES_THIS_SERVICE) : reading.namesService;
     return refuse('unregistered', 'signer_unknown', ...(namesService ? [NAMES_THIS_SERVICE] : []));
   }
   return undefined;
 }
 
 /**
- * 5. Ours and intact: what does the registry say? Unknown, pending and erased look the same from outside. Whether it was issued
- * before its leaf was revoked is for the registered time to say: a thief can sign any other.
+ * 5. Ours and intact: what does the registry say? Unknown, pending and erased look the same from outside.
+ * Whether it was issued before its leaf was revoked is for the registered time to say: a thief can sign any
+ * other.
  */
 function registry({ embedded, sidecar, proof, revocation }: Evidence): Refusal | undefined {
   const reading = sidecar ?? embedded;
   if (reading?.kind !== 'service') return refuse('unregistered', 'signer_unknown');
-  if (proof?.state !== 'issued' || proof.proofId !== reading.statement.proofId) return refuse('unregistered', 'proof_not_registered');
+  if (proof?.state !== 'issued' || proof.proofId !== reading.statement.proofId)
+    return refuse('unregistered', 'proof_not_registered');
   const presented = 'chunkSha256' in reading ? reading.chunkSha256 : reading.sidecarSha256;
   if (presented !== proof.credentialSha256) return refuse('unregistered', 'credential_not_as_issued');
   return isRevokedAt(revocation, proof.createdAt) ? refuse('unregistered', 'signer_revoked') : undefined;
@@ -151,5 +189,9 @@ function carrierOf({ measurement, embedded, sidecar }: Evidence): Judgement['car
 function reportOf({ measurement, embedded }: Evidence): CredentialReport | undefined {
   if (embedded === undefined || embedded.kind === 'not_a_store') return undefined;
   if (!bindingFails(measurement, embedded)) return embedded.report;
-  return { ...embedded.report, integrity: 'failed', reasons: [...embedded.report.reasons, 'binding_mismatch'] };
+  return {
+    ...embedded.report,
+    integrity: 'failed',
+    reasons: [...embedded.report.reasons, 'binding_mismatch'],
+  };
 }

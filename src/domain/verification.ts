@@ -2,13 +2,26 @@ import type { Container } from './audio.js';
 import type { CredentialReport } from './credential-reading.js';
 import type { EvidenceReport } from './evidence-report.js';
 
-export const VERDICTS = ['valid', 'audioChanged', 'tampered', 'unregistered', 'unreadable', 'local_seal'] as const;
+export const VERDICTS = [
+  'valid',
+  'audioChanged',
+  'tampered',
+  'unregistered',
+  'unreadable',
+  'local_seal',
+] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
 export const DECISION_STATUSES = ['verified_binding', 'needs_review', 'invalid_proof'] as const;
 export type DecisionStatus = (typeof DECISION_STATUSES)[number];
 
-export const RECOMMENDED_ACTIONS = ['accept_credential', 'review', 'reject', 'request_matching_pair', 'confirm_file'] as const;
+export const RECOMMENDED_ACTIONS = [
+  'accept_credential',
+  'review',
+  'reject',
+  'request_matching_pair',
+  'confirm_file',
+] as const;
 export type RecommendedAction = (typeof RECOMMENDED_ACTIONS)[number];
 
 /** The policy-neutral decision envelope; it never labels a track human or AI. */
@@ -19,7 +32,11 @@ export interface DecisionEnvelope {
   readonly recommendedAction: RecommendedAction;
   readonly credentialCarrier: 'embedded' | 'sidecar' | 'none';
   readonly sourceDetailCoverage: 'full' | 'partial' | 'none';
-  readonly counts: { readonly declarations: number; readonly conflicts: number; readonly unverifiable: number };
+  readonly counts: {
+    readonly declarations: number;
+    readonly conflicts: number;
+    readonly unverifiable: number;
+  };
 }
 
 /** The `audio` member of a verification result. */
@@ -46,7 +63,10 @@ export interface VerificationResult {
   /** Unix seconds. */
   readonly verifiedAt: number;
   readonly audio: AudioSummary;
-  /** With `valid` alone, where anything was declared; "absent [...] is to be read as unavailable source evidence". */
+  /**
+   * With `valid` alone, where anything was declared; "absent [...] is to be read as unavailable source
+   * evidence".
+   */
   readonly evidenceReport?: EvidenceReport;
   readonly embeddedCredential?: CredentialReport;
 }

@@ -1,6 +1,7 @@
 /**
- * Where things lie in linear memory: byte offsets inside an upload's context and inside an instance's scratch. The WASM core and
- * its host compile this same file, so they cannot disagree; therefore nothing but plain integer constants.
+ * Where things lie in linear memory: byte offsets inside an upload's context and inside an instance's
+ * scratch. The WASM core and its host compile this same file, so they cannot disagree; therefore nothing but
+ * plain integer constants.
  */
 
 // Context: everything known of one upload between two pieces. Zeroed by init.

@@ -1,5 +1,11 @@
+import type {
+  AudioFormat,
+  BroadcastExtension,
+  ChunkEntry,
+  DataSize64,
+  Measurement,
+} from '../domain/audio.js';
 import { CONTAINERS, ENCODINGS } from '../domain/audio.js';
-import type { AudioFormat, BroadcastExtension, ChunkEntry, DataSize64, Measurement } from '../domain/audio.js';
 import { STRUCTURE_FINDINGS } from '../domain/findings.js';
 import * as layout from './core-layout.js';
 
@@ -13,10 +19,13 @@ export type CoreMeasurement = Omit<Measurement, 'credential'> & {
 };
 
 /**
- * Where inside the piece just processed the data of the first credential chunk lies; offsets are relative to the piece.
- * Undefined when there is none, also for a chunk that is too large.
+ * Where inside the piece just processed the data of the first credential chunk lies; offsets are relative to
+ * the piece. Undefined when there is none, also for a chunk that is too large.
  */
-export function credentialSpan(memory: WebAssembly.Memory, context: number): { offset: number; length: number } | undefined {
+export function credentialSpan(
+  memory: WebAssembly.Memory,
+  context: number,
+): { offset: number; length: number } | undefined {
   const view = new DataView(memory.buffer, context, layout.CONTEXT_BYTES);
   const length = view.getUint32(layout.SPAN_LENGTH, true);
   return length === 0 ? undefined : { offset: view.getUint32(layout.SPAN_OFFSET, true), length };
@@ -28,7 +37,10 @@ export interface ForkReport {
   readonly forkAt?: number;
   /** First byte behind its data; may lie ahead of what has been read. */
   readonly resumeAt?: number;
-  /** So many trailing bytes (0 to 7) of the file so far may yet turn out to be the start of the credential's header. */
+  /**
+   * So many trailing bytes (0 to 7) of the file so far may yet turn out to be the start of the credential's
+   * header.
+   */
   readonly heldBack: number;
 }
 
@@ -44,7 +56,11 @@ export function forkReport(memory: WebAssembly.Memory, context: number): ForkRep
  * Reads a finished context.
  * @param digests Lower-case hex, for an engine that hashed elsewhere; without them the core's own.
  */
-export function readMeasurement(memory: WebAssembly.Memory, context: number, digests?: { readonly sha256: string; readonly bindingSha256?: string }): CoreMeasurement {
+export function readMeasurement(
+  memory: WebAssembly.Memory,
+  context: number,
+  digests?: { readonly sha256: string; readonly bindingSha256?: string },
+): CoreMeasurement {
   // A copy, because text is not decoded from shared memory.
   const bytes = Buffer.from(new Uint8Array(memory.buffer, context, layout.CONTEXT_BYTES).slice().buffer);
   const view = new DataView(bytes.buffer);
@@ -130,9 +146,17 @@ function readBext(bytes: Buffer, view: DataView): BroadcastExtension {
 }
 
 function readLoudness(view: DataView): Partial<BroadcastExtension> {
-  const names = ['loudnessValue', 'loudnessRange', 'maxTruePeakLevel', 'maxMomentaryLoudness', 'maxShortTermLoudness'] as const;
+  const names = [
+    'loudnessValue',
+    'loudnessRange',
+    'maxTruePeakLevel',
+    'maxMomentaryLoudness',
+    'maxShortTermLoudness',
+  ] as const;
   const written = names.map((name, i) => [name, view.getInt16(layout.BEXT + 412 + i * 2, true)] as const);
-  return Object.fromEntries(written.filter(([, value]) => value !== LOUDNESS_UNSET).map(([name, value]) => [name, value / 100]));
+  return Object.fromEntries(
+    written.filter(([, value]) => value !== LOUDNESS_UNSET).map(([name, value]) => [name, value / 100]),
+  );
 }
 
 function readDs64(view: DataView): DataSize64 {
@@ -147,11 +171,19 @@ function readDs64(view: DataView): DataSize64 {
 function readChunks(bytes: Buffer, view: DataView, count: number): ChunkEntry[] {
   return Array.from({ length: count }, (_, i) => {
     const at = layout.CHUNKS + i * layout.CHUNK_ENTRY_BYTES;
-    return { id: bytes.toString('latin1', at, at + 4), offset: number64(view, at + 8), size: number64(view, at + 16) };
+    return {
+      id: bytes.toString('latin1', at, at + 4),
+      offset: number64(view, at + 8),
+      size: number64(view, at + 16),
+    };
   });
 }
 
 function readFindings(view: DataView): Measurement['findings'] {
   const bits = view.getBigUint64(layout.FINDINGS, true);
-  return STRUCTURE_FINDINGS.flatMap((slug, i) => (((bits >> BigInt(i)) & 1n) === 0n ? [] : [{ slug, offset: number64(view, layout.FINDING_OFFSETS + i * 8) }]));
+  return STRUCTURE_FINDINGS.flatMap((slug, i) =>
+    ((bits >> BigInt(i)) & 1n) === 0n
+      ? []
+      : [{ slug, offset: number64(view, layout.FINDING_OFFSETS + i * 8) }],
+  );
 }

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { CORE_FINGERPRINT } from './core-fingerprint.js';
 import * as layout from './core-layout.js';
 
-export { credentialSpan, forkReport, readMeasurement } from './core-reading.js';
 export type { CoreMeasurement, ForkReport } from './core-reading.js';
+export { credentialSpan, forkReport, readMeasurement } from './core-reading.js';
 
 export const CONTEXT_BYTES = layout.CONTEXT_BYTES;
 export const SCRATCH_BYTES = layout.SCRATCH_BYTES;
@@ -20,8 +20,8 @@ export interface Piece {
 }
 
 /**
- * One instance of the WASM core. Everything known of an upload is in its context, so any instance on the same memory, in any
- * thread, may continue it; two must not work on one context at the same time.
+ * One instance of the WASM core. Everything known of an upload is in its context, so any instance on the same
+ * memory, in any thread, may continue it; two must not work on one context at the same time.
  */
 export interface Core {
   /** Makes a context ready for a new file, whatever it held. */
@@ -59,7 +59,9 @@ export async function loadCore(): Promise<WebAssembly.Module> {
   const bytes = await readFile(url);
   const fingerprint = createHash('sha256').update(bytes).digest('hex');
   if (fingerprint !== CORE_FINGERPRINT) {
-    throw new Error(`core.wasm has the fingerprint ${fingerprint}, this build expects ${CORE_FINGERPRINT}: run \`npm run build:fingerprint\` after a change of the core`);
+    throw new Error(
+      `core.wasm has the fingerprint ${fingerprint}, this build expects ${CORE_FINGERPRINT}: run \`npm run build:fingerprint\` after a change of the core`,
+    );
   }
   return new WebAssembly.Module(bytes);
 }
@@ -73,11 +75,19 @@ export function createCoreMemory(bytes: number): WebAssembly.Memory {
 /**
  * @param scratch Address of SCRATCH_BYTES that belong to this instance alone, a multiple of 8.
  */
-export function instantiateCore(module: WebAssembly.Module, memory: WebAssembly.Memory, scratch: number): Core {
+export function instantiateCore(
+  module: WebAssembly.Module,
+  memory: WebAssembly.Memory,
+  scratch: number,
+): Core {
   const core = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as CoreExports;
   // Never 0, which marks a finished context.
   const tag = Number.parseInt(CORE_FINGERPRINT.slice(0, 8), 16) | 1;
-  const pieceList = new Uint32Array(memory.buffer, scratch + layout.PIECES, (layout.PIECE_LIMIT * layout.PIECE_BYTES) / 4);
+  const pieceList = new Uint32Array(
+    memory.buffer,
+    scratch + layout.PIECES,
+    (layout.PIECE_LIMIT * layout.PIECE_BYTES) / 4,
+  );
 
   function refuse(contexts: readonly number[]): never {
     throw new Error(`contexts not of this build, or finished: ${contexts.join(', ')}`);
@@ -88,7 +98,8 @@ export function instantiateCore(module: WebAssembly.Module, memory: WebAssembly.
       core.init(context, tag);
     },
     update(pieces) {
-      if (pieces.length < 1 || pieces.length > layout.PIECE_LIMIT) throw new RangeError(`1 to ${layout.PIECE_LIMIT} pieces, not ${pieces.length}`);
+      if (pieces.length < 1 || pieces.length > layout.PIECE_LIMIT)
+        throw new RangeError(`1 to ${layout.PIECE_LIMIT} pieces, not ${pieces.length}`);
       let at = 0;
       for (const { context, address, length } of pieces) {
         pieceList[at] = context;
@@ -97,7 +108,8 @@ export function instantiateCore(module: WebAssembly.Module, memory: WebAssembly.
         at += 3;
       }
       const refused = core.update(scratch, pieces.length, tag);
-      if (refused !== 0) refuse(pieces.filter((_, i) => (refused & (1 << i)) !== 0).map((piece) => piece.context));
+      if (refused !== 0)
+        refuse(pieces.filter((_, i) => (refused & (1 << i)) !== 0).map((piece) => piece.context));
     },
     parse({ context, address, length }) {
       if (core.parse(context, address, length, tag) !== 0) refuse([context]);

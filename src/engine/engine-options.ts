@@ -5,17 +5,32 @@ import type { Observer } from '../ports/observer.js';
 
 /** Every member but `kind` has a default that suits any host. */
 export interface EngineOptions {
-  /** `wasm`: sandboxed core on worker threads. `native`: Node's own hash on the calling thread, for hosts where it is measured to pay. */
+  /**
+   * `wasm`: sandboxed core on worker threads. `native`: Node's own hash on the calling thread, for hosts
+   * where it is measured to pay.
+   */
   readonly kind: EngineStats['kind'];
-  /** Worker threads (wasm). Default: one less than the cores, at least one: the ingress needs a core to itself. */
+  /**
+   * Worker threads (wasm). Default: one less than the cores, at least one: the ingress needs a core to
+   * itself.
+   */
   readonly workers?: number;
-  /** Slabs of 1 MiB in the pool (wasm), which is what uploads cost. Default: two for each upload, at most 120; an upload never holds more than three. */
+  /**
+   * Slabs of 1 MiB in the pool (wasm), which is what uploads cost. Default: two for each upload, at most 120;
+   * an upload never holds more than three.
+   */
   readonly slabs?: number;
-  /** Uploads in flight, of 12 KiB each: many more than any plan allows. How one more gets in is told at Places. Default 512. */
+  /**
+   * Uploads in flight, of 12 KiB each: many more than any plan allows. How one more gets in is told at
+   * Places. Default 512.
+   */
   readonly maxUploads?: number;
   /** Tasks that may wait for a worker, beyond one running on each (wasm). Default: one for each worker. */
   readonly maxQueue?: number;
-  /** Pause after which a part-filled slab is hashed instead of kept, and the grain of the rates that uploads are compared by. Default 100 ms. */
+  /**
+   * Pause after which a part-filled slab is hashed instead of kept, and the grain of the rates that uploads
+   * are compared by. Default 100 ms.
+   */
   readonly sweepMs?: number;
   /** Milliseconds on a clock that never jumps. Default: the process's monotonic clock. */
   readonly now?: () => number;
@@ -40,9 +55,16 @@ export function completeOptions(options: EngineOptions): CompleteOptions {
     observer: { fault: () => undefined, displaced: () => undefined },
     ...options,
   };
-  for (const [name, least, most] of [['workers', 1, 256], ['slabs', 1, 3_500], ['maxUploads', 1, 4_096], ['maxQueue', 0, 1_024], ['sweepMs', 1, 10_000]] as const) {
+  for (const [name, least, most] of [
+    ['workers', 1, 256],
+    ['slabs', 1, 3_500],
+    ['maxUploads', 1, 4_096],
+    ['maxQueue', 0, 1_024],
+    ['sweepMs', 1, 10_000],
+  ] as const) {
     const value = complete[name];
-    if (!Number.isInteger(value) || value < least || value > most) throw new RangeError(`engine option ${name} must be a whole number from ${least} to ${most}`);
+    if (!Number.isInteger(value) || value < least || value > most)
+      throw new RangeError(`engine option ${name} must be a whole number from ${least} to ${most}`);
   }
   return complete;
 }

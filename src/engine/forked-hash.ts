@@ -1,20 +1,29 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { HostDigests } from './result.js';
 
-/** What the core says of the binding digest after a piece; see `forkReport`. File offsets, and a count of trailing bytes. */
+/**
+ * What the core says of the binding digest after a piece; see `forkReport`. File offsets, and a count of
+ * trailing bytes.
+ */
 export interface Fork {
   readonly forkAt?: number;
   readonly resumeAt?: number;
   readonly heldBack: number;
 }
 
-/** Whole-file and binding digest in one pass: the second state is a copy of the first at the credential's header. */
+/**
+ * Whole-file and binding digest in one pass: the second state is a copy of the first at the credential's
+ * header.
+ */
 export class ForkedHash {
   readonly #whole: Hash = createHash('sha256');
   #binding: Hash | undefined;
   #resumeAt = 0;
   #hashed = 0;
-  /** Bytes that may be the start of a credential header: hashed only when the core knows whether to fork before them. */
+  /**
+   * Bytes that may be the start of a credential header: hashed only when the core knows whether to fork
+   * before them.
+   */
   #held: Uint8Array = new Uint8Array(0);
 
   /** Takes a piece right after the core has parsed it. Keeps at most a copy of its last bytes. */

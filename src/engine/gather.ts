@@ -7,9 +7,15 @@ export const LANES = 4;
 
 /** An upload as the scheduler sees it. */
 export interface Lane {
-  /** Takes out the oldest ready piece. The lane is not offered again before `settled`: its pieces are hashed strictly in order. */
+  /**
+   * Takes out the oldest ready piece. The lane is not offered again before `settled`: its pieces are hashed
+   * strictly in order.
+   */
   take(): Piece;
-  /** No thread touches the piece or the lane's context any more. `failure`: it is unknown how far they were processed. */
+  /**
+   * No thread touches the piece or the lane's context any more. `failure`: it is unknown how far they were
+   * processed.
+   */
   settled(failure: unknown): void;
 }
 
@@ -29,9 +35,10 @@ export interface GatherOptions {
 /**
  * Gathers ready pieces of different uploads into tasks, oldest first.
  *
- * Four lanes cost little more CPU than one, so a task that carries one upload wastes most of a core. Hence: an idle pool takes
- * whatever is ready; while a task runs, the next one waits for four. No piece waits for ever: when the running tasks settle the
- * pool is idle. With fewer than four uploads open four can never come together, and workers without a task are used at once.
+ * Four lanes cost little more CPU than one, so a task that carries one upload wastes most of a core. Hence:
+ * an idle pool takes whatever is ready; while a task runs, the next one waits for four. No piece waits for
+ * ever: when the running tasks settle the pool is idle. With fewer than four uploads open four can never come
+ * together, and workers without a task are used at once.
  */
 export class Gather {
   readonly #options: GatherOptions;
@@ -70,7 +77,8 @@ export class Gather {
   }
 
   #pump(): void {
-    // While a task's lanes settle one by one, the first must not leave alone before the other three had their turn.
+    // While a task's lanes settle one by one, the first must not leave alone before the other three had their
+    // turn.
     if (this.#settling) return;
     while (this.#mayStart()) this.#start();
     if (this.isIdle) this.#options.idle();

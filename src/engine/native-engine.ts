@@ -1,10 +1,19 @@
 import type { Measurement } from '../domain/audio.js';
 import type { AudioEngine, AudioIngest, EngineStats } from '../ports/audio-engine.js';
-import { CONTEXT_BYTES, SCRATCH_BYTES, createCoreMemory, credentialSpan, forkReport, instantiateCore, loadCore, type Core } from './core.js';
+import {
+  CONTEXT_BYTES,
+  type Core,
+  createCoreMemory,
+  credentialSpan,
+  forkReport,
+  instantiateCore,
+  loadCore,
+  SCRATCH_BYTES,
+} from './core.js';
 import type { CompleteOptions } from './engine-options.js';
 import { ForkedHash } from './forked-hash.js';
 import { aligned, RESERVED_BYTES } from './layout.js';
-import { Places, type PlaceHolder } from './places.js';
+import { type PlaceHolder, Places } from './places.js';
 import { engineFailed, shuttingDown, uploadAborted } from './refusals.js';
 import { Region } from './region.js';
 import { readResult } from './result.js';
@@ -24,7 +33,10 @@ interface Running {
   readonly sweep: Sweep;
 }
 
-/** Parses in the WASM core and hashes with Node's own hash, both on the calling thread: no workers, no slabs, no backpressure. */
+/**
+ * Parses in the WASM core and hashes with Node's own hash, both on the calling thread: no workers, no slabs,
+ * no backpressure.
+ */
 export class NativeEngine implements AudioEngine {
   readonly #options: CompleteOptions;
   readonly #uploads = new Set<NativeIngest>();
@@ -41,7 +53,8 @@ export class NativeEngine implements AudioEngine {
   }
 
   start(): Promise<void> {
-    if (this.#started !== undefined || this.#stopped !== undefined) throw new Error('the audio engine starts once');
+    if (this.#started !== undefined || this.#stopped !== undefined)
+      throw new Error('the audio engine starts once');
     this.#started = this.#boot();
     return this.#started;
   }
@@ -188,7 +201,8 @@ class NativeIngest implements AudioIngest, PlaceHolder {
     core.parse({ context: this.#context, address: stage, length: piece.length });
     const span = credentialSpan(memory, this.#context);
     // A copy: `slice` of a Buffer would be a view of bytes the caller may reuse.
-    if (span !== undefined) this.#credential.push(new Uint8Array(piece.subarray(span.offset, span.offset + span.length)));
+    if (span !== undefined)
+      this.#credential.push(new Uint8Array(piece.subarray(span.offset, span.offset + span.length)));
     this.#hash.update(piece, forkReport(memory, this.#context));
   }
 

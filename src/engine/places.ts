@@ -11,9 +11,10 @@ export interface PlaceHolder {
 }
 
 /**
- * The places of an engine, shared between owners. As long as one is free anybody gets it. When none is, an owner's fair share is
- * what an even split among all who hold one, the newcomer included, would give: below it an owner always gets a place, from
- * whoever is above; at or above it only the place of an upload that stands still.
+ * The places of an engine, shared between owners. As long as one is free anybody gets it. When none is, an
+ * owner's fair share is what an even split among all who hold one, the newcomer included, would give: below
+ * it an owner always gets a place, from whoever is above; at or above it only the place of an upload that
+ * stands still.
  */
 export class Places<Holder extends PlaceHolder> {
   readonly #max: number;
@@ -37,7 +38,8 @@ export class Places<Holder extends PlaceHolder> {
     const share = Math.max(1, Math.floor(this.#max / owners));
     const above = own < share ? this.#slowest(({ owner }) => this.#counts.get(owner)! > share) : undefined;
     // Whoever has less than a share keeps it even while it stands still.
-    const goes = above ?? this.#slowest(({ owner, pace }) => pace.stalled && this.#counts.get(owner)! >= share);
+    const goes =
+      above ?? this.#slowest(({ owner, pace }) => pace.stalled && this.#counts.get(owner)! >= share);
     if (goes === undefined) throw engineFull();
     this.#displaced(above === undefined ? 'upload_stalled' : 'upload_over_share');
     goes.giveUp(gaveWay());
@@ -60,7 +62,8 @@ export class Places<Holder extends PlaceHolder> {
   #slowest(eligible: (holder: Holder) => boolean): Holder | undefined {
     let slowest: Holder | undefined;
     for (const holder of this.#holders) {
-      if (eligible(holder) && (slowest === undefined || holder.pace.rate < slowest.pace.rate)) slowest = holder;
+      if (eligible(holder) && (slowest === undefined || holder.pace.rate < slowest.pace.rate))
+        slowest = holder;
     }
     return slowest;
   }

@@ -2,20 +2,34 @@ import { DomainError } from '../domain/errors.js';
 
 /** The upload cannot be continued through no fault of its sender. */
 export function engineFailed(cause: unknown): DomainError {
-  return new DomainError('unavailable', 'The audio could not be measured; send it again.', { reason: 'engine_failed', retryAfterSeconds: 1, cause });
+  return new DomainError('unavailable', 'The audio could not be measured; send it again.', {
+    reason: 'engine_failed',
+    retryAfterSeconds: 1,
+    cause,
+  });
 }
 
 export function engineFull(): DomainError {
-  return new DomainError('unavailable', 'Too many uploads are in flight.', { reason: 'engine_full', retryAfterSeconds: 2 });
+  return new DomainError('unavailable', 'Too many uploads are in flight.', {
+    reason: 'engine_full',
+    retryAfterSeconds: 2,
+  });
 }
 
 /** The upload lost its place to a newcomer. */
 export function gaveWay(): DomainError {
-  return new DomainError('unavailable', 'Too many uploads are in flight, and this one was too slow to go on; send it again.', { reason: 'engine_full', retryAfterSeconds: 2 });
+  return new DomainError(
+    'unavailable',
+    'Too many uploads are in flight, and this one was too slow to go on; send it again.',
+    { reason: 'engine_full', retryAfterSeconds: 2 },
+  );
 }
 
 export function shuttingDown(): DomainError {
-  return new DomainError('unavailable', 'The service is shutting down.', { reason: 'shutting_down', retryAfterSeconds: 5 });
+  return new DomainError('unavailable', 'The service is shutting down.', {
+    reason: 'shutting_down',
+    retryAfterSeconds: 5,
+  });
 }
 
 export function uploadAborted(): DomainError {

@@ -10,7 +10,8 @@ export class Region {
     this.#start = start;
     this.#size = size;
     this.#taken = new Uint8Array(count);
-    // A stack with the lowest address on top: pages that were touched once are used again before new ones cost memory.
+    // A stack with the lowest address on top: pages that were touched once are used again before new ones
+    // cost memory.
     this.#free = Array.from({ length: count }, (_, i) => start + (count - 1 - i) * size);
   }
 
@@ -33,7 +34,10 @@ export class Region {
     return address;
   }
 
-  /** @throws Error for a block that is not taken: given back twice it would belong to two uploads, and their bytes would mix. */
+  /**
+   * @throws Error for a block that is not taken: given back twice it would belong to two uploads, and their
+   * bytes would mix.
+   */
   give(address: number): void {
     const index = (address - this.#start) / this.#size;
     if (this.#taken[index] !== 1) throw new Error(`block ${address} is not taken`);

@@ -5,7 +5,12 @@ import { readMeasurement } from './core.js';
 export type HostDigests = Parameters<typeof readMeasurement>[2];
 
 /** The finished context as a measurement, with the credential's data, which only the host has kept. */
-export function readResult(memory: WebAssembly.Memory, context: number, pieces: readonly Uint8Array[], digests?: HostDigests): Measurement {
+export function readResult(
+  memory: WebAssembly.Memory,
+  context: number,
+  pieces: readonly Uint8Array[],
+  digests?: HostDigests,
+): Measurement {
   const { credential, ...measured } = readMeasurement(memory, context, digests);
   if (credential === undefined) return measured;
   const data = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
@@ -15,6 +20,7 @@ export function readResult(memory: WebAssembly.Memory, context: number, pieces: 
     at += piece.length;
   }
   // Header and data. Anything else means that the host lost bytes the core has seen.
-  if (data.length + 8 !== credential.length) throw new Error(`credential of ${credential.length} bytes, ${data.length} bytes of data kept`);
+  if (data.length + 8 !== credential.length)
+    throw new Error(`credential of ${credential.length} bytes, ${data.length} bytes of data kept`);
   return { ...measured, credential: { ...credential, data } };
 }

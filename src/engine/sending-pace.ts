@@ -5,8 +5,8 @@ const YOUNG_MS = 1_000;
 const STALLED_MS = 2_000;
 
 /**
- * How fast one client sends, as the sweep sees it, so that no write costs anything for it. It decides who goes when places are
- * scarce and nothing else: a least rate that holds always is the listener's to demand.
+ * How fast one client sends, as the sweep sees it, so that no write costs anything for it. It decides who
+ * goes when places are scarce and nothing else: a least rate that holds always is the listener's to demand.
  */
 export class SendingPace {
   #waitedMs = 0;

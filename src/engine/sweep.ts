@@ -2,11 +2,15 @@
 export class Sweep {
   readonly #timer: NodeJS.Timeout;
 
-  constructor({ sweepMs, now }: { readonly sweepMs: number; readonly now: () => number }, tick: (elapsedMs: number) => void) {
+  constructor(
+    { sweepMs, now }: { readonly sweepMs: number; readonly now: () => number },
+    tick: (elapsedMs: number) => void,
+  ) {
     let last = now();
     this.#timer = setInterval(() => {
       const at = now();
-      // A process that was stopped or starved for a while must not take its own pause for the slowness of every client.
+      // A process that was stopped or starved for a while must not take its own pause for the slowness of
+      // every client.
       const elapsed = Math.min(at - last, 10 * sweepMs);
       last = at;
       tick(elapsed);

@@ -1,7 +1,16 @@
 import type { Worker } from 'node:worker_threads';
 import type { Measurement } from '../domain/audio.js';
 import type { AudioEngine, AudioIngest, EngineStats } from '../ports/audio-engine.js';
-import { CONTEXT_BYTES, SCRATCH_BYTES, createCoreMemory, credentialSpan, instantiateCore, loadCore, type Core, type Piece } from './core.js';
+import {
+  CONTEXT_BYTES,
+  type Core,
+  createCoreMemory,
+  credentialSpan,
+  instantiateCore,
+  loadCore,
+  type Piece,
+  SCRATCH_BYTES,
+} from './core.js';
 import type { CompleteOptions } from './engine-options.js';
 import { Gather, LANES } from './gather.js';
 import { aligned, RESERVED_BYTES } from './layout.js';
@@ -10,14 +19,16 @@ import { shuttingDown } from './refusals.js';
 import { Region } from './region.js';
 import { readResult } from './result.js';
 import { Sweep } from './sweep.js';
-import { SLAB_BYTES, SLABS_PER_UPLOAD, WasmIngest, type IngestHost } from './wasm-ingest.js';
+import { type IngestHost, SLAB_BYTES, SLABS_PER_UPLOAD, WasmIngest } from './wasm-ingest.js';
 import { WorkerPool } from './worker-pool.js';
 
 /** What exists from `start` to the end of `stop`. */
 interface Running {
   readonly memory: WebAssembly.Memory;
   readonly bytes: Buffer;
-  /** The ingress thread's own: it begins and finishes uploads, a matter of microseconds that is worth no task. */
+  /**
+   * The ingress thread's own: it begins and finishes uploads, a matter of microseconds that is worth no task.
+   */
   readonly core: Core;
   readonly contexts: Region;
   readonly slabs: Region;
@@ -27,8 +38,9 @@ interface Running {
 }
 
 /**
- * One shared memory: scratch areas, contexts of uploads, slabs. The ingress thread copies each byte into a slab once, workers
- * hash and parse it where it lies. All bookkeeping is on the ingress thread; a worker knows nothing but its task.
+ * One shared memory: scratch areas, contexts of uploads, slabs. The ingress thread copies each byte into a
+ * slab once, workers hash and parse it where it lies. All bookkeeping is on the ingress thread; a worker
+ * knows nothing but its task.
  */
 export class WasmEngine implements AudioEngine {
   readonly #options: CompleteOptions;
@@ -56,7 +68,8 @@ export class WasmEngine implements AudioEngine {
   }
 
   start(): Promise<void> {
-    if (this.#started !== undefined || this.#stopped !== undefined) throw new Error('the audio engine starts once');
+    if (this.#started !== undefined || this.#stopped !== undefined)
+      throw new Error('the audio engine starts once');
     this.#started = this.#boot();
     return this.#started;
   }
@@ -72,7 +85,8 @@ export class WasmEngine implements AudioEngine {
     const contextBytes = aligned(CONTEXT_BYTES);
     const taskScratch = ingressScratch + scratchBytes;
     const firstContext = taskScratch + tasks * scratchBytes;
-    const firstSlab = Math.ceil((firstContext + contextCount * contextBytes) / RESERVED_BYTES) * RESERVED_BYTES;
+    const firstSlab =
+      Math.ceil((firstContext + contextCount * contextBytes) / RESERVED_BYTES) * RESERVED_BYTES;
     const memory = createCoreMemory(firstSlab + slabCount * SLAB_BYTES);
     const pool = new WorkerPool({
       workers,
@@ -192,7 +206,10 @@ export class WasmEngine implements AudioEngine {
     };
   }
 
-  /** Lets writes that wait go on, as far as there are slabs: those who hold the fewest first, then the longest waiting. */
+  /**
+   * Lets writes that wait go on, as far as there are slabs: those who hold the fewest first, then the longest
+   * waiting.
+   */
   #grant(): void {
     const { slabs } = this.#run();
     while (slabs.free > 0) {
@@ -215,8 +232,8 @@ export class WasmEngine implements AudioEngine {
   }
 
   /**
-   * All slabs are being filled, none is ready, and someone waits: the fullest goes to the workers as it is. Without this a pool
-   * smaller than the number of uploads would stand still until a slab happens to fill.
+   * All slabs are being filled, none is ready, and someone waits: the fullest goes to the workers as it is.
+   * Without this a pool smaller than the number of uploads would stand still until a slab happens to fill.
    */
   #relieve(): void {
     const { slabs, gather } = this.#run();
@@ -238,7 +255,9 @@ export class WasmEngine implements AudioEngine {
     const span = credentialSpan(memory, piece.context);
     if (span === undefined) return undefined;
     // A copy, which `slice` of a Buffer is not: the slab is another upload's next.
-    return Uint8Array.from(bytes.subarray(piece.address + span.offset, piece.address + span.offset + span.length));
+    return Uint8Array.from(
+      bytes.subarray(piece.address + span.offset, piece.address + span.offset + span.length),
+    );
   }
 
   #finish(context: number, credential: readonly Uint8Array[]): Measurement {

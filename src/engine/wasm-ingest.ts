@@ -47,7 +47,8 @@ interface PendingEnd {
 }
 
 /**
- * One upload on its way through the slabs: filled by `write`, then ready, then in flight (one at a time), then given back.
+ * One upload on its way through the slabs: filled by `write`, then ready, then in flight (one at a time),
+ * then given back.
  */
 export class WasmIngest implements AudioIngest, Lane, PlaceHolder {
   readonly owner: string;
@@ -82,7 +83,9 @@ export class WasmIngest implements AudioIngest, Lane, PlaceHolder {
 
   /** Slabs this upload holds. */
   get held(): number {
-    return this.#ready.length + (this.#filling === undefined ? 0 : 1) + (this.#inFlight === undefined ? 0 : 1);
+    return (
+      this.#ready.length + (this.#filling === undefined ? 0 : 1) + (this.#inFlight === undefined ? 0 : 1)
+    );
   }
 
   /** Bytes in the slab that is being filled. */
@@ -138,8 +141,8 @@ export class WasmIngest implements AudioIngest, Lane, PlaceHolder {
   }
 
   /**
-   * Looks after the slab of a slow client. @param scarce others wait for slabs: even a client that trickles on gives its slab
-   * to the workers then, once it held it from one sweep to the next.
+   * Looks after the slab of a slow client. @param scarce others wait for slabs: even a client that trickles
+   * on gives its slab to the workers then, once it held it from one sweep to the next.
    */
   sweep(elapsedMs: number, scarce: boolean): void {
     if (this.#over !== undefined) return;
@@ -162,7 +165,11 @@ export class WasmIngest implements AudioIngest, Lane, PlaceHolder {
     if (slab === undefined) throw new Error('no piece is in flight');
     if (failure === undefined && this.#over === undefined) {
       // Before the slab is given back: the next upload overwrites it.
-      const bytes = this.#host.credentialBytes({ context: this.context, address: slab.address, length: slab.filled });
+      const bytes = this.#host.credentialBytes({
+        context: this.context,
+        address: slab.address,
+        length: slab.filled,
+      });
       if (bytes !== undefined) this.#credential.push(bytes);
     }
     this.#inFlight = undefined;
@@ -188,8 +195,13 @@ export class WasmIngest implements AudioIngest, Lane, PlaceHolder {
       if (slab === undefined) break;
       const length = Math.min(chunk.length - at, SLAB_BYTES - slab.filled);
       const start = slab.address + slab.filled;
-      // Copied as a fill: `set` goes byte by byte into shared memory where the two are not aligned alike, a tenth of the speed.
-      this.#host.memory.fill(length === chunk.length ? chunk : chunk.subarray(at, at + length), start, start + length);
+      // Copied as a fill: `set` goes byte by byte into shared memory where the two are not aligned alike, a
+      // tenth of the speed.
+      this.#host.memory.fill(
+        length === chunk.length ? chunk : chunk.subarray(at, at + length),
+        start,
+        start + length,
+      );
       slab.filled += length;
       at += length;
       if (slab.filled === SLAB_BYTES) this.flush();

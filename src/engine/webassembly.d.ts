@@ -1,5 +1,5 @@
-// The part of the WebAssembly JavaScript API the engine uses. Neither the es2023 library nor @types/node 20 declares it, and the
-// dom library would bring browser globals into a server.
+// The part of the WebAssembly JavaScript API the engine uses. Neither the es2023 library nor @types/node 20
+// declares it, and the dom library would bring browser globals into a server.
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array);

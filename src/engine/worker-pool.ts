@@ -20,7 +20,10 @@ type ThreadPool = Piscina<HashTask, string | undefined>;
 /** Worker threads that are always there: started once, replaced when one dies. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
-  /** Threads that may still run, with the moment of their exit; the pool itself forgets a thread before it is gone. */
+  /**
+   * Threads that may still run, with the moment of their exit; the pool itself forgets a thread before it is
+   * gone.
+   */
   readonly #alive = new Map<Worker, Promise<void>>();
   #pool: ThreadPool;
   #closing = false;
@@ -50,8 +53,9 @@ export class WorkerPool {
   }
 
   /**
-   * Resolves or rejects when no thread touches the task's memory any more, and not earlier. At most `workers + maxQueue` at a
-   * time. No AbortSignal: the pool answers one by ending the thread, and three more uploads with it.
+   * Resolves or rejects when no thread touches the task's memory any more, and not earlier. At most `workers
+   * + maxQueue` at a time. No AbortSignal: the pool answers one by ending the thread, and three more uploads
+   * with it.
    */
   async run(task: HashTask): Promise<void> {
     const pool = this.#pool;
@@ -64,7 +68,8 @@ export class WorkerPool {
     } catch (error) {
       // A pool is given up when it has no thread left, so what it still refuses then has never run.
       if (pool !== this.#pool) return this.run(task);
-      // The pool rejects on a thread's `error`, when the thread may still be unwinding; its memory is free at its exit.
+      // The pool rejects on a thread's `error`, when the thread may still be unwinding; its memory is free at
+      // its exit.
       await this.#gone();
       throw new Error('the worker died', { cause: error });
     }
@@ -127,8 +132,8 @@ export class WorkerPool {
   }
 
   /**
-   * The pool replaces a worker that dies, but not any more once a replacement died while it started: from then on it starts one
-   * only for a task that finds no idle thread, and none at all when its queue is full.
+   * The pool replaces a worker that dies, but not any more once a replacement died while it started: from
+   * then on it starts one only for a task that finds no idle thread, and none at all when its queue is full.
    */
   #completeSoon(): void {
     if (this.#completing || this.#pool.threads.length >= this.#options.workers) return;

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads';
-import { instantiateCore, type Core, type Piece } from './core.js';
+import { type Core, instantiateCore, type Piece } from './core.js';
 
 /** What every worker is born with. */
 export interface WorkerInput {
@@ -14,12 +14,14 @@ export interface HashTask {
   readonly pieces: readonly Piece[];
 }
 
-// The one mutable state of a module in this code base: a task is a function call into this file, so what a thread keeps between
-// two tasks can live nowhere else. It is a cache: an instance holds nothing but the address of its scratch area.
+// The one mutable state of a module in this code base: a task is a function call into this file, so what a
+// thread keeps between two tasks can live nowhere else. It is a cache: an instance holds nothing but the
+// address of its scratch area.
 const cores = new Map<number, Core>();
 
 /**
- * The pool's task. Returns what went wrong, instead of throwing it: so a rejected task means a dead thread and nothing else.
+ * The pool's task. Returns what went wrong, instead of throwing it: so a rejected task means a dead thread
+ * and nothing else.
  */
 export function hash({ scratch, pieces }: HashTask): string | undefined {
   try {

@@ -1,5 +1,5 @@
-import { pipeline } from 'node:stream/promises';
 import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { DomainError } from '../domain/errors.js';
 import { ChunkSizes } from './chunk-sizes.js';
 import { errorAnswer } from './error-body.js';
@@ -7,15 +7,43 @@ import type { Exchange } from './exchange.js';
 
 /** What an endpoint answers. */
 export type Answer =
-  | { readonly kind: 'json'; readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
-  | { readonly kind: 'text'; readonly status: number; readonly mediaType: string; readonly text: string; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly kind: 'json';
+      readonly status: number;
+      readonly body: unknown;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
+  | {
+      readonly kind: 'text';
+      readonly status: number;
+      readonly mediaType: string;
+      readonly text: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   /** The same bytes every time. */
-  | { readonly kind: 'constant'; readonly status: number; readonly mediaType: string; readonly bytes: Buffer; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly kind: 'constant';
+      readonly status: number;
+      readonly mediaType: string;
+      readonly bytes: Buffer;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   /** Without a body. `headers` may hold the Content-Type and Content-Length that the body would have. */
   | { readonly kind: 'empty'; readonly status: number; readonly headers: Readonly<Record<string, string>> }
   /** A refusal that needs headers of its own. */
-  | { readonly kind: 'refusal'; readonly error: DomainError; readonly headers: Readonly<Record<string, string>> }
-  | { readonly kind: 'stream'; readonly status: number; readonly mediaType: string; readonly bytes: number; readonly stream: Readable; readonly headers?: Readonly<Record<string, string>> };
+  | {
+      readonly kind: 'refusal';
+      readonly error: DomainError;
+      readonly headers: Readonly<Record<string, string>>;
+    }
+  | {
+      readonly kind: 'stream';
+      readonly status: number;
+      readonly mediaType: string;
+      readonly bytes: number;
+      readonly stream: Readable;
+      readonly headers?: Readonly<Record<string, string>>;
+    };
 
 export function json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Answer {
   return headers === undefined ? { kind: 'json', status, body } : { kind: 'json', status, body, headers };
@@ -28,7 +56,9 @@ export function constantJson(status: number, body: unknown): Answer {
 
 const JSON_TYPE = 'application/json';
 const NOTHING = Buffer.alloc(0);
-/** A rest of at most this size is read after the answer, so that the connection can serve the next request. */
+/**
+ * A rest of at most this size is read after the answer, so that the connection can serve the next request.
+ */
 const SMALL_REST = 65_536;
 /** Of what follows a refusal, so many pieces may be of any size. */
 const DRAINED_CHUNKS = 100;
@@ -57,8 +87,15 @@ export async function send(exchange: Exchange, answer: Answer): Promise<void> {
   }
 }
 
-/** Answers a refusal. Without effect where the answer has begun: its connection is cut instead, for it cannot be taken back. */
-export function sendError(exchange: Exchange, error: DomainError, headers: Readonly<Record<string, string>> = {}): void {
+/**
+ * Answers a refusal. Without effect where the answer has begun: its connection is cut instead, for it cannot
+ * be taken back.
+ */
+export function sendError(
+  exchange: Exchange,
+  error: DomainError,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   if (exchange.response.headersSent) {
     exchange.response.destroy();
     return;
@@ -66,18 +103,46 @@ export function sendError(exchange: Exchange, error: DomainError, headers: Reado
   // The rest is as costly to read: a moment of it, so that the answer is not lost to a reset.
   if (error.reason === 'chunks_too_small') exchange.closing = exchange.broken = true;
   const { status, body, retryAfterSeconds } = errorAnswer(error);
-  sendText(exchange, status, JSON_TYPE, body, retryAfterSeconds === undefined ? headers : { ...headers, 'Retry-After': String(retryAfterSeconds) });
+  sendText(
+    exchange,
+    status,
+    JSON_TYPE,
+    body,
+    retryAfterSeconds === undefined ? headers : { ...headers, 'Retry-After': String(retryAfterSeconds) },
+  );
 }
 
-function sendText(exchange: Exchange, status: number, mediaType: string, text: string, extra: Readonly<Record<string, string>> | undefined): void {
+function sendText(
+  exchange: Exchange,
+  status: number,
+  mediaType: string,
+  text: string,
+  extra: Readonly<Record<string, string>> | undefined,
+): void {
   sendBytes(exchange, status, mediaType, Buffer.from(text), extra);
 }
 
-function sendBytes(exchange: Exchange, status: number, mediaType: string, bytes: Buffer, extra: Readonly<Record<string, string>> | undefined): void {
-  sendWhole(exchange, status, { 'Content-Type': mediaType, 'Content-Length': String(bytes.length), ...extra }, bytes);
+function sendBytes(
+  exchange: Exchange,
+  status: number,
+  mediaType: string,
+  bytes: Buffer,
+  extra: Readonly<Record<string, string>> | undefined,
+): void {
+  sendWhole(
+    exchange,
+    status,
+    { 'Content-Type': mediaType, 'Content-Length': String(bytes.length), ...extra },
+    bytes,
+  );
 }
 
-function sendWhole(exchange: Exchange, status: number, own: Readonly<Record<string, string>>, bytes: Buffer): void {
+function sendWhole(
+  exchange: Exchange,
+  status: number,
+  own: Readonly<Record<string, string>>,
+  bytes: Buffer,
+): void {
   const { request, response } = exchange;
   if (response.headersSent || response.destroyed || exchange.gone) return;
   exchange.bytesOut = bytes.length;
@@ -88,9 +153,13 @@ function sendWhole(exchange: Exchange, status: number, own: Readonly<Record<stri
     response.end(bytes);
     return;
   }
-  // The caller is still sending. The whole answer goes out now; the response is ended, and with it the connection, only when
-  // the rest has been read, because closing a socket that holds unread bytes resets it and the answer would be lost.
-  const rest = request.headers['transfer-encoding'] === undefined ? Number(request.headers['content-length'] ?? 0) : Infinity;
+  // The caller is still sending. The whole answer goes out now; the response is ended, and with it the
+  // connection, only when the rest has been read, because closing a socket that holds unread bytes resets it
+  // and the answer would be lost.
+  const rest =
+    request.headers['transfer-encoding'] === undefined
+      ? Number(request.headers['content-length'] ?? 0)
+      : Infinity;
   const keep = rest <= SMALL_REST && !exchange.closing && !exchange.broken;
   if (!keep) {
     headers['Connection'] = 'close';
@@ -124,13 +193,19 @@ function drain(exchange: Exchange): void {
 
 async function sendStream(exchange: Exchange, answer: Extract<Answer, { kind: 'stream' }>): Promise<void> {
   const { request, response } = exchange;
-  const headers: Record<string, string | number> = { 'Content-Type': answer.mediaType, 'Content-Length': answer.bytes, ...answer.headers, ...exchange.headers };
+  const headers: Record<string, string | number> = {
+    'Content-Type': answer.mediaType,
+    'Content-Length': answer.bytes,
+    ...answer.headers,
+    ...exchange.headers,
+  };
   if (exchange.closing) headers['Connection'] = 'close';
   if (exchange.gone) {
     answer.stream.destroy();
     return;
   }
-  // A queued file would else stay open until it is collected: not every version of Node tells the answers of a cut connection.
+  // A queued file would else stay open until it is collected: not every version of Node tells the answers of
+  // a cut connection.
   exchange.onGone = () => answer.stream.destroy();
   if (request.method === 'HEAD') {
     answer.stream.destroy();
@@ -139,7 +214,8 @@ async function sendStream(exchange: Exchange, answer: Extract<Answer, { kind: 's
     return;
   }
   try {
-    // The first bytes are awaited before the head goes out, so that a file that cannot be opened is still a clean 5xx.
+    // The first bytes are awaited before the head goes out, so that a file that cannot be opened is still a
+    // clean 5xx.
     await readable(answer.stream);
   } catch (error) {
     answer.stream.destroy();

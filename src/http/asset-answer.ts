@@ -15,17 +15,23 @@ export interface AssetHeaders {
 type Range = { readonly start: number; readonly end: number };
 
 /**
- * Answers with a deliverable, in the order of RFC 9110, 13.2.2: If-Match, If-None-Match, then Range with If-Range. A file never
- * changes while it exists, so its digest is a strong validator.
+ * Answers with a deliverable, in the order of RFC 9110, 13.2.2: If-Match, If-None-Match, then Range with
+ * If-Range. A file never changes while it exists, so its digest is a strong validator.
  * @param method as it was sent
  * @throws DomainError `precondition_failed`
  */
-export async function assetAnswer(deliverable: Deliverable, method: string, headers: AssetHeaders): Promise<Answer> {
+export async function assetAnswer(
+  deliverable: Deliverable,
+  method: string,
+  headers: AssetHeaders,
+): Promise<Answer> {
   const { bytes, sha256, fileName, mediaType } = deliverable;
   const etag = `"${sha256}"`;
   const kept = { ETag: etag, 'Cache-Control': 'private, no-cache' };
-  if (headers['if-match'] !== undefined && !matches(headers['if-match'], etag, 'strong')) throw new DomainError('precondition_failed', 'The file is another one.');
-  if (headers['if-none-match'] !== undefined && matches(headers['if-none-match'], etag, 'weak')) return { kind: 'empty', status: 304, headers: kept };
+  if (headers['if-match'] !== undefined && !matches(headers['if-match'], etag, 'strong'))
+    throw new DomainError('precondition_failed', 'The file is another one.');
+  if (headers['if-none-match'] !== undefined && matches(headers['if-none-match'], etag, 'weak'))
+    return { kind: 'empty', status: 304, headers: kept };
 
   const file = {
     ...kept,
@@ -34,13 +40,29 @@ export async function assetAnswer(deliverable: Deliverable, method: string, head
     'Content-Disposition': contentDisposition(fileName),
   };
   // RFC 9110, 14.2: range handling is defined for GET alone.
-  if (method === 'HEAD') return { kind: 'empty', status: 200, headers: { ...file, 'Content-Type': mediaType, 'Content-Length': String(bytes) } };
+  if (method === 'HEAD')
+    return {
+      kind: 'empty',
+      status: 200,
+      headers: { ...file, 'Content-Type': mediaType, 'Content-Length': String(bytes) },
+    };
   // RFC 9110, 13.1.5: a date, a weak tag or another file's makes the range void.
-  const range = headers['if-range'] === undefined || headers['if-range'] === etag ? parseRange(headers.range, bytes) : undefined;
+  const range =
+    headers['if-range'] === undefined || headers['if-range'] === etag
+      ? parseRange(headers.range, bytes)
+      : undefined;
   if (range === 'unsatisfiable') return unsatisfiable(bytes);
-  if (range === undefined) return { kind: 'stream', status: 200, mediaType, bytes, stream: await open(deliverable), headers: file };
+  if (range === undefined)
+    return { kind: 'stream', status: 200, mediaType, bytes, stream: await open(deliverable), headers: file };
   const { start, end } = range;
-  return { kind: 'stream', status: 206, mediaType, bytes: end - start + 1, stream: await open(deliverable, range), headers: { ...file, 'Content-Range': `bytes ${start}-${end}/${bytes}` } };
+  return {
+    kind: 'stream',
+    status: 206,
+    mediaType,
+    bytes: end - start + 1,
+    stream: await open(deliverable, range),
+    headers: { ...file, 'Content-Range': `bytes ${start}-${end}/${bytes}` },
+  };
 }
 
 /** Whoever sends the stream looks whether it has failed meanwhile; until then nobody else listens. */
@@ -57,7 +79,8 @@ function matches(list: string, etag: string, comparison: 'strong' | 'weak'): boo
 
 /**
  * One range of bytes (RFC 9110, 14.1.2).
- * @returns undefined where the whole file is the answer: no range, several, another unit, or one that is malformed
+ * @returns undefined where the whole file is the answer: no range, several, another unit, or one that is
+ * malformed
  */
 function parseRange(header: string | undefined, bytes: number): Range | 'unsatisfiable' | undefined {
   const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header ?? '');
@@ -76,5 +99,9 @@ function parseRange(header: string | undefined, bytes: number): Range | 'unsatis
 
 function unsatisfiable(bytes: number): Answer {
   const error = new DomainError('range_not_satisfiable', 'The range lies outside the file.');
-  return { kind: 'refusal', error, headers: { 'Content-Range': `bytes */${bytes}`, 'Accept-Ranges': 'bytes' } };
+  return {
+    kind: 'refusal',
+    error,
+    headers: { 'Content-Range': `bytes */${bytes}`, 'Accept-Ranges': 'bytes' },
+  };
 }

@@ -1,7 +1,7 @@
+import type { DomainError } from '../domain/errors.js';
 import { left, tooLarge, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
-import { invite, type Exchange } from './exchange.js';
-import type { DomainError } from '../domain/errors.js';
+import { type Exchange, invite } from './exchange.js';
 
 /**
  * The body as it streams, one chunk at a time, so that whoever iterates sets the pace. Iterates once.

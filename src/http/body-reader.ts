@@ -1,11 +1,12 @@
 import { DomainError } from '../domain/errors.js';
-import { chunksTooSmall, ChunkSizes } from './chunk-sizes.js';
-import { invite, type Exchange } from './exchange.js';
+import { ChunkSizes, chunksTooSmall } from './chunk-sizes.js';
+import { type Exchange, invite } from './exchange.js';
 import { GrowingBuffer } from './growing-buffer.js';
 
 /**
  * Reads a body whole.
- * @throws DomainError `payload_too_large` beyond `maxBytes`, `timeout` for a caller that is too slow, `invalid_request` for one that leaves
+ * @throws DomainError `payload_too_large` beyond `maxBytes`, `timeout` for a caller that is too slow,
+ * `invalid_request` for one that leaves
  *   or sends it in crumbs, `unavailable` where too much is held already
  */
 export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise<Buffer> {
@@ -15,7 +16,8 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
     // The usual case where the key is looked up in a store: head and body came in one packet meanwhile.
     const pieces: Buffer[] = [];
     // One call gives all of them up to Node 24, and one of them from Node 26 on.
-    for (let piece = request.read() as Buffer | null; piece !== null; piece = request.read() as Buffer | null) pieces.push(piece);
+    for (let piece = request.read() as Buffer | null; piece !== null; piece = request.read() as Buffer | null)
+      pieces.push(piece);
     const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
     exchange.bytesIn = body.length;
     if (body.length > maxBytes) throw tooLarge(maxBytes);
@@ -53,7 +55,9 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
 function ignore(): void {}
 
 export function tooLarge(maxBytes: number): DomainError {
-  return new DomainError('payload_too_large', `The body may hold at most ${maxBytes} bytes.`, { reason: 'body_too_large' });
+  return new DomainError('payload_too_large', `The body may hold at most ${maxBytes} bytes.`, {
+    reason: 'body_too_large',
+  });
 }
 
 export function tooSlow(): DomainError {
@@ -62,5 +66,7 @@ export function tooSlow(): DomainError {
 
 /** Only the log reads this: whoever left cannot. */
 export function left(): DomainError {
-  return new DomainError('invalid_request', 'The connection ended before the body was complete.', { reason: 'upload_aborted' });
+  return new DomainError('invalid_request', 'The connection ended before the body was complete.', {
+    reason: 'upload_aborted',
+  });
 }

@@ -6,9 +6,10 @@ const MIB = 1_048_576;
 const RETRY_SECONDS = 2;
 
 /**
- * The bytes that may be held for callers before their worth is known, and for answers that they do not read: one bound for all
- * connections of a process. A holder (an address, or a partner whose key was checked) may hold as much as it leaves free, so one
- * takes at most half of it all, two a third each, and a newcomer finds something.
+ * The bytes that may be held for callers before their worth is known, and for answers that they do not read:
+ * one bound for all connections of a process. A holder (an address, or a partner whose key was checked) may
+ * hold as much as it leaves free, so one takes at most half of it all, two a third each, and a newcomer finds
+ * something.
  */
 export class ByteBudget {
   readonly #limit: number;
@@ -64,12 +65,18 @@ export class Lease {
     if (this.#bytes === 0) this.#holder = holder;
   }
 
-  /** @throws DomainError `unavailable` / `ingress_full` where the budget has no such room; what was held before stays held */
+  /**
+   * @throws DomainError `unavailable` / `ingress_full` where the budget has no such room; what was held
+   * before stays held
+   */
   growTo(bytes: number): void {
     const more = bytes - this.#bytes;
     if (more <= 0 || this.#ended) return;
     if (!this.#budget.take(this.#holder, more)) {
-      throw new DomainError('unavailable', 'Too much is being received at once.', { reason: 'ingress_full', retryAfterSeconds: RETRY_SECONDS });
+      throw new DomainError('unavailable', 'Too much is being received at once.', {
+        reason: 'ingress_full',
+        retryAfterSeconds: RETRY_SECONDS,
+      });
     }
     this.#bytes = bytes;
   }

@@ -7,7 +7,10 @@ const UNKNOWN = 'unknown';
 export class CallerAddresses {
   readonly #trusted = new BlockList();
 
-  /** @param trustedProxies addresses, and ranges in CIDR notation (RFC 4632), of the proxies whose X-Forwarded-For is believed */
+  /**
+   * @param trustedProxies addresses, and ranges in CIDR notation (RFC 4632), of the proxies whose
+   * X-Forwarded-For is believed
+   */
   constructor(trustedProxies: readonly string[] = []) {
     for (const proxy of trustedProxies) {
       const [address, prefix] = proxy.split('/') as [string, string?];
@@ -24,10 +27,11 @@ export class CallerAddresses {
   }
 
   /**
-   * The group of addresses that one caller has: an IPv4 address, or the /64 of an IPv6 one, since a host has all of its network
-   * (RFC 4291, 2.5.4).
+   * The group of addresses that one caller has: an IPv4 address, or the /64 of an IPv6 one, since a host has
+   * all of its network (RFC 4291, 2.5.4).
    * @param peer the other end of the connection
-   * @param forwardedFor X-Forwarded-For, several joined by commas. What stands left of the rightmost address that is not a trusted
+   * @param forwardedFor X-Forwarded-For, several joined by commas. What stands left of the rightmost address
+   * that is not a trusted
    *   proxy's came from the caller itself, so it is not looked at.
    */
   of(peer: string | undefined, forwardedFor?: string): string {
@@ -43,10 +47,15 @@ export class CallerAddresses {
 
 function groupOf(address: string): string {
   const plain = unmapped(address);
-  return isIPv6(plain) ? `${new SocketAddress({ address: network(plain), family: 'ipv6' }).address}/64` : plain;
+  return isIPv6(plain)
+    ? `${new SocketAddress({ address: network(plain), family: 'ipv6' }).address}/64`
+    : plain;
 }
 
-/** An IPv4 address in an IPv6 one (RFC 4291, 2.5.5.2) is that address; a zone (RFC 4007) is this host's own business. */
+/**
+ * An IPv4 address in an IPv6 one (RFC 4291, 2.5.5.2) is that address; a zone (RFC 4007) is this host's own
+ * business.
+ */
 function unmapped(address: string): string {
   const [plain] = address.split('%', 1) as [string];
   if (!isIPv6(plain)) return plain;

@@ -18,7 +18,10 @@ export class Capacity {
    */
   async admit<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#inside >= this.#max) {
-      throw new DomainError('unavailable', 'Too many requests of this kind at once.', { reason: 'concurrency_exceeded', retryAfterSeconds: RETRY_SECONDS });
+      throw new DomainError('unavailable', 'Too many requests of this kind at once.', {
+        reason: 'concurrency_exceeded',
+        retryAfterSeconds: RETRY_SECONDS,
+      });
     }
     this.#inside += 1;
     try {

@@ -2,12 +2,15 @@ import { DomainError } from '../domain/errors.js';
 
 /** A caller that types, or sends a small body byte by byte. */
 const FREE_CHUNKS = 1_000;
-/** Beyond them, bytes a piece on average: chunks of 64 bytes pass, of which the slices of a connection cut one in 57 in two. */
+/**
+ * Beyond them, bytes a piece on average: chunks of 64 bytes pass, of which the slices of a connection cut one
+ * in 57 in two.
+ */
 const MIN_MEAN_BYTES = 60;
 
 /**
- * Counts the pieces in which a message arrives, whether chunks of its transfer coding or segments of the network: each costs the
- * same work, however small.
+ * Counts the pieces in which a message arrives, whether chunks of its transfer coding or segments of the
+ * network: each costs the same work, however small.
  */
 export class ChunkSizes {
   readonly #free: number;
@@ -28,5 +31,7 @@ export class ChunkSizes {
 }
 
 export function chunksTooSmall(): DomainError {
-  return new DomainError('invalid_request', 'The body comes in too many pieces that are too small.', { reason: 'chunks_too_small' });
+  return new DomainError('invalid_request', 'The body comes in too many pieces that are too small.', {
+    reason: 'chunks_too_small',
+  });
 }

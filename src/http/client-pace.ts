@@ -1,8 +1,8 @@
 import type { ListenerLimits } from './exchange.js';
 
 /**
- * Watches how fast a caller sends a streamed body. "A slow client holds at most one slab, and only while it meets a minimum
- * rate": only time in which the service itself was ready to read counts against the caller.
+ * Watches how fast a caller sends a streamed body. "A slow client holds at most one slab, and only while it
+ * meets a minimum rate": only time in which the service itself was ready to read counts against the caller.
  */
 export class ClientPace {
   readonly #limits: ListenerLimits;
@@ -16,13 +16,19 @@ export class ClientPace {
    * @param tooSlow the caller is too slow to be waited for
    * @param stalled called again and again: whether the caller brings nothing at the moment
    */
-  constructor(limits: ListenerLimits, { tooSlow, stalled }: { readonly tooSlow: () => void; readonly stalled?: (stalled: boolean) => void }) {
+  constructor(
+    limits: ListenerLimits,
+    { tooSlow, stalled }: { readonly tooSlow: () => void; readonly stalled?: (stalled: boolean) => void },
+  ) {
     this.#limits = limits;
-    this.#timer = setInterval(() => {
-      const now = performance.now();
-      if (this.#isTooSlow(now)) tooSlow();
-      else stalled?.(this.#waitingSince !== undefined && now - this.#waitingSince > limits.stalledMs);
-    }, Math.max(10, Math.min(1_000, limits.idleMs / 4, limits.stalledMs / 4)));
+    this.#timer = setInterval(
+      () => {
+        const now = performance.now();
+        if (this.#isTooSlow(now)) tooSlow();
+        else stalled?.(this.#waitingSince !== undefined && now - this.#waitingSince > limits.stalledMs);
+      },
+      Math.max(10, Math.min(1_000, limits.idleMs / 4, limits.stalledMs / 4)),
+    );
   }
 
   /** Bytes arrived. */

@@ -4,15 +4,18 @@ import type { CallerAddresses } from './caller-address.js';
 import { CallerConnection, type ConnectionWatch } from './connection.js';
 import type { ListenerLimits } from './exchange.js';
 
-/** The part of the table that one address may have; proxies that are trusted speak for many and have no such bound. */
+/**
+ * The part of the table that one address may have; proxies that are trusted speak for many and have no such
+ * bound.
+ */
 const SHARE_OF_AN_ADDRESS = 1 / 4;
 /** The table counts as nearly full from here on. */
 const PRESSURE = 3 / 4;
 
 /**
- * The open connections of a listener. When there is no room, a newcomer takes the place of whoever has shown least: first the
- * oldest that has not sent a whole head, then the one that has been idle longest, then the one that has not read for longest.
- * Requests that are being carried out keep theirs.
+ * The open connections of a listener. When there is no room, a newcomer takes the place of whoever has shown
+ * least: first the oldest that has not sent a whole head, then the one that has been idle longest, then the
+ * one that has not read for longest. Requests that are being carried out keep theirs.
  */
 export class ConnectionTable implements ConnectionWatch {
   readonly #limits: ListenerLimits;
@@ -28,7 +31,12 @@ export class ConnectionTable implements ConnectionWatch {
   readonly #timer: NodeJS.Timeout;
 
   /** @param timedOut answers a caller whose head did not come in time */
-  constructor(limits: ListenerLimits, budget: ByteBudget, addresses: CallerAddresses, timedOut: (connection: CallerConnection) => void) {
+  constructor(
+    limits: ListenerLimits,
+    budget: ByteBudget,
+    addresses: CallerAddresses,
+    timedOut: (connection: CallerConnection) => void,
+  ) {
     this.#limits = limits;
     this.#budget = budget;
     this.#addresses = addresses;
@@ -47,7 +55,10 @@ export class ConnectionTable implements ConnectionWatch {
     const { connections } = this.#limits;
     const share = this.#addresses.trusts(peer) ? connections : Math.ceil(connections * SHARE_OF_AN_ADDRESS);
     const crowded = (this.#byAddress.get(address) ?? 0) >= share;
-    if ((crowded && !this.#makeRoom((other) => other.address === address)) || (this.#all.size >= connections && !this.#makeRoom(() => true))) {
+    if (
+      (crowded && !this.#makeRoom((other) => other.address === address)) ||
+      (this.#all.size >= connections && !this.#makeRoom(() => true))
+    ) {
       socket.destroy();
       return undefined;
     }
@@ -128,9 +139,13 @@ export class ConnectionTable implements ConnectionWatch {
     const silenceMs = this.#all.size > connections * PRESSURE ? Math.min(firstByteMs, headersMs) : headersMs;
     for (const connection of this.#headless) {
       const { headSince, openedAt } = connection;
-      if (now - openedAt > headersMs || (headSince === undefined && now - openedAt > silenceMs)) this.#timedOut(connection);
+      if (now - openedAt > headersMs || (headSince === undefined && now - openedAt > silenceMs))
+        this.#timedOut(connection);
     }
-    // Between two requests a connection may be silent for as long as it is kept; a head that has begun has its time.
-    for (const connection of this.#idle) if (connection.headSince !== undefined && now - connection.headSince > headersMs) this.#timedOut(connection);
+    // Between two requests a connection may be silent for as long as it is kept; a head that has begun has
+    // its time.
+    for (const connection of this.#idle)
+      if (connection.headSince !== undefined && now - connection.headSince > headersMs)
+        this.#timedOut(connection);
   }
 }

@@ -8,7 +8,10 @@ const HEAD_END = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
 /** Of a head that has not ended, the parser gets so many bytes at once. */
 const HEAD_SLICE = 1_024;
-/** Of a chunked body, whose end only the parser knows; what follows it in one slice becomes requests that wait. */
+/**
+ * Of a chunked body, whose end only the parser knows; what follows it in one slice becomes requests that
+ * wait.
+ */
 const CHUNKED_SLICE = 4_096;
 const SLICES_OF_A_TURN = 4;
 /** What a request that waits for its turn is taken to cost. */
@@ -24,14 +27,18 @@ export interface ConnectionWatch {
   idle(connection: CallerConnection): void;
   /** The caller takes nothing, or has begun to again; called with every step that its reading makes. */
   unread(connection: CallerConnection, waits: boolean): void;
-  /** Room for output of a caller that does not read it. @returns false where nobody else is left to be cut for it */
+  /**
+   * Room for output of a caller that does not read it. @returns false where nobody else is left to be cut for
+   * it
+   */
   roomFor(connection: CallerConnection, bytes: number): boolean;
 }
 
 /**
- * A caller's connection, between the socket and the HTTP parser. One request of it is carried out at a time (RFC 9112, 9.3.2:
- * only safe methods may run beside one another, and answers keep their order): the parser gets the bytes up to the end of one
- * message, and those of the next when the answer has been taken by the network. What is pipelined meanwhile stays with the caller.
+ * A caller's connection, between the socket and the HTTP parser. One request of it is carried out at a time
+ * (RFC 9112, 9.3.2: only safe methods may run beside one another, and answers keep their order): the parser
+ * gets the bytes up to the end of one message, and those of the next when the answer has been taken by the
+ * network. What is pipelined meanwhile stays with the caller.
  */
 export class CallerConnection extends Duplex {
   readonly socket: Socket;
@@ -69,7 +76,12 @@ export class CallerConnection extends Duplex {
   #yielding = false;
 
   constructor(socket: Socket, address: string, budget: ByteBudget, watch: ConnectionWatch) {
-    super({ allowHalfOpen: true, decodeStrings: false, readableHighWaterMark: HEAD_SLICE, writableHighWaterMark: socket.writableHighWaterMark });
+    super({
+      allowHalfOpen: true,
+      decodeStrings: false,
+      readableHighWaterMark: HEAD_SLICE,
+      writableHighWaterMark: socket.writableHighWaterMark,
+    });
     this.socket = socket;
     this.address = address;
     this.#budget = budget;
@@ -116,7 +128,10 @@ export class CallerConnection extends Duplex {
     else this.once('finish', () => this.destroy());
   }
 
-  /** RFC 9112, 9.6: what follows the last answer is not processed. It is still read, because a close with unread bytes resets. */
+  /**
+   * RFC 9112, 9.6: what follows the last answer is not processed. It is still read, because a close with
+   * unread bytes resets.
+   */
   closing(): void {
     this.#closing = true;
     this.#waiting.length = 0;
@@ -130,7 +145,9 @@ export class CallerConnection extends Duplex {
     this.#headBytes = 0;
     this.#tail = NOTHING;
     const length = Number(request.headers['content-length'] ?? 0);
-    this.#bodyLeft = Number.isSafeInteger(length) ? Math.max(0, this.#sliceCut ? length : length - this.#sliceLength) : 0;
+    this.#bodyLeft = Number.isSafeInteger(length)
+      ? Math.max(0, this.#sliceCut ? length : length - this.#sliceLength)
+      : 0;
     this.inTurn(begin);
   }
 
@@ -152,7 +169,8 @@ export class CallerConnection extends Duplex {
     if (this.#exchange !== exchange) return;
     this.#exchange = undefined;
     if (exchange.closing) {
-      // Node does so by itself where the answer said `Connection: close`; a body may break off after another answer has begun.
+      // Node does so by itself where the answer said `Connection: close`; a body may break off after another
+      // answer has begun.
       this.destroySoon();
       return;
     }
@@ -177,14 +195,27 @@ export class CallerConnection extends Duplex {
     this.#feed();
   }
 
-  override _write(chunk: Buffer | string, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+  override _write(
+    chunk: Buffer | string,
+    encoding: BufferEncoding,
+    done: (error?: Error | null) => void,
+  ): void {
     this.socket.write(chunk, encoding, (error) => this.#wrote(error, done));
     this.#countOutput();
   }
 
-  override _writev(chunks: { chunk: Buffer | string; encoding: BufferEncoding }[], done: (error?: Error | null) => void): void {
+  override _writev(
+    chunks: { chunk: Buffer | string; encoding: BufferEncoding }[],
+    done: (error?: Error | null) => void,
+  ): void {
     this.socket.cork();
-    chunks.forEach(({ chunk, encoding }, i) => this.socket.write(chunk, encoding, i === chunks.length - 1 ? (error) => this.#wrote(error, done) : undefined));
+    chunks.forEach(({ chunk, encoding }, i) =>
+      this.socket.write(
+        chunk,
+        encoding,
+        i === chunks.length - 1 ? (error) => this.#wrote(error, done) : undefined,
+      ),
+    );
     this.socket.uncork();
     this.#countOutput();
   }
@@ -253,7 +284,10 @@ export class CallerConnection extends Duplex {
   }
 
   #mayRead(): boolean {
-    return (this.#readsBody() && this.#waiting.length === 0) || (this.#exchange === undefined && this.#waiting.length === 0 && !this.#advancing);
+    return (
+      (this.#readsBody() && this.#waiting.length === 0) ||
+      (this.#exchange === undefined && this.#waiting.length === 0 && !this.#advancing)
+    );
   }
 
   #slice(): Buffer {
@@ -288,7 +322,15 @@ export class CallerConnection extends Duplex {
     const length = end < 0 ? Math.min(whole, HEAD_SLICE) : end + HEAD_END.length - this.#tail.length;
     this.#sliceCut = end >= 0;
     // A copy: three bytes are not worth the memory that they are a part of.
-    this.#tail = end < 0 ? Buffer.from(window.subarray(Math.max(0, this.#tail.length + length - (HEAD_END.length - 1)), this.#tail.length + length)) : NOTHING;
+    this.#tail =
+      end < 0
+        ? Buffer.from(
+            window.subarray(
+              Math.max(0, this.#tail.length + length - (HEAD_END.length - 1)),
+              this.#tail.length + length,
+            ),
+          )
+        : NOTHING;
     this.#headBytes += length;
     this.headSince ??= performance.now();
     return length;
@@ -314,7 +356,8 @@ export class CallerConnection extends Duplex {
     if (this.destroyed) return;
     const unsent = this.socket.writableLength;
     if (unsent > 0 || this.#outCharged > 0) this.#watch.unread(this, unsent > 0);
-    if (!this.#settleOutput(unsent) && !(this.#watch.roomFor(this, unsent) && this.#settleOutput(unsent))) this.destroy();
+    if (!this.#settleOutput(unsent) && !(this.#watch.roomFor(this, unsent) && this.#settleOutput(unsent)))
+      this.destroy();
   }
 
   #settleOutput(unsent: number): boolean {

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { JsonSchema, MediaType, OpenApiDocument, OperationObject, Parameter, Response } from '../contract/openapi.js';
+import type {
+  JsonSchema,
+  MediaType,
+  OpenApiDocument,
+  OperationObject,
+  Parameter,
+  Response,
+} from '../contract/openapi.js';
 import type { Answer } from './answer.js';
 import { DOCS_STYLE } from './docs-style.js';
 
@@ -11,22 +18,38 @@ export function docsAnswer(document: OpenApiDocument): Answer {
     status: 200,
     mediaType: 'text/html; charset=utf-8',
     bytes: Buffer.from(docsPage(document)),
-    headers: { 'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'` },
+    headers: {
+      'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    },
   };
 }
 
 export function docsPage(document: OpenApiDocument): string {
   const { info, tags, paths, components } = document;
-  const operations = Object.entries(paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })));
-  const groups = tags.map(({ name }) => ({ name, rows: operations.filter(({ operation }) => operation.tags.includes(name)) }));
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+  const groups = tags.map(({ name }) => ({
+    name,
+    rows: operations.filter(({ operation }) => operation.tags.includes(name)),
+  }));
   const navigation = groups
-    .map(({ name, rows }) => `<h2>${text(name)}</h2><ul>${rows.map(({ method, path, operation }) => `<li><a href="#${operation.operationId}">${badge(method)}<span>${pathText(path)}</span></a></li>`).join('')}</ul>`)
+    .map(
+      ({ name, rows }) =>
+        `<h2>${text(name)}</h2><ul>${rows.map(({ method, path, operation }) => `<li><a href="#${operation.operationId}">${badge(method)}<span>${pathText(path)}</span></a></li>`).join('')}</ul>`,
+    )
     .join('');
   const chapters = groups
-    .map(({ name, rows }) => `<section><h2 class="group">${text(name)}</h2>${rows.map(({ method, path, operation }) => operationHtml(method, path, operation)).join('')}</section>`)
+    .map(
+      ({ name, rows }) =>
+        `<section><h2 class="group">${text(name)}</h2>${rows.map(({ method, path, operation }) => operationHtml(method, path, operation)).join('')}</section>`,
+    )
     .join('');
   const schemas = Object.entries(components.schemas)
-    .map(([name, schema]) => `<article class="schema" id="schema-${text(name)}"><h3>${text(name)}</h3>${paragraph(schema['description'])}${schemaHtml(schema)}${examplesHtml((schema['examples'] as readonly unknown[] | undefined) ?? [])}</article>`)
+    .map(
+      ([name, schema]) =>
+        `<article class="schema" id="schema-${text(name)}"><h3>${text(name)}</h3>${paragraph(schema['description'])}${schemaHtml(schema)}${examplesHtml((schema['examples'] as readonly unknown[] | undefined) ?? [])}</article>`,
+    )
     .join('');
   return `<!doctype html>
 <html lang="en">
@@ -49,9 +72,23 @@ ${chapters}
 }
 
 function operationHtml(method: string, path: string, operation: OperationObject): string {
-  const { operationId, summary, description, security, parameters = [], requestBody, responses, deprecated } = operation;
+  const {
+    operationId,
+    summary,
+    description,
+    security,
+    parameters = [],
+    requestBody,
+    responses,
+    deprecated,
+  } = operation;
   const scope = operation['x-scope'];
-  const auth = security.length === 0 ? 'No key needed' : scope === undefined ? 'Any key' : `Key with the scope <code>${text(scope)}</code>`;
+  const auth =
+    security.length === 0
+      ? 'No key needed'
+      : scope === undefined
+        ? 'Any key'
+        : `Key with the scope <code>${text(scope)}</code>`;
   const answers = Object.entries(responses).filter(([status]) => Number(status) < 400);
   const refusals = Object.entries(responses).filter(([status]) => Number(status) >= 400);
   return `<article id="${operationId}">
@@ -76,7 +113,8 @@ function parametersHtml(parameters: readonly Parameter[]): string {
 function contentHtml(content: Readonly<Record<string, MediaType>>): string {
   return Object.entries(content)
     .map(([mediaType, { schema, examples }]) => {
-      const shape = schema === undefined ? '' : isReference(schema) ? ` ${typeHtml(schema)}` : schemaHtml(schema);
+      const shape =
+        schema === undefined ? '' : isReference(schema) ? ` ${typeHtml(schema)}` : schemaHtml(schema);
       return `<p class="media"><code>${text(mediaType)}</code>${shape}</p>${examplesHtml(Object.values(examples ?? {}).map(({ value }) => value))}`;
     })
     .join('');
@@ -88,11 +126,22 @@ function answerHtml(status: string, { description, headers, content }: Response)
 }
 
 /** Headers that the page's introduction speaks of once. */
-const EVERYWHERE = new Set(['X-Request-Id', 'X-Content-Type-Options', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Cache-Control']);
+const EVERYWHERE = new Set([
+  'X-Request-Id',
+  'X-Content-Type-Options',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'Cache-Control',
+]);
 
 function refusalsHtml(refusals: readonly (readonly [string, Response])[]): string {
   const rows = refusals.map(([status, { description, content }]) => {
-    const { code, reason } = (content!['application/json']!.schema as { properties: { code: { const: string }; reason: false | { enum: readonly string[] } } }).properties;
+    const { code, reason } = (
+      content!['application/json']!.schema as {
+        properties: { code: { const: string }; reason: false | { enum: readonly string[] } };
+      }
+    ).properties;
     const reasons = reason === false ? '' : reason.enum.map((slug) => `<code>${text(slug)}</code>`).join(' ');
     return `<tr><td><code>${status}</code> <code>${text(code.const)}</code></td><td>${text(description)}</td><td class="reasons">${reasons}</td></tr>`;
   });
@@ -107,7 +156,9 @@ function schemaHtml(schema: JsonSchema): string {
     const nested = nestedObject(member);
     return `<tr><td><code>${text(name)}</code>${required.includes(name) ? '' : '<small>optional</small>'}</td><td>${typeHtml(member)}</td><td>${typeof member['description'] === 'string' ? inline(member['description']) : ''}${nested === undefined ? '' : schemaHtml(nested)}</td></tr>`;
   });
-  return rows.length === 0 ? '<p><small>An object whose members may grow.</small></p>' : table(['Member', 'Type', 'Meaning'], rows);
+  return rows.length === 0
+    ? '<p><small>An object whose members may grow.</small></p>'
+    : table(['Member', 'Type', 'Meaning'], rows);
 }
 
 function nestedObject(schema: JsonSchema): JsonSchema | undefined {
@@ -120,20 +171,41 @@ function typeHtml(schema: JsonSchema): string {
     const name = String(schema['$ref']).split('/').at(-1)!;
     return `<a href="#schema-${text(name)}">${text(name)}</a>`;
   }
-  if (schema['enum'] !== undefined) return (schema['enum'] as readonly unknown[]).map((value) => `<code>${text(String(value))}</code>`).join('<wbr> | ') + defaultText(schema);
+  if (schema['enum'] !== undefined)
+    return (
+      (schema['enum'] as readonly unknown[])
+        .map((value) => `<code>${text(String(value))}</code>`)
+        .join('<wbr> | ') + defaultText(schema)
+    );
   if (schema['const'] !== undefined) return `<code>${text(JSON.stringify(schema['const']))}</code>`;
   if (schema['type'] === 'array') return `list of ${typeHtml(schema['items'] as JsonSchema)}`;
-  if (schema['type'] === 'object' && schema['additionalProperties'] !== undefined && typeof schema['additionalProperties'] === 'object') return `object of ${typeHtml(schema['additionalProperties'] as JsonSchema)}`;
+  if (
+    schema['type'] === 'object' &&
+    schema['additionalProperties'] !== undefined &&
+    typeof schema['additionalProperties'] === 'object'
+  )
+    return `object of ${typeHtml(schema['additionalProperties'] as JsonSchema)}`;
   return `${text(String(schema['type'] ?? 'any'))}${boundsText(schema)}`;
 }
 
 function boundsText(schema: JsonSchema): string {
-  const bound = (name: string) => (typeof schema[name] === 'number' && Math.abs(schema[name]) < Number.MAX_SAFE_INTEGER ? schema[name] : undefined);
+  const bound = (name: string) =>
+    typeof schema[name] === 'number' && Math.abs(schema[name]) < Number.MAX_SAFE_INTEGER
+      ? schema[name]
+      : undefined;
   const from = bound('minimum') ?? bound('minLength');
   const to = bound('maximum') ?? bound('maxLength');
   const unit = schema['type'] === 'string' ? ' characters' : '';
-  const range = from !== undefined && to !== undefined ? `${from} to ${to}${unit}` : from !== undefined && from !== 0 ? `from ${from}${unit}` : to !== undefined ? `up to ${to}${unit}` : '';
-  const pattern = typeof schema['pattern'] === 'string' ? ` <code class="pattern">${text(schema['pattern'])}</code>` : '';
+  const range =
+    from !== undefined && to !== undefined
+      ? `${from} to ${to}${unit}`
+      : from !== undefined && from !== 0
+        ? `from ${from}${unit}`
+        : to !== undefined
+          ? `up to ${to}${unit}`
+          : '';
+  const pattern =
+    typeof schema['pattern'] === 'string' ? ` <code class="pattern">${text(schema['pattern'])}</code>` : '';
   return `${range === '' ? '' : ` <small>${range}</small>`}${pattern}${defaultText(schema)}`;
 }
 
@@ -171,13 +243,22 @@ function paragraph(value: unknown): string {
 
 /** The little of CommonMark that the document's descriptions use: paragraphs, bold, code. */
 function markdown(source: string): string {
-  return source.split('\n\n').map((block) => `<p>${inline(block)}</p>`).join('');
+  return source
+    .split('\n\n')
+    .map((block) => `<p>${inline(block)}</p>`)
+    .join('');
 }
 
 function inline(source: string): string {
-  return text(source).replaceAll(/`([^`]+)`/g, '<code>$1</code>').replaceAll(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>');
+  return text(source)
+    .replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+    .replaceAll(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>');
 }
 
 function text(source: string): string {
-  return source.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return source
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Route } from '../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../contract/routes.js';
-import { validate, type RequestSchema, type RouteInput } from '../contract/validation.js';
+import { type RequestSchema, type RouteInput, validate } from '../contract/validation.js';
 import { DomainError } from '../domain/errors.js';
-import { digestHolds, type ContentDigest } from '../domain/message-signature.js';
+import { type ContentDigest, digestHolds } from '../domain/message-signature.js';
 import type { Caller, PartnerOperations } from '../operations/operations.js';
 import type { Observer } from '../ports/observer.js';
 import type { Answer } from './answer.js';
@@ -34,8 +34,14 @@ export interface Endpoint {
   readonly run: (call: Call<Route>) => Answer | Promise<Answer>;
 }
 
-/** Joins the table's rows of one listener, in the table's order, with their functions; a row without one is not there. */
-export function joinEndpoints<Listener extends Route['listener']>(listener: Listener, endpoints: Partial<Endpoints<Listener>>): readonly Endpoint[] {
+/**
+ * Joins the table's rows of one listener, in the table's order, with their functions; a row without one is
+ * not there.
+ */
+export function joinEndpoints<Listener extends Route['listener']>(
+  listener: Listener,
+  endpoints: Partial<Endpoints<Listener>>,
+): readonly Endpoint[] {
   const run = endpoints as unknown as Readonly<Record<string, Endpoint['run']>>;
   return Object.entries(ROUTES)
     .filter(([id, route]) => route.listener === listener && Object.hasOwn(run, id))
@@ -46,28 +52,46 @@ export function joinEndpoints<Listener extends Route['listener']>(listener: List
 export interface Gate {
   readonly observer: Observer;
   /** Where partners' keys are checked, and their limits kept. */
-  readonly partners?: Pick<PartnerOperations, 'authenticate' | 'checkSignature' | 'admit' | 'quota' | 'meter'>;
+  readonly partners?: Pick<
+    PartnerOperations,
+    'authenticate' | 'checkSignature' | 'admit' | 'quota' | 'meter'
+  >;
   readonly bearer?: (request: Exchange['request']) => void;
 }
 
 /**
- * Runs one call. "Order of checks: HTTP grammar, route 404, method 405, key 403, rate and quota 429, media type 415, size 413,
- * body, query and path 400, existence 404, state 409."
+ * Runs one call. "Order of checks: HTTP grammar, route 404, method 405, key 403, rate and quota 429, media
+ * type 415, size 413, body, query and path 400, existence 404, state 409."
  * @param params the path's parameters, decoded
  */
-export async function runEndpoint(endpoint: Endpoint, gate: Gate, exchange: Exchange, params: unknown): Promise<Answer> {
+export async function runEndpoint(
+  endpoint: Endpoint,
+  gate: Gate,
+  exchange: Exchange,
+  params: unknown,
+): Promise<Answer> {
   const { auth } = endpoint.route;
   if (auth === 'key') return runForPartner(endpoint, gate, exchange, params);
   if (auth === 'bearer') gate.bearer!(exchange.request);
   return runChecked(endpoint, exchange, params, undefined);
 }
 
-async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange, params: unknown): Promise<Answer> {
+async function runForPartner(
+  endpoint: Endpoint,
+  gate: Gate,
+  exchange: Exchange,
+  params: unknown,
+): Promise<Answer> {
   const { id, route } = endpoint;
   const partners = gate.partners!;
-  const patience = new Patience(exchange.limits.answerMs, (error) => void (isFault(error) && gate.observer.fault(exchange.route, error)));
+  const patience = new Patience(
+    exchange.limits.answerMs,
+    (error) => void (isFault(error) && gate.observer.fault(exchange.route, error)),
+  );
   // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
-  const caller = await patience.of(partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined));
+  const caller = await patience.of(
+    partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined),
+  );
   exchange.keyId = caller.keyId;
   exchange.lease.belongTo(caller.partnerId);
   try {
@@ -76,11 +100,14 @@ async function runForPartner(endpoint: Endpoint, gate: Gate, exchange: Exchange,
     const digest = partners.checkSignature(caller, {
       method: exchange.request.method!,
       target: exchange.request.url!,
-      hasBody: declaredLength(exchange.request) > 0 || exchange.request.headers['transfer-encoding'] !== undefined,
+      hasBody:
+        declaredLength(exchange.request) > 0 || exchange.request.headers['transfer-encoding'] !== undefined,
       field: (name) => exchange.request.headers[name] as string | undefined,
     });
-    // The rotation lane is the operation's to spend: "replays do not spend the rotation lane". The calls themselves have a bound.
-    if (route.lane !== 'none') partners.admit(caller, route.lane === 'rotation' ? 'rotation_calls' : route.lane);
+    // The rotation lane is the operation's to spend: "replays do not spend the rotation lane". The calls
+    // themselves have a bound.
+    if (route.lane !== 'none')
+      partners.admit(caller, route.lane === 'rotation' ? 'rotation_calls' : route.lane);
     const run: Endpoint['run'] = (call) => {
       const answer = endpoint.run(call);
       return answer instanceof Promise ? patience.of(answer, discard) : answer;
@@ -99,18 +126,33 @@ function discard(answer: Answer): void {
   if (answer.kind === 'stream') answer.stream.destroy();
 }
 
-/** "All three `X-RateLimit-*` headers are on every partner-scoped response", refusals included; read last, so that the call itself is counted. */
+/**
+ * "All three `X-RateLimit-*` headers are on every partner-scoped response", refusals included; read last, so
+ * that the call itself is counted.
+ */
 async function quotaHeaders({ partners, observer }: Gate, exchange: Exchange, caller: Caller): Promise<void> {
   try {
-    const { limit, remaining, reset } = await new Patience(exchange.limits.quotaMs, (error) => observer.fault('quota', error)).of(partners!.quota(caller));
-    Object.assign(exchange.headers, { 'X-RateLimit-Limit': String(limit), 'X-RateLimit-Remaining': String(remaining), 'X-RateLimit-Reset': String(reset) });
+    const { limit, remaining, reset } = await new Patience(exchange.limits.quotaMs, (error) =>
+      observer.fault('quota', error),
+    ).of(partners!.quota(caller));
+    Object.assign(exchange.headers, {
+      'X-RateLimit-Limit': String(limit),
+      'X-RateLimit-Remaining': String(remaining),
+      'X-RateLimit-Reset': String(reset),
+    });
   } catch (error) {
     // The call has been done: its answer must not be lost because a counter cannot be read.
     observer.fault('quota', error);
   }
 }
 
-async function runChecked({ route, run }: Endpoint, exchange: Exchange, params: unknown, caller: Caller | undefined, digest?: ContentDigest): Promise<Answer> {
+async function runChecked(
+  { route, run }: Endpoint,
+  exchange: Exchange,
+  params: unknown,
+  caller: Caller | undefined,
+  digest?: ContentDigest,
+): Promise<Answer> {
   const { request } = exchange;
   const { body, auth } = route;
   if (body !== undefined && body.kind !== 'none') {
@@ -122,21 +164,27 @@ async function runChecked({ route, run }: Endpoint, exchange: Exchange, params: 
     caller: caller as undefined,
     params: (route.params && checkParams(route.params, request.url!, params)) as undefined,
     query: checkQuery(route, request.url!) as undefined,
-    headers: (route.headers && check(route.headers, singleHeaders(request.headers, route.headers))) as undefined,
+    headers: (route.headers &&
+      check(route.headers, singleHeaders(request.headers, route.headers))) as undefined,
     body: json as undefined,
   });
   // Read to its end before anything is done: what turns out to be malformed must have had no effect.
-  if (body === undefined ? auth === 'key' || auth === 'bearer' : body.kind === 'none') await refuseBody(exchange);
+  if (body === undefined ? auth === 'key' || auth === 'bearer' : body.kind === 'none')
+    await refuseBody(exchange);
   if (body?.kind !== 'json') return run(call(undefined));
   const read = readBody(exchange, body.maxBytes);
   const bytes = read instanceof Promise ? await read : read;
-  if (digest !== undefined && !digestHolds(digest, bytes)) throw new DomainError('forbidden', 'The body is not the one that was signed.', { reason: 'signature_invalid' });
+  if (digest !== undefined && !digestHolds(digest, bytes))
+    throw new DomainError('forbidden', 'The body is not the one that was signed.', {
+      reason: 'signature_invalid',
+    });
   return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes))));
 }
 
 /** "No body": a chunked one may still turn out to be empty. */
 async function refuseBody(exchange: Exchange): Promise<void> {
-  const refusal = () => new DomainError('invalid_request', 'This call has no body.', { reason: 'invalid_member' });
+  const refusal = () =>
+    new DomainError('invalid_request', 'This call has no body.', { reason: 'invalid_member' });
   if (declaredLength(exchange.request) > 0) throw refusal();
   if (exchange.request.headers['transfer-encoding'] === undefined) return;
   try {
@@ -146,11 +194,15 @@ async function refuseBody(exchange: Exchange): Promise<void> {
   }
 }
 
-/** "Requests are strict": where a caller is known, a query that the row does not have holds unknown members. */
+/**
+ * "Requests are strict": where a caller is known, a query that the row does not have holds unknown members.
+ */
 function checkQuery({ query, auth }: Route, target: string): unknown {
   if (query !== undefined) return check(query, parseQuery(target));
   if ((auth === 'key' || auth === 'bearer') && Object.keys(parseQuery(target)).length > 0) {
-    throw new DomainError('invalid_request', 'This call has no query parameters.', { reason: 'invalid_member' });
+    throw new DomainError('invalid_request', 'This call has no query parameters.', {
+      reason: 'invalid_member',
+    });
   }
   return undefined;
 }
@@ -158,18 +210,27 @@ function checkQuery({ query, auth }: Route, target: string): unknown {
 /** Identifiers hold nothing that needs an escape, so an escaped one is a second spelling: 400. */
 function checkParams(schema: RequestSchema, target: string, params: unknown): unknown {
   const path = target.split('?', 1)[0]!;
-  if (path.includes('%')) throw new DomainError('invalid_request', 'An identifier in the path is malformed.', { reason: 'invalid_member' });
+  if (path.includes('%'))
+    throw new DomainError('invalid_request', 'An identifier in the path is malformed.', {
+      reason: 'invalid_member',
+    });
   return check(schema, params);
 }
 
-function singleHeaders(headers: Exchange['request']['headers'], schema: RequestSchema): Record<string, unknown> {
-  return Object.fromEntries(Object.keys(schema.shape).flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+function singleHeaders(
+  headers: Exchange['request']['headers'],
+  schema: RequestSchema,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.keys(schema.shape).flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
+  );
 }
 
 /** "Requests are strict (an unknown member is 400)." */
 function check(schema: RequestSchema, value: unknown): unknown {
   const result = validate(schema, value);
-  if ('problem' in result) throw new DomainError('invalid_request', result.problem, { reason: 'invalid_member' });
+  if ('problem' in result)
+    throw new DomainError('invalid_request', result.problem, { reason: 'invalid_member' });
   return result.value;
 }
 
@@ -185,6 +246,10 @@ export function bearerGate(tokens: readonly string[]): (request: Exchange['reque
       .update(request.headers.authorization ?? '')
       .digest();
     // Node keeps the first of several and drops the others.
-    if (!expected.some((token) => timingSafeEqual(given, token)) || countHeader(request, 'authorization') !== 1) throw forbidden();
+    if (
+      !expected.some((token) => timingSafeEqual(given, token)) ||
+      countHeader(request, 'authorization') !== 1
+    )
+      throw forbidden();
   };
 }

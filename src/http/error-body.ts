@@ -25,14 +25,21 @@ export function isFault(error: unknown): boolean {
   return !(error instanceof DomainError) || error.cause !== undefined;
 }
 
-/** "Every error response [...] has the JSON shape" `error`, `code`; an additive `reason` carries the precise slug. */
+/**
+ * "Every error response [...] has the JSON shape" `error`, `code`; an additive `reason` carries the precise
+ * slug.
+ */
 export function errorAnswer(error: DomainError): ErrorAnswer {
   const { code, reason } = error;
   return {
     status: STATUS_OF_CODE[code],
-    body: JSON.stringify(reason === undefined ? { error: error.message, code } : { error: error.message, code, reason }),
+    body: JSON.stringify(
+      reason === undefined ? { error: error.message, code } : { error: error.message, code, reason },
+    ),
     retryAfterSeconds:
       // "429 adds `Retry-After`"; "503 `unavailable` (with `Retry-After`)". Whole seconds, never 0.
-      code === 'rate_limited' || code === 'unavailable' ? Math.max(1, Math.ceil(error.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS)) : undefined,
+      code === 'rate_limited' || code === 'unavailable'
+        ? Math.max(1, Math.ceil(error.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS))
+        : undefined,
   };
 }

@@ -17,13 +17,22 @@ export interface ListenerLimits {
   readonly checkMs: number;
   /** A JSON body must be complete in this time. */
   readonly bodyMs: number;
-  /** A partner's call is answered in this time, its body's reading aside; its quota headers may take `quotaMs` more. */
+  /**
+   * A partner's call is answered in this time, its body's reading aside; its quota headers may take `quotaMs`
+   * more.
+   */
   readonly answerMs: number;
   readonly quotaMs: number;
-  /** What an answered request may still send before its connection is cut, so that the answer is not lost to a reset. */
+  /**
+   * What an answered request may still send before its connection is cut, so that the answer is not lost to a
+   * reset.
+   */
   readonly drainBytes: number;
   readonly drainMs: number;
-  /** A connection on which nothing moves for this long, in either direction, is cut: a caller that does not read its answer. */
+  /**
+   * A connection on which nothing moves for this long, in either direction, is cut: a caller that does not
+   * read its answer.
+   */
   readonly stallMs: number;
   /** Connections open at once; see ConnectionTable for whose place a newcomer takes. */
   readonly connections: number;
@@ -35,10 +44,16 @@ export interface ListenerLimits {
   readonly fieldsMs: number;
   /** A streamed body that brings no byte for this long has stalled. */
   readonly idleMs: number;
-  /** A form that is proven and brings no byte for this long stands still: an address may have `stalledOfAddress` of them. */
+  /**
+   * A form that is proven and brings no byte for this long stands still: an address may have
+   * `stalledOfAddress` of them.
+   */
   readonly stalledMs: number;
   readonly stalledOfAddress: number;
-  /** Average rate, in bytes a second, below which a streamed body is refused once `graceMs` of waiting have passed. */
+  /**
+   * Average rate, in bytes a second, below which a streamed body is refused once `graceMs` of waiting have
+   * passed.
+   */
   readonly minRate: number;
   readonly graceMs: number;
   /** A streamed body must be complete in this time: the life of an upload slot. */
@@ -95,7 +110,9 @@ export interface Exchange {
   broken: boolean;
   /** Headers of every answer on this exchange. */
   readonly headers: Record<string, string>;
-  /** What is held of the body, paid for by the caller's address until its key is known, then by the partner. */
+  /**
+   * What is held of the body, paid for by the caller's address until its key is known, then by the partner.
+   */
   readonly lease: Lease;
   /** It is being carried out, and will be to its end even when the connection goes. */
   working: boolean;

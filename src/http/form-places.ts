@@ -17,8 +17,8 @@ interface Place {
 }
 
 /**
- * Places of upload forms that have not earned one. A newcomer always gets in: in place of the oldest form of its own address where
- * that has too many, and of the oldest of all where no place is left.
+ * Places of upload forms that have not earned one. A newcomer always gets in: in place of the oldest form of
+ * its own address where that has too many, and of the oldest of all where no place is left.
  */
 export class FormPlaces {
   readonly #options: FormPlacesOptions;
@@ -40,10 +40,20 @@ export class FormPlaces {
     const own = this.#ofAddress.get(address);
     if (own !== undefined && own.size >= maxOfAddress) {
       observer.displaced(displacedByAddress);
-      oldest(own).giveWay(new DomainError('rate_limited', `Too many upload forms of one address ${state}.`, { reason: 'concurrency_exceeded', retryAfterSeconds: 2 }));
+      oldest(own).giveWay(
+        new DomainError('rate_limited', `Too many upload forms of one address ${state}.`, {
+          reason: 'concurrency_exceeded',
+          retryAfterSeconds: 2,
+        }),
+      );
     } else if (this.#places.size >= max) {
       observer.displaced(displacedByAny);
-      oldest(this.#places).giveWay(new DomainError('unavailable', `Too many upload forms ${state}.`, { reason: 'concurrency_exceeded', retryAfterSeconds: 2 }));
+      oldest(this.#places).giveWay(
+        new DomainError('unavailable', `Too many upload forms ${state}.`, {
+          reason: 'concurrency_exceeded',
+          retryAfterSeconds: 2,
+        }),
+      );
     }
     const place: Place = { giveWay };
     const ofAddress = this.#ofAddress.get(address) ?? new Set();

@@ -3,8 +3,9 @@ import type { Lease } from './byte-budget.js';
 const FIRST_BYTES = 1_024;
 
 /**
- * Bytes that arrive in pieces of any size, copied into one buffer: a kept piece would cost an object of its own, and keep alive
- * whatever larger memory it is a part of. Its room doubles, so that each byte is copied a few times at most.
+ * Bytes that arrive in pieces of any size, copied into one buffer: a kept piece would cost an object of its
+ * own, and keep alive whatever larger memory it is a part of. Its room doubles, so that each byte is copied a
+ * few times at most.
  */
 export class GrowingBuffer {
   readonly #lease: Lease | undefined;

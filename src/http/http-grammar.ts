@@ -2,7 +2,15 @@ import type { IncomingMessage } from 'node:http';
 import { DomainError } from '../domain/errors.js';
 
 /** Headers that mean something here and of which a second one would leave open which is meant. */
-const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'content-type', 'content-encoding', 'expect', 'idempotency-key']);
+const SINGLE = new Set([
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'content-type',
+  'content-encoding',
+  'expect',
+  'idempotency-key',
+]);
 
 /** RFC 9110, 7.2: a host of RFC 3986, 3.2.2, and a port. It may be empty. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
@@ -13,7 +21,8 @@ const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{
  */
 export function checkGrammar(request: IncomingMessage): DomainError | undefined {
   // Node's parser takes HTTP/0.9 and HTTP/2.0 request lines as well.
-  if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0') return malformed('The protocol is HTTP/1.1.');
+  if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0')
+    return malformed('The protocol is HTTP/1.1.');
   const raw = request.rawHeaders;
   let seen: string[] | undefined;
   let host = false;
@@ -30,10 +39,13 @@ export function checkGrammar(request: IncomingMessage): DomainError | undefined 
   if (host && !HOST.test(request.headers.host!)) return malformed('The host header is malformed.');
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined) {
-    // Node takes any coding that ends in the letters `chunked`, `xchunked` among them; a server in front may read it otherwise.
-    if (coding.toLowerCase() !== 'chunked' || request.httpVersionMinor === 0) return malformed('The only transfer coding is chunked.');
+    // Node takes any coding that ends in the letters `chunked`, `xchunked` among them; a server in front may
+    // read it otherwise.
+    if (coding.toLowerCase() !== 'chunked' || request.httpVersionMinor === 0)
+      return malformed('The only transfer coding is chunked.');
     // RFC 9112, 6.1: both length headers "ought to be handled as an error".
-    if (request.headers['content-length'] !== undefined) return malformed('Both Content-Length and Transfer-Encoding are present.');
+    if (request.headers['content-length'] !== undefined)
+      return malformed('Both Content-Length and Transfer-Encoding are present.');
   }
   // RFC 9112, 3.2: a request target has no fragment.
   if (request.url!.includes('#')) return malformed('The request target holds a fragment.');
@@ -47,6 +59,7 @@ export function malformed(message: string): DomainError {
 /** How often a header was sent; Node joins or drops repeated ones. */
 export function countHeader(request: IncomingMessage, name: string): number {
   let count = 0;
-  for (let i = 0; i < request.rawHeaders.length; i += 2) if (request.rawHeaders[i]!.toLowerCase() === name) count += 1;
+  for (let i = 0; i < request.rawHeaders.length; i += 2)
+    if (request.rawHeaders[i]!.toLowerCase() === name) count += 1;
   return count;
 }

@@ -21,9 +21,10 @@ const COMMA = 0x2c;
 const COLON = 0x3a;
 
 /**
- * Reads a JSON text. Stricter than JSON.parse in three things that other readers of the same bytes may see differently:
- * it must be UTF-8, a member may not come twice, and nesting has a bound. The number of its parts has one too, and so has what stands
- * outside its strings: a long text is a long string, such as a sidecar, which costs little for its length.
+ * Reads a JSON text. Stricter than JSON.parse in three things that other readers of the same bytes may see
+ * differently: it must be UTF-8, a member may not come twice, and nesting has a bound. The number of its
+ * parts has one too, and so has what stands outside its strings: a long text is a long string, such as a
+ * sidecar, which costs little for its length.
  * @throws DomainError `invalid_request` / `malformed_json`
  */
 export function parseJson(bytes: Buffer): unknown {
@@ -38,7 +39,10 @@ export function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** One pass over the structure, before anything is built from it. What is not JSON at all is left to the parser. */
+/**
+ * One pass over the structure, before anything is built from it. What is not JSON at all is left to the
+ * parser.
+ */
 function checkStructure(text: string): void {
   /** For each open level: the members seen so far, or undefined for an array. */
   const open: (Set<string> | undefined)[] = [];

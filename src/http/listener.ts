@@ -1,7 +1,12 @@
-import express from 'express';
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import express from 'express';
 import { noticesOf } from '../contract/deprecation.js';
 import type { Route } from '../contract/route.js';
 import { DomainError } from '../domain/errors.js';
@@ -9,12 +14,12 @@ import type { Ids } from '../ports/ids.js';
 import type { Observer } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
 import type { TlsIdentity } from '../ports/tls-identity.js';
-import { send, sendError, type Answer } from './answer.js';
+import { type Answer, send, sendError } from './answer.js';
 import { ByteBudget, defaultBudgetBytes } from './byte-budget.js';
 import { CallerAddresses } from './caller-address.js';
 import type { CallerConnection } from './connection.js';
 import { ConnectionTable } from './connection-table.js';
-import { runEndpoint, type Endpoint, type Gate } from './endpoint.js';
+import { type Endpoint, type Gate, runEndpoint } from './endpoint.js';
 import { asDomainError, isFault } from './error-body.js';
 import type { Exchange, ListenerLimits } from './exchange.js';
 import { checkGrammar, malformed } from './http-grammar.js';
@@ -49,7 +54,13 @@ export interface Listener {
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 
-export function createListener(name: Route['listener'], endpoints: readonly Endpoint[], gates: Omit<Gate, 'observer'>, limits: ListenerLimits, parts: ListenerParts): Listener {
+export function createListener(
+  name: Route['listener'],
+  endpoints: readonly Endpoint[],
+  gates: Omit<Gate, 'observer'>,
+  limits: ListenerLimits,
+  parts: ListenerParts,
+): Listener {
   const { ids, requestLog, observer, requestIdHeader } = parts;
   const addresses = new CallerAddresses(parts.trustedProxies);
   const budget = parts.budget ?? new ByteBudget(defaultBudgetBytes());
@@ -58,18 +69,26 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
   let stopping = false;
 
   const app = express();
-  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing').set('query parser', false);
+  app
+    .disable('x-powered-by')
+    .disable('etag')
+    .enable('case sensitive routing')
+    .enable('strict routing')
+    .set('query parser', false);
   const headers = new Map(endpoints.map((endpoint) => [endpoint, routeHeaders(endpoint.route)]));
   for (const [path, methods] of byPath(endpoints)) {
     const allow = allowed(methods);
-    // One layer for each path, whatever the method: Express would answer OPTIONS by itself and fall through to 404 for the rest.
+    // One layer for each path, whatever the method: Express would answer OPTIONS by itself and fall through
+    // to 404 for the rest.
     app.route(path.replaceAll(/\{(\w+)\}/g, ':$1')).all((request, response) => {
       const exchange = byResponse.get(response)!;
       exchange.route = path;
       // "HEAD answers like GET; OPTIONS, TRACE: 405."
       const endpoint = methods.get(request.method === 'HEAD' ? 'GET' : request.method);
       if (endpoint === undefined) {
-        sendError(exchange, new DomainError('method_not_allowed', 'This path does not have that method.'), { Allow: allow });
+        sendError(exchange, new DomainError('method_not_allowed', 'This path does not have that method.'), {
+          Allow: allow,
+        });
         return;
       }
       Object.assign(exchange.headers, headers.get(endpoint));
@@ -88,7 +107,8 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
       exchange.working = false;
       refuse(exchange, error);
     } finally {
-      if (exchange.gone || exchange.response.destroyed || exchange.response.writableFinished) finish(exchange);
+      if (exchange.gone || exchange.response.destroyed || exchange.response.writableFinished)
+        finish(exchange);
     }
   };
 
@@ -97,14 +117,23 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
     sendError(exchange, asDomainError(error));
   };
 
-  const begin = (connection: CallerConnection, request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Exchange => {
+  const begin = (
+    connection: CallerConnection,
+    request: IncomingMessage,
+    response: ServerResponse,
+    awaitsContinue: boolean,
+  ): Exchange => {
     const requestId = ids.next('request');
     // "Every response, including errors, carries header `X-Request-Id`" - ours, never the caller's.
-    const headers: Record<string, string> = { 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff' };
+    const headers: Record<string, string> = {
+      'X-Request-Id': requestId,
+      'X-Content-Type-Options': 'nosniff',
+    };
     if (requestIdHeader !== undefined) headers[requestIdHeader] = requestId;
     // Node joins repeated headers with a comma, in their order.
     const forwardedFor = request.headers['x-forwarded-for'] as string | undefined;
-    const address = forwardedFor === undefined ? connection.address : addresses.of(connection.remoteAddress, forwardedFor);
+    const address =
+      forwardedFor === undefined ? connection.address : addresses.of(connection.remoteAddress, forwardedFor);
     const exchange: Exchange = {
       requestId,
       request,
@@ -146,14 +175,28 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
     const method = METHODS.has(request.method!) ? request.method! : 'other';
     const durationMs = performance.now() - startedAt;
     const status = response.headersSent ? response.statusCode : 0;
-    requestLog.request({ listener: name, method, route, status, requestId, ...(keyId === undefined ? {} : { keyId }), durationMs, bytesIn, bytesOut });
+    requestLog.request({
+      listener: name,
+      method,
+      route,
+      status,
+      requestId,
+      ...(keyId === undefined ? {} : { keyId }),
+      durationMs,
+      bytesIn,
+      bytesOut,
+    });
   };
 
   const handle = (request: IncomingMessage, response: ServerResponse, awaitsContinue = false): void => {
     const connection = request.socket as Duplex as CallerConnection;
     connection.arrived(request, () => {
       const exchange = begin(connection, request, response, awaitsContinue);
-      const fault = checkGrammar(request) ?? (connection.followed && asksToUpgrade(request) ? malformed('Something follows a request to upgrade before its answer.') : undefined);
+      const fault =
+        checkGrammar(request) ??
+        (connection.followed && asksToUpgrade(request)
+          ? malformed('Something follows a request to upgrade before its answer.')
+          : undefined);
       if (fault !== undefined) {
         exchange.route = 'malformed';
         // Where one message ends and the next begins is in doubt.
@@ -162,9 +205,25 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
         return;
       }
       // Express never answers by itself: its own last resort is a page of HTML.
-      (app as unknown as (request: IncomingMessage, response: ServerResponse, done: (error?: unknown) => void) => void)(request, response, (error) => {
-        if (error === undefined || error === null) sendError(exchange, new DomainError('not_found', 'There is nothing at this path.', { reason: 'unknown_route' }));
-        else if (error instanceof URIError) sendError(exchange, new DomainError('invalid_request', 'The path is not valid percent-encoded UTF-8.', { reason: 'invalid_member' }));
+      (
+        app as unknown as (
+          request: IncomingMessage,
+          response: ServerResponse,
+          done: (error?: unknown) => void,
+        ) => void
+      )(request, response, (error) => {
+        if (error === undefined || error === null)
+          sendError(
+            exchange,
+            new DomainError('not_found', 'There is nothing at this path.', { reason: 'unknown_route' }),
+          );
+        else if (error instanceof URIError)
+          sendError(
+            exchange,
+            new DomainError('invalid_request', 'The path is not valid percent-encoded UTF-8.', {
+              reason: 'invalid_member',
+            }),
+          );
         else refuse(exchange, error);
       });
     });
@@ -180,10 +239,13 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
     (request, response) => handle(request, response),
   );
   parser.timeout = limits.stallMs;
-  // By default Node drops what comes after the 2,000th header without a word. Their total size is bounded anyway.
+  // By default Node drops what comes after the 2,000th header without a word. Their total size is bounded
+  // anyway.
   parser.maxHeadersCount = 0;
   // Refusals go out before `100 Continue`, so that a caller that asked first need not send the file.
-  parser.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => handle(request, response, true));
+  parser.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
+    handle(request, response, true),
+  );
   parser.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const connection = request.socket as Duplex as CallerConnection;
     connection.arrived(request, () => {
@@ -193,8 +255,14 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
       sendError(exchange, malformed('The only expectation is 100-continue.'));
     });
   });
-  const answerOnConnection = answerParserErrors(parser, name, { ids, requestLog, ...(requestIdHeader === undefined ? {} : { requestIdHeader }) });
-  const table = new ConnectionTable(limits, budget, addresses, (connection) => answerOnConnection(connection, tooLate()));
+  const answerOnConnection = answerParserErrors(parser, name, {
+    ids,
+    requestLog,
+    ...(requestIdHeader === undefined ? {} : { requestIdHeader }),
+  });
+  const table = new ConnectionTable(limits, budget, addresses, (connection) =>
+    answerOnConnection(connection, tooLate()),
+  );
 
   const welcome = (socket: Socket): void => {
     const connection = table.admit(socket);
@@ -210,7 +278,9 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
   };
 
   const tls = parts.tls && new TlsFront(parts.tls, limits, welcome);
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => (tls === undefined ? welcome(socket) : tls.accept(socket)));
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+    tls === undefined ? welcome(socket) : tls.accept(socket),
+  );
 
   return {
     listen: (port, host) =>
@@ -238,7 +308,10 @@ export function createListener(name: Route['listener'], endpoints: readonly Endp
   };
 }
 
-/** RFC 9110, 7.8: it asks for another protocol on this connection, which it may go on in as soon as it has the answer. */
+/**
+ * RFC 9110, 7.8: it asks for another protocol on this connection, which it may go on in as soon as it has the
+ * answer.
+ */
 function asksToUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && /(^|,)[ \t]*upgrade[ \t]*(,|$)/i.test(headers.connection ?? '');
 }
@@ -262,7 +335,8 @@ function routeHeaders(route: Route): Record<string, string> {
   const notices = noticesOf(route);
   return {
     ...(route.noStore ? { 'Cache-Control': 'no-store' } : {}),
-    // "With a migration guide and `Sunset` headers on affected responses": of several notices, the earliest dates count.
+    // "With a migration guide and `Sunset` headers on affected responses": of several notices, the earliest
+    // dates count.
     ...(notices.length === 0
       ? {}
       : {

@@ -5,7 +5,7 @@ import { DomainError } from '../domain/errors.js';
 import type { OperatorOperations } from '../operations/operations.js';
 import { json } from './answer.js';
 import { audioBody } from './audio-body.js';
-import { bearerGate, joinEndpoints, type Endpoints } from './endpoint.js';
+import { bearerGate, type Endpoints, joinEndpoints } from './endpoint.js';
 import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
 import { contentDisposition } from './file-name.js';
 import { createListener, type Listener, type ListenerParts } from './listener.js';
@@ -15,7 +15,10 @@ export interface ProbeListenerParts extends ListenerParts {
   readonly metrics: () => Promise<{ readonly mediaType: string; readonly text: string }>;
   /** Resolves when the service can serve; throws DomainError `unavailable` when it cannot. */
   readonly ready: () => Promise<void>;
-  /** What the listener was told to bind: metrics and probes answer to this name, to `localhost` and to addresses. */
+  /**
+   * What the listener was told to bind: metrics and probes answer to this name, to `localhost` and to
+   * addresses.
+   */
   readonly host?: string;
 }
 
@@ -33,7 +36,13 @@ const OPERATOR_LIMITS: ListenerLimits = { ...DEFAULT_LIMITS, stallMs: 900_000 };
 
 /** Metrics and probes alone, of a process that serves nobody. */
 export function createProbeListener(parts: ProbeListenerParts): Listener {
-  return createListener('operator', joinEndpoints('operator', probeEndpoints(parts)), {}, { ...OPERATOR_LIMITS, ...parts.limits }, parts);
+  return createListener(
+    'operator',
+    joinEndpoints('operator', probeEndpoints(parts)),
+    {},
+    { ...OPERATOR_LIMITS, ...parts.limits },
+    parts,
+  );
 }
 
 /** Metrics, probes, and the issuer and operator API. Nothing of it is reachable from the partner listener. */
@@ -43,28 +52,45 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
   /** Known once it is bound. */
   let port = 0;
   const endpoints: Endpoints<'operator'> = {
-    createPartner: async ({ body: { name, plan } }) => json(201, await operations.createPartner(plan === undefined ? { name } : { name, plan })),
+    createPartner: async ({ body: { name, plan } }) =>
+      json(201, await operations.createPartner(plan === undefined ? { name } : { name, plan })),
 
     createKey: async ({ params: { partnerId }, body: { name, scopes, publicKey } }) =>
-      json(201, await operations.createKey({ partnerId, name, ...(scopes === undefined ? {} : { scopes }), ...(publicKey === undefined ? {} : { publicKey }) })),
+      json(
+        201,
+        await operations.createKey({
+          partnerId,
+          name,
+          ...(scopes === undefined ? {} : { scopes }),
+          ...(publicKey === undefined ? {} : { publicKey }),
+        }),
+      ),
 
     listPartners: async () => json(200, { partners: await operations.listPartners() }),
     listPlans: () => json(200, { plans: operations.listPlans() }),
-    listPartnerKeys: async ({ params: { partnerId } }) => json(200, { keys: await operations.listPartnerKeys(partnerId) }),
+    listPartnerKeys: async ({ params: { partnerId } }) =>
+      json(200, { keys: await operations.listPartnerKeys(partnerId) }),
     revokeKey: async ({ params }) => json(200, await operations.revokeKey(params)),
     listSigners: async () => json(200, { signers: await operations.listSigners() }),
-    revokeSigner: async ({ params: { kid }, body }) => json(200, await operations.revokeSigner({ kid, ...body })),
+    revokeSigner: async ({ params: { kid }, body }) =>
+      json(200, await operations.revokeSigner({ kid, ...body })),
     reinstateSigner: async ({ params: { kid } }) => json(200, await operations.reinstateSigner(kid)),
-    readAudit: async ({ params: { partnerId }, query: { from, limit } }) => json(200, { entries: await operations.readAudit({ partnerId, fromSequence: from, limit }) }),
+    readAudit: async ({ params: { partnerId }, query: { from, limit } }) =>
+      json(200, { entries: await operations.readAudit({ partnerId, fromSequence: from, limit }) }),
     verifyAudit: async ({ params: { partnerId } }) => json(200, await operations.verifyAudit(partnerId)),
     supplyEvidence: async ({ params }) => json(200, await operations.supplyEvidence(params)),
     recordDeclaration: async ({ params: { proofId }, body }) => {
       const { declaration, repeated } = await operations.recordDeclaration(proofId, body);
       return json(repeated ? 200 : 201, declaration);
     },
-    listDeclarations: async ({ params: { proofId } }) => json(200, { declarations: await operations.listDeclarations(proofId) }),
-    listDeadLetters: async ({ query: { topic, limit } }) => json(200, { deadLetters: await operations.listDeadLetters({ ...(topic === undefined ? {} : { topic }), limit }) }),
-    replayDeadLetters: async ({ body: { topic, limit } }) => json(200, { replayed: await operations.replayDeadLetters({ topic, limit }) }),
+    listDeclarations: async ({ params: { proofId } }) =>
+      json(200, { declarations: await operations.listDeclarations(proofId) }),
+    listDeadLetters: async ({ query: { topic, limit } }) =>
+      json(200, {
+        deadLetters: await operations.listDeadLetters({ ...(topic === undefined ? {} : { topic }), limit }),
+      }),
+    replayDeadLetters: async ({ body: { topic, limit } }) =>
+      json(200, { replayed: await operations.replayDeadLetters({ topic, limit }) }),
     readErasure: async ({ params: { proofId } }) => json(200, await operations.erasureStatus(proofId)),
 
     issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier }, headers }) => {
@@ -82,16 +108,35 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     readAsset: async ({ params: { proofId }, query: { part } }) => {
       const { bytes, fileName, mediaType, stream } = await operations.readDeliverable(proofId, part);
-      return { kind: 'stream', status: 200, mediaType, bytes, stream, headers: { 'Content-Disposition': contentDisposition(fileName) } };
+      return {
+        kind: 'stream',
+        status: 200,
+        mediaType,
+        bytes,
+        stream,
+        headers: { 'Content-Disposition': contentDisposition(fileName) },
+      };
     },
 
-    readAuthority: () => ({ kind: 'text', status: 200, mediaType: 'application/x-pem-file', text: operations.authority() }),
+    readAuthority: () => ({
+      kind: 'text',
+      status: 200,
+      mediaType: 'application/x-pem-file',
+      text: operations.authority(),
+    }),
 
-    challenge: ({ query: { nonce } }) => json(200, { port, answers: challengeKeys.map((key) => challengeAnswer(key, nonce, port)) }),
+    challenge: ({ query: { nonce } }) =>
+      json(200, { port, answers: challengeKeys.map((key) => challengeAnswer(key, nonce, port)) }),
 
     ...probeEndpoints(parts),
   };
-  const listener = createListener('operator', joinEndpoints('operator', endpoints), { bearer: bearerGate(parts.tokens) }, { ...OPERATOR_LIMITS, ...parts.limits }, parts);
+  const listener = createListener(
+    'operator',
+    joinEndpoints('operator', endpoints),
+    { bearer: bearerGate(parts.tokens) },
+    { ...OPERATOR_LIMITS, ...parts.limits },
+    parts,
+  );
   return {
     ...listener,
     listen: async (wanted, host) => {
@@ -102,10 +147,13 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
   };
 }
 
-function probeEndpoints(parts: ProbeListenerParts): Pick<Endpoints<'operator'>, 'metrics' | 'livez' | 'readyz'> {
+function probeEndpoints(
+  parts: ProbeListenerParts,
+): Pick<Endpoints<'operator'>, 'metrics' | 'livez' | 'readyz'> {
   const ready = remembered(parts.ready, READY_MS);
   const checkHost = ({ request }: Exchange): void => {
-    if (!isOwnHost(request.headers.host, parts.host)) throw new DomainError('forbidden', 'The host is not one of this listener.');
+    if (!isOwnHost(request.headers.host, parts.host))
+      throw new DomainError('forbidden', 'The host is not one of this listener.');
   };
   return {
     metrics: async ({ exchange }) => {
@@ -139,12 +187,16 @@ function remembered(ask: () => Promise<void>, ms: number): () => Promise<void> {
 }
 
 /**
- * Whether a Host names this machine: a page of a browser that reaches it under a name of its own (DNS rebinding) sends that name.
+ * Whether a Host names this machine: a page of a browser that reaches it under a name of its own (DNS
+ * rebinding) sends that name.
  * @param configured what the listener was told to bind
  */
 function isOwnHost(host: string | undefined, configured: string | undefined): boolean {
   // HTTP/1.0, which no browser speaks.
   if (host === undefined || host === '') return true;
-  const name = host.replace(/:\d*$/, '').replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  const name = host
+    .replace(/:\d*$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .toLowerCase();
   return isIP(name) !== 0 || name === 'localhost' || name === configured?.toLowerCase();
 }

@@ -1,8 +1,8 @@
 import { DomainError } from '../domain/errors.js';
 
 /**
- * What a partner waits at most for the work on one call, the reading of its body aside. Each step has limits of its own; this one
- * holds where several are slow, one after the other.
+ * What a partner waits at most for the work on one call, the reading of its body aside. Each step has limits
+ * of its own; this one holds where several are slow, one after the other.
  */
 export class Patience {
   readonly #failedLate: (error: unknown) => void;
@@ -27,7 +27,12 @@ export class Patience {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       const giveUp = () => {
-        reject(new DomainError('unavailable', 'The service could not answer in time.', { reason: 'store_unavailable', retryAfterSeconds: 1 }));
+        reject(
+          new DomainError('unavailable', 'The service could not answer in time.', {
+            reason: 'store_unavailable',
+            retryAfterSeconds: 1,
+          }),
+        );
         work.then(discard, this.#failedLate);
       };
       timer = setTimeout(giveUp, Math.max(0, this.#leftMs));

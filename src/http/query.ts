@@ -12,7 +12,10 @@ export function parseQuery(target: string): Record<string, string> {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
-    if (name in query) throw new DomainError('invalid_request', 'A query parameter is given more than once.', { reason: 'duplicate_parameter' });
+    if (name in query)
+      throw new DomainError('invalid_request', 'A query parameter is given more than once.', {
+        reason: 'duplicate_parameter',
+      });
     query[name] = equals < 0 ? '' : decode(pair.slice(equals + 1));
   }
   return query;
@@ -22,6 +25,8 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    throw new DomainError('invalid_request', 'A query parameter is not valid percent-encoded UTF-8.', { reason: 'invalid_member' });
+    throw new DomainError('invalid_request', 'A query parameter is not valid percent-encoded UTF-8.', {
+      reason: 'invalid_member',
+    });
   }
 }

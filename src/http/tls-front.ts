@@ -10,8 +10,8 @@ export interface HandshakeLimits {
 }
 
 /**
- * Speaks TLS on connections before they come to a listener. Who has not finished a handshake has shown nothing yet: such
- * connections have a time and a number of their own, and none of them keeps a newcomer out.
+ * Speaks TLS on connections before they come to a listener. Who has not finished a handshake has shown
+ * nothing yet: such connections have a time and a number of their own, and none of them keeps a newcomer out.
  */
 export class TlsFront {
   readonly #server: Server;
@@ -20,10 +20,18 @@ export class TlsFront {
   readonly #underWay = new Map<string, Socket>();
 
   /** @param secured takes a connection whose handshake is complete */
-  constructor(identity: TlsIdentity, { handshakes, handshakeMs }: HandshakeLimits, secured: (socket: TLSSocket) => void) {
+  constructor(
+    identity: TlsIdentity,
+    { handshakes, handshakeMs }: HandshakeLimits,
+    secured: (socket: TLSSocket) => void,
+  ) {
     this.#handshakes = handshakes;
     // It listens to nothing: connections are given to it.
-    this.#server = createServer({ ...contextOf(identity), ALPNProtocols: ['http/1.1'], handshakeTimeout: handshakeMs });
+    this.#server = createServer({
+      ...contextOf(identity),
+      ALPNProtocols: ['http/1.1'],
+      handshakeTimeout: handshakeMs,
+    });
     this.#server.on('secureConnection', (socket) => {
       this.#underWay.delete(nameOf(socket));
       socket.disableRenegotiation();
@@ -64,7 +72,10 @@ function contextOf({ certificate, key }: TlsIdentity) {
   return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
 }
 
-/** The peer's end of a connection, which is one of its own while it lasts, and the same below TLS and above it. */
+/**
+ * The peer's end of a connection, which is one of its own while it lasts, and the same below TLS and above
+ * it.
+ */
 function nameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

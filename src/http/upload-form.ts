@@ -1,12 +1,12 @@
-import busboy from 'busboy';
 import type { Readable } from 'node:stream';
+import busboy from 'busboy';
 import { DomainError, type ErrorReason } from '../domain/errors.js';
 import type { StoredUpload, UploadReceiver } from '../operations/operations.js';
 import { SIGNED_FIELDS } from '../operations/upload-policy.js';
 import { left, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
-import { invite, type Exchange } from './exchange.js';
-import { formBoundary, FormEnvelope, malformedForm } from './form-envelope.js';
+import { type Exchange, invite } from './exchange.js';
+import { FormEnvelope, formBoundary, malformedForm } from './form-envelope.js';
 import type { FormPlaces } from './form-places.js';
 
 const MAX_FIELDS = 16;
@@ -25,16 +25,25 @@ export interface UploadPlaces {
 }
 
 /**
- * Streams a posted form into a receiver: signed fields first, then exactly one file, named `file`, with a file name.
- * The audio is copied on as it arrives and never kept; a receiver that is full holds the file stream, the parser and, through
- * them, the socket.
- * @param places the form stands among the unproven ones until its signed fields have come, and among the stalled ones while it brings nothing
- * @param open checks the fields and claims the slot; called as soon as the signed fields are whole, before the file has begun
- * @throws DomainError for every way in which the form, the caller's pace or the receiver fails; the receiver is aborted then
+ * Streams a posted form into a receiver: signed fields first, then exactly one file, named `file`, with a
+ * file name. The audio is copied on as it arrives and never kept; a receiver that is full holds the file
+ * stream, the parser and, through them, the socket.
+ * @param places the form stands among the unproven ones until its signed fields have come, and among the
+ * stalled ones while it brings nothing
+ * @param open checks the fields and claims the slot; called as soon as the signed fields are whole, before
+ * the file has begun
+ * @throws DomainError for every way in which the form, the caller's pace or the receiver fails; the receiver
+ * is aborted then
  */
-export function receiveForm(exchange: Exchange, places: UploadPlaces, open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>): Promise<StoredUpload> {
+export function receiveForm(
+  exchange: Exchange,
+  places: UploadPlaces,
+  open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>,
+): Promise<StoredUpload> {
   const boundary = formBoundary(exchange.request.headers['content-type']);
-  return new Promise((resolve, reject) => new FormReader(exchange, boundary, places, open, resolve, reject).start());
+  return new Promise((resolve, reject) =>
+    new FormReader(exchange, boundary, places, open, resolve, reject).start(),
+  );
 }
 
 class FormReader {
@@ -72,20 +81,28 @@ class FormReader {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#envelope = new FormEnvelope(boundary, exchange.lease);
-    // The parser gets the boundary that the envelope checks, not the header, so that the two cannot read it differently.
+    // The parser gets the boundary that the envelope checks, not the header, so that the two cannot read it
+    // differently.
     this.#parser = busboy({
       headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
       defParamCharset: 'utf8',
       limits: { fields: MAX_FIELDS, fieldSize: MAX_VALUE + 1, files: 1, parts: MAX_FIELDS + 2 },
     });
-    this.#pace = new ClientPace(exchange.limits, { tooSlow: () => this.#fail(tooSlow()), stalled: (stalled) => this.#stalled(stalled) });
+    this.#pace = new ClientPace(exchange.limits, {
+      tooSlow: () => this.#fail(tooSlow()),
+      stalled: (stalled) => this.#stalled(stalled),
+    });
   }
 
   start(): void {
     const { request, limits } = this.#exchange;
     this.#parser
-      .on('field', (name: string | undefined, value, info) => this.#guard(() => this.#onField(name, value, info)))
-      .on('file', (name: string | undefined, stream, info) => this.#guard(() => this.#onFile(name, stream, info)))
+      .on('field', (name: string | undefined, value, info) =>
+        this.#guard(() => this.#onField(name, value, info)),
+      )
+      .on('file', (name: string | undefined, stream, info) =>
+        this.#guard(() => this.#onFile(name, stream, info)),
+      )
       .on('fieldsLimit', () => this.#fail(malformedForm('The form has too many fields.')))
       .on('partsLimit', () => this.#fail(malformedForm('The form has too many parts.')))
       .on('filesLimit', () => this.#fail(fileNotLast()))
@@ -93,11 +110,16 @@ class FormReader {
       .on('error', () => this.#fail(malformedForm('The form is malformed or ends before its last boundary.')))
       .on('drain', this.#onDrain)
       .on('finish', () => this.#onFinish());
-    request.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('error', this.#onClose);
+    request
+      .on('data', this.#onData)
+      .on('end', this.#onEnd)
+      .on('close', this.#onClose)
+      .on('error', this.#onClose);
     this.#exchange.failBody = (error) => this.#fail(error);
     // Whoever has shown no signed fields yet holds a place that others need.
     this.#standAmong(this.#places.unproven);
-    // After a moment in which this process did not get to read, what has come meanwhile is read first: timers run before it.
+    // After a moment in which this process did not get to read, what has come meanwhile is read first: timers
+    // run before it.
     this.#fieldsTimer = setTimeout(() => setImmediate(() => this.#fieldsDue()), limits.fieldsMs);
     invite(this.#exchange);
   }
@@ -140,10 +162,13 @@ class FormReader {
     // A file part without a file name arrives as a field.
     if (name === 'file') throw refuse('file_name_missing', 'The file part has no file name.');
     if (name.length > MAX_NAME) throw refuse('form_field_too_large', "A field's name is too long.");
-    if (info.valueTruncated || value.length > MAX_VALUE) throw refuse('form_field_too_large', 'A field is too large.');
-    if (!PLAIN_ENCODINGS.has(info.encoding)) throw malformedForm('A part of the form has a transfer encoding.');
+    if (info.valueTruncated || value.length > MAX_VALUE)
+      throw refuse('form_field_too_large', 'A field is too large.');
+    if (!PLAIN_ENCODINGS.has(info.encoding))
+      throw malformedForm('A part of the form has a transfer encoding.');
     if (this.#fields.has(name)) throw refuse('form_field_duplicated', 'A field is given more than once.');
-    if (this.#judged) throw refuse('form_field_unknown', 'The form holds a field that the slot does not have.');
+    if (this.#judged)
+      throw refuse('form_field_unknown', 'The form holds a field that the slot does not have.');
     this.#fields.set(name, value);
     if (SIGNED_FIELDS.every((signed) => this.#fields.has(signed))) this.#judge();
   }
@@ -157,7 +182,8 @@ class FormReader {
       (receiver) => {
         if (this.#settled) return receiver.abort();
         this.#receiver = receiver;
-        // The engine may give up an upload whose client is waited for; nothing that the client sends would tell.
+        // The engine may give up an upload whose client is waited for; nothing that the client sends would
+        // tell.
         receiver.signal.addEventListener('abort', () => this.#fail(receiver.signal.reason), { once: true });
         this.#file?.on('data', this.#onAudio);
       },
@@ -186,13 +212,15 @@ class FormReader {
   }
 
   #onFile(name: string | undefined, stream: Readable, info: busboy.FileInfo): void {
-    // The parser destroys the stream with an error when the form ends early; the form's own error says it all.
+    // The parser destroys the stream with an error when the form ends early; the form's own error says it
+    // all.
     stream.on('error', () => {});
     if (this.#file !== undefined) throw fileNotLast();
     if (name === undefined) throw malformedForm('A part of the form has no name.');
     if (name !== 'file') throw refuse('form_field_unknown', 'The file belongs in the field named file.');
     if (!info.filename) throw refuse('file_name_missing', 'The file part has no file name.');
-    if (!PLAIN_ENCODINGS.has(info.encoding)) throw malformedForm('A part of the form has a transfer encoding.');
+    if (!PLAIN_ENCODINGS.has(info.encoding))
+      throw malformedForm('A part of the form has a transfer encoding.');
     this.#file = stream;
     this.#envelope.fileStarts(this.#fields.size + 1);
     // Without all of its fields it is refused for them.
@@ -207,7 +235,9 @@ class FormReader {
     this.#guard(() => {
       // "65 MiB is exact: 68,157,440 bytes pass, one more is 413."
       if (this.#fileBytes > receiver.maxBytes) {
-        throw new DomainError('payload_too_large', `The file may hold at most ${receiver.maxBytes} bytes.`, { reason: 'body_too_large' });
+        throw new DomainError('payload_too_large', `The file may hold at most ${receiver.maxBytes} bytes.`, {
+          reason: 'body_too_large',
+        });
       }
       const room = receiver.write(chunk);
       if (room === undefined) return;
@@ -222,12 +252,16 @@ class FormReader {
     });
   };
 
-  /** The parser has read the closing boundary. The file's last bytes may still wait for room: a stream that is paused with them has ended. */
+  /**
+   * The parser has read the closing boundary. The file's last bytes may still wait for room: a stream that is
+   * paused with them has ended.
+   */
   #onFinish(): void {
     if (this.#settled) return;
     this.#guard(() => {
       const receiver = this.#receiver;
-      if (this.#file === undefined || receiver === undefined) throw refuse('file_missing', 'The form holds no file.');
+      if (this.#file === undefined || receiver === undefined)
+        throw refuse('file_missing', 'The form holds no file.');
       this.#envelope.checkEnd(this.#fileBytes);
       this.#taken
         .then(() => receiver.finish())

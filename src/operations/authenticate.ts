@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../domain/errors.js';
-import type { Environment } from '../domain/partner-key.js';
-import { parseApiKey } from '../domain/partner-key.js';
 import type { PartnerKey, Plan } from '../domain/partner.js';
 import { keyStatus } from '../domain/partner.js';
+import type { Environment } from '../domain/partner-key.js';
+import { parseApiKey } from '../domain/partner-key.js';
 import type { Clock } from '../ports/clock.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { KeyStore, PartnerStore } from '../ports/stores.js';
@@ -19,7 +19,10 @@ export interface AuthenticateDeps {
   readonly uses: KeyUses;
 }
 
-/** "A missing or invalid key, or an action not allowed for the key, yields 403": the same refusal for every reason. */
+/**
+ * "A missing or invalid key, or an action not allowed for the key, yields 403": the same refusal for every
+ * reason.
+ */
 function refused(): DomainError {
   return new DomainError('forbidden', 'The API key is missing or not valid.');
 }
@@ -28,7 +31,10 @@ export function hashApiKey(apiKey: string, pepper: Uint8Array): string {
   return createHmac('sha256', pepper).update(apiKey).digest('hex');
 }
 
-/** Shape, environment and checksum first, without a store; then one read; then the keyed hash, in constant time. */
+/**
+ * Shape, environment and checksum first, without a store; then one read; then the keyed hash, in constant
+ * time.
+ */
 export async function authenticate(deps: AuthenticateDeps, apiKey: string | undefined): Promise<Caller> {
   const keyId = apiKey === undefined ? undefined : parseApiKey(deps.environment, apiKey);
   if (apiKey === undefined || keyId === undefined) throw refused();
@@ -39,13 +45,22 @@ export async function authenticate(deps: AuthenticateDeps, apiKey: string | unde
   const plan = partner === undefined ? undefined : deps.plans.get(partner.plan);
   if (plan === undefined) throw refused();
   deps.uses.note(key.partnerId, keyId, now);
-  return { partnerId: key.partnerId, keyId, scopes: key.scopes, plan, ...(key.publicKey === undefined ? {} : { publicKey: key.publicKey }) };
+  return {
+    partnerId: key.partnerId,
+    keyId,
+    scopes: key.scopes,
+    plan,
+    ...(key.publicKey === undefined ? {} : { publicKey: key.publicKey }),
+  };
 }
 
 /** In constant time. */
 export function secretMatches(secrets: Secrets, key: PartnerKey, apiKey: string): boolean {
   const pepper = secrets.find('key-pepper', key.pepperId);
-  return pepper !== undefined && timingSafeEqual(Buffer.from(hashApiKey(apiKey, pepper.key), 'hex'), Buffer.from(key.secretHash, 'hex'));
+  return (
+    pepper !== undefined &&
+    timingSafeEqual(Buffer.from(hashApiKey(apiKey, pepper.key), 'hex'), Buffer.from(key.secretHash, 'hex'))
+  );
 }
 
 /** "The calling key stays valid until `previousKeyExpiresAt`." */

@@ -1,5 +1,12 @@
 import { DomainError } from '../domain/errors.js';
-import { parseContentDigest, parseSignature, signatureBase, signatureHolds, signatureKey, type ContentDigest } from '../domain/message-signature.js';
+import {
+  type ContentDigest,
+  parseContentDigest,
+  parseSignature,
+  signatureBase,
+  signatureHolds,
+  signatureKey,
+} from '../domain/message-signature.js';
 import type { Clock } from '../ports/clock.js';
 import type { Caller, SignedMessage } from './operations.js';
 
@@ -39,23 +46,44 @@ export interface CheckSignatureDeps {
 
 /**
  * Proof that a caller has the private key beside its API key, where that key was made with a public one.
- * @returns what the body must have as its digest; undefined where the message has none, or the key needs no signature
+ * @returns what the body must have as its digest; undefined where the message has none, or the key needs no
+ * signature
  * @throws DomainError `forbidden` / `signature_missing`, `signature_invalid`
  */
-export function checkSignature({ clock, nonces }: CheckSignatureDeps, caller: Caller, message: SignedMessage): ContentDigest | undefined {
+export function checkSignature(
+  { clock, nonces }: CheckSignatureDeps,
+  caller: Caller,
+  message: SignedMessage,
+): ContentDigest | undefined {
   if (caller.publicKey === undefined) return undefined;
   const { field, hasBody } = message;
-  if (field('signature') === undefined || field('signature-input') === undefined) throw refused('signature_missing');
+  if (field('signature') === undefined || field('signature-input') === undefined)
+    throw refused('signature_missing');
   const key = signatureKey(caller.publicKey);
   const sent = parseSignature(field('signature-input'), field('signature'));
   if (key === undefined || sent === undefined) throw refused('signature_invalid');
   const { components, created, expires, keyid, nonce, alg } = sent;
   const now = Math.floor(clock.now() / 1000);
   const required = ['@method', '@path', '@query', 'x-api-key', ...(hasBody ? ['content-digest'] : [])];
-  const digest = components.includes('content-digest') ? parseContentDigest(field('content-digest')) : undefined;
-  const timely = created !== undefined && Math.abs(created - now) <= SKEW_SECONDS && (expires === undefined || now < expires);
-  const meant = keyid === caller.keyId && (alg === undefined || alg === key.algorithm) && nonce !== undefined && NONCE.test(nonce);
-  if (!timely || !meant || required.some((component) => !components.includes(component)) || (hasBody && digest === undefined)) throw refused('signature_invalid');
+  const digest = components.includes('content-digest')
+    ? parseContentDigest(field('content-digest'))
+    : undefined;
+  const timely =
+    created !== undefined &&
+    Math.abs(created - now) <= SKEW_SECONDS &&
+    (expires === undefined || now < expires);
+  const meant =
+    keyid === caller.keyId &&
+    (alg === undefined || alg === key.algorithm) &&
+    nonce !== undefined &&
+    NONCE.test(nonce);
+  if (
+    !timely ||
+    !meant ||
+    required.some((component) => !components.includes(component)) ||
+    (hasBody && digest === undefined)
+  )
+    throw refused('signature_invalid');
   const base = signatureBase(sent, (component) => valueOf(message, component));
   if (base === undefined || !signatureHolds(key, base, sent.signature)) throw refused('signature_invalid');
   // Only now: who cannot sign fills no memory.
@@ -69,10 +97,17 @@ function valueOf({ method, target, field }: SignedMessage, component: string): s
   if (component === '@method') return method;
   if (component === '@path') return queryAt < 0 ? target : target.slice(0, queryAt);
   if (component === '@query') return queryAt < 0 ? '?' : target.slice(queryAt);
-  if (component === '@authority') return field('host')?.toLowerCase().replace(/:(?:80|443)?$/, '');
+  if (component === '@authority')
+    return field('host')
+      ?.toLowerCase()
+      .replace(/:(?:80|443)?$/, '');
   return field(component);
 }
 
 function refused(reason: 'signature_missing' | 'signature_invalid'): DomainError {
-  return new DomainError('forbidden', 'This key needs a signature of the message, and there is none that is valid.', { reason });
+  return new DomainError(
+    'forbidden',
+    'This key needs a signature of the message, and there is none that is valid.',
+    { reason },
+  );
 }

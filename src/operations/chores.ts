@@ -12,10 +12,15 @@ export interface Chore {
 }
 
 /**
- * Does each chore at its interval, never the same one twice at once. What fails is reported and done again the next time.
+ * Does each chore at its interval, never the same one twice at once. What fails is reported and done again
+ * the next time.
  * @returns ends it: begins nothing more, and waits for what is under way, at most `graceMs`
  */
-export function startChores(chores: readonly Chore[], observer: Pick<Observer, 'fault'>, graceMs: number): () => Promise<void> {
+export function startChores(
+  chores: readonly Chore[],
+  observer: Pick<Observer, 'fault'>,
+  graceMs: number,
+): () => Promise<void> {
   const running = new Map<Chore, Promise<void>>();
   const begin = (chore: Chore): void => {
     if (running.has(chore)) return;
@@ -30,7 +35,10 @@ export function startChores(chores: readonly Chore[], observer: Pick<Observer, '
   return async () => {
     timers.forEach(clearInterval);
     const patience = new AbortController();
-    await Promise.race([Promise.all(running.values()), sleep(graceMs, undefined, { signal: patience.signal }).catch(() => undefined)]);
+    await Promise.race([
+      Promise.all(running.values()),
+      sleep(graceMs, undefined, { signal: patience.signal }).catch(() => undefined),
+    ]);
     patience.abort();
   };
 }

@@ -74,7 +74,10 @@ export interface OperationsDeps {
   readonly trust: TrustList;
   readonly revocations: SignerRevocations;
   readonly clock: Clock;
-  /** The machine's, which may be set back: what comes back with time must not wait for a clock that stands still. */
+  /**
+   * The machine's, which may be set back: what comes back with time must not wait for a clock that stands
+   * still.
+   */
   readonly wallClock: Clock;
   readonly ids: Ids;
   readonly observer: Observer;
@@ -83,8 +86,32 @@ export interface OperationsDeps {
 }
 
 /** Every use case with what it needs; and the two gatherers that its caller has to flush. */
-export function createOperations(deps: OperationsDeps): { readonly operations: Operations; readonly meter: UsageMeter; readonly uses: KeyUses } {
-  const { environment, downloads, publicUrl, secrets, stores, assets, journal, heads, bus, engine, reader, signer, trust, revocations, clock, wallClock, ids, observer, processes } = deps;
+export function createOperations(deps: OperationsDeps): {
+  readonly operations: Operations;
+  readonly meter: UsageMeter;
+  readonly uses: KeyUses;
+} {
+  const {
+    environment,
+    downloads,
+    publicUrl,
+    secrets,
+    stores,
+    assets,
+    journal,
+    heads,
+    bus,
+    engine,
+    reader,
+    signer,
+    trust,
+    revocations,
+    clock,
+    wallClock,
+    ids,
+    observer,
+    processes,
+  } = deps;
   const plans = new Map(SHIPPED_PLANS.map((plan) => [plan.name, plan]));
   const policies = createUploadPolicySigner(secrets, environment);
   const claims = createUploadClaims();
@@ -107,9 +134,16 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
       quota: (caller) => readQuota({ stores, clock }, caller),
       meter: (caller, operation) => meter.count(caller.partnerId, operation),
       checkSignature: (caller, message) => checkSignature({ clock, nonces }, caller, message),
-      createUpload: (caller, request) => createUpload({ stores, clock, ids, policies, publicUrl: publicUrl() }, caller, request),
-      receiveUpload: (uploadId, fields) => receiveUpload({ stores, engine, clock, policies, claims, reader, concurrentUploads }, uploadId, fields),
-      verifyUpload: (caller, request) => verifyUpload({ stores, secrets, clock, observer, revocations, reader }, caller, request),
+      createUpload: (caller, request) =>
+        createUpload({ stores, clock, ids, policies, publicUrl: publicUrl() }, caller, request),
+      receiveUpload: (uploadId, fields) =>
+        receiveUpload(
+          { stores, engine, clock, policies, claims, reader, concurrentUploads },
+          uploadId,
+          fields,
+        ),
+      verifyUpload: (caller, request) =>
+        verifyUpload({ stores, secrets, clock, observer, revocations, reader }, caller, request),
       identify: (caller, request) => identifyUpload({ stores, clock }, caller, request),
       listProofs: (caller, query) => listProofs({ stores, cursors }, caller, query),
       readProof: (caller, proofId) => readProof({ stores, secrets }, caller, proofId),
@@ -117,14 +151,23 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
       readAsset: (caller, proofId, part) => readAsset({ stores, assets }, caller, proofId, part),
       eraseProof: (caller, proofId) => eraseProof({ stores, assets, journal, clock }, caller, proofId),
       listKeys: (caller, query) => listKeys({ stores, cursors, clock }, caller, query),
-      rotateKey: (caller, apiKey, idempotencyKey) => rotateKey({ stores, environment, secrets, clock, ids, limits, claims: rotations }, caller, apiKey, idempotencyKey),
+      rotateKey: (caller, apiKey, idempotencyKey) =>
+        rotateKey(
+          { stores, environment, secrets, clock, ids, limits, claims: rotations },
+          caller,
+          apiKey,
+          idempotencyKey,
+        ),
       revokeOwnKey: (caller, keyId) => revokeOwnKey({ stores, clock }, caller, keyId),
       readUsage: (caller, query) => readUsage({ stores, clock }, caller, query),
       createReview: (caller, request) => createReview({ stores, clock, ids }, caller, request),
       readReview: (caller, reviewId) => readReview({ stores, clock }, caller, reviewId),
-      openEvidence: (caller, reviewId, request) => openEvidence({ stores, clock, ids }, caller, reviewId, request),
-      closeEvidence: (caller, reviewId, requestId, request) => closeEvidence({ stores, clock }, caller, reviewId, requestId, request),
-      resolveReview: (caller, reviewId, request) => resolveReview({ stores, clock }, caller, reviewId, request),
+      openEvidence: (caller, reviewId, request) =>
+        openEvidence({ stores, clock, ids }, caller, reviewId, request),
+      closeEvidence: (caller, reviewId, requestId, request) =>
+        closeEvidence({ stores, clock }, caller, reviewId, requestId, request),
+      resolveReview: (caller, reviewId, request) =>
+        resolveReview({ stores, clock }, caller, reviewId, request),
       download: (_caller, query) => findDownload(downloads, query),
       telemetry: (_caller, events) => takeTelemetry(observer, events),
     },
@@ -136,8 +179,10 @@ export function createOperations(deps: OperationsDeps): { readonly operations: O
       listPartnerKeys: (partnerId) => listPartnerKeys({ stores, clock }, partnerId),
       revokeKey: (request) => revokeKey({ stores, clock }, request),
       supplyEvidence: (request) => supplyEvidence({ stores, clock }, request),
-      issueProof: (request) => issueProof({ stores, assets, engine, signer, revocations, clock, ids, observer, reader }, request),
-      recordDeclaration: (proofId, declaration) => recordDeclaration({ stores, secrets, clock }, proofId, declaration),
+      issueProof: (request) =>
+        issueProof({ stores, assets, engine, signer, revocations, clock, ids, observer, reader }, request),
+      recordDeclaration: (proofId, declaration) =>
+        recordDeclaration({ stores, secrets, clock }, proofId, declaration),
       listDeclarations: (proofId) => listDeclarations({ stores, secrets }, proofId),
       readDeliverable: (proofId, part) => readDeliverable({ stores, assets }, proofId, part),
       erasureStatus: (proofId) => readErasureStatus({ stores, assets }, proofId),

@@ -12,10 +12,29 @@ export interface CreatePartnerDeps {
   readonly ids: Ids;
 }
 
-export async function createPartner(deps: CreatePartnerDeps, request: { readonly name: string; readonly plan?: string }): Promise<Partner> {
+export async function createPartner(
+  deps: CreatePartnerDeps,
+  request: { readonly name: string; readonly plan?: string },
+): Promise<Partner> {
   const plan = request.plan ?? DEFAULT_PLAN;
-  if (!deps.plans.has(plan)) throw new DomainError('invalid_request', `There is no plan of that name; known: ${[...deps.plans.keys()].join(', ')}.`, { reason: 'plan_unknown' });
-  const partner: Partner = { partnerId: deps.ids.next('partner'), name: request.name, plan, createdAt: Math.floor(deps.clock.now() / 1000) };
-  await deps.stores.createPartner(partner, { partnerId: partner.partnerId, action: 'partner_created', at: partner.createdAt, actor: 'operator', subjects: [partner.partnerId] });
+  if (!deps.plans.has(plan))
+    throw new DomainError(
+      'invalid_request',
+      `There is no plan of that name; known: ${[...deps.plans.keys()].join(', ')}.`,
+      { reason: 'plan_unknown' },
+    );
+  const partner: Partner = {
+    partnerId: deps.ids.next('partner'),
+    name: request.name,
+    plan,
+    createdAt: Math.floor(deps.clock.now() / 1000),
+  };
+  await deps.stores.createPartner(partner, {
+    partnerId: partner.partnerId,
+    action: 'partner_created',
+    at: partner.createdAt,
+    actor: 'operator',
+    subjects: [partner.partnerId],
+  });
   return partner;
 }

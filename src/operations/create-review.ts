@@ -15,8 +15,14 @@ export interface CreateReviewDeps {
   readonly ids: Ids;
 }
 
-/** "Creates a metadata-only case for a registered proof": any of the environment, not only the partner's own. */
-export async function createReview(deps: CreateReviewDeps, caller: Caller, request: { readonly proofId: string; readonly bindings: ReviewBindings }): Promise<ReviewView> {
+/**
+ * "Creates a metadata-only case for a registered proof": any of the environment, not only the partner's own.
+ */
+export async function createReview(
+  deps: CreateReviewDeps,
+  caller: Caller,
+  request: { readonly proofId: string; readonly bindings: ReviewBindings },
+): Promise<ReviewView> {
   requireScope(caller, 'reviews');
   await findIssued(deps.stores, request.proofId);
   const now = Math.floor(deps.clock.now() / 1000);
@@ -32,9 +38,23 @@ export async function createReview(deps: CreateReviewDeps, caller: Caller, reque
     expiresAt: now + REVIEW_LIFE_SECONDS,
     evidenceRequests: [],
   };
-  const created = await deps.stores.createReview(review, { partnerId: caller.partnerId, action: 'review_created', at: now, actor: caller.keyId, subjects: [review.reviewId, review.proofId] });
-  if (created.outcome === 'exists') throw new DomainError('conflict', 'There is an unresolved review of this proof with the same bindings.', { reason: 'review_exists' });
-  if (created.outcome === 'full') throw new DomainError('rate_limited', 'There are as many reviews as a partner may have on a proof, or in all.', { reason: 'review_limit', retryAfterSeconds: Math.max(1, created.until - now) });
+  const created = await deps.stores.createReview(review, {
+    partnerId: caller.partnerId,
+    action: 'review_created',
+    at: now,
+    actor: caller.keyId,
+    subjects: [review.reviewId, review.proofId],
+  });
+  if (created.outcome === 'exists')
+    throw new DomainError('conflict', 'There is an unresolved review of this proof with the same bindings.', {
+      reason: 'review_exists',
+    });
+  if (created.outcome === 'full')
+    throw new DomainError(
+      'rate_limited',
+      'There are as many reviews as a partner may have on a proof, or in all.',
+      { reason: 'review_limit', retryAfterSeconds: Math.max(1, created.until - now) },
+    );
   if (created.outcome === 'proof_gone') throw noSuchProof();
   return reviewView(review);
 }

@@ -18,16 +18,35 @@ export interface CreateUploadDeps {
 }
 
 /** "Mints a fresh short-lived presigned slot per call": the signed fields are the authority of the post. */
-export async function createUpload(deps: CreateUploadDeps, caller: Caller, request: { readonly purpose: UploadPurpose; readonly contentLength?: number }): Promise<CreatedUpload> {
+export async function createUpload(
+  deps: CreateUploadDeps,
+  caller: Caller,
+  request: { readonly purpose: UploadPurpose; readonly contentLength?: number },
+): Promise<CreatedUpload> {
   requireScope(caller, 'verify');
   const { purpose, contentLength } = request;
   if (contentLength !== undefined && contentLength > MAX_UPLOAD_BYTES) {
-    throw new DomainError('payload_too_large', `An upload holds at most ${MAX_UPLOAD_BYTES} bytes.`, { reason: 'body_too_large' });
+    throw new DomainError('payload_too_large', `An upload holds at most ${MAX_UPLOAD_BYTES} bytes.`, {
+      reason: 'body_too_large',
+    });
   }
   const createdAt = Math.floor(deps.clock.now() / 1000);
   const uploadId = deps.ids.next('upload');
   const expiresAt = createdAt + SLOT_LIFE_SECONDS;
   const maxBytes = contentLength ?? MAX_UPLOAD_BYTES;
-  await deps.stores.createSlot({ uploadId, partnerId: caller.partnerId, purpose, ...(contentLength === undefined ? {} : { contentLength }), createdAt, expiresAt });
-  return { uploadId, url: `${deps.publicUrl}/uploads/${uploadId}`, fields: deps.policies.sign({ uploadId, maxBytes, expiresAt }), maxBytes, expiresAt };
+  await deps.stores.createSlot({
+    uploadId,
+    partnerId: caller.partnerId,
+    purpose,
+    ...(contentLength === undefined ? {} : { contentLength }),
+    createdAt,
+    expiresAt,
+  });
+  return {
+    uploadId,
+    url: `${deps.publicUrl}/uploads/${uploadId}`,
+    fields: deps.policies.sign({ uploadId, maxBytes, expiresAt }),
+    maxBytes,
+    expiresAt,
+  };
 }

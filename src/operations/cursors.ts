@@ -19,16 +19,24 @@ export interface CursorPosition {
 
 export interface Cursors {
   write(scope: CursorScope, position: CursorPosition): string;
-  /** @throws DomainError `invalid_request` / `invalid_member` for anything that `write` did not give for this scope */
+  /**
+   * @throws DomainError `invalid_request` / `invalid_member` for anything that `write` did not give for this
+   * scope
+   */
   read(scope: CursorScope, cursor: string): CursorPosition;
 }
 
 const MAC_BYTES = 32;
 
-/** Opaque to callers: base64url of a mac and of what it covers; bound to environment, partner, route and filter. */
+/**
+ * Opaque to callers: base64url of a mac and of what it covers; bound to environment, partner, route and
+ * filter.
+ */
 export function createCursors(secrets: Secrets, environment: Environment): Cursors {
   const mac = (key: Uint8Array, { partnerId, route, filter }: CursorScope, payload: string): Buffer =>
-    createHmac('sha256', key).update(JSON.stringify(['takemark cursor', environment, partnerId, route, filter, payload])).digest();
+    createHmac('sha256', key)
+      .update(JSON.stringify(['takemark cursor', environment, partnerId, route, filter, payload]))
+      .digest();
 
   return {
     write(scope, { createdAt, id }) {
@@ -37,14 +45,23 @@ export function createCursors(secrets: Secrets, environment: Environment): Curso
       return Buffer.concat([mac(secret.key, scope, payload), Buffer.from(payload)]).toString('base64url');
     },
     read(scope, cursor) {
-      const refused = () => new DomainError('invalid_request', 'The cursor is not one of this list.', { reason: 'invalid_member' });
+      const refused = () =>
+        new DomainError('invalid_request', 'The cursor is not one of this list.', {
+          reason: 'invalid_member',
+        });
       const bytes = Buffer.from(cursor, 'base64url');
-      // Encoded again and compared: stray trailing bits, padding and foreign characters would be other spellings of one cursor.
+      // Encoded again and compared: stray trailing bits, padding and foreign characters would be other
+      // spellings of one cursor.
       if (bytes.length <= MAC_BYTES || bytes.toString('base64url') !== cursor) throw refused();
       const payload = bytes.subarray(MAC_BYTES).toString();
       const parts = parse(payload);
       const secret = parts === undefined ? undefined : secrets.find('cursor', parts[0]);
-      if (parts === undefined || secret === undefined || !timingSafeEqual(mac(secret.key, scope, payload), bytes.subarray(0, MAC_BYTES))) throw refused();
+      if (
+        parts === undefined ||
+        secret === undefined ||
+        !timingSafeEqual(mac(secret.key, scope, payload), bytes.subarray(0, MAC_BYTES))
+      )
+        throw refused();
       return { createdAt: parts[1], id: parts[2] };
     },
   };
@@ -55,7 +72,9 @@ function parse(payload: string): readonly [string, number, string] | undefined {
     const value: unknown = JSON.parse(payload);
     if (!Array.isArray(value) || value.length !== 3) return undefined;
     const [secretId, createdAt, id] = value as unknown[];
-    return typeof secretId === 'string' && typeof createdAt === 'number' && typeof id === 'string' ? [secretId, createdAt, id] : undefined;
+    return typeof secretId === 'string' && typeof createdAt === 'number' && typeof id === 'string'
+      ? [secretId, createdAt, id]
+      : undefined;
   } catch {
     return undefined;
   }

@@ -14,10 +14,19 @@ export interface EraseProofDeps {
 }
 
 /**
- * Journal, tombstone, deliverable, in this order: from the journal's word on every start finishes what a crash cut short.
- * "A repeat call returns an outcome of `already_erased`", and takes away a deliverable that the first call could not.
+ * Journal, tombstone, deliverable, in this order: from the journal's word on every start finishes what a
+ * crash cut short. "A repeat call returns an outcome of `already_erased`", and takes away a deliverable that
+ * the first call could not.
  */
-export async function eraseProof(deps: EraseProofDeps, caller: Caller, proofId: string): Promise<{ readonly proofId: string; readonly outcome: 'erased' | 'already_erased'; readonly erasedAt: number }> {
+export async function eraseProof(
+  deps: EraseProofDeps,
+  caller: Caller,
+  proofId: string,
+): Promise<{
+  readonly proofId: string;
+  readonly outcome: 'erased' | 'already_erased';
+  readonly erasedAt: number;
+}> {
   requireScope(caller, 'erase');
   const proof = await findOwn(deps.stores, caller, proofId);
   if (proof.state === 'erased') {
@@ -27,7 +36,13 @@ export async function eraseProof(deps: EraseProofDeps, caller: Caller, proofId: 
   const at = Math.floor(deps.clock.now() / 1000);
   const { partnerId } = caller;
   await deps.journal.record({ proofId, partnerId, erasedAt: at });
-  const erasure = await deps.stores.eraseProof(proofId, partnerId, at, { partnerId, action: 'proof_erased', at, actor: caller.keyId, subjects: [proofId] });
+  const erasure = await deps.stores.eraseProof(proofId, partnerId, at, {
+    partnerId,
+    action: 'proof_erased',
+    at,
+    actor: caller.keyId,
+    subjects: [proofId],
+  });
   if (erasure === 'not_found') throw noSuchProof();
   await deps.assets.delete(proofId);
   return { proofId, outcome: erasure.outcome, erasedAt: erasure.proof.erasedAt };

@@ -18,11 +18,17 @@ export interface PutBack {
 }
 
 /**
- * At start, of a store that is this process's own: an entry is in the store before its head is recorded, so a log that does not hold
- * its head's entry was put back from a backup, or changed.
+ * At start, of a store that is this process's own: an entry is in the store before its head is recorded, so a
+ * log that does not hold its head's entry was put back from a backup, or changed.
  * @returns undefined where every log holds its head
  */
-export async function findPutBack({ stores, heads }: { readonly stores: AuditStore; readonly heads: OwnAuditHeads }): Promise<PutBack | undefined> {
+export async function findPutBack({
+  stores,
+  heads,
+}: {
+  readonly stores: AuditStore;
+  readonly heads: OwnAuditHeads;
+}): Promise<PutBack | undefined> {
   const behind: Behind[] = [];
   for (const head of await heads.all()) {
     const entry = await entryAt(stores, head.partnerId, head.sequence).catch((error: unknown) => {
@@ -34,7 +40,9 @@ export async function findPutBack({ stores, heads }: { readonly stores: AuditSto
     behind.push({ head, last: entry ?? (await lastBefore(stores, head)) });
   }
   if (behind.length === 0) return undefined;
-  const state = behind.map(({ head, last }) => [head.partnerId, head.sequence, head.mac, last?.sequence ?? 0, last?.mac ?? '']).sort();
+  const state = behind
+    .map(({ head, last }) => [head.partnerId, head.sequence, head.mac, last?.sequence ?? 0, last?.mac ?? ''])
+    .sort();
   return { behind, code: createHash('sha256').update(JSON.stringify(state)).digest('hex').slice(0, 16) };
 }
 
@@ -44,7 +52,10 @@ export async function acceptPutBack(heads: OwnAuditHeads, { behind }: PutBack): 
 }
 
 /** Entries are numbered without gaps, so the last one is found by halving. */
-async function lastBefore(stores: AuditStore, { partnerId, sequence }: AuditHead): Promise<AuditEntry | undefined> {
+async function lastBefore(
+  stores: AuditStore,
+  { partnerId, sequence }: AuditHead,
+): Promise<AuditEntry | undefined> {
   let there = 0;
   for (let missing = sequence; missing - there > 1; ) {
     const middle = Math.floor((there + missing) / 2);
@@ -54,7 +65,11 @@ async function lastBefore(stores: AuditStore, { partnerId, sequence }: AuditHead
   return there === 0 ? undefined : entryAt(stores, partnerId, there);
 }
 
-async function entryAt(stores: AuditStore, partnerId: string, sequence: number): Promise<AuditEntry | undefined> {
+async function entryAt(
+  stores: AuditStore,
+  partnerId: string,
+  sequence: number,
+): Promise<AuditEntry | undefined> {
   const [entry] = await stores.readAudit(partnerId, sequence, 1);
   return entry?.sequence === sequence ? entry : undefined;
 }

@@ -19,19 +19,40 @@ export interface IdentifyUploadDeps {
   readonly clock: Clock;
 }
 
-/** Which issued proofs an upload belongs to, by digests; billed once for an upload. A match is no verification result. */
-export async function identifyUpload(deps: IdentifyUploadDeps, caller: Caller, { uploadId }: { readonly uploadId: string }): Promise<{ readonly matches: readonly IdentifyMatch[] }> {
+/**
+ * Which issued proofs an upload belongs to, by digests; billed once for an upload. A match is no verification
+ * result.
+ */
+export async function identifyUpload(
+  deps: IdentifyUploadDeps,
+  caller: Caller,
+  { uploadId }: { readonly uploadId: string },
+): Promise<{ readonly matches: readonly IdentifyMatch[] }> {
   requireScope(caller, 'verify');
   const now = Math.floor(deps.clock.now() / 1000);
   const { measurement, expiresAt } = await findUpload(deps.stores, caller, uploadId, 'identify', now);
-  if (measurement.container === 'unknown') throw new DomainError('unprocessable', 'The file is no audio that the service knows.');
+  if (measurement.container === 'unknown')
+    throw new DomainError('unprocessable', 'The file is no audio that the service knows.');
   const candidates = await findCandidates(deps.stores, measurement);
-  await charge(deps.stores, caller, { operation: 'identify', dedupeKey: `identify ${uploadId}`, at: now, dedupeUntil: expiresAt });
-  return { matches: candidates.map((proof) => ({ proof, type: matchType(proof, measurement) })).sort(byStrength).map(({ proof, type }) => ({ proofId: proof.proofId, type, confidence: 1 })) };
+  await charge(deps.stores, caller, {
+    operation: 'identify',
+    dedupeKey: `identify ${uploadId}`,
+    at: now,
+    dedupeUntil: expiresAt,
+  });
+  return {
+    matches: candidates
+      .map((proof) => ({ proof, type: matchType(proof, measurement) }))
+      .sort(byStrength)
+      .map(({ proof, type }) => ({ proofId: proof.proofId, type, confidence: 1 })),
+  };
 }
 
 /** An exact file has the bound digest of its proof, too. */
-async function findCandidates(stores: ProofStore, { sha256, bindingSha256 }: UploadFacts['measurement']): Promise<readonly IssuedProof[]> {
+async function findCandidates(
+  stores: ProofStore,
+  { sha256, bindingSha256 }: UploadFacts['measurement'],
+): Promise<readonly IssuedProof[]> {
   const found = await Promise.all([
     stores.findProofs('bound', sha256, CANDIDATES),
     bindingSha256 === undefined ? [] : stores.findProofs('bound', bindingSha256, CANDIDATES),
@@ -40,9 +61,14 @@ async function findCandidates(stores: ProofStore, { sha256, bindingSha256 }: Upl
   return [...new Map(found.flat().map((proof) => [proof.proofId, proof])).values()];
 }
 
-function matchType(proof: IssuedProof, { sha256, bindingSha256 }: UploadFacts['measurement']): IdentifyMatch['type'] {
+function matchType(
+  proof: IssuedProof,
+  { sha256, bindingSha256 }: UploadFacts['measurement'],
+): IdentifyMatch['type'] {
   if (sha256 === proof.asset.sha256) return 'exact_file';
-  return proof.boundAudioSha256 === (bindingSha256 ?? sha256) || proof.boundAudioSha256 === sha256 ? 'bound_audio' : 'original_file';
+  return proof.boundAudioSha256 === (bindingSha256 ?? sha256) || proof.boundAudioSha256 === sha256
+    ? 'bound_audio'
+    : 'original_file';
 }
 
 interface Found {
@@ -51,5 +77,9 @@ interface Found {
 }
 
 function byStrength(a: Found, b: Found): number {
-  return STRENGTH.indexOf(a.type) - STRENGTH.indexOf(b.type) || b.proof.createdAt - a.proof.createdAt || (a.proof.proofId < b.proof.proofId ? 1 : -1);
+  return (
+    STRENGTH.indexOf(a.type) - STRENGTH.indexOf(b.type) ||
+    b.proof.createdAt - a.proof.createdAt ||
+    (a.proof.proofId < b.proof.proofId ? 1 : -1)
+  );
 }

@@ -4,8 +4,17 @@ import type { KeyStore } from '../ports/stores.js';
 import type { KeyEntry } from './operations.js';
 
 /** Key metadata: never a secret, nor the hash of one. */
-export async function keyEntries(stores: KeyStore, partnerId: string, keys: readonly PartnerKey[], plan: string, now: number): Promise<readonly KeyEntry[]> {
-  const uses = await stores.getKeyUses(partnerId, keys.map((key) => key.keyId));
+export async function keyEntries(
+  stores: KeyStore,
+  partnerId: string,
+  keys: readonly PartnerKey[],
+  plan: string,
+  now: number,
+): Promise<readonly KeyEntry[]> {
+  const uses = await stores.getKeyUses(
+    partnerId,
+    keys.map((key) => key.keyId),
+  );
   return keys.map((key) => {
     const lastUsedAt = uses.get(key.keyId);
     return {

@@ -3,7 +3,9 @@ import type { KeyStore } from '../ports/stores.js';
 /** Keys whose use is remembered between two batches; the least recently noted go first. */
 const HELD = 100_000;
 
-/** When keys were last used, gathered here and written in batches: `lastUsedAt` is exact to within a minute. */
+/**
+ * When keys were last used, gathered here and written in batches: `lastUsedAt` is exact to within a minute.
+ */
 export interface KeyUses {
   /** Never fails and never waits. */
   note(partnerId: string, keyId: string, at: number): void;

@@ -4,7 +4,10 @@ import { findIssued } from './find-proof.js';
 import { type CheckedDeclaration, readDeclarations } from './read-evidence.js';
 
 /** What was declared of an issued proof, in the order of recording. */
-export async function listDeclarations({ stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets }, proofId: string): Promise<readonly CheckedDeclaration[]> {
+export async function listDeclarations(
+  { stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets },
+  proofId: string,
+): Promise<readonly CheckedDeclaration[]> {
   const { declarations = [] } = await findIssued(stores, proofId);
   return readDeclarations(secrets, proofId, declarations);
 }

@@ -9,8 +9,17 @@ export interface PartnerKeysDeps {
   readonly clock: Clock;
 }
 
-export async function listPartnerKeys({ stores, clock }: PartnerKeysDeps, partnerId: string): Promise<readonly KeyEntry[]> {
+export async function listPartnerKeys(
+  { stores, clock }: PartnerKeysDeps,
+  partnerId: string,
+): Promise<readonly KeyEntry[]> {
   const partner = await stores.getPartner(partnerId);
   if (partner === undefined) throw new DomainError('not_found', 'There is no such partner.');
-  return keyEntries(stores, partnerId, await stores.listKeys(partnerId), partner.plan, Math.floor(clock.now() / 1000));
+  return keyEntries(
+    stores,
+    partnerId,
+    await stores.listKeys(partnerId),
+    partner.plan,
+    Math.floor(clock.now() / 1000),
+  );
 }

@@ -1,7 +1,7 @@
 import type { IssuedProof } from '../domain/proof.js';
 import type { ProofStore } from '../ports/stores.js';
-import { cutPage } from './cut-page.js';
 import type { Cursors } from './cursors.js';
+import { cutPage } from './cut-page.js';
 import type { Caller, ProofEntry } from './operations.js';
 import { requireScope } from './require-scope.js';
 
@@ -16,11 +16,20 @@ export interface ListProofsDeps {
 export async function listProofs(
   deps: ListProofsDeps,
   caller: Caller,
-  query: { readonly limit?: number; readonly cursor?: string; readonly issuedAfter?: number; readonly issuedBefore?: number },
+  query: {
+    readonly limit?: number;
+    readonly cursor?: string;
+    readonly issuedAfter?: number;
+    readonly issuedBefore?: number;
+  },
 ): Promise<{ readonly proofs: readonly ProofEntry[]; readonly nextCursor?: string }> {
   requireScope(caller, 'proofs');
   const { issuedAfter, issuedBefore, limit = DEFAULT_LIMIT } = query;
-  const scope = { partnerId: caller.partnerId, route: 'GET /proofs', filter: [issuedAfter ?? null, issuedBefore ?? null] };
+  const scope = {
+    partnerId: caller.partnerId,
+    route: 'GET /proofs',
+    filter: [issuedAfter ?? null, issuedBefore ?? null],
+  };
   const before = query.cursor === undefined ? undefined : deps.cursors.read(scope, query.cursor);
   const found = await deps.stores.listProofs(caller.partnerId, {
     ...(issuedAfter === undefined ? {} : { issuedAfter }),
@@ -30,7 +39,12 @@ export async function listProofs(
     limit: limit + 1,
   });
   const { entries, last } = cutPage(found, limit);
-  return { proofs: entries.map(proofEntry), ...(last === undefined ? {} : { nextCursor: deps.cursors.write(scope, { createdAt: last.createdAt, id: last.proofId }) }) };
+  return {
+    proofs: entries.map(proofEntry),
+    ...(last === undefined
+      ? {}
+      : { nextCursor: deps.cursors.write(scope, { createdAt: last.createdAt, id: last.proofId }) }),
+  };
 }
 
 /** "`issuedAt` equals that proof's canonical `ProofDocument.createdAt`." */

@@ -14,10 +14,19 @@ export interface OpenEvidenceDeps {
 }
 
 /** "A review can open each evidence kind once, so at most three evidence requests exist per review." */
-export async function openEvidence(deps: OpenEvidenceDeps, caller: Caller, reviewId: string, { kind }: { readonly kind: EvidenceKind }): Promise<ReviewView> {
+export async function openEvidence(
+  deps: OpenEvidenceDeps,
+  caller: Caller,
+  reviewId: string,
+  { kind }: { readonly kind: EvidenceKind },
+): Promise<ReviewView> {
   requireScope(caller, 'reviews');
   const now = Math.floor(deps.clock.now() / 1000);
   const requestId = deps.ids.next('evidenceRequest');
   const { partnerId, keyId: actor } = caller;
-  return changeReview(deps.stores, { partnerId, reviewId, now, actor, action: 'review_evidence_opened', requestId }, (review) => open(review, kind, requestId, now));
+  return changeReview(
+    deps.stores,
+    { partnerId, reviewId, now, actor, action: 'review_evidence_opened', requestId },
+    (review) => open(review, kind, requestId, now),
+  );
 }

@@ -4,8 +4,8 @@ import type { SignatureAlgorithm } from '../domain/credential-reading.js';
 import type { Declaration, DeclarationEnvelope } from '../domain/declaration.js';
 import type { Topic } from '../domain/events.js';
 import type { EvidenceReport } from '../domain/evidence-report.js';
-import type { KeyStatus, Partner, Plan, Scope } from '../domain/partner.js';
 import type { ContentDigest } from '../domain/message-signature.js';
+import type { KeyStatus, Partner, Plan, Scope } from '../domain/partner.js';
 import type { Carrier } from '../domain/proof.js';
 import type { EvidenceKind, ReviewBindings, ReviewCase, ReviewOutcome } from '../domain/review.js';
 import type { RevocationReason, SignerRevocation } from '../domain/signer-revocation.js';
@@ -27,7 +27,10 @@ export interface Caller {
   readonly plan: Plan;
   /** SPKI in base64, where the key's calls must be signed. */
   readonly publicKey?: string;
-  /** The partner's units of the month after this call's charge, once it had one: its headers need no second read then. */
+  /**
+   * The partner's units of the month after this call's charge, once it had one: its headers need no second
+   * read then.
+   */
   used?: number;
 }
 
@@ -58,13 +61,19 @@ export interface StoredUpload {
 /** One upload on its way into the engine. */
 export interface UploadReceiver {
   readonly maxBytes: number;
-  /** Aborts, with the DomainError as its reason, when the engine gives the upload up while its client is waited for. */
+  /**
+   * Aborts, with the DomainError as its reason, when the engine gives the upload up while its client is
+   * waited for.
+   */
   readonly signal: AbortSignal;
   /** As AudioIngest.write; throws `payload_too_large` on the first byte too many. */
   write(chunk: Uint8Array): Promise<void> | undefined;
   /** Measures, reads the credential, stores the facts. */
   finish(): Promise<StoredUpload>;
-  /** Gives the slot and its memory back; the slot stays open until it expires. Safe at any time, any number of times. */
+  /**
+   * Gives the slot and its memory back; the slot stays open until it expires. Safe at any time, any number of
+   * times.
+   */
   abort(): void;
 }
 
@@ -99,7 +108,13 @@ export interface ProofRecord {
   readonly issuedAt: number;
   readonly boundAudioSha256: string;
   readonly evidenceReport?: EvidenceReport;
-  readonly delivery: { readonly carrier: Carrier; readonly bytes: number; readonly sha256: string; readonly mediaType: string; readonly fileName: string };
+  readonly delivery: {
+    readonly carrier: Carrier;
+    readonly bytes: number;
+    readonly sha256: string;
+    readonly mediaType: string;
+    readonly fileName: string;
+  };
 }
 
 /** A deliverable as a response needs it; `range` is what `stream` holds. */
@@ -140,7 +155,11 @@ export interface UsageReport {
   readonly used: number;
   readonly remaining: number;
   /** Ascending; days without use are zero. */
-  readonly days: readonly { readonly day: string; readonly units: number; readonly operations: Readonly<Record<string, number>> }[];
+  readonly days: readonly {
+    readonly day: string;
+    readonly units: number;
+    readonly operations: Readonly<Record<string, number>>;
+  }[];
 }
 
 /** Acoustic matches come later; `confidence` of a digest match is 1. */
@@ -154,7 +173,10 @@ export interface IdentifyMatch {
 export type ReviewView = Omit<ReviewCase, 'partnerId'>;
 
 export interface PartnerOperations {
-  /** @param apiKey the header as sent. Throws `forbidden` for a missing, malformed, foreign, unknown, expired or revoked key alike. */
+  /**
+   * @param apiKey the header as sent. Throws `forbidden` for a missing, malformed, foreign, unknown, expired
+   * or revoked key alike.
+   */
   authenticate(apiKey: string | undefined): Promise<Caller>;
   /**
    * Checks the signature of a call, where its key needs one.
@@ -162,15 +184,20 @@ export interface PartnerOperations {
    * @throws DomainError `forbidden` / `signature_missing`, `signature_invalid`
    */
   checkSignature(caller: Caller, message: SignedMessage): ContentDigest | undefined;
-  createUpload(caller: Caller, request: { readonly purpose: UploadPurpose; readonly contentLength?: number }): Promise<CreatedUpload>;
+  createUpload(
+    caller: Caller,
+    request: { readonly purpose: UploadPurpose; readonly contentLength?: number },
+  ): Promise<CreatedUpload>;
   /**
-   * Checks the signed form fields (every one of them, nothing missing, altered or extra) and claims the slot in this process.
-   * Called as soon as they are whole, before the file has begun.
+   * Checks the signed form fields (every one of them, nothing missing, altered or extra) and claims the slot
+   * in this process. Called as soon as they are whole, before the file has begun.
    */
   receiveUpload(uploadId: string, fields: ReadonlyMap<string, string>): Promise<UploadReceiver>;
   /**
-   * Spends one call of the partner's request rate. `rotateKey` spends the rotation lane itself, because its replays do not.
-   * @throws DomainError `rate_limited` / `rate_exceeded` with a `retryAfterSeconds` after which a lone caller's next call succeeds
+   * Spends one call of the partner's request rate. `rotateKey` spends the rotation lane itself, because its
+   * replays do not.
+   * @throws DomainError `rate_limited` / `rate_exceeded` with a `retryAfterSeconds` after which a lone
+   * caller's next call succeeds
    */
   admit(caller: Caller, lane: RateLane): void;
   /** Read when the answer is ready, so that it counts the call itself. */
@@ -178,34 +205,84 @@ export interface PartnerOperations {
   /** Counts a call that is metered but free; never fails and never waits. */
   meter(caller: Caller, operation: string): void;
 
-  identify(caller: Caller, request: { readonly uploadId: string }): Promise<{ readonly matches: readonly IdentifyMatch[] }>;
+  identify(
+    caller: Caller,
+    request: { readonly uploadId: string },
+  ): Promise<{ readonly matches: readonly IdentifyMatch[] }>;
   listProofs(
     caller: Caller,
-    query: { readonly limit?: number; readonly cursor?: string; readonly issuedAfter?: number; readonly issuedBefore?: number },
+    query: {
+      readonly limit?: number;
+      readonly cursor?: string;
+      readonly issuedAfter?: number;
+      readonly issuedBefore?: number;
+    },
   ): Promise<{ readonly proofs: readonly ProofEntry[]; readonly nextCursor?: string }>;
   readProof(caller: Caller, proofId: string): Promise<ProofDetail>;
   readRecord(caller: Caller, proofId: string): Promise<ProofRecord>;
   readAsset(caller: Caller, proofId: string, part: 'audio' | 'sidecar'): Promise<Deliverable>;
-  eraseProof(caller: Caller, proofId: string): Promise<{ readonly proofId: string; readonly outcome: 'erased' | 'already_erased'; readonly erasedAt: number }>;
+  eraseProof(
+    caller: Caller,
+    proofId: string,
+  ): Promise<{
+    readonly proofId: string;
+    readonly outcome: 'erased' | 'already_erased';
+    readonly erasedAt: number;
+  }>;
 
-  listKeys(caller: Caller, query: { readonly limit?: number; readonly cursor?: string }): Promise<{ readonly keys: readonly KeyEntry[]; readonly nextCursor?: string }>;
-  /** @param apiKey the calling key itself: what the new secret is derived from. A new rotation spends the rotation lane, a replay does not. */
-  rotateKey(caller: Caller, apiKey: string, idempotencyKey: string): Promise<RotatedKey & { readonly replayed: boolean }>;
-  /** At once on every process. Throws `forbidden` / `key_expiring`, `conflict` / `last_active_key`, `not_found`. */
+  listKeys(
+    caller: Caller,
+    query: { readonly limit?: number; readonly cursor?: string },
+  ): Promise<{ readonly keys: readonly KeyEntry[]; readonly nextCursor?: string }>;
+  /**
+   * @param apiKey the calling key itself: what the new secret is derived from. A new rotation spends the
+   * rotation lane, a replay does not.
+   */
+  rotateKey(
+    caller: Caller,
+    apiKey: string,
+    idempotencyKey: string,
+  ): Promise<RotatedKey & { readonly replayed: boolean }>;
+  /**
+   * At once on every process. Throws `forbidden` / `key_expiring`, `conflict` / `last_active_key`,
+   * `not_found`.
+   */
   revokeOwnKey(caller: Caller, keyId: string): Promise<KeyEntry>;
   readUsage(caller: Caller, query: { readonly days: number }): Promise<UsageReport>;
 
-  createReview(caller: Caller, request: { readonly proofId: string; readonly bindings: ReviewBindings }): Promise<ReviewView>;
+  createReview(
+    caller: Caller,
+    request: { readonly proofId: string; readonly bindings: ReviewBindings },
+  ): Promise<ReviewView>;
   readReview(caller: Caller, reviewId: string): Promise<ReviewView>;
-  openEvidence(caller: Caller, reviewId: string, request: { readonly kind: EvidenceKind }): Promise<ReviewView>;
-  closeEvidence(caller: Caller, reviewId: string, requestId: string, request: { readonly status: 'accepted' | 'declined'; readonly responseReference?: string }): Promise<ReviewView>;
-  resolveReview(caller: Caller, reviewId: string, request: { readonly outcome: ReviewOutcome }): Promise<ReviewView>;
+  openEvidence(
+    caller: Caller,
+    reviewId: string,
+    request: { readonly kind: EvidenceKind },
+  ): Promise<ReviewView>;
+  closeEvidence(
+    caller: Caller,
+    reviewId: string,
+    requestId: string,
+    request: { readonly status: 'accepted' | 'declined'; readonly responseReference?: string },
+  ): Promise<ReviewView>;
+  resolveReview(
+    caller: Caller,
+    reviewId: string,
+    request: { readonly outcome: ReviewOutcome },
+  ): Promise<ReviewView>;
 
   /** The configured address of a product's download; `not_found` otherwise. */
   download(caller: Caller, query: { readonly product: string; readonly platform: string }): string;
-  telemetry(caller: Caller, events: readonly { readonly name: string; readonly count: number; readonly at: number }[]): { readonly accepted: number };
+  telemetry(
+    caller: Caller,
+    events: readonly { readonly name: string; readonly count: number; readonly at: number }[],
+  ): { readonly accepted: number };
 
-  verifyUpload(caller: Caller, request: { readonly uploadId: string; readonly sidecar?: Uint8Array }): Promise<VerificationResult>;
+  verifyUpload(
+    caller: Caller,
+    request: { readonly uploadId: string; readonly sidecar?: Uint8Array },
+  ): Promise<VerificationResult>;
 }
 
 export interface IssueRequest {
@@ -223,7 +300,12 @@ export interface IssueResult {
   readonly carrier: Carrier;
   readonly originalSha256: string;
   readonly boundAudioSha256: string;
-  readonly asset: { readonly bytes: number; readonly sha256: string; readonly fileName: string; readonly mediaType: string };
+  readonly asset: {
+    readonly bytes: number;
+    readonly sha256: string;
+    readonly fileName: string;
+    readonly mediaType: string;
+  };
   /** True where an earlier request under the same Idempotency-Key is answered again. */
   readonly replayed: boolean;
 }
@@ -253,7 +335,11 @@ export interface SignerEntry {
 
 export interface OperatorOperations {
   listSigners(): Promise<readonly SignerEntry[]>;
-  revokeSigner(request: { readonly kid: string; readonly from: number; readonly reason: RevocationReason }): Promise<SignerEntry>;
+  revokeSigner(request: {
+    readonly kid: string;
+    readonly from: number;
+    readonly reason: RevocationReason;
+  }): Promise<SignerEntry>;
   reinstateSigner(kid: string): Promise<SignerEntry>;
   listPartners(): Promise<readonly Partner[]>;
   listPlans(): readonly Plan[];
@@ -262,22 +348,51 @@ export interface OperatorOperations {
   /** "Said on the operator listener by the side that holds the evidence." */
   supplyEvidence(request: { readonly reviewId: string; readonly requestId: string }): Promise<ReviewView>;
   /** @returns what was stored; `repeated` where the same submission was recorded before */
-  recordDeclaration(proofId: string, declaration: Declaration): Promise<{ readonly declaration: DeclarationEnvelope; readonly repeated: boolean }>;
+  recordDeclaration(
+    proofId: string,
+    declaration: Declaration,
+  ): Promise<{ readonly declaration: DeclarationEnvelope; readonly repeated: boolean }>;
   listDeclarations(proofId: string): Promise<readonly CheckedDeclaration[]>;
   /** What is left of a proof: its state, and whether record, deliverable and cases are gone. */
-  erasureStatus(proofId: string): Promise<{ readonly proofId: string; readonly state: 'pending' | 'issued' | 'erased'; readonly erasedAt?: number; readonly confirmedAt?: number; readonly assetPresent: boolean }>;
+  erasureStatus(proofId: string): Promise<{
+    readonly proofId: string;
+    readonly state: 'pending' | 'issued' | 'erased';
+    readonly erasedAt?: number;
+    readonly confirmedAt?: number;
+    readonly assetPresent: boolean;
+  }>;
   /** Of one topic, or of all, oldest first in each. */
-  listDeadLetters(request: { readonly topic?: Topic; readonly limit: number }): Promise<readonly DeadLetterEntry[]>;
+  listDeadLetters(request: {
+    readonly topic?: Topic;
+    readonly limit: number;
+  }): Promise<readonly DeadLetterEntry[]>;
   /** @returns how many were put into their topic again */
   replayDeadLetters(request: { readonly topic: Topic; readonly limit: number }): Promise<number>;
-  readAudit(request: { readonly partnerId: string; readonly fromSequence: number; readonly limit: number }): Promise<readonly AuditEntry[]>;
+  readAudit(request: {
+    readonly partnerId: string;
+    readonly fromSequence: number;
+    readonly limit: number;
+  }): Promise<readonly AuditEntry[]>;
   verifyAudit(partnerId: string): Promise<AuditVerification>;
   createPartner(request: { readonly name: string; readonly plan?: string }): Promise<Partner>;
   /** The secret is in this answer and nowhere else. */
-  createKey(request: { readonly partnerId: string; readonly name: string; readonly scopes?: readonly Scope[]; /** PEM. */ readonly publicKey?: string }): Promise<{ readonly keyId: string; readonly apiKey: string; readonly name: string }>;
+  createKey(request: {
+    readonly partnerId: string;
+    readonly name: string;
+    readonly scopes?: readonly Scope[] /** PEM. */;
+    readonly publicKey?: string;
+  }): Promise<{ readonly keyId: string; readonly apiKey: string; readonly name: string }>;
   issueProof(request: IssueRequest): Promise<IssueResult>;
   /** `part` sidecar: the sidecar of a pair. */
-  readDeliverable(proofId: string, part: 'audio' | 'sidecar'): Promise<{ readonly bytes: number; readonly fileName: string; readonly mediaType: string; readonly stream: Readable }>;
+  readDeliverable(
+    proofId: string,
+    part: 'audio' | 'sidecar',
+  ): Promise<{
+    readonly bytes: number;
+    readonly fileName: string;
+    readonly mediaType: string;
+    readonly stream: Readable;
+  }>;
   /** PEM of the authority certificates, the current one first. */
   authority(): string;
 }

@@ -6,7 +6,10 @@ import type { RateLane } from './operations.js';
 /** Full buckets are dropped this often; the next call of their partner makes an equal one. */
 const DROP_IDLE_MS = 60_000;
 const SECOND_MS = 1_000;
-/** Of one partner at once, whatever its plan: the many processes of a partner that all learn that their key ends. */
+/**
+ * Of one partner at once, whatever its plan: the many processes of a partner that all learn that their key
+ * ends.
+ */
 const ROTATION_CALLS = 256;
 const DAY_MS = 24 * 3_600 * SECOND_MS;
 
@@ -44,7 +47,8 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
     const now = clock.now();
     if (Math.abs(now - droppedAt) >= DROP_IDLE_MS) {
       droppedAt = now;
-      for (const [name, bucket] of buckets) if (refill(bucket, now).level === capacity(bucket.lane)) buckets.delete(name);
+      for (const [name, bucket] of buckets)
+        if (refill(bucket, now).level === capacity(bucket.lane)) buckets.delete(name);
     }
     // The plan is part of the name: a partner that changes its plan starts with that plan's bucket.
     const name = `${lane} ${plan.name} ${partnerId}`;
@@ -64,7 +68,11 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
       if (missing > 0) {
         // After this many whole seconds a call's worth has come back, if nobody else takes it.
         const retryAfterSeconds = Math.ceil(missing / (rate * SECOND_MS));
-        throw new DomainError('rate_limited', lane === 'rotation' ? 'Keys are being rotated too often.' : 'Too many requests; slow down.', { reason: 'rate_exceeded', retryAfterSeconds });
+        throw new DomainError(
+          'rate_limited',
+          lane === 'rotation' ? 'Keys are being rotated too often.' : 'Too many requests; slow down.',
+          { reason: 'rate_exceeded', retryAfterSeconds },
+        );
       }
       bucket.level -= periodMs;
     },
@@ -78,12 +86,19 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
   };
 }
 
-/** "Rotation has its own separate, lower throttle lane." What asks for one spends no standard calls, and has as many. */
+/**
+ * "Rotation has its own separate, lower throttle lane." What asks for one spends no standard calls, and has
+ * as many.
+ */
 function laneOf(plan: Plan, lane: RateLane, processes: number): Lane {
   const rotations = shareOf(plan.rotationsPerDay, processes);
   if (lane === 'rotation') return { burst: rotations, rate: rotations, periodMs: DAY_MS };
   const burst = lane === 'rotation_calls' ? Math.max(plan.burst, ROTATION_CALLS) : plan.burst;
-  return { burst: shareOf(burst, processes), rate: shareOf(plan.requestsPerSecond, processes), periodMs: SECOND_MS };
+  return {
+    burst: shareOf(burst, processes),
+    rate: shareOf(plan.requestsPerSecond, processes),
+    periodMs: SECOND_MS,
+  };
 }
 
 /** What one of so many processes lets pass of a plan's number: a whole one, and never none. */

@@ -13,17 +13,24 @@ export interface ReadAssetDeps {
 }
 
 /** "Retrieves an owned credentialed deliverable": of a pair the audio, or with `sidecar` its sidecar. */
-export async function readAsset({ stores, assets }: ReadAssetDeps, caller: Caller, proofId: string, part: 'audio' | 'sidecar'): Promise<Deliverable> {
+export async function readAsset(
+  { stores, assets }: ReadAssetDeps,
+  caller: Caller,
+  proofId: string,
+  part: 'audio' | 'sidecar',
+): Promise<Deliverable> {
   requireScope(caller, 'proofs');
   const { asset, sidecar, credentialSha256 } = await findOwnIssued(stores, caller, proofId);
   if (part === 'sidecar') {
-    if (sidecar === undefined) throw new DomainError('not_found', 'The credential of this proof is embedded; it has no sidecar.');
+    if (sidecar === undefined)
+      throw new DomainError('not_found', 'The credential of this proof is embedded; it has no sidecar.');
     return {
       bytes: sidecar.length,
       sha256: credentialSha256,
       fileName: sidecarName(asset.fileName),
       mediaType: 'application/octet-stream',
-      read: async (range) => Readable.from([range === undefined ? sidecar : sidecar.subarray(range.start, range.end + 1)]),
+      read: async (range) =>
+        Readable.from([range === undefined ? sidecar : sidecar.subarray(range.start, range.end + 1)]),
     };
   }
   return {

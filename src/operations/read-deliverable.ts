@@ -10,13 +10,23 @@ export interface ReadDeliverableDeps {
 }
 
 /** The audio that was issued, or with `sidecar` the sidecar of a pair. */
-export async function readDeliverable(deps: ReadDeliverableDeps, proofId: string, part: 'audio' | 'sidecar'): ReturnType<OperatorOperations['readDeliverable']> {
+export async function readDeliverable(
+  deps: ReadDeliverableDeps,
+  proofId: string,
+  part: 'audio' | 'sidecar',
+): ReturnType<OperatorOperations['readDeliverable']> {
   const proof = await deps.stores.getProof(proofId);
   if (proof?.state !== 'issued') throw new DomainError('not_found', 'There is no such proof.');
   const { asset, sidecar } = proof;
   if (part === 'sidecar') {
-    if (sidecar === undefined) throw new DomainError('not_found', 'The credential of this proof is embedded; it has no sidecar.');
-    return { bytes: sidecar.length, fileName: sidecarName(asset.fileName), mediaType: 'application/octet-stream', stream: Readable.from([sidecar]) };
+    if (sidecar === undefined)
+      throw new DomainError('not_found', 'The credential of this proof is embedded; it has no sidecar.');
+    return {
+      bytes: sidecar.length,
+      fileName: sidecarName(asset.fileName),
+      mediaType: 'application/octet-stream',
+      stream: Readable.from([sidecar]),
+    };
   }
   const stream = await deps.assets.read(proofId);
   if (stream === undefined) throw new DomainError('not_found', 'There is no such proof.');

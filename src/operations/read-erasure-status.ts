@@ -4,7 +4,10 @@ import { noSuchProof } from './find-proof.js';
 import type { OperatorOperations } from './operations.js';
 
 /** What is left of a proof; an erased one is a tombstone with no content. */
-export async function readErasureStatus({ stores, assets }: { readonly stores: ProofStore; readonly assets: AssetStore }, proofId: string): ReturnType<OperatorOperations['erasureStatus']> {
+export async function readErasureStatus(
+  { stores, assets }: { readonly stores: ProofStore; readonly assets: AssetStore },
+  proofId: string,
+): ReturnType<OperatorOperations['erasureStatus']> {
   const proof = await stores.getProof(proofId);
   if (proof === undefined) throw noSuchProof();
   const assetPresent = (await assets.size(proofId)) !== undefined;

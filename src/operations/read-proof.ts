@@ -7,9 +7,18 @@ import { readEvidence } from './read-evidence.js';
 import { requireScope } from './require-scope.js';
 
 /** "Reads one proof": the owner's alone. */
-export async function readProof({ stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets }, caller: Caller, proofId: string): Promise<ProofDetail> {
+export async function readProof(
+  { stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets },
+  caller: Caller,
+  proofId: string,
+): Promise<ProofDetail> {
   requireScope(caller, 'proofs');
   const proof = await findOwnIssued(stores, caller, proofId);
   const evidenceReport = readEvidence(secrets, proof);
-  return { ...proofEntry(proof), createdAt: proof.createdAt, originalSha256: proof.originalSha256, ...(evidenceReport === undefined ? {} : { evidenceReport }) };
+  return {
+    ...proofEntry(proof),
+    createdAt: proof.createdAt,
+    originalSha256: proof.originalSha256,
+    ...(evidenceReport === undefined ? {} : { evidenceReport }),
+  };
 }

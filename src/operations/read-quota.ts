@@ -3,8 +3,14 @@ import type { Clock } from '../ports/clock.js';
 import type { UsageStore } from '../ports/stores.js';
 import type { Caller, QuotaFacts } from './operations.js';
 
-/** "`X-RateLimit-Limit` (monthly quota) and `X-RateLimit-Reset` (unix seconds at which the quota window resets)." */
-export async function readQuota({ stores, clock }: { readonly stores: UsageStore; readonly clock: Clock }, caller: Caller): Promise<QuotaFacts> {
+/**
+ * "`X-RateLimit-Limit` (monthly quota) and `X-RateLimit-Reset` (unix seconds at which the quota window
+ * resets)."
+ */
+export async function readQuota(
+  { stores, clock }: { readonly stores: UsageStore; readonly clock: Clock },
+  caller: Caller,
+): Promise<QuotaFacts> {
   const now = Math.floor(clock.now() / 1000);
   const limit = caller.plan.monthlyQuota;
   const used = caller.used ?? (await stores.getUsed(caller.partnerId, now));

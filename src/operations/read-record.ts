@@ -5,8 +5,15 @@ import type { Caller, ProofRecord } from './operations.js';
 import { readEvidence } from './read-evidence.js';
 import { requireScope } from './require-scope.js';
 
-/** "Returns the registered record of a proof without presenting audio": to any key of the environment, claiming no file matches. */
-export async function readRecord({ stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets }, caller: Caller, proofId: string): Promise<ProofRecord> {
+/**
+ * "Returns the registered record of a proof without presenting audio": to any key of the environment,
+ * claiming no file matches.
+ */
+export async function readRecord(
+  { stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets },
+  caller: Caller,
+  proofId: string,
+): Promise<ProofRecord> {
   requireScope(caller, 'proofs');
   const proof = await findIssued(stores, proofId);
   const { song, createdAt, boundAudioSha256, carrier, asset } = proof;

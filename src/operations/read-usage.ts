@@ -6,12 +6,24 @@ import { requireScope } from './require-scope.js';
 
 const DAY_SECONDS = 24 * 3_600;
 
-/** "Returns limits and per-day consumption": the last `days` UTC days, today included; days without use are zero. */
-export async function readUsage({ stores, clock }: { readonly stores: UsageStore; readonly clock: Clock }, caller: Caller, { days }: { readonly days: number }): Promise<UsageReport> {
+/**
+ * "Returns limits and per-day consumption": the last `days` UTC days, today included; days without use are
+ * zero.
+ */
+export async function readUsage(
+  { stores, clock }: { readonly stores: UsageStore; readonly clock: Clock },
+  caller: Caller,
+  { days }: { readonly days: number },
+): Promise<UsageReport> {
   requireScope(caller, 'usage');
   const now = Math.floor(clock.now() / 1000);
   const asked = Array.from({ length: days }, (_, i) => dayOf(now - (days - 1 - i) * DAY_SECONDS));
-  const found = new Map((await stores.getDailyUsage(caller.partnerId, asked[0]!, asked.at(-1)!)).map(({ day, operations }) => [day, operations]));
+  const found = new Map(
+    (await stores.getDailyUsage(caller.partnerId, asked[0]!, asked.at(-1)!)).map(({ day, operations }) => [
+      day,
+      operations,
+    ]),
+  );
   const used = await stores.getUsed(caller.partnerId, now);
   const limit = caller.plan.monthlyQuota;
   return {

@@ -1,6 +1,6 @@
-import { DomainError } from '../domain/errors.js';
 import type { Measurement } from '../domain/audio.js';
 import type { EmbeddedReading } from '../domain/credential-reading.js';
+import { DomainError } from '../domain/errors.js';
 import type { UploadFacts, UploadSlot } from '../domain/upload.js';
 import { FACTS_LIFE_SECONDS } from '../domain/upload.js';
 import type { AudioEngine, AudioIngest } from '../ports/audio-engine.js';
@@ -23,10 +23,14 @@ export interface ReceiveUploadDeps {
 }
 
 /**
- * One post to a slot. The signed fields are checked before the file has begun; the slot is claimed in this process
- * while the post lasts, and the conditional insert of the facts decides between processes.
+ * One post to a slot. The signed fields are checked before the file has begun; the slot is claimed in this
+ * process while the post lasts, and the conditional insert of the facts decides between processes.
  */
-export async function receiveUpload(deps: ReceiveUploadDeps, uploadId: string, fields: ReadonlyMap<string, string>): Promise<UploadReceiver> {
+export async function receiveUpload(
+  deps: ReceiveUploadDeps,
+  uploadId: string,
+  fields: ReadonlyMap<string, string>,
+): Promise<UploadReceiver> {
   const policy = deps.policies.check(uploadId, fields, nowSeconds(deps.clock));
   const upload = await deps.stores.getUpload(uploadId, nowSeconds(deps.clock));
   if (upload === undefined) throw new DomainError('not_found', 'There is no such upload slot.');
@@ -42,7 +46,13 @@ export async function receiveUpload(deps: ReceiveUploadDeps, uploadId: string, f
   }
 }
 
-function receiver(deps: ReceiveUploadDeps, slot: UploadSlot, maxBytes: number, ingest: AudioIngest, release: () => void): UploadReceiver {
+function receiver(
+  deps: ReceiveUploadDeps,
+  slot: UploadSlot,
+  maxBytes: number,
+  ingest: AudioIngest,
+  release: () => void,
+): UploadReceiver {
   let bytes = 0;
   let settled = false;
   const settle = () => {
@@ -58,20 +68,27 @@ function receiver(deps: ReceiveUploadDeps, slot: UploadSlot, maxBytes: number, i
       bytes += chunk.length;
       if (bytes > maxBytes) {
         settle();
-        throw new DomainError('payload_too_large', `The file is larger than the slot's ${maxBytes} bytes.`, { reason: 'body_too_large' });
+        throw new DomainError('payload_too_large', `The file is larger than the slot's ${maxBytes} bytes.`, {
+          reason: 'body_too_large',
+        });
       }
       return ingest.write(chunk);
     },
     async finish() {
       try {
         if (slot.contentLength !== undefined && bytes !== slot.contentLength) {
-          throw new DomainError('invalid_request', 'The file is not as long as the slot was asked for.', { reason: 'content_length_mismatch' });
+          throw new DomainError('invalid_request', 'The file is not as long as the slot was asked for.', {
+            reason: 'content_length_mismatch',
+          });
         }
         const measurement = await ingest.end();
         const embedded = await readCredential(deps.reader, measurement);
         const now = nowSeconds(deps.clock);
         // A post that outlived its slot: its row may be swept already.
-        if (now >= slot.expiresAt) throw new DomainError('forbidden', 'The slot has expired; ask for a new one.', { reason: 'form_policy_expired' });
+        if (now >= slot.expiresAt)
+          throw new DomainError('forbidden', 'The slot has expired; ask for a new one.', {
+            reason: 'form_policy_expired',
+          });
         const outcome = await deps.stores.putFacts(factsOf(slot, measurement, embedded, now));
         if (outcome === 'already_used') throw alreadyUsed();
         return { uploadId: slot.uploadId, bytes: measurement.bytes, sha256: measurement.sha256 };
@@ -84,11 +101,21 @@ function receiver(deps: ReceiveUploadDeps, slot: UploadSlot, maxBytes: number, i
 }
 
 /** Where it fails nothing was judged: no facts are kept, and the slot stays open for another post. */
-async function readCredential(reader: ReceiveUploadDeps['reader'], { credential, bindingSha256 }: Measurement): Promise<EmbeddedReading | undefined> {
-  return credential === undefined || bindingSha256 === undefined ? undefined : reader.readEmbedded(credential.data, credential);
+async function readCredential(
+  reader: ReceiveUploadDeps['reader'],
+  { credential, bindingSha256 }: Measurement,
+): Promise<EmbeddedReading | undefined> {
+  return credential === undefined || bindingSha256 === undefined
+    ? undefined
+    : reader.readEmbedded(credential.data, credential);
 }
 
-function factsOf(slot: UploadSlot, measured: Measurement, embedded: EmbeddedReading | undefined, now: number): UploadFacts {
+function factsOf(
+  slot: UploadSlot,
+  measured: Measurement,
+  embedded: EmbeddedReading | undefined,
+  now: number,
+): UploadFacts {
   const { credential, bext, ds64: _ds64, chunks: _chunks, ...rest } = measured;
   return {
     uploadId: slot.uploadId,
@@ -99,7 +126,9 @@ function factsOf(slot: UploadSlot, measured: Measurement, embedded: EmbeddedRead
     measurement: {
       ...rest,
       broadcastWave: bext !== undefined,
-      ...(credential === undefined ? {} : { credential: { offset: credential.offset, length: credential.length } }),
+      ...(credential === undefined
+        ? {}
+        : { credential: { offset: credential.offset, length: credential.length } }),
     },
     // The signature is checked once, here; a verify call only reads the result.
     ...(embedded === undefined ? {} : { embedded }),

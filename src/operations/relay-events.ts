@@ -5,7 +5,10 @@ import type { OutboxStore, WaitingEvent } from '../ports/stores.js';
 
 /** Events of one round trip to the bus. */
 const BATCH = 500;
-/** `firstMs` doubles with every failure up to `longestMs`; `idleMs` is how often the outbox is looked at without being woken. */
+/**
+ * `firstMs` doubles with every failure up to `longestMs`; `idleMs` is how often the outbox is looked at
+ * without being woken.
+ */
 const PAUSES = { firstMs: 100, longestMs: 5_000, idleMs: 5_000 };
 
 export interface EventRelay {
@@ -23,8 +26,8 @@ export interface EventRelayDeps {
 }
 
 /**
- * From the outbox to the bus, oldest first, one batch at a time. Marked is what the bus has confirmed: a batch that failed comes
- * again as it was, so the order within a key holds and nothing is lost.
+ * From the outbox to the bus, oldest first, one batch at a time. Marked is what the bus has confirmed: a
+ * batch that failed comes again as it was, so the order within a key holds and nothing is lost.
  */
 export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: EventRelayDeps): EventRelay {
   let running = false;
@@ -57,7 +60,10 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
       .then(() => {
         round = undefined;
         if (!running) return;
-        timer = setTimeout(begin, failures === 0 ? pauses.idleMs : Math.min(pauses.firstMs * 2 ** (failures - 1), pauses.longestMs));
+        timer = setTimeout(
+          begin,
+          failures === 0 ? pauses.idleMs : Math.min(pauses.firstMs * 2 ** (failures - 1), pauses.longestMs),
+        );
         // Woken between the last look and here.
         if (woken && failures === 0) begin();
       });

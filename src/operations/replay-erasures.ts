@@ -17,10 +17,11 @@ type Erasure = Parameters<ErasureJournal['record']>[0];
 const BATCH = 64;
 
 /**
- * At start, before anyone is served: every line of the journal is held against the store, because a backup of any age may have come
- * back, and an erasure whose tombstone was never written is finished. Only tombstones are written, and the deliverables taken away;
- * what else a proof had is removed later, while others are served.
- * A proof whose row is damaged is passed over, and told: nothing is said of it to anybody, and the others need not wait for it.
+ * At start, before anyone is served: every line of the journal is held against the store, because a backup of
+ * any age may have come back, and an erasure whose tombstone was never written is finished. Only tombstones
+ * are written, and the deliverables taken away; what else a proof had is removed later, while others are
+ * served. A proof whose row is damaged is passed over, and told: nothing is said of it to anybody, and the
+ * others need not wait for it.
  * @returns how many proofs were erased
  */
 export async function replayErasures({ stores, assets, journal, observer }: ReplayDeps): Promise<number> {
@@ -32,7 +33,13 @@ export async function replayErasures({ stores, assets, journal, observer }: Repl
     });
     if (proof?.state !== 'issued') return false;
     // The journal knows no key; whoever started the service erases.
-    const erasure = await stores.eraseProof(proofId, partnerId, erasedAt, { partnerId, action: 'proof_erased', at: erasedAt, actor: 'operator', subjects: [proofId] }, 'waived');
+    const erasure = await stores.eraseProof(
+      proofId,
+      partnerId,
+      erasedAt,
+      { partnerId, action: 'proof_erased', at: erasedAt, actor: 'operator', subjects: [proofId] },
+      'waived',
+    );
     if (erasure === 'not_found') return false;
     await assets.delete(proofId);
     return true;

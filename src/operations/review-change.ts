@@ -20,14 +20,30 @@ export function noSuchReview(): DomainError {
 /** One rule applied to one case in one atomic step of the store, with its audit entry. */
 export async function changeReview(
   stores: ReviewStore,
-  request: { readonly partnerId: string; readonly reviewId: string; readonly now: number; readonly actor: string; readonly action: AuditAction; readonly requestId?: string },
+  request: {
+    readonly partnerId: string;
+    readonly reviewId: string;
+    readonly now: number;
+    readonly actor: string;
+    readonly action: AuditAction;
+    readonly requestId?: string;
+  },
   change: (review: ReviewCase) => ReviewChange | undefined,
 ): Promise<ReviewView> {
   const { partnerId, reviewId, now, actor, action, requestId } = request;
   const subjects = requestId === undefined ? [reviewId] : [reviewId, requestId];
-  const changed = await stores.changeReview(partnerId, reviewId, now, change, { partnerId, action, at: now, actor, subjects });
+  const changed = await stores.changeReview(partnerId, reviewId, now, change, {
+    partnerId,
+    action,
+    at: now,
+    actor,
+    subjects,
+  });
   if (changed === undefined) throw noSuchReview();
-  if ('refused' in changed) throw new DomainError('conflict', REFUSALS[changed.refused] ?? 'The review does not allow this.', { reason: changed.refused });
+  if ('refused' in changed)
+    throw new DomainError('conflict', REFUSALS[changed.refused] ?? 'The review does not allow this.', {
+      reason: changed.refused,
+    });
   return reviewView(changed.review);
 }
 

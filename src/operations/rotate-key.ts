@@ -31,14 +31,23 @@ export interface RotateKeyDeps {
 }
 
 /**
- * One successor for a key, whoever asks how often. The claim keeps this process's duplicates from spending the lane; between
- * processes the store decides, and everyone answers by the rotation that holds. Killed before that write there is no new
- * secret, killed after it every replay derives the same one.
+ * One successor for a key, whoever asks how often. The claim keeps this process's duplicates from spending
+ * the lane; between processes the store decides, and everyone answers by the rotation that holds. Killed
+ * before that write there is no new secret, killed after it every replay derives the same one.
  */
-export async function rotateKey(deps: RotateKeyDeps, caller: Caller, apiKey: string, idempotencyKey: string): Promise<RotatedKey & { readonly replayed: boolean }> {
+export async function rotateKey(
+  deps: RotateKeyDeps,
+  caller: Caller,
+  apiKey: string,
+  idempotencyKey: string,
+): Promise<RotatedKey & { readonly replayed: boolean }> {
   requireScope(caller, 'keys');
   if (!IDEMPOTENCY_KEY.test(idempotencyKey)) {
-    throw new DomainError('invalid_request', 'The Idempotency-Key must be 16 to 128 visible ASCII characters.', { reason: 'invalid_member' });
+    throw new DomainError(
+      'invalid_request',
+      'The Idempotency-Key must be 16 to 128 visible ASCII characters.',
+      { reason: 'invalid_member' },
+    );
   }
   const release = await deps.claims.take(caller.keyId);
   try {
@@ -63,11 +72,19 @@ export async function rotateKey(deps: RotateKeyDeps, caller: Caller, apiKey: str
 }
 
 /** @returns undefined where this request did not make the successor */
-async function rotate(deps: RotateKeyDeps, caller: Caller, apiKey: string, idempotencyKey: string): Promise<RotatedKey | undefined> {
+async function rotate(
+  deps: RotateKeyDeps,
+  caller: Caller,
+  apiKey: string,
+  idempotencyKey: string,
+): Promise<RotatedKey | undefined> {
   const key = await deps.stores.getKey(caller.keyId);
   if (key === undefined) return undefined;
   const now = Math.floor(deps.clock.now() / 1000);
-  const replay = { nonce: Buffer.from(deps.ids.random(32)).toString('hex'), secretId: deps.secrets.current('rotation').id };
+  const replay = {
+    nonce: Buffer.from(deps.ids.random(32)).toString('hex'),
+    secretId: deps.secrets.current('rotation').id,
+  };
   const rotation: Rotation = {
     keyId: key.keyId,
     partnerId: key.partnerId,
@@ -82,30 +99,67 @@ async function rotate(deps: RotateKeyDeps, caller: Caller, apiKey: string, idemp
   // The plan is the partner's; name, scopes and public key are the old key's.
   const { name, scopes, publicKey } = key;
   const secretHash = hashApiKey(secret, pepper.key);
-  const successor = { keyId: rotation.newKeyId, partnerId: key.partnerId, name, scopes, secretHash, pepperId: pepper.id, createdAt: now, ...(publicKey === undefined ? {} : { publicKey }) };
-  const audit = { partnerId: key.partnerId, action: 'key_rotated', at: now, actor: key.keyId, subjects: [key.keyId, rotation.newKeyId] } as const;
+  const successor = {
+    keyId: rotation.newKeyId,
+    partnerId: key.partnerId,
+    name,
+    scopes,
+    secretHash,
+    pepperId: pepper.id,
+    createdAt: now,
+    ...(publicKey === undefined ? {} : { publicKey }),
+  };
+  const audit = {
+    partnerId: key.partnerId,
+    action: 'key_rotated',
+    at: now,
+    actor: key.keyId,
+    subjects: [key.keyId, rotation.newKeyId],
+  } as const;
   const holding = await deps.stores.rotateKey(rotation, successor, audit);
   if (holding?.newKeyId !== rotation.newKeyId) return undefined;
-  return { apiKey: secret, keyId: rotation.newKeyId, name: key.name, previousKeyExpiresAt: rotation.previousKeyExpiresAt };
+  return {
+    apiKey: secret,
+    keyId: rotation.newKeyId,
+    name: key.name,
+    previousKeyExpiresAt: rotation.previousKeyExpiresAt,
+  };
 }
 
-/** The same answer for the same Idempotency-Key in the replay window; another one derives another secret, which is not the successor's. */
-async function replay(deps: RotateKeyDeps, rotation: Rotation, apiKey: string, idempotencyKey: string): Promise<RotatedKey & { readonly replayed: boolean }> {
+/**
+ * The same answer for the same Idempotency-Key in the replay window; another one derives another secret,
+ * which is not the successor's.
+ */
+async function replay(
+  deps: RotateKeyDeps,
+  rotation: Rotation,
+  apiKey: string,
+  idempotencyKey: string,
+): Promise<RotatedKey & { readonly replayed: boolean }> {
   if (rotation.replay !== undefined && Math.floor(deps.clock.now() / 1000) < rotation.replayUntil) {
     const successor = await deps.stores.getKey(rotation.newKeyId);
     if (successor === undefined) throw new Error('a rotation without its successor');
     const secret = deriveSuccessor(deps, rotation, rotation.replay, { apiKey, idempotencyKey });
     if (secretMatches(deps.secrets, successor, secret)) {
-      return { apiKey: secret, keyId: rotation.newKeyId, name: successor.name, previousKeyExpiresAt: rotation.previousKeyExpiresAt, replayed: true };
+      return {
+        apiKey: secret,
+        keyId: rotation.newKeyId,
+        name: successor.name,
+        previousKeyExpiresAt: rotation.previousKeyExpiresAt,
+        replayed: true,
+      };
     }
   }
-  throw new DomainError('conflict', 'The key has been rotated and is in its grace window.', { reason: 'already_rotated' });
+  throw new DomainError('conflict', 'The key has been rotated and is in its grace window.', {
+    reason: 'already_rotated',
+  });
 }
 
 /**
- * The successor's secret comes from what only the caller has, its own key and its Idempotency-Key, and from the service's secret
- * and the rotation's nonce. Nothing of the caller's is stored, so a leaked key and a copy of the stores do not give it; and the
- * nonce is removed after the replay window, so that from then on nothing does. HKDF: RFC 5869.
+ * The successor's secret comes from what only the caller has, its own key and its Idempotency-Key, and from
+ * the service's secret and the rotation's nonce. Nothing of the caller's is stored, so a leaked key and a
+ * copy of the stores do not give it; and the nonce is removed after the replay window, so that from then on
+ * nothing does. HKDF: RFC 5869.
  */
 export function deriveSuccessor(
   { environment, secrets }: Pick<RotateKeyDeps, 'environment' | 'secrets'>,
@@ -116,5 +170,9 @@ export function deriveSuccessor(
   const secret = secrets.find('rotation', secretId);
   if (secret === undefined) throw new Error('the secret of this rotation is not kept any more');
   const info = JSON.stringify(['takemark rotation', environment, partnerId, keyId, newKeyId, nonce]);
-  return formatApiKey(environment, newKeyId, new Uint8Array(hkdfSync('sha256', JSON.stringify([apiKey, idempotencyKey]), secret.key, info, 32)));
+  return formatApiKey(
+    environment,
+    newKeyId,
+    new Uint8Array(hkdfSync('sha256', JSON.stringify([apiKey, idempotencyKey]), secret.key, info, 32)),
+  );
 }

@@ -39,7 +39,11 @@ export function createRotationClaims(waitMs: number = WAIT_MS): RotationClaims {
         };
         const timer = setTimeout(() => {
           line.splice(line.indexOf(enter), 1);
-          reject(new DomainError('conflict', 'The key is being rotated by another request.', { reason: 'rotation_in_progress' }));
+          reject(
+            new DomainError('conflict', 'The key is being rotated by another request.', {
+              reason: 'rotation_in_progress',
+            }),
+          );
         }, waitMs);
         line.push(enter);
       });

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { DomainError } from '../domain/errors.js';
+import { type EmbeddingPlan, finishEmbedding, planEmbedding } from '../credential/embed.js';
+import { writeSidecar } from '../credential/sidecar.js';
+import { stateSeal } from '../credential/statement.js';
 import type { SealStatement } from '../domain/credential-reading.js';
+import { DomainError } from '../domain/errors.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { Clock } from '../ports/clock.js';
 import type { LocalSigner } from '../ports/signing.js';
-import { finishEmbedding, planEmbedding, type EmbeddingPlan } from '../credential/embed.js';
-import { writeSidecar } from '../credential/sidecar.js';
-import { stateSeal } from '../credential/statement.js';
 import { measure, refuseUnembeddable } from './issue-proof.js';
 
 export interface SealAudioDeps {
@@ -31,20 +31,34 @@ export type SealFacts = Pick<SealStatement, 'sealedAt' | 'kid' | 'device'>;
  * @returns `file` yields the sealed file, once; where it throws, what it has yielded is worth nothing
  * @throws DomainError `unprocessable` for a file that cannot carry a seal
  */
-export async function sealInFile(deps: SealAudioDeps, audio: PlainAudio): Promise<SealFacts & { readonly file: AsyncIterable<Uint8Array> }> {
+export async function sealInFile(
+  deps: SealAudioDeps,
+  audio: PlainAudio,
+): Promise<SealFacts & { readonly file: AsyncIterable<Uint8Array> }> {
   const measurement = await measure(deps.engine, audio.read());
   refuseUnembeddable(measurement);
   const statement = stateSeal(deps.signer.identity, Math.floor(deps.clock.now() / 1000));
-  const plan = planEmbedding({ audioBytes: measurement.bytes, statement, signer: deps.signer, random: deps.random });
+  const plan = planEmbedding({
+    audioBytes: measurement.bytes,
+    statement,
+    signer: deps.signer,
+    random: deps.random,
+  });
   return { ...factsOf(statement), file: sealedFile(plan, audio) };
 }
 
 /** Seals any file as the audio of a pair. */
-export async function sealBesideFile(deps: SealAudioDeps, audio: PlainAudio): Promise<SealFacts & { readonly sidecar: Uint8Array }> {
+export async function sealBesideFile(
+  deps: SealAudioDeps,
+  audio: PlainAudio,
+): Promise<SealFacts & { readonly sidecar: Uint8Array }> {
   const { bytes, sha256 } = await measure(deps.engine, audio.read());
   if (bytes === 0) throw new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
   const statement = stateSeal(deps.signer.identity, Math.floor(deps.clock.now() / 1000));
-  return { ...factsOf(statement), sidecar: writeSidecar({ statement, binding: { bytes, sha256 }, signer: deps.signer }) };
+  return {
+    ...factsOf(statement),
+    sidecar: writeSidecar({ statement, binding: { bytes, sha256 }, signer: deps.signer }),
+  };
 }
 
 function factsOf({ sealedAt, kid, device }: SealStatement): SealFacts {

@@ -1,16 +1,19 @@
 import { type AuditEntry, AuditWalk } from '../domain/audit.js';
 import { DomainError } from '../domain/errors.js';
-import { SIGNERS_LOG, takeSignerEntry, type SignerRevocation } from '../domain/signer-revocation.js';
+import { SIGNERS_LOG, type SignerRevocation, takeSignerEntry } from '../domain/signer-revocation.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { AuditStore } from '../ports/stores.js';
 
-/** How old what is known of other processes' revocations may be: the bound on the delay of one, in a cluster. */
+/**
+ * How old what is known of other processes' revocations may be: the bound on the delay of one, in a cluster.
+ */
 const MAX_AGE_MS = 1_000;
 const PAGE = 100;
 
 /**
- * The revoked leaves, as the log of signers has them. Each look reads only what the log has grown by, and its chain is checked:
- * an entry that was altered in the store stops every verdict that would need the log, rather than have a thief's leaf believed.
+ * The revoked leaves, as the log of signers has them. Each look reads only what the log has grown by, and its
+ * chain is checked: an entry that was altered in the store stops every verdict that would need the log,
+ * rather than have a thief's leaf believed.
  */
 export class SignerRevocations {
   readonly #stores: AuditStore;
@@ -23,7 +26,10 @@ export class SignerRevocations {
 
   constructor({ stores, secrets }: { readonly stores: AuditStore; readonly secrets: Secrets }) {
     this.#stores = stores;
-    this.#walk = new AuditWalk(secrets.all('audit').map(({ key }) => key), undefined);
+    this.#walk = new AuditWalk(
+      secrets.all('audit').map(({ key }) => key),
+      undefined,
+    );
   }
 
   /** @throws DomainError `unavailable` / `store_unavailable` where the log cannot be read, or is not sound */
@@ -46,10 +52,17 @@ export class SignerRevocations {
 
   async #read(): Promise<void> {
     const began = performance.now();
-    for (let page: readonly AuditEntry[]; (page = await this.#stores.readAudit(SIGNERS_LOG, this.#next, PAGE)).length > 0; ) {
+    for (
+      let page: readonly AuditEntry[];
+      (page = await this.#stores.readAudit(SIGNERS_LOG, this.#next, PAGE)).length > 0;
+    ) {
       for (const entry of page) {
         if (!this.#walk.take(entry)) {
-          throw new DomainError('unavailable', 'The registry cannot be asked at the moment.', { reason: 'store_unavailable', retryAfterSeconds: 60, cause: new Error('the log of signers is not sound: see takemark operator audit verify signers') });
+          throw new DomainError('unavailable', 'The registry cannot be asked at the moment.', {
+            reason: 'store_unavailable',
+            retryAfterSeconds: 60,
+            cause: new Error('the log of signers is not sound: see takemark operator audit verify signers'),
+          });
         }
         takeSignerEntry(this.#revocations, entry);
         this.#next = entry.sequence + 1;

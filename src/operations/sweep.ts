@@ -11,19 +11,36 @@ const FEW_ORPHANS = 3;
 
 /**
  * At start: what a killed issuing left in the store.
- * @param graceSeconds how long an issuing of another process may be under way; 0 where one process owns the store, so that
- * nothing can still be at work
+ * @param graceSeconds how long an issuing of another process may be under way; 0 where one process owns the
+ * store, so that nothing can still be at work
  */
-export async function sweepUnfinished({ stores, clock, graceSeconds }: { readonly stores: ProofStore; readonly clock: Clock; readonly graceSeconds: number }): Promise<void> {
+export async function sweepUnfinished({
+  stores,
+  clock,
+  graceSeconds,
+}: {
+  readonly stores: ProofStore;
+  readonly clock: Clock;
+  readonly graceSeconds: number;
+}): Promise<void> {
   await stores.sweepPending(Math.floor(clock.now() / 1000) + 1 - graceSeconds);
 }
 
 /**
  * Deliverables that no issued proof has: what a kill left between sending and registering.
  * @param shared whether others may have files there too, as in a bucket
- * @throws Error where so many are unknown that they are another registry's, or this one was put back: nothing is removed then
+ * @throws Error where so many are unknown that they are another registry's, or this one was put back: nothing
+ * is removed then
  */
-export async function sweepOrphans({ stores, assets, shared }: { readonly stores: Pick<ProofStore, 'getProof'>; readonly assets: Pick<AssetStore, 'sweep'>; readonly shared: boolean }): Promise<void> {
+export async function sweepOrphans({
+  stores,
+  assets,
+  shared,
+}: {
+  readonly stores: Pick<ProofStore, 'getProof'>;
+  readonly assets: Pick<AssetStore, 'sweep'>;
+  readonly shared: boolean;
+}): Promise<void> {
   // What is still reserved after the sweep of reserved ids is being issued elsewhere.
   const isKept = async (proofId: string): Promise<boolean> => {
     try {
@@ -42,12 +59,22 @@ export async function sweepOrphans({ stores, assets, shared }: { readonly stores
     else if (orphans.size <= MOST_ORPHANS) orphans.add(proofId);
     return true;
   });
-  if (orphans.size > Math.min(MOST_ORPHANS, kept + FEW_ORPHANS)) throw new Error(`${orphans.size > MOST_ORPHANS ? `over ${MOST_ORPHANS}` : orphans.size} deliverables are of no proof that the registry knows, ${kept} are: the bucket or its prefix may be another registry's, or this one may have been put back; nothing was removed`);
-  if (orphans.size > 0) await assets.sweep(async (proofId) => !orphans.has(proofId) || (await isKept(proofId)));
+  if (orphans.size > Math.min(MOST_ORPHANS, kept + FEW_ORPHANS))
+    throw new Error(
+      `${orphans.size > MOST_ORPHANS ? `over ${MOST_ORPHANS}` : orphans.size} deliverables are of no proof that the registry knows, ${kept} are: the bucket or its prefix may be another registry's, or this one may have been put back; nothing was removed`,
+    );
+  if (orphans.size > 0)
+    await assets.sweep(async (proofId) => !orphans.has(proofId) || (await isKept(proofId)));
 }
 
 /** Now and then: everything whose time has passed. */
-export async function sweepExpired({ stores, clock }: { readonly stores: Pick<Stores, 'sweepExpired'>; readonly clock: Clock }): Promise<void> {
+export async function sweepExpired({
+  stores,
+  clock,
+}: {
+  readonly stores: Pick<Stores, 'sweepExpired'>;
+  readonly clock: Clock;
+}): Promise<void> {
   const now = Math.floor(clock.now() / 1000);
   while ((await stores.sweepExpired(now, SWEEP_ROWS)) === SWEEP_ROWS);
 }

@@ -14,10 +14,14 @@ export function createUploadClaims(): UploadClaims {
   const inFlight = new Map<string, number>();
   return {
     claim(uploadId, partnerId, limit) {
-      if (slots.has(uploadId)) throw new DomainError('conflict', 'The slot is being posted to.', { reason: 'upload_in_progress' });
+      if (slots.has(uploadId))
+        throw new DomainError('conflict', 'The slot is being posted to.', { reason: 'upload_in_progress' });
       const count = inFlight.get(partnerId) ?? 0;
       if (count >= limit) {
-        throw new DomainError('rate_limited', `The plan allows ${limit} uploads at a time.`, { reason: 'concurrency_exceeded', retryAfterSeconds: 1 });
+        throw new DomainError('rate_limited', `The plan allows ${limit} uploads at a time.`, {
+          reason: 'concurrency_exceeded',
+          retryAfterSeconds: 1,
+        });
       }
       slots.add(uploadId);
       inFlight.set(partnerId, count + 1);

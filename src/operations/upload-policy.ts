@@ -13,7 +13,8 @@ export interface UploadPolicy {
 export interface UploadPolicySigner {
   sign(policy: UploadPolicy): Readonly<Record<string, string>>;
   /**
-   * @throws DomainError `invalid_request` for a missing or unknown field, `forbidden` for an altered or expired one
+   * @throws DomainError `invalid_request` for a missing or unknown field, `forbidden` for an altered or
+   * expired one
    */
   check(uploadId: string, fields: ReadonlyMap<string, string>, now: number): UploadPolicy;
 }
@@ -22,7 +23,8 @@ export interface UploadPolicySigner {
 export const SIGNED_FIELDS = ['policy', 'signature'] as const;
 
 export function createUploadPolicySigner(secrets: Secrets, environment: string): UploadPolicySigner {
-  const mac = (key: Uint8Array, policy: string): Buffer => createHmac('sha256', key).update(`takemark upload policy ${environment} ${policy}`).digest();
+  const mac = (key: Uint8Array, policy: string): Buffer =>
+    createHmac('sha256', key).update(`takemark upload policy ${environment} ${policy}`).digest();
   return {
     sign({ uploadId, maxBytes, expiresAt }) {
       const { id, key } = secrets.current('upload-policy');
@@ -31,20 +33,33 @@ export function createUploadPolicySigner(secrets: Secrets, environment: string):
     },
     check(uploadId, fields, now) {
       for (const name of fields.keys()) {
-        if (!(SIGNED_FIELDS as readonly string[]).includes(name)) throw new DomainError('invalid_request', 'The form holds a field that the slot does not have.', { reason: 'form_field_unknown' });
+        if (!(SIGNED_FIELDS as readonly string[]).includes(name))
+          throw new DomainError('invalid_request', 'The form holds a field that the slot does not have.', {
+            reason: 'form_field_unknown',
+          });
       }
       const [policy, signature] = SIGNED_FIELDS.map((name) => fields.get(name));
-      if (policy === undefined || signature === undefined) throw new DomainError('invalid_request', 'Every field of the slot must be sent before the file.', { reason: 'form_field_missing' });
-      const altered = () => new DomainError('forbidden', 'The form fields are not the ones of this slot.', { reason: 'form_policy_invalid' });
+      if (policy === undefined || signature === undefined)
+        throw new DomainError('invalid_request', 'Every field of the slot must be sent before the file.', {
+          reason: 'form_field_missing',
+        });
+      const altered = () =>
+        new DomainError('forbidden', 'The form fields are not the ones of this slot.', {
+          reason: 'form_policy_invalid',
+        });
       const [secretId, signedId, maxBytes, expiresAt] = decode(policy) ?? [];
       const secret = secretId === undefined ? undefined : secrets.find('upload-policy', secretId);
-      if (secret === undefined || signedId === undefined || maxBytes === undefined || expiresAt === undefined) throw altered();
+      if (secret === undefined || signedId === undefined || maxBytes === undefined || expiresAt === undefined)
+        throw altered();
       // Compared as text: base64 decoding would let a signature with stray bits pass as a second spelling.
       const expected = Buffer.from(mac(secret.key, policy).toString('base64url'));
       const sent = Buffer.from(signature);
       if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) throw altered();
       if (signedId !== uploadId) throw altered();
-      if (now >= expiresAt) throw new DomainError('forbidden', 'The slot has expired; ask for a new one.', { reason: 'form_policy_expired' });
+      if (now >= expiresAt)
+        throw new DomainError('forbidden', 'The slot has expired; ask for a new one.', {
+          reason: 'form_policy_expired',
+        });
       return { uploadId, maxBytes, expiresAt };
     },
   };
@@ -55,7 +70,10 @@ function decode(policy: string): [string, string, number, number] | undefined {
     const value: unknown = JSON.parse(Buffer.from(policy, 'base64url').toString());
     if (!Array.isArray(value) || value.length !== 4) return undefined;
     const [secretId, uploadId, maxBytes, expiresAt] = value as unknown[];
-    return typeof secretId === 'string' && typeof uploadId === 'string' && typeof maxBytes === 'number' && typeof expiresAt === 'number'
+    return typeof secretId === 'string' &&
+      typeof uploadId === 'string' &&
+      typeof maxBytes === 'number' &&
+      typeof expiresAt === 'number'
       ? [secretId, uploadId, maxBytes, expiresAt]
       : undefined;
   } catch {

@@ -1,5 +1,5 @@
-import type { UsageStore } from '../ports/stores.js';
 import type { Clock } from '../ports/clock.js';
+import type { UsageStore } from '../ports/stores.js';
 
 /** Counters held between two flushes; beyond them a free call goes uncounted. */
 const HELD = 65_536;
@@ -29,14 +29,18 @@ export function createUsageMeter(stores: Pick<UsageStore, 'meter'>, clock: Clock
     else if (held.size < HELD) held.set(name, { ...counter });
   };
   return {
-    count: (partnerId, operation) => add({ partnerId, operation, at: Math.floor(clock.now() / 1000), count: 1 }),
+    count: (partnerId, operation) =>
+      add({ partnerId, operation, at: Math.floor(clock.now() / 1000), count: 1 }),
     async flush() {
       if (held.size === 0) return;
       const days = groupByDay(held.values());
       held = new Map();
       for (const [day, counters] of days) {
         try {
-          await stores.meter(counters.map(({ partnerId, operation, count }) => ({ partnerId, operation, count })), counters[0]!.at);
+          await stores.meter(
+            counters.map(({ partnerId, operation, count }) => ({ partnerId, operation, count })),
+            counters[0]!.at,
+          );
           days.delete(day);
         } catch (error) {
           for (const left of days.values()) left.forEach(add);

@@ -15,12 +15,23 @@ export interface VerifyAuditDeps {
 }
 
 /** "Finds any edit, deletion, reorder or truncation" of a partner's log. */
-export async function verifyAudit({ stores, heads, secrets }: VerifyAuditDeps, partnerId: string): Promise<AuditVerification> {
+export async function verifyAudit(
+  { stores, heads, secrets }: VerifyAuditDeps,
+  partnerId: string,
+): Promise<AuditVerification> {
   // The head first: what is appended meanwhile only puts the log ahead of it.
   const head = await heads.get(partnerId);
-  if (head === undefined && partnerId !== SIGNERS_LOG && (await stores.getPartner(partnerId)) === undefined) throw new DomainError('not_found', 'There is no such partner.');
-  const walk = new AuditWalk(secrets.all('audit').map(({ key }) => key), head);
-  for (let from = 1, page: readonly AuditEntry[]; (page = await stores.readAudit(partnerId, from, PAGE)).length > 0; from = page.at(-1)!.sequence + 1) {
+  if (head === undefined && partnerId !== SIGNERS_LOG && (await stores.getPartner(partnerId)) === undefined)
+    throw new DomainError('not_found', 'There is no such partner.');
+  const walk = new AuditWalk(
+    secrets.all('audit').map(({ key }) => key),
+    head,
+  );
+  for (
+    let from = 1, page: readonly AuditEntry[];
+    (page = await stores.readAudit(partnerId, from, PAGE)).length > 0;
+    from = page.at(-1)!.sequence + 1
+  ) {
     if (!page.every((entry) => walk.take(entry))) break;
   }
   return walk.end();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { decide, summariseAudio } from '../domain/decision.js';
-import type { VerificationResult } from '../domain/verification.js';
 import { judge, namedProof } from '../domain/verdict.js';
+import type { VerificationResult } from '../domain/verification.js';
 import type { Clock } from '../ports/clock.js';
 import type { CredentialReader } from '../ports/credential-reader.js';
 import type { Observer } from '../ports/observer.js';
@@ -24,7 +24,11 @@ export interface VerifyUploadDeps {
 }
 
 /** Facts, sidecar, registry, verdict; billed once for an upload and a sidecar, however often it is asked. */
-export async function verifyUpload(deps: VerifyUploadDeps, caller: Caller, request: { readonly uploadId: string; readonly sidecar?: Uint8Array }): Promise<VerificationResult> {
+export async function verifyUpload(
+  deps: VerifyUploadDeps,
+  caller: Caller,
+  request: { readonly uploadId: string; readonly sidecar?: Uint8Array },
+): Promise<VerificationResult> {
   requireScope(caller, 'verify');
   const now = Math.floor(deps.clock.now() / 1000);
   const facts = await findUpload(deps.stores, caller, request.uploadId, 'verify', now);
@@ -41,10 +45,19 @@ export async function verifyUpload(deps: VerifyUploadDeps, caller: Caller, reque
     ...(revocation === undefined ? {} : { revocation }),
   });
 
-  // "`issuedAt` and `evidenceReport` come with `valid` alone." The report is made of the row that was read above.
-  const evidenceReport = judgement.verdict === 'valid' && proof?.state === 'issued' ? readEvidence(deps.secrets, proof) : undefined;
+  // "`issuedAt` and `evidenceReport` come with `valid` alone." The report is made of the row that was read
+  // above.
+  const evidenceReport =
+    judgement.verdict === 'valid' && proof?.state === 'issued'
+      ? readEvidence(deps.secrets, proof)
+      : undefined;
 
-  await charge(deps.stores, caller, { operation: 'verify', dedupeKey: billedOnce(request), at: now, dedupeUntil: facts.expiresAt });
+  await charge(deps.stores, caller, {
+    operation: 'verify',
+    dedupeKey: billedOnce(request),
+    at: now,
+    dedupeUntil: facts.expiresAt,
+  });
   deps.observer.verdict(judgement.verdict, judgement.carrier);
 
   return {
@@ -61,6 +74,14 @@ export async function verifyUpload(deps: VerifyUploadDeps, caller: Caller, reque
 }
 
 /** "The same upload with the same sidecar is billed once." */
-function billedOnce({ uploadId, sidecar }: { readonly uploadId: string; readonly sidecar?: Uint8Array }): string {
-  return sidecar === undefined ? uploadId : `${uploadId} ${createHash('sha256').update(sidecar).digest('base64url')}`;
+function billedOnce({
+  uploadId,
+  sidecar,
+}: {
+  readonly uploadId: string;
+  readonly sidecar?: Uint8Array;
+}): string {
+  return sidecar === undefined
+    ? uploadId
+    : `${uploadId} ${createHash('sha256').update(sidecar).digest('base64url')}`;
 }

@@ -3,18 +3,22 @@ import type { Readable } from 'node:stream';
 /** Deliverables: the files that were issued. Names are proof ids. */
 export interface AssetStore {
   /**
-   * A place to build a deliverable in. It is not visible through `read` until `publish`; a kill leaves at most an orphan that
-   * `sweep` removes.
+   * A place to build a deliverable in. It is not visible through `read` until `publish`; a kill leaves at
+   * most an orphan that `sweep` removes.
    */
   stage(proofId: string): Promise<StagedAsset>;
   /** @returns undefined where there is no such asset. `range` is inclusive byte offsets. */
-  read(proofId: string, range?: { readonly start: number; readonly end: number }): Promise<Readable | undefined>;
+  read(
+    proofId: string,
+    range?: { readonly start: number; readonly end: number },
+  ): Promise<Readable | undefined>;
   size(proofId: string): Promise<number | undefined>;
   /** True when it was there. Gone for good when it resolves. */
   delete(proofId: string): Promise<boolean>;
   /**
-   * Removes staged leftovers, and published assets for which `keep` says no. Returns how many.
-   * A backend that several processes share leaves alone what is younger than its grace: another of them may be about to register it.
+   * Removes staged leftovers, and published assets for which `keep` says no. Returns how many. A backend that
+   * several processes share leaves alone what is younger than its grace: another of them may be about to
+   * register it.
    */
   sweep(keep: (proofId: string) => Promise<boolean>): Promise<number>;
 }

@@ -5,17 +5,21 @@ import type { Measurement } from '../domain/audio.js';
  */
 export interface AudioEngine {
   /**
-   * Admits one upload. When uploads in flight are at their bound the slowest upload of an owner above its fair share, or one
-   * that stands still, loses its place to it.
+   * Admits one upload. When uploads in flight are at their bound the slowest upload of an owner above its
+   * fair share, or one that stands still, loses its place to it.
    * @param owner whose upload it is; places are shared between owners
-   * @throws DomainError `unavailable` / `engine_full` with `retryAfterSeconds` when no upload has to give way.
+   * @throws DomainError `unavailable` / `engine_full` with `retryAfterSeconds` when no upload has to give
+   * way.
    */
   open(owner: string): AudioIngest;
-  /** Resolves when the workers run; rejects when the audio core cannot be loaded or no worker can run it. Once, before `open`. */
+  /**
+   * Resolves when the workers run; rejects when the audio core cannot be loaded or no worker can run it.
+   * Once, before `open`.
+   */
   start(): Promise<void>;
   /**
-   * Lets admitted uploads finish, then stops the workers: the caller aborts those it will not wait for. `open` refuses from the
-   * first call on (`unavailable` / `shutting_down`).
+   * Lets admitted uploads finish, then stops the workers: the caller aborts those it will not wait for.
+   * `open` refuses from the first call on (`unavailable` / `shutting_down`).
    */
   stop(): Promise<void>;
   stats(): EngineStats;
@@ -23,21 +27,24 @@ export interface AudioEngine {
 
 export interface AudioIngest {
   /**
-   * Aborts when the engine gives this upload up by itself, with the DomainError of `write` as its reason: cut the client then,
-   * or a caller that waits for its next byte never learns of it. The caller's own `abort()` does not trigger it.
+   * Aborts when the engine gives this upload up by itself, with the DomainError of `write` as its reason: cut
+   * the client then, or a caller that waits for its next byte never learns of it. The caller's own `abort()`
+   * does not trigger it.
    */
   readonly signal: AbortSignal;
   /**
-   * Copies `chunk`. `undefined` means that it is copied and more may be written at once; a returned promise means backpressure,
-   * and `chunk` belongs to the engine until it settles. One write at a time.
-   * @throws DomainError, thrown or as the promise's rejection: `unavailable` / `engine_failed` when the worker that held this
-   * upload died, `unavailable` / `engine_full` when it lost its place to another, `invalid_request` / `upload_aborted` after
-   * `abort`. From then on the upload holds nothing.
+   * Copies `chunk`. `undefined` means that it is copied and more may be written at once; a returned promise
+   * means backpressure, and `chunk` belongs to the engine until it settles. One write at a time.
+   * @throws DomainError, thrown or as the promise's rejection: `unavailable` / `engine_failed` when the
+   * worker that held this upload died, `unavailable` / `engine_full` when it lost its place to another,
+   * `invalid_request` / `upload_aborted` after `abort`. From then on the upload holds nothing.
    */
   write(chunk: Uint8Array): Promise<void> | undefined;
   /** Ends the file, after the last write has settled. No write may follow. Rejects as `write` does. */
   end(): Promise<Measurement>;
-  /** Gives everything back; safe at any time, any number of times, also after `end`. What is pending rejects. */
+  /**
+   * Gives everything back; safe at any time, any number of times, also after `end`. What is pending rejects.
+   */
   abort(): void;
 }
 

@@ -1,18 +1,29 @@
 import type { ServiceEvent, Topic } from '../domain/events.js';
 
-/** Thrown by a handler for an event that it can never take, however often it comes: it goes to the dead letters. */
+/**
+ * Thrown by a handler for an event that it can never take, however often it comes: it goes to the dead
+ * letters.
+ */
 export class PoisonError extends Error {
   override readonly name = 'PoisonError';
 }
 
 /**
- * Gets events in the order of their key, at least once each. A PoisonError concerns one event: a batch that throws it is given
- * again one by one. Any other error is the world's: the same batch comes again, after a pause, until it is taken.
+ * Gets events in the order of their key, at least once each. A PoisonError concerns one event: a batch that
+ * throws it is given again one by one. Any other error is the world's: the same batch comes again, after a
+ * pause, until it is taken.
  */
 export type EventHandler = (events: readonly ServiceEvent[]) => Promise<void>;
 
-/** A batch as its handler's contract has it. @param poisoned gets each event that can never be taken; the rest was taken when it resolves */
-export async function giveBatch(events: readonly ServiceEvent[], handler: EventHandler, poisoned: (event: ServiceEvent, error: PoisonError) => Promise<void> | void): Promise<void> {
+/**
+ * A batch as its handler's contract has it. @param poisoned gets each event that can never be taken; the rest
+ * was taken when it resolves
+ */
+export async function giveBatch(
+  events: readonly ServiceEvent[],
+  handler: EventHandler,
+  poisoned: (event: ServiceEvent, error: PoisonError) => Promise<void> | void,
+): Promise<void> {
   try {
     await handler(events);
   } catch (error) {
@@ -57,13 +68,22 @@ export interface EventBus {
   handle(topic: Topic, handler: EventHandler): void;
   /** Begins to deliver. */
   start(): Promise<void>;
-  /** Every event that the topic keeps, from its beginning to what it holds now, to a handler of the caller's own. */
+  /**
+   * Every event that the topic keeps, from its beginning to what it holds now, to a handler of the caller's
+   * own.
+   */
   replay(topic: Topic, handler: EventHandler): Promise<Replayed>;
-  /** By topic, of those that this process listens to: events that it was to take by now and has not, as far as it knows without asking. Absent: it has no connection. */
+  /**
+   * By topic, of those that this process listens to: events that it was to take by now and has not, as far as
+   * it knows without asking. Absent: it has no connection.
+   */
   behind(): ReadonlyMap<Topic, number>;
   /** Oldest first, at most `limit`. */
   deadLetters(topic: Topic, limit: number): Promise<readonly DeadLetter[]>;
-  /** Puts the oldest ones, at most `limit`, into their topic again and takes them off the list. @returns how many */
+  /**
+   * Puts the oldest ones, at most `limit`, into their topic again and takes them off the list. @returns how
+   * many
+   */
   replayDeadLetters(topic: Topic, limit: number): Promise<number>;
   /** Finishes the batch that is being handled, then lets go. Safe to call twice. */
   close(): Promise<void>;

@@ -1,17 +1,21 @@
 import type { EmbeddedReading, SidecarReading } from '../domain/credential-reading.js';
 
 /**
- * Reads what a credential says of itself and who signed it. Whatever a stranger made is read apart from the service's secrets, so a
- * reading may fail; a failure is never a finding.
+ * Reads what a credential says of itself and who signed it. Whatever a stranger made is read apart from the
+ * service's secrets, so a reading may fail; a failure is never a finding.
  */
 export interface CredentialReader {
   /**
    * @param store data of the credential chunk
    * @param extent where the chunk lies in the file: offset of its header, length of header and data, in bytes
-   * @throws DomainError `unavailable` with `retryAfterSeconds`: `reader_full` when readings that wait are at their bound or this one
-   * waited too long, `reader_failed` when it came to no end, `shutting_down` after the stop
+   * @throws DomainError `unavailable` with `retryAfterSeconds`: `reader_full` when readings that wait are at
+   * their bound or this one waited too long, `reader_failed` when it came to no end, `shutting_down` after
+   * the stop
    */
-  readEmbedded(store: Uint8Array, extent: { readonly offset: number; readonly length: number }): Promise<EmbeddedReading>;
+  readEmbedded(
+    store: Uint8Array,
+    extent: { readonly offset: number; readonly length: number },
+  ): Promise<EmbeddedReading>;
   /** @throws DomainError as `readEmbedded` does */
   readSidecar(sidecar: Uint8Array): Promise<SidecarReading>;
 }

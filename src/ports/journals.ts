@@ -1,12 +1,18 @@
 import type { AuditHead } from '../domain/audit.js';
 
 /**
- * Erasures, kept apart from the store: "a restored backup brings erased proofs back", and at start the journal is replayed.
- * Proof ids and times only.
+ * Erasures, kept apart from the store: "a restored backup brings erased proofs back", and at start the
+ * journal is replayed. Proof ids and times only.
  */
 export interface ErasureJournal {
-  /** Durable when it resolves; called before the store's tombstone is acknowledged. Repeating it is harmless. */
-  record(erasure: { readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }): Promise<void>;
+  /**
+   * Durable when it resolves; called before the store's tombstone is acknowledged. Repeating it is harmless.
+   */
+  record(erasure: {
+    readonly proofId: string;
+    readonly partnerId: string;
+    readonly erasedAt: number;
+  }): Promise<void>;
   read(): AsyncIterable<{ readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }>;
   close(): Promise<void>;
 }
@@ -22,6 +28,9 @@ export interface AuditHeads {
 /** Heads of a store that belongs to this process alone, and can be put back while they stay. */
 export interface OwnAuditHeads extends AuditHeads {
   all(): Promise<readonly AuditHead[]>;
-  /** Durable when it resolves. The log ends there from now on, although its head was higher; undefined where it is gone. */
+  /**
+   * Durable when it resolves. The log ends there from now on, although its head was higher; undefined where
+   * it is gone.
+   */
   putBack(partnerId: string, head: AuditHead | undefined): Promise<void>;
 }

@@ -13,7 +13,10 @@ export type Displacement =
   /** The upload that stood still for longest, of an address that had too many of them. */
   | 'upload_of_address';
 
-/** How everyone reports to telemetry without knowing it. Labels come from closed lists; never an id, secret or content. */
+/**
+ * How everyone reports to telemetry without knowing it. Labels come from closed lists; never an id, secret or
+ * content.
+ */
 export interface Observer {
   verdict(verdict: string, carrier: string): void;
   upload(outcome: 'stored' | 'refused' | 'aborted' | 'failed', bytes: number): void;

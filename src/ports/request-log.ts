@@ -1,4 +1,6 @@
-/** One answered request. Nothing in it can hold a secret, a body, a form field or an id that came in a URL. */
+/**
+ * One answered request. Nothing in it can hold a secret, a body, a form field or an id that came in a URL.
+ */
 export interface RequestRecord {
   readonly listener: 'partner' | 'operator';
   /** A method of a closed list, or `other`. */

@@ -1,10 +1,21 @@
-/** The service's own symmetric secrets. Each has an id, so that it can be replaced while the former one still verifies. */
+/**
+ * The service's own symmetric secrets. Each has an id, so that it can be replaced while the former one still
+ * verifies.
+ */
 export interface Secret {
   readonly id: string;
   readonly key: Uint8Array;
 }
 
-export const SECRET_PURPOSES = ['key-pepper', 'upload-policy', 'cursor', 'rotation', 'audit', 'event', 'row'] as const;
+export const SECRET_PURPOSES = [
+  'key-pepper',
+  'upload-policy',
+  'cursor',
+  'rotation',
+  'audit',
+  'event',
+  'row',
+] as const;
 export type SecretPurpose = (typeof SECRET_PURPOSES)[number];
 
 export interface Secrets {

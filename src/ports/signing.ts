@@ -14,7 +14,10 @@ export interface SigningIdentity {
 /** Signs with the environment's current identity. Ed25519: 64 bytes; ES256: r || s, 64 bytes, low S. */
 export interface Signer {
   readonly identity: SigningIdentity;
-  /** @throws DomainError `unavailable` / `signer_unavailable` where the key is kept elsewhere and cannot be reached */
+  /**
+   * @throws DomainError `unavailable` / `signer_unavailable` where the key is kept elsewhere and cannot be
+   * reached
+   */
   sign(message: Uint8Array): Uint8Array | Promise<Uint8Array>;
 }
 
@@ -23,7 +26,10 @@ export interface LocalSigner extends Signer {
   sign(message: Uint8Array): Uint8Array;
 }
 
-/** Whom this environment recognises as itself: current and former identities, pinned, and the authorities above them. */
+/**
+ * Whom this environment recognises as itself: current and former identities, pinned, and the authorities
+ * above them.
+ */
 export interface TrustList {
   /** By the exact leaf certificate (DER). */
   find(certificate: Uint8Array): SigningIdentity | undefined;

@@ -1,9 +1,11 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { EngineStats } from '../ports/audio-engine.js';
 import type { RequestRecord } from '../ports/request-log.js';
 
 /** Seconds: verify takes one to two milliseconds, an upload up to its slot's 15 minutes. */
-const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
+const DURATION_BUCKETS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900,
+];
 
 export interface Metrics {
   request(record: RequestRecord): void;
@@ -18,11 +20,22 @@ export interface Metrics {
 }
 
 /** Counters of the process. Every label comes from a closed list. */
-export function createMetrics(engineStats: () => EngineStats | undefined, eventsWaiting: () => number | undefined, eventsBehind: () => ReadonlyMap<string, number>, tlsExpiresAt: () => number | undefined, signerNotAfter?: number): Metrics {
+export function createMetrics(
+  engineStats: () => EngineStats | undefined,
+  eventsWaiting: () => number | undefined,
+  eventsBehind: () => ReadonlyMap<string, number>,
+  tlsExpiresAt: () => number | undefined,
+  signerNotAfter?: number,
+): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const requests = new Counter({ name: 'takemark_requests_total', help: 'Answered requests', labelNames: ['listener', 'method', 'route', 'status'], registers });
+  const requests = new Counter({
+    name: 'takemark_requests_total',
+    help: 'Answered requests',
+    labelNames: ['listener', 'method', 'route', 'status'],
+    registers,
+  });
   const durations = new Histogram({
     name: 'takemark_request_duration_seconds',
     help: 'Time from the request head to the end of the answer',
@@ -30,18 +43,68 @@ export function createMetrics(engineStats: () => EngineStats | undefined, events
     buckets: DURATION_BUCKETS,
     registers,
   });
-  const verdicts = new Counter({ name: 'takemark_verdicts_total', help: 'Verdicts given', labelNames: ['verdict', 'carrier'], registers });
-  const uploads = new Counter({ name: 'takemark_uploads_total', help: 'Posted uploads by how they ended', labelNames: ['outcome'], registers });
-  const uploadBytes = new Counter({ name: 'takemark_upload_bytes_total', help: 'Bytes of posted uploads', labelNames: ['outcome'], registers });
-  const displaced = new Counter({ name: 'takemark_displaced_total', help: 'Forms and uploads that lost their place to another', labelNames: ['reason'], registers });
-  const issued = new Counter({ name: 'takemark_proofs_issued_total', help: 'Credentials issued', labelNames: ['carrier'], registers });
-  const productEvents = new Counter({ name: 'takemark_product_events_total', help: 'Events reported by products of partners', labelNames: ['name'], registers });
+  const verdicts = new Counter({
+    name: 'takemark_verdicts_total',
+    help: 'Verdicts given',
+    labelNames: ['verdict', 'carrier'],
+    registers,
+  });
+  const uploads = new Counter({
+    name: 'takemark_uploads_total',
+    help: 'Posted uploads by how they ended',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const uploadBytes = new Counter({
+    name: 'takemark_upload_bytes_total',
+    help: 'Bytes of posted uploads',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const displaced = new Counter({
+    name: 'takemark_displaced_total',
+    help: 'Forms and uploads that lost their place to another',
+    labelNames: ['reason'],
+    registers,
+  });
+  const issued = new Counter({
+    name: 'takemark_proofs_issued_total',
+    help: 'Credentials issued',
+    labelNames: ['carrier'],
+    registers,
+  });
+  const productEvents = new Counter({
+    name: 'takemark_product_events_total',
+    help: 'Events reported by products of partners',
+    labelNames: ['name'],
+    registers,
+  });
   const events = {
-    published: new Counter({ name: 'takemark_events_published_total', help: 'Events that the bus keeps', labelNames: ['topic'], registers }),
-    handled: new Counter({ name: 'takemark_events_handled_total', help: 'Events that a consumer of this process took', labelNames: ['topic'], registers }),
-    dead: new Counter({ name: 'takemark_dead_letters_total', help: 'Events that a consumer of this process gave up', labelNames: ['topic'], registers }),
+    published: new Counter({
+      name: 'takemark_events_published_total',
+      help: 'Events that the bus keeps',
+      labelNames: ['topic'],
+      registers,
+    }),
+    handled: new Counter({
+      name: 'takemark_events_handled_total',
+      help: 'Events that a consumer of this process took',
+      labelNames: ['topic'],
+      registers,
+    }),
+    dead: new Counter({
+      name: 'takemark_dead_letters_total',
+      help: 'Events that a consumer of this process gave up',
+      labelNames: ['topic'],
+      registers,
+    }),
   };
-  const faults = new Counter({ name: 'takemark_faults_total', help: 'Failures that callers see as internal or unavailable', labelNames: ['where'], registers });
+  const faults = new Counter({
+    name: 'takemark_faults_total',
+    help: 'Failures that callers see as internal or unavailable',
+    labelNames: ['where'],
+    registers,
+  });
 
   new Gauge({
     name: 'takemark_outbox_waiting',
@@ -75,7 +138,11 @@ export function createMetrics(engineStats: () => EngineStats | undefined, events
     });
   }
   if (signerNotAfter !== undefined) {
-    new Gauge({ name: 'takemark_signing_certificate_expires_seconds', help: 'Unix seconds at which the certificate that signs ends', registers }).set(signerNotAfter);
+    new Gauge({
+      name: 'takemark_signing_certificate_expires_seconds',
+      help: 'Unix seconds at which the certificate that signs ends',
+      registers,
+    }).set(signerNotAfter);
   }
   const gauge = (name: string, help: string, value: (stats: EngineStats) => number) =>
     new Gauge({
@@ -93,7 +160,11 @@ export function createMetrics(engineStats: () => EngineStats | undefined, events
   gauge('takemark_engine_tasks', 'Worker tasks run since the start', (stats) => stats.tasks);
   gauge('takemark_engine_lanes', 'Uploads carried by those tasks', (stats) => stats.lanes);
   gauge('takemark_engine_bytes', 'Bytes measured since the start', (stats) => stats.bytes);
-  gauge('takemark_engine_worker_restarts', 'Workers replaced since the start', (stats) => stats.workerRestarts);
+  gauge(
+    'takemark_engine_worker_restarts',
+    'Workers replaced since the start',
+    (stats) => stats.workerRestarts,
+  );
 
   return {
     request: ({ listener, method, route, status, durationMs }) => {

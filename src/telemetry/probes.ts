@@ -8,17 +8,25 @@ export interface Probes {
 }
 
 /**
- * Readiness: the store answers in time, the outbox has room, and the service is not stopping. A bus that is down makes nothing
- * unready until then: what happens meanwhile waits.
+ * Readiness: the store answers in time, the outbox has room, and the service is not stopping. A bus that is
+ * down makes nothing unready until then: what happens meanwhile waits.
  * @param ping resolves when a read and a durable write succeed
  * @param outbox events that wait, and how many may
  */
-export function createProbes(ping: () => Promise<void>, outbox: { readonly waiting: () => number; readonly limit: number }, timeoutMs = 2_000): Probes {
+export function createProbes(
+  ping: () => Promise<void>,
+  outbox: { readonly waiting: () => number; readonly limit: number },
+  timeoutMs = 2_000,
+): Probes {
   let isStopping = false;
   return {
     ready: async () => {
-      if (isStopping) throw new DomainError('unavailable', 'The service is stopping.', { reason: 'shutting_down' });
-      if (outbox.waiting() >= outbox.limit) throw new DomainError('unavailable', 'Too many events wait to be passed on.', { reason: 'outbox_full' });
+      if (isStopping)
+        throw new DomainError('unavailable', 'The service is stopping.', { reason: 'shutting_down' });
+      if (outbox.waiting() >= outbox.limit)
+        throw new DomainError('unavailable', 'Too many events wait to be passed on.', {
+          reason: 'outbox_full',
+        });
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(() => reject(new Error('the store did not answer in time')), timeoutMs);
@@ -26,7 +34,10 @@ export function createProbes(ping: () => Promise<void>, outbox: { readonly waiti
       try {
         await Promise.race([ping(), late]);
       } catch (cause) {
-        throw new DomainError('unavailable', 'The store does not answer.', { reason: 'store_unavailable', cause });
+        throw new DomainError('unavailable', 'The store does not answer.', {
+          reason: 'store_unavailable',
+          cause,
+        });
       } finally {
         clearTimeout(timer);
       }

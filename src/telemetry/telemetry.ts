@@ -1,4 +1,4 @@
-import { destination as pinoDestination, type DestinationStream } from 'pino';
+import { type DestinationStream, destination as pinoDestination } from 'pino';
 import type { EngineStats } from '../ports/audio-engine.js';
 import type { Observer } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
@@ -25,7 +25,10 @@ export interface Telemetry {
   readonly observer: Observer;
   readonly requestLog: RequestLog;
   readonly metrics: Metrics['render'];
-  /** A line about the process itself: `event` names it, `facts` are addresses, versions, counts. Never a secret. */
+  /**
+   * A line about the process itself: `event` names it, `facts` are addresses, versions, counts. Never a
+   * secret.
+   */
   note(event: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
   /** The same, of what an operator should change. */
   warn(event: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
@@ -34,7 +37,15 @@ export interface Telemetry {
 }
 
 /** Log, metrics and the observer that the rest of the service reports through. */
-export function createTelemetry({ level, engineStats = () => undefined, eventsWaiting = () => undefined, eventsBehind = () => new Map(), tlsExpiresAt = () => undefined, signerNotAfter, destination }: TelemetryParts): Telemetry {
+export function createTelemetry({
+  level,
+  engineStats = () => undefined,
+  eventsWaiting = () => undefined,
+  eventsBehind = () => new Map(),
+  tlsExpiresAt = () => undefined,
+  signerNotAfter,
+  destination,
+}: TelemetryParts): Telemetry {
   const stdout = destination === undefined ? pinoDestination({ fd: 1, sync: false }) : undefined;
   const log = createLog(level, destination ?? stdout!);
   const metrics = createMetrics(engineStats, eventsWaiting, eventsBehind, tlsExpiresAt, signerNotAfter);
@@ -58,7 +69,18 @@ export function createTelemetry({ level, engineStats = () => undefined, eventsWa
       request: (record) => {
         metrics.request(record);
         const { listener, method, route, status, requestId, keyId, durationMs, bytesIn, bytesOut } = record;
-        log.info({ event: 'request', listener, method, route, status, requestId, keyId, durationMs: Math.round(durationMs * 1_000) / 1_000, bytesIn, bytesOut });
+        log.info({
+          event: 'request',
+          listener,
+          method,
+          route,
+          status,
+          requestId,
+          keyId,
+          durationMs: Math.round(durationMs * 1_000) / 1_000,
+          bytesIn,
+          bytesOut,
+        });
       },
     },
     metrics: metrics.render,

@@ -5,14 +5,18 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setInterval as every } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { openAssetBucket, type AssetBucketOptions } from '../../src/adapters/assets/s3.js';
+import { type AssetBucketOptions, openAssetBucket } from '../../src/adapters/assets/s3.js';
 import { formatIdentifier } from '../../src/domain/identifiers.js';
 import { collectGarbage } from '../fixtures/garbage.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import { assetContract, publish } from '../store-contract/asset-contract.js';
 
-const { TAKEMARK_S3_ENDPOINT: endpoint, TAKEMARK_S3_REGION: region = 'us-east-1', TAKEMARK_S3_BUCKET: bucket = 'takemark-assets' } = process.env;
+const {
+  TAKEMARK_S3_ENDPOINT: endpoint,
+  TAKEMARK_S3_REGION: region = 'us-east-1',
+  TAKEMARK_S3_BUCKET: bucket = 'takemark-assets',
+} = process.env;
 const { TAKEMARK_S3_ACCESS_KEY: accessKey = '', TAKEMARK_S3_SECRET_KEY: secretKey = '' } = process.env;
 const NEEDS_SERVER = 'needs an S3 server: npm run services:up, then the variables that it prints';
 
@@ -60,13 +64,20 @@ if (endpoint === undefined) {
     t.equal(read, 96 << 20);
     t.ok(most > 0, 'it was looked at');
     t.ok(most - before < 48 << 20, `at most ${Math.round((most - before) / (1 << 20))} of 96 MiB in memory`);
-    t.strictSame(readdirSync(join(t.testdirName, 'spool')), [], 'no file by any name, even before it is closed');
+    t.strictSame(
+      readdirSync(join(t.testdirName, 'spool')),
+      [],
+      'no file by any name, even before it is closed',
+    );
     await assets.delete('prf_1');
   });
 
   void t.test('another process is about to register it', async (t) => {
     const prefix = `test/${randomBytes(8).toString('hex')}/`;
-    const [assets, patient] = await Promise.all([open(t, { prefix }), open(t, { prefix, sweepGraceSeconds: 3_600 })]);
+    const [assets, patient] = await Promise.all([
+      open(t, { prefix }),
+      open(t, { prefix, sweepGraceSeconds: 3_600 }),
+    ]);
     await publish(assets, 'prf_1', Buffer.from('young'));
     t.equal(await patient.sweep(async () => t.fail('not even asked') as never), 0);
     t.equal(await assets.sweep(async () => false), 1);
@@ -75,7 +86,9 @@ if (endpoint === undefined) {
   void t.test('what is old was looked at often enough', async (t) => {
     const prefix = `test/${randomBytes(8).toString('hex')}/`;
     const assets = await open(t, { prefix, sweepWindowSeconds: 3_600 });
-    const [old, young] = [7_200, 1_800].map((seconds) => formatIdentifier('proof', Date.now() - seconds * 1_000, randomBytes(10))) as [string, string];
+    const [old, young] = [7_200, 1_800].map((seconds) =>
+      formatIdentifier('proof', Date.now() - seconds * 1_000, randomBytes(10)),
+    ) as [string, string];
     for (const proofId of [old, young]) await publish(assets, proofId, Buffer.from('orphan'));
     const asked: string[] = [];
     t.equal(await assets.sweep(async (proofId) => asked.push(proofId) < 0), 1);
@@ -91,7 +104,10 @@ if (endpoint === undefined) {
     const { partnerId, caller } = await house.partner();
     const { proofId, file } = await house.issue(partnerId, wav(200_000));
     const asset = await partner.readAsset(caller, proofId, 'audio');
-    t.ok((await collect(await asset.read({ start: 1_000, end: 70_000 }))).equals(file.subarray(1_000, 70_001)), 'a range passes through');
+    t.ok(
+      (await collect(await asset.read({ start: 1_000, end: 70_000 }))).equals(file.subarray(1_000, 70_001)),
+      'a range passes through',
+    );
     t.match(await operator.erasureStatus(proofId), { assetPresent: true });
     await partner.eraseProof(caller, proofId);
     t.match(await operator.erasureStatus(proofId), { state: 'erased', assetPresent: false });
@@ -100,25 +116,48 @@ if (endpoint === undefined) {
   });
 
   void t.test('a key that the store does not know', async (t) => {
-    await t.rejects(open(t, { credentials: { accessKey, secretKey: 'wrong' } }), { code: 'unavailable', reason: 'store_unavailable' });
-    await t.rejects(open(t, { credentials: { accessKey: 'wrong', secretKey } }), { code: 'unavailable', reason: 'store_unavailable' });
-    await t.rejects(open(t, { bucket: 'there-is-no-such-bucket' }), { code: 'unavailable', reason: 'store_unavailable' });
+    await t.rejects(open(t, { credentials: { accessKey, secretKey: 'wrong' } }), {
+      code: 'unavailable',
+      reason: 'store_unavailable',
+    });
+    await t.rejects(open(t, { credentials: { accessKey: 'wrong', secretKey } }), {
+      code: 'unavailable',
+      reason: 'store_unavailable',
+    });
+    await t.rejects(open(t, { bucket: 'there-is-no-such-bucket' }), {
+      code: 'unavailable',
+      reason: 'store_unavailable',
+    });
   });
 }
 
 /** What a service takes of its environment. */
 function settings(prefix: string): Record<string, string> {
-  return { TAKEMARK_ASSETS: 's3', TAKEMARK_S3_ENDPOINT: endpoint!, TAKEMARK_S3_REGION: region, TAKEMARK_S3_BUCKET: bucket, TAKEMARK_S3_PREFIX: prefix, TAKEMARK_S3_ACCESS_KEY: accessKey, TAKEMARK_S3_SECRET_KEY: secretKey };
+  return {
+    TAKEMARK_ASSETS: 's3',
+    TAKEMARK_S3_ENDPOINT: endpoint!,
+    TAKEMARK_S3_REGION: region,
+    TAKEMARK_S3_BUCKET: bucket,
+    TAKEMARK_S3_PREFIX: prefix,
+    TAKEMARK_S3_ACCESS_KEY: accessKey,
+    TAKEMARK_S3_SECRET_KEY: secretKey,
+  };
 }
 
 /** A store that behaves as it is told, for what no real one does on request. */
-async function misbehaving(t: Test, answer: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void) {
+async function misbehaving(
+  t: Test,
+  answer: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void,
+) {
   const server = createServer((request, response) => {
     void request.toArray().then((chunks) => answer(request, response, Buffer.concat(chunks as Buffer[])));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => server.close());
-  return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, credentials: { accessKey: 'a', secretKey: 'b' } };
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    credentials: { accessKey: 'a', secretKey: 'b' },
+  };
 }
 
 void t.test('an upload is repeated from its beginning', async (t) => {
@@ -139,13 +178,20 @@ void t.test('what the store says is not taken for done', async (t) => {
     else response.writeHead(request.method === 'GET' ? 501 : 200).end();
   });
   const assets = await open(t, store);
-  await t.rejects(publish(assets, 'prf_1', Buffer.from('audio')), { reason: 'store_unavailable', cause: { message: 'the store does not have what it took' } });
-  await t.rejects(assets.delete('prf_1'), { reason: 'store_unavailable', cause: { message: 'the store still has what it deleted' } });
+  await t.rejects(publish(assets, 'prf_1', Buffer.from('audio')), {
+    reason: 'store_unavailable',
+    cause: { message: 'the store does not have what it took' },
+  });
+  await t.rejects(assets.delete('prf_1'), {
+    reason: 'store_unavailable',
+    cause: { message: 'the store still has what it deleted' },
+  });
 });
 
 void t.test('a list of more than one page', async (t) => {
   const deleted: string[] = [];
-  const entry = (name: string, modified: string) => `<Contents><Key>p/${name}</Key><LastModified>${modified}</LastModified></Contents>`;
+  const entry = (name: string, modified: string) =>
+    `<Contents><Key>p/${name}</Key><LastModified>${modified}</LastModified></Contents>`;
   const store = await misbehaving(t, (request, response) => {
     const { pathname, searchParams } = new URL(request.url!, 'http://store');
     if (request.method === 'DELETE') response.writeHead(deleted.push(pathname) > 0 ? 204 : 500).end();
@@ -153,8 +199,16 @@ void t.test('a list of more than one page', async (t) => {
     else if (!searchParams.has('list-type')) response.writeHead(501).end();
     else {
       const second = searchParams.get('continuation-token') === 'more';
-      const contents = second ? entry('prf_3', '2026-01-01T00:00:00Z') : ['', 'a-folder/prf_9', 'prf_0', 'prf_1'].map((name) => entry(name, '2026-01-01T00:00:00Z')).join('') + entry('prf_2', new Date().toISOString());
-      response.writeHead(200).end(`<ListBucketResult>${contents}${second ? '' : '<IsTruncated>true</IsTruncated><NextContinuationToken>more</NextContinuationToken>'}</ListBucketResult>`);
+      const contents = second
+        ? entry('prf_3', '2026-01-01T00:00:00Z')
+        : ['', 'a-folder/prf_9', 'prf_0', 'prf_1']
+            .map((name) => entry(name, '2026-01-01T00:00:00Z'))
+            .join('') + entry('prf_2', new Date().toISOString());
+      response
+        .writeHead(200)
+        .end(
+          `<ListBucketResult>${contents}${second ? '' : '<IsTruncated>true</IsTruncated><NextContinuationToken>more</NextContinuationToken>'}</ListBucketResult>`,
+        );
     }
   });
   const assets = await open(t, { ...store, prefix: 'p/', sweepGraceSeconds: 60 });
@@ -173,19 +227,28 @@ void t.test('a list of more than one page', async (t) => {
 });
 
 void t.test('a bucket that keeps versions is refused', async (t) => {
-  const store = await misbehaving(t, (_, response) => response.writeHead(200, { 'content-type': 'application/xml' }).end('<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>'));
+  const store = await misbehaving(t, (_, response) =>
+    response
+      .writeHead(200, { 'content-type': 'application/xml' })
+      .end('<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>'),
+  );
   await t.rejects(open(t, store), /keeps versions/);
 });
 
 void t.test('a store that goes away', async (t) => {
   let there = true;
-  const store = await misbehaving(t, (request, response) => (there ? response.writeHead(request.method === 'HEAD' ? 200 : 501).end() : response.destroy()));
+  const store = await misbehaving(t, (request, response) =>
+    there ? response.writeHead(request.method === 'HEAD' ? 200 : 501).end() : response.destroy(),
+  );
   const assets = await open(t, store);
   there = false;
   const away = { code: 'unavailable', reason: 'store_unavailable', retryAfterSeconds: 1 };
   await t.rejects(assets.read('prf_1'), away);
   await t.rejects(assets.size('prf_1'), away);
   await t.rejects(assets.delete('prf_1'), away);
-  await t.rejects(assets.sweep(async () => true), away);
+  await t.rejects(
+    assets.sweep(async () => true),
+    away,
+  );
   await t.rejects(publish(assets, 'prf_1', Buffer.from('audio')), away);
 });

@@ -29,7 +29,11 @@ void t.test('sweeping after a kill', async (t) => {
   writeFileSync(join(directory, 'README'), 'not ours');
 
   const assets = await openAssetDirectory({ directory });
-  t.equal(await assets.sweep(async (proofId) => proofId === 'prf_kept'), 2, 'the staged file of a process that is gone, and the orphan');
+  t.equal(
+    await assets.sweep(async (proofId) => proofId === 'prf_kept'),
+    2,
+    'the staged file of a process that is gone, and the orphan',
+  );
   t.strictSame(readdirSync(directory).sort(), ['README', 'prf_kept.asset']);
 });
 
@@ -49,6 +53,10 @@ void t.test('a directory that cannot be written', async (t) => {
   // Permissions do not stop root; a file where the directory was stops everyone.
   rmdirSync(directory);
   writeFileSync(directory, '');
-  await t.rejects(assets.stage('prf_1'), { code: 'unavailable', reason: 'store_unavailable', cause: { code: 'ENOTDIR' } });
+  await t.rejects(assets.stage('prf_1'), {
+    code: 'unavailable',
+    reason: 'store_unavailable',
+    cause: { code: 'ENOTDIR' },
+  });
   await t.rejects(openAssetDirectory({ directory }), { code: 'EEXIST' });
 });

@@ -1,5 +1,8 @@
-/** Faults of the driver, brought out by a proxy before a real server: answers on the wrong stream, and outages of all nodes. */
-import { createServer, connect as connectTo, type AddressInfo, type Socket } from 'node:net';
+/**
+ * Faults of the driver, brought out by a proxy before a real server: answers on the wrong stream, and outages
+ * of all nodes.
+ */
+import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { connect, type Session } from '../../src/adapters/cassandra/session.js';
@@ -49,7 +52,10 @@ async function startProxy(target: string): Promise<Proxy> {
     let pending: Buffer = Buffer.alloc(0);
     upstream.on('data', (chunk) => {
       pending = Buffer.concat([pending, chunk]);
-      for (let length; pending.length >= HEADER_BYTES && pending.length >= (length = HEADER_BYTES + pending.readUInt32BE(5)); ) {
+      for (
+        let length;
+        pending.length >= HEADER_BYTES && pending.length >= (length = HEADER_BYTES + pending.readUInt32BE(5));
+      ) {
         client.write(pending.subarray(0, length));
         pending = pending.subarray(length);
         for (let left = sockets.get(client) ?? 0; left > 0; left--) client.write(misdirected());
@@ -64,7 +70,8 @@ async function startProxy(target: string): Promise<Proxy> {
     };
     for (const socket of [client, upstream]) socket.on('close', end).on('error', end);
   });
-  const up = (port: number): Promise<void> => new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const up = (port: number): Promise<void> =>
+    new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
   const down = (): Promise<void> =>
     new Promise((resolve) => {
       server.close(() => resolve());
@@ -97,29 +104,46 @@ interface Pairs {
 
 let keyspaces = 0;
 
-/** A table of pairs, read by a session whose connections all go through a proxy; at the end none of these may be left. */
+/**
+ * A table of pairs, read by a session whose connections all go through a proxy; at the end none of these may
+ * be left.
+ */
 async function withPairs(t: Test, work: (pairs: Pairs) => Promise<void>): Promise<void> {
   const { replication } = connection;
   const keyspace = `${connection.keyspace}_${(keyspaces += 1)}`;
   await withClient(async (client) => {
-    await client.execute(`CREATE KEYSPACE ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${DATA_CENTER}': ${replication}}`);
+    await client.execute(
+      `CREATE KEYSPACE ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${DATA_CENTER}': ${replication}}`,
+    );
     await client.execute(`CREATE TABLE ${keyspace}.pair (key text PRIMARY KEY, value text)`);
-    for (const key of KEYS) await client.execute(`INSERT INTO ${keyspace}.pair (key, value) VALUES (?, ?)`, [key, `value of ${key}`], { prepare: true });
+    for (const key of KEYS)
+      await client.execute(
+        `INSERT INTO ${keyspace}.pair (key, value) VALUES (?, ?)`,
+        [key, `value of ${key}`],
+        { prepare: true },
+      );
   });
   const proxy = await startProxy(ADDRESSES!.split(',')[0]!);
-  const session = await again(() => connect({ contactPoints: [proxy.address], localDataCenter: DATA_CENTER }, keyspace));
-  const read = async (key: string): Promise<string> => ((await session.first('SELECT value FROM pair WHERE key = ?', [key]))?.['value'] as string | undefined) ?? 'nothing';
+  const session = await again(() =>
+    connect({ contactPoints: [proxy.address], localDataCenter: DATA_CENTER }, keyspace),
+  );
+  const read = async (key: string): Promise<string> =>
+    ((await session.first('SELECT value FROM pair WHERE key = ?', [key]))?.['value'] as string | undefined) ??
+    'nothing';
   const wrong: string[] = [];
   const readAll = async (): Promise<number> => {
     const answers = await Promise.allSettled(KEYS.map(read));
     answers.forEach((answer, index) => {
-      if (answer.status === 'fulfilled' && answer.value !== `value of ${KEYS[index]}`) wrong.push(`${KEYS[index]}: ${answer.value}`);
-      if (answer.status === 'rejected' && (answer.reason as { code?: string }).code !== 'unavailable') throw answer.reason;
+      if (answer.status === 'fulfilled' && answer.value !== `value of ${KEYS[index]}`)
+        wrong.push(`${KEYS[index]}: ${answer.value}`);
+      if (answer.status === 'rejected' && (answer.reason as { code?: string }).code !== 'unavailable')
+        throw answer.reason;
     });
     return answers.filter(({ status }) => status === 'fulfilled').length;
   };
   const untilAllAnswer = async (): Promise<boolean> => {
-    for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await delay(50)) if ((await readAll()) === KEYS.length) return true;
+    for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await delay(50))
+      if ((await readAll()) === KEYS.length) return true;
     return false;
   };
   try {
@@ -147,8 +171,14 @@ t.test('no answer is taken for another, whatever stream a server names', { skip 
       }
       answered += await readAll();
       // Nobody else writes it: what is said to be applied must be there.
-      const { applied } = await session.decide({ query: 'INSERT INTO pair (key, value) VALUES (?, ?) IF NOT EXISTS', params: [`new ${round}`, `value of new ${round}`] }).catch(() => ({ applied: undefined }));
-      if (applied === true && (await read(`new ${round}`).catch(() => undefined)) === 'nothing') wrong.push(`new ${round} was said to be written`);
+      const { applied } = await session
+        .decide({
+          query: 'INSERT INTO pair (key, value) VALUES (?, ?) IF NOT EXISTS',
+          params: [`new ${round}`, `value of new ${round}`],
+        })
+        .catch(() => ({ applied: undefined }));
+      if (applied === true && (await read(`new ${round}`).catch(() => undefined)) === 'nothing')
+        wrong.push(`new ${round} was said to be written`);
     }
     t.strictSame(wrong, []);
     t.ok(answered > 0, `${answered} of ${KEYS.length * ROUNDS} reads were answered meanwhile`);
@@ -168,7 +198,8 @@ t.test('after each outage of all nodes there are as many connections as before',
       t.ok(await untilAllAnswer(), 'it comes back');
       // More would come within that time; one that a slow machine lost is there again.
       let steady = 0;
-      for (const end = Date.now() + PATIENCE_MS; steady < OUTAGE_MS && Date.now() < end; await delay(50)) steady = proxy.open() === before ? steady + 50 : 0;
+      for (const end = Date.now() + PATIENCE_MS; steady < OUTAGE_MS && Date.now() < end; await delay(50))
+        steady = proxy.open() === before ? steady + 50 : 0;
       t.equal(proxy.open(), before);
     }
   }),

@@ -3,15 +3,30 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
 import { migrate } from '../../src/adapters/cassandra/migrations.js';
-import { covers, overlaps, sizeOf, type Spans, withSpan } from '../../src/adapters/cassandra/spans.js';
+import { covers, overlaps, type Spans, sizeOf, withSpan } from '../../src/adapters/cassandra/spans.js';
 import { AUDIT_GENESIS } from '../../src/domain/audit.js';
-import { noticesOf, proofErased, reviewCreated, unitsCounted, type UsageEvent } from '../../src/domain/events.js';
+import {
+  noticesOf,
+  proofErased,
+  reviewCreated,
+  type UsageEvent,
+  unitsCounted,
+} from '../../src/domain/events.js';
 import type { ReviewCase } from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
+import { again } from '../fixtures/again.js';
 import { takeWaiting, usageOf } from '../store-contract/outbox-contract.js';
 import { audit, issuedProof, NOW, partnerKey, reviewCase, usageCharge } from '../store-contract/samples.js';
-import { again } from '../fixtures/again.js';
-import { ADDRESSES, connection, dropKeyspace, intercepted, KEY, openStore, type Sent, withClient } from './cassandra-under-test.js';
+import {
+  ADDRESSES,
+  connection,
+  dropKeyspace,
+  intercepted,
+  KEY,
+  openStore,
+  type Sent,
+  withClient,
+} from './cassandra-under-test.js';
 
 const DAY = '2026-03-31';
 const MINUTE_MS = 60_000;
@@ -32,14 +47,23 @@ void t.test('spans: any order of intervals ends in one', async (t) => {
       for (let number = from + 1; number <= to; number++) numbers.add(number);
       const [low, high] = [random(ends.at(-1)!), ends.at(-1)!];
       const within = Array.from({ length: high - low }, (_, i) => numbers.has(low + 1 + i));
-      if (overlaps(spans, low, high) !== within.includes(true) || covers(spans, low, high) !== !within.includes(false) || sizeOf(spans) !== numbers.size) t.fail(`${low} to ${high} of ${JSON.stringify(spans)}`);
+      if (
+        overlaps(spans, low, high) !== within.includes(true) ||
+        covers(spans, low, high) !== !within.includes(false) ||
+        sizeOf(spans) !== numbers.size
+      )
+        t.fail(`${low} to ${high} of ${JSON.stringify(spans)}`);
     }
     t.strictSame(spans, [0, ends.at(-1)]);
   }
 });
 
 if (ADDRESSES === undefined) {
-  void t.test('events of the Cassandra store', { skip: 'TAKEMARK_CASSANDRA is not set: npm run services:up starts a server and prints it' }, () => undefined);
+  void t.test(
+    'events of the Cassandra store',
+    { skip: 'TAKEMARK_CASSANDRA is not set: npm run services:up starts a server and prints it' },
+    () => undefined,
+  );
 } else {
   await again(() => migrate(connection));
   void t.test('what a process published or not: another finds the rest', foundAfterDeath);
@@ -58,14 +82,20 @@ if (ADDRESSES === undefined) {
   });
 }
 
-/** The process's clock, which decides what is left alone. It is never put back: what was written would be of the future. */
+/**
+ * The process's clock, which decides what is left alone. It is never put back: what was written would be of
+ * the future.
+ */
 function goOn(minutes: number): void {
   const now = Date.now;
   Date.now = () => now() + minutes * MINUTE_MS;
 }
 
 async function rowsOf(query: string): Promise<readonly Record<string, unknown>[]> {
-  return withClient(async (client) => (await client.execute(query)).rows as unknown as Record<string, unknown>[], connection.keyspace);
+  return withClient(
+    async (client) => (await client.execute(query)).rows as unknown as Record<string, unknown>[],
+    connection.keyspace,
+  );
 }
 
 async function issue(stores: Stores, name: string) {
@@ -101,30 +131,55 @@ async function foundAfterDeath(t: Test): Promise<void> {
   await other.sweepExpired(NOW, 100);
   const found = (await other.waitingEvents(100)).map(({ event }) => event);
   const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1);
-  // The charges of a minute are published as a whole: what the dead process had published of it comes again, under the same id.
+  // The charges of a minute are published as a whole: what the dead process had published of it comes again,
+  // under the same id.
   t.strictSame(found.toSorted(byId), [firstCharge.event, ...waited].toSorted(byId), 'all of it, each once');
   t.ok(found.some(({ id }) => id === proofErased({ proofId, partnerId, erasedAt: NOW }).id));
   t.notOk(found.some(({ id }) => id === reviewCreated(review).id));
 
-  t.strictSame(await other.getDailyUsage(partnerId, DAY, DAY), [{ day: DAY, operations: { verify: 3 } }], 'and a read was exact all the time');
+  t.strictSame(
+    await other.getDailyUsage(partnerId, DAY, DAY),
+    [{ day: DAY, operations: { verify: 3 } }],
+    'and a read was exact all the time',
+  );
   const usage = usageOf(await takeWaiting(other), partnerId);
   goOn(20);
   await other.sweepExpired(NOW, 100);
-  t.equal((await rowsOf(`SELECT item FROM charge WHERE partner_id = '${partnerId}' AND item > 'event/' AND item < 'event0'`)).length, 3, 'what nobody folded stays, to be read');
+  t.equal(
+    (
+      await rowsOf(
+        `SELECT item FROM charge WHERE partner_id = '${partnerId}' AND item > 'event/' AND item < 'event0'`,
+      )
+    ).length,
+    3,
+    'what nobody folded stays, to be read',
+  );
   t.strictSame(await rowsOf('SELECT id FROM outbox'), [], 'what was published is not found again');
   await other.foldUsage([firstCharge.event as UsageEvent, ...usage]);
   await other.sweepExpired(NOW, 100);
-  t.strictSame(await rowsOf(`SELECT item FROM charge WHERE partner_id = '${partnerId}' AND item > 'event/' AND item < 'event0'`), [], 'and goes when it was folded');
-  t.strictSame(await other.getDailyUsage(partnerId, DAY, DAY), [{ day: DAY, operations: { verify: 3, read_proof: 4 } }]);
+  t.strictSame(
+    await rowsOf(
+      `SELECT item FROM charge WHERE partner_id = '${partnerId}' AND item > 'event/' AND item < 'event0'`,
+    ),
+    [],
+    'and goes when it was folded',
+  );
+  t.strictSame(await other.getDailyUsage(partnerId, DAY, DAY), [
+    { day: DAY, operations: { verify: 3, read_proof: 4 } },
+  ]);
   t.strictSame(await other.charge(usageCharge(partnerId, 'd')), { outcome: 'charged', used: 4 });
   await other.sweepExpired(NOW, 100);
-  t.strictSame((await takeWaiting(other)).map(({ id }) => id), [`units_counted/${partnerId}/billed/2026-03/3`]);
+  t.strictSame(
+    (await takeWaiting(other)).map(({ id }) => id),
+    [`units_counted/${partnerId}/billed/2026-03/3`],
+  );
 }
 
 /** Both hold the event by a row of their own; one is left, and it goes when either has published it. */
 async function finishedTwice(t: Test): Promise<void> {
   const proof = { proofId: 'prf_twice', partnerId: 'ptr_twice', erasedAt: NOW };
-  const rows = async () => (await rowsOf(`SELECT id FROM outbox`)).filter(({ id }) => id === proofErased(proof).id).length;
+  const rows = async () =>
+    (await rowsOf(`SELECT id FROM outbox`)).filter(({ id }) => id === proofErased(proof).id).length;
   const pair = [await openStore(), await openStore()] as const;
   t.teardown(() => Promise.all(pair.map((stores) => stores.close())));
   const { proofId, partnerId } = await issue(pair[0], 'twice');
@@ -132,8 +187,14 @@ async function finishedTwice(t: Test): Promise<void> {
   t.equal(await rows(), 1);
   // As when another process has finished it a minute later.
   await withClient(async (client) => {
-    const [row] = (await client.execute('SELECT minute, shard, id, data FROM outbox')).rows.filter((one) => one['id'] === proofErased(proof).id);
-    await client.execute('INSERT INTO outbox (minute, shard, id, data) VALUES (?, ?, ?, ?)', [row!['minute'] + 1, row!['shard'], row!['id'], row!['data']], { prepare: true });
+    const [row] = (await client.execute('SELECT minute, shard, id, data FROM outbox')).rows.filter(
+      (one) => one['id'] === proofErased(proof).id,
+    );
+    await client.execute(
+      'INSERT INTO outbox (minute, shard, id, data) VALUES (?, ?, ?, ?)',
+      [row!['minute'] + 1, row!['shard'], row!['id'], row!['data']],
+      { prepare: true },
+    );
   }, connection.keyspace);
   t.equal(await rows(), 2);
   goOn(5);
@@ -159,12 +220,18 @@ async function erasedMeanwhile(t: Test): Promise<void> {
     await client.execute(`DELETE FROM review_place WHERE proof_id = '${proofId}'`);
   }, connection.keyspace);
   await other.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId));
-  const rows = async () => (await rowsOf(`SELECT proof_id FROM review WHERE review_id = '${reviewId}'`)).filter((row) => row['proof_id'] !== null).length;
+  const rows = async () =>
+    (await rowsOf(`SELECT proof_id FROM review WHERE review_id = '${reviewId}'`)).filter(
+      (row) => row['proof_id'] !== null,
+    ).length;
   t.equal(await rows(), 1, 'it was not found');
   goOn(5);
   await other.sweepExpired(NOW, 100);
   t.equal(await rows(), 0, 'the sweep takes it back');
-  t.notOk((await takeWaiting(other)).some(({ kind }) => kind === 'review_created'), 'and nothing is said of it');
+  t.notOk(
+    (await takeWaiting(other)).some(({ kind }) => kind === 'review_created'),
+    'and nothing is said of it',
+  );
 }
 
 /** More than a sweep bears in a row. */
@@ -176,15 +243,32 @@ async function failingRow(t: Test): Promise<void> {
   t.teardown(() => stores.close());
   const minute = Math.floor(Date.now() / MINUTE_MS);
   await withClient(async (client) => {
-    for (let i = 0; i < DAMAGED; i++) await client.execute('INSERT INTO intent (minute, shard, op, data) VALUES (?, ?, ?, ?)', [minute, i % 5, `damaged-${i}`, Buffer.from('nothing of ours')], { prepare: true });
+    for (let i = 0; i < DAMAGED; i++)
+      await client.execute(
+        'INSERT INTO intent (minute, shard, op, data) VALUES (?, ?, ?, ?)',
+        [minute, i % 5, `damaged-${i}`, Buffer.from('nothing of ours')],
+        { prepare: true },
+      );
   }, connection.keyspace);
   const doomed = await openStore();
   await doomed.charge(usageCharge('ptr_failing', 'a'));
   await doomed.close();
   goOn(5);
-  await t.rejects(stores.sweepExpired(NOW, 100), { code: 'internal', reason: 'record_damaged' }, 'it is told of');
-  t.strictSame(usageOf(await takeWaiting(stores), 'ptr_failing').map(({ id }) => id), ['units_counted/ptr_failing/billed/2026-03/0'], 'and the rest was seen to');
-  t.equal((await rowsOf('SELECT op FROM intent')).filter(({ op }) => String(op).startsWith('damaged')).length, DAMAGED, 'it stays, to be looked at again');
+  await t.rejects(
+    stores.sweepExpired(NOW, 100),
+    { code: 'internal', reason: 'record_damaged' },
+    'it is told of',
+  );
+  t.strictSame(
+    usageOf(await takeWaiting(stores), 'ptr_failing').map(({ id }) => id),
+    ['units_counted/ptr_failing/billed/2026-03/0'],
+    'and the rest was seen to',
+  );
+  t.equal(
+    (await rowsOf('SELECT op FROM intent')).filter(({ op }) => String(op).startsWith('damaged')).length,
+    DAMAGED,
+    'it stays, to be looked at again',
+  );
 
   goOn(24 * 60);
   const later = await openStore();
@@ -197,7 +281,11 @@ async function failingRow(t: Test): Promise<void> {
     await stores.sweepExpired(NOW, 100).catch(() => undefined);
     found.push(...(await takeWaiting(stores)).map(({ id }) => id));
   }
-  t.strictSame(found.filter((id) => id.includes('failing')).toSorted(), ['review_created/rev_failing', 'units_counted/ptr_failing/billed/2026-03/1'], 'a day later it is in nobody’s way');
+  t.strictSame(
+    found.filter((id) => id.includes('failing')).toSorted(),
+    ['review_created/rev_failing', 'units_counted/ptr_failing/billed/2026-03/1'],
+    'a day later it is in nobody’s way',
+  );
   await withClient((client) => client.execute('TRUNCATE intent'), connection.keyspace);
 }
 
@@ -210,7 +298,9 @@ async function createCase(stores: Stores, name: string): Promise<ReviewCase> {
     if (written) throw new TypeError('killed');
     written = sent.some(({ query }) => query.startsWith('UPDATE review USING'));
   };
-  await intercepted(killed, () => stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)).catch(() => undefined));
+  await intercepted(killed, () =>
+    stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)).catch(() => undefined),
+  );
   return review;
 }
 
@@ -232,19 +322,40 @@ async function unheardBatch(t: Test): Promise<void> {
   t.strictSame(await stores.charge(usageCharge('ptr_unheard', 'a')), { outcome: 'already_charged', used: 1 });
   t.strictSame(await stores.charge(usageCharge('ptr_unheard', 'b')), { outcome: 'charged', used: 2 });
   const heard = await takeWaiting(stores);
-  t.strictSame(heard.map(({ id }) => id), ['units_counted/ptr_unheard/billed/2026-03/1']);
-  t.strictSame(await stores.getDailyUsage('ptr_unheard', DAY, DAY), [{ day: DAY, operations: { verify: 2 } }]);
+  t.strictSame(
+    heard.map(({ id }) => id),
+    ['units_counted/ptr_unheard/billed/2026-03/1'],
+  );
+  t.strictSame(await stores.getDailyUsage('ptr_unheard', DAY, DAY), [
+    { day: DAY, operations: { verify: 2 } },
+  ]);
   goOn(4);
   await stores.sweepExpired(NOW, 100);
   const swept = await takeWaiting(stores);
-  t.ok(swept.some(({ id }) => id === 'units_counted/ptr_unheard/billed/2026-03/0'), 'its own sweep finds the event');
+  t.ok(
+    swept.some(({ id }) => id === 'units_counted/ptr_unheard/billed/2026-03/0'),
+    'its own sweep finds the event',
+  );
   await stores.foldUsage([...usageOf(heard, 'ptr_unheard'), ...usageOf(swept, 'ptr_unheard')]);
-  t.strictSame(await stores.getDailyUsage('ptr_unheard', DAY, DAY), [{ day: DAY, operations: { verify: 2 } }]);
-  t.strictSame((await rowsOf("SELECT spans FROM consumption WHERE partner_id = 'ptr_unheard' AND month = '2026-03' AND item = 'billed'"))[0]?.['spans'], [0, 2]);
+  t.strictSame(await stores.getDailyUsage('ptr_unheard', DAY, DAY), [
+    { day: DAY, operations: { verify: 2 } },
+  ]);
+  t.strictSame(
+    (
+      await rowsOf(
+        "SELECT spans FROM consumption WHERE partner_id = 'ptr_unheard' AND month = '2026-03' AND item = 'billed'",
+      )
+    )[0]?.['spans'],
+    [0, 2],
+  );
   goOn(1);
   await stores.sweepExpired(NOW, 100);
   await stores.sweepExpired(NOW, 100);
-  t.strictSame((await takeWaiting(stores)).map(({ id }) => id), [], 'once');
+  t.strictSame(
+    (await takeWaiting(stores)).map(({ id }) => id),
+    [],
+    'once',
+  );
 }
 
 async function boundedSweep(t: Test): Promise<void> {
@@ -280,13 +391,30 @@ async function foldedByTwo(t: Test): Promise<void> {
   const random = (below: number) => (state = (state * 48_271) % 2_147_483_647) % below;
   const events = partnerIds.flatMap((partnerId) =>
     ['billed/2026-03', 'free/one', 'free/two'].flatMap((source) =>
-      Array.from({ length: 60 }, (_, i) => unitsCounted({ partnerId, source, from: 3 * i, to: 3 * i + 3, counts: [{ day: DAY, operation: source.startsWith('free') ? 'list_proofs' : 'verify', units: 3 }] }, NOW)),
+      Array.from({ length: 60 }, (_, i) =>
+        unitsCounted(
+          {
+            partnerId,
+            source,
+            from: 3 * i,
+            to: 3 * i + 3,
+            counts: [{ day: DAY, operation: source.startsWith('free') ? 'list_proofs' : 'verify', units: 3 }],
+          },
+          NOW,
+        ),
+      ),
     ),
   );
   const shuffled = () => {
     const left = [...events, ...events.slice(0, 50)];
     const batches: UsageEvent[][] = [];
-    while (left.length > 0) batches.push(Array.from({ length: Math.min(left.length, 1 + random(25)) }, () => left.splice(random(left.length), 1)[0]!));
+    while (left.length > 0)
+      batches.push(
+        Array.from(
+          { length: Math.min(left.length, 1 + random(25)) },
+          () => left.splice(random(left.length), 1)[0]!,
+        ),
+      );
     return batches;
   };
   await Promise.all(
@@ -295,9 +423,21 @@ async function foldedByTwo(t: Test): Promise<void> {
     }),
   );
   for (const [i, partnerId] of partnerIds.entries()) {
-    t.strictSame(await pair[i % 2]!.getDailyUsage(partnerId, DAY, DAY), [{ day: DAY, operations: { list_proofs: 360, verify: 180 } }]);
-    const rows = await rowsOf(`SELECT item, spans FROM consumption WHERE partner_id = '${partnerId}' AND month = '2026-03'`);
-    t.strictSame(rows.filter(({ spans }) => spans !== null).map(({ item, spans }) => [item, spans]), [['billed', [0, 180]], ['free/one', [0, 180]], ['free/two', [0, 180]]], 'one interval each');
+    t.strictSame(await pair[i % 2]!.getDailyUsage(partnerId, DAY, DAY), [
+      { day: DAY, operations: { list_proofs: 360, verify: 180 } },
+    ]);
+    const rows = await rowsOf(
+      `SELECT item, spans FROM consumption WHERE partner_id = '${partnerId}' AND month = '2026-03'`,
+    );
+    t.strictSame(
+      rows.filter(({ spans }) => spans !== null).map(({ item, spans }) => [item, spans]),
+      [
+        ['billed', [0, 180]],
+        ['free/one', [0, 180]],
+        ['free/two', [0, 180]],
+      ],
+      'one interval each',
+    );
   }
 }
 
@@ -305,16 +445,31 @@ async function clusterHeads(t: Test): Promise<void> {
   const audited = { audit: { key: KEY } };
   const pair = [await openStore(audited), await openStore(audited)] as const;
   t.teardown(() => Promise.all(pair.map((stores) => stores.close())));
-  const head = (sequence: number) => ({ partnerId: 'ptr_heads', sequence, mac: String(sequence).padStart(64, '0') });
+  const head = (sequence: number) => ({
+    partnerId: 'ptr_heads',
+    sequence,
+    mac: String(sequence).padStart(64, '0'),
+  });
   t.equal(await pair[0].heads.get('ptr_heads'), undefined);
   await Promise.all([7, 3, 9, 1, 8].map((sequence, i) => pair[i % 2]!.heads.record(head(sequence))));
   await pair[0].heads.record(head(2));
   for (const { heads } of pair) t.strictSame(await heads.get('ptr_heads'), head(9), 'the highest');
 
-  await Promise.all(Array.from({ length: 20 }, (_, i) => pair[i % 2]!.createKey(partnerKey(`key_heads-${i}`, 'ptr_heads-log'), audit('ptr_heads-log', 'key_created', `key_heads-${i}`))));
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) =>
+      pair[i % 2]!.createKey(
+        partnerKey(`key_heads-${i}`, 'ptr_heads-log'),
+        audit('ptr_heads-log', 'key_created', `key_heads-${i}`),
+      ),
+    ),
+  );
   const last = (await pair[1].readAudit('ptr_heads-log', 1, 100)).at(-1)!;
   t.notSame(last.mac, AUDIT_GENESIS);
-  t.strictSame(await pair[0].heads.get('ptr_heads-log'), { partnerId: 'ptr_heads-log', sequence: 20, mac: last.mac }, 'and the log records its own there');
+  t.strictSame(
+    await pair[0].heads.get('ptr_heads-log'),
+    { partnerId: 'ptr_heads-log', sequence: 20, mac: last.mac },
+    'and the log records its own there',
+  );
 }
 
 /** A way to one server that can be cut, or go silent. */
@@ -325,7 +480,10 @@ async function proxyTo(address: string) {
   const server = createServer((near) => {
     if (mode === 'cut') return void near.destroy();
     const far = connect(Number(port), host);
-    for (const [from, to] of [[near, far], [far, near]] as const) {
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       sockets.add(from);
       from.on('data', (bytes) => void (to.destroyed || to.write(bytes)));
       from.on('error', () => undefined);
@@ -346,7 +504,11 @@ async function proxyTo(address: string) {
       else socket.resume();
     }
   };
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, set, close: () => (set('cut'), server.close()) };
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    set,
+    close: () => (set('cut'), server.close()),
+  };
 }
 
 async function outages(t: Test): Promise<void> {
@@ -371,10 +533,25 @@ async function outages(t: Test): Promise<void> {
     stores.getDailyUsage(partnerId, DAY, DAY),
     // Some that wait for each other in this process.
     ...Array.from({ length: 45 }, (_, i) => stores.charge(usageCharge(partnerId, `outage-${round}-${i}`))),
-    ...Array.from({ length: 3 }, () => stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId))),
-    ...Array.from({ length: 3 }, () => stores.createReview(review, audit(partnerId, 'review_created', review.reviewId))),
+    ...Array.from({ length: 3 }, () =>
+      stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId)),
+    ),
+    ...Array.from({ length: 3 }, () =>
+      stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
+    ),
     stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId)),
-    stores.foldUsage([unitsCounted({ partnerId, source: 'free/outage', from: round, to: round + 1, counts: [{ day: DAY, operation: 'list_proofs', units: 1 }] }, NOW)]),
+    stores.foldUsage([
+      unitsCounted(
+        {
+          partnerId,
+          source: 'free/outage',
+          from: round,
+          to: round + 1,
+          counts: [{ day: DAY, operation: 'list_proofs', units: 1 }],
+        },
+        NOW,
+      ),
+    ]),
     stores.scheduleNotices(noticesOf(reviewCreated(review)), NOW),
     stores.dueNotices(NOW, 5),
     stores.confirmErasure(proofId, NOW),
@@ -388,17 +565,33 @@ async function outages(t: Test): Promise<void> {
     // The bound of a call is ten seconds; what is above is this machine's.
     t.ok(Date.now() - begun < 30_000, `${mode}: all ended after ${Date.now() - begun} ms`);
     t.equal(results.filter(({ status }) => status === 'fulfilled').length, 0, 'none was answered');
-    for (const result of results) if (result.status === 'rejected' && result.reason.reason !== 'store_unavailable') t.fail(String(result.reason));
+    for (const result of results)
+      if (result.status === 'rejected' && result.reason.reason !== 'store_unavailable')
+        t.fail(String(result.reason));
     proxy.set('open');
     for (let attempt = 0; attempt < 100; attempt++) {
-      if (await stores.ping().then(() => true, () => false)) break;
+      if (
+        await stores.ping().then(
+          () => true,
+          () => false,
+        )
+      )
+        break;
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
     await t.resolves(stores.ping(), `${mode}: it is back, without a restart`);
   }
-  const charged = await Promise.all(Array.from({ length: 45 }, (_, i) => stores.charge(usageCharge(partnerId, `outage-2-${i}`))));
+  const charged = await Promise.all(
+    Array.from({ length: 45 }, (_, i) => stores.charge(usageCharge(partnerId, `outage-2-${i}`))),
+  );
   t.ok(charged.every(({ outcome }) => outcome !== 'quota_exceeded'));
   const used = await stores.getUsed(partnerId, NOW);
-  t.strictSame((await stores.getDailyUsage(partnerId, DAY, DAY)).map(({ operations }) => operations['verify']), [used], 'what was charged without an answer is read as well');
-  t.match(await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId)), { proof: { state: 'erased' } });
+  t.strictSame(
+    (await stores.getDailyUsage(partnerId, DAY, DAY)).map(({ operations }) => operations['verify']),
+    [used],
+    'what was charged without an answer is read as well',
+  );
+  t.match(await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId)), {
+    proof: { state: 'erased' },
+  });
 }

@@ -1,6 +1,10 @@
 import { Client } from 'cassandra-driver';
 import type { MigrationOptions } from '../../src/adapters/cassandra/migrations.js';
-import { type CassandraStore, type CassandraStoreOptions, openCassandraStore } from '../../src/adapters/cassandra/store.js';
+import {
+  type CassandraStore,
+  type CassandraStoreOptions,
+  openCassandraStore,
+} from '../../src/adapters/cassandra/store.js';
 import type { AuditHead } from '../../src/domain/audit.js';
 import type { AuditHeads } from '../../src/ports/journals.js';
 import { again } from '../fixtures/again.js';
@@ -33,7 +37,8 @@ export function memoryHeads(): AuditHeads {
 }
 
 const READ = /^(get|list|find|read|due|waiting)/;
-const isUnanswered = (error: unknown): boolean => (error as { readonly reason?: unknown }).reason === 'store_unavailable';
+const isUnanswered = (error: unknown): boolean =>
+  (error as { readonly reason?: unknown }).reason === 'store_unavailable';
 
 /** Reads are repeated where the server did not answer. */
 export function patient<Opened extends object>(stores: Opened): Opened {
@@ -48,14 +53,27 @@ export function patient<Opened extends object>(stores: Opened): Opened {
 }
 
 export function openStore(over: Partial<CassandraStoreOptions> = {}): Promise<CassandraStore> {
-  return again(() => openCassandraStore({ ...connection, authenticator, audit: { key: KEY, heads: memoryHeads() }, ...over }));
+  return again(() =>
+    openCassandraStore({ ...connection, authenticator, audit: { key: KEY, heads: memoryHeads() }, ...over }),
+  );
 }
 
-/** Each table of a dropped keyspace makes the server flush all that is being written, by other tests too: seconds, with many tables. */
+/**
+ * Each table of a dropped keyspace makes the server flush all that is being written, by other tests too:
+ * seconds, with many tables.
+ */
 const DEFINITION_MS = 120_000;
 
-export async function withClient<Value>(work: (client: Client) => Promise<Value>, keyspace?: string): Promise<Value> {
-  const client = new Client({ contactPoints: [...connection.contactPoints], localDataCenter: DATA_CENTER, socketOptions: { connectTimeout: DEFINITION_MS, readTimeout: DEFINITION_MS }, ...(keyspace === undefined ? {} : { keyspace }) });
+export async function withClient<Value>(
+  work: (client: Client) => Promise<Value>,
+  keyspace?: string,
+): Promise<Value> {
+  const client = new Client({
+    contactPoints: [...connection.contactPoints],
+    localDataCenter: DATA_CENTER,
+    socketOptions: { connectTimeout: DEFINITION_MS, readTimeout: DEFINITION_MS },
+    ...(keyspace === undefined ? {} : { keyspace }),
+  });
   try {
     return await work(client);
   } finally {
@@ -63,9 +81,12 @@ export async function withClient<Value>(work: (client: Client) => Promise<Value>
   }
 }
 
-/** Where the servers are erased anyway it stays: what a drop makes the server do slows the tests beside it. */
+/**
+ * Where the servers are erased anyway it stays: what a drop makes the server do slows the tests beside it.
+ */
 export async function dropKeyspace(keyspace: string): Promise<void> {
-  if (process.env['CI'] === undefined) await withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${keyspace}`));
+  if (process.env['CI'] === undefined)
+    await withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${keyspace}`));
 }
 
 export interface Sent {
@@ -74,8 +95,14 @@ export interface Sent {
 }
 
 /** Lets `look` see, change and hold up the statements of every request that the driver is given meanwhile. */
-export async function intercepted<Value>(look: (sent: readonly Sent[]) => void | Promise<void>, work: () => Promise<Value>): Promise<Value> {
-  const { execute, batch } = Client.prototype as unknown as Record<'execute' | 'batch', (...args: unknown[]) => Promise<unknown>>;
+export async function intercepted<Value>(
+  look: (sent: readonly Sent[]) => void | Promise<void>,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  const { execute, batch } = Client.prototype as unknown as Record<
+    'execute' | 'batch',
+    (...args: unknown[]) => Promise<unknown>
+  >;
   const patched = Client.prototype as unknown as Record<string, unknown>;
   patched['execute'] = async function (this: unknown, query: string, params: unknown[], ...rest: unknown[]) {
     await look([{ query, params }]);

@@ -2,22 +2,55 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
 import { authenticateRows } from '../../src/adapters/cassandra/authenticate-rows.js';
-import { migrate, type MigrationOptions } from '../../src/adapters/cassandra/migrations.js';
+import { type MigrationOptions, migrate } from '../../src/adapters/cassandra/migrations.js';
 import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
 import { type AuditAction, AuditWalk } from '../../src/domain/audit.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
-import { EVIDENCE_KINDS, openEvidence, resolveReview, REVIEW_LIFE_SECONDS, type ReviewCase, stepEvidence } from '../../src/domain/review.js';
 import { proofErased, reviewCreated, type ServiceEvent } from '../../src/domain/events.js';
+import type { IssuedProof } from '../../src/domain/proof.js';
+import {
+  EVIDENCE_KINDS,
+  openEvidence,
+  REVIEW_LIFE_SECONDS,
+  type ReviewCase,
+  resolveReview,
+  stepEvidence,
+} from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
+import { again } from '../fixtures/again.js';
+import { authenticator, formerRecord } from '../fixtures/authentication.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { takeWaiting, usageOf } from '../store-contract/outbox-contract.js';
-import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, usageCharge } from '../store-contract/samples.js';
-import { again } from '../fixtures/again.js';
-import { ADDRESSES, connection, dropKeyspace, intercepted, KEY, memoryHeads, openStore, patient, type Sent, withClient } from './cassandra-under-test.js';
+import {
+  audit,
+  issuedProof,
+  issuingReplay,
+  NOW,
+  partner,
+  partnerKey,
+  reviewCase,
+  rotation,
+  usageCharge,
+} from '../store-contract/samples.js';
 import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
-import { authenticator, formerRecord } from '../fixtures/authentication.js';
+import {
+  ADDRESSES,
+  connection,
+  dropKeyspace,
+  intercepted,
+  KEY,
+  memoryHeads,
+  openStore,
+  patient,
+  type Sent,
+  withClient,
+} from './cassandra-under-test.js';
 
-const { TAKEMARK_SECURE_CASSANDRA: SECURE, TAKEMARK_SECURE_USER: username = '', TAKEMARK_SECURE_PASSWORD: password = '', TAKEMARK_SECURE_CA: authority = '' } = process.env;
+const {
+  TAKEMARK_SECURE_CASSANDRA: SECURE,
+  TAKEMARK_SECURE_USER: username = '',
+  TAKEMARK_SECURE_PASSWORD: password = '',
+  TAKEMARK_SECURE_CA: authority = '',
+} = process.env;
 
 async function open(options: OpenOptions = {}): Promise<OpenedStore> {
   const audit = { key: KEY, heads: memoryHeads() };
@@ -34,17 +67,40 @@ async function open(options: OpenOptions = {}): Promise<OpenedStore> {
 }
 
 if (ADDRESSES === undefined) {
-  void t.test('the Cassandra store', { skip: 'TAKEMARK_CASSANDRA is not set: npm run services:up starts a server and prints it' }, () => undefined);
+  void t.test(
+    'the Cassandra store',
+    { skip: 'TAKEMARK_CASSANDRA is not set: npm run services:up starts a server and prints it' },
+    () => undefined,
+  );
 } else {
   void t.test('migrations: two at once, and again', async (t) => {
-    await t.rejects(openCassandraStore({ ...connection, authenticator, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'a keyspace that is not there');
+    await t.rejects(
+      openCassandraStore({ ...connection, authenticator, audit: { key: KEY, heads: memoryHeads() } }),
+      { name: 'CassandraOpenError' },
+      'a keyspace that is not there',
+    );
     const runs = await Promise.all([migrate(connection), migrate(connection)]);
-    t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-events.cql', '003-notices.cql', '004-rotation-replay.cql', '005-review-counts.cql', '006-key-signatures.cql', '007-row-codes.cql'], 'each by one of them');
+    t.strictSame(
+      runs.flat().toSorted(),
+      [
+        '001-initial.cql',
+        '002-events.cql',
+        '003-notices.cql',
+        '004-rotation-replay.cql',
+        '005-review-counts.cql',
+        '006-key-signatures.cql',
+        '007-row-codes.cql',
+      ],
+      'each by one of them',
+    );
     t.strictSame(await migrate(connection), []);
   });
   void t.test('a migration has one owner', oneOwner);
   storeContract(t, 'the Cassandra store', open);
-  void t.test('what a successor is derived from lives for a day and an hour, and nothing else of a key ends', replayEnds);
+  void t.test(
+    'what a successor is derived from lives for a day and an hour, and nothing else of a key ends',
+    replayEnds,
+  );
   void t.test('rows that somebody else edited are not believed', editedRows);
   void t.test('rows of a version that made no codes are given theirs', formerRows);
   void t.test('every part of a case ends with it', caseEndsWhole);
@@ -57,20 +113,42 @@ if (ADDRESSES === undefined) {
 }
 
 if (SECURE === undefined || SECURE === '') {
-  void t.test('a server that demands a password and TLS', { skip: 'TAKEMARK_SECURE_CASSANDRA is not set: npm run services:up -- --secure starts one' }, () => undefined);
+  void t.test(
+    'a server that demands a password and TLS',
+    { skip: 'TAKEMARK_SECURE_CASSANDRA is not set: npm run services:up -- --secure starts one' },
+    () => undefined,
+  );
 } else {
   void t.test('a server that demands a password and TLS', async (t) => {
-    const secure: MigrationOptions = { ...connection, contactPoints: SECURE.split(','), credentials: { username, password }, tls: { authority } };
-    const openSecure = (over: Partial<MigrationOptions>) => openCassandraStore({ ...secure, ...over, authenticator, audit: { key: KEY, heads: memoryHeads() } });
+    const secure: MigrationOptions = {
+      ...connection,
+      contactPoints: SECURE.split(','),
+      credentials: { username, password },
+      tls: { authority },
+    };
+    const openSecure = (over: Partial<MigrationOptions>) =>
+      openCassandraStore({ ...secure, ...over, authenticator, audit: { key: KEY, heads: memoryHeads() } });
     await again(() => migrate(secure));
     const stores = await again(() => openSecure({}));
     t.teardown(() => stores.close());
     await t.resolves(stores.ping());
-    await t.rejects(openSecure({ credentials: { username, password: `${password}x` } }), { name: 'CassandraOpenError' }, 'another password');
+    await t.rejects(
+      openSecure({ credentials: { username, password: `${password}x` } }),
+      { name: 'CassandraOpenError' },
+      'another password',
+    );
     const { credentials: _, ...nobody } = secure;
-    await t.rejects(openCassandraStore({ ...nobody, authenticator, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'no password');
+    await t.rejects(
+      openCassandraStore({ ...nobody, authenticator, audit: { key: KEY, heads: memoryHeads() } }),
+      { name: 'CassandraOpenError' },
+      'no password',
+    );
     const { tls: __, ...open } = secure;
-    await t.rejects(openCassandraStore({ ...open, authenticator, audit: { key: KEY, heads: memoryHeads() } }), { name: 'CassandraOpenError' }, 'no encryption');
+    await t.rejects(
+      openCassandraStore({ ...open, authenticator, audit: { key: KEY, heads: memoryHeads() } }),
+      { name: 'CassandraOpenError' },
+      'no encryption',
+    );
   });
 }
 
@@ -101,18 +179,26 @@ async function oneOwner(t: Test): Promise<void> {
       async ([sent]) => {
         if (!/^(DROP|CREATE) TABLE/.test(sent!.query)) return;
         defined.push(sent!.query);
-        await client.execute("UPDATE schema_migration SET owner = 'another', claimed_at = 0 WHERE version = 3 IF state = 'running'");
+        await client.execute(
+          "UPDATE schema_migration SET owner = 'another', claimed_at = 0 WHERE version = 3 IF state = 'running'",
+        );
       },
       () => t.rejects(migrate(connection), { name: 'CassandraOpenError', message: /was taken over/ }),
     );
-    t.notOk(defined.some((query) => query.startsWith('CREATE')), 'one that was taken over stops');
+    t.notOk(
+      defined.some((query) => query.startsWith('CREATE')),
+      'one that was taken over stops',
+    );
 
     let attempts = 0;
     const taker = await intercepted(
       async ([sent]) => {
         if (!sent!.query.startsWith('UPDATE schema_migration SET owner = ?')) return;
         attempts += 1;
-        if (attempts === 1) await client.execute("UPDATE schema_migration SET claimed_at = 1 WHERE version = 3 IF owner = 'another'");
+        if (attempts === 1)
+          await client.execute(
+            "UPDATE schema_migration SET claimed_at = 1 WHERE version = 3 IF owner = 'another'",
+          );
       },
       () => migrate(connection),
     );
@@ -125,11 +211,21 @@ type Lives = readonly (number | null)[];
 
 /** Remaining lives, in seconds, of all columns that are set in a partition; null where one has no end. */
 async function livesOf(client: Client, table: string, key: string, value: string): Promise<Lives> {
-  const described = await client.execute('SELECT column_name, kind FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?', [connection.keyspace, table], { prepare: true });
-  const columns = described.rows.filter((row) => ['regular', 'static'].includes(String(row['kind']))).map((row) => String(row['column_name']));
+  const described = await client.execute(
+    'SELECT column_name, kind FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?',
+    [connection.keyspace, table],
+    { prepare: true },
+  );
+  const columns = described.rows
+    .filter((row) => ['regular', 'static'].includes(String(row['kind'])))
+    .map((row) => String(row['column_name']));
   const selected = columns.map((column) => `${column}, TTL(${column}) AS ttl_${column}`).join(', ');
-  const { rows } = await client.execute(`SELECT ${selected} FROM ${table} WHERE ${key} = ?`, [value], { prepare: true });
-  return rows.flatMap((row) => columns.filter((column) => row[column] !== null).map((column) => row[`ttl_${column}`] as number | null));
+  const { rows } = await client.execute(`SELECT ${selected} FROM ${table} WHERE ${key} = ?`, [value], {
+    prepare: true,
+  });
+  return rows.flatMap((row) =>
+    columns.filter((column) => row[column] !== null).map((column) => row[`ttl_${column}`] as number | null),
+  );
 }
 
 const DAMAGED = { code: 'internal', reason: 'record_damaged' } as const;
@@ -147,15 +243,34 @@ async function populate(stores: Stores, name: string) {
     await stores.issueProof(proof, audit(partnerId, 'proof_issued', proof.proofId));
   }
   await stores.revokeKey(partnerId, keys[1]!.keyId, NOW, audit(partnerId, 'key_revoked', keys[1]!.keyId));
-  await stores.eraseProof(proofs[1]!.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofs[1]!.proofId));
-  return { partnerId, owner, live: keys[0]!, revoked: keys[1]!, issued: proofs[0]!, erased: proofs[1]!, sound: proofs[2]! };
+  await stores.eraseProof(
+    proofs[1]!.proofId,
+    partnerId,
+    NOW,
+    audit(partnerId, 'proof_erased', proofs[1]!.proofId),
+  );
+  return {
+    partnerId,
+    owner,
+    live: keys[0]!,
+    revoked: keys[1]!,
+    issued: proofs[0]!,
+    erased: proofs[1]!,
+    sound: proofs[2]!,
+  };
 }
 
 async function editedRows(t: Test): Promise<void> {
   const stores = patient(await openStore());
   t.teardown(() => stores.close());
   const { partnerId, owner, live, revoked, issued, erased, sound } = await populate(stores, 'edited');
-  const [{ mac }] = (await withClient((client) => client.execute('SELECT mac FROM proof WHERE proof_id = ?', [sound.proofId], { prepare: true }), connection.keyspace)).rows as unknown as [{ readonly mac: string }];
+  const [{ mac }] = (
+    await withClient(
+      (client) =>
+        client.execute('SELECT mac FROM proof WHERE proof_id = ?', [sound.proofId], { prepare: true }),
+      connection.keyspace,
+    )
+  ).rows as unknown as [{ readonly mac: string }];
   const reads = {
     partner: () => stores.getPartner(partnerId),
     live: () => stores.getKey(live.keyId),
@@ -163,45 +278,119 @@ async function editedRows(t: Test): Promise<void> {
     issued: () => stores.getProof(issued.proofId),
     erased: () => stores.getProof(erased.proofId),
   };
-  const shard = (await withClient((client) => client.execute('SELECT shard FROM partner WHERE partner_id = ? ALLOW FILTERING', [partnerId], { prepare: true }), connection.keyspace)).first()['shard'] as number;
-  const edits: readonly (readonly [what: string, read: () => Promise<unknown>, table: string, where: string, column: string, value: unknown])[] = [
-    ['another plan', reads.partner, 'partner', `shard = ${shard} AND partner_id = '${partnerId}'`, 'plan', 'volume'],
+  const shard = (
+    await withClient(
+      (client) =>
+        client.execute('SELECT shard FROM partner WHERE partner_id = ? ALLOW FILTERING', [partnerId], {
+          prepare: true,
+        }),
+      connection.keyspace,
+    )
+  ).first()['shard'] as number;
+  const edits: readonly (readonly [
+    what: string,
+    read: () => Promise<unknown>,
+    table: string,
+    where: string,
+    column: string,
+    value: unknown,
+  ])[] = [
+    [
+      'another plan',
+      reads.partner,
+      'partner',
+      `shard = ${shard} AND partner_id = '${partnerId}'`,
+      'plan',
+      'volume',
+    ],
     ['more scopes', reads.live, 'api_key', `key_id = '${live.keyId}'`, 'scopes', ['verify', 'keys', 'erase']],
     ['another owner of a key', reads.live, 'api_key', `key_id = '${live.keyId}'`, 'partner_id', 'ptr_other'],
-    ['another secret of a key', reads.live, 'api_key', `key_id = '${live.keyId}'`, 'secret_hash', 'f'.repeat(64)],
+    [
+      'another secret of a key',
+      reads.live,
+      'api_key',
+      `key_id = '${live.keyId}'`,
+      'secret_hash',
+      'f'.repeat(64),
+    ],
     ['a later end', reads.live, 'api_key', `key_id = '${live.keyId}'`, 'expires_at', NOW + 1_000_000],
     ['no revocation', reads.revoked, 'api_key', `key_id = '${revoked.keyId}'`, 'revoked_at', null],
-    ['another owner of a proof', reads.issued, 'proof', `proof_id = '${issued.proofId}'`, 'partner_id', 'ptr_other'],
+    [
+      'another owner of a proof',
+      reads.issued,
+      'proof',
+      `proof_id = '${issued.proofId}'`,
+      'partner_id',
+      'ptr_other',
+    ],
     ['another body', reads.issued, 'proof', `proof_id = '${issued.proofId}'`, 'body', Buffer.from([1, 2, 3])],
     ['no code', reads.issued, 'proof', `proof_id = '${issued.proofId}'`, 'mac', null],
     ['the code of another row', reads.issued, 'proof', `proof_id = '${issued.proofId}'`, 'mac', mac],
     ['no erasure', reads.erased, 'proof', `proof_id = '${erased.proofId}'`, 'state', 'issued'],
-    ['another time of erasure', reads.erased, 'proof', `proof_id = '${erased.proofId}'`, 'erased_at', NOW - 1],
+    [
+      'another time of erasure',
+      reads.erased,
+      'proof',
+      `proof_id = '${erased.proofId}'`,
+      'erased_at',
+      NOW - 1,
+    ],
   ];
   await withClient(async (client) => {
     for (const [what, read, table, where, column, value] of edits) {
       const before = await read();
       const [row] = (await client.execute(`SELECT ${column} FROM ${table} WHERE ${where}`)).rows;
-      const put = (to: unknown) => client.execute(`UPDATE ${table} SET ${column} = ? WHERE ${where} IF EXISTS`, [to], { prepare: true });
+      const put = (to: unknown) =>
+        client.execute(`UPDATE ${table} SET ${column} = ? WHERE ${where} IF EXISTS`, [to], { prepare: true });
       await put(value);
       await t.rejects(read(), DAMAGED, what);
       await put(row![column]);
       t.same(await read(), before, `${what}: put back, it is as it was`);
     }
-    await client.execute(`UPDATE partner SET plan = 'volume' WHERE shard = ${shard} AND partner_id = '${partnerId}' IF EXISTS`);
+    await client.execute(
+      `UPDATE partner SET plan = 'volume' WHERE shard = ${shard} AND partner_id = '${partnerId}' IF EXISTS`,
+    );
     await client.execute(`UPDATE api_key SET scopes = ['erase'] WHERE key_id = '${live.keyId}' IF EXISTS`);
-    await client.execute(`UPDATE proof SET partner_id = 'ptr_other' WHERE proof_id = '${issued.proofId}' IF EXISTS`);
+    await client.execute(
+      `UPDATE proof SET partner_id = 'ptr_other' WHERE proof_id = '${issued.proofId}' IF EXISTS`,
+    );
   }, connection.keyspace);
   await t.rejects(stores.listPartners(), DAMAGED, 'a list leaves nothing out in silence');
   await t.rejects(stores.listKeys(partnerId), DAMAGED);
   await t.rejects(stores.listProofs(partnerId, { limit: 10 }), DAMAGED);
   const next = partnerKey('key_edited-next', partnerId);
-  await t.rejects(stores.rotateKey(rotation(live, next.keyId, 1), next, audit(partnerId, 'key_rotated', live.keyId)), DAMAGED, 'nothing follows from an edited row');
-  await t.rejects(stores.revokeKey(partnerId, live.keyId, NOW, audit(partnerId, 'key_revoked', live.keyId)), DAMAGED);
-  await t.rejects(stores.eraseProof(issued.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', issued.proofId)), DAMAGED);
+  await t.rejects(
+    stores.rotateKey(rotation(live, next.keyId, 1), next, audit(partnerId, 'key_rotated', live.keyId)),
+    DAMAGED,
+    'nothing follows from an edited row',
+  );
+  await t.rejects(
+    stores.revokeKey(partnerId, live.keyId, NOW, audit(partnerId, 'key_revoked', live.keyId)),
+    DAMAGED,
+  );
+  await t.rejects(
+    stores.eraseProof(issued.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', issued.proofId)),
+    DAMAGED,
+  );
   t.same(await stores.getProof(sound.proofId), sound, 'other rows are read');
-  t.equal((await stores.eraseProof(sound.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', sound.proofId)) as { readonly outcome: string }).outcome, 'erased');
-  await withClient((client) => client.execute(`UPDATE partner SET plan = '${owner.plan}' WHERE shard = ${shard} AND partner_id = '${partnerId}' IF EXISTS`), connection.keyspace);
+  t.equal(
+    (
+      (await stores.eraseProof(
+        sound.proofId,
+        partnerId,
+        NOW,
+        audit(partnerId, 'proof_erased', sound.proofId),
+      )) as { readonly outcome: string }
+    ).outcome,
+    'erased',
+  );
+  await withClient(
+    (client) =>
+      client.execute(
+        `UPDATE partner SET plan = '${owner.plan}' WHERE shard = ${shard} AND partner_id = '${partnerId}' IF EXISTS`,
+      ),
+    connection.keyspace,
+  );
 }
 
 async function formerRows(t: Test): Promise<void> {
@@ -210,20 +399,50 @@ async function formerRows(t: Test): Promise<void> {
   const { partnerId, owner, live, revoked, issued, erased } = await populate(stores, 'former');
   await withClient(async (client) => {
     const { rows } = await client.execute('SELECT shard, partner_id FROM partner');
-    for (const row of rows) if (row['partner_id'] === partnerId) await client.execute('UPDATE partner SET mac = null WHERE shard = ? AND partner_id = ? IF EXISTS', [row['shard'], partnerId], { prepare: true });
-    for (const { keyId } of [live, revoked]) await client.execute('UPDATE api_key SET mac = null WHERE key_id = ? IF EXISTS', [keyId], { prepare: true });
-    await client.execute('UPDATE proof SET mac = null WHERE proof_id = ? IF EXISTS', [erased.proofId], { prepare: true });
-    await client.execute('UPDATE proof SET mac = null, body = ? WHERE proof_id = ? IF EXISTS', [Buffer.from(formerRecord(`proof/${issued.proofId}`, issued)), issued.proofId], { prepare: true });
+    for (const row of rows)
+      if (row['partner_id'] === partnerId)
+        await client.execute(
+          'UPDATE partner SET mac = null WHERE shard = ? AND partner_id = ? IF EXISTS',
+          [row['shard'], partnerId],
+          { prepare: true },
+        );
+    for (const { keyId } of [live, revoked])
+      await client.execute('UPDATE api_key SET mac = null WHERE key_id = ? IF EXISTS', [keyId], {
+        prepare: true,
+      });
+    await client.execute('UPDATE proof SET mac = null WHERE proof_id = ? IF EXISTS', [erased.proofId], {
+      prepare: true,
+    });
+    await client.execute(
+      'UPDATE proof SET mac = null, body = ? WHERE proof_id = ? IF EXISTS',
+      [Buffer.from(formerRecord(`proof/${issued.proofId}`, issued)), issued.proofId],
+      { prepare: true },
+    );
   }, connection.keyspace);
   const lenient = await openStore({ acceptUnauthenticated: true });
   t.teardown(() => lenient.close());
-  const seen = async (reader: Stores) => [await reader.getPartner(partnerId), await reader.getKey(live.keyId), await reader.getKey(revoked.keyId), await reader.getProof(issued.proofId), await reader.getProof(erased.proofId)];
-  const expected = [owner, live, { ...revoked, revokedAt: NOW }, issued, { state: 'erased', proofId: erased.proofId, partnerId, erasedAt: NOW }];
+  const seen = async (reader: Stores) => [
+    await reader.getPartner(partnerId),
+    await reader.getKey(live.keyId),
+    await reader.getKey(revoked.keyId),
+    await reader.getProof(issued.proofId),
+    await reader.getProof(erased.proofId),
+  ];
+  const expected = [
+    owner,
+    live,
+    { ...revoked, revokedAt: NOW },
+    issued,
+    { state: 'erased', proofId: erased.proofId, partnerId, erasedAt: NOW },
+  ];
   t.same(await seen(lenient), expected, 'while a former version is replaced');
   await t.rejects(stores.getKey(live.keyId), DAMAGED);
   await t.rejects(stores.getProof(issued.proofId), DAMAGED);
   const next = partnerKey('key_former-next', partnerId);
-  t.ok(await lenient.rotateKey(rotation(live, next.keyId, 1), next, audit(partnerId, 'key_rotated', live.keyId)), 'a change gives a row its code');
+  t.ok(
+    await lenient.rotateKey(rotation(live, next.keyId, 1), next, audit(partnerId, 'key_rotated', live.keyId)),
+    'a change gives a row its code',
+  );
   t.ok(await stores.getKey(live.keyId));
   const { authenticated } = await authenticateRows(connection, authenticator);
   t.ok(authenticated >= 4, `${authenticated} rows`);
@@ -241,14 +460,25 @@ async function replayEnds(t: Test): Promise<void> {
   const rotated = rotation(key, next.keyId, 1);
   await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
   await stores.rotateKey(rotated, next, audit(partnerId, 'key_rotated', key.keyId));
-  const lives = () => withClient((client) => livesOf(client, 'api_key', 'key_id', key.keyId), connection.keyspace);
+  const lives = () =>
+    withClient((client) => livesOf(client, 'api_key', 'key_id', key.keyId), connection.keyspace);
   const limited = (await lives()).filter((life) => life !== null);
   t.equal(limited.length, 1);
   t.ok(limited[0]! <= 25 * 3_600 && limited[0]! > 24 * 3_600, `${limited[0]} s`);
   await stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId));
-  t.equal((await lives()).filter((life) => life !== null).length, 1, 'a later write of the row does not make it permanent');
+  t.equal(
+    (await lives()).filter((life) => life !== null).length,
+    1,
+    'a later write of the row does not make it permanent',
+  );
   t.strictSame(await stores.getRotation(key.keyId), rotated);
-  await withClient((client) => client.execute('DELETE rotation_replay FROM api_key WHERE key_id = ? IF EXISTS', [key.keyId], { prepare: true }), connection.keyspace);
+  await withClient(
+    (client) =>
+      client.execute('DELETE rotation_replay FROM api_key WHERE key_id = ? IF EXISTS', [key.keyId], {
+        prepare: true,
+      }),
+    connection.keyspace,
+  );
   const { replay: _, ...left } = rotated;
   t.strictSame(await stores.getRotation(key.keyId), left, 'the rotation itself stays');
 }
@@ -263,13 +493,22 @@ async function liveCase(stores: Stores, name: string, took: number[] = []): Prom
   await stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId));
   const now = () => Math.floor(Date.now() / 1_000);
   const createdAt = now();
-  const review = reviewCase(`rev_${name}`, 'ptr_ttl', proof.proofId, { createdAt, expiresAt: createdAt + REVIEW_LIFE_SECONDS });
+  const review = reviewCase(`rev_${name}`, 'ptr_ttl', proof.proofId, {
+    createdAt,
+    expiresAt: createdAt + REVIEW_LIFE_SECONDS,
+  });
   await stores.createReview(review, audit('ptr_ttl', 'review_created', review.reviewId));
   // So that a life counted from the write and not from the creation shows.
   await new Promise((resolve) => setTimeout(resolve, 2_500));
   const change = async (rule: Parameters<Stores['changeReview']>[3], at = now()) => {
     const began = performance.now();
-    await stores.changeReview('ptr_ttl', review.reviewId, at, rule, audit('ptr_ttl', 'review_resolved', review.reviewId));
+    await stores.changeReview(
+      'ptr_ttl',
+      review.reviewId,
+      at,
+      rule,
+      audit('ptr_ttl', 'review_resolved', review.reviewId),
+    );
     took.push(performance.now() - began);
   };
   for (const kind of EVIDENCE_KINDS) {
@@ -283,7 +522,10 @@ async function liveCase(stores: Stores, name: string, took: number[] = []): Prom
   return review;
 }
 
-/** One whose changes were all quick: the seconds that a server lets a change wait are added to what the change is given to live. */
+/**
+ * One whose changes were all quick: the seconds that a server lets a change wait are added to what the change
+ * is given to live.
+ */
 async function quickCase(stores: Stores): Promise<ReviewCase> {
   for (let attempt = 1; ; attempt += 1) {
     const took: number[] = [];
@@ -304,7 +546,10 @@ async function caseEndsWhole(t: Test): Promise<void> {
     const review = await quickCase(stores);
     const lives = await livesOf(client, 'review', 'review_id', review.reviewId);
     t.ok(lives.length > 40, `${lives.length} columns`);
-    t.ok(endTogether(lives), `${Math.min(...lives.map(Number))} to ${Math.max(...lives.map(Number))} seconds`);
+    t.ok(
+      endTogether(lives),
+      `${Math.min(...lives.map(Number))} to ${Math.max(...lives.map(Number))} seconds`,
+    );
     t.ok(Math.abs(Number(lives[0]) - CASE_SECONDS) <= 60);
 
     // `USING TTL 0` is the same as none: each such clause of the review table is taken away in its turn.
@@ -312,7 +557,10 @@ async function caseEndsWhole(t: Test): Promise<void> {
     t.equal(seen.size, 4, [...seen].join('\n'));
     for (const [i, query] of [...seen].entries()) {
       const broken = await withoutTtl(query, () => liveCase(stores, `broken-${i}`));
-      t.notOk(endTogether(await livesOf(client, 'review', 'review_id', broken.reviewId)), `found without the TTL of: ${query.slice(0, 60)}`);
+      t.notOk(
+        endTogether(await livesOf(client, 'review', 'review_id', broken.reviewId)),
+        `found without the TTL of: ${query.slice(0, 60)}`,
+      );
     }
   }, connection.keyspace);
 }
@@ -320,19 +568,28 @@ async function caseEndsWhole(t: Test): Promise<void> {
 /** What a case and the rows beside it are given to live. */
 const CASE_SECONDS = REVIEW_LIFE_SECONDS + 3_600;
 const OF_CASE = /^(UPDATE|INSERT INTO) review\b(?!_).*USING TTL \?/;
-const BESIDE = /^(UPDATE|INSERT INTO) (review_place|review_by_proof|review_by_partner|issuing_replay)\b.*USING TTL \?|^UPDATE review USING TTL \? SET create_op/;
+const BESIDE =
+  /^(UPDATE|INSERT INTO) (review_place|review_by_proof|review_by_partner|issuing_replay)\b.*USING TTL \?|^UPDATE review USING TTL \? SET create_op/;
 
 async function timedStatements(which: RegExp, work: () => Promise<unknown>): Promise<Set<string>> {
   const seen = new Set<string>();
-  await intercepted((sent) => sent.filter(({ query }) => which.test(query)).forEach(({ query }) => seen.add(query)), work);
+  await intercepted(
+    (sent) => sent.filter(({ query }) => which.test(query)).forEach(({ query }) => seen.add(query)),
+    work,
+  );
   return seen;
 }
 
 /** @param change makes another one of the TTL that the statement is sent with */
-function withTtl<Value>(query: string, change: (ttl: number) => number, work: () => Promise<Value>): Promise<Value> {
+function withTtl<Value>(
+  query: string,
+  change: (ttl: number) => number,
+  work: () => Promise<Value>,
+): Promise<Value> {
   const position = query.slice(0, query.indexOf('USING TTL ?')).split('?').length - 1;
   return intercepted((sent) => {
-    for (const each of sent) if (each.query === query) each.params[position] = change(each.params[position] as number);
+    for (const each of sent)
+      if (each.query === query) each.params[position] = change(each.params[position] as number);
   }, work);
 }
 
@@ -346,10 +603,22 @@ function callsOf(stores: Stores, proofId: string) {
   return {
     issue: async (key: string) => {
       await stores.reserveProof(proofId, 'ptr_ttl', NOW);
-      await stores.issueProof(issuedProof(proofId, 'ptr_ttl'), told('proof_issued', proofId), issuingReplay(key, proofId));
+      await stores.issueProof(
+        issuedProof(proofId, 'ptr_ttl'),
+        told('proof_issued', proofId),
+        issuingReplay(key, proofId),
+      );
     },
-    create: (reviewId: string) => stores.createReview(reviewCase(reviewId, 'ptr_ttl', proofId), told('review_created', reviewId)),
-    accept: (reviewId: string) => stores.changeReview('ptr_ttl', reviewId, NOW, (now) => resolveReview(now, 'accepted', NOW), told('review_resolved', reviewId)),
+    create: (reviewId: string) =>
+      stores.createReview(reviewCase(reviewId, 'ptr_ttl', proofId), told('review_created', reviewId)),
+    accept: (reviewId: string) =>
+      stores.changeReview(
+        'ptr_ttl',
+        reviewId,
+        NOW,
+        (now) => resolveReview(now, 'accepted', NOW),
+        told('review_resolved', reviewId),
+      ),
     erase: async () => {
       await stores.eraseProof(proofId, 'ptr_ttl', NOW, told('proof_erased', proofId));
       await stores.confirmErasure(proofId, NOW);
@@ -357,11 +626,20 @@ function callsOf(stores: Stores, proofId: string) {
   };
 }
 
-/** A key, a place and a case that was removed, each as soon as it was written: how long it may stay at most, and how long it will. */
-async function leavings(stores: Stores, client: Client, name: string): Promise<readonly (readonly [most: number, lives: Lives])[]> {
+/**
+ * A key, a place and a case that was removed, each as soon as it was written: how long it may stay at most,
+ * and how long it will.
+ */
+async function leavings(
+  stores: Stores,
+  client: Client,
+  name: string,
+): Promise<readonly (readonly [most: number, lives: Lives])[]> {
   const [first, second] = [callsOf(stores, `prf_${name}-1`), callsOf(stores, `prf_${name}-2`)];
-  const key = async () => [86_400 + 3_600, await livesOf(client, 'issuing_replay', 'replay_key', name)] as const;
-  const place = async () => [CASE_SECONDS, await livesOf(client, 'review_place', 'proof_id', `prf_${name}-2`)] as const;
+  const key = async () =>
+    [86_400 + 3_600, await livesOf(client, 'issuing_replay', 'replay_key', name)] as const;
+  const place = async () =>
+    [CASE_SECONDS, await livesOf(client, 'review_place', 'proof_id', `prf_${name}-2`)] as const;
   await first.issue(name);
   const found = [await key()];
   await first.erase();
@@ -382,7 +660,10 @@ async function leavingsEnd(t: Test): Promise<void> {
   await withClient(async (client) => {
     const seen = await timedStatements(BESIDE, async () => {
       for (const [most, lives] of await leavings(stores, client, 'left')) {
-        t.ok(lives.length > 0 && lives.every((life) => life !== null && life <= most && life > most - 600), `${lives.map(String).join(', ')} of ${most} seconds`);
+        t.ok(
+          lives.length > 0 && lives.every((life) => life !== null && life <= most && life > most - 600),
+          `${lives.map(String).join(', ')} of ${most} seconds`,
+        );
       }
     });
     t.equal(seen.size, 7, [...seen].join('\n'));
@@ -390,21 +671,33 @@ async function leavingsEnd(t: Test): Promise<void> {
     for (const index of indexes) seen.delete(index);
     for (const [i, query] of [...seen].entries()) {
       const broken = await withoutTtl(query, () => leavings(stores, client, `left-${i}`));
-      t.ok(broken.some(([, lives]) => lives.includes(null)), `found without the TTL of: ${query.slice(0, 60)}`);
+      t.ok(
+        broken.some(([, lives]) => lives.includes(null)),
+        `found without the TTL of: ${query.slice(0, 60)}`,
+      );
     }
 
-    // An entry of the index is nothing but its key, whose TTL no server tells: what should last as long as a case gets a second, and
-    // an entry that was written before it shows what is not to be.
+    // An entry of the index is nothing but its key, whose TTL no server tells: what should last as long as a
+    // case gets a second, and an entry that was written before it shows what is not to be.
     const entryOf = async (index: string, name: string, ttl: (given: number) => number) => {
       const calls = callsOf(stores, `prf_${name}`);
       await calls.issue(name);
       await withTtl(index, ttl, () => calls.create(`rev_${name}`));
       const table = index.split(' ')[2]!;
-      return async () => (await client.execute(`SELECT review_id FROM ${table} WHERE ${table === 'review_by_proof' ? '' : "partner_id = 'ptr_ttl' AND "}proof_id = ?`, [`prf_${name}`], { prepare: true })).rows.length;
+      return async () =>
+        (
+          await client.execute(
+            `SELECT review_id FROM ${table} WHERE ${table === 'review_by_proof' ? '' : "partner_id = 'ptr_ttl' AND "}proof_id = ?`,
+            [`prf_${name}`],
+            { prepare: true },
+          )
+        ).rows.length;
     };
     for (const [i, index] of indexes.entries()) {
       const withoutEnd = await entryOf(index, `left-for-good-${i}`, () => 0);
-      const entry = await entryOf(index, `left-for-a-second-${i}`, (given) => (Math.abs(given - CASE_SECONDS) < 600 ? 1 : 0));
+      const entry = await entryOf(index, `left-for-a-second-${i}`, (given) =>
+        Math.abs(given - CASE_SECONDS) < 600 ? 1 : 0,
+      );
       for (const limit = Date.now() + 60_000; (await entry()) > 0 && Date.now() < limit; ) await delay(200);
       t.equal(await entry(), 0, 'an entry of the index ends');
       t.equal(await withoutEnd(), 1, 'found without its TTL');
@@ -414,8 +707,12 @@ async function leavingsEnd(t: Test): Promise<void> {
 
 /** Columns that are set beside the key, but for the witness of what was removed. */
 async function leftOf(client: Client, table: string, key: string, value: string): Promise<readonly string[]> {
-  const { rows } = await client.execute(`SELECT * FROM ${table} WHERE ${key} = ?`, [value], { prepare: true });
-  return rows.flatMap((row) => row.keys().filter((column) => row[column] !== null && ![key, 'op', 'create_op'].includes(column)));
+  const { rows } = await client.execute(`SELECT * FROM ${table} WHERE ${key} = ?`, [value], {
+    prepare: true,
+  });
+  return rows.flatMap((row) =>
+    row.keys().filter((column) => row[column] !== null && ![key, 'op', 'create_op'].includes(column)),
+  );
 }
 
 async function twoStores(t: Test): Promise<void> {
@@ -426,54 +723,127 @@ async function twoStores(t: Test): Promise<void> {
   await t.test('100 rotations of one key across both: one', async (t) => {
     const key = partnerKey('key_two', 'ptr_two');
     await of(0).createKey(key, audit('ptr_two', 'key_created', key.keyId));
-    const results = await Promise.all(Array.from({ length: 100 }, (_, i) => of(i).rotateKey(rotation(key, `key_two-${i}`, i), partnerKey(`key_two-${i}`, 'ptr_two'), audit('ptr_two', 'key_rotated', key.keyId))));
+    const results = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        of(i).rotateKey(
+          rotation(key, `key_two-${i}`, i),
+          partnerKey(`key_two-${i}`, 'ptr_two'),
+          audit('ptr_two', 'key_rotated', key.keyId),
+        ),
+      ),
+    );
     for (const result of results) t.strictSame(result, results[0]);
     t.equal((await of(0).listKeys('ptr_two')).length, 2);
-    t.strictSame((await auditOf({ stores: of(1) }, 'ptr_two')).map(({ action }) => action), ['key_created', 'key_rotated']);
+    t.strictSame(
+      (await auditOf({ stores: of(1) }, 'ptr_two')).map(({ action }) => action),
+      ['key_created', 'key_rotated'],
+    );
   });
 
   await t.test('300 charges of a quota of 100 across both: 100', async (t) => {
-    const results = await Promise.all(Array.from({ length: 300 }, (_, i) => of(i).charge(usageCharge('ptr_quota', `call-${Math.floor(i / 2)}`, { monthlyQuota: 100 }))));
+    const results = await Promise.all(
+      Array.from({ length: 300 }, (_, i) =>
+        of(i).charge(usageCharge('ptr_quota', `call-${Math.floor(i / 2)}`, { monthlyQuota: 100 })),
+      ),
+    );
     const charged = results.filter(({ outcome }) => outcome === 'charged');
-    t.strictSame(charged.map(({ used }) => used).sort((a, b) => a - b), Array.from({ length: 100 }, (_, i) => i + 1));
+    t.strictSame(
+      charged.map(({ used }) => used).sort((a, b) => a - b),
+      Array.from({ length: 100 }, (_, i) => i + 1),
+    );
     t.equal(await of(0).getUsed('ptr_quota', NOW), 100);
-    t.strictSame(await of(1).getDailyUsage('ptr_quota', '2026-03-31', '2026-03-31'), [{ day: '2026-03-31', operations: { verify: 100 } }]);
+    t.strictSame(await of(1).getDailyUsage('ptr_quota', '2026-03-31', '2026-03-31'), [
+      { day: '2026-03-31', operations: { verify: 100 } },
+    ]);
   });
 
   await t.test('issuing, cases, erasure and free counts across both', async (t) => {
     const proofs = Array.from({ length: 20 }, (_, i) => issuedProof(`prf_two-${i}`, 'ptr_both'));
     await Promise.all(proofs.map((proof, i) => of(i).reserveProof(proof.proofId, proof.partnerId, NOW)));
-    const issued = await Promise.all(proofs.map((proof, i) => of(i).issueProof(proof, audit('ptr_both', 'proof_issued', proof.proofId), issuingReplay('two', proof.proofId))));
+    const issued = await Promise.all(
+      proofs.map((proof, i) =>
+        of(i).issueProof(
+          proof,
+          audit('ptr_both', 'proof_issued', proof.proofId),
+          issuingReplay('two', proof.proofId),
+        ),
+      ),
+    );
     t.equal(issued.filter((outcome) => outcome === 'issued').length, 1);
     const proof = proofs[issued.indexOf('issued')]!;
-    const cases = await Promise.all(Array.from({ length: 40 }, (_, i) => of(i).createReview(reviewCase(`rev_two-${i}`, 'ptr_both', proof.proofId), audit('ptr_both', 'review_created', `rev_two-${i}`))));
+    const cases = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        of(i).createReview(
+          reviewCase(`rev_two-${i}`, 'ptr_both', proof.proofId),
+          audit('ptr_both', 'review_created', `rev_two-${i}`),
+        ),
+      ),
+    );
     t.equal(cases.filter(({ outcome }) => outcome === 'created').length, 1);
     const reviewId = `rev_two-${cases.findIndex(({ outcome }) => outcome === 'created')}`;
-    const opened = await Promise.all(Array.from({ length: 100 }, (_, i) => of(i).changeReview('ptr_both', reviewId, NOW, (now) => openEvidence(now, 'source_licence', `req_${i}`, NOW), audit('ptr_both', 'review_evidence_opened', reviewId))));
+    const opened = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        of(i).changeReview(
+          'ptr_both',
+          reviewId,
+          NOW,
+          (now) => openEvidence(now, 'source_licence', `req_${i}`, NOW),
+          audit('ptr_both', 'review_evidence_opened', reviewId),
+        ),
+      ),
+    );
     t.equal(opened.filter((result) => result !== undefined && 'review' in result).length, 1);
-    await Promise.all(Array.from({ length: 20 }, (_, i) => of(i).meter([{ partnerId: 'ptr_both', operation: 'list_proofs', count: 1 }], NOW)));
-    await Promise.all(pair.map(async (stores) => stores.foldUsage(usageOf(await takeWaiting(stores), 'ptr_both'))));
-    t.strictSame(await of(0).getDailyUsage('ptr_both', '2026-03-31', '2026-03-31'), [{ day: '2026-03-31', operations: { list_proofs: 20 } }]);
-    const erased = await Promise.all(Array.from({ length: 40 }, (_, i) => of(i).eraseProof(proof.proofId, 'ptr_both', NOW + i, audit('ptr_both', 'proof_erased', proof.proofId))));
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        of(i).meter([{ partnerId: 'ptr_both', operation: 'list_proofs', count: 1 }], NOW),
+      ),
+    );
+    await Promise.all(
+      pair.map(async (stores) => stores.foldUsage(usageOf(await takeWaiting(stores), 'ptr_both'))),
+    );
+    t.strictSame(await of(0).getDailyUsage('ptr_both', '2026-03-31', '2026-03-31'), [
+      { day: '2026-03-31', operations: { list_proofs: 20 } },
+    ]);
+    const erased = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        of(i).eraseProof(
+          proof.proofId,
+          'ptr_both',
+          NOW + i,
+          audit('ptr_both', 'proof_erased', proof.proofId),
+        ),
+      ),
+    );
     t.equal(erased.filter((each) => each !== 'not_found' && each.outcome === 'erased').length, 1);
     t.equal(await of(1).getReview('ptr_both', reviewId, NOW), undefined);
     const confirmed = await Promise.all([0, 1].map((i) => of(i).confirmErasure(proof.proofId, NOW + 50)));
     t.strictSame(confirmed.toSorted(), ['already_confirmed', 'confirmed']);
 
     const entries = await auditOf({ stores: of(0) }, 'ptr_both');
-    t.strictSame(entries.map(({ action }) => action), ['proof_issued', 'review_created', 'review_evidence_opened', 'proof_erased']);
+    t.strictSame(
+      entries.map(({ action }) => action),
+      ['proof_issued', 'review_created', 'review_evidence_opened', 'proof_erased'],
+    );
     const walk = new AuditWalk([KEY], undefined);
     for (const entry of entries) walk.take(entry);
     t.ok(walk.end().ok);
     await withClient(async (client) => {
-      for (const [table, column, value] of [['review', 'review_id', reviewId], ['review_place', 'proof_id', proof.proofId], ['review_by_proof', 'proof_id', proof.proofId], ['issuing_replay', 'replay_key', 'two']] as const) {
+      for (const [table, column, value] of [
+        ['review', 'review_id', reviewId],
+        ['review_place', 'proof_id', proof.proofId],
+        ['review_by_proof', 'proof_id', proof.proofId],
+        ['issuing_replay', 'replay_key', 'two'],
+      ] as const) {
         t.strictSame(await leftOf(client, table, column, value), [], `nothing left in ${table}`);
       }
     }, connection.keyspace);
   });
 }
 
-/** A node that hung answers nobody, and carries out what it was sent when it comes back: by then all of it was done by another node, and removed. */
+/**
+ * A node that hung answers nobody, and carries out what it was sent when it comes back: by then all of it was
+ * done by another node, and removed.
+ */
 async function lateDecisions(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
@@ -488,27 +858,44 @@ async function lateDecisions(t: Test): Promise<void> {
       throw new Error('no answer');
     }, work);
   };
-  const carryOut = (sent: readonly Sent[] = held.splice(0)) => withClient(async (client) => {
-    for (const { query, params } of sent) await client.execute(query, params, { prepare: true });
-  }, connection.keyspace);
+  const carryOut = (sent: readonly Sent[] = held.splice(0)) =>
+    withClient(async (client) => {
+      for (const { query, params } of sent) await client.execute(query, params, { prepare: true });
+    }, connection.keyspace);
   const issueLate = async (name: string, claim: string) => {
     const proof = issuedProof(`prf_${name}`, partnerId);
     await stores.reserveProof(proof.proofId, partnerId, NOW);
-    await withheld(claim, () => stores.issueProof(proof, audit(partnerId, 'proof_issued', proof.proofId), issuingReplay('late', proof.proofId)));
+    await withheld(claim, () =>
+      stores.issueProof(
+        proof,
+        audit(partnerId, 'proof_issued', proof.proofId),
+        issuingReplay('late', proof.proofId),
+      ),
+    );
     t.match(await stores.getIssuingReplay('late', NOW), { proofId: proof.proofId });
     return proof;
   };
   const eraseProof = async ({ proofId }: IssuedProof) => {
-    t.match(await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId)), { outcome: 'erased' });
+    t.match(await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId)), {
+      outcome: 'erased',
+    });
     t.equal(await stores.confirmErasure(proofId, NOW), 'confirmed');
   };
-  const named = () => withClient(async (client) => {
-    const names: string[] = [];
-    for (const table of ['issuing_replay', 'review', 'review_place', 'review_by_proof', 'review_by_partner']) {
-      for (const row of (await client.execute(`SELECT proof_id FROM ${table}`)).rows) if (String(row['proof_id']).startsWith('prf_late')) names.push(`${table}: ${row['proof_id']}`);
-    }
-    return names;
-  }, connection.keyspace);
+  const named = () =>
+    withClient(async (client) => {
+      const names: string[] = [];
+      for (const table of [
+        'issuing_replay',
+        'review',
+        'review_place',
+        'review_by_proof',
+        'review_by_partner',
+      ]) {
+        for (const row of (await client.execute(`SELECT proof_id FROM ${table}`)).rows)
+          if (String(row['proof_id']).startsWith('prf_late')) names.push(`${table}: ${row['proof_id']}`);
+      }
+      return names;
+    }, connection.keyspace);
 
   const first = await issueLate('late-1', 'INSERT INTO issuing_replay');
   const review = reviewCase('rev_late', partnerId, first.proofId);
@@ -516,11 +903,31 @@ async function lateDecisions(t: Test): Promise<void> {
   await withheld('INSERT INTO review_place', () => withheld('UPDATE review USING', create));
   t.strictSame(await stores.getReview(partnerId, review.reviewId, NOW), review);
   t.equal(held.length, 3);
-  await stores.changeReview(partnerId, review.reviewId, NOW, (now) => resolveReview(now, 'accepted', NOW), audit(partnerId, 'review_resolved', review.reviewId));
+  await stores.changeReview(
+    partnerId,
+    review.reviewId,
+    NOW,
+    (now) => resolveReview(now, 'accepted', NOW),
+    audit(partnerId, 'review_resolved', review.reviewId),
+  );
   await carryOut(held.filter(({ query }) => query.startsWith('INSERT INTO review_place')));
-  const places = await withClient((client) => client.execute(`SELECT review_id FROM review_place WHERE proof_id = '${first.proofId}'`), connection.keyspace);
-  t.strictSame(places.rows.map((row) => row['review_id'] as unknown), [null], 'a place that was given up stays so');
-  t.match(await stores.createReview(reviewCase('rev_late-2', partnerId, first.proofId), audit(partnerId, 'review_created', 'rev_late-2')), { outcome: 'created' }, 'and is free');
+  const places = await withClient(
+    (client) => client.execute(`SELECT review_id FROM review_place WHERE proof_id = '${first.proofId}'`),
+    connection.keyspace,
+  );
+  t.strictSame(
+    places.rows.map((row) => row['review_id'] as unknown),
+    [null],
+    'a place that was given up stays so',
+  );
+  t.match(
+    await stores.createReview(
+      reviewCase('rev_late-2', partnerId, first.proofId),
+      audit(partnerId, 'review_created', 'rev_late-2'),
+    ),
+    { outcome: 'created' },
+    'and is free',
+  );
   await eraseProof(first);
   await carryOut();
   t.strictSame(await named(), [], 'nothing that was removed comes back');
@@ -540,14 +947,27 @@ async function lateDecisions(t: Test): Promise<void> {
 const REMOVED = 6_000;
 
 async function muchRemoved(t: Test): Promise<void> {
-  const [setting] = await withClient(async (client) => (await client.execute("SELECT value FROM system_views.settings WHERE name = 'tombstone_failure_threshold'")).rows);
-  if (Number(setting?.['value']) >= REMOVED) return t.plan(0, `this server reads over ${String(setting?.['value'])} removed rows; that of npm run services:up over fewer`);
+  const [setting] = await withClient(
+    async (client) =>
+      (
+        await client.execute(
+          "SELECT value FROM system_views.settings WHERE name = 'tombstone_failure_threshold'",
+        )
+      ).rows,
+  );
+  if (Number(setting?.['value']) >= REMOVED)
+    return t.plan(
+      0,
+      `this server reads over ${String(setting?.['value'])} removed rows; that of npm run services:up over fewer`,
+    );
   const stores = await openStore();
   t.teardown(() => stores.close());
   const partnerId = 'ptr_removed';
   const day = Math.floor(NOW / 86_400);
   const early = day * 86_400;
-  const proofs = [early, early + 43_000, early + 86_399].map((createdAt, i) => issuedProof(`prf_removed-${i}`, partnerId, { createdAt }));
+  const proofs = [early, early + 43_000, early + 86_399].map((createdAt, i) =>
+    issuedProof(`prf_removed-${i}`, partnerId, { createdAt }),
+  );
   for (const proof of proofs) {
     await stores.reserveProof(proof.proofId, partnerId, NOW);
     await stores.issueProof(proof, audit(partnerId, 'proof_issued', proof.proofId));
@@ -558,30 +978,62 @@ async function muchRemoved(t: Test): Promise<void> {
   await withClient(async (client) => {
     const both = async (insertion: string, removal: string, params: (i: number) => unknown[]) => {
       for (const query of [insertion, removal]) {
-        for (let from = 0; from < REMOVED; from += 100) await client.batch(Array.from({ length: 100 }, (_, i) => ({ query, params: params(from + i) })), { prepare: true, logged: false });
+        for (let from = 0; from < REMOVED; from += 100)
+          await client.batch(
+            Array.from({ length: 100 }, (_, i) => ({ query, params: params(from + i) })),
+            { prepare: true, logged: false },
+          );
       }
     };
-    await both('INSERT INTO proof_by_partner (partner_id, day, created_at, proof_id) VALUES (?, ?, ?, ?)', 'DELETE FROM proof_by_partner WHERE partner_id = ? AND day = ? AND created_at = ? AND proof_id = ?', (i) => [partnerId, day, early + 14 * i, `prf_gone-${i}`]);
-    await both('INSERT INTO review_place (proof_id, partner_id, bindings) VALUES (?, ?, ?)', 'DELETE FROM review_place WHERE proof_id = ? AND partner_id = ? AND bindings = ?', (i) => [proofId, 'ptr_other', `bindings ${i}`]);
-    await t.rejects(client.execute('SELECT * FROM proof_by_partner WHERE partner_id = ? AND day = ?', [partnerId, day], { prepare: true }), { name: 'ResponseError' }, 'the server refuses to read it at once');
+    await both(
+      'INSERT INTO proof_by_partner (partner_id, day, created_at, proof_id) VALUES (?, ?, ?, ?)',
+      'DELETE FROM proof_by_partner WHERE partner_id = ? AND day = ? AND created_at = ? AND proof_id = ?',
+      (i) => [partnerId, day, early + 14 * i, `prf_gone-${i}`],
+    );
+    await both(
+      'INSERT INTO review_place (proof_id, partner_id, bindings) VALUES (?, ?, ?)',
+      'DELETE FROM review_place WHERE proof_id = ? AND partner_id = ? AND bindings = ?',
+      (i) => [proofId, 'ptr_other', `bindings ${i}`],
+    );
+    await t.rejects(
+      client.execute('SELECT * FROM proof_by_partner WHERE partner_id = ? AND day = ?', [partnerId, day], {
+        prepare: true,
+      }),
+      { name: 'ResponseError' },
+      'the server refuses to read it at once',
+    );
   }, connection.keyspace);
-  const names = async (query: Parameters<Stores['listProofs']>[1]) => (await stores.listProofs(partnerId, query)).map((proof) => proof.proofId);
+  const names = async (query: Parameters<Stores['listProofs']>[1]) =>
+    (await stores.listProofs(partnerId, query)).map((proof) => proof.proofId);
   t.strictSame(await names({ limit: 5 }), ['prf_removed-2', 'prf_removed-1', 'prf_removed-0']);
   t.strictSame(await names({ limit: 2 }), ['prf_removed-2', 'prf_removed-1']);
-  t.strictSame(await names({ limit: 2, before: { createdAt: early + 43_000, proofId: 'prf_removed-1' } }), ['prf_removed-0']);
-  t.strictSame(await names({ limit: 5, issuedAfter: early + 1, issuedBefore: early + 86_398 }), ['prf_removed-1']);
+  t.strictSame(await names({ limit: 2, before: { createdAt: early + 43_000, proofId: 'prf_removed-1' } }), [
+    'prf_removed-0',
+  ]);
+  t.strictSame(await names({ limit: 5, issuedAfter: early + 1, issuedBefore: early + 86_398 }), [
+    'prf_removed-1',
+  ]);
 
-  t.match(await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId)), { outcome: 'erased' });
+  t.match(await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId)), {
+    outcome: 'erased',
+  });
   t.equal(await stores.confirmErasure(proofId, NOW), 'confirmed');
   await withClient(async (client) => {
-    for (const [table, column, value] of [['review', 'review_id', review.reviewId], ['review_place', 'proof_id', proofId], ['review_by_proof', 'proof_id', proofId]] as const) {
+    for (const [table, column, value] of [
+      ['review', 'review_id', review.reviewId],
+      ['review_place', 'proof_id', proofId],
+      ['review_by_proof', 'proof_id', proofId],
+    ] as const) {
       t.strictSame(await leftOf(client, table, column, value), [], `nothing left in ${table}`);
     }
   }, connection.keyspace);
   t.strictSame(await names({ limit: 5 }), ['prf_removed-2', 'prf_removed-1']);
 }
 
-/** Stops a store's writes right behind a decision, as a kill would, and lets the sweep of another one come along minutes later. */
+/**
+ * Stops a store's writes right behind a decision, as a kill would, and lets the sweep of another one come
+ * along minutes later.
+ */
 async function abandonedIntents(t: Test): Promise<void> {
   // Apart from the rest, whose leavings it would find as well.
   const keyspace = `${connection.keyspace}_crash`;
@@ -599,14 +1051,49 @@ async function abandonedIntents(t: Test): Promise<void> {
   const next = partnerKey('key_crash-next', partnerId);
   const review = reviewCase('rev_crash', partnerId, proof.proofId);
   const steps: readonly [string, (stores: Stores) => Promise<unknown>][] = [
-    ['INSERT INTO partner', (stores) => stores.createPartner(partner(partnerId), audit(partnerId, 'partner_created', partnerId))],
+    [
+      'INSERT INTO partner',
+      (stores) => stores.createPartner(partner(partnerId), audit(partnerId, 'partner_created', partnerId)),
+    ],
     ['INSERT INTO api_key', (stores) => stores.createKey(key, audit(partnerId, 'key_created', key.keyId))],
-    ['UPDATE api_key SET expires_at', (stores) => stores.rotateKey(rotation(key, next.keyId, 1), next, audit(partnerId, 'key_rotated', key.keyId))],
-    ['UPDATE api_key SET revoked_at', (stores) => stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId))],
-    ["UPDATE proof SET state = 'issued'", (stores) => stores.issueProof(proof, audit(partnerId, 'proof_issued', proof.proofId), issuingReplay('crash', proof.proofId))],
-    ['INSERT INTO review_place', (stores) => stores.createReview(review, audit(partnerId, 'review_created', review.reviewId))],
-    ['UPDATE review USING', (stores) => stores.changeReview(partnerId, review.reviewId, NOW, (now) => resolveReview(now, 'accepted', NOW), audit(partnerId, 'review_resolved', review.reviewId))],
-    ["UPDATE proof SET state = 'erased'", (stores) => stores.eraseProof(proof.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proof.proofId))],
+    [
+      'UPDATE api_key SET expires_at',
+      (stores) =>
+        stores.rotateKey(rotation(key, next.keyId, 1), next, audit(partnerId, 'key_rotated', key.keyId)),
+    ],
+    [
+      'UPDATE api_key SET revoked_at',
+      (stores) => stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId)),
+    ],
+    [
+      "UPDATE proof SET state = 'issued'",
+      (stores) =>
+        stores.issueProof(
+          proof,
+          audit(partnerId, 'proof_issued', proof.proofId),
+          issuingReplay('crash', proof.proofId),
+        ),
+    ],
+    [
+      'INSERT INTO review_place',
+      (stores) => stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
+    ],
+    [
+      'UPDATE review USING',
+      (stores) =>
+        stores.changeReview(
+          partnerId,
+          review.reviewId,
+          NOW,
+          (now) => resolveReview(now, 'accepted', NOW),
+          audit(partnerId, 'review_resolved', review.reviewId),
+        ),
+    ],
+    [
+      "UPDATE proof SET state = 'erased'",
+      (stores) =>
+        stores.eraseProof(proof.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proof.proofId)),
+    ],
   ];
   await other.reserveProof(proof.proofId, partnerId, NOW);
   const told: ServiceEvent[] = [];
@@ -626,8 +1113,14 @@ async function abandonedIntents(t: Test): Promise<void> {
     t.equal((await auditOf({ stores: other }, partnerId)).length, i, 'the entry is still missing');
     if (i === 4) {
       t.strictSame(await other.listProofs(partnerId, { limit: 5 }), [], 'the lists do not have it yet');
-      t.match(await other.getIssuingReplay(issuingReplay('crash', proof.proofId).key, NOW), { proofId: proof.proofId });
-      t.strictSame(await other.listProofs(partnerId, { limit: 5 }), [proof], 'but they do as soon as a repetition was answered');
+      t.match(await other.getIssuingReplay(issuingReplay('crash', proof.proofId).key, NOW), {
+        proofId: proof.proofId,
+      });
+      t.strictSame(
+        await other.listProofs(partnerId, { limit: 5 }),
+        [proof],
+        'but they do as soon as a repetition was answered',
+      );
     }
     Date.now = () => realNow() + (i + 1) * 180_000;
     await other.sweepExpired(NOW, 100);
@@ -635,9 +1128,16 @@ async function abandonedIntents(t: Test): Promise<void> {
     // Twice, as its timer would: what waits is not found again.
     await other.sweepExpired(NOW, 100);
     const waiting = (await other.waitingEvents(100)).map(({ event }) => event);
-    t.strictSame(waiting.slice(told.length), i === 5 ? [reviewCreated(review)] : i === 7 ? [proofErased({ proofId: proof.proofId, partnerId, erasedAt: NOW })] : []);
+    t.strictSame(
+      waiting.slice(told.length),
+      i === 5
+        ? [reviewCreated(review)]
+        : i === 7
+          ? [proofErased({ proofId: proof.proofId, partnerId, erasedAt: NOW })]
+          : [],
+    );
     told.push(...waiting.slice(told.length));
-    if (i === 4) t.strictSame((await other.listProofs(partnerId, { limit: 5 })), [proof]);
+    if (i === 4) t.strictSame(await other.listProofs(partnerId, { limit: 5 }), [proof]);
     if (i === 5) t.strictSame(await other.getReview(partnerId, review.reviewId, NOW), review);
   }
   await takeWaiting(other);
@@ -646,10 +1146,22 @@ async function abandonedIntents(t: Test): Promise<void> {
   t.strictSame(await other.waitingEvents(10), [], 'what was published is gone for good');
   t.strictSame(
     (await auditOf({ stores: other }, partnerId)).map(({ action }) => action),
-    ['partner_created', 'key_created', 'key_rotated', 'key_revoked', 'proof_issued', 'review_created', 'review_resolved', 'proof_erased'],
+    [
+      'partner_created',
+      'key_created',
+      'key_rotated',
+      'key_revoked',
+      'proof_issued',
+      'review_created',
+      'review_resolved',
+      'proof_erased',
+    ],
     'each once',
   );
-  t.strictSame((await other.listKeys(partnerId)).map(({ keyId }) => keyId), [key.keyId, next.keyId]);
+  t.strictSame(
+    (await other.listKeys(partnerId)).map(({ keyId }) => keyId),
+    [key.keyId, next.keyId],
+  );
   t.equal((await other.getProof(proof.proofId))?.state, 'erased');
   t.equal(await other.getReview(partnerId, review.reviewId, NOW), undefined);
   t.strictSame(await other.listProofs(partnerId, { limit: 5 }), []);

@@ -7,12 +7,16 @@ import { replayErasures } from '../../src/operations/replay-erasures.js';
 import type { AssetStore } from '../../src/ports/assets.js';
 import type { ErasureJournal } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
+import { authenticator, formerRecord } from '../fixtures/authentication.js';
 import { audit, issuedProof, NOW, reviewCase, usageCharge } from '../store-contract/samples.js';
 import { AUDIT_KEY, fileHeads, withLevel } from './embedded-process.js';
-import { authenticator, formerRecord } from '../fixtures/authentication.js';
 
 function openStore(directory: string): Promise<Stores> {
-  return openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
+  return openEmbeddedStore({
+    directory,
+    authenticator,
+    audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+  });
 }
 
 void t.test('events and notices outlive the process', async (t) => {
@@ -40,15 +44,29 @@ void t.test('events and notices outlive the process', async (t) => {
   await reopen();
   t.equal(stores.countWaiting(), 0);
   t.strictSame(await stores.waitingEvents(10), []);
-  t.strictSame(await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'), [{ day: '2026-03-31', operations: { verify: 3, read_record: 2 } }], 'on their way to whoever folds');
-  await stores.foldUsage([...waiting, ...later].map(({ event }) => event).filter((event) => event.topic === 'usage'));
-  t.strictSame(await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'), [{ day: '2026-03-31', operations: { verify: 3, read_record: 2 } }]);
+  t.strictSame(
+    await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'),
+    [{ day: '2026-03-31', operations: { verify: 3, read_record: 2 } }],
+    'on their way to whoever folds',
+  );
+  await stores.foldUsage(
+    [...waiting, ...later].map(({ event }) => event).filter((event) => event.topic === 'usage'),
+  );
+  t.strictSame(await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'), [
+    { day: '2026-03-31', operations: { verify: 3, read_record: 2 } },
+  ]);
   await stores.close();
 });
 
 void t.test('a start keeps what the journal has promised, however much waits', async (t) => {
   const directory = join(t.testdir(), 'store');
-  const open = () => openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, outboxLimit: 1 });
+  const open = () =>
+    openEmbeddedStore({
+      directory,
+      authenticator,
+      audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+      outboxLimit: 1,
+    });
   let stores = await open();
   const proof = issuedProof('prf_1', 'ptr_1');
   await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
@@ -60,7 +78,11 @@ void t.test('a start keeps what the journal has promised, however much waits', a
   t.equal(stores.countWaiting(), 1);
   const deleted: string[] = [];
   const assets = { delete: async (proofId: string) => deleted.push(proofId) > 0 } as unknown as AssetStore;
-  const journal = { read: async function* () { yield { proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: NOW }; } } as unknown as ErasureJournal;
+  const journal = {
+    read: async function* () {
+      yield { proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: NOW };
+    },
+  } as unknown as ErasureJournal;
   t.equal(await replayErasures({ stores, assets, journal, observer: { fault: () => undefined } }), 1);
   t.strictSame(deleted, ['prf_1']);
   t.match(await stores.getProof('prf_1'), { state: 'erased' });
@@ -78,8 +100,14 @@ void t.test('a store of the first format keeps its counts', async (t) => {
     await put('usage-day/ptr_1/2026-03-31', { operations: { verify: 2, identify: 1, list_proofs: 5 } });
     await put('proof/prf_1', { state: 'erased', proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: NOW });
   });
-  const stores = await openEmbeddedStore({ directory, authenticator, adoptFormerRows: true, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
-  const verified = async () => (await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'))[0]?.operations;
+  const stores = await openEmbeddedStore({
+    directory,
+    authenticator,
+    adoptFormerRows: true,
+    audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+  });
+  const verified = async () =>
+    (await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'))[0]?.operations;
   t.strictSame(await verified(), { verify: 2, identify: 1, list_proofs: 5 });
   t.strictSame(await stores.charge(usageCharge('ptr_1', 'a')), { outcome: 'charged', used: 4 });
   const [waiting] = await stores.waitingEvents(10);
@@ -90,7 +118,11 @@ void t.test('a store of the first format keeps its counts', async (t) => {
   t.equal(await stores.confirmErasure('prf_1', NOW + 1), 'confirmed');
   await stores.close();
   await withLevel(directory, async (level) => {
-    t.strictSame(codec.decode('meta/format', (await level.get('meta/format'))!), { format: STORE_FORMAT }, 'which older versions refuse from now on');
+    t.strictSame(
+      codec.decode('meta/format', (await level.get('meta/format'))!),
+      { format: STORE_FORMAT },
+      'which older versions refuse from now on',
+    );
   });
 });
 
@@ -104,7 +136,8 @@ void t.test('confirming an erasure removes a case that a tombstone has beside it
   await stores.close();
   const rows: [string, Uint8Array][] = [];
   await withLevel(directory, async (level) => {
-    for (const [key, row] of await level.iterator().all()) if (/^(?:review|proof-review|partner-review|expiry\/\d+\/review)/.test(key)) rows.push([key, row]);
+    for (const [key, row] of await level.iterator().all())
+      if (/^(?:review|proof-review|partner-review|expiry\/\d+\/review)/.test(key)) rows.push([key, row]);
   });
   stores = await openStore(directory);
   await stores.eraseProof('prf_1', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_1'));
@@ -119,7 +152,11 @@ void t.test('confirming an erasure removes a case that a tombstone has beside it
   await stores.close();
   await withLevel(directory, async (level) => {
     const left = new Set(await level.keys().all());
-    t.strictSame(rows.map(([key]) => key).filter((key) => left.has(key)), [], `of ${rows.length} rows`);
+    t.strictSame(
+      rows.map(([key]) => key).filter((key) => left.has(key)),
+      [],
+      `of ${rows.length} rows`,
+    );
   });
 });
 
@@ -127,25 +164,38 @@ void t.test('an erasure with many cases goes in steps, and goes on where a proce
   const directory = join(t.testdir(), 'store');
   const cases = 1_000;
   const batches: number[] = [];
-  const open = () => openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, onCommit: ({ rows }) => batches.push(rows) });
+  const open = () =>
+    openEmbeddedStore({
+      directory,
+      authenticator,
+      audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+      onCommit: ({ rows }) => batches.push(rows),
+    });
   let stores = await open();
   for (const proofId of ['prf_1', 'prf_2']) {
     await stores.reserveProof(proofId, 'ptr_1', NOW);
     await stores.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId));
   }
-  const make = (i: number, proofId = 'prf_1') => reviewCase(`rev_${i}`, `ptr_${i % 7}`, proofId, { bindings: { creatorId: `c${i}`, accountId: 'a', submissionId: 's', trackId: 't' } });
-  await Promise.all(Array.from({ length: cases }, async (_, i) => {
-    const review = make(i);
-    await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
-    await stores.scheduleNotices(noticesOf(reviewCreated(review)), NOW);
-  }));
+  const make = (i: number, proofId = 'prf_1') =>
+    reviewCase(`rev_${i}`, `ptr_${i % 7}`, proofId, {
+      bindings: { creatorId: `c${i}`, accountId: 'a', submissionId: 's', trackId: 't' },
+    });
+  await Promise.all(
+    Array.from({ length: cases }, async (_, i) => {
+      const review = make(i);
+      await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
+      await stores.scheduleNotices(noticesOf(reviewCreated(review)), NOW);
+    }),
+  );
   const kept = make(cases, 'prf_2');
   await stores.createReview(kept, audit(kept.partnerId, 'review_created', kept.reviewId));
   const rowsOf = async () => {
     let found: readonly string[] = [];
     await stores.close();
     await withLevel(directory, async (level) => {
-      found = (await level.keys().all()).filter((key) => /^(?:review|proof-review|partner-review|expiry\/\d+\/review|notice|erasing)/.test(key));
+      found = (await level.keys().all()).filter((key) =>
+        /^(?:review|proof-review|partner-review|expiry\/\d+\/review|notice|erasing)/.test(key),
+      );
     });
     stores = await open();
     return found;
@@ -153,10 +203,21 @@ void t.test('an erasure with many cases goes in steps, and goes on where a proce
 
   batches.length = 0;
   await stores.eraseProof('prf_1', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_1'));
-  t.ok(Math.max(...batches) < 20, `one that is asked for writes ${Math.max(...batches)} rows, whatever is beside the proof`);
+  t.ok(
+    Math.max(...batches) < 20,
+    `one that is asked for writes ${Math.max(...batches)} rows, whatever is beside the proof`,
+  );
   t.equal(await stores.getReview('ptr_1', 'rev_1', NOW), undefined, 'and nothing is there any more');
   const one = make(1, 'prf_2');
-  t.strictSame(await stores.createReview({ ...one, reviewId: 'rev_bounded' }, audit(one.partnerId, 'review_created', 'rev_bounded'), { perProof: 1, perPartner: 1 }), { outcome: 'created' }, 'nor does it count');
+  t.strictSame(
+    await stores.createReview(
+      { ...one, reviewId: 'rev_bounded' },
+      audit(one.partnerId, 'review_created', 'rev_bounded'),
+      { perProof: 1, perPartner: 1 },
+    ),
+    { outcome: 'created' },
+    'nor does it count',
+  );
   const before = await rowsOf();
   t.ok(before.length > 5 * cases);
 
@@ -168,20 +229,30 @@ void t.test('an erasure with many cases goes in steps, and goes on where a proce
   t.match(await confirming, { code: 'unavailable' }, 'a stop cuts it short');
   stores = await open();
   const half = await rowsOf();
-  t.ok(half.length < before.length && half.some((key) => key === 'erasing/prf_1'), `${half.length} of ${before.length} rows are left`);
+  t.ok(
+    half.length < before.length && half.some((key) => key === 'erasing/prf_1'),
+    `${half.length} of ${before.length} rows are left`,
+  );
   t.match(await stores.getProof('prf_1'), { state: 'erased' });
   batches.length = 0;
   t.equal(await stores.confirmErasure('prf_1', NOW + 1), 'confirmed');
-  t.ok(batches.length > 4 && Math.max(...batches) < 2_000, `${batches.length} batches, the largest of ${Math.max(...batches)} rows`);
+  t.ok(
+    batches.length > 4 && Math.max(...batches) < 2_000,
+    `${batches.length} batches, the largest of ${Math.max(...batches)} rows`,
+  );
   const left = await rowsOf();
-  t.strictSame(left.filter((key) => !key.includes('rev_bounded') && !key.includes(`rev_${cases}`)), [
-    'review-count/ptr_1',
-    'review-count/ptr_1/prf_2',
-    `review-count/${kept.partnerId}`,
-    `review-count/${kept.partnerId}/prf_2`,
-    `review-open/prf_2/ptr_1/c1/a/s/t`,
-    `review-open/prf_2/${kept.partnerId}/c${cases}/a/s/t`,
-  ].toSorted(), 'the cases of other proofs alone');
+  t.strictSame(
+    left.filter((key) => !key.includes('rev_bounded') && !key.includes(`rev_${cases}`)),
+    [
+      'review-count/ptr_1',
+      'review-count/ptr_1/prf_2',
+      `review-count/${kept.partnerId}`,
+      `review-count/${kept.partnerId}/prf_2`,
+      `review-open/prf_2/ptr_1/c1/a/s/t`,
+      `review-open/prf_2/${kept.partnerId}/c${cases}/a/s/t`,
+    ].toSorted(),
+    'the cases of other proofs alone',
+  );
   await stores.close();
 });
 
@@ -190,8 +261,13 @@ void t.test('a store of the second format gets its indexes of cases', async (t) 
   let stores = await openStore(directory);
   await stores.reserveProof('prf_1', 'ptr_1', NOW);
   await stores.issueProof(issuedProof('prf_1', 'ptr_1'), audit('ptr_1', 'proof_issued', 'prf_1'));
-  const make = (i: number) => reviewCase(`rev_${i}`, `ptr_${i % 2}`, 'prf_1', { createdAt: NOW + i, bindings: { creatorId: `c${i}`, accountId: 'a', submissionId: 's', trackId: 't' } });
-  for (let i = 0; i < 300; i++) await stores.createReview(make(i), audit('ptr_1', 'review_created', `rev_${i}`));
+  const make = (i: number) =>
+    reviewCase(`rev_${i}`, `ptr_${i % 2}`, 'prf_1', {
+      createdAt: NOW + i,
+      bindings: { creatorId: `c${i}`, accountId: 'a', submissionId: 's', trackId: 't' },
+    });
+  for (let i = 0; i < 300; i++)
+    await stores.createReview(make(i), audit('ptr_1', 'review_created', `rev_${i}`));
   await stores.close();
   const codec = new RecordCodec(authenticator);
   const rows = async () => {
@@ -204,7 +280,8 @@ void t.test('a store of the second format gets its indexes of cases', async (t) 
   const today = await rows();
   await withLevel(directory, async (level) => {
     const put = (key: string, row: unknown) => level.put(key, formerRecord(key, row));
-    for (const key of today.keys()) if (/^(?:proof-review|partner-review|review-count)\//.test(key)) await level.del(key);
+    for (const key of today.keys())
+      if (/^(?:proof-review|partner-review|review-count)\//.test(key)) await level.del(key);
     for (let i = 0; i < 300; i++) {
       await put(`review/rev_${i}`, { review: make(i), number: i });
       await put(`proof-review/prf_1/${String(i).padStart(12, '0')}`, { reviewId: `rev_${i}` });
@@ -212,12 +289,26 @@ void t.test('a store of the second format gets its indexes of cases', async (t) 
     await put('review-count/prf_1', { count: 300 });
     await put('meta/format', { format: 2 });
   });
-  await (await openEmbeddedStore({ directory, authenticator, adoptFormerRows: true, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } })).close();
+  await (
+    await openEmbeddedStore({
+      directory,
+      authenticator,
+      adoptFormerRows: true,
+      audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+    })
+  ).close();
   const again = await rows();
   t.strictSame([...again.keys()], [...today.keys()]);
-  for (const key of today.keys()) if (key.startsWith('review-count/')) t.strictSame(again.get(key), today.get(key), key);
+  for (const key of today.keys())
+    if (key.startsWith('review-count/')) t.strictSame(again.get(key), today.get(key), key);
   t.strictSame(again.get('review-count/ptr_0/prf_1'), { count: 150 });
   stores = await openStore(directory);
-  t.strictSame(await stores.createReview(make(300), audit('ptr_0', 'review_created', 'rev_300'), { perProof: 150, perPartner: 1_000 }), { outcome: 'full', until: make(0).expiresAt });
+  t.strictSame(
+    await stores.createReview(make(300), audit('ptr_0', 'review_created', 'rev_300'), {
+      perProof: 150,
+      perPartner: 1_000,
+    }),
+    { outcome: 'full', until: make(0).expiresAt },
+  );
   await stores.close();
 });

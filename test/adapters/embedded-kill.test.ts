@@ -6,16 +6,28 @@ import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
 import { type AuditHead, AuditWalk } from '../../src/domain/audit.js';
 import { EVIDENCE_KINDS } from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
+import { authenticator } from '../fixtures/authentication.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { NOW } from '../store-contract/samples.js';
 import { checkCharges, checkFolded, checkIndexes } from './embedded-checks.js';
-import { EventLedger } from './event-ledger.js';
 import { AUDIT_KEY, fileHeads, readHeads, withLevel, writer } from './embedded-process.js';
-import { authenticator } from '../fixtures/authentication.js';
+import { EventLedger } from './event-ledger.js';
 
 const KILLS = Number(process.env.TAKEMARK_KILLS ?? (process.env.CI ? 50 : 15));
 const SEED = Number(process.env.TAKEMARK_SEED ?? Date.now() % 1_000_000);
-const KINDS = ['charge', 'quota', 'slot', 'proof', 'rotation', 'revocation', 'erasure', 'review', 'case', 'evidence', 'meter'] as const;
+const KINDS = [
+  'charge',
+  'quota',
+  'slot',
+  'proof',
+  'rotation',
+  'revocation',
+  'erasure',
+  'review',
+  'case',
+  'evidence',
+  'meter',
+] as const;
 type Kind = (typeof KINDS)[number];
 
 /** What a writer said before it was killed. */
@@ -47,7 +59,11 @@ void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 1
     // As the kill left them: opening brings them up to date.
     const heads = readHeads(directory);
     const start = performance.now();
-    const stores = await openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
+    const stores = await openEmbeddedStore({
+      directory,
+      authenticator,
+      audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+    });
     await stores.ping();
     slowest = Math.max(slowest, performance.now() - start);
 
@@ -55,37 +71,74 @@ void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 1
     for (const kind of KINDS) acknowledged[kind] = (acknowledged[kind] ?? 0) + told.done[kind].size;
     const partnerId = `ptr_audited-${Math.floor(round / 5)}`;
     const logged = await checkAudit(t, stores, partnerId, heads.get(partnerId));
-    const problems = [...ledger.take(lines), ...(await ledger.collect(stores)), ...(await checkUploads(stores, round, told)), ...(await checkKeys(stores, round, told, logged)), ...(await checkProofs(stores, round, told, logged, ledger)), ...(await checkReviews(stores, partnerId, round, told, logged, ledger))];
+    const problems = [
+      ...ledger.take(lines),
+      ...(await ledger.collect(stores)),
+      ...(await checkUploads(stores, round, told)),
+      ...(await checkKeys(stores, round, told, logged)),
+      ...(await checkProofs(stores, round, told, logged, ledger)),
+      ...(await checkReviews(stores, partnerId, round, told, logged, ledger)),
+    ];
     t.strictSame(problems, [], `round ${round}`);
-    t.equal(readHeads(directory).get(partnerId)?.sequence ?? 0, (await auditOf({ stores }, partnerId)).length, 'opening caught up with the head');
+    t.equal(
+      readHeads(directory).get(partnerId)?.sequence ?? 0,
+      (await auditOf({ stores }, partnerId)).length,
+      'opening caught up with the head',
+    );
     const charged = new Set(Array.from(told.done.charge, ([i]) => `${round}-${i}`));
-    await checkCharges(t, stores, 'ptr_kill', charged, Array.from({ length: told.begun.charge }, (_, i) => `${round}-${i}`));
+    await checkCharges(
+      t,
+      stores,
+      'ptr_kill',
+      charged,
+      Array.from({ length: told.begun.charge }, (_, i) => `${round}-${i}`),
+    );
     // What was charged just now, too.
     const quota = Array.from({ length: told.begun.quota }, (_, i) => `ptr_quota-${round}-${i}`);
-    t.strictSame([...(await ledger.collect(stores)), ...(await ledger.checkUsage(stores, ['ptr_kill', `ptr_meter-${round}`, ...quota], NOW))], [], `events of round ${round}`);
+    t.strictSame(
+      [
+        ...(await ledger.collect(stores)),
+        ...(await ledger.checkUsage(stores, ['ptr_kill', `ptr_meter-${round}`, ...quota], NOW)),
+      ],
+      [],
+      `events of round ${round}`,
+    );
     await stores.close();
   }
   await foldAll(t, directory, ledger);
   t.ok(slowest < 60_000, `slowest start after a kill: ${Math.round(slowest)} ms`);
-  t.comment(`slowest start after a kill: ${Math.round(slowest)} ms; acknowledged and found again: ${JSON.stringify(acknowledged)}`);
+  t.comment(
+    `slowest start after a kill: ${Math.round(slowest)} ms; acknowledged and found again: ${JSON.stringify(acknowledged)}`,
+  );
   await withLevel(directory, (level) => checkIndexes(t, level));
 });
 
 /** The consumers catch up: all of it is delivered again, to two of them at once. */
 async function foldAll(t: Test, directory: string, ledger: EventLedger): Promise<void> {
-  const stores = await openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
+  const stores = await openEmbeddedStore({
+    directory,
+    authenticator,
+    audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+  });
   const { usage } = ledger;
   const partners = [...new Set(usage.map(({ key }) => key))];
   t.strictSame(await ledger.checkUsage(stores, partners, NOW), [], 'before');
   await Promise.all([stores.foldUsage(usage), stores.foldUsage(usage.toReversed())]);
-  t.strictSame(await ledger.checkUsage(stores, partners, NOW), [], `${usage.length} usage events of ${partners.length} partners`);
+  t.strictSame(
+    await ledger.checkUsage(stores, partners, NOW),
+    [],
+    `${usage.length} usage events of ${partners.length} partners`,
+  );
   await stores.close();
   await withLevel(directory, (level) => checkFolded(t, level));
 }
 
 function read(lines: readonly string[]): Told {
   const begun = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
-  const done = Object.fromEntries(KINDS.map((kind) => [kind, new Map<number, string>()])) as Record<Kind, Map<number, string>>;
+  const done = Object.fromEntries(KINDS.map((kind) => [kind, new Map<number, string>()])) as Record<
+    Kind,
+    Map<number, string>
+  >;
   for (const line of lines) {
     const [word, kind, index, outcome] = line.split(' ') as [string, Kind, string, string];
     if (word === 'begin') begun[kind] = Math.max(begun[kind], Number(index) + 1);
@@ -95,7 +148,12 @@ function read(lines: readonly string[]): Told {
 }
 
 /** The chain is whole and not behind the head that was recorded. */
-async function checkAudit(t: Test, stores: Stores, partnerId: string, head: AuditHead | undefined): Promise<Logged> {
+async function checkAudit(
+  t: Test,
+  stores: Stores,
+  partnerId: string,
+  head: AuditHead | undefined,
+): Promise<Logged> {
   const walk = new AuditWalk([AUDIT_KEY], head);
   const counts = new Map<string, number>();
   for (const entry of await auditOf({ stores }, partnerId)) {
@@ -107,48 +165,79 @@ async function checkAudit(t: Test, stores: Stores, partnerId: string, head: Audi
   return (action, subject) => counts.get(`${action} ${subject}`) ?? 0;
 }
 
-async function checkUploads(stores: Stores, round: number, { begun, done }: Told): Promise<readonly string[]> {
+async function checkUploads(
+  stores: Stores,
+  round: number,
+  { begun, done }: Told,
+): Promise<readonly string[]> {
   const problems: string[] = [];
   for (let i = 0; i < begun.quota; i++) {
     const used = await stores.getUsed(`ptr_quota-${round}-${i}`, NOW);
     const told = done.quota.get(i);
-    if (used > 5 || (told !== undefined && (told !== '5' || used !== 5))) problems.push(`quota ${i}: ${used} used, ${told} acknowledged`);
+    if (used > 5 || (told !== undefined && (told !== '5' || used !== 5)))
+      problems.push(`quota ${i}: ${used} used, ${told} acknowledged`);
   }
   for (let i = 0; i < begun.slot; i++) {
     const upload = await stores.getUpload(`upl_${round}-${i}`, NOW);
     const stored = upload?.facts?.embedded?.kind === 'not_a_store' ? upload.facts.embedded.reason : undefined;
     const told = done.slot.get(i);
-    if (told !== undefined && told !== stored) problems.push(`slot ${i}: ${told} was told, ${stored} is stored`);
+    if (told !== undefined && told !== stored)
+      problems.push(`slot ${i}: ${told} was told, ${stored} is stored`);
   }
   const [day] = await stores.getDailyUsage(`ptr_meter-${round}`, '2026-03-31', '2026-03-31');
   const { read_record: reads = 0, list_proofs: lists = 0 } = day?.operations ?? {};
-  if (reads < done.meter.size || reads > begun.meter || lists !== 2 * reads) problems.push(`meter: ${reads} reads and ${lists} lists, between ${done.meter.size} and ${begun.meter} calls`);
+  if (reads < done.meter.size || reads > begun.meter || lists !== 2 * reads)
+    problems.push(
+      `meter: ${reads} reads and ${lists} lists, between ${done.meter.size} and ${begun.meter} calls`,
+    );
   return problems;
 }
 
-async function checkKeys(stores: Stores, round: number, { begun, done }: Told, logged: Logged): Promise<readonly string[]> {
+async function checkKeys(
+  stores: Stores,
+  round: number,
+  { begun, done }: Told,
+  logged: Logged,
+): Promise<readonly string[]> {
   const problems: string[] = [];
   for (let i = 0; i < begun.rotation; i++) {
     const keyId = `key_${round}-${i}`;
     const key = await stores.getKey(keyId);
     const rotation = await stores.getRotation(keyId);
     const successors: string[] = [];
-    for (const letter of ['a', 'b', 'c', 'd']) if ((await stores.getKey(`${keyId}${letter}`)) !== undefined) successors.push(`${keyId}${letter}`);
+    for (const letter of ['a', 'b', 'c', 'd'])
+      if ((await stores.getKey(`${keyId}${letter}`)) !== undefined) successors.push(`${keyId}${letter}`);
     const told = done.rotation.get(i);
-    const whole = successors.join() === (rotation?.newKeyId ?? '') && key?.expiresAt === rotation?.previousKeyExpiresAt;
-    const entries = logged('key_created', keyId) === Number(key !== undefined) && logged('key_rotated', keyId) === Number(rotation !== undefined);
-    if (!whole || !entries || (told !== undefined && told !== rotation?.newKeyId)) problems.push(`rotation ${i}: ${told} was told, ${rotation?.newKeyId} is stored, successors ${successors.join()}, ${logged('key_rotated', keyId)} entries`);
+    const whole =
+      successors.join() === (rotation?.newKeyId ?? '') && key?.expiresAt === rotation?.previousKeyExpiresAt;
+    const entries =
+      logged('key_created', keyId) === Number(key !== undefined) &&
+      logged('key_rotated', keyId) === Number(rotation !== undefined);
+    if (!whole || !entries || (told !== undefined && told !== rotation?.newKeyId))
+      problems.push(
+        `rotation ${i}: ${told} was told, ${rotation?.newKeyId} is stored, successors ${successors.join()}, ${logged('key_rotated', keyId)} entries`,
+      );
   }
   for (let i = 0; i < begun.revocation; i++) {
     const keyId = `key_revoked-${round}-${i}`;
     const revokedAt = (await stores.getKey(keyId))?.revokedAt;
     const told = done.revocation.get(i);
-    if (logged('key_revoked', keyId) !== Number(revokedAt !== undefined) || (told !== undefined && told !== String(revokedAt))) problems.push(`revocation ${i}: ${told} was told, ${revokedAt} is stored`);
+    if (
+      logged('key_revoked', keyId) !== Number(revokedAt !== undefined) ||
+      (told !== undefined && told !== String(revokedAt))
+    )
+      problems.push(`revocation ${i}: ${told} was told, ${revokedAt} is stored`);
   }
   return problems;
 }
 
-async function checkProofs(stores: Stores, round: number, { begun, done }: Told, logged: Logged, ledger: EventLedger): Promise<readonly string[]> {
+async function checkProofs(
+  stores: Stores,
+  round: number,
+  { begun, done }: Told,
+  logged: Logged,
+  ledger: EventLedger,
+): Promise<readonly string[]> {
   const problems: string[] = [];
   for (let i = 0; i < begun.proof; i++) {
     const ids = ['a', 'b'].map((letter) => `prf_${round}-${i}${letter}`);
@@ -156,40 +245,77 @@ async function checkProofs(stores: Stores, round: number, { begun, done }: Told,
     const issued = ids.filter((_, j) => states[j] === 'issued');
     const replay = await stores.getIssuingReplay(`replay_${round}-${i}`, NOW);
     const told = done.proof.get(i);
-    const entries = ids.every((proofId) => logged('proof_issued', proofId) === Number(issued.includes(proofId)));
-    if (issued.length > 1 || !entries || replay?.proofId !== issued[0] || (told !== undefined && told !== issued.join())) problems.push(`proof ${i}: ${told} was told, ${issued.join()} issued, replay of ${replay?.proofId}`);
+    const entries = ids.every(
+      (proofId) => logged('proof_issued', proofId) === Number(issued.includes(proofId)),
+    );
+    if (
+      issued.length > 1 ||
+      !entries ||
+      replay?.proofId !== issued[0] ||
+      (told !== undefined && told !== issued.join())
+    )
+      problems.push(`proof ${i}: ${told} was told, ${issued.join()} issued, replay of ${replay?.proofId}`);
   }
   for (let i = 0; i < begun.erasure; i++) {
     const proofId = `prf_erased-${round}-${i}`;
     const proof = await stores.getProof(proofId);
     const erased = proof?.state === 'erased';
-    const partners = await Promise.all(['a', 'b', 'c'].map((letter) => stores.findReviewPartner(`rev_erased-${round}-${i}${letter}`, NOW)));
+    const partners = await Promise.all(
+      ['a', 'b', 'c'].map((letter) => stores.findReviewPartner(`rev_erased-${round}-${i}${letter}`, NOW)),
+    );
     const replay = await stores.getIssuingReplay(`replay_erased-${round}-${i}`, NOW);
     const told = done.erasure.get(i);
     const clean = !erased || (partners.every((each) => each === undefined) && replay === undefined);
     const answer = erased ? `${proof.erasedAt},${proof.erasedAt}` : undefined;
-    if (!clean || logged('proof_erased', proofId) !== Number(erased) || ledger.has(`proof_erased/${proofId}`) !== erased || (told !== undefined && told !== answer)) problems.push(`erasure ${i}: ${told} was told, ${proof?.state} is stored, ${partners.join()} left, ${logged('proof_erased', proofId)} entries`);
+    if (
+      !clean ||
+      logged('proof_erased', proofId) !== Number(erased) ||
+      ledger.has(`proof_erased/${proofId}`) !== erased ||
+      (told !== undefined && told !== answer)
+    )
+      problems.push(
+        `erasure ${i}: ${told} was told, ${proof?.state} is stored, ${partners.join()} left, ${logged('proof_erased', proofId)} entries`,
+      );
   }
   return problems;
 }
 
-async function checkReviews(stores: Stores, partnerId: string, round: number, { begun, done }: Told, logged: Logged, ledger: EventLedger): Promise<readonly string[]> {
+async function checkReviews(
+  stores: Stores,
+  partnerId: string,
+  round: number,
+  { begun, done }: Told,
+  logged: Logged,
+  ledger: EventLedger,
+): Promise<readonly string[]> {
   const problems: string[] = [];
   for (let i = 0; i < begun.review; i++) {
     const found = [];
     for (const letter of ['a', 'b', 'c']) {
       const id = `rev_${round}-${i}${letter}`;
       const review = await stores.getReview(partnerId, id, NOW);
-      if (ledger.has(`review_created/${id}`) !== (review !== undefined)) problems.push(`review ${i}: case and event of ${id} do not agree`);
+      if (ledger.has(`review_created/${id}`) !== (review !== undefined))
+        problems.push(`review ${i}: case and event of ${id} do not agree`);
       if (review !== undefined) found.push(review);
     }
     const [review] = found;
     const { reviewId = '', evidenceRequests: requests = [], outcome } = review ?? {};
     const closed = requests.filter(({ status }) => status === 'accepted').length;
-    const entries = [logged('review_created', reviewId), logged('review_evidence_opened', reviewId), logged('review_evidence_closed', reviewId), logged('review_resolved', reviewId)].join();
+    const entries = [
+      logged('review_created', reviewId),
+      logged('review_evidence_opened', reviewId),
+      logged('review_evidence_closed', reviewId),
+      logged('review_resolved', reviewId),
+    ].join();
     const expected = [found.length, requests.length, closed, Number(outcome !== undefined)].join();
-    const kept = (done.case.get(i) ?? reviewId) === reviewId && (!done.evidence.has(i) || requests.length === EVIDENCE_KINDS.length) && (!done.review.has(i) || outcome === 'accepted');
-    if (found.length > 1 || !kept || entries !== expected) problems.push(`review ${i}: ${done.case.get(i)}, ${done.evidence.get(i)}, ${done.review.get(i)} told; ${found.length} cases, ${requests.length} requests, ${outcome}; entries ${entries}, not ${expected}`);
+    const kept =
+      (done.case.get(i) ?? reviewId) === reviewId &&
+      (!done.evidence.has(i) || requests.length === EVIDENCE_KINDS.length) &&
+      (!done.review.has(i) || outcome === 'accepted');
+    if (found.length > 1 || !kept || entries !== expected)
+      problems.push(
+        `review ${i}: ${done.case.get(i)}, ${done.evidence.get(i)}, ${done.review.get(i)} told; ${found.length} cases, ${requests.length} requests, ${outcome}; entries ${entries}, not ${expected}`,
+      );
   }
   return problems;
 }

@@ -9,11 +9,17 @@ import type { AuditHead } from '../../src/domain/audit.js';
 import type { AuditHeads } from '../../src/ports/journals.js';
 
 export const WRITER = fileURLToPath(new URL('./embedded-writer.js', import.meta.url));
-/** Plain node: the test runner's hooks slow a child down, and take a write over a size limit for the end of the process. */
+/**
+ * Plain node: the test runner's hooks slow a child down, and take a write over a size limit for the end of
+ * the process.
+ */
 export const PLAIN_NODE = ['env', '-u', 'NODE_OPTIONS', process.execPath] as const;
 export const AUDIT_KEY = new Uint8Array(32).fill(7);
 
-/** Heads in a file beside the store's directory: what was recorded outlives a killed process. Written anew at each start, a line a partner. */
+/**
+ * Heads in a file beside the store's directory: what was recorded outlives a killed process. Written anew at
+ * each start, a line a partner.
+ */
 export function fileHeads(directory: string): AuditHeads {
   const heads = new Map(readHeads(directory));
   const path = headsPath(directory);
@@ -39,7 +45,8 @@ export function readHeads(directory: string): ReadonlyMap<string, AuditHead> {
   const heads = new Map<string, AuditHead>();
   for (const text of existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []) {
     const [partnerId, sequence, mac] = text.split(' ');
-    if (mac !== undefined && (heads.get(partnerId!)?.sequence ?? 0) < Number(sequence)) heads.set(partnerId!, { partnerId: partnerId!, sequence: Number(sequence), mac });
+    if (mac !== undefined && (heads.get(partnerId!)?.sequence ?? 0) < Number(sequence))
+      heads.set(partnerId!, { partnerId: partnerId!, sequence: Number(sequence), mac });
   }
   return heads;
 }
@@ -58,7 +65,10 @@ export async function kill(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
 
-export async function withLevel(directory: string, use: (level: ClassicLevel<string, Uint8Array>) => Promise<void>): Promise<void> {
+export async function withLevel(
+  directory: string,
+  use: (level: ClassicLevel<string, Uint8Array>) => Promise<void>,
+): Promise<void> {
   const level = new ClassicLevel<string, Uint8Array>(directory, { valueEncoding: 'view' });
   await use(level);
   await level.close();

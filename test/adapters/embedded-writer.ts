@@ -2,16 +2,31 @@ import { writeSync } from 'node:fs';
 import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
 import type { UsageEvent } from '../../src/domain/events.js';
 import { EVIDENCE_KINDS, openEvidence, resolveReview, stepEvidence } from '../../src/domain/review.js';
-import { audit, issuedProof, issuingReplay, NOW, partnerKey, reviewCase, rotation, uploadFacts, uploadSlot, usageCharge } from '../store-contract/samples.js';
-import { AUDIT_KEY, fileHeads } from './embedded-process.js';
 import { authenticator } from '../fixtures/authentication.js';
+import {
+  audit,
+  issuedProof,
+  issuingReplay,
+  NOW,
+  partnerKey,
+  reviewCase,
+  rotation,
+  uploadFacts,
+  uploadSlot,
+  usageCharge,
+} from '../store-contract/samples.js';
+import { AUDIT_KEY, fileHeads } from './embedded-process.js';
 
 /**
- * A process that writes to a store and says what was acknowledged, one line each, in the order it happened. Arguments: what to
- * do, the directory, a number.
+ * A process that writes to a store and says what was acknowledged, one line each, in the order it happened.
+ * Arguments: what to do, the directory, a number.
  */
 const [mode, directory, argument] = process.argv.slice(2) as [string, string, string];
-const stores = await openEmbeddedStore({ directory, authenticator, audit: { key: AUDIT_KEY, heads: fileHeads(directory) } });
+const stores = await openEmbeddedStore({
+  directory,
+  authenticator,
+  audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+});
 /** Synchronous: what was said is in the pipe before anything else happens. */
 const say = (line: string) => writeSync(1, `${line}\n`);
 say('ready');
@@ -26,7 +41,11 @@ switch (mode) {
     await stores.close();
     break;
   case 'charge-together':
-    await Promise.all(Array.from({ length: Number(argument) }, (_, i) => stores.charge(usageCharge('ptr_group', `call-${i}`))));
+    await Promise.all(
+      Array.from({ length: Number(argument) }, (_, i) =>
+        stores.charge(usageCharge('ptr_group', `call-${i}`)),
+      ),
+    );
     say('acknowledged');
     await stores.close();
     break;
@@ -75,7 +94,11 @@ async function fill(): Promise<void> {
 async function everything(round: string): Promise<void> {
   /** Its log goes on over several kills. */
   const partnerId = `ptr_audited-${Math.floor(Number(round) / 5)}`;
-  const workers = (kind: string, count: number, work: (i: number) => Promise<string>): readonly Promise<void>[] => {
+  const workers = (
+    kind: string,
+    count: number,
+    work: (i: number) => Promise<string>,
+  ): readonly Promise<void>[] => {
     let next = 0;
     return Array.from({ length: count }, async () => {
       for (;;) {
@@ -87,14 +110,32 @@ async function everything(round: string): Promise<void> {
   };
   const issue = async (proofId: string, replay: string) => {
     await stores.reserveProof(proofId, partnerId, 1000);
-    return stores.issueProof(issuedProof(proofId, partnerId), audit(partnerId, 'proof_issued', proofId), issuingReplay(replay, proofId));
+    return stores.issueProof(
+      issuedProof(proofId, partnerId),
+      audit(partnerId, 'proof_issued', proofId),
+      issuingReplay(replay, proofId),
+    );
   };
-  const create = (reviewId: string, proofId: string, of: string) => stores.createReview(reviewCase(reviewId, partnerId, proofId, { bindings: { creatorId: of, accountId: 'a', submissionId: 's', trackId: 't' } }), audit(partnerId, 'review_created', reviewId));
+  const create = (reviewId: string, proofId: string, of: string) =>
+    stores.createReview(
+      reviewCase(reviewId, partnerId, proofId, {
+        bindings: { creatorId: of, accountId: 'a', submissionId: 's', trackId: 't' },
+      }),
+      audit(partnerId, 'review_created', reviewId),
+    );
 
   await Promise.all([
-    ...workers('charge', 16, async (i) => (await stores.charge(usageCharge('ptr_kill', `${round}-${i}`))).outcome),
+    ...workers(
+      'charge',
+      16,
+      async (i) => (await stores.charge(usageCharge('ptr_kill', `${round}-${i}`))).outcome,
+    ),
     ...workers('quota', 4, async (i) => {
-      const outcomes = await Promise.all(Array.from({ length: 12 }, (_, j) => stores.charge(usageCharge(`ptr_quota-${round}-${i}`, `${j}`, { monthlyQuota: 5 }))));
+      const outcomes = await Promise.all(
+        Array.from({ length: 12 }, (_, j) =>
+          stores.charge(usageCharge(`ptr_quota-${round}-${i}`, `${j}`, { monthlyQuota: 5 })),
+        ),
+      );
       return String(outcomes.filter(({ outcome }) => outcome === 'charged').length);
     }),
     ...workers('slot', 4, async (i) => {
@@ -113,21 +154,38 @@ async function everything(round: string): Promise<void> {
       const key = partnerKey(`key_${round}-${i}`, partnerId);
       await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
       const tries = ['a', 'b', 'c', 'd'].map((letter, j) => rotation(key, `${key.keyId}${letter}`, j));
-      const results = await Promise.all(tries.map((each) => stores.rotateKey(each, partnerKey(each.newKeyId, partnerId), audit(partnerId, 'key_rotated', key.keyId))));
+      const results = await Promise.all(
+        tries.map((each) =>
+          stores.rotateKey(
+            each,
+            partnerKey(each.newKeyId, partnerId),
+            audit(partnerId, 'key_rotated', key.keyId),
+          ),
+        ),
+      );
       return [...new Set(results.map((result) => result?.newKeyId))].join();
     }),
     ...workers('revocation', 2, async (i) => {
       const key = partnerKey(`key_revoked-${round}-${i}`, partnerId);
       await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
-      const outcomes = await Promise.all([1, 2].map((at) => stores.revokeKey(partnerId, key.keyId, at, audit(partnerId, 'key_revoked', key.keyId))));
+      const outcomes = await Promise.all(
+        [1, 2].map((at) =>
+          stores.revokeKey(partnerId, key.keyId, at, audit(partnerId, 'key_revoked', key.keyId)),
+        ),
+      );
       return String(outcomes.indexOf('revoked') + 1);
     }),
     ...workers('erasure', 4, async (i) => {
       const proofId = `prf_erased-${round}-${i}`;
       await issue(proofId, `replay_erased-${round}-${i}`);
       await Promise.all(['a', 'b'].map((of) => create(`rev_erased-${round}-${i}${of}`, proofId, of)));
-      const erase = (at: number) => stores.eraseProof(proofId, partnerId, at, audit(partnerId, 'proof_erased', proofId));
-      const [first, , second] = await Promise.all([erase(1), create(`rev_erased-${round}-${i}c`, proofId, 'c'), erase(2)]);
+      const erase = (at: number) =>
+        stores.eraseProof(proofId, partnerId, at, audit(partnerId, 'proof_erased', proofId));
+      const [first, , second] = await Promise.all([
+        erase(1),
+        create(`rev_erased-${round}-${i}c`, proofId, 'c'),
+        erase(2),
+      ]);
       return [first, second].map((each) => (each === 'not_found' ? each : each.proof.erasedAt)).join();
     }),
     ...workers('review', 4, async (i) => {
@@ -137,14 +195,50 @@ async function everything(round: string): Promise<void> {
       const outcomes = await Promise.all(ids.map((reviewId) => create(reviewId, proofId, 'same')));
       const reviewId = ids[outcomes.findIndex(({ outcome }) => outcome === 'created')]!;
       say(`done case ${i} ${reviewId}`);
-      await Promise.all([...EVIDENCE_KINDS, ...EVIDENCE_KINDS].map((kind) => stores.changeReview(partnerId, reviewId, NOW, (review) => openEvidence(review, kind, `req_${kind}`, NOW), audit(partnerId, 'review_evidence_opened', reviewId))));
+      await Promise.all(
+        [...EVIDENCE_KINDS, ...EVIDENCE_KINDS].map((kind) =>
+          stores.changeReview(
+            partnerId,
+            reviewId,
+            NOW,
+            (review) => openEvidence(review, kind, `req_${kind}`, NOW),
+            audit(partnerId, 'review_evidence_opened', reviewId),
+          ),
+        ),
+      );
       say(`done evidence ${i} ${reviewId}`);
-      await Promise.all(EVIDENCE_KINDS.map((kind) => stores.changeReview(partnerId, reviewId, NOW, (review) => stepEvidence(review, `req_${kind}`, 'accept', undefined, NOW), audit(partnerId, 'review_evidence_closed', reviewId))));
-      await Promise.all([1, 2].map(() => stores.changeReview(partnerId, reviewId, NOW, (review) => resolveReview(review, 'accepted', NOW), audit(partnerId, 'review_resolved', reviewId))));
+      await Promise.all(
+        EVIDENCE_KINDS.map((kind) =>
+          stores.changeReview(
+            partnerId,
+            reviewId,
+            NOW,
+            (review) => stepEvidence(review, `req_${kind}`, 'accept', undefined, NOW),
+            audit(partnerId, 'review_evidence_closed', reviewId),
+          ),
+        ),
+      );
+      await Promise.all(
+        [1, 2].map(() =>
+          stores.changeReview(
+            partnerId,
+            reviewId,
+            NOW,
+            (review) => resolveReview(review, 'accepted', NOW),
+            audit(partnerId, 'review_resolved', reviewId),
+          ),
+        ),
+      );
       return reviewId;
     }),
     ...workers('meter', 4, async () => {
-      await stores.meter([{ partnerId: `ptr_meter-${round}`, operation: 'read_record', count: 1 }, { partnerId: `ptr_meter-${round}`, operation: 'list_proofs', count: 2 }], NOW);
+      await stores.meter(
+        [
+          { partnerId: `ptr_meter-${round}`, operation: 'read_record', count: 1 },
+          { partnerId: `ptr_meter-${round}`, operation: 'list_proofs', count: 2 },
+        ],
+        NOW,
+      );
       return 'counted';
     }),
     relay(),

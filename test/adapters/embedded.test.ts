@@ -4,33 +4,69 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, w
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
-import { findDamage } from '../../src/adapters/embedded/log-check.js';
-import { type EmbeddedStoreOptions, openEmbeddedStore, STORE_FORMAT } from '../../src/adapters/embedded/store.js';
 import type { Commit } from '../../src/adapters/embedded/commit-queue.js';
+import { findDamage } from '../../src/adapters/embedded/log-check.js';
+import {
+  type EmbeddedStoreOptions,
+  openEmbeddedStore,
+  STORE_FORMAT,
+} from '../../src/adapters/embedded/store.js';
+import { Authenticator } from '../../src/codec/authenticator.js';
 import { crc32c } from '../../src/codec/crc32c.js';
 import { RecordCodec } from '../../src/codec/record.js';
 import { type AuditEntry, AuditWalk } from '../../src/domain/audit.js';
 import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
 import type { AuditHeads } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
-import { auditOf } from '../store-contract/audit-contract.js';
-import { audit, issuedProof, issuingReplay, NOW, partnerKey, reviewCase, rotation, uploadFacts, uploadSlot, usageCharge } from '../store-contract/samples.js';
-import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
-import { AUDIT_KEY, fileHeads, kill, line, PLAIN_NODE, withLevel, writer, WRITER } from './embedded-process.js';
-import { checkCharges } from './embedded-checks.js';
-import { Authenticator } from '../../src/codec/authenticator.js';
 import { authenticator, formerRecord, TEST_SECRET } from '../fixtures/authentication.js';
+import { auditOf } from '../store-contract/audit-contract.js';
+import {
+  audit,
+  issuedProof,
+  issuingReplay,
+  NOW,
+  partnerKey,
+  reviewCase,
+  rotation,
+  uploadFacts,
+  uploadSlot,
+  usageCharge,
+} from '../store-contract/samples.js';
+import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
+import { checkCharges } from './embedded-checks.js';
+import {
+  AUDIT_KEY,
+  fileHeads,
+  kill,
+  line,
+  PLAIN_NODE,
+  WRITER,
+  withLevel,
+  writer,
+} from './embedded-process.js';
 
 const STRANGER = { id: TEST_SECRET.id, key: Buffer.alloc(32, 1) };
-const strangersCodec = new RecordCodec(new Authenticator({ current: () => STRANGER, find: () => STRANGER }, 'test'));
+const strangersCodec = new RecordCodec(
+  new Authenticator({ current: () => STRANGER, find: () => STRANGER }, 'test'),
+);
 
 const parent = t.testdir();
 let opened = 0;
 storeContract(t, 'the embedded store', (options) => openAt(join(parent, `store-${opened++}`), options));
 
 /** With audit heads beside the directory. */
-function openStore(directory: string, options: Partial<Omit<EmbeddedStoreOptions, 'authenticator'>> & { readonly authenticator?: Authenticator } = {}): Promise<Stores> {
-  return openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads: fileHeads(directory) }, authenticator, ...options });
+function openStore(
+  directory: string,
+  options: Partial<Omit<EmbeddedStoreOptions, 'authenticator'>> & {
+    readonly authenticator?: Authenticator;
+  } = {},
+): Promise<Stores> {
+  return openEmbeddedStore({
+    directory,
+    audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+    authenticator,
+    ...options,
+  });
 }
 
 async function openAt(directory: string, options: OpenOptions = {}): Promise<OpenedStore> {
@@ -49,15 +85,23 @@ async function openAt(directory: string, options: OpenOptions = {}): Promise<Ope
 
 void t.test('what a successor is derived from leaves the files when its day is over', async (t) => {
   const directory = join(t.testdir(), 'store');
-  const holds = (bytes: Buffer) => readdirSync(directory).some((name) => readFileSync(join(directory, name)).includes(bytes));
+  const holds = (bytes: Buffer) =>
+    readdirSync(directory).some((name) => readFileSync(join(directory, name)).includes(bytes));
   const nonce = (i: number) => createHash('sha256').update(`nonce ${i}`).digest('hex');
   let stores = await openStore(directory);
   const partnerId = 'ptr_shred';
   const rotate = async (i: number) => {
     const key = partnerKey(`key_shred-${i}`, partnerId);
     await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
-    const made = { ...rotation(key, `${key.keyId}-next`, i), replay: { nonce: nonce(i), secretId: 'rotation-1' } };
-    await stores.rotateKey(made, partnerKey(made.newKeyId, partnerId), audit(partnerId, 'key_rotated', key.keyId));
+    const made = {
+      ...rotation(key, `${key.keyId}-next`, i),
+      replay: { nonce: nonce(i), secretId: 'rotation-1' },
+    };
+    await stores.rotateKey(
+      made,
+      partnerKey(made.newKeyId, partnerId),
+      audit(partnerId, 'key_rotated', key.keyId),
+    );
     return made;
   };
   const first = await rotate(0);
@@ -75,7 +119,10 @@ void t.test('what a successor is derived from leaves the files when its day is o
   t.teardown(() => stores.close());
   t.ok([1, 2, 3].every((i) => holds(Buffer.from(nonce(i)))));
   await stores.sweepExpired(first.replayUntil, 100);
-  t.notOk([1, 2, 3].some((i) => holds(Buffer.from(nonce(i)))), 'where they were on the disk before');
+  t.notOk(
+    [1, 2, 3].some((i) => holds(Buffer.from(nonce(i)))),
+    'where they were on the disk before',
+  );
 });
 
 void t.test('a directory that cannot be served', async (t) => {
@@ -83,7 +130,11 @@ void t.test('a directory that cannot be served', async (t) => {
   const inner = join(directory, 'made', 'by', 'it');
   const stores = await openStore(inner);
   t.equal(statSync(inner).mode & 0o777, 0o700);
-  await t.rejects(openStore(inner), { name: 'StoreOpenError', code: 'in_use', message: /in use/ }, 'opened here');
+  await t.rejects(
+    openStore(inner),
+    { name: 'StoreOpenError', code: 'in_use', message: /in use/ },
+    'opened here',
+  );
   await stores.close();
   await t.resolves(stores.close(), 'closing again is harmless');
 
@@ -92,7 +143,12 @@ void t.test('a directory that cannot be served', async (t) => {
   await t.rejects(openStore(inner), { code: 'in_use' }, 'opened by another process');
   await kill(holder);
 
-  await withLevel(inner, (level) => level.put('meta/format', new RecordCodec(authenticator).encode('meta/format', { format: STORE_FORMAT + 1 })));
+  await withLevel(inner, (level) =>
+    level.put(
+      'meta/format',
+      new RecordCodec(authenticator).encode('meta/format', { format: STORE_FORMAT + 1 }),
+    ),
+  );
   await t.rejects(openStore(inner), { code: 'newer_format', message: /format 5; .* up to 4/ });
   await t.rejects(openStore(inner), { code: 'newer_format' }, 'and the refusal leaves it closed');
 
@@ -112,7 +168,10 @@ void t.test('damage is never taken for data', async (t) => {
   const stores = await openStore(directory);
   for (const proof of proofs) {
     await stores.reserveProof(proof.proofId, 'ptr_1', NOW);
-    await stores.issueProof({ ...proof, sidecar: new Uint8Array(1500) }, audit('ptr_1', 'proof_issued', proof.proofId));
+    await stores.issueProof(
+      { ...proof, sidecar: new Uint8Array(1500) },
+      audit('ptr_1', 'proof_issued', proof.proofId),
+    );
   }
   await stores.close();
   const log = readdirSync(directory).find((name) => name.endsWith('.log'))!;
@@ -121,7 +180,11 @@ void t.test('damage is never taken for data', async (t) => {
 
   t.equal(findDamage(whole), undefined);
   const cuts = Array.from({ length: 500 }, (_, i) => Math.floor((whole.length * i) / 500));
-  t.strictSame(cuts.filter((cut) => findDamage(whole.subarray(0, cut)) !== undefined), [], 'a log that ends anywhere is a process that died');
+  t.strictSame(
+    cuts.filter((cut) => findDamage(whole.subarray(0, cut)) !== undefined),
+    [],
+    'a log that ends anywhere is a process that died',
+  );
   const flips = Array.from({ length: 500 }, (_, i) => Math.floor((whole.length * 0.95 * i) / 500));
   const missed = flips.filter((flip) => {
     const flipped = Buffer.from(whole);
@@ -129,7 +192,11 @@ void t.test('damage is never taken for data', async (t) => {
     return findDamage(flipped) === undefined;
   });
   // The six bytes at a block's end that belong to no record may hold anything.
-  t.strictSame(missed.filter((flip) => 32_768 - (flip % 32_768) > 6), [], 'a flipped bit before the end is damage');
+  t.strictSame(
+    missed.filter((flip) => 32_768 - (flip % 32_768) > 6),
+    [],
+    'a flipped bit before the end is damage',
+  );
   whole[5000]! ^= 1;
   writeFileSync(join(directory, log), whole);
   await t.rejects(openStore(directory), { code: 'damaged', message: /damaged at byte/ });
@@ -145,14 +212,25 @@ void t.test('damage is never taken for data', async (t) => {
     await level.put('proof/prf_3', changed);
     await level.put('proof/prf_4', new Uint8Array(2));
     await level.put('proof/prf_5', formerRecord('proof/prf_5', issuedProof('prf_5', 'ptr_1')));
-    await level.put('proof/prf_6', Uint8Array.from((await level.get('proof/prf_6'))!, (byte, i) => (i === 0 ? 3 : byte)));
+    await level.put(
+      'proof/prf_6',
+      Uint8Array.from((await level.get('proof/prf_6'))!, (byte, i) => (i === 0 ? 3 : byte)),
+    );
     await level.put('proof/prf_7', strangersCodec.encode('proof/prf_7', issuedProof('prf_7', 'ptr_1')));
   });
   const opened = await openStore(directory);
   t.match(await opened.getProof('prf_1'), { proofId: 'prf_1' });
   for (const proofId of ['prf_2', 'prf_3', 'prf_4', 'prf_5', 'prf_6', 'prf_7']) {
-    await t.rejects(opened.getProof(proofId), { code: 'internal', reason: 'record_damaged', cause: { name: 'RecordError' } });
-    await t.rejects(opened.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId)), { code: 'internal', reason: 'record_damaged' }, 'no condition is decided on it');
+    await t.rejects(opened.getProof(proofId), {
+      code: 'internal',
+      reason: 'record_damaged',
+      cause: { name: 'RecordError' },
+    });
+    await t.rejects(
+      opened.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId)),
+      { code: 'internal', reason: 'record_damaged' },
+      'no condition is decided on it',
+    );
   }
   await opened.close();
 
@@ -169,19 +247,29 @@ void t.test('rows of another environment, or of another secret, are not those of
   await stores.createKey(partnerKey('key_1', 'ptr_1'), audit('ptr_1', 'key_created', 'key_1'));
   await stores.close();
   const beta = new Authenticator({ current: () => TEST_SECRET, find: () => TEST_SECRET }, 'beta');
-  await t.rejects(openStore(directory, { authenticator: beta }), { name: 'StoreOpenError', code: 'unauthenticated' });
+  await t.rejects(openStore(directory, { authenticator: beta }), {
+    name: 'StoreOpenError',
+    code: 'unauthenticated',
+  });
   const stranger = new Authenticator({ current: () => STRANGER, find: () => STRANGER }, 'test');
   await t.rejects(openStore(directory, { authenticator: stranger }), { code: 'unauthenticated' });
 
   const next = { id: 'ffffffff', key: Buffer.alloc(32, 9) };
-  const rotated = new Authenticator({ current: () => next, find: (id) => [next, TEST_SECRET].find((secret) => secret.id === id) }, 'test');
+  const rotated = new Authenticator(
+    { current: () => next, find: (id) => [next, TEST_SECRET].find((secret) => secret.id === id) },
+    'test',
+  );
   const after = await openStore(directory, { authenticator: rotated });
   t.match(await after.getKey('key_1'), { keyId: 'key_1' }, 'what the former secret made stays');
   await after.createKey(partnerKey('key_2', 'ptr_1'), audit('ptr_1', 'key_created', 'key_2'));
   await after.close();
   const before = await openStore(directory);
   t.match(await before.getKey('key_1'), { keyId: 'key_1' });
-  await t.rejects(before.getKey('key_2'), { code: 'internal', reason: 'record_damaged' }, 'a secret that this one does not know');
+  await t.rejects(
+    before.getKey('key_2'),
+    { code: 'internal', reason: 'record_damaged' },
+    'a secret that this one does not know',
+  );
   await before.close();
 });
 
@@ -197,22 +285,41 @@ void t.test('a store without codes is given them once', async (t) => {
   const codec = new RecordCodec(authenticator);
   const asFormer = () =>
     withLevel(directory, async (level) => {
-      for (const [key, row] of await level.iterator().all()) if (row[0] === 2) await level.put(key, formerRecord(key, key === 'meta/format' ? { format: 2 } : codec.decode(key, row)));
-      for (const { proofId, ...proof } of proofs) await level.put(`proof/${proofId}`, formerRecord(`proof/${proofId}`, { proofId, ...proof }));
+      for (const [key, row] of await level.iterator().all())
+        if (row[0] === 2)
+          await level.put(
+            key,
+            formerRecord(key, key === 'meta/format' ? { format: 2 } : codec.decode(key, row)),
+          );
+      for (const { proofId, ...proof } of proofs)
+        await level.put(`proof/${proofId}`, formerRecord(`proof/${proofId}`, { proofId, ...proof }));
     });
   await asFormer();
-  await t.rejects(openStore(directory), { code: 'unauthenticated', message: /TAKEMARK_UNAUTHENTICATED=accept/ }, 'not because the store says so');
+  await t.rejects(
+    openStore(directory),
+    { code: 'unauthenticated', message: /TAKEMARK_UNAUTHENTICATED=accept/ },
+    'not because the store says so',
+  );
 
   const damaged = formerRecord('proof/prf_9', proofs[9]);
   damaged[damaged.length - 1]! ^= 1;
   await withLevel(directory, async (level) => {
     // As a kill left it: some are done, the format is not.
-    for (const { proofId } of proofs.slice(100, 300)) await level.put(`proof/${proofId}`, codec.adopt(`proof/${proofId}`, (await level.get(`proof/${proofId}`))!));
+    for (const { proofId } of proofs.slice(100, 300))
+      await level.put(
+        `proof/${proofId}`,
+        codec.adopt(`proof/${proofId}`, (await level.get(`proof/${proofId}`))!),
+      );
     await level.put('proof/prf_9', damaged);
   });
   const adopted = await openStore(directory, { adoptFormerRows: true });
   for (const proof of proofs) {
-    if (proof.proofId === 'prf_9') await t.rejects(adopted.getProof('prf_9'), { code: 'internal', reason: 'record_damaged' }, 'damage stays damage');
+    if (proof.proofId === 'prf_9')
+      await t.rejects(
+        adopted.getProof('prf_9'),
+        { code: 'internal', reason: 'record_damaged' },
+        'damage stays damage',
+      );
     else t.same(await adopted.getProof(proof.proofId), proof);
   }
   t.equal((await adopted.listProofs('ptr_1', { limit: 10 })).length, 3);
@@ -221,11 +328,16 @@ void t.test('a store without codes is given them once', async (t) => {
   t.match(await again.getProof('prf_699'), { proofId: 'prf_699' });
   await again.close();
   await withLevel(directory, async (level) => {
-    for (const [key, row] of await level.iterator().all()) t.equal(row[0], key === 'proof/prf_9' ? 1 : 2, key);
+    for (const [key, row] of await level.iterator().all())
+      t.equal(row[0], key === 'proof/prf_9' ? 1 : 2, key);
     await level.put('proof/prf_5', formerRecord('proof/prf_5', proofs[5]));
   });
   const later = await openStore(directory, { adoptFormerRows: true });
-  await t.rejects(later.getProof('prf_5'), { code: 'internal', reason: 'record_damaged' }, 'afterwards none is taken over');
+  await t.rejects(
+    later.getProof('prf_5'),
+    { code: 'internal', reason: 'record_damaged' },
+    'afterwards none is taken over',
+  );
   await later.close();
 });
 
@@ -244,14 +356,22 @@ void t.test('one damaged row holds up nobody else', async (t) => {
   const [first, second] = await stores.waitingEvents(9);
   await stores.close();
   await withLevel(directory, async (level) => {
-    for (const key of [`outbox/${first!.position}`, 'audit-head/ptr_1', 'proof/prf_3']) await level.put(key, Uint8Array.from((await level.get(key))!, (byte, i) => (i === 50 ? byte ^ 1 : byte)));
+    for (const key of [`outbox/${first!.position}`, 'audit-head/ptr_1', 'proof/prf_3'])
+      await level.put(
+        key,
+        Uint8Array.from((await level.get(key))!, (byte, i) => (i === 50 ? byte ^ 1 : byte)),
+      );
   });
   const opened = await openStore(directory, options);
   t.strictSame(await opened.waitingEvents(1), [second], 'events behind it go out');
   t.strictSame(await opened.waitingEvents(9), [second]);
   t.strictSame(await opened.sweepPending(NOW + 1), ['prf_4'], 'ids behind it are taken back');
   await opened.createKey(partnerKey('key_2', 'ptr_2'), audit('ptr_2', 'key_created', 'key_2'));
-  await t.rejects(opened.createKey(partnerKey('key_3', 'ptr_1'), audit('ptr_1', 'key_created', 'key_3')), { code: 'internal', reason: 'record_damaged' }, 'no log goes on from a damaged head');
+  await t.rejects(
+    opened.createKey(partnerKey('key_3', 'ptr_1'), audit('ptr_1', 'key_created', 'key_3')),
+    { code: 'internal', reason: 'record_damaged' },
+    'no log goes on from a damaged head',
+  );
   t.equal(damages.length, 3, 'each is told once');
   for (const error of damages) t.match(error, { reason: 'record_damaged' });
   await opened.close();
@@ -262,7 +382,10 @@ void t.test('commits are shared, and waiting is bounded', async (t) => {
   const stores = await openStore(join(t.testdir(), 'store'), { onCommit: (commit) => commits.push(commit) });
   commits.length = 0;
   await Promise.all(Array.from({ length: 1000 }, (_, i) => stores.charge(usageCharge('ptr_1', `call-${i}`))));
-  t.equal(commits.reduce((sum, { operations }) => sum + operations, 0), 1000);
+  t.equal(
+    commits.reduce((sum, { operations }) => sum + operations, 0),
+    1000,
+  );
   t.ok(commits.length <= 3, `1000 charges took ${commits.length} batches`);
   t.ok(commits[0]!.rows < 2100, 'in which the counters appear once');
   const events = await stores.waitingEvents(1000);
@@ -272,7 +395,11 @@ void t.test('commits are shared, and waiting is bounded', async (t) => {
   commits.length = 0;
   await stores.foldUsage(waiting.map(({ event }) => event).filter((event) => event.topic === 'usage'));
   await stores.markPublished(waiting);
-  t.strictSame([waiting.length, commits.length], [events.length + 300, 2], 'folded in one batch, marked in one');
+  t.strictSame(
+    [waiting.length, commits.length],
+    [events.length + 300, 2],
+    'folded in one batch, marked in one',
+  );
 
   // Conditions see what is not yet on disk, answers wait for it, and reads do not see it.
   const slot = uploadSlot('upl_1');
@@ -284,7 +411,9 @@ void t.test('commits are shared, and waiting is bounded', async (t) => {
   await Promise.all([created, first, second]);
   t.strictSame(order, ['stored', 'already_used'], 'a refusal comes no earlier than what it rests on');
 
-  const results = await Promise.allSettled(Array.from({ length: 20_000 }, (_, i) => stores.charge(usageCharge('ptr_2', `call-${i}`))));
+  const results = await Promise.allSettled(
+    Array.from({ length: 20_000 }, (_, i) => stores.charge(usageCharge('ptr_2', `call-${i}`))),
+  );
   const refused = results.filter((result) => result.status === 'rejected');
   t.equal(refused.length, 20_000 - 16_384);
   t.match(refused[0], { reason: { code: 'unavailable', reason: 'store_unavailable', retryAfterSeconds: 1 } });
@@ -312,7 +441,10 @@ void t.test('the head of an audit log is recorded apart, before the change is to
     },
   };
   const stores = await openStore(directory, { audit: { key: AUDIT_KEY, heads } });
-  const create = (of: Stores, i: number) => of.createKey(partnerKey(`key_${i}`, 'ptr_1'), audit('ptr_1', 'key_created', `key_${i}`)).then(() => order.push(`told ${i}`));
+  const create = (of: Stores, i: number) =>
+    of
+      .createKey(partnerKey(`key_${i}`, 'ptr_1'), audit('ptr_1', 'key_created', `key_${i}`))
+      .then(() => order.push(`told ${i}`));
   await create(stores, 1);
   await create(stores, 1);
   await create(stores, 2);
@@ -324,7 +456,9 @@ void t.test('the head of an audit log is recorded apart, before the change is to
   t.equal((await kept.get('ptr_1'))?.sequence, 2);
   await stores.close();
 
-  await t.rejects(openStore(directory, { audit: { key: AUDIT_KEY, heads } }), { message: 'the disk is full' });
+  await t.rejects(openStore(directory, { audit: { key: AUDIT_KEY, heads } }), {
+    message: 'the disk is full',
+  });
   working = true;
   const again = await openStore(directory, { audit: { key: AUDIT_KEY, heads } });
   t.equal((await kept.get('ptr_1'))?.sequence, 3, 'a head that was left behind is caught up with');
@@ -337,8 +471,16 @@ void t.test('erasing and expiring leave no entry behind', async (t) => {
   const stores = await openStore(directory);
   for (const proofId of ['prf_erased', 'prf_kept']) {
     await stores.reserveProof(proofId, 'ptr_1', NOW);
-    await stores.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId), issuingReplay(`replay_${proofId}`, proofId));
-    for (const partnerId of ['ptr_1', 'ptr_2']) await stores.createReview(reviewCase(`rev_${proofId}-${partnerId}`, partnerId, proofId), audit(partnerId, 'review_created'));
+    await stores.issueProof(
+      issuedProof(proofId, 'ptr_1'),
+      audit('ptr_1', 'proof_issued', proofId),
+      issuingReplay(`replay_${proofId}`, proofId),
+    );
+    for (const partnerId of ['ptr_1', 'ptr_2'])
+      await stores.createReview(
+        reviewCase(`rev_${proofId}-${partnerId}`, partnerId, proofId),
+        audit(partnerId, 'review_created'),
+      );
   }
   await stores.eraseProof('prf_erased', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_erased'));
   // Whether a consumer took the event or not.
@@ -351,19 +493,27 @@ void t.test('erasing and expiring leave no entry behind', async (t) => {
     });
     return found.filter((key) => !/^(?:meta|audit|audit-head|outbox)\//.test(key));
   };
-  t.strictSame((await keys()).filter((key) => key.includes('prf_erased')), ['proof/prf_erased'], 'of an erased proof the tombstone stays');
+  t.strictSame(
+    (await keys()).filter((key) => key.includes('prf_erased')),
+    ['proof/prf_erased'],
+    'of an erased proof the tombstone stays',
+  );
   const again = await openStore(directory);
   await again.sweepExpired(NOW + REVIEW_LIFE_SECONDS, 1000);
   await again.close();
   const digests = issuedProof('prf_kept', 'ptr_1');
-  t.strictSame(await keys(), [
-    `bound/${digests.boundAudioSha256}/prf_kept`,
-    `credential/${digests.credentialSha256}/prf_kept`,
-    `original/${digests.originalSha256}/prf_kept`,
-    `proof-time/ptr_1/00${NOW}/prf_kept`,
-    'proof/prf_erased',
-    'proof/prf_kept',
-  ], 'of expired cases nothing');
+  t.strictSame(
+    await keys(),
+    [
+      `bound/${digests.boundAudioSha256}/prf_kept`,
+      `credential/${digests.credentialSha256}/prf_kept`,
+      `original/${digests.originalSha256}/prf_kept`,
+      `proof-time/ptr_1/00${NOW}/prf_kept`,
+      'proof/prf_erased',
+      'proof/prf_kept',
+    ],
+    'of expired cases nothing',
+  );
 });
 
 void t.test('who changes the audit log in the store is found', async (t) => {
@@ -371,7 +521,8 @@ void t.test('who changes the audit log in the store is found', async (t) => {
   const heads = fileHeads(directory);
   const options = { audit: { key: AUDIT_KEY, heads } };
   const stores = await openStore(directory, options);
-  for (let i = 1; i <= 5; i++) await stores.createKey(partnerKey(`key_${i}`, 'ptr_1'), audit('ptr_1', 'key_created', `key_${i}`));
+  for (let i = 1; i <= 5; i++)
+    await stores.createKey(partnerKey(`key_${i}`, 'ptr_1'), audit('ptr_1', 'key_created', `key_${i}`));
   const entries = await auditOf({ stores }, 'ptr_1');
   await stores.close();
   const head = (await heads.get('ptr_1'))!;
@@ -386,7 +537,14 @@ void t.test('who changes the audit log in the store is found', async (t) => {
         if (row === undefined) await level.del(at(sequence));
         else await level.put(at(sequence), codec.encode(at(sequence), row));
       }
-      await level.put('audit-head/ptr_1', codec.encode('audit-head/ptr_1', { partnerId: 'ptr_1', sequence: storeHead.sequence, mac: storeHead.mac }));
+      await level.put(
+        'audit-head/ptr_1',
+        codec.encode('audit-head/ptr_1', {
+          partnerId: 'ptr_1',
+          sequence: storeHead.sequence,
+          mac: storeHead.mac,
+        }),
+      );
     });
     const opened = await openStore(directory, options);
     const walk = new AuditWalk([AUDIT_KEY], head);
@@ -395,12 +553,26 @@ void t.test('who changes the audit log in the store is found', async (t) => {
     const { ok, fault } = walk.end();
     return ok ? 'sound' : `${fault?.sequence} ${fault?.reason}`;
   };
-  const [first, second, third, fourth, fifth] = entries as [AuditEntry, AuditEntry, AuditEntry, AuditEntry, AuditEntry];
+  const [first, second, third, fourth, fifth] = entries as [
+    AuditEntry,
+    AuditEntry,
+    AuditEntry,
+    AuditEntry,
+    AuditEntry,
+  ];
   t.equal(await verdict(entries), 'sound');
-  t.equal(await verdict([first, { ...second, actor: 'key_9' }, third, fourth, fifth]), '2 mac_mismatch', 'edited');
+  t.equal(
+    await verdict([first, { ...second, actor: 'key_9' }, third, fourth, fifth]),
+    '2 mac_mismatch',
+    'edited',
+  );
   t.equal(await verdict([first, third, fourth, fifth]), '2 sequence_broken', 'one taken out');
   t.equal(await verdict([first, third, second, fourth, fifth]), '2 sequence_broken', 'two exchanged');
-  t.equal(await verdict([first, { ...third, sequence: 2 }, { ...second, sequence: 3 }, fourth, fifth]), '2 mac_mismatch', 'and numbered anew');
+  t.equal(
+    await verdict([first, { ...third, sequence: 2 }, { ...second, sequence: 3 }, fourth, fifth]),
+    '2 mac_mismatch',
+    'and numbered anew',
+  );
   t.equal(await verdict([first, second, third]), '3 truncated', 'cut off, with the head in the store');
   t.equal((await heads.get('ptr_1'))?.sequence, 5, 'opening took the recorded head for no less');
   t.equal(await verdict([first, second, third], fifth), '3 truncated');
@@ -411,10 +583,29 @@ void t.test('an acknowledgement comes after the sync', async (t) => {
   const directory = t.testdir();
   const trace = (mode: string, argument = '') => {
     const output = join(directory, `${mode}.trace`);
-    const { status, stderr } = spawnSync('strace', ['-f', '-y', '-e', 'trace=write,fdatasync,fsync', '-s', '32', '-o', output, ...PLAIN_NODE, WRITER, mode, join(directory, mode), argument], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(
+      'strace',
+      [
+        '-f',
+        '-y',
+        '-e',
+        'trace=write,fdatasync,fsync',
+        '-s',
+        '32',
+        '-o',
+        output,
+        ...PLAIN_NODE,
+        WRITER,
+        mode,
+        join(directory, mode),
+        argument,
+      ],
+      { encoding: 'utf8' },
+    );
     t.equal(status, 0, stderr);
     const lines = readFileSync(output, 'utf8').split('\n');
-    const said = (text: string) => lines.findIndex((line) => line.includes(`"${text}\\n"`) && line.includes('write(1<'));
+    const said = (text: string) =>
+      lines.findIndex((line) => line.includes(`"${text}\\n"`) && line.includes('write(1<'));
     return lines.slice(said('ready'), said('acknowledged'));
   };
 
@@ -426,10 +617,16 @@ void t.test('an acknowledgement comes after the sync', async (t) => {
   t.comment(once.slice(written).join('\n'));
 
   const together = syncs(trace('charge-together', '1000'));
-  t.ok(together.length >= 1 && together.length <= 3, `1000 concurrent charges took ${together.length} syncs of the log`);
+  t.ok(
+    together.length >= 1 && together.length <= 3,
+    `1000 concurrent charges took ${together.length} syncs of the log`,
+  );
 });
 
-/** Syncs of the log in a trace that have ended well. A call that is interrupted by another thread's line ends in a line of its own. */
+/**
+ * Syncs of the log in a trace that have ended well. A call that is interrupted by another thread's line ends
+ * in a line of its own.
+ */
 function syncs(lines: readonly string[]): readonly string[] {
   return lines.filter((line, i) => {
     const call = /^(\d+) +f(?:data)?sync\(\d+<[^>]*\.log>(.*)$/.exec(line);
@@ -443,20 +640,44 @@ function syncs(lines: readonly string[]): readonly string[] {
 void t.test('a disk that is full for a while', async (t) => {
   if (!tool(t, 'prlimit')) return;
   // Files may not grow over 256 KiB: the record that crosses it is written in part, as on a full disk.
-  await outlives(t, ['prlimit', '--fsize=262144:'], (pid) => t.equal(spawnSync('prlimit', ['--pid', String(pid), '--fsize=unlimited:']).status, 0));
+  await outlives(t, ['prlimit', '--fsize=262144:'], (pid) =>
+    t.equal(spawnSync('prlimit', ['--pid', String(pid), '--fsize=unlimited:']).status, 0),
+  );
 });
 
 void t.test('a sync that fails', async (t) => {
   if (!tool(t, 'strace')) return;
-  // LevelDB takes no write after a failed sync until it is opened anew. Calls are counted by thread, so there is one.
-  await outlives(t, ['strace', '-f', '-o', '/dev/null', '-e', 'trace=fdatasync', '-e', 'inject=fdatasync:error=EIO:when=40', 'env', 'UV_THREADPOOL_SIZE=1'], () => undefined);
+  // LevelDB takes no write after a failed sync until it is opened anew. Calls are counted by thread, so there
+  // is one.
+  await outlives(
+    t,
+    [
+      'strace',
+      '-f',
+      '-o',
+      '/dev/null',
+      '-e',
+      'trace=fdatasync',
+      '-e',
+      'inject=fdatasync:error=EIO:when=40',
+      'env',
+      'UV_THREADPOOL_SIZE=1',
+    ],
+    () => undefined,
+  );
 });
 
 /** @param mend called with the process's id when it has met the failure */
-async function outlives(t: Test, wrapper: readonly [string, ...string[]], mend: (pid: number) => void): Promise<void> {
+async function outlives(
+  t: Test,
+  wrapper: readonly [string, ...string[]],
+  mend: (pid: number) => void,
+): Promise<void> {
   const directory = join(t.testdir(), 'store');
   const [command, ...before] = wrapper;
-  const child = spawn(command, [...before, ...PLAIN_NODE, WRITER, 'fill', directory], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(command, [...before, ...PLAIN_NODE, WRITER, 'fill', directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const charged: string[] = [];
   let failure = '';
   let back = false;

@@ -3,7 +3,10 @@ import type { ServiceEvent, UsageEvent } from '../../src/domain/events.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { unitsOf } from '../store-contract/outbox-contract.js';
 
-/** Every event that a store with many lives published or has waiting: what a bus and its consumers would have got. */
+/**
+ * Every event that a store with many lives published or has waiting: what a bus and its consumers would have
+ * got.
+ */
 export class EventLedger {
   readonly #events = new Map<string, ServiceEvent>();
   readonly #marked = new Set<string>();
@@ -27,11 +30,13 @@ export class EventLedger {
     const problems = waiting.flatMap((event) => this.#add(event));
     const ids = new Set(waiting.map(({ id }) => id));
     if (ids.size !== waiting.length) problems.push(`${waiting.length} events wait, with ${ids.size} ids`);
-    if (stores.countWaiting() !== waiting.length) problems.push(`${waiting.length} events wait, ${stores.countWaiting()} are counted`);
+    if (stores.countWaiting() !== waiting.length)
+      problems.push(`${waiting.length} events wait, ${stores.countWaiting()} are counted`);
     for (const id of ids) if (this.#marked.has(id)) problems.push(`${id} was marked, and waits`);
     for (const proofId of this.#confirmed) {
       const proof = await stores.getProof(proofId);
-      if (proof?.state !== 'erased' || proof.confirmedAt === undefined) problems.push(`the erasure of ${proofId} is confirmed no more`);
+      if (proof?.state !== 'erased' || proof.confirmedAt === undefined)
+        problems.push(`the erasure of ${proofId} is confirmed no more`);
     }
     this.#confirmed.clear();
     return problems;
@@ -53,15 +58,25 @@ export class EventLedger {
     for (const [partnerId, events] of partners) {
       const positions = new Map<string, number>();
       for (const { id, data } of events.toSorted((a, b) => a.data.from - b.data.from)) {
-        if (data.from !== (positions.get(data.source) ?? 0)) problems.push(`${id} begins where no other ended`);
+        if (data.from !== (positions.get(data.source) ?? 0))
+          problems.push(`${id} begins where no other ended`);
         positions.set(data.source, data.to);
       }
-      const billed = [...positions].reduce((sum, [source, to]) => sum + (source.startsWith('billed/') ? to : 0), 0);
+      const billed = [...positions].reduce(
+        (sum, [source, to]) => sum + (source.startsWith('billed/') ? to : 0),
+        0,
+      );
       const used = await stores.getUsed(partnerId, at);
       if (billed !== used) problems.push(`${partnerId}: events of ${billed} units, ${used} are used`);
-      const read = (await stores.getDailyUsage(partnerId, '2026-01-01', '2026-12-31')).flatMap(({ day, operations }) => Object.entries(operations).map(([operation, units]) => ({ day, operation, units })));
+      const read = (await stores.getDailyUsage(partnerId, '2026-01-01', '2026-12-31')).flatMap(
+        ({ day, operations }) =>
+          Object.entries(operations).map(([operation, units]) => ({ day, operation, units })),
+      );
       const told = events.flatMap(({ data }) => data.counts);
-      if (!isDeepStrictEqual(unitsOf(read), unitsOf(told))) problems.push(`${partnerId}: ${JSON.stringify(unitsOf(read))} is read, ${JSON.stringify(unitsOf(told))} was told`);
+      if (!isDeepStrictEqual(unitsOf(read), unitsOf(told)))
+        problems.push(
+          `${partnerId}: ${JSON.stringify(unitsOf(read))} is read, ${JSON.stringify(unitsOf(told))} was told`,
+        );
     }
     return problems;
   }

@@ -31,10 +31,15 @@ t.test('journals', async (t) => {
   const first = await openLogs(directory, secrets);
   const erasure = (n: number) => ({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: 1_000 + n });
   await Promise.all(Array.from({ length: 50 }, (_, n) => first.journal.record(erasure(n))));
-  await Promise.all(Array.from({ length: 50 }, (_, n) => first.heads.record({ partnerId: `ptr_${n % 2}`, sequence: n + 1, mac: 'ab'.repeat(32) })));
+  await Promise.all(
+    Array.from({ length: 50 }, (_, n) =>
+      first.heads.record({ partnerId: `ptr_${n % 2}`, sequence: n + 1, mac: 'ab'.repeat(32) }),
+    ),
+  );
   await first.heads.record({ partnerId: 'ptr_0', sequence: 3, mac: 'cd'.repeat(32) });
   await first.close();
-  for (const file of ['erasures.log', AUDIT_HEADS_FILE]) t.equal((await stat(join(directory, file))).mode & 0o777, 0o600);
+  for (const file of ['erasures.log', AUDIT_HEADS_FILE])
+    t.equal((await stat(join(directory, file))).mode & 0o777, 0o600);
 
   const path = join(directory, 'erasures.log');
   const whole = await readFile(path);
@@ -46,7 +51,11 @@ t.test('journals', async (t) => {
     t.equal(read.length, 49, `torn by ${cut}`);
     t.same(read[48], erasure(48));
     await torn.journal.record(erasure(99));
-    t.same((await all(torn.journal.read())).at(-1), erasure(99), 'the next line stands where the torn one was');
+    t.same(
+      (await all(torn.journal.read())).at(-1),
+      erasure(99),
+      'the next line stands where the torn one was',
+    );
     await torn.close();
   }
   await writeFile(path, whole);
@@ -58,14 +67,26 @@ t.test('journals', async (t) => {
   await t.rejects(openLogs(directory, secretsOf()), { name: 'JournalOpenError' }, 'another service');
   const kept = await openLogs(directory, secrets.replaced());
   t.equal((await all(kept.journal.read())).length, 50, 'a former secret still verifies');
-  t.same(await kept.heads.get('ptr_0'), { partnerId: 'ptr_0', sequence: 49, mac: 'ab'.repeat(32) }, 'a lower sequence is ignored');
-  t.equal((await readFile(join(directory, AUDIT_HEADS_FILE), 'utf8')).split('\n').length, 3, 'one line a partner once it was opened');
+  t.same(
+    await kept.heads.get('ptr_0'),
+    { partnerId: 'ptr_0', sequence: 49, mac: 'ab'.repeat(32) },
+    'a lower sequence is ignored',
+  );
+  t.equal(
+    (await readFile(join(directory, AUDIT_HEADS_FILE), 'utf8')).split('\n').length,
+    3,
+    'one line a partner once it was opened',
+  );
   t.equal(await kept.heads.get('ptr_9'), undefined);
   await kept.close();
 
   const small = await openLogs(directory, secrets, 10);
-  for (let n = 100; n < 200; n++) await small.heads.record({ partnerId: 'ptr_0', sequence: n, mac: 'ef'.repeat(32) });
-  t.ok((await readFile(join(directory, AUDIT_HEADS_FILE), 'utf8')).split('\n').length < 16, 'written anew when it has grown');
+  for (let n = 100; n < 200; n++)
+    await small.heads.record({ partnerId: 'ptr_0', sequence: n, mac: 'ef'.repeat(32) });
+  t.ok(
+    (await readFile(join(directory, AUDIT_HEADS_FILE), 'utf8')).split('\n').length < 16,
+    'written anew when it has grown',
+  );
   await small.close();
   const again = await openLogs(directory, secrets);
   t.match(await again.heads.get('ptr_0'), { sequence: 199 });
@@ -76,83 +97,111 @@ t.test('journals', async (t) => {
   await t.rejects(openLogs(directory, secrets), { name: 'JournalOpenError' });
 });
 
-t.test('lines that were taken out, moved or repeated are found; a torn end is not held against it', async (t) => {
-  const directory = t.testdir();
-  const secrets = secretsOf();
-  const path = join(directory, 'erasures.log');
-  const erasure = (n: number) => ({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: 1_000 + n });
-  const journal = await openErasureJournal({ directory, secrets });
-  for (let n = 0; n < 5; n++) await journal.record(erasure(n));
-  await journal.close();
-  const lines = (await readFile(path, 'utf8')).split('\n').slice(0, -1);
-  const [a, b, c, d, e] = lines as [string, string, string, string, string];
-  const opens = async (...kept: readonly string[]) => {
-    await writeFile(path, kept.map((each) => `${each}\n`).join(''));
-    const opened = await openErasureJournal({ directory, secrets });
-    const found = await all(opened.read());
-    await opened.close();
-    return found.map(({ proofId }) => Number(proofId.slice('prf_'.length)));
-  };
-  t.same(await opens(...lines), [0, 1, 2, 3, 4]);
-  const altered: Readonly<Record<string, readonly string[]>> = {
-    'the first one taken out': [b, c, d, e],
-    'one taken out': [a, b, d, e],
-    'the last but one taken out': [a, b, c, e],
-    'two exchanged': [a, c, b, d, e],
-    'the last two exchanged': [a, b, c, e, d],
-    'one repeated': [a, b, b, c, d, e],
-    'the last one repeated': [a, b, c, d, e, e],
-    'an earlier one behind the last': [a, b, c, d, e, b],
-  };
-  for (const [what, kept] of Object.entries(altered)) {
-    await t.rejects(opens(...kept), { name: 'JournalOpenError', message: /erasures\.log does not hold together at line/ }, what);
-    t.equal(await readFile(path, 'utf8'), kept.map((each) => `${each}\n`).join(''), `${what}: the file stays as it is`);
-  }
-  await writeFile(path, `${lines.join('\n')}\n${'\0'.repeat(50)}\n`);
-  const torn = await openErasureJournal({ directory, secrets });
-  await torn.record(erasure(5));
-  await torn.close();
-  const again = await openErasureJournal({ directory, secrets: secrets.replaced() });
-  t.same((await all(again.read())).map(({ proofId }) => proofId), [0, 1, 2, 3, 4, 5].map((n) => `prf_${n}`));
-  await again.record(erasure(6));
-  await again.close();
-  const both = await openErasureJournal({ directory, secrets: secrets.replaced() }).catch((error: unknown) => error);
-  t.match(both, { name: 'JournalOpenError' }, 'a line under a secret that is not known');
-});
-
-t.test('a journal of a former version is read and continued, and nothing of it can be taken out from then on', async (t) => {
-  const directory = t.testdir();
-  const secrets = secretsOf();
-  const path = join(directory, 'erasures.log');
-  const { id, key } = secrets.current('audit');
-  const former = Array.from({ length: 4 }, (_, n) => {
-    const text = JSON.stringify([`prf_${n}`, 'ptr_1', 1_000 + n]);
-    return `${createHmac('sha256', key).update(`takemark erasure journal ${text}`).digest('hex')} ${id} ${text}\n`;
-  });
-  await writeFile(path, former.join(''));
-  const open = () => openErasureJournal({ directory, secrets });
-  const names = async () => {
-    const journal = await open();
-    const found = (await all(journal.read())).map(({ proofId }) => proofId);
+t.test(
+  'lines that were taken out, moved or repeated are found; a torn end is not held against it',
+  async (t) => {
+    const directory = t.testdir();
+    const secrets = secretsOf();
+    const path = join(directory, 'erasures.log');
+    const erasure = (n: number) => ({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: 1_000 + n });
+    const journal = await openErasureJournal({ directory, secrets });
+    for (let n = 0; n < 5; n++) await journal.record(erasure(n));
     await journal.close();
-    return found;
-  };
-  const expected = ['prf_0', 'prf_1', 'prf_2', 'prf_3'];
-  t.same(await names(), expected);
-  t.same(await names(), expected, 'and again');
-  const journal = await open();
-  await journal.record({ proofId: 'prf_4', partnerId: 'ptr_1', erasedAt: 1_004 });
-  t.same((await all(journal.read())).map(({ proofId }) => proofId), [...expected, 'prf_4']);
-  await journal.close();
-  const lines = (await readFile(path, 'utf8')).split('\n').slice(0, -1);
-  t.equal(lines.length, 6, 'one line covers those of before');
-  for (let out = 0; out < 5; out++) {
-    await writeFile(path, lines.filter((_, i) => i !== out).map((each) => `${each}\n`).join(''));
-    await t.rejects(open(), { name: 'JournalOpenError' }, `without line ${out + 1}`);
-  }
-  await writeFile(path, [...lines, former[0]!.trimEnd()].map((each) => `${each}\n`).join(''));
-  await t.rejects(open(), { name: 'JournalOpenError' }, 'a former line behind those of today');
-});
+    const lines = (await readFile(path, 'utf8')).split('\n').slice(0, -1);
+    const [a, b, c, d, e] = lines as [string, string, string, string, string];
+    const opens = async (...kept: readonly string[]) => {
+      await writeFile(path, kept.map((each) => `${each}\n`).join(''));
+      const opened = await openErasureJournal({ directory, secrets });
+      const found = await all(opened.read());
+      await opened.close();
+      return found.map(({ proofId }) => Number(proofId.slice('prf_'.length)));
+    };
+    t.same(await opens(...lines), [0, 1, 2, 3, 4]);
+    const altered: Readonly<Record<string, readonly string[]>> = {
+      'the first one taken out': [b, c, d, e],
+      'one taken out': [a, b, d, e],
+      'the last but one taken out': [a, b, c, e],
+      'two exchanged': [a, c, b, d, e],
+      'the last two exchanged': [a, b, c, e, d],
+      'one repeated': [a, b, b, c, d, e],
+      'the last one repeated': [a, b, c, d, e, e],
+      'an earlier one behind the last': [a, b, c, d, e, b],
+    };
+    for (const [what, kept] of Object.entries(altered)) {
+      await t.rejects(
+        opens(...kept),
+        { name: 'JournalOpenError', message: /erasures\.log does not hold together at line/ },
+        what,
+      );
+      t.equal(
+        await readFile(path, 'utf8'),
+        kept.map((each) => `${each}\n`).join(''),
+        `${what}: the file stays as it is`,
+      );
+    }
+    await writeFile(path, `${lines.join('\n')}\n${'\0'.repeat(50)}\n`);
+    const torn = await openErasureJournal({ directory, secrets });
+    await torn.record(erasure(5));
+    await torn.close();
+    const again = await openErasureJournal({ directory, secrets: secrets.replaced() });
+    t.same(
+      (await all(again.read())).map(({ proofId }) => proofId),
+      [0, 1, 2, 3, 4, 5].map((n) => `prf_${n}`),
+    );
+    await again.record(erasure(6));
+    await again.close();
+    const both = await openErasureJournal({ directory, secrets: secrets.replaced() }).catch(
+      (error: unknown) => error,
+    );
+    t.match(both, { name: 'JournalOpenError' }, 'a line under a secret that is not known');
+  },
+);
+
+t.test(
+  'a journal of a former version is read and continued, and nothing of it can be taken out from then on',
+  async (t) => {
+    const directory = t.testdir();
+    const secrets = secretsOf();
+    const path = join(directory, 'erasures.log');
+    const { id, key } = secrets.current('audit');
+    const former = Array.from({ length: 4 }, (_, n) => {
+      const text = JSON.stringify([`prf_${n}`, 'ptr_1', 1_000 + n]);
+      return `${createHmac('sha256', key).update(`takemark erasure journal ${text}`).digest('hex')} ${id} ${text}\n`;
+    });
+    await writeFile(path, former.join(''));
+    const open = () => openErasureJournal({ directory, secrets });
+    const names = async () => {
+      const journal = await open();
+      const found = (await all(journal.read())).map(({ proofId }) => proofId);
+      await journal.close();
+      return found;
+    };
+    const expected = ['prf_0', 'prf_1', 'prf_2', 'prf_3'];
+    t.same(await names(), expected);
+    t.same(await names(), expected, 'and again');
+    const journal = await open();
+    await journal.record({ proofId: 'prf_4', partnerId: 'ptr_1', erasedAt: 1_004 });
+    t.same(
+      (await all(journal.read())).map(({ proofId }) => proofId),
+      [...expected, 'prf_4'],
+    );
+    await journal.close();
+    const lines = (await readFile(path, 'utf8')).split('\n').slice(0, -1);
+    t.equal(lines.length, 6, 'one line covers those of before');
+    for (let out = 0; out < 5; out++) {
+      await writeFile(
+        path,
+        lines
+          .filter((_, i) => i !== out)
+          .map((each) => `${each}\n`)
+          .join(''),
+      );
+      await t.rejects(open(), { name: 'JournalOpenError' }, `without line ${out + 1}`);
+    }
+    await writeFile(path, [...lines, former[0]!.trimEnd()].map((each) => `${each}\n`).join(''));
+    await t.rejects(open(), { name: 'JournalOpenError' }, 'a former line behind those of today');
+  },
+);
 
 t.test('a head that was put back is lower from then on', async (t) => {
   const directory = t.testdir();
@@ -164,12 +213,19 @@ t.test('a head that was put back is lower from then on', async (t) => {
   await heads.putBack('ptr_1', head('ptr_1', 4));
   await heads.putBack('ptr_2', undefined);
   for (let opening = 0; opening < 3; opening++) {
-    t.same((await heads.all()).toSorted((a, b) => (a.partnerId < b.partnerId ? -1 : 1)), [head('ptr_1', 4), head('ptr_3', 9)]);
+    t.same(
+      (await heads.all()).toSorted((a, b) => (a.partnerId < b.partnerId ? -1 : 1)),
+      [head('ptr_1', 4), head('ptr_3', 9)],
+    );
     await heads.close();
     heads = open();
   }
   await heads.record(head('ptr_1', 5));
   await heads.record(head('ptr_2', 1));
-  t.same([await heads.get('ptr_1'), await heads.get('ptr_2')], [head('ptr_1', 5), head('ptr_2', 1)], 'and grows from there');
+  t.same(
+    [await heads.get('ptr_1'), await heads.get('ptr_2')],
+    [head('ptr_1', 5), head('ptr_2', 1)],
+    'and grows from there',
+  );
   await heads.close();
 });

@@ -1,7 +1,14 @@
 /** What the tests of the Kafka bus do to a broker besides the bus. */
-import { createServer, connect, type Server } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConsumerClient, type KafkaConnection, loadLibrary, type Message, type OutgoingMessage, ProducerClient } from '../../src/adapters/kafka/client.js';
+import {
+  ConsumerClient,
+  type KafkaConnection,
+  loadLibrary,
+  type Message,
+  type OutgoingMessage,
+  ProducerClient,
+} from '../../src/adapters/kafka/client.js';
 import { allNames } from '../../src/adapters/kafka/topic-names.js';
 import { createTopics, type TopicOptions } from '../../src/adapters/kafka/topics.js';
 
@@ -21,25 +28,55 @@ export async function makeTopics(options: TopicOptions): Promise<void> {
 export async function dropTopics(connection: KafkaConnection, prefix: string): Promise<void> {
   const library = await loadLibrary();
   const admin = library.AdminClient.create({ 'metadata.broker.list': connection.brokers.join(',') });
-  await Promise.all(allNames(prefix).map((name) => new Promise<void>((resolve) => admin.deleteTopic(name, 5_000, () => resolve()))));
+  await Promise.all(
+    allNames(prefix).map(
+      (name) => new Promise<void>((resolve) => admin.deleteTopic(name, 5_000, () => resolve())),
+    ),
+  );
   admin.disconnect();
 }
 
 /** Messages that the bus would never send. */
-export async function produceRaw(connection: KafkaConnection, messages: readonly OutgoingMessage[]): Promise<void> {
+export async function produceRaw(
+  connection: KafkaConnection,
+  messages: readonly OutgoingMessage[],
+): Promise<void> {
   const { client } = await ProducerClient.connect(await loadLibrary(), connection, quiet);
-  await Promise.all(messages.map((message) => new Promise<void>((resolve, reject) => client.produce(message, (error) => (error === undefined ? resolve() : reject(error))))));
+  await Promise.all(
+    messages.map(
+      (message) =>
+        new Promise<void>((resolve, reject) =>
+          client.produce(message, (error) => (error === undefined ? resolve() : reject(error))),
+        ),
+    ),
+  );
   await client.close(1_000);
 }
 
 /** A message that is far larger than the batch it travels in. */
-export async function produceCompressed({ brokers }: KafkaConnection, topic: string, value: Buffer): Promise<void> {
+export async function produceCompressed(
+  { brokers }: KafkaConnection,
+  topic: string,
+  value: Buffer,
+): Promise<void> {
   const { Producer } = await loadLibrary();
-  const producer = new Producer({ 'metadata.broker.list': brokers.join(','), 'compression.codec': 'gzip', 'message.max.bytes': 8_000_000, dr_cb: true }, {});
-  await new Promise<void>((resolve, reject) => producer.connect({ allTopics: false, timeout: 5_000 }, (error) => (error ? reject(error) : resolve())));
+  const producer = new Producer(
+    {
+      'metadata.broker.list': brokers.join(','),
+      'compression.codec': 'gzip',
+      'message.max.bytes': 8_000_000,
+      dr_cb: true,
+    },
+    {},
+  );
+  await new Promise<void>((resolve, reject) =>
+    producer.connect({ allTopics: false, timeout: 5_000 }, (error) => (error ? reject(error) : resolve())),
+  );
   const polling = setInterval(() => producer.poll(), 20);
   try {
-    const delivered = new Promise<void>((resolve, reject) => producer.on('delivery-report', (error) => (error ? reject(error) : resolve())));
+    const delivered = new Promise<void>((resolve, reject) =>
+      producer.on('delivery-report', (error) => (error ? reject(error) : resolve())),
+    );
     producer.produce(topic, null, value, 'key', null, 0, []);
     await delivered;
   } finally {
@@ -49,7 +86,11 @@ export async function produceCompressed({ brokers }: KafkaConnection, topic: str
 }
 
 /** A member of a group that takes messages and goes without having kept its position. */
-export async function takeAndForget(connection: KafkaConnection, group: string, topic: string): Promise<readonly Message[]> {
+export async function takeAndForget(
+  connection: KafkaConnection,
+  group: string,
+  topic: string,
+): Promise<readonly Message[]> {
   const client = await ConsumerClient.connect(await loadLibrary(), connection, { group, fault: quiet });
   client.subscribe(topic);
   let messages: readonly Message[] = [];
@@ -66,7 +107,10 @@ export async function takeAndForget(connection: KafkaConnection, group: string, 
 }
 
 export async function partitionsOf(connection: KafkaConnection, topic: string): Promise<number> {
-  const client = await ConsumerClient.connect(await loadLibrary(), connection, { group: 'takemark-test', fault: quiet });
+  const client = await ConsumerClient.connect(await loadLibrary(), connection, {
+    group: 'takemark-test',
+    fault: quiet,
+  });
   try {
     return (await client.partitions(topic)).length;
   } finally {
@@ -95,5 +139,7 @@ export async function forward(port: number, broker: string): Promise<{ close(): 
 }
 
 function listening(server: Server, port: number): Promise<Server> {
-  return new Promise((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', () => resolve(server)));
+  return new Promise((resolve, reject) =>
+    server.once('error', reject).listen(port, '127.0.0.1', () => resolve(server)),
+  );
 }

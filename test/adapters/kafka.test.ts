@@ -5,8 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { openKafkaBus, type KafkaBusOptions } from '../../src/adapters/kafka/bus.js';
-import { type KafkaConnection, KafkaError, loadLibrary, type OutgoingMessage, provesPasswords } from '../../src/adapters/kafka/client.js';
+import { type KafkaBusOptions, openKafkaBus } from '../../src/adapters/kafka/bus.js';
+import {
+  type KafkaConnection,
+  KafkaError,
+  loadLibrary,
+  type OutgoingMessage,
+  provesPasswords,
+} from '../../src/adapters/kafka/client.js';
 import { encodeEvent, eventHeaders, UNAUTHENTICATED } from '../../src/adapters/kafka/event-message.js';
 import { createTopics } from '../../src/adapters/kafka/topics.js';
 import { Authenticator } from '../../src/codec/authenticator.js';
@@ -14,14 +20,38 @@ import { encodeMessagePack, type MessagePackValue } from '../../src/codec/messag
 import { DomainError } from '../../src/domain/errors.js';
 import { type ServiceEvent, TOPICS } from '../../src/domain/events.js';
 import type { EventBus } from '../../src/ports/bus.js';
-import { busContract, type BusPlace, byKey, erasure, Listener, relay, retention, until, usage } from '../bus-contract/suite.js';
+import {
+  type BusPlace,
+  busContract,
+  byKey,
+  erasure,
+  Listener,
+  relay,
+  retention,
+  until,
+  usage,
+} from '../bus-contract/suite.js';
 import { again } from '../fixtures/again.js';
-import { dropTopics, forward, freePort, makeTopics, partitionsOf, produceCompressed, produceRaw, takeAndForget } from './kafka-trials.js';
 import { authenticated, authenticator, TEST_SECRET } from '../fixtures/authentication.js';
+import {
+  dropTopics,
+  forward,
+  freePort,
+  makeTopics,
+  partitionsOf,
+  produceCompressed,
+  produceRaw,
+  takeAndForget,
+} from './kafka-trials.js';
 
 // An empty variable counts as not set, as in the service's configuration.
 const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
-const { TAKEMARK_SECURE_KAFKA: SECURE, TAKEMARK_SECURE_USER: username = '', TAKEMARK_SECURE_PASSWORD: password = '', TAKEMARK_SECURE_CA: authority = '' } = process.env;
+const {
+  TAKEMARK_SECURE_KAFKA: SECURE,
+  TAKEMARK_SECURE_USER: username = '',
+  TAKEMARK_SECURE_PASSWORD: password = '',
+  TAKEMARK_SECURE_CA: authority = '',
+} = process.env;
 const brokers = (BROKERS ?? '').split(',');
 
 function freshPrefix(): string {
@@ -30,17 +60,28 @@ function freshPrefix(): string {
 
 async function makePlace(): Promise<{ readonly connection: KafkaBusOptions; remove(): Promise<void> }> {
   const prefix = freshPrefix();
-  const connection: KafkaBusOptions = { brokers, prefix, group: prefix, onFault: () => undefined, ...authenticated };
+  const connection: KafkaBusOptions = {
+    brokers,
+    prefix,
+    group: prefix,
+    onFault: () => undefined,
+    ...authenticated,
+  };
   await makeTopics({ ...connection, partitions: 3, replication: 1 });
   return { connection, remove: () => dropTopics(connection, prefix) };
 }
 
 async function place(): Promise<BusPlace> {
   const { connection, remove } = await makePlace();
-  return { open: async (buried) => patient(await openKafkaBus({ ...connection, ...(buried && { buried }) })), keeps: true, remove };
+  return {
+    open: async (buried) => patient(await openKafkaBus({ ...connection, ...(buried && { buried }) })),
+    keeps: true,
+    remove,
+  };
 }
 
-const isUnanswered = (error: unknown): boolean => error instanceof DomainError && error.reason === 'bus_unavailable';
+const isUnanswered = (error: unknown): boolean =>
+  error instanceof DomainError && error.reason === 'bus_unavailable';
 
 /** Dead letters and replays are asked for again where a broker stood still for some seconds. */
 function patient(bus: EventBus): EventBus {
@@ -70,19 +111,30 @@ async function opened(t: Test, options: KafkaBusOptions, listener?: Listener): P
   return bus;
 }
 
-await t.test('a broker', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set: npm run services:up starts a server and prints it' }, async (t) => {
-  await t.test('the contract of a bus', (t) => busContract(t, place));
-  await t.test('processes of a group share the events', sharing);
-  await t.test('what was taken and not committed comes again', takenAndForgotten);
-  await t.test('what is no event goes to the dead letters', malformed);
-  await t.test('what nobody of this installation wrote goes to the dead letters', strangers);
-  await t.test('Kafka comes after the service', laterBroker);
-  await t.test('topics are made once', making);
-});
+await t.test(
+  'a broker',
+  {
+    skip:
+      BROKERS === undefined && 'TAKEMARK_KAFKA is not set: npm run services:up starts a server and prints it',
+  },
+  async (t) => {
+    await t.test('the contract of a bus', (t) => busContract(t, place));
+    await t.test('processes of a group share the events', sharing);
+    await t.test('what was taken and not committed comes again', takenAndForgotten);
+    await t.test('what is no event goes to the dead letters', malformed);
+    await t.test('what nobody of this installation wrote goes to the dead letters', strangers);
+    await t.test('Kafka comes after the service', laterBroker);
+    await t.test('topics are made once', making);
+  },
+);
 
-await t.test('a broker that demands a password and TLS', { skip: !SECURE && 'TAKEMARK_SECURE_KAFKA is not set' }, async (t) =>
-  // A system's librdkafka may be older than what SCRAM with Kafka 4 needs: then that is what has to be said. In CI it may not.
-  process.env['CI'] || provesPasswords(await loadLibrary()) ? secured(t) : refusedByLibrary(t),
+await t.test(
+  'a broker that demands a password and TLS',
+  { skip: !SECURE && 'TAKEMARK_SECURE_KAFKA is not set' },
+  async (t) =>
+    // A system's librdkafka may be older than what SCRAM with Kafka 4 needs: then that is what has to be
+    // said. In CI it may not.
+    process.env['CI'] || provesPasswords(await loadLibrary()) ? secured(t) : refusedByLibrary(t),
 );
 
 async function sharing(t: Test): Promise<void> {
@@ -136,8 +188,14 @@ async function malformed(t: Test): Promise<void> {
     [null, /without a value/],
     [packed([1]), /schema version is missing/],
     [packed({ v: 2, ...document }), /schema version is not known/],
-    [packed({ v: 1, ...document, data: { proofId: 'prf_1', erasedAt: good.at } }), /data\.partnerId is missing/],
-    [packed({ v: 1, ...document, data: { ...good.data, title: 'Take One' } }), /data has a member that is not known/],
+    [
+      packed({ v: 1, ...document, data: { proofId: 'prf_1', erasedAt: good.at } }),
+      /data\.partnerId is missing/,
+    ],
+    [
+      packed({ v: 1, ...document, data: { ...good.data, title: 'Take One' } }),
+      /data has a member that is not known/,
+    ],
     [packed({ v: 1, ...document, more: true }), /the event has a member that is not known/],
     [packed({ v: 1, ...document, kind: 'proof_lost' }), /kind that the topic does not have/],
     [packed({ v: 1, ...document, at: -1 }), /at is not valid/],
@@ -147,14 +205,22 @@ async function malformed(t: Test): Promise<void> {
   ];
   const topic = `${options.prefix}.erasure`;
   // Of all of these somebody who has the secret is the author.
-  const message = (value: Buffer | null): OutgoingMessage => ({ topic, key: good.key, value, headers: eventHeaders(authenticator, good, value ?? Buffer.alloc(0)) });
+  const message = (value: Buffer | null): OutgoingMessage => ({
+    topic,
+    key: good.key,
+    value,
+    headers: eventHeaders(authenticator, good, value ?? Buffer.alloc(0)),
+  });
   await produceCompressed(options, topic, Buffer.alloc(3_000_000));
   await produceRaw(options, [...bad.map(([value]) => message(value)), message(encodeEvent(good))]);
   const listener = new Listener();
   let buried = 0;
   const bus = patient(await opened(t, { ...options, buried: () => void (buried += 1) }, listener));
   // The one that is too large is in another partition: no order holds between it and the rest.
-  await until(() => listener.has(good) && buried >= bad.length + 1, 'the one that is good, and word of each that is not');
+  await until(
+    () => listener.has(good) && buried >= bad.length + 1,
+    'the one that is good, and word of each that is not',
+  );
   t.equal(buried, bad.length + 1);
   t.strictSame(listener.taken, [good]);
   const tooLarge = /not authenticated.*; 3000003 bytes, too many to keep/;
@@ -163,17 +229,33 @@ async function malformed(t: Test): Promise<void> {
   t.equal(all.length, bad.length + 1);
   t.equal(letters.length, bad.length);
   for (const [index, [, reason]] of bad.entries()) t.match(letters[index]!.reason, reason);
-  t.notMatch(JSON.stringify(letters.map(({ reason }) => reason)), /Take One|prf_/, 'a reason holds nothing of the event');
+  t.notMatch(
+    JSON.stringify(letters.map(({ reason }) => reason)),
+    /Take One|prf_/,
+    'a reason holds nothing of the event',
+  );
   t.strictSame([letters[4]!.id, letters[4]!.kind], [good.id, 'proof_erased'], 'what can be read of it');
   t.equal(letters[0]!.id, undefined);
-  t.strictSame(await bus.replay('erasure', new Listener().take), { taken: 1, left: bad.length + 1 }, 'a replay passes over them');
+  t.strictSame(
+    await bus.replay('erasure', new Listener().take),
+    { taken: 1, left: bad.length + 1 },
+    'a replay passes over them',
+  );
   // As often as it is put back, it comes here again: with its bytes as they were.
   t.equal(await bus.replayDeadLetters('erasure', 100), bad.length + 1);
-  await until(async () => (await bus.deadLetters('erasure', 100)).length === bad.length + 1, 'all of them once more');
-  t.strictSame(new Set((await bus.deadLetters('erasure', 100)).map(({ reason }) => reason)), new Set(letters.map(({ reason }) => reason)));
+  await until(
+    async () => (await bus.deadLetters('erasure', 100)).length === bad.length + 1,
+    'all of them once more',
+  );
+  t.strictSame(
+    new Set((await bus.deadLetters('erasure', 100)).map(({ reason }) => reason)),
+    new Set(letters.map(({ reason }) => reason)),
+  );
 }
 
-/** Messages that say what a good one says, by somebody without the secret, or at a place that is not theirs. */
+/**
+ * Messages that say what a good one says, by somebody without the secret, or at a place that is not theirs.
+ */
 async function strangers(t: Test): Promise<void> {
   const options = await topics(t);
   const good = erasure(1);
@@ -185,7 +267,14 @@ async function strangers(t: Test): Promise<void> {
   const forged: readonly (readonly [what: string, headers: OutgoingMessage['headers'], value?: Buffer])[] = [
     ['no code', { 'schema-version': '1', 'event-id': good.id }],
     ['a code of another secret under our key id', eventHeaders(new Authenticator(keys, 'test'), good, value)],
-    ['a code of another environment', eventHeaders(new Authenticator({ current: () => TEST_SECRET, find: () => TEST_SECRET }, 'beta'), good, value)],
+    [
+      'a code of another environment',
+      eventHeaders(
+        new Authenticator({ current: () => TEST_SECRET, find: () => TEST_SECRET }, 'beta'),
+        good,
+        value,
+      ),
+    ],
     ['a code of another topic', eventHeaders(authenticator, elsewhere!, value)],
     ['a code of another event', eventHeaders(authenticator, good, encodeEvent(erasure(2)))],
     ['a key id that is not known', { mac: mac!.replace(/^[^.]+/, 'ffffffff') }],
@@ -193,7 +282,10 @@ async function strangers(t: Test): Promise<void> {
     ['no digits', { mac: 'mac' }],
   ];
   const topic = `${options.prefix}.erasure`;
-  await produceRaw(options, [...forged.map(([, headers]) => ({ topic, key: good.key, value, headers })), { topic, key: good.key, value, headers: eventHeaders(authenticator, good, value) }]);
+  await produceRaw(options, [
+    ...forged.map(([, headers]) => ({ topic, key: good.key, value, headers })),
+    { topic, key: good.key, value, headers: eventHeaders(authenticator, good, value) },
+  ]);
   const listener = new Listener();
   const bus = patient(await opened(t, options, listener));
   await until(() => listener.has(good), 'the one that is ours');
@@ -202,16 +294,25 @@ async function strangers(t: Test): Promise<void> {
   t.equal(letters.length, forged.length);
   for (const { reason } of letters) t.match(reason, UNAUTHENTICATED);
   t.equal(await bus.replayDeadLetters('erasure', 100), forged.length);
-  await until(async () => (await bus.deadLetters('erasure', 100)).length === forged.length, 'all of them once more');
+  await until(
+    async () => (await bus.deadLetters('erasure', 100)).length === forged.length,
+    'all of them once more',
+  );
   t.equal(listener.batches.flat().length, 1, 'putting them back does not let them act either');
   t.strictSame(await bus.replay('erasure', new Listener().take), { taken: 1, left: 2 * forged.length });
   await bus.close();
 
   const lenient = new Listener();
-  const accepting = patient(await opened(t, { ...options, acceptWithoutMac: true, group: `${options.group}-2` }, lenient));
+  const accepting = patient(
+    await opened(t, { ...options, acceptWithoutMac: true, group: `${options.group}-2` }, lenient),
+  );
   await until(() => lenient.has(good), 'what has no code');
   const counted = await accepting.replay('erasure', new Listener().take);
-  t.strictSame(counted, { taken: 3, left: 2 * (forged.length - 1) }, 'a wrong code is refused all the same: no version made one');
+  t.strictSame(
+    counted,
+    { taken: 3, left: 2 * (forged.length - 1) },
+    'a wrong code is refused all the same: no version made one',
+  );
 }
 
 async function laterBroker(t: Test): Promise<void> {
@@ -219,9 +320,17 @@ async function laterBroker(t: Test): Promise<void> {
   const port = await freePort();
   const faults: unknown[] = [];
   const listener = new Listener();
-  const bus = await opened(t, { ...options, brokers: [`127.0.0.1:${port}`], onFault: (_, error) => faults.push(error) }, listener);
+  const bus = await opened(
+    t,
+    { ...options, brokers: [`127.0.0.1:${port}`], onFault: (_, error) => faults.push(error) },
+    listener,
+  );
   const sent = Array.from({ length: 50 }, (_, n) => usage(1, n));
-  await t.rejects(bus.publish(sent.slice(0, 20)), { code: 'unavailable', reason: 'bus_unavailable', retryAfterSeconds: 2 });
+  await t.rejects(bus.publish(sent.slice(0, 20)), {
+    code: 'unavailable',
+    reason: 'bus_unavailable',
+    retryAfterSeconds: 2,
+  });
   await t.rejects(bus.deadLetters('usage', 1), { code: 'unavailable', reason: 'bus_unavailable' });
   await until(() => faults.length > 0, 'a fault that is told');
   const proxy = await forward(port, brokers[0]!);
@@ -233,21 +342,49 @@ async function laterBroker(t: Test): Promise<void> {
 
 async function making(t: Test): Promise<void> {
   const prefix = freshPrefix();
-  const options: KafkaBusOptions = { brokers, prefix, group: prefix, onFault: () => undefined, ...authenticated };
+  const options: KafkaBusOptions = {
+    brokers,
+    prefix,
+    group: prefix,
+    onFault: () => undefined,
+    ...authenticated,
+  };
   t.teardown(() => dropTopics(options, prefix));
   const bus = await opened(t, options);
   const refused = await refusal(() => bus.publish([erasure(1)]), /takemark operator migrate/);
-  t.ok(refused instanceof DomainError && refused.cause instanceof KafkaError && refused.cause.message.includes('takemark operator migrate'), 'nothing is sent to topics that nobody made');
-  const made = await Promise.all([1, 2, 3].map(() => again(() => createTopics({ ...options, partitions: 5, replication: 1 }))));
-  t.strictSame(new Set(made.flat()), new Set(TOPICS.flatMap((topic) => [`${prefix}.${topic}`, `${prefix}.${topic}.dlq`])));
-  t.strictSame(await again(() => createTopics({ ...options, partitions: 9, replication: 1 })), [], 'what is there stays as it is');
+  t.ok(
+    refused instanceof DomainError &&
+      refused.cause instanceof KafkaError &&
+      refused.cause.message.includes('takemark operator migrate'),
+    'nothing is sent to topics that nobody made',
+  );
+  const made = await Promise.all(
+    [1, 2, 3].map(() => again(() => createTopics({ ...options, partitions: 5, replication: 1 }))),
+  );
+  t.strictSame(
+    new Set(made.flat()),
+    new Set(TOPICS.flatMap((topic) => [`${prefix}.${topic}`, `${prefix}.${topic}.dlq`])),
+  );
+  t.strictSame(
+    await again(() => createTopics({ ...options, partitions: 9, replication: 1 })),
+    [],
+    'what is there stays as it is',
+  );
   const partitions = (name: string) => again(() => partitionsOf(options, `${prefix}.${name}`));
-  for (const topic of TOPICS) t.strictSame([await partitions(topic), await partitions(`${topic}.dlq`)], [5, 1]);
+  for (const topic of TOPICS)
+    t.strictSame([await partitions(topic), await partitions(`${topic}.dlq`)], [5, 1]);
   await t.resolves(relay(bus, [erasure(1)]), 'without another start');
 }
 
 async function refusedByLibrary(t: Test): Promise<void> {
-  const secure = { brokers: (SECURE ?? '').split(','), credentials: { username, password }, tls: { authority }, prefix: freshPrefix(), partitions: 1, replication: 1 };
+  const secure = {
+    brokers: (SECURE ?? '').split(','),
+    credentials: { username, password },
+    tls: { authority },
+    prefix: freshPrefix(),
+    partitions: 1,
+    replication: 1,
+  };
   await t.rejects(createTopics(secure), { name: 'KafkaError', message: /user name or the password/ });
 }
 
@@ -265,7 +402,17 @@ async function refusal(call: () => Promise<unknown>, message: RegExp): Promise<u
 
 async function secured(t: Test): Promise<void> {
   const prefix = freshPrefix();
-  const secure = { brokers: (SECURE ?? '').split(','), credentials: { username, password }, tls: { authority }, prefix, group: prefix, partitions: 1, replication: 1, onFault: () => undefined, ...authenticated };
+  const secure = {
+    brokers: (SECURE ?? '').split(','),
+    credentials: { username, password },
+    tls: { authority },
+    prefix,
+    group: prefix,
+    partitions: 1,
+    replication: 1,
+    onFault: () => undefined,
+    ...authenticated,
+  };
   await makeTopics(secure);
   const listener = new Listener();
   const bus = await opened(t, secure, listener);
@@ -274,18 +421,59 @@ async function secured(t: Test): Promise<void> {
 
   const foreign = join(tmpdir(), `takemark-${prefix}.pem`);
   t.teardown(() => rm(foreign, { force: true }));
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', '/dev/null', '-out', foreign, '-subj', '/CN=another authority'], { stdio: 'ignore' });
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-keyout',
+      '/dev/null',
+      '-out',
+      foreign,
+      '-subj',
+      '/CN=another authority',
+    ],
+    { stdio: 'ignore' },
+  );
   const refusals: readonly (readonly [what: string, connection: KafkaConnection, message: RegExp])[] = [
-    ['another password', { ...secure, credentials: { username, password: `${password}x` } }, /user name or the password/],
-    ['another user', { ...secure, credentials: { username: 'somebody', password } }, /user name or the password/],
-    ['an authority that is not its own', { ...secure, tls: { authority: foreign } }, /certificate is not of the authority/],
+    [
+      'another password',
+      { ...secure, credentials: { username, password: `${password}x` } },
+      /user name or the password/,
+    ],
+    [
+      'another user',
+      { ...secure, credentials: { username: 'somebody', password } },
+      /user name or the password/,
+    ],
+    [
+      'an authority that is not its own',
+      { ...secure, tls: { authority: foreign } },
+      /certificate is not of the authority/,
+    ],
   ];
   for (const [what, connection, message] of refusals) {
-    t.match(await refusal(() => createTopics({ ...secure, ...connection }), message), { name: 'KafkaError', message }, what);
+    t.match(
+      await refusal(() => createTopics({ ...secure, ...connection }), message),
+      { name: 'KafkaError', message },
+      what,
+    );
     const faults: unknown[] = [];
-    const stranger = await opened(t, { ...secure, ...connection, onFault: (_, error) => faults.push(error) }, new Listener());
+    const stranger = await opened(
+      t,
+      { ...secure, ...connection, onFault: (_, error) => faults.push(error) },
+      new Listener(),
+    );
     const error = await refusal(() => stranger.publish([erasure(2)]), message);
-    t.ok(error instanceof DomainError && error.cause instanceof KafkaError && message.test(error.cause.message), what);
+    t.ok(
+      error instanceof DomainError && error.cause instanceof KafkaError && message.test(error.cause.message),
+      what,
+    );
     t.notMatch(String(faults), password, 'the password is in no message');
     await stranger.close();
   }

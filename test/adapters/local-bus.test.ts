@@ -5,8 +5,8 @@ import t, { type Test } from 'tap';
 import { openLocalBus } from '../../src/adapters/local-bus/bus.js';
 import { DEAD_LETTER_FILE } from '../../src/adapters/local-bus/dead-letter-file.js';
 import { PoisonError } from '../../src/ports/bus.js';
+import { type BusPlace, busContract, erasure, Listener } from '../bus-contract/suite.js';
 import { authenticated } from '../fixtures/authentication.js';
-import { busContract, type BusPlace, erasure, Listener } from '../bus-contract/suite.js';
 
 const clock = { now: () => Date.now() };
 
@@ -18,7 +18,11 @@ async function makeDirectory(t: Test): Promise<string> {
 
 async function make(): Promise<BusPlace> {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-bus-'));
-  return { open: (buried) => openLocalBus({ directory, clock, ...authenticated, ...(buried && { buried }) }), keeps: false, remove: () => rm(directory, { recursive: true, force: true }) };
+  return {
+    open: (buried) => openLocalBus({ directory, clock, ...authenticated, ...(buried && { buried }) }),
+    keeps: false,
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
 }
 
 await t.test('the contract of a bus', (t) => busContract(t, make));
@@ -34,7 +38,12 @@ await t.test('publish tells of the handlers', async (t) => {
   });
   await t.rejects(bus.publish([erasure(1)]), { code: 'unavailable', reason: 'bus_unavailable' });
   await bus.start();
-  await t.rejects(bus.publish([erasure(1)]), { code: 'unavailable', reason: 'bus_unavailable', retryAfterSeconds: 1, cause: { message: 'the store is away' } });
+  await t.rejects(bus.publish([erasure(1)]), {
+    code: 'unavailable',
+    reason: 'bus_unavailable',
+    retryAfterSeconds: 1,
+    cause: { message: 'the store is away' },
+  });
   away = false;
   await bus.publish([erasure(1)]);
   t.ok(listener.has(erasure(1)), 'they took it when it resolves');
@@ -57,20 +66,45 @@ await t.test('the file of dead letters', async (t) => {
   await appendFile(path, '{"at":1,"reason":"torn');
   const second = await open();
   await second.publish([erasure(3)]);
-  t.strictSame((await second.deadLetters('erasure', 9)).map(({ id }) => id), [1, 2, 3].map((n) => erasure(n).id), 'a torn last line is cut off');
+  t.strictSame(
+    (await second.deadLetters('erasure', 9)).map(({ id }) => id),
+    [1, 2, 3].map((n) => erasure(n).id),
+    'a torn last line is cut off',
+  );
   await second.close();
 
   const lines = (await readFile(path, 'utf8')).split('\n');
   const { mac: _, ...bare } = JSON.parse(lines[0]!) as Record<string, unknown>;
-  const forged = { at: 9, reason: 'please', topic: 'erasure', event: JSON.parse(JSON.stringify({ ...erasure(9), topic: undefined })) as object };
-  const edited = [lines[0]!, lines[1]!.replaceAll('prf_2', 'prf_9'), lines[2]!, JSON.stringify(forged), JSON.stringify({ ...bare, mac: null }), 'not even JSON'];
+  const forged = {
+    at: 9,
+    reason: 'please',
+    topic: 'erasure',
+    event: JSON.parse(JSON.stringify({ ...erasure(9), topic: undefined })) as object,
+  };
+  const edited = [
+    lines[0]!,
+    lines[1]!.replaceAll('prf_2', 'prf_9'),
+    lines[2]!,
+    JSON.stringify(forged),
+    JSON.stringify({ ...bare, mac: null }),
+    'not even JSON',
+  ];
   await writeFile(path, edited.map((line) => `${line}\n`).join(''));
   const third = await open();
-  const idsOf = async (bus: typeof third) => (await bus.deadLetters('erasure', 9)).map(({ id, reason }) => id ?? reason);
+  const idsOf = async (bus: typeof third) =>
+    (await bus.deadLetters('erasure', 9)).map(({ id, reason }) => id ?? reason);
   const strange = 'the line is not authenticated, or it is damaged';
-  t.strictSame(await idsOf(third), [erasure(1).id, strange, erasure(3).id, strange, strange, strange], 'what somebody else wrote is listed, and holds up nothing');
+  t.strictSame(
+    await idsOf(third),
+    [erasure(1).id, strange, erasure(3).id, strange, strange, strange],
+    'what somebody else wrote is listed, and holds up nothing',
+  );
   t.equal(await third.replayDeadLetters('erasure', 9), 6);
-  t.strictSame(await idsOf(third), [erasure(1).id, strange, erasure(3).id, strange, strange, strange], 'as it was: nobody takes these events');
+  t.strictSame(
+    await idsOf(third),
+    [erasure(1).id, strange, erasure(3).id, strange, strange, strange],
+    'as it was: nobody takes these events',
+  );
   await third.close();
   const listener = new Listener();
   const replay = async (acceptWithoutMac: boolean) => {
@@ -81,7 +115,15 @@ await t.test('the file of dead letters', async (t) => {
     await bus.close();
   };
   await replay(false);
-  t.strictSame(listener.taken.map(({ id }) => id), [erasure(1).id, erasure(3).id], 'a replay does nothing with them');
+  t.strictSame(
+    listener.taken.map(({ id }) => id),
+    [erasure(1).id, erasure(3).id],
+    'a replay does nothing with them',
+  );
   await replay(true);
-  t.strictSame(listener.taken.map(({ id }) => id), [erasure(1).id, erasure(3).id, erasure(9).id], 'unless what has no code is accepted');
+  t.strictSame(
+    listener.taken.map(({ id }) => id),
+    [erasure(1).id, erasure(3).id, erasure(9).id],
+    'unless what has no code is accepted',
+  );
 });

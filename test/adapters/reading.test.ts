@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readFile, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,12 +10,31 @@ import { promisify } from 'node:util';
 import { ClassicLevel } from 'classic-level';
 import t, { type Test } from 'tap';
 import { embeddedAnswer, sidecarAnswer } from '../../src/adapters/reading/answer.js';
-import { createCredentialReader, type CredentialReaderOptions, type StartedReader } from '../../src/adapters/reading/credential-reader.js';
-import { frame, FrameCutter } from '../../src/adapters/reading/frames.js';
+import {
+  type CredentialReaderOptions,
+  createCredentialReader,
+  type StartedReader,
+} from '../../src/adapters/reading/credential-reader.js';
+import { FrameCutter, frame } from '../../src/adapters/reading/frames.js';
 import { writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction, stateSeal } from '../../src/credential/statement.js';
-import { extentOf, issued, now, readPair, readStore, sealed, storeIn } from '../fixtures/credentialed-file.js';
-import { cborBox, foreignManifest, foreignSigner, storeOf, superbox, type ForeignOptions } from '../fixtures/foreign-store.js';
+import {
+  extentOf,
+  issued,
+  now,
+  readPair,
+  readStore,
+  sealed,
+  storeIn,
+} from '../fixtures/credentialed-file.js';
+import {
+  cborBox,
+  type ForeignOptions,
+  foreignManifest,
+  foreignSigner,
+  storeOf,
+  superbox,
+} from '../fixtures/foreign-store.js';
 import { readingProcessesOf } from '../fixtures/reading-processes.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 import { noise, wav } from '../fixtures/wav.js';
@@ -41,9 +60,14 @@ function chunkOf(file: Buffer): Chunk {
 }
 
 /** A reader that is stopped when the test ends, and what it reported. */
-async function reader(t: Test, options: Partial<CredentialReaderOptions> = {}): Promise<{ readonly reader: StartedReader; readonly faults: string[] }> {
+async function reader(
+  t: Test,
+  options: Partial<CredentialReaderOptions> = {},
+): Promise<{ readonly reader: StartedReader; readonly faults: string[] }> {
   const faults: string[] = [];
-  const observer = { fault: (where: string, error: unknown) => void faults.push(`${where}: ${(error as Error).message}`) };
+  const observer = {
+    fault: (where: string, error: unknown) => void faults.push(`${where}: ${(error as Error).message}`),
+  };
   const started = createCredentialReader({ trust: ours.trust, observer, ...options });
   t.teardown(() => started.stop());
   await started.start();
@@ -52,7 +76,8 @@ async function reader(t: Test, options: Partial<CredentialReaderOptions> = {}): 
 
 async function soleProcess(): Promise<{ readonly pid: number; readonly command: readonly string[] }> {
   const [only, ...more] = await readingProcessesOf(process.pid);
-  if (only === undefined || more.length > 0) throw new Error(`${more.length + (only === undefined ? 0 : 1)} reading processes`);
+  if (only === undefined || more.length > 0)
+    throw new Error(`${more.length + (only === undefined ? 0 : 1)} reading processes`);
   return only;
 }
 
@@ -72,16 +97,24 @@ void t.test('read in the process, or in place, an answer is the same', async (t)
     ['foreign, SHA-512', foreignChunk({ hash: 'sha512' })],
     ['foreign, PS384', foreignChunk({}, foreignSigner('PS384'))],
     ['foreign, odd name', foreignChunk({ label: 'urn:c2pa:\u0007x' }, foreignSigner('Ed25519', 'A\u202eB'))],
-    ['foreign, large', foreignChunk({ moreAssertions: [superbox('cbor', 'com.example.large', [cborBox({ large: noise(900_000) })])] })],
+    [
+      'foreign, large',
+      foreignChunk({
+        moreAssertions: [superbox('cbor', 'com.example.large', [cborBox({ large: noise(900_000) })])],
+      }),
+    ],
     ['no store', { store: noise(100), extent: { offset: 44, length: 108 } }],
     ['nothing', { store: Buffer.alloc(0), extent: { offset: 44, length: 8 } }],
     ['begins as a store', { store: own.store.subarray(0, 60), extent: { offset: 44, length: 68 } }],
-    ['does not fill its chunk', { store: own.store, extent: { ...own.extent, length: own.extent.length + 2 } }],
+    [
+      'does not fill its chunk',
+      { store: own.store, extent: { ...own.extent, length: own.extent.length + 2 } },
+    ],
     ['at another place', { store: own.store, extent: { ...own.extent, offset: own.extent.offset + 2 } }],
   ];
   for (let at = 0; at < own.store.length; at += 13) {
     const bent = Buffer.from(own.store);
-    bent[at]! ^= 1 << at % 8;
+    bent[at]! ^= 1 << (at % 8);
     chunks.push([`bit at ${at}`, { store: bent, extent: own.extent }]);
   }
   const kinds = new Map<string, number>();
@@ -93,26 +126,57 @@ void t.test('read in the process, or in place, an answer is the same', async (t)
   t.strictSame([...kinds.keys()].sort(), ['altered', 'foreign', 'local_seal', 'not_a_store', 'service']);
 
   const facts = { proofId: 'prf_1', createdAt: now(), evidenceSha256: null };
-  const sidecar = Buffer.from(writeSidecar({ statement: stateProduction(ours.signer.identity, facts), binding: BINDING, signer: ours.signer }));
+  const sidecar = Buffer.from(
+    writeSidecar({
+      statement: stateProduction(ours.signer.identity, facts),
+      binding: BINDING,
+      signer: ours.signer,
+    }),
+  );
   const device = testDevice();
   const stranger = testSigning().signer;
   const sidecars: [string, Uint8Array][] = [
     ['ours', sidecar],
-    ['a seal', writeSidecar({ statement: stateSeal(device.identity, now()), binding: BINDING, signer: device })],
-    ['another installation', writeSidecar({ statement: stateProduction(stranger.identity, facts), binding: BINDING, signer: stranger })],
-    ['an unpinned leaf', writeSidecar({ statement: stateProduction(ours.unpinned.identity, facts), binding: BINDING, signer: ours.unpinned })],
+    [
+      'a seal',
+      writeSidecar({ statement: stateSeal(device.identity, now()), binding: BINDING, signer: device }),
+    ],
+    [
+      'another installation',
+      writeSidecar({
+        statement: stateProduction(stranger.identity, facts),
+        binding: BINDING,
+        signer: stranger,
+      }),
+    ],
+    [
+      'an unpinned leaf',
+      writeSidecar({
+        statement: stateProduction(ours.unpinned.identity, facts),
+        binding: BINDING,
+        signer: ours.unpinned,
+      }),
+    ],
     ['empty', Buffer.alloc(0)],
     ['noise', noise(500)],
     ['a megabyte', Buffer.concat([sidecar, Buffer.alloc(1_000_000)])],
   ];
-  for (let at = 0; at < sidecar.length; at += 7) sidecars.push([`bit at ${at}`, sidecar.with(at, sidecar[at]! ^ 4)]);
-  for (const [name, bytes] of sidecars) t.strictSame(await under.readSidecar(bytes), readPair(bytes, ours.trust), name);
+  for (let at = 0; at < sidecar.length; at += 7)
+    sidecars.push([`bit at ${at}`, sidecar.with(at, sidecar[at]! ^ 4)]);
+  for (const [name, bytes] of sidecars)
+    t.strictSame(await under.readSidecar(bytes), readPair(bytes, ours.trust), name);
 
   const GOLDEN = new URL('../../../test/fixtures/golden/', import.meta.url);
   for (const name of await readdir(GOLDEN)) {
     const bytes = readFileSync(new URL(name, GOLDEN));
-    if (name.endsWith('.wav')) t.strictSame(await under.readEmbedded(chunkOf(bytes).store, chunkOf(bytes).extent), readStore(chunkOf(bytes).store, chunkOf(bytes).extent, ours.trust), name);
-    if (name.endsWith('.sidecar')) t.strictSame(await under.readSidecar(bytes), readPair(bytes, ours.trust), name);
+    if (name.endsWith('.wav'))
+      t.strictSame(
+        await under.readEmbedded(chunkOf(bytes).store, chunkOf(bytes).extent),
+        readStore(chunkOf(bytes).store, chunkOf(bytes).extent, ours.trust),
+        name,
+      );
+    if (name.endsWith('.sidecar'))
+      t.strictSame(await under.readSidecar(bytes), readPair(bytes, ours.trust), name);
   }
   t.strictSame(faults, []);
 });
@@ -130,20 +194,59 @@ void t.test('the process has nothing that is worth having', linux, async (t) => 
   const { pid, command } = await soleProcess();
   t.equal(await readFile(`/proc/${pid}/environ`, 'utf8'), '', 'no environment');
   t.equal(await readlink(`/proc/${pid}/cwd`), '/');
-  const own = new Set(await Promise.all((await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''))));
-  const files = await Promise.all((await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));
-  t.strictSame(files.filter((file) => file.startsWith('/') && file !== '/dev/null'), [], 'no open file');
-  t.strictSame(files.filter((file) => file.startsWith('socket:') && own.has(file)), [], 'no socket of the service');
+  const own = new Set(
+    await Promise.all(
+      (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
+    ),
+  );
+  const files = await Promise.all(
+    (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')),
+  );
+  t.strictSame(
+    files.filter((file) => file.startsWith('/') && file !== '/dev/null'),
+    [],
+    'no open file',
+  );
+  t.strictSame(
+    files.filter((file) => file.startsWith('socket:') && own.has(file)),
+    [],
+    'no socket of the service',
+  );
 
   // The same flags hold any other program down in the same way.
   const flags = command.slice(1, -1);
   const attempt = (body: string): Promise<string> =>
-    promisify(execFile)(command[0]!, [...flags, '--input-type=commonjs', '--eval', `try { ${body}; console.log('done') } catch (error) { console.log(error.code) }`], { cwd: '/', env: {} }).then(({ stdout }) => stdout.trim());
+    promisify(execFile)(
+      command[0]!,
+      [
+        ...flags,
+        '--input-type=commonjs',
+        '--eval',
+        `try { ${body}; console.log('done') } catch (error) { console.log(error.code) }`,
+      ],
+      { cwd: '/', env: {} },
+    ).then(({ stdout }) => stdout.trim());
   t.equal(await attempt('1'), 'done');
-  t.equal(await attempt(`require('fs').readFileSync(${JSON.stringify(secret)})`), 'ERR_ACCESS_DENIED', 'it cannot read the data directory');
-  t.equal(await attempt(`require('fs').writeFileSync(${JSON.stringify(`${secret}.new`)}, '')`), 'ERR_ACCESS_DENIED', 'or write anywhere');
-  t.equal(await attempt("require('child_process').spawnSync('/bin/true')"), 'ERR_ACCESS_DENIED', 'or start a program');
-  t.equal(await attempt("new (require('worker_threads').Worker)('1', { eval: true })"), 'ERR_ACCESS_DENIED', 'or a thread');
+  t.equal(
+    await attempt(`require('fs').readFileSync(${JSON.stringify(secret)})`),
+    'ERR_ACCESS_DENIED',
+    'it cannot read the data directory',
+  );
+  t.equal(
+    await attempt(`require('fs').writeFileSync(${JSON.stringify(`${secret}.new`)}, '')`),
+    'ERR_ACCESS_DENIED',
+    'or write anywhere',
+  );
+  t.equal(
+    await attempt("require('child_process').spawnSync('/bin/true')"),
+    'ERR_ACCESS_DENIED',
+    'or start a program',
+  );
+  t.equal(
+    await attempt("new (require('worker_threads').Worker)('1', { eval: true })"),
+    'ERR_ACCESS_DENIED',
+    'or a thread',
+  );
   if (process.allowedNodeEnvironmentFlags.has('--allow-net')) {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -151,7 +254,11 @@ void t.test('the process has nothing that is worth having', linux, async (t) => 
     const connecting = `require('net').connect(${(server.address() as { port: number }).port}, '127.0.0.1').on('error', (error) => console.log(error.code)).on('connect', () => process.exit(console.log('connected')))`;
     t.match(await attempt(connecting), /ERR_ACCESS_DENIED/, 'or connect');
   }
-  t.equal(getuid?.() === undefined ? '1000' : (await readFile(`/proc/${pid}/oom_score_adj`, 'utf8')).trim(), '1000', 'it goes first where memory is short');
+  t.equal(
+    getuid?.() === undefined ? '1000' : (await readFile(`/proc/${pid}/oom_score_adj`, 'utf8')).trim(),
+    '1000',
+    'it goes first where memory is short',
+  );
 });
 
 void t.test('a process that ends is replaced, and what it was reading is read again', linux, async (t) => {
@@ -161,7 +268,15 @@ void t.test('a process that ends is replaced, and what it was reading is read ag
   const first = await soleProcess();
   process.kill(first.pid, 'SIGSTOP');
   const waiting = under.readEmbedded(store, extent);
-  t.equal((await under.readEmbedded(...Object.values(chunkOf(issued(wav(300), ours.signer))) as [Buffer, Chunk['extent']])).kind, 'service', 'ours needs no process');
+  t.equal(
+    (
+      await under.readEmbedded(
+        ...(Object.values(chunkOf(issued(wav(300), ours.signer))) as [Buffer, Chunk['extent']]),
+      )
+    ).kind,
+    'service',
+    'ours needs no process',
+  );
   process.kill(first.pid, 'SIGKILL');
   t.strictSame(await waiting, reading);
   t.not((await soleProcess()).pid, first.pid);
@@ -174,23 +289,40 @@ void t.test('a process that ends is replaced, and what it was reading is read ag
 void t.test('a reading that comes to no end is given up, and says nothing of the file', linux, async (t) => {
   // Nobody carries a megabyte to a process, looks through it and answers within a millisecond.
   const { reader: under, faults } = await reader(t, { readingMs: 1, waitingMs: 120_000 });
-  const { store, extent } = foreignChunk({ moreAssertions: [superbox('cbor', 'com.example.large', [cborBox({ large: noise(1_000_000) })])] });
+  const { store, extent } = foreignChunk({
+    moreAssertions: [superbox('cbor', 'com.example.large', [cborBox({ large: noise(1_000_000) })])],
+  });
   const own = chunkOf(issued(wav(300), ours.signer));
-  const [given, ofOurs] = await Promise.allSettled([under.readEmbedded(store, extent), under.readEmbedded(own.store, own.extent)]);
-  t.match(given, { status: 'rejected', reason: { name: 'DomainError', code: 'unavailable', reason: 'reader_failed', retryAfterSeconds: Number } });
+  const [given, ofOurs] = await Promise.allSettled([
+    under.readEmbedded(store, extent),
+    under.readEmbedded(own.store, own.extent),
+  ]);
+  t.match(given, {
+    status: 'rejected',
+    reason: { name: 'DomainError', code: 'unavailable', reason: 'reader_failed', retryAfterSeconds: Number },
+  });
   t.match(ofOurs, { status: 'fulfilled', value: { kind: 'service' } });
   const late = 'credential_reader: the reading process did not answer within 1 ms';
   t.strictSame(faults, [late, late], 'tried once more, and no further');
 });
 
 void t.test('what waits is bounded in number, bytes and time', linux, async (t) => {
-  const { reader: under } = await reader(t, { readingMs: 60_000, waitingMs: 1_000, maxWaiting: 3, maxWaitingBytes: 100_000 });
+  const { reader: under } = await reader(t, {
+    readingMs: 60_000,
+    waitingMs: 1_000,
+    maxWaiting: 3,
+    maxWaitingBytes: 100_000,
+  });
   const { store, extent } = foreignChunk();
-  const large = foreignChunk({ moreAssertions: [superbox('cbor', 'com.example.large', [cborBox({ large: noise(100_000) })])] });
+  const large = foreignChunk({
+    moreAssertions: [superbox('cbor', 'com.example.large', [cborBox({ large: noise(100_000) })])],
+  });
   const { pid } = await soleProcess();
   process.kill(pid, 'SIGSTOP');
   const underWay = under.readEmbedded(store, extent);
-  const waiting = [under.readEmbedded(store, extent), under.readEmbedded(store, extent)].map((reading) => reading.catch((error: unknown) => error));
+  const waiting = [under.readEmbedded(store, extent), under.readEmbedded(store, extent)].map((reading) =>
+    reading.catch((error: unknown) => error),
+  );
   const full = { code: 'unavailable', reason: 'reader_full', retryAfterSeconds: Number };
   await t.rejects(under.readEmbedded(store, extent), full, 'in number');
   for (const refused of waiting) t.match(await refused, full, 'in time');
@@ -204,7 +336,9 @@ void t.test('a reader that stops refuses what waits and leaves no process', linu
   const { reader: under, faults } = await reader(t, { readingMs: 60_000 });
   const { store, extent } = foreignChunk();
   process.kill((await soleProcess()).pid, 'SIGSTOP');
-  const waiting = [under.readEmbedded(store, extent), under.readEmbedded(store, extent)].map((reading) => reading.catch((error: unknown) => error));
+  const waiting = [under.readEmbedded(store, extent), under.readEmbedded(store, extent)].map((reading) =>
+    reading.catch((error: unknown) => error),
+  );
   await under.stop();
   for (const refused of waiting) t.match(await refused, { reason: 'shutting_down' });
   await t.rejects(under.readEmbedded(store, extent), { code: 'unavailable', reason: 'shutting_down' });
@@ -223,8 +357,15 @@ void t.test('what a captured process could say is not believed', (t) => {
   t.strictSame(embeddedAnswer(json(reading)), reading);
   if (reading.kind !== 'foreign') throw new Error(reading.kind);
   const { report } = reading;
-  t.strictSame(embeddedAnswer(json({ ...reading, proofId: 'prf_1', report: { ...report, more: 1 } })), reading, 'further members are dropped');
-  t.match(embeddedAnswer(json({ ...reading, report: { ...report, issuer: `\u001b[2J${'x'.repeat(5_000)}` } })), { report: { issuer: /^\ufffd\[2Jx{252}$/ } });
+  t.strictSame(
+    embeddedAnswer(json({ ...reading, proofId: 'prf_1', report: { ...report, more: 1 } })),
+    reading,
+    'further members are dropped',
+  );
+  t.match(
+    embeddedAnswer(json({ ...reading, report: { ...report, issuer: `\u001b[2J${'x'.repeat(5_000)}` } })),
+    { report: { issuer: /^\ufffd\[2Jx{252}$/ } },
+  );
   for (const [name, bent] of Object.entries({
     'trust of ours': { ...reading, report: { ...report, trust: 'service' } },
     'trust of a device': { ...reading, report: { ...report, trust: 'device' } },
@@ -240,12 +381,39 @@ void t.test('what a captured process could say is not believed', (t) => {
     'a list': [],
     'a seal without a statement': { ...reading, kind: 'local_seal' },
     'not a store': { kind: 'not_a_store', reason: 'store_start_missing' },
-  })) t.throws(() => embeddedAnswer(json(bent)), TypeError, name);
+  }))
+    t.throws(() => embeddedAnswer(json(bent)), TypeError, name);
   t.throws(() => embeddedAnswer(Buffer.from('{')), SyntaxError, 'no JSON');
 
   const facts = { proofId: 'prf_1', createdAt: now(), evidenceSha256: null };
-  t.throws(() => sidecarAnswer(json(readPair(writeSidecar({ statement: stateProduction(ours.signer.identity, facts), binding: BINDING, signer: ours.signer }), ours.trust))), TypeError);
-  t.throws(() => sidecarAnswer(json({ kind: 'foreign', reason: 'signer_unknown', binding: { bytes: -0.5, sha256: BINDING.sha256 }, sidecarSha256: BINDING.sha256 })), TypeError);
+  t.throws(
+    () =>
+      sidecarAnswer(
+        json(
+          readPair(
+            writeSidecar({
+              statement: stateProduction(ours.signer.identity, facts),
+              binding: BINDING,
+              signer: ours.signer,
+            }),
+            ours.trust,
+          ),
+        ),
+      ),
+    TypeError,
+  );
+  t.throws(
+    () =>
+      sidecarAnswer(
+        json({
+          kind: 'foreign',
+          reason: 'signer_unknown',
+          binding: { bytes: -0.5, sha256: BINDING.sha256 },
+          sidecarSha256: BINDING.sha256,
+        }),
+      ),
+    TypeError,
+  );
   t.end();
 });
 
@@ -255,7 +423,8 @@ void t.test('frames', (t) => {
   for (const size of [1, 2, 3, 5, 4_096, stream.length]) {
     const cutter = new FrameCutter(5_000);
     const cut: Buffer[] = [];
-    for (let at = 0; at < stream.length; at += size) for (const payload of cutter.cut(stream.subarray(at, at + size))) cut.push(Buffer.from(payload));
+    for (let at = 0; at < stream.length; at += size)
+      for (const payload of cutter.cut(stream.subarray(at, at + size))) cut.push(Buffer.from(payload));
     t.strictSame(cut, payloads, `pieces of ${size} bytes`);
   }
   t.throws(() => [...new FrameCutter(4_999).cut(stream)], RangeError, 'announced too large');

@@ -1,5 +1,5 @@
 /** A whole service in a process of its own, held to the memory of a small container. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,10 @@ import { createMemoryCgroup, type MemoryCgroup } from './memory-cgroup.js';
 const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
 const START_MS = 120_000;
 export const CONTAINER_MIB = 512;
-/** Half of the container is the heap's, as Node would choose by itself there; the first one is that of `npm start`. */
+/**
+ * Half of the container is the heap's, as Node would choose by itself there; the first one is that of `npm
+ * start`.
+ */
 const HEAP_FLAGS = ['--initial-old-space-size=128', '--max-old-space-size=256'];
 const WORDS_KEPT = 4_000;
 
@@ -37,7 +40,11 @@ export class ConfinedService {
   #operatorPort = 0;
   #token = '';
 
-  private constructor(dataDirectory: string, settings: Readonly<Record<string, string>>, group: MemoryCgroup) {
+  private constructor(
+    dataDirectory: string,
+    settings: Readonly<Record<string, string>>,
+    group: MemoryCgroup,
+  ) {
     this.dataDirectory = dataDirectory;
     this.#settings = settings;
     this.#group = group;
@@ -115,7 +122,10 @@ export class ConfinedService {
   async operator(method: string, path: string, body?: unknown): Promise<unknown> {
     const response = await fetch(`${this.operatorUrl}${path}`, {
       method,
-      headers: { authorization: `Bearer ${this.#token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      headers: {
+        authorization: `Bearer ${this.#token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
@@ -124,18 +134,25 @@ export class ConfinedService {
   }
 
   async partner(plan: string): Promise<AttackedPartner> {
-    const { partnerId } = (await this.operator('POST', '/partners', { name: 'Attacked', plan })) as { partnerId: string };
-    const { keyId, apiKey } = (await this.operator('POST', `/partners/${partnerId}/keys`, { name: 'key' })) as { keyId: string; apiKey: string };
+    const { partnerId } = (await this.operator('POST', '/partners', { name: 'Attacked', plan })) as {
+      partnerId: string;
+    };
+    const { keyId, apiKey } = (await this.operator('POST', `/partners/${partnerId}/keys`, {
+      name: 'key',
+    })) as { keyId: string; apiKey: string };
     return { partnerId, keyId, apiKey };
   }
 
   /** Issues into the file itself. @returns the proof's id */
   async issue(partnerId: string, audio: Uint8Array, song = 'Song'): Promise<string> {
-    const response = await fetch(`${this.operatorUrl}/proofs?${new URLSearchParams({ partnerId, song, fileName: 'take.wav', carrier: 'embedded' })}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/octet-stream' },
-      body: Buffer.from(audio),
-    });
+    const response = await fetch(
+      `${this.operatorUrl}/proofs?${new URLSearchParams({ partnerId, song, fileName: 'take.wav', carrier: 'embedded' })}`,
+      {
+        method: 'POST',
+        headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/octet-stream' },
+        body: Buffer.from(audio),
+      },
+    );
     if (!response.ok) throw new Error(`issue: ${response.status} ${await response.text()}`);
     return ((await response.json()) as { proofId: string }).proofId;
   }
@@ -143,7 +160,9 @@ export class ConfinedService {
   /** The value of a metric, the sum over its labels. */
   async metric(name: string): Promise<number> {
     const response = await fetch(`http://127.0.0.1:${this.#operatorPort}/metrics`);
-    const samples = [...(await response.text()).matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))];
+    const samples = [
+      ...(await response.text()).matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm')),
+    ];
     return samples.reduce((sum, [, value]) => sum + Number(value), 0);
   }
 
@@ -156,7 +175,10 @@ export class ConfinedService {
     await ended;
   }
 
-  /** Starts the process again on its data directory, after its end. @throws Error where it does not come to serve */
+  /**
+   * Starts the process again on its data directory, after its end. @throws Error where it does not come to
+   * serve
+   */
   async restart(): Promise<void> {
     await this.stop();
     await this.#spawn();
@@ -175,23 +197,35 @@ export class ConfinedService {
     this.#exit = undefined;
     this.#words = '';
     // A shell enters the group and becomes the service, so that not one page of it is counted elsewhere.
-    const child = spawn('/bin/sh', ['-c', 'echo $$ > "$0" && exec "$@"', this.#group.processes, process.execPath, ...HEAP_FLAGS, MAIN], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        PATH: process.env['PATH'],
-        TAKEMARK_DATA_DIR: this.dataDirectory,
-        TAKEMARK_PORT: '0',
-        TAKEMARK_OPERATOR_PORT: '0',
-        TAKEMARK_HOST: '127.0.0.1',
-        TAKEMARK_STOP_GRACE_SECONDS: '2',
-        ...this.#settings,
+    const child = spawn(
+      '/bin/sh',
+      ['-c', 'echo $$ > "$0" && exec "$@"', this.#group.processes, process.execPath, ...HEAP_FLAGS, MAIN],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: {
+          PATH: process.env['PATH'],
+          TAKEMARK_DATA_DIR: this.dataDirectory,
+          TAKEMARK_PORT: '0',
+          TAKEMARK_OPERATOR_PORT: '0',
+          TAKEMARK_HOST: '127.0.0.1',
+          TAKEMARK_STOP_GRACE_SECONDS: '2',
+          ...this.#settings,
+        },
       },
-    });
+    );
     this.#child = child;
     child.once('exit', (code, signal) => (this.#exit = { code, signal }));
-    child.stdout.setEncoding('utf8').on('data', (text: string) => this.#logs.push(...text.split('\n').filter(Boolean)));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#words = (this.#words + text).slice(-WORDS_KEPT)));
-    for (const deadline = Date.now() + START_MS; Date.now() < deadline && this.#exit === undefined; await delay(20)) {
+    child.stdout
+      .setEncoding('utf8')
+      .on('data', (text: string) => this.#logs.push(...text.split('\n').filter(Boolean)));
+    child.stderr
+      .setEncoding('utf8')
+      .on('data', (text: string) => (this.#words = (this.#words + text).slice(-WORDS_KEPT)));
+    for (
+      const deadline = Date.now() + START_MS;
+      Date.now() < deadline && this.#exit === undefined;
+      await delay(20)
+    ) {
       const text = await readFile(endpoints, 'utf8').catch(() => undefined);
       if (text === undefined) continue;
       const { partner, operator } = JSON.parse(text) as { partner: number; operator: number };

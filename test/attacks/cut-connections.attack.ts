@@ -21,8 +21,10 @@ export const attack: Attack = {
     const { partnerId, apiKey } = await service.partner('volume');
     const large = await service.issue(partnerId, wav(AUDIO_BYTES));
     const proofs: string[] = [];
-    for (let i = 0; i < PROOFS; i += 1) proofs.push(await service.issue(partnerId, wav(2_000, {}, i + 1), `Song ${i}`));
-    const head = (method: string, path: string): string => `${method} /v1/proofs/${path} HTTP/1.1\r\nHost: a\r\nx-api-key: ${apiKey}\r\n\r\n`;
+    for (let i = 0; i < PROOFS; i += 1)
+      proofs.push(await service.issue(partnerId, wav(2_000, {}, i + 1), `Song ${i}`));
+    const head = (method: string, path: string): string =>
+      `${method} /v1/proofs/${path} HTTP/1.1\r\nHost: a\r\nx-api-key: ${apiKey}\r\n\r\n`;
     const openBefore = await openAssets(service);
 
     for (const [i, proofId] of proofs.entries()) {
@@ -39,14 +41,25 @@ export const attack: Attack = {
 
     const state = async () => {
       let erased = 0;
-      for (const proofId of proofs) if (((await service.operator('GET', `/proofs/${proofId}/erasure`)) as { state: string }).state === 'erased') erased += 1;
-      const logged = service.log.filter((line) => line.includes('"method":"DELETE"') && line.includes('"route":"/v1/proofs/{proofId}"')).length;
+      for (const proofId of proofs)
+        if (
+          ((await service.operator('GET', `/proofs/${proofId}/erasure`)) as { state: string }).state ===
+          'erased'
+        )
+          erased += 1;
+      const logged = service.log.filter(
+        (line) => line.includes('"method":"DELETE"') && line.includes('"route":"/v1/proofs/{proofId}"'),
+      ).length;
       return { erased, logged, counted: await deletesCounted(service), open: await openAssets(service) };
     };
-    const holds = ({ erased, logged, counted, open }: Awaited<ReturnType<typeof state>>): boolean => logged >= erased && counted === logged && open <= openBefore;
+    const holds = ({ erased, logged, counted, open }: Awaited<ReturnType<typeof state>>): boolean =>
+      logged >= erased && counted === logged && open <= openBefore;
     let now = await state();
-    for (const deadline = Date.now() + SETTLE_MS; Date.now() < deadline && !holds(now); await delay(500)) now = await state();
-    say(`${now.erased} of ${PROOFS} erased, ${now.logged} erasures logged, ${now.counted} counted; ${now.open} files of deliverables open, ${openBefore} before`);
+    for (const deadline = Date.now() + SETTLE_MS; Date.now() < deadline && !holds(now); await delay(500))
+      now = await state();
+    say(
+      `${now.erased} of ${PROOFS} erased, ${now.logged} erasures logged, ${now.counted} counted; ${now.open} files of deliverables open, ${openBefore} before`,
+    );
     assert.ok(now.erased > 0, 'some were carried out');
     assert.ok(now.logged >= now.erased, 'each erasure that was carried out is logged');
     assert.equal(now.counted, now.logged, 'and counted');
@@ -58,10 +71,14 @@ export const attack: Attack = {
 async function deletesCounted(service: ConfinedService): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${service.operatorPort}/metrics`)).text();
   const samples = text.matchAll(/^takemark_requests_total\{(.*)\} (\d+)$/gm);
-  return [...samples].filter(([, labels]) => labels!.includes('method="DELETE"') && labels!.includes('/v1/proofs/{proofId}"')).reduce((sum, [, , value]) => sum + Number(value), 0);
+  return [...samples]
+    .filter(([, labels]) => labels!.includes('method="DELETE"') && labels!.includes('/v1/proofs/{proofId}"'))
+    .reduce((sum, [, , value]) => sum + Number(value), 0);
 }
 
 async function openAssets({ pid, dataDirectory }: ConfinedService): Promise<number> {
-  const targets = await Promise.all((await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));
+  const targets = await Promise.all(
+    (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')),
+  );
   return targets.filter((target) => target.startsWith(`${dataDirectory}/assets/`)).length;
 }

@@ -1,4 +1,7 @@
-/** Whoever can write to the store's files, without the service's secrets, edits rows while the service is stopped. None of it is believed. */
+/**
+ * Whoever can write to the store's files, without the service's secrets, edits rows while the service is
+ * stopped. None of it is believed.
+ */
 import { join } from 'node:path';
 import { decode, encode } from '@msgpack/msgpack';
 import type { ClassicLevel } from 'classic-level';
@@ -30,13 +33,24 @@ function withChecksum(key: string, document: Document): Uint8Array {
   return row;
 }
 
-/** All that somebody without the secrets can do to a row: leave what vouches for it as it was, or make it one of the form that nothing vouched for. */
+/**
+ * All that somebody without the secrets can do to a row: leave what vouches for it as it was, or make it one
+ * of the form that nothing vouched for.
+ */
 const FORMS: Readonly<Record<string, (key: string, row: Uint8Array, document: Document) => Uint8Array>> = {
-  'its header kept': (key, row, document) => (row[0] === 1 ? withChecksum(key, document) : Buffer.concat([row.subarray(0, documentAt(row)), encode(document, { ignoreUndefined: true })])),
+  'its header kept': (key, row, document) =>
+    row[0] === 1
+      ? withChecksum(key, document)
+      : Buffer.concat([row.subarray(0, documentAt(row)), encode(document, { ignoreUndefined: true })]),
   'a checksum made anew': (key, _row, document) => withChecksum(key, document),
 };
 
-async function edit(level: Level, key: string, form: string, change: (document: Document) => Document): Promise<void> {
+async function edit(
+  level: Level,
+  key: string,
+  form: string,
+  change: (document: Document) => Document,
+): Promise<void> {
   const row = (await level.get(key))!;
   await level.put(key, FORMS[form]!(key, row, change(documentOf(row))));
 }
@@ -45,47 +59,98 @@ for (const form of Object.keys(FORMS)) {
   void t.test(`edited rows, ${form}`, async (t) => {
     const house = await RestartedService.start();
     t.teardown(() => house.stop());
-    const edited = (work: (level: Level) => Promise<unknown>) => house.restart(() => withLevel(join(house.directory, 'store'), async (level) => void (await work(level))));
+    const edited = (work: (level: Level) => Promise<unknown>) =>
+      house.restart(() =>
+        withLevel(join(house.directory, 'store'), async (level) => void (await work(level))),
+      );
 
     const owner = await house.service.partner();
     const bystander = await house.service.partner();
-    const narrow = await house.operator.createKey({ partnerId: owner.partnerId, name: 'narrow', scopes: ['verify'] });
+    const narrow = await house.operator.createKey({
+      partnerId: owner.partnerId,
+      name: 'narrow',
+      scopes: ['verify'],
+    });
     const revoked = await house.operator.createKey({ partnerId: owner.partnerId, name: 'revoked' });
     await house.operator.revokeKey({ partnerId: owner.partnerId, keyId: revoked.keyId });
-    const issue = (number: number) => house.service.issue(owner.partnerId, wav(2_000, {}, number), { song: `song ${number}` });
-    const [first, second, erased, given, sound] = [await issue(1), await issue(2), await issue(3), await issue(4), await issue(5)];
+    const issue = (number: number) =>
+      house.service.issue(owner.partnerId, wav(2_000, {}, number), { song: `song ${number}` });
+    const [first, second, erased, given, sound] = [
+      await issue(1),
+      await issue(2),
+      await issue(3),
+      await issue(4),
+      await issue(5),
+    ];
     const asOwner = await house.partner.authenticate(owner.apiKey);
     const contents = new Map<string, Document>();
-    await edited(async (level) => contents.set(erased.proofId, documentOf((await level.get(`proof/${erased.proofId}`))!)));
+    await edited(async (level) =>
+      contents.set(erased.proofId, documentOf((await level.get(`proof/${erased.proofId}`))!)),
+    );
     await house.partner.eraseProof(asOwner, erased.proofId);
 
     await edited(async (level) => {
-      await edit(level, `key/${narrow.keyId}`, form, (key) => ({ ...key, scopes: ['verify', 'proofs', 'erase', 'reviews', 'keys', 'usage'] }));
+      await edit(level, `key/${narrow.keyId}`, form, (key) => ({
+        ...key,
+        scopes: ['verify', 'proofs', 'erase', 'reviews', 'keys', 'usage'],
+      }));
       await edit(level, `key/${revoked.keyId}`, form, ({ revokedAt: _, ...key }) => key);
-      await edit(level, `proof/${first.proofId}`, form, (proof) => ({ ...proof, credentialSha256: '0'.repeat(64) }));
+      await edit(level, `proof/${first.proofId}`, form, (proof) => ({
+        ...proof,
+        credentialSha256: '0'.repeat(64),
+      }));
       await edit(level, `proof/${erased.proofId}`, form, () => contents.get(erased.proofId)!);
-      await edit(level, `proof/${given.proofId}`, form, (proof) => ({ ...proof, partnerId: bystander.partnerId }));
+      await edit(level, `proof/${given.proofId}`, form, (proof) => ({
+        ...proof,
+        partnerId: bystander.partnerId,
+      }));
       // A row that is genuine, in the place of another.
       const genuine = (await level.get(`proof/${sound.proofId}`))!;
-      await level.put(`proof/${second.proofId}`, form === 'its header kept' && genuine[0] !== 1 ? genuine : withChecksum(`proof/${second.proofId}`, documentOf(genuine)));
+      await level.put(
+        `proof/${second.proofId}`,
+        form === 'its header kept' && genuine[0] !== 1
+          ? genuine
+          : withChecksum(`proof/${second.proofId}`, documentOf(genuine)),
+      );
     });
     const damaged = { code: 'internal', reason: 'record_damaged' };
-    await t.rejects(house.partner.authenticate(narrow.apiKey), damaged, 'a key with raised scopes opens nothing');
-    await t.rejects(house.partner.authenticate(revoked.apiKey), damaged, 'nor one whose revocation was taken away');
+    await t.rejects(
+      house.partner.authenticate(narrow.apiKey),
+      damaged,
+      'a key with raised scopes opens nothing',
+    );
+    await t.rejects(
+      house.partner.authenticate(revoked.apiKey),
+      damaged,
+      'nor one whose revocation was taken away',
+    );
     const caller = await house.partner.authenticate(owner.apiKey);
     for (const { proofId, file } of [first, second, erased, given]) {
       await t.rejects(house.service.verify(caller, file), damaged, 'no verdict rests on an edited row');
       await t.rejects(house.partner.readRecord(caller, proofId), damaged);
     }
     const other = await house.partner.authenticate(bystander.apiKey);
-    await t.rejects(house.partner.readProof(other, given.proofId), damaged, 'nobody becomes the owner of a proof');
+    await t.rejects(
+      house.partner.readProof(other, given.proofId),
+      damaged,
+      'nobody becomes the owner of a proof',
+    );
     t.match(await house.service.verify(other, sound.file), { verdict: 'valid' }, 'others are served');
     await t.rejects(house.partner.listProofs(caller, {}), damaged, 'a list leaves nothing out in silence');
     const faults = house.service.log.filter((line) => line.includes('"record_damaged"'));
     t.ok(faults.length > 0, 'an operator hears of it');
-    for (const id of [narrow.keyId, revoked.keyId, first.proofId, erased.proofId]) t.notOk(faults.some((line) => line.includes(id)), 'without an id');
+    for (const id of [narrow.keyId, revoked.keyId, first.proofId, erased.proofId])
+      t.notOk(
+        faults.some((line) => line.includes(id)),
+        'without an id',
+      );
 
-    await edited((level) => edit(level, `partner/${bystander.partnerId}`, form, (partner) => ({ ...partner, plan: partner['plan'] === 'volume' ? 'trial' : 'volume' })));
+    await edited((level) =>
+      edit(level, `partner/${bystander.partnerId}`, form, (partner) => ({
+        ...partner,
+        plan: partner['plan'] === 'volume' ? 'trial' : 'volume',
+      })),
+    );
     await t.rejects(house.partner.authenticate(bystander.apiKey), damaged, 'nor is another plan believed');
     t.match(await house.partner.authenticate(owner.apiKey), { partnerId: owner.partnerId });
   });
@@ -99,12 +164,19 @@ void t.test('a whole store in the form that nothing vouched for', async (t) => {
   const started = await house
     .restart(() =>
       withLevel(join(house.directory, 'store'), async (level) => {
-        for (const [key, row] of await level.iterator().all()) await level.put(key, withChecksum(key, documentOf(row)));
+        for (const [key, row] of await level.iterator().all())
+          await level.put(key, withChecksum(key, documentOf(row)));
         await level.put('meta/format', withChecksum('meta/format', { format: 2 }));
-        await edit(level, `key/${keyId}`, 'a checksum made anew', (key) => ({ ...key, scopes: ['verify', 'proofs'] }));
+        await edit(level, `key/${keyId}`, 'a checksum made anew', (key) => ({
+          ...key,
+          scopes: ['verify', 'proofs'],
+        }));
       }),
     )
     .then(() => house.partner.authenticate(apiKey))
-    .then(() => 'believed', (error: unknown) => error);
+    .then(
+      () => 'believed',
+      (error: unknown) => error,
+    );
   t.match(started, { name: 'StoreOpenError', code: 'unauthenticated' });
 });

@@ -1,4 +1,7 @@
-/** Whoever can write to the topic of erasures, without the service's secrets, announces the erasure of a live proof. Nothing is erased. */
+/**
+ * Whoever can write to the topic of erasures, without the service's secrets, announces the erasure of a live
+ * proof. Nothing is erased.
+ */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
@@ -12,38 +15,66 @@ import { RestartedService } from '../operations/restarted-service.js';
 const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
 const PATIENCE_MS = 120_000;
 
-void t.test('a forged erasure', { skip: BROKERS === undefined && process.env['CI'] === undefined && 'TAKEMARK_KAFKA is not set: npm run services:up starts a server and prints it' }, async (t) => {
-  if (BROKERS === undefined) return t.fail('TAKEMARK_KAFKA is not set');
-  const brokers = BROKERS.split(',');
-  const prefix = `takemark-test-${randomBytes(5).toString('hex')}`;
-  await makeTopics({ brokers, prefix, partitions: 1, replication: 1 });
-  t.teardown(() => dropTopics({ brokers }, prefix));
-  const house = await RestartedService.start({ TAKEMARK_BUS: 'kafka', TAKEMARK_KAFKA: BROKERS, TAKEMARK_KAFKA_PREFIX: prefix, TAKEMARK_KAFKA_REPLICATION: '1' });
-  t.teardown(() => house.stop());
-  const { partnerId, caller } = await house.service.partner();
-  const live = await house.service.issue(partnerId, wav(2_000), { song: 'live' });
-  const doomed = await house.service.issue(partnerId, wav(2_000, {}, 2), { song: 'doomed' });
+void t.test(
+  'a forged erasure',
+  {
+    skip:
+      BROKERS === undefined &&
+      process.env['CI'] === undefined &&
+      'TAKEMARK_KAFKA is not set: npm run services:up starts a server and prints it',
+  },
+  async (t) => {
+    if (BROKERS === undefined) return t.fail('TAKEMARK_KAFKA is not set');
+    const brokers = BROKERS.split(',');
+    const prefix = `takemark-test-${randomBytes(5).toString('hex')}`;
+    await makeTopics({ brokers, prefix, partitions: 1, replication: 1 });
+    t.teardown(() => dropTopics({ brokers }, prefix));
+    const house = await RestartedService.start({
+      TAKEMARK_BUS: 'kafka',
+      TAKEMARK_KAFKA: BROKERS,
+      TAKEMARK_KAFKA_PREFIX: prefix,
+      TAKEMARK_KAFKA_REPLICATION: '1',
+    });
+    t.teardown(() => house.stop());
+    const { partnerId, caller } = await house.service.partner();
+    const live = await house.service.issue(partnerId, wav(2_000), { song: 'live' });
+    const doomed = await house.service.issue(partnerId, wav(2_000, {}, 2), { song: 'doomed' });
 
-  const { proofId } = live;
-  const forged = encodeEvent(proofErased({ proofId, partnerId, erasedAt: house.seconds() }));
-  const topic = `${prefix}.erasure`;
-  await produceRaw({ brokers }, [{ topic, key: proofId, value: forged, headers: { 'schema-version': '1', 'event-id': `proof_erased/${proofId}` } }]);
-  // Behind it in the one partition: once this is confirmed, the forged one was seen to.
-  await house.partner.eraseProof(caller, doomed.proofId);
-  const settled = async (): Promise<boolean> => (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined;
-  for (const deadline = Date.now() + PATIENCE_MS; !(await settled()) && Date.now() < deadline; ) await sleep(50);
-  t.ok(await settled(), 'an erasure that the service itself announced is carried out');
+    const { proofId } = live;
+    const forged = encodeEvent(proofErased({ proofId, partnerId, erasedAt: house.seconds() }));
+    const topic = `${prefix}.erasure`;
+    await produceRaw({ brokers }, [
+      {
+        topic,
+        key: proofId,
+        value: forged,
+        headers: { 'schema-version': '1', 'event-id': `proof_erased/${proofId}` },
+      },
+    ]);
+    // Behind it in the one partition: once this is confirmed, the forged one was seen to.
+    await house.partner.eraseProof(caller, doomed.proofId);
+    const settled = async (): Promise<boolean> =>
+      (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined;
+    for (const deadline = Date.now() + PATIENCE_MS; !(await settled()) && Date.now() < deadline; )
+      await sleep(50);
+    t.ok(await settled(), 'an erasure that the service itself announced is carried out');
 
-  const untouched = async (when: string) => {
-    t.match(await house.service.verify(caller, live.file), { verdict: 'valid' }, `${when}: it stays valid`);
-    t.match(await house.partner.readProof(caller, proofId), { proofId }, `${when}: it is there`);
-  };
-  const letters = () => again(() => house.operator.listDeadLetters({ topic: 'erasure', limit: 10 }));
-  await untouched('taken by the consumer');
-  t.match(await letters(), [{ topic: 'erasure', reason: /not authenticated/ }], 'it lies among the dead letters, with a reason of its own');
+    const untouched = async (when: string) => {
+      t.match(await house.service.verify(caller, live.file), { verdict: 'valid' }, `${when}: it stays valid`);
+      t.match(await house.partner.readProof(caller, proofId), { proofId }, `${when}: it is there`);
+    };
+    const letters = () => again(() => house.operator.listDeadLetters({ topic: 'erasure', limit: 10 }));
+    await untouched('taken by the consumer');
+    t.match(
+      await letters(),
+      [{ topic: 'erasure', reason: /not authenticated/ }],
+      'it lies among the dead letters, with a reason of its own',
+    );
 
-  t.equal(await again(() => house.operator.replayDeadLetters({ topic: 'erasure', limit: 10 })), 1);
-  for (const deadline = Date.now() + PATIENCE_MS; (await letters()).length === 0 && Date.now() < deadline; ) await sleep(50);
-  t.equal((await letters()).length, 1, 'put back, it comes here again');
-  await untouched('put back');
-});
+    t.equal(await again(() => house.operator.replayDeadLetters({ topic: 'erasure', limit: 10 })), 1);
+    for (const deadline = Date.now() + PATIENCE_MS; (await letters()).length === 0 && Date.now() < deadline; )
+      await sleep(50);
+    t.equal((await letters()).length, 1, 'put back, it comes here again');
+    await untouched('put back');
+  },
+);

@@ -14,13 +14,22 @@ export const attack: Attack = {
     for (const addresses of [1, 16]) {
       const end = new AbortController();
       const began = performance.now();
-      const forms = Array.from({ length: FORMS }, (_, i) => renew(service.port, end.signal, async (socket) => void socket.write(halfForm(PATH)), `127.0.0.${1 + (i % addresses)}`));
+      const forms = Array.from({ length: FORMS }, (_, i) =>
+        renew(
+          service.port,
+          end.signal,
+          async (socket) => void socket.write(halfForm(PATH)),
+          `127.0.0.${1 + (i % addresses)}`,
+        ),
+      );
       try {
         say(`${addresses} addresses: ${await assertServed(service, apiKey)}`);
       } finally {
         end.abort();
         const bytes = (await Promise.all(forms)).reduce((sum, sent) => sum + sent, 0);
-        say(`the attacker sent ${Math.round(bytes / (performance.now() - began))} KB/s; displaced ${await service.metric('takemark_displaced_total')}`);
+        say(
+          `the attacker sent ${Math.round(bytes / (performance.now() - began))} KB/s; displaced ${await service.metric('takemark_displaced_total')}`,
+        );
       }
     }
   },

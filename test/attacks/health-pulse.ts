@@ -1,7 +1,10 @@
-import { performance } from 'node:perf_hooks';
 import { Agent, get } from 'node:http';
+import { performance } from 'node:perf_hooks';
 
-/** Milliseconds of calls that were answered, in rising order; a call that was not answered counts as `timeoutMs`. */
+/**
+ * Milliseconds of calls that were answered, in rising order; a call that was not answered counts as
+ * `timeoutMs`.
+ */
 export interface Pulse {
   readonly times: readonly number[];
   readonly unanswered: number;
@@ -10,7 +13,9 @@ export interface Pulse {
   readonly worst: number;
 }
 
-/** Asks for the health of a service again and again, on one connection kept open, as a balancer's probe does. */
+/**
+ * Asks for the health of a service again and again, on one connection kept open, as a balancer's probe does.
+ */
 export class HealthPulse {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
   readonly #url: string;
@@ -21,7 +26,10 @@ export class HealthPulse {
   #stopped = false;
   readonly #running: Promise<void>;
 
-  constructor(partnerUrl: string, { everyMs = 20, timeoutMs = 30_000 }: { readonly everyMs?: number; readonly timeoutMs?: number } = {}) {
+  constructor(
+    partnerUrl: string,
+    { everyMs = 20, timeoutMs = 30_000 }: { readonly everyMs?: number; readonly timeoutMs?: number } = {},
+  ) {
     this.#url = `${partnerUrl}/v1/health`;
     this.#everyMs = everyMs;
     this.#timeoutMs = timeoutMs;
@@ -35,7 +43,8 @@ export class HealthPulse {
     this.#agent.destroy();
     const times = this.#times.toSorted((a, b) => a - b);
     if (times.length === 0) throw new Error('the pulse was never taken');
-    const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))]!;
+    const at = (share: number): number =>
+      times[Math.min(times.length - 1, Math.floor(times.length * share))]!;
     return { times, unanswered: this.#unanswered, p50: at(0.5), p99: at(0.99), worst: times.at(-1)! };
   }
 
@@ -53,9 +62,14 @@ export class HealthPulse {
   #ask(): Promise<boolean> {
     return new Promise((resolve) => {
       const request = get(this.#url, { agent: this.#agent, timeout: this.#timeoutMs }, (response) => {
-        response.resume().once('end', () => resolve(response.statusCode === 200)).once('error', () => resolve(false));
+        response
+          .resume()
+          .once('end', () => resolve(response.statusCode === 200))
+          .once('error', () => resolve(false));
       });
-      request.once('error', () => resolve(false)).once('timeout', () => request.destroy(new Error('timeout')));
+      request
+        .once('error', () => resolve(false))
+        .once('timeout', () => request.destroy(new Error('timeout')));
     });
   }
 }

@@ -1,21 +1,26 @@
 /**
- * Runs the attacks, each against a service of its own: `npm run attacks [-- --only id,...] [--keep-going]`. An attack fails the
- * run where it succeeds, where the service does not live through it, or where it does not answer afterwards.
+ * Runs the attacks, each against a service of its own: `npm run attacks [-- --only id,...] [--keep-going]`.
+ * An attack fails the run where it succeeds, where the service does not live through it, or where it does not
+ * answer afterwards.
  */
 import { readdir } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import type { Attack } from './attack.js';
-import { ConfinedService, CONTAINER_MIB } from './confined-service.js';
+import { CONTAINER_MIB, ConfinedService } from './confined-service.js';
 
 const HERE = new URL('./', import.meta.url);
 const LIMIT_SECONDS = 120;
 /** A service that is still busy with what was thrown at it may take a moment, but not longer. */
 const AFTERWARDS_MS = 30_000;
 
-const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: { only: { type: 'string' }, list: { type: 'boolean', default: false } },
+});
 const attacks = await allAttacks();
 const only = values.only?.split(',');
-for (const id of only ?? []) if (!attacks.some((attack) => attack.id === id)) throw new Error(`there is no attack ${id}; there are ${attacks.map((attack) => attack.id).join(', ')}`);
+for (const id of only ?? [])
+  if (!attacks.some((attack) => attack.id === id))
+    throw new Error(`there is no attack ${id}; there are ${attacks.map((attack) => attack.id).join(', ')}`);
 const chosen = attacks.filter(({ id }) => only?.includes(id) ?? true);
 if (values.list) {
   for (const { id, title } of chosen) console.log(`${id.padEnd(28)} ${title}`);
@@ -41,7 +46,11 @@ process.exit(failed === 0 ? 0 : 1);
 
 async function allAttacks(): Promise<readonly Attack[]> {
   const names = (await readdir(HERE)).filter((name) => name.endsWith('.attack.js')).sort();
-  return Promise.all(names.map(async (name) => ((await import(new URL(name, HERE).href)) as { readonly attack: Attack }).attack));
+  return Promise.all(
+    names.map(
+      async (name) => ((await import(new URL(name, HERE).href)) as { readonly attack: Attack }).attack,
+    ),
+  );
 }
 
 /** @returns what went wrong */
@@ -53,9 +62,14 @@ async function carryOut(attack: Attack): Promise<string | undefined> {
     const tooLong = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`not over after ${limit / 1_000} s`)), limit);
     });
-    await Promise.race([attack.run({ service, say: (line) => console.log(`  ${attack.id}: ${line}`) }), tooLong]);
+    await Promise.race([
+      attack.run({ service, say: (line) => console.log(`  ${attack.id}: ${line}`) }),
+      tooLong,
+    ]);
     if (!service.running()) return endOf(service);
-    const health = await fetch(`${service.partnerUrl}/v1/health`, { signal: AbortSignal.timeout(AFTERWARDS_MS) });
+    const health = await fetch(`${service.partnerUrl}/v1/health`, {
+      signal: AbortSignal.timeout(AFTERWARDS_MS),
+    });
     if (health.status !== 200) return `health answers ${health.status} afterwards`;
     const kills = await service.oomKills();
     if (kills > 0) return `the kernel killed ${kills} processes at the limit of ${CONTAINER_MIB} MiB`;

@@ -32,7 +32,10 @@ export async function createMemoryCgroup(limitBytes: number): Promise<MemoryCgro
 const newName = (): string => `takemark-attacks-${process.pid}-${randomBytes(4).toString('hex')}`;
 
 async function createVersion1(limitBytes: number): Promise<MemoryCgroup> {
-  const path = join(await mountPoint((type, options) => type === 'cgroup' && options.includes('memory'), 'version 1'), newName());
+  const path = join(
+    await mountPoint((type, options) => type === 'cgroup' && options.includes('memory'), 'version 1'),
+    newName(),
+  );
   await mkdir(path);
   await writeFile(join(path, 'memory.limit_in_bytes'), String(limitBytes));
   // Where swap is counted, it is no way out either.
@@ -48,12 +51,14 @@ async function createVersion1(limitBytes: number): Promise<MemoryCgroup> {
 
 async function createVersion2(limitBytes: number): Promise<MemoryCgroup> {
   const root = await mountPoint((type) => type === 'cgroup2', 'version 2');
-  if (!(await readFile(join(root, 'cgroup.controllers'), 'utf8')).split(/\s+/).includes('memory')) throw new Error('version 2 has no memory controller');
+  if (!(await readFile(join(root, 'cgroup.controllers'), 'utf8')).split(/\s+/).includes('memory'))
+    throw new Error('version 2 has no memory controller');
   await writeFile(join(root, 'cgroup.subtree_control'), '+memory').catch(async () => {
     // In a container this root is a group with processes, and only one without may hand a controller on.
     const rest = join(root, 'takemark-others');
     await mkdir(rest, { recursive: true });
-    for (const id of (await readFile(join(root, 'cgroup.procs'), 'utf8')).split('\n').filter(Boolean)) await writeFile(join(rest, 'cgroup.procs'), id).catch(() => undefined);
+    for (const id of (await readFile(join(root, 'cgroup.procs'), 'utf8')).split('\n').filter(Boolean))
+      await writeFile(join(rest, 'cgroup.procs'), id).catch(() => undefined);
     await writeFile(join(root, 'cgroup.subtree_control'), '+memory');
   });
   const path = join(root, newName());
@@ -64,14 +69,18 @@ async function createVersion2(limitBytes: number): Promise<MemoryCgroup> {
     version: 2,
     processes: join(path, 'cgroup.procs'),
     // Kernels before 5.19 keep no peak.
-    peakBytes: () => readNumber(join(path, 'memory.peak')).catch(() => readNumber(join(path, 'memory.current'))),
+    peakBytes: () =>
+      readNumber(join(path, 'memory.peak')).catch(() => readNumber(join(path, 'memory.current'))),
     oomKills: () => readMember(join(path, 'memory.events'), 'oom_kill'),
     remove: () => removeGroup(path),
   };
 }
 
 /** proc(5), mountinfo: the mount point is the fifth field; type and super options follow the separator. */
-async function mountPoint(matches: (type: string, options: readonly string[]) => boolean, name: string): Promise<string> {
+async function mountPoint(
+  matches: (type: string, options: readonly string[]) => boolean,
+  name: string,
+): Promise<string> {
   for (const line of (await readFile('/proc/self/mountinfo', 'utf8')).split('\n')) {
     const [mount, filesystem] = line.split(' - ');
     const [type, , options] = filesystem?.split(' ') ?? [];
@@ -85,7 +94,9 @@ async function readNumber(path: string): Promise<number> {
 }
 
 async function readMember(path: string, name: string): Promise<number> {
-  const line = (await readFile(path, 'utf8')).split('\n').find((candidate) => candidate.startsWith(`${name} `));
+  const line = (await readFile(path, 'utf8'))
+    .split('\n')
+    .find((candidate) => candidate.startsWith(`${name} `));
   if (line === undefined) throw new Error(`${path} has no ${name}`);
   return Number(line.slice(name.length + 1));
 }

@@ -1,10 +1,13 @@
 import { strict as assert } from 'node:assert';
+import { wav } from '../fixtures/wav.js';
 import type { Attack } from './attack.js';
 import { HealthPulse } from './health-pulse.js';
 import { uploadOnce, verifyOnce } from './partner-calls.js';
-import { wav } from '../fixtures/wav.js';
 
-/** No attack: shows that the service serves where it is held to a container, so that the others mean something. */
+/**
+ * No attack: shows that the service serves where it is held to a container, so that the others mean
+ * something.
+ */
 export const attack: Attack = {
   id: 'none',
   title: 'an undisturbed service serves in a container of this size',

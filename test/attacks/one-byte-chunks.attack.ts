@@ -22,8 +22,14 @@ export const attack: Attack = {
         'a form without fields',
         `POST /uploads/upl_0 HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=X\r\nTransfer-Encoding: chunked\r\n\r\n${chunked('--X\r\nContent-Disposition: form-data; name="a"\r\n\r\n')}`,
       ],
-      ['a body behind a wrong key', 'POST /v1/verify HTTP/1.1\r\nHost: a\r\nx-api-key: none\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'],
-      ['a body of a trial key', `POST /v1/verify HTTP/1.1\r\nHost: a\r\nx-api-key: ${apiKey}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunked('{"sidecar":"')}`],
+      [
+        'a body behind a wrong key',
+        'POST /v1/verify HTTP/1.1\r\nHost: a\r\nx-api-key: none\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+      ],
+      [
+        'a body of a trial key',
+        `POST /v1/verify HTTP/1.1\r\nHost: a\r\nx-api-key: ${apiKey}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunked('{"sidecar":"')}`,
+      ],
     ];
     for (const [name, head] of heads) {
       const before = await service.rssMiB();
@@ -41,7 +47,8 @@ export const attack: Attack = {
           socket.write(head);
           while (Date.now() < until && socket.writable && !socket.readableEnded) {
             sent += CRUMBS.length;
-            if (!socket.write(CRUMBS)) await Promise.race([once(socket, 'drain').catch(() => undefined), delay(500)]);
+            if (!socket.write(CRUMBS))
+              await Promise.race([once(socket, 'drain').catch(() => undefined), delay(500)]);
             await delay(5);
           }
           if (Date.now() < until) cut += 1;
@@ -55,7 +62,9 @@ export const attack: Attack = {
       }
       await Promise.all(attackers);
       const { p50, p99, unanswered } = await pulse.stop();
-      say(`${name}: ${(sent / 1e6).toFixed(1)} MB offered, ${cut} connections cut; ${before.toFixed(0)} to ${most.toFixed(0)} MiB; health p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`);
+      say(
+        `${name}: ${(sent / 1e6).toFixed(1)} MB offered, ${cut} connections cut; ${before.toFixed(0)} to ${most.toFixed(0)} MiB; health p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`,
+      );
       assert.ok(service.running(), `${name}: the process lives`);
       assert.equal(unanswered, 0, `${name}: health is answered`);
       assert.ok(cut > 0, `${name}: nobody was cut`);

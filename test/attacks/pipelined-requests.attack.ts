@@ -16,7 +16,8 @@ const line = (method: string, path: string): string => `${method} ${path} HTTP/1
 
 export const attack: Attack = {
   id: 'pipelined-requests',
-  title: 'Requests for the largest answer, sent without waiting and left unread, hold up nobody and hold no memory',
+  title:
+    'Requests for the largest answer, sent without waiting and left unread, hold up nobody and hold no memory',
   limitSeconds: 180,
   async run({ service, say }) {
     const open = async (): Promise<Socket> => {
@@ -39,7 +40,9 @@ export const attack: Attack = {
       done = true;
       await watching;
       const { p50, p99, unanswered } = await pulse.stop();
-      say(`${name}: health p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms, ${unanswered} unanswered; ${before.toFixed(0)} to ${most.toFixed(0)} MiB`);
+      say(
+        `${name}: health p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms, ${unanswered} unanswered; ${before.toFixed(0)} to ${most.toFixed(0)} MiB`,
+      );
       assert.ok(service.running(), `${name}: the process lives`);
       return { p99, unanswered, grown: most - before };
     };
@@ -50,7 +53,8 @@ export const attack: Attack = {
         const until = Date.now() + SECONDS * 1_000;
         await Promise.all(
           Array.from({ length: CONNECTIONS }, async () => {
-            while (Date.now() < until) await (await fetch(`${service.partnerUrl}/v1/openapi.json`, { method })).arrayBuffer();
+            while (Date.now() < until)
+              await (await fetch(`${service.partnerUrl}/v1/openapi.json`, { method })).arrayBuffer();
           }),
         );
       });
@@ -64,7 +68,11 @@ export const attack: Attack = {
             if (read) socket.resume();
             else socket.pause();
             while (Date.now() < until && socket.writable) {
-              if (!socket.write(burst)) await Promise.race([once(socket, 'drain').catch(() => undefined), delay(Math.max(0, until - Date.now()))]);
+              if (!socket.write(burst))
+                await Promise.race([
+                  once(socket, 'drain').catch(() => undefined),
+                  delay(Math.max(0, until - Date.now())),
+                ]);
               else await delay(1);
             }
           }),
@@ -82,8 +90,14 @@ export const attack: Attack = {
     ] as const) {
       const { p99, unanswered, grown } = await pipelined(name, connections, method, read);
       assert.equal(unanswered, 0, `${name}: health is answered`);
-      assert.ok(p99 <= 2 * order[method].p99 + SLACK_MS, `${name}: health waits ${p99.toFixed(0)} ms, and ${order[method].p99.toFixed(0)} ms beside callers in order`);
-      assert.ok(grown <= MOST_MIB + Math.max(0, order[method].grown), `${name}: ${grown.toFixed(0)} MiB more`);
+      assert.ok(
+        p99 <= 2 * order[method].p99 + SLACK_MS,
+        `${name}: health waits ${p99.toFixed(0)} ms, and ${order[method].p99.toFixed(0)} ms beside callers in order`,
+      );
+      assert.ok(
+        grown <= MOST_MIB + Math.max(0, order[method].grown),
+        `${name}: ${grown.toFixed(0)} MiB more`,
+      );
     }
   },
 };

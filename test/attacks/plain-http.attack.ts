@@ -9,7 +9,10 @@ import { wav } from '../fixtures/wav.js';
 import type { Attack } from './attack.js';
 import { takemark } from './command-line.js';
 
-/** Somebody on the way between a partner and the service, whom the partner reaches over plain HTTP at an address that is no loopback one. */
+/**
+ * Somebody on the way between a partner and the service, whom the partner reaches over plain HTTP at an
+ * address that is no loopback one.
+ */
 export const attack: Attack = {
   id: 'plain-http',
   title: 'a key and audio leave the machine over TLS alone',
@@ -20,9 +23,13 @@ export const attack: Attack = {
     await writeFile(file, wav(10_000));
     const heard: string[] = [];
     const listener = createServer((request, response) => {
-      heard.push(`${request.method} ${request.url} ${request.headers['x-api-key'] === undefined ? 'without a key' : 'with the key'}`);
+      heard.push(
+        `${request.method} ${request.url} ${request.headers['x-api-key'] === undefined ? 'without a key' : 'with the key'}`,
+      );
       request.resume();
-      response.writeHead(503, { 'content-type': 'application/json' }).end('{"error":"x","code":"unavailable"}');
+      response
+        .writeHead(503, { 'content-type': 'application/json' })
+        .end('{"error":"x","code":"unavailable"}');
     });
     // Every address of the machine: the unspecified one leads to it and is no loopback address.
     listener.listen(0, '0.0.0.0');
@@ -34,9 +41,19 @@ export const attack: Attack = {
         assert.notEqual(code, 0, words.join(' '));
       }
       assert.equal(heard.length, 0, heard.join(', '));
-      assert.equal((await takemark({ TAKEMARK_URL: service.partnerUrl, TAKEMARK_API_KEY: apiKey }, 'usage')).code, 0, 'over loopback the key is sent');
-      await takemark({ TAKEMARK_URL: url, TAKEMARK_API_KEY: apiKey, TAKEMARK_ALLOW_PLAIN_HTTP: '1' }, 'usage');
-      assert.ok(heard.length > 0 && heard.every((line) => line.endsWith('with the key')), 'who says so may send it all the same');
+      assert.equal(
+        (await takemark({ TAKEMARK_URL: service.partnerUrl, TAKEMARK_API_KEY: apiKey }, 'usage')).code,
+        0,
+        'over loopback the key is sent',
+      );
+      await takemark(
+        { TAKEMARK_URL: url, TAKEMARK_API_KEY: apiKey, TAKEMARK_ALLOW_PLAIN_HTTP: '1' },
+        'usage',
+      );
+      assert.ok(
+        heard.length > 0 && heard.every((line) => line.endsWith('with the key')),
+        'who says so may send it all the same',
+      );
     } finally {
       listener.closeAllConnections();
       listener.close();

@@ -10,7 +10,11 @@ export interface OpenSlot {
 }
 
 export async function openSlot(service: ConfinedService, apiKey: string): Promise<OpenSlot> {
-  const response = await fetch(`${service.partnerUrl}/v1/uploads`, { method: 'POST', headers: { 'x-api-key': apiKey, 'content-type': 'application/json' }, body: '{"purpose":"verify"}' });
+  const response = await fetch(`${service.partnerUrl}/v1/uploads`, {
+    method: 'POST',
+    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+    body: '{"purpose":"verify"}',
+  });
   if (response.status !== 201) throw new Error(`slot: ${response.status}`);
   const { url, fields } = (await response.json()) as { url: string; fields: Record<string, string> };
   return { path: new URL(url).pathname, fields };
@@ -18,17 +22,29 @@ export async function openSlot(service: ConfinedService, apiKey: string): Promis
 
 /** A post's head and first part, cut where a field's value should come. */
 export function halfForm(path: string): Buffer {
-  return Buffer.concat([postHead(path), Buffer.from('--B\r\nContent-Disposition: form-data; name="policy"\r\n\r\nx')]);
+  return Buffer.concat([
+    postHead(path),
+    Buffer.from('--B\r\nContent-Disposition: form-data; name="policy"\r\n\r\nx'),
+  ]);
 }
 
 /** A post up to the first byte of its file. */
 export function beganForm({ path, fields }: OpenSlot): Buffer {
-  const parts = Object.entries(fields).map(([name, value]) => `--B\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`);
-  return Buffer.concat([postHead(path), Buffer.from(`${parts.join('')}--B\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav\r\n\r\n`)]);
+  const parts = Object.entries(fields).map(
+    ([name, value]) => `--B\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  );
+  return Buffer.concat([
+    postHead(path),
+    Buffer.from(
+      `${parts.join('')}--B\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav\r\n\r\n`,
+    ),
+  ]);
 }
 
 function postHead(path: string): Buffer {
-  return Buffer.from(`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=B\r\nContent-Length: 60000000\r\n\r\n`);
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=B\r\nContent-Length: 60000000\r\n\r\n`,
+  );
 }
 
 /**
@@ -36,7 +52,12 @@ function postHead(path: string): Buffer {
  * @param hold sends what there is to send; the connection is held until then
  * @returns bytes sent, when `signal` aborts
  */
-export async function renew(port: number, signal: AbortSignal, hold: (socket: Socket) => Promise<void>, localAddress = '127.0.0.1'): Promise<number> {
+export async function renew(
+  port: number,
+  signal: AbortSignal,
+  hold: (socket: Socket) => Promise<void>,
+  localAddress = '127.0.0.1',
+): Promise<number> {
   let sent = 0;
   setMaxListeners(0, signal);
   while (!signal.aborted) {

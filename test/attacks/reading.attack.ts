@@ -1,41 +1,54 @@
 import { strict as assert } from 'node:assert';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Attack } from './attack.js';
-import type { ConfinedService } from './confined-service.js';
-import { uploadOnce, verifyOnce, type Outcome } from './partner-calls.js';
 import { withStore } from '../fixtures/credentialed-file.js';
 import { foreignManifest, foreignSigner, storeOf } from '../fixtures/foreign-store.js';
 import { readingProcessesOf } from '../fixtures/reading-processes.js';
 import { wav } from '../fixtures/wav.js';
+import type { Attack } from './attack.js';
+import type { ConfinedService } from './confined-service.js';
+import { type Outcome, uploadOnce, verifyOnce } from './partner-calls.js';
 
 const ROUNDS = 2;
 const RECOVERY_ATTEMPTS = 30;
 
-/** What a file could do that gets hold of the reader of certificates, or makes it hang: done to that process from outside. */
+/**
+ * What a file could do that gets hold of the reader of certificates, or makes it hang: done to that process
+ * from outside.
+ */
 export const attack: Attack = {
   id: 'reading',
-  title: 'who stops or kills the reader of strangers\' certificates stops nothing else, and finds no secret there',
+  title:
+    "who stops or kills the reader of strangers' certificates stops nothing else, and finds no secret there",
   limitSeconds: 300,
   async run({ service, say }) {
     const { partnerId, apiKey } = await service.partner('volume');
     const proofId = await service.issue(partnerId, wav(50_000));
-    const asset = await fetch(`${service.partnerUrl}/v1/proofs/${proofId}/asset`, { headers: { 'x-api-key': apiKey } });
+    const asset = await fetch(`${service.partnerUrl}/v1/proofs/${proofId}/asset`, {
+      headers: { 'x-api-key': apiKey },
+    });
     const own = Buffer.from(await asset.arrayBuffer());
     const foreign = withStore(wav(50_000), storeOf([foreignManifest(foreignSigner('ES256'), {})]));
 
     const readers = await readingProcessesOf(service.pid);
-    assert.equal(readers.length, 1, 'strangers\' certificates are read in a process of their own');
+    assert.equal(readers.length, 1, "strangers' certificates are read in a process of their own");
     const { pid } = readers[0]!;
     assert.equal(await readFile(`/proc/${pid}/environ`, 'utf8'), '');
-    const open = await Promise.all((await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));
-    assert.deepEqual(open.filter((path) => path.includes(service.dataDirectory)), []);
+    const open = await Promise.all(
+      (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')),
+    );
+    assert.deepEqual(
+      open.filter((path) => path.includes(service.dataDirectory)),
+      [],
+    );
     const maps = await readFile(`/proc/${pid}/maps`, 'latin1');
     assert.ok(!maps.includes(service.dataDirectory));
 
     const posted = async (file: Uint8Array): Promise<string> => {
       const stored = await uploadOnce(service, apiKey, file);
-      return stored.status === 201 ? (await verifyOnce(service, apiKey, stored.uploadId!)).verdict! : words(stored);
+      return stored.status === 201
+        ? (await verifyOnce(service, apiKey, stored.uploadId!)).verdict!
+        : words(stored);
     };
     assert.equal(await posted(foreign), 'unregistered');
     assert.equal(await posted(own), 'valid');
@@ -50,9 +63,15 @@ export const attack: Attack = {
         }
       })();
       for (let round = 0; round < ROUNDS; round += 1) {
-        const [ofOwn, ...ofForeign] = await Promise.all([posted(own), posted(foreign), posted(foreign), posted(foreign)]);
+        const [ofOwn, ...ofForeign] = await Promise.all([
+          posted(own),
+          posted(foreign),
+          posted(foreign),
+          posted(foreign),
+        ]);
         assert.equal(ofOwn, 'valid', `while the reader gets ${signal}`);
-        for (const outcome of ofForeign) counts.set(`${signal}: ${outcome}`, (counts.get(`${signal}: ${outcome}`) ?? 0) + 1);
+        for (const outcome of ofForeign)
+          counts.set(`${signal}: ${outcome}`, (counts.get(`${signal}: ${outcome}`) ?? 0) + 1);
       }
       over = true;
       await harassing;
@@ -71,11 +90,19 @@ export const attack: Attack = {
     cut.abort();
     await killing;
     const allowed = /: (unregistered|503 reader_failed|503 reader_full)$/;
-    assert.deepEqual([...counts.keys()].filter((outcome) => !allowed.test(outcome)), [], 'an answer is the verdict or a typed refusal');
-    assert.ok([...counts.keys()].some((outcome) => outcome.includes('503')), 'the attack reached the readings');
+    assert.deepEqual(
+      [...counts.keys()].filter((outcome) => !allowed.test(outcome)),
+      [],
+      'an answer is the verdict or a typed refusal',
+    );
+    assert.ok(
+      [...counts.keys()].some((outcome) => outcome.includes('503')),
+      'the attack reached the readings',
+    );
 
     let recovered = '';
-    for (let attempt = 0; attempt < RECOVERY_ATTEMPTS && recovered !== 'unregistered'; attempt += 1) recovered = await posted(foreign);
+    for (let attempt = 0; attempt < RECOVERY_ATTEMPTS && recovered !== 'unregistered'; attempt += 1)
+      recovered = await posted(foreign);
     assert.equal(recovered, 'unregistered', 'it reads again');
     if (refused === 503) {
       assert.equal(await postTo(slot, foreign), 201, 'the slot of a refused post is open still');
@@ -91,7 +118,11 @@ interface Slot {
 }
 
 async function slotOf(service: ConfinedService, apiKey: string): Promise<Slot> {
-  const response = await fetch(`${service.partnerUrl}/v1/uploads`, { method: 'POST', headers: { 'x-api-key': apiKey, 'content-type': 'application/json' }, body: '{"purpose":"verify"}' });
+  const response = await fetch(`${service.partnerUrl}/v1/uploads`, {
+    method: 'POST',
+    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+    body: '{"purpose":"verify"}',
+  });
   assert.equal(response.status, 201);
   return (await response.json()) as Slot;
 }

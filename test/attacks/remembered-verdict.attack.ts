@@ -6,14 +6,19 @@ import { wav } from '../fixtures/wav.js';
 import type { Attack } from './attack.js';
 import { takemark } from './command-line.js';
 
-/** Whoever delivers files, or may write to the state file, wants audio that nobody signed to be reported as valid. */
+/**
+ * Whoever delivers files, or may write to the state file, wants audio that nobody signed to be reported as
+ * valid.
+ */
 export const attack: Attack = {
   id: 'remembered-verdict',
   title: 'verify --resume says valid of nothing that the service does not call valid now',
   async run({ service, say }) {
     const { partnerId, apiKey } = await service.partner('standard');
     const proofId = await service.issue(partnerId, wav(200_000));
-    const asset = await fetch(`${service.partnerUrl}/v1/proofs/${proofId}/asset`, { headers: { 'x-api-key': apiKey } });
+    const asset = await fetch(`${service.partnerUrl}/v1/proofs/${proofId}/asset`, {
+      headers: { 'x-api-key': apiKey },
+    });
     const issued = Buffer.from(await asset.arrayBuffer());
     const directory = await mkdtemp(join(tmpdir(), 'takemark-delivery-'));
     try {
@@ -25,7 +30,16 @@ export const attack: Attack = {
         await utimes(song, 1_767_225_600, 1_767_225_600);
       };
       await deliver(issued);
-      const verify = () => takemark({ TAKEMARK_URL: service.partnerUrl, TAKEMARK_API_KEY: apiKey }, 'verify', song, '--resume', state, '--format', 'csv');
+      const verify = () =>
+        takemark(
+          { TAKEMARK_URL: service.partnerUrl, TAKEMARK_API_KEY: apiKey },
+          'verify',
+          song,
+          '--resume',
+          state,
+          '--format',
+          'csv',
+        );
       const notGood = async (what: string): Promise<void> => {
         const { code, out } = await verify();
         assert.notEqual(code, 0, `${what}: exit 0, ${out}`);
@@ -48,7 +62,10 @@ export const attack: Attack = {
 
       await deliver(issued);
       await writeFile(state, remembered);
-      const erased = await fetch(`${service.partnerUrl}/v1/proofs/${proofId}`, { method: 'DELETE', headers: { 'x-api-key': apiKey } });
+      const erased = await fetch(`${service.partnerUrl}/v1/proofs/${proofId}`, {
+        method: 'DELETE',
+        headers: { 'x-api-key': apiKey },
+      });
       assert.equal(erased.status, 200);
       await notGood('a proof that was erased since');
     } finally {

@@ -18,7 +18,10 @@ const ATTEMPTS = REVIEW_BOUNDS.perProof + 200;
 const AT_ONCE = 8;
 /** Partners that each have as many cases on one proof as they may. */
 const PARTNERS = 20;
-/** How much slower a call may be while an erasure is cleaned up, against the same service at rest; and the least that counts as slow. */
+/**
+ * How much slower a call may be while an erasure is cleaned up, against the same service at rest; and the
+ * least that counts as slow.
+ */
 const SLOWER = 12;
 const LEAST_MS = 10;
 
@@ -30,32 +33,50 @@ interface ErasureStatus {
 /** Cases prepared on a proof, as many as anybody can, and the owner erases it. */
 export const attack: Attack = {
   id: 'review-cases',
-  title: 'the cases of a proof are bounded, and its erasure holds up nobody, whatever it has to remove, nor does a start amid it',
+  title:
+    'the cases of a proof are bounded, and its erasure holds up nobody, whatever it has to remove, nor does a start amid it',
   limitSeconds: 600,
   async run({ service, say }) {
     const owner = await service.partner('volume');
-    const [first, second] = [await service.issue(owner.partnerId, wav(20_000, {}, 1)), await service.issue(owner.partnerId, wav(20_000, {}, 2))];
+    const [first, second] = [
+      await service.issue(owner.partnerId, wav(20_000, {}, 1)),
+      await service.issue(owner.partnerId, wav(20_000, {}, 2)),
+    ];
 
     const stranger = await service.partner('volume');
     const accepted = await createCases(service, stranger.apiKey, first);
     say(`${accepted} of ${ATTEMPTS} cases of one key on one proof were accepted`);
-    assert.ok(accepted >= REVIEW_BOUNDS.perProof && accepted <= REVIEW_BOUNDS.perProof + AT_ONCE, `${accepted} cases were accepted`);
+    assert.ok(
+      accepted >= REVIEW_BOUNDS.perProof && accepted <= REVIEW_BOUNDS.perProof + AT_ONCE,
+      `${accepted} cases were accepted`,
+    );
 
     await service.stop();
     for (const proofId of [first, second]) await prepareCases(service.dataDirectory, proofId);
     await service.restart();
-    await settled(async () => (await service.metric('takemark_outbox_waiting')) === 0, 'the announcements of the cases were taken');
+    await settled(
+      async () => (await service.metric('takemark_outbox_waiting')) === 0,
+      'the announcements of the cases were taken',
+    );
 
     const resting = new HealthPulse(service.partnerUrl);
     await delay(3_000);
     const rest = await resting.stop();
     const during = new HealthPulse(service.partnerUrl, { everyMs: 5 });
     assert.equal(await erase(service, owner.apiKey, first), 200);
-    await settled(async () => (await statusOf(service, first)).confirmedAt !== undefined, 'the erasure was confirmed');
+    await settled(
+      async () => (await statusOf(service, first)).confirmedAt !== undefined,
+      'the erasure was confirmed',
+    );
     const busy = await during.stop();
-    say(`health p99 ${rest.p99.toFixed(1)} ms at rest, ${busy.p99.toFixed(1)} (worst ${busy.worst.toFixed(1)}) while ${PARTNERS * REVIEW_BOUNDS.perProof} cases are removed`);
+    say(
+      `health p99 ${rest.p99.toFixed(1)} ms at rest, ${busy.p99.toFixed(1)} (worst ${busy.worst.toFixed(1)}) while ${PARTNERS * REVIEW_BOUNDS.perProof} cases are removed`,
+    );
     assert.equal(busy.unanswered, 0);
-    assert.ok(busy.worst <= SLOWER * Math.max(LEAST_MS, rest.p99), `others waited ${busy.worst.toFixed(0)} ms`);
+    assert.ok(
+      busy.worst <= SLOWER * Math.max(LEAST_MS, rest.p99),
+      `others waited ${busy.worst.toFixed(0)} ms`,
+    );
 
     // The process dies when the journal has the erasure and the store does not.
     await service.stop('SIGKILL');
@@ -63,11 +84,16 @@ export const attack: Attack = {
     const began = performance.now();
     await service.restart();
     const atStart = await statusOf(service, second);
-    say(`a start amid an erasure served after ${(performance.now() - began).toFixed(0)} ms, the cases ${atStart.confirmedAt === undefined ? 'still' : 'no longer'} there; ${(await service.rssMiB()).toFixed(0)} MiB`);
+    say(
+      `a start amid an erasure served after ${(performance.now() - began).toFixed(0)} ms, the cases ${atStart.confirmedAt === undefined ? 'still' : 'no longer'} there; ${(await service.rssMiB()).toFixed(0)} MiB`,
+    );
     assert.equal(atStart.state, 'erased', 'and nobody is served what was erased');
     await service.stop('SIGKILL');
     await service.restart();
-    await settled(async () => (await statusOf(service, second)).confirmedAt !== undefined, 'what two deaths cut short was finished');
+    await settled(
+      async () => (await statusOf(service, second)).confirmedAt !== undefined,
+      'what two deaths cut short was finished',
+    );
     assert.equal(await service.oomKills(), 0);
   },
 };
@@ -82,7 +108,10 @@ async function createCases(service: ConfinedService, apiKey: string, proofId: st
         const response = await fetch(`${service.partnerUrl}/v1/partner/reviews`, {
           method: 'POST',
           headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-          body: JSON.stringify({ proofId, bindings: { creatorId: `c${number}`, accountId: 'a', submissionId: 's', trackId: 't' } }),
+          body: JSON.stringify({
+            proofId,
+            bindings: { creatorId: `c${number}`, accountId: 'a', submissionId: 's', trackId: 't' },
+          }),
         });
         const { reason } = (await response.json()) as { reason?: string };
         if (response.status === 429 && reason === 'rate_exceeded') {
@@ -93,7 +122,10 @@ async function createCases(service: ConfinedService, apiKey: string, proofId: st
         else {
           assert.deepEqual([response.status, reason], [429, 'review_limit']);
           const retryAfter = Number(response.headers.get('retry-after'));
-          assert.ok(retryAfter > REVIEW_LIFE_SECONDS - 3_600 && retryAfter <= REVIEW_LIFE_SECONDS, `Retry-After: ${retryAfter}`);
+          assert.ok(
+            retryAfter > REVIEW_LIFE_SECONDS - 3_600 && retryAfter <= REVIEW_LIFE_SECONDS,
+            `Retry-After: ${retryAfter}`,
+          );
         }
         break;
       }
@@ -103,11 +135,18 @@ async function createCases(service: ConfinedService, apiKey: string, proofId: st
   return accepted;
 }
 
-/** Past HTTP, in the data directory of a service that is stopped: what the keys of many partners could do in days. */
+/**
+ * Past HTTP, in the data directory of a service that is stopped: what the keys of many partners could do in
+ * days.
+ */
 async function prepareCases(directory: string, proofId: string): Promise<void> {
   const { secrets } = await loadSecrets({ directory, environment: 'production', random: randomBytes });
   const heads = createAuditHeads({ directory: join(directory, 'journals'), secrets });
-  const stores = await openEmbeddedStore({ directory: join(directory, 'store'), audit: { key: secrets.current('audit').key, heads }, authenticator: authenticatorWith(secrets, 'row', 'production') });
+  const stores = await openEmbeddedStore({
+    directory: join(directory, 'store'),
+    audit: { key: secrets.current('audit').key, heads },
+    authenticator: authenticatorWith(secrets, 'row', 'production'),
+  });
   const at = Math.floor(Date.now() / 1_000);
   try {
     for (let partner = 0; partner < PARTNERS; partner += 1) {
@@ -116,8 +155,24 @@ async function prepareCases(directory: string, proofId: string): Promise<void> {
         Array.from({ length: REVIEW_BOUNDS.perProof }, async (_, number) => {
           const reviewId = `rev_${proofId}-${partner}-${number}`;
           const bindings = { creatorId: `c${number}`, accountId: 'a', submissionId: 's', trackId: 't' };
-          const review = { reviewId, partnerId, proofId, bindings, status: 'open' as const, createdAt: at, updatedAt: at, expiresAt: at + REVIEW_LIFE_SECONDS, evidenceRequests: [] };
-          const { outcome } = await stores.createReview(review, { partnerId, action: 'review_created', at, actor: 'operator', subjects: [reviewId, proofId] });
+          const review = {
+            reviewId,
+            partnerId,
+            proofId,
+            bindings,
+            status: 'open' as const,
+            createdAt: at,
+            updatedAt: at,
+            expiresAt: at + REVIEW_LIFE_SECONDS,
+            evidenceRequests: [],
+          };
+          const { outcome } = await stores.createReview(review, {
+            partnerId,
+            action: 'review_created',
+            at,
+            actor: 'operator',
+            subjects: [reviewId, proofId],
+          });
           assert.equal(outcome, 'created');
         }),
       );
@@ -136,7 +191,10 @@ async function record(directory: string, proofId: string, partnerId: string): Pr
 }
 
 async function erase(service: ConfinedService, apiKey: string, proofId: string): Promise<number> {
-  const response = await fetch(`${service.partnerUrl}/v1/proofs/${proofId}`, { method: 'DELETE', headers: { 'x-api-key': apiKey } });
+  const response = await fetch(`${service.partnerUrl}/v1/proofs/${proofId}`, {
+    method: 'DELETE',
+    headers: { 'x-api-key': apiKey },
+  });
   await response.arrayBuffer();
   return response.status;
 }
@@ -146,5 +204,6 @@ async function statusOf(service: ConfinedService, proofId: string): Promise<Eras
 }
 
 async function settled(condition: () => Promise<boolean>, what: string): Promise<void> {
-  for (const deadline = Date.now() + 120_000; !(await condition()); await delay(50)) assert.ok(Date.now() < deadline, `never: ${what}`);
+  for (const deadline = Date.now() + 120_000; !(await condition()); await delay(50))
+    assert.ok(Date.now() < deadline, `never: ${what}`);
 }

@@ -13,14 +13,20 @@ export const attack: Attack = {
   title: 'Connections that say nothing, or never end a head, fill no table',
   settings: { TAKEMARK_MAX_CONNECTIONS: String(TABLE) },
   async run({ service, say }) {
-    for (const [name, first] of [['silent', ''], ['trickling', 'GET /v1/health HTTP/1.1\r\nX: ']] as const) {
+    for (const [name, first] of [
+      ['silent', ''],
+      ['trickling', 'GET /v1/health HTTP/1.1\r\nX: '],
+    ] as const) {
       const sockets = new Set<Socket>();
       let opened = 0;
       const open = (): void => {
         const socket = connect(service.port, '127.0.0.1').on('error', () => undefined);
         opened += 1;
         sockets.add(socket);
-        socket.resume().on('close', () => sockets.delete(socket)).on('end', () => socket.destroy());
+        socket
+          .resume()
+          .on('close', () => sockets.delete(socket))
+          .on('end', () => socket.destroy());
         if (first !== '') socket.write(first);
       };
       const until = Date.now() + SECONDS * 1_000;
@@ -33,10 +39,21 @@ export const attack: Attack = {
         await delay(250);
       }
       let fresh = 0;
-      for (let i = 0; i < 5; i += 1) if ((await fetch(`${service.partnerUrl}/v1/health`, { headers: { connection: 'close' }, signal: AbortSignal.timeout(3_000) }).catch(() => undefined))?.status === 200) fresh += 1;
+      for (let i = 0; i < 5; i += 1)
+        if (
+          (
+            await fetch(`${service.partnerUrl}/v1/health`, {
+              headers: { connection: 'close' },
+              signal: AbortSignal.timeout(3_000),
+            }).catch(() => undefined)
+          )?.status === 200
+        )
+          fresh += 1;
       const { times, unanswered, p99 } = await pulse.stop();
       for (const socket of sockets) socket.destroy();
-      say(`${name}: ${opened} connections in ${SECONDS} s for a table of ${TABLE}: ${times.length} health calls, ${unanswered} unanswered, p99 ${p99.toFixed(0)} ms; ${fresh} of 5 newcomers served`);
+      say(
+        `${name}: ${opened} connections in ${SECONDS} s for a table of ${TABLE}: ${times.length} health calls, ${unanswered} unanswered, p99 ${p99.toFixed(0)} ms; ${fresh} of 5 newcomers served`,
+      );
       assert.equal(fresh, 5, `${name}: a newcomer is served`);
       assert.ok(unanswered * 50 <= times.length, `${name}: health is served`);
     }

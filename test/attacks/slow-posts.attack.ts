@@ -30,7 +30,9 @@ export const attack: Attack = {
     try {
       say(await assertServed(service, apiKey));
     } finally {
-      say(`${await service.metric('takemark_engine_uploads_in_flight')} in flight, displaced ${await service.metric('takemark_displaced_total')}`);
+      say(
+        `${await service.metric('takemark_engine_uploads_in_flight')} in flight, displaced ${await service.metric('takemark_displaced_total')}`,
+      );
       end.abort();
       const bytes = (await Promise.all(posts)).reduce((sum, sent) => sum + sent, 0);
       say(`the attacker sent ${Math.round(bytes / (performance.now() - began))} KB/s`);

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { setTimeout as delay } from 'node:timers/promises';
+import { wav } from '../fixtures/wav.js';
 import type { ConfinedService } from './confined-service.js';
 import { uploadOnce } from './partner-calls.js';
-import { wav } from '../fixtures/wav.js';
 
 const MEBIBYTE = 1_048_576;
 const IN_A_ROW = 4;
@@ -10,7 +10,8 @@ const ROWS = 10;
 const BETWEEN_ROWS_MS = 1_000;
 
 /**
- * An honest partner's load while others attack: ten times four uploads of 1 MiB, one after the other, none tried twice.
+ * An honest partner's load while others attack: ten times four uploads of 1 MiB, one after the other, none
+ * tried twice.
  * @throws AssertionError where less than nine of ten get through
  */
 export async function assertServed(service: ConfinedService, apiKey: string): Promise<string> {

@@ -1,7 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { DomainError } from '../../src/domain/errors.js';
-import { billedSource, noticeDue, proofErased, reviewCreated, type ServiceEvent, type Topic, TOPICS, unitsCounted } from '../../src/domain/events.js';
+import {
+  billedSource,
+  noticeDue,
+  proofErased,
+  reviewCreated,
+  type ServiceEvent,
+  TOPICS,
+  type Topic,
+  unitsCounted,
+} from '../../src/domain/events.js';
 import { dayOf } from '../../src/domain/usage-window.js';
 import { type BuriedReport, type EventBus, type EventHandler, PoisonError } from '../../src/ports/bus.js';
 
@@ -21,13 +30,28 @@ export function erasure(n: number): ServiceEvent {
 
 /** The n-th unit of a partner. */
 export function usage(partner: number, n: number): ServiceEvent {
-  const data = { partnerId: `ptr_${partner}`, source: billedSource(AT), from: n, to: n + 1, counts: [{ day: dayOf(AT), operation: 'verify', units: 1 }] };
+  const data = {
+    partnerId: `ptr_${partner}`,
+    source: billedSource(AT),
+    from: n,
+    to: n + 1,
+    counts: [{ day: dayOf(AT), operation: 'verify', units: 1 }],
+  };
   return unitsCounted(data, AT + n);
 }
 
 export function retention(n: number): readonly ServiceEvent[] {
-  const about = { reviewId: `rev_${n}`, partnerId: `ptr_${n % 7}`, proofId: `prf_${n}`, expiresAt: AT + 1_000_000 };
-  return [reviewCreated({ ...about, createdAt: AT + n }), noticeDue({ kind: 'review_expiring', dueAt: AT + 500_000, ...about }), noticeDue({ kind: 'review_expired', dueAt: AT + 1_000_000, ...about })];
+  const about = {
+    reviewId: `rev_${n}`,
+    partnerId: `ptr_${n % 7}`,
+    proofId: `prf_${n}`,
+    expiresAt: AT + 1_000_000,
+  };
+  return [
+    reviewCreated({ ...about, createdAt: AT + n }),
+    noticeDue({ kind: 'review_expiring', dueAt: AT + 500_000, ...about }),
+    noticeDue({ kind: 'review_expired', dueAt: AT + 1_000_000, ...about }),
+  ];
 }
 
 /** As the relay does it: the same events, until they are taken. */
@@ -36,7 +60,8 @@ export async function relay(bus: EventBus, events: readonly ServiceEvent[]): Pro
     try {
       return await bus.publish(events);
     } catch (error) {
-      if (!(error instanceof DomainError) || error.reason !== 'bus_unavailable' || Date.now() > deadline) throw error;
+      if (!(error instanceof DomainError) || error.reason !== 'bus_unavailable' || Date.now() > deadline)
+        throw error;
     }
   }
 }
@@ -97,7 +122,12 @@ export async function busContract(t: Test, make: () => Promise<BusPlace>): Promi
   }
 }
 
-async function opened(t: Test, place: BusPlace, handlers: Partial<Record<Topic, EventHandler>>, buried?: BuriedReport): Promise<EventBus> {
+async function opened(
+  t: Test,
+  place: BusPlace,
+  handlers: Partial<Record<Topic, EventHandler>>,
+  buried?: BuriedReport,
+): Promise<EventBus> {
   const bus = await place.open(buried);
   t.teardown(() => bus.close());
   for (const topic of TOPICS) if (handlers[topic] !== undefined) bus.handle(topic, handlers[topic]);
@@ -107,14 +137,26 @@ async function opened(t: Test, place: BusPlace, handlers: Partial<Record<Topic, 
 
 async function thousands(t: Test, place: BusPlace): Promise<void> {
   const listeners = { erasure: new Listener(), usage: new Listener(), retention: new Listener() };
-  const bus = await opened(t, place, { erasure: listeners.erasure.take, usage: listeners.usage.take, retention: listeners.retention.take });
-  const sent = Array.from({ length: 1_000 }, (_, n) => [erasure(n), usage(n % 13, Math.floor(n / 13)), usage(100, n), ...retention(n)]).flat();
+  const bus = await opened(t, place, {
+    erasure: listeners.erasure.take,
+    usage: listeners.usage.take,
+    retention: listeners.retention.take,
+  });
+  const sent = Array.from({ length: 1_000 }, (_, n) => [
+    erasure(n),
+    usage(n % 13, Math.floor(n / 13)),
+    usage(100, n),
+    ...retention(n),
+  ]).flat();
   for (let from = 0; from < sent.length; from += 300) await relay(bus, sent.slice(from, from + 300));
   for (const topic of TOPICS) {
     const own = sent.filter((event) => event.topic === topic);
     await until(() => listeners[topic].has(...own), `all of ${topic}`);
     t.strictSame(byKey(listeners[topic].taken), byKey(own), topic);
-    t.ok(listeners[topic].batches.every(({ length }) => length > 0 && length <= 500), 'batches are bounded');
+    t.ok(
+      listeners[topic].batches.every(({ length }) => length > 0 && length <= 500),
+      'batches are bounded',
+    );
   }
 }
 
@@ -141,7 +183,7 @@ async function failingHandler(t: Test, place: BusPlace): Promise<void> {
   t.strictSame(given[1], given[0]);
   t.strictSame(given[2], given[0]);
   t.strictSame(byKey(listener.taken), byKey(sent));
-  t.strictSame(await bus.deadLetters('erasure', 10), [], 'an error of the world is nobody\'s dead letter');
+  t.strictSame(await bus.deadLetters('erasure', 10), [], "an error of the world is nobody's dead letter");
 }
 
 async function deadLetters(t: Test, place: BusPlace): Promise<void> {
@@ -158,11 +200,22 @@ async function deadLetters(t: Test, place: BusPlace): Promise<void> {
   await relay(bus, sent);
   await until(() => listener.has(...good), 'the rest');
   t.strictSame(byKey(listener.taken), byKey(good));
-  await until(async () => buried.length >= 3 && (await bus.deadLetters('usage', 10)).length === 3, 'three dead letters, each told of');
+  await until(
+    async () => buried.length >= 3 && (await bus.deadLetters('usage', 10)).length === 3,
+    'three dead letters, each told of',
+  );
   t.strictSame(buried, ['usage', 'usage', 'usage']);
   const letters = await bus.deadLetters('usage', 10);
   t.strictSame(new Set(letters.map(({ id }) => id)), poisoned);
-  t.ok(letters.every((letter) => letter.topic === 'usage' && letter.kind === 'units_counted' && letter.reason === 'the partner is not known' && letter.at > AT));
+  t.ok(
+    letters.every(
+      (letter) =>
+        letter.topic === 'usage' &&
+        letter.kind === 'units_counted' &&
+        letter.reason === 'the partner is not known' &&
+        letter.at > AT,
+    ),
+  );
   t.equal(new Set(letters.map(({ position }) => position)).size, 3);
   t.strictSame(await bus.deadLetters('usage', 2), letters.slice(0, 2), 'oldest first');
   t.strictSame(await bus.deadLetters('erasure', 10), []);
@@ -173,16 +226,33 @@ async function deadLetters(t: Test, place: BusPlace): Promise<void> {
   poisoned.delete(first!);
   t.equal(await bus.replayDeadLetters('usage', 1), 1);
   await until(() => listener.taken.some(({ id }) => id === first), 'the first again');
-  t.strictSame((await bus.deadLetters('usage', 10)).map(({ id }) => id), [second, third]);
+  t.strictSame(
+    (await bus.deadLetters('usage', 10)).map(({ id }) => id),
+    [second, third],
+  );
   await bus.close();
 
   const again = await opened(t, place, { usage: take });
-  t.strictSame((await again.deadLetters('usage', 10)).map(({ id }) => id), [second, third], 'the position outlives the process');
+  t.strictSame(
+    (await again.deadLetters('usage', 10)).map(({ id }) => id),
+    [second, third],
+    'the position outlives the process',
+  );
   poisoned.delete(third!);
   t.equal(await again.replayDeadLetters('usage', 10), 2);
-  await until(async () => listener.taken.some(({ id }) => id === third) && (await again.deadLetters('usage', 10)).length === 1, 'the second is back');
-  t.strictSame((await again.deadLetters('usage', 10)).map(({ id }) => id), [second]);
-  t.strictSame(new Set(listener.taken.map(({ id }) => id)), new Set(sent.map(({ id }) => id).filter((id) => id !== second)));
+  await until(
+    async () =>
+      listener.taken.some(({ id }) => id === third) && (await again.deadLetters('usage', 10)).length === 1,
+    'the second is back',
+  );
+  t.strictSame(
+    (await again.deadLetters('usage', 10)).map(({ id }) => id),
+    [second],
+  );
+  t.strictSame(
+    new Set(listener.taken.map(({ id }) => id)),
+    new Set(sent.map(({ id }) => id).filter((id) => id !== second)),
+  );
 }
 
 async function orderAfterFailure(t: Test, place: BusPlace): Promise<void> {
@@ -198,12 +268,23 @@ async function orderAfterFailure(t: Test, place: BusPlace): Promise<void> {
   // So that it is connected: that may take the first its time.
   await relay(bus, [erasure(0)]);
   // At once: those behind the first must not overtake it.
-  const results = await Promise.allSettled([bus.publish(sent.slice(0, 10)), bus.publish(sent.slice(10, 20)), bus.publish(sent.slice(20))]);
+  const results = await Promise.allSettled([
+    bus.publish(sent.slice(0, 10)),
+    bus.publish(sent.slice(10, 20)),
+    bus.publish(sent.slice(20)),
+  ]);
   const refused = results.findIndex(({ status }) => status === 'rejected');
-  if (refused >= 0) t.ok(results.slice(refused).every(({ status }) => status === 'rejected'), 'nothing after one that was refused is taken');
+  if (refused >= 0)
+    t.ok(
+      results.slice(refused).every(({ status }) => status === 'rejected'),
+      'nothing after one that was refused is taken',
+    );
   await relay(bus, sent);
   await until(() => listener.has(...sent), 'all of it');
-  t.strictSame(listener.taken.map(({ id }) => id), sent.map(({ id }) => id));
+  t.strictSame(
+    listener.taken.map(({ id }) => id),
+    sent.map(({ id }) => id),
+  );
 }
 
 async function closing(t: Test, place: BusPlace): Promise<void> {
@@ -242,7 +323,10 @@ async function closing(t: Test, place: BusPlace): Promise<void> {
   const more = retention(3);
   await relay(next, [...sent, ...more]);
   const taken = () => new Set([...first.taken, ...second.taken].map(({ id }) => id));
-  await until(() => second.has(...more) && taken().size >= sent.length + more.length, 'what came later, and the rest');
+  await until(
+    () => second.has(...more) && taken().size >= sent.length + more.length,
+    'what came later, and the rest',
+  );
   t.strictSame(taken(), new Set([...sent, ...more].map(({ id }) => id)), 'nothing is lost between the two');
 }
 
@@ -262,9 +346,14 @@ async function replay(t: Test, place: BusPlace): Promise<void> {
     if (events.some(({ id }) => poisoned.has(id))) throw new PoisonError('not this one');
     await rest.take(events);
   });
-  if (place.keeps) t.strictSame(replayed, { taken: sent.length - 2, left: 2 }, 'it passes over what nobody can take');
+  if (place.keeps)
+    t.strictSame(replayed, { taken: sent.length - 2, left: 2 }, 'it passes over what nobody can take');
   if (place.keeps) t.strictSame(byKey(rest.taken), byKey(sent.filter(({ id }) => !poisoned.has(id))));
-  if (place.keeps) await t.rejects(bus.replay('erasure', () => Promise.reject(new Error('the store is away'))), 'what goes wrong is the caller\'s');
+  if (place.keeps)
+    await t.rejects(
+      bus.replay('erasure', () => Promise.reject(new Error('the store is away'))),
+      "what goes wrong is the caller's",
+    );
 }
 
 async function refusals(t: Test, place: BusPlace): Promise<void> {

@@ -23,11 +23,25 @@ function digestOf(service: ServiceDouble, seen: { readonly text: string }): stri
 /** The double's verdict on a file is the file's own content. */
 function contentDecides(service: ServiceDouble): void {
   service.on('/v1/records/prf_1', () => ({ status: 200, body: { proofId: 'prf_1' } }));
-  const verdicts = new Map(['valid', 'tampered', 'unregistered'].map((verdict) => [createHash('sha256').update(verdict).digest('hex'), verdict]));
+  const verdicts = new Map(
+    ['valid', 'tampered', 'unregistered'].map((verdict) => [
+      createHash('sha256').update(verdict).digest('hex'),
+      verdict,
+    ]),
+  );
   service.on('/v1/verify', (seen) => {
     const digest = digestOf(service, seen);
     const verdict = verdicts.get(digest) ?? 'unreadable';
-    return { status: 200, body: { verdict, good: verdict === 'valid', decision: { reasons: [`because_${verdict}`], recommendedAction: 'reject' }, ...(verdict === 'valid' ? { proofId: 'prf_1', issuedAt: 1_767_225_600 } : {}), audio: { container: 'riff', bytes: 8, sha256: digest } } };
+    return {
+      status: 200,
+      body: {
+        verdict,
+        good: verdict === 'valid',
+        decision: { reasons: [`because_${verdict}`], recommendedAction: 'reject' },
+        ...(verdict === 'valid' ? { proofId: 'prf_1', issuedAt: 1_767_225_600 } : {}),
+        audio: { container: 'riff', bytes: 8, sha256: digest },
+      },
+    };
   });
 }
 
@@ -40,12 +54,29 @@ interface Line {
 }
 
 function lines(out: string): Line[] {
-  return out.split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Line);
+  return out
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
 }
 
 t.test('finds files, folders and pairs, in a stable order', async (t) => {
   const { directory, file } = await setUp(t);
-  for (const name of ['b/z.wav', 'b/a.WAV', 'b/notes.txt', 'b/.hidden.wav', 'b/.git/x.wav', 'a.mp3', 'a.sidecar', 'a.wav', 'c.wav', 'c.sidecar', 'lonely.sidecar', 'album.wav/inner.aiff']) await file(name);
+  for (const name of [
+    'b/z.wav',
+    'b/a.WAV',
+    'b/notes.txt',
+    'b/.hidden.wav',
+    'b/.git/x.wav',
+    'a.mp3',
+    'a.sidecar',
+    'a.wav',
+    'c.wav',
+    'c.sidecar',
+    'lonely.sidecar',
+    'album.wav/inner.aiff',
+  ])
+    await file(name);
   await symlink(directory, join(directory, 'loop'));
   const others: string[] = [];
   const find = async (operands: string[], pairs = true): Promise<string[]> => {
@@ -54,22 +85,53 @@ t.test('finds files, folders and pairs, in a stable order', async (t) => {
     for await (const { path, ...rest } of findAudio(operands, { pairs, followLinks: false })) {
       const shown = path.replace(`${directory}/`, '');
       if ('passedOver' in rest) others.push(`${shown} ${rest.passedOver}`);
-      else found.push([shown, ...('problem' in rest ? [rest.problem.slice(0, 30)] : rest.sidecar === undefined ? [] : ['+'])].join(' '));
+      else
+        found.push(
+          [
+            shown,
+            ...('problem' in rest ? [rest.problem.slice(0, 30)] : rest.sidecar === undefined ? [] : ['+']),
+          ].join(' '),
+        );
     }
     return found;
   };
-  t.same(await find([directory]), ['a.mp3 +', 'a.wav', 'c.wav +', 'lonely.sidecar no audio beside this sidecar', 'album.wav/inner.aiff', 'b/a.WAV', 'b/z.wav']);
-  t.same(others, ['loop a link to a folder', 'b/.git hidden', 'b/.hidden.wav hidden', 'b/notes.txt no audio by its name'], 'what is passed over is told');
-  t.same(await find([directory], false), ['a.mp3', 'a.wav', 'c.wav', 'album.wav/inner.aiff', 'b/a.WAV', 'b/z.wav']);
-  const named = (...names: string[]): string[] => names.map((name) => join(directory, name));
-  t.same(await find(named('c.sidecar', 'c.wav', 'a.sidecar', 'a.sidecar', 'b/notes.txt', 'absent.wav', 'lonely.sidecar')), [
-    'c.wav +',
+  t.same(await find([directory]), [
     'a.mp3 +',
     'a.wav',
-    'b/notes.txt',
-    'absent.wav ENOENT: no such file or direct',
+    'c.wav +',
     'lonely.sidecar no audio beside this sidecar',
-  ], 'a sidecar means its audio, and what is named is judged');
+    'album.wav/inner.aiff',
+    'b/a.WAV',
+    'b/z.wav',
+  ]);
+  t.same(
+    others,
+    ['loop a link to a folder', 'b/.git hidden', 'b/.hidden.wav hidden', 'b/notes.txt no audio by its name'],
+    'what is passed over is told',
+  );
+  t.same(await find([directory], false), [
+    'a.mp3',
+    'a.wav',
+    'c.wav',
+    'album.wav/inner.aiff',
+    'b/a.WAV',
+    'b/z.wav',
+  ]);
+  const named = (...names: string[]): string[] => names.map((name) => join(directory, name));
+  t.same(
+    await find(
+      named('c.sidecar', 'c.wav', 'a.sidecar', 'a.sidecar', 'b/notes.txt', 'absent.wav', 'lonely.sidecar'),
+    ),
+    [
+      'c.wav +',
+      'a.mp3 +',
+      'a.wav',
+      'b/notes.txt',
+      'absent.wav ENOENT: no such file or direct',
+      'lonely.sidecar no audio beside this sidecar',
+    ],
+    'a sidecar means its audio, and what is named is judged',
+  );
   await mkdir(join(directory, 'closed'));
   if (process.getuid?.() !== 0) {
     await chmod(join(directory, 'closed'), 0);
@@ -85,27 +147,65 @@ t.test('a batch: rows, counts and exit codes', async (t) => {
   for (const name of ['1.wav', '2.wav', '3.mp3', '3.sidecar']) await file(`in/${name}`, Buffer.from('valid'));
   const good = await takemark('verify', folder, '--format', 'jsonl', '--ordered');
   t.match(good, { code: 0, err: '3 files: 3 good, 0 not good, 0 failed\n' });
-  t.match(lines(good.out), [{ file: join(folder, '1.wav'), outcome: 'good', result: { accepted: true, proofId: 'prf_1' } }, {}, { file: join(folder, '3.mp3'), sidecar: join(folder, '3.sidecar') }]);
+  t.match(lines(good.out), [
+    { file: join(folder, '1.wav'), outcome: 'good', result: { accepted: true, proofId: 'prf_1' } },
+    {},
+    { file: join(folder, '3.mp3'), sidecar: join(folder, '3.sidecar') },
+  ]);
   t.equal(service.requests('/v1/verify').filter((seen) => seen.text.includes('sidecar')).length, 1);
 
   await file('in/4.wav', Buffer.from('tampered'));
-  t.match(await takemark('verify', folder), { code: 1, err: '4 files: 3 good, 1 not good, 0 failed\n', out: /^verdict +proof +file\n─+ .*\n[^]*✘ TAMPERED +- +\S+4\.wav {2}because_tampered\n/ });
-  const gone = await takemark('verify', folder, join(directory, 'absent.wav'), '--format', 'jsonl', '--ordered');
-  t.match(gone, { code: 3, err: '5 files: 3 good, 1 not good, 1 failed\n' }, 'trouble with one file is not fatal, and not good');
-  t.match(lines(gone.out).at(-1), { file: join(directory, 'absent.wav'), outcome: 'failed', error: { message: /ENOENT/ } });
+  t.match(await takemark('verify', folder), {
+    code: 1,
+    err: '4 files: 3 good, 1 not good, 0 failed\n',
+    out: /^verdict +proof +file\n─+ .*\n[^]*✘ TAMPERED +- +\S+4\.wav {2}because_tampered\n/,
+  });
+  const gone = await takemark(
+    'verify',
+    folder,
+    join(directory, 'absent.wav'),
+    '--format',
+    'jsonl',
+    '--ordered',
+  );
+  t.match(
+    gone,
+    { code: 3, err: '5 files: 3 good, 1 not good, 1 failed\n' },
+    'trouble with one file is not fatal, and not good',
+  );
+  t.match(lines(gone.out).at(-1), {
+    file: join(directory, 'absent.wav'),
+    outcome: 'failed',
+    error: { message: /ENOENT/ },
+  });
 
   service.queue('/uploads', { status: 503, headers: { 'retry-after': '0' } }, { status: 200, drop: true });
   service.queue('/v1/verify', { status: 429, headers: { 'retry-after': '0' } });
   service.queue('/v1/uploads', { status: 409, body: { error: 'Odd.', code: 'conflict', reason: 'odd' } });
   const rough = await takemark('verify', folder, '--format', 'jsonl', '--concurrency', '1');
-  t.match(rough, { code: 3, err: '4 files: 2 good, 1 not good, 1 failed\n' }, 'what passes is waited for, what does not is a row');
-  t.match(lines(rough.out)[0], { outcome: 'failed', error: { message: 'Odd.', code: 'conflict', status: 409, reason: 'odd', requestId: /^rq_/ } });
+  t.match(
+    rough,
+    { code: 3, err: '4 files: 2 good, 1 not good, 1 failed\n' },
+    'what passes is waited for, what does not is a row',
+  );
+  t.match(lines(rough.out)[0], {
+    outcome: 'failed',
+    error: { message: 'Odd.', code: 'conflict', status: 409, reason: 'odd', requestId: /^rq_/ },
+  });
 
   const shown = await onTerminal('verify', folder);
   t.match(shown.err, /\d(\/4)? files/);
   t.ok(shown.err.includes('\r\u001b[2K'));
-  t.match(await takemark('verify', await file('empty/notes.txt').then(() => join(directory, 'empty'))), { code: 3, err: /there is no audio to verify/ }, 'nothing is not all good');
-  t.match(await takemark('verify', join(folder, '1.wav')), { code: 0, out: /^✔ VALID {2}1\.wav/ }, 'one file is explained');
+  t.match(
+    await takemark('verify', await file('empty/notes.txt').then(() => join(directory, 'empty'))),
+    { code: 3, err: /there is no audio to verify/ },
+    'nothing is not all good',
+  );
+  t.match(
+    await takemark('verify', join(folder, '1.wav')),
+    { code: 0, out: /^✔ VALID {2}1\.wav/ },
+    'one file is explained',
+  );
   t.match(await takemark('verify', join(folder, '3.mp3')), { code: 0, out: /sidecar +\S+3\.sidecar/ });
 });
 
@@ -114,15 +214,31 @@ t.test('trouble that every file would meet ends the batch', async (t) => {
   for (let at = 0; at < 20; at += 1) await file(`in/${at}.wav`);
   const folder = join(directory, 'in');
   const posts = (): number => service.requests('/v1/uploads').length;
-  service.on('/v1/uploads', () => ({ status: 403, body: { error: 'The key is not valid.', code: 'forbidden' } }));
-  t.match(await takemark('verify', folder, '--concurrency', '2'), { code: 3, err: /\ntakemark: stopped: The key is not valid\.\n$/ });
+  service.on('/v1/uploads', () => ({
+    status: 403,
+    body: { error: 'The key is not valid.', code: 'forbidden' },
+  }));
+  t.match(await takemark('verify', folder, '--concurrency', '2'), {
+    code: 3,
+    err: /\ntakemark: stopped: The key is not valid\.\n$/,
+  });
   t.ok(posts() <= 4, `${posts()} calls`);
   const before = posts();
-  service.on('/v1/uploads', () => ({ status: 429, headers: { 'retry-after': '86400' }, body: { error: 'No units left.', code: 'rate_limited', reason: 'quota_exceeded' } }));
-  t.match(await takemark('verify', folder, '--resume', join(directory, 'state'), '--concurrency', '2'), { code: 3, err: /stopped: No units left\. The service asks to wait 86400 s; run again with the same state file then\n$/ });
+  service.on('/v1/uploads', () => ({
+    status: 429,
+    headers: { 'retry-after': '86400' },
+    body: { error: 'No units left.', code: 'rate_limited', reason: 'quota_exceeded' },
+  }));
+  t.match(await takemark('verify', folder, '--resume', join(directory, 'state'), '--concurrency', '2'), {
+    code: 3,
+    err: /stopped: No units left\. The service asks to wait 86400 s; run again with the same state file then\n$/,
+  });
   t.ok(posts() - before <= 4);
   service.queue('/v1/health', ...Array.from({ length: 4 }, () => ({ status: 200, drop: true })));
-  t.match(await takemark('verify', folder), { code: 3, err: /^takemark: no answer from the service at http/ });
+  t.match(await takemark('verify', folder), {
+    code: 3,
+    err: /^takemark: no answer from the service at http/,
+  });
   const interrupted = await setUp(t, { signal: AbortSignal.timeout(300) });
   interrupted.service.on('/v1/verify', () => new Promise(() => undefined));
   t.match(await interrupted.takemark('verify', folder), { code: 130, err: /takemark: interrupted\n$/ });
@@ -137,12 +253,27 @@ t.test('resume: what is finished is not done again', async (t) => {
   await file('in/bad.wav', Buffer.from('tampered'));
   await file('in/pair.mp3', Buffer.from('valid'));
   await file('in/pair.sidecar', Buffer.from('s1'));
-  const verify = (): ReturnType<typeof takemark> => takemark('verify', folder, '--resume', state, '--format', 'jsonl', '--ordered');
+  const verify = (): ReturnType<typeof takemark> =>
+    takemark('verify', folder, '--resume', state, '--format', 'jsonl', '--ordered');
   service.queue('/v1/uploads', { status: 409 });
-  const first = await takemark('verify', folder, '--resume', state, '--format', 'jsonl', '--ordered', '--concurrency', '1');
+  const first = await takemark(
+    'verify',
+    folder,
+    '--resume',
+    state,
+    '--format',
+    'jsonl',
+    '--ordered',
+    '--concurrency',
+    '1',
+  );
   t.match(first, { code: 3, err: '3 files: 2 good, 0 not good, 1 failed\n' });
   const second = await verify();
-  t.match(second, { code: 1, err: '3 files: 2 good, 1 not good, 0 failed (2 known from the state file)\n' }, 'a failure is tried again');
+  t.match(
+    second,
+    { code: 1, err: '3 files: 2 good, 1 not good, 0 failed (2 known from the state file)\n' },
+    'a failure is tried again',
+  );
   t.equal(service.requests('/uploads').length, 3);
   const third = await verify();
   t.match(third, { code: 1, err: /3 known from the state file/ }, 'a bad verdict stays one');
@@ -153,7 +284,11 @@ t.test('resume: what is finished is not done again', async (t) => {
   await file('in/bad.wav', Buffer.from('valid'));
   const touched = new Date(1_700_000_000_000);
   await utimes(join(folder, 'good.wav'), touched, touched);
-  t.match(await verify(), { code: 0, err: /^3 files: 3 good, 0 not good, 0 failed \(2 known/ }, 'contents count, whatever their place and time');
+  t.match(
+    await verify(),
+    { code: 0, err: /^3 files: 3 good, 0 not good, 0 failed \(2 known/ },
+    'contents count, whatever their place and time',
+  );
   t.equal(service.requests('/uploads').length, 4);
 
   // The end of the last line is lost, as in a power cut.
@@ -162,17 +297,32 @@ t.test('resume: what is finished is not done again', async (t) => {
   t.match(await verify(), { code: 0, err: /2 known/ });
   t.match(await verify(), { code: 0, err: /3 known/ }, 'nothing was glued to the torn line');
   await writeFile(state, '{"takemark":"ver');
-  t.match(await verify(), { code: 0, err: /^3 files: 3 good, 0 not good, 0 failed/ }, 'a header that was cut off is made anew');
+  t.match(
+    await verify(),
+    { code: 0, err: /^3 files: 3 good, 0 not good, 0 failed/ },
+    'a header that was cut off is made anew',
+  );
   const song = await file('song.txt', Buffer.from('not a state file'));
   t.match(await takemark('verify', folder, '--resume', song), { code: 2, err: /is not a state file/ });
   t.equal(await readFile(song, 'utf8'), 'not a state file');
   await rm(state);
   service.on('/v1/verify', async () => {
     await writeFile(join(folder, 'good.wav'), 'changed meanwhile');
-    return { status: 200, body: { verdict: 'valid', good: true, audio: { container: 'riff', bytes: 5, sha256: createHash('sha256').update('valid').digest('hex') } } };
+    return {
+      status: 200,
+      body: {
+        verdict: 'valid',
+        good: true,
+        audio: { container: 'riff', bytes: 5, sha256: createHash('sha256').update('valid').digest('hex') },
+      },
+    };
   });
   await takemark('verify', join(folder, 'good.wav'), '--resume', state);
-  t.match(await takemark('verify', join(folder, 'good.wav'), '--resume', state), { err: /^1 file: [^(]*\n$/ }, 'a verdict is one on what was judged, not on what lies there now');
+  t.match(
+    await takemark('verify', join(folder, 'good.wav'), '--resume', state),
+    { err: /^1 file: [^(]*\n$/ },
+    'a verdict is one on what was judged, not on what lies there now',
+  );
 });
 
 t.test('resume never says valid of what nobody judged', async (t) => {
@@ -184,15 +334,23 @@ t.test('resume never says valid of what nobody judged', async (t) => {
   const delivered = new Date(1_767_225_600_000);
   await utimes(path, delivered, delivered);
   await file('in/copy.wav', Buffer.from('valid'));
-  const verify = (...more: string[]): ReturnType<typeof takemark> => takemark('verify', folder, '--resume', state, '--format', 'jsonl', '--ordered', ...more);
+  const verify = (...more: string[]): ReturnType<typeof takemark> =>
+    takemark('verify', folder, '--resume', state, '--format', 'jsonl', '--ordered', ...more);
   t.match(await verify(), { code: 0 });
   const sound = await readFile(state, 'utf8');
 
   await writeFile(path, 'VALID');
   await utimes(path, delivered, delivered);
   const replaced = await verify();
-  t.match(replaced, { code: 1, err: /1 good, 1 not good/ }, 'other audio of the same size and time is judged anew');
-  t.match(lines(replaced.out).find((line) => line.file === path), { outcome: 'not_good', result: { verdict: 'unreadable' } });
+  t.match(
+    replaced,
+    { code: 1, err: /1 good, 1 not good/ },
+    'other audio of the same size and time is judged anew',
+  );
+  t.match(
+    lines(replaced.out).find((line) => line.file === path),
+    { outcome: 'not_good', result: { verdict: 'unreadable' } },
+  );
   await file('in/song.wav', Buffer.from('valid'));
 
   const calls = (): number => service.requests('/uploads').length;
@@ -200,22 +358,55 @@ t.test('resume never says valid of what nobody judged', async (t) => {
   t.match(await verify(), { code: 0, err: /2 known/ });
   t.equal(calls(), before);
   for (const status of [404, 403]) {
-    service.queue('/v1/records/prf_1', ...Array.from({ length: 2 }, () => ({ status, body: { error: 'Not there.', code: 'x' } })));
-    service.queue('/v1/verify', ...Array.from({ length: 2 }, () => ({ status: 200, body: { verdict: 'unregistered', good: false } })));
-    t.match(await verify(), { code: 1, err: '2 files: 0 good, 2 not good, 0 failed\n' }, 'a proof that was erased since is not good');
+    service.queue(
+      '/v1/records/prf_1',
+      ...Array.from({ length: 2 }, () => ({ status, body: { error: 'Not there.', code: 'x' } })),
+    );
+    service.queue(
+      '/v1/verify',
+      ...Array.from({ length: 2 }, () => ({ status: 200, body: { verdict: 'unregistered', good: false } })),
+    );
+    t.match(
+      await verify(),
+      { code: 1, err: '2 files: 0 good, 2 not good, 0 failed\n' },
+      'a proof that was erased since is not good',
+    );
   }
   t.equal(calls(), before + 4);
-  service.queue('/v1/records/prf_1', ...Array.from({ length: 2 }, () => ({ status: 409, body: { error: 'Odd.', code: 'conflict' } })));
-  t.match(await verify(), { code: 3, err: '2 files: 0 good, 0 not good, 2 failed\n' }, 'trouble is no verdict');
+  service.queue(
+    '/v1/records/prf_1',
+    ...Array.from({ length: 2 }, () => ({ status: 409, body: { error: 'Odd.', code: 'conflict' } })),
+  );
+  t.match(
+    await verify(),
+    { code: 3, err: '2 files: 0 good, 0 not good, 2 failed\n' },
+    'trouble is no verdict',
+  );
 
   // A line of another hand: the MAC of a real line before other words, and no MAC at all.
   const digest = createHash('sha256').update('tampered').digest('hex');
-  const forged = JSON.stringify({ audio: digest, sidecar: null, at: Math.floor(Date.now() / 1_000), result: { verdict: 'valid', good: true, accepted: true } });
+  const forged = JSON.stringify({
+    audio: digest,
+    sidecar: null,
+    at: Math.floor(Date.now() / 1_000),
+    result: { verdict: 'valid', good: true, accepted: true },
+  });
   await file('in/song.wav', Buffer.from('tampered'));
   const [head, first] = sound.split('\n');
-  for (const line of [`${first!.slice(0, 43)} ${forged}`, forged, `${'A'.repeat(43)} ${forged}`, '', 'garbage', first!.replaceAll('valid', 'VALID')]) {
+  for (const line of [
+    `${first!.slice(0, 43)} ${forged}`,
+    forged,
+    `${'A'.repeat(43)} ${forged}`,
+    '',
+    'garbage',
+    first!.replaceAll('valid', 'VALID'),
+  ]) {
     await writeFile(state, `${head}\n${line}\n`);
-    t.match(await verify(), { code: 1, err: /^1 line of the state file not believed[^]*1 good, 1 not good, 0 failed\n/ }, line.slice(0, 60));
+    t.match(
+      await verify(),
+      { code: 1, err: /^1 line of the state file not believed[^]*1 good, 1 not good, 0 failed\n/ },
+      line.slice(0, 60),
+    );
   }
   // A former state, and a row of another file in it.
   const former = `{"takemark":"verify state","version":1}\n{"key":"${'k'.repeat(24)}","row":{"file":"in/other.wav","outcome":"good","result":{"verdict":"valid","good":true,"accepted":true}}}\n`;
@@ -228,24 +419,47 @@ t.test('resume never says valid of what nobody judged', async (t) => {
   t.match(await verify(), { code: 0, err: /2 known/ });
   await writeFile(state, sound);
   const otherKey = await setUp(t, { apiKey: 'tmk_other', url: service.url });
-  t.match(await otherKey.takemark('verify', folder, '--resume', state), { code: 0, err: /^2 lines of the state file not believed[^]*0 failed\n$/ }, 'a line of another key is not believed');
+  t.match(
+    await otherKey.takemark('verify', folder, '--resume', state),
+    { code: 0, err: /^2 lines of the state file not believed[^]*0 failed\n$/ },
+    'a line of another key is not believed',
+  );
   await writeFile(state, sound);
-  service.on('/v1/health', () => ({ status: 200, body: { ok: true, version: '1', commit: 'c', deployedAt: 1, environment: 'beta' } }));
+  service.on('/v1/health', () => ({
+    status: 200,
+    body: { ok: true, version: '1', commit: 'c', deployedAt: 1, environment: 'beta' },
+  }));
   t.match(await verify(), { code: 0, err: /^2 lines[^]*0 failed\n$/ }, 'nor one of another environment');
   const otherPlace = await setUp(t);
   contentDecides(otherPlace.service);
   await copyFile(state, join(otherPlace.directory, 'state'));
-  t.match(await otherPlace.takemark('verify', folder, '--resume', join(otherPlace.directory, 'state')), { code: 0, err: /^4 lines[^]*0 failed\n$/ }, 'nor one of another service');
+  t.match(
+    await otherPlace.takemark('verify', folder, '--resume', join(otherPlace.directory, 'state')),
+    { code: 0, err: /^4 lines[^]*0 failed\n$/ },
+    'nor one of another service',
+  );
   t.match(await takemark('verify', folder, '--max-age', '2'), { code: 2, err: /--max-age is for --resume/ });
-  t.match(await verify('--max-age', '0'), { code: 2, err: /--max-age must be a whole number from 1 to 8760/ });
+  t.match(await verify('--max-age', '0'), {
+    code: 2,
+    err: /--max-age must be a whole number from 1 to 8760/,
+  });
 });
 
 t.test('the state file: many at once, long verdicts, places and ages', async (t) => {
   const { directory } = await setUp(t);
   const path = join(directory, 'state');
   let now = 1_767_225_600;
-  const trust = { apiKey: 'k', service: 'http://127.0.0.1/', environment: 'beta', maxAgeSeconds: 3_600, now: () => now };
-  const judged = (at: number) => ({ audio: createHash('sha256').update(String(at)).digest('hex'), sidecar: at % 2 === 0 ? undefined : 'ff' });
+  const trust = {
+    apiKey: 'k',
+    service: 'http://127.0.0.1/',
+    environment: 'beta',
+    maxAgeSeconds: 3_600,
+    now: () => now,
+  };
+  const judged = (at: number) => ({
+    audio: createHash('sha256').update(String(at)).digest('hex'),
+    sidecar: at % 2 === 0 ? undefined : 'ff',
+  });
   const result = (at: number) => ({ verdict: 'valid', pad: 'ü'.repeat(at * 700) }) as never;
   const written = await ResumeFile.open(path, trust);
   await Promise.all(Array.from({ length: 300 }, (_, at) => written.append(judged(at), now - at, result(at))));
@@ -255,7 +469,11 @@ t.test('the state file: many at once, long verdicts, places and ages', async (t)
   t.equal(read.ignored, 1, 'a verdict of the future is not believed');
   for (const at of [0, 1, 2, 7, 150, 299]) t.same(await read.find(judged(at)), result(at));
   t.equal(await read.find(judged(300)), undefined);
-  t.equal(await read.find({ ...judged(1), sidecar: undefined }), undefined, 'a verdict on a pair is none on its audio alone');
+  t.equal(
+    await read.find({ ...judged(1), sidecar: undefined }),
+    undefined,
+    'a verdict on a pair is none on its audio alone',
+  );
   now += 3_450;
   t.same(await read.find(judged(149)), result(149));
   t.equal(await read.find(judged(150)), undefined, 'a verdict grows too old while a run lasts');
@@ -271,13 +489,22 @@ t.test('killed and run again, everything is verified and remembered once', async
   const total = 12;
   for (let at = 0; at < total; at += 1) await file(`in/${at}.wav`, Buffer.from(`song ${at}`));
   const state = join(directory, 'state');
-  const start = (): ReturnType<typeof spawn> => spawn(process.execPath, [MAIN, 'verify', join(directory, 'in'), '--resume', state, '--format', 'jsonl', '--concurrency', '2'], { env: { TAKEMARK_URL: service.url, TAKEMARK_API_KEY: 'k' } });
+  const start = (): ReturnType<typeof spawn> =>
+    spawn(
+      process.execPath,
+      [MAIN, 'verify', join(directory, 'in'), '--resume', state, '--format', 'jsonl', '--concurrency', '2'],
+      { env: { TAKEMARK_URL: service.url, TAKEMARK_API_KEY: 'k' } },
+    );
   let answered = 0;
   const stuck = new Promise<void>((resolve) => {
     verdict('/v1/verify', (seen) => {
       answered += 1;
       const digest = digestOf(service, seen);
-      if (answered <= 7) return { status: 200, body: { verdict: 'tampered', good: false, audio: { container: 'riff', bytes: 5, sha256: digest } } };
+      if (answered <= 7)
+        return {
+          status: 200,
+          body: { verdict: 'tampered', good: false, audio: { container: 'riff', bytes: 5, sha256: digest } },
+        };
       resolve();
       return new Promise(() => undefined);
     });
@@ -288,33 +515,72 @@ t.test('killed and run again, everything is verified and remembered once', async
   killed.kill('SIGKILL');
   await once(killed, 'close');
   const reported = lines((await partial).slice(0, (await partial).lastIndexOf('\n') + 1));
-  const remembered = (await readFile(state, 'utf8')).split('\n').filter((line) => line.includes('"audio"')).length;
+  const remembered = (await readFile(state, 'utf8'))
+    .split('\n')
+    .filter((line) => line.includes('"audio"')).length;
   t.ok(remembered >= reported.length, 'what was reported is on disk');
   t.ok(remembered >= 6 && remembered <= 7, `${remembered} remembered`);
 
-  verdict('/v1/verify', (seen) => ({ status: 200, body: { verdict: 'tampered', good: false, audio: { container: 'riff', bytes: 5, sha256: digestOf(service, seen) } } }));
+  verdict('/v1/verify', (seen) => ({
+    status: 200,
+    body: {
+      verdict: 'tampered',
+      good: false,
+      audio: { container: 'riff', bytes: 5, sha256: digestOf(service, seen) },
+    },
+  }));
   const before = service.requests('/v1/verify').length;
   const again = start();
-  const [out, err, [code]] = await Promise.all([text(again.stdout!), text(again.stderr!), once(again, 'close')]);
-  t.match({ code, err }, { code: 1, err: `${total} files: 0 good, ${total} not good, 0 failed (${remembered} known from the state file)\n` });
+  const [out, err, [code]] = await Promise.all([
+    text(again.stdout!),
+    text(again.stderr!),
+    once(again, 'close'),
+  ]);
+  t.match(
+    { code, err },
+    {
+      code: 1,
+      err: `${total} files: 0 good, ${total} not good, 0 failed (${remembered} known from the state file)\n`,
+    },
+  );
   t.equal(new Set(lines(out).map((line) => line.file)).size, total);
   t.equal(service.requests('/v1/verify').length - before, total - remembered);
 });
 
 t.test('CSV: RFC 4180, and no formulas', async (t) => {
-  t.equal(csvLine(['a,b', 'say "hi"', 'two\r\nlines', '']), '"a,b","say ""hi""","two\\u{d}\\u{a}lines",""\r\n');
-  for (const formula of ['=1+1', '+1', '-1', '@SUM(A1)', ' =1', '\t=1', '\r=1', '\n=1', '"=1', '＝1', "'=1"]) t.match(csvLine([formula]), /^"'/, JSON.stringify(formula));
-  for (const plain of ['a=1', '/music/=x.wav', '1.wav', '\n1', '\u200b=1']) t.match(csvLine([plain]), /^"[^']/);
+  t.equal(
+    csvLine(['a,b', 'say "hi"', 'two\r\nlines', '']),
+    '"a,b","say ""hi""","two\\u{d}\\u{a}lines",""\r\n',
+  );
+  for (const formula of ['=1+1', '+1', '-1', '@SUM(A1)', ' =1', '\t=1', '\r=1', '\n=1', '"=1', '＝1', "'=1"])
+    t.match(csvLine([formula]), /^"'/, JSON.stringify(formula));
+  for (const plain of ['a=1', '/music/=x.wav', '1.wav', '\n1', '\u200b=1'])
+    t.match(csvLine([plain]), /^"[^']/);
   const { service, directory, takemark, file } = await setUp(t);
   contentDecides(service);
   await file('in/=cmd|x,"y".wav', Buffer.from('valid'));
   await file('in/b.wav', Buffer.from('tampered'));
   const folder = join(directory, 'in');
-  const { code, out } = await takemark('verify', folder, join(folder, 'absent.wav'), '--format', 'csv', '--ordered');
+  const { code, out } = await takemark(
+    'verify',
+    folder,
+    join(folder, 'absent.wav'),
+    '--format',
+    'csv',
+    '--ordered',
+  );
   t.equal(code, 3);
   const [head, first, second, third, end] = out.split('\r\n');
-  t.equal(head, '"file","sidecar","outcome","verdict","proof_id","issued_at","reason","recommended_action","sha256","request_id","error"');
-  t.match(first, new RegExp(`^"${folder}/=cmd\\|x,""y"".wav","","good","valid","prf_1","1767225600","because_valid","reject","[0-9a-f]{64}","rq_\\d+",""$`));
+  t.equal(
+    head,
+    '"file","sidecar","outcome","verdict","proof_id","issued_at","reason","recommended_action","sha256","request_id","error"',
+  );
+  t.match(
+    first,
+    new RegExp(
+      `^"${folder}/=cmd\\|x,""y"".wav","","good","valid","prf_1","1767225600","because_valid","reject","[0-9a-f]{64}","rq_\\d+",""$`,
+    ),
+  );
   t.match(second, /"not_good","tampered","","","because_tampered"/);
   t.match(third, /"failed","","","","","","","","ENOENT/);
   t.equal(end, '');
@@ -323,24 +589,71 @@ t.test('CSV: RFC 4180, and no formulas', async (t) => {
 t.test('in every format each character of a name is seen, and none is lost', async (t) => {
   const { service, directory, takemark, file } = await setUp(t);
   contentDecides(service);
-  const unseen = ['\u001b[31m', '\u0007', '\u007f', '\u009b', '\u00ad', '\u061c', '\u200b', '\u200d', '\u200e', '\u2028', '\u2029', '\u202e', '\u2066', '\u2069', '\ufeff', '\u{e0041}', '\ufe0f', '\u3164', '\r', '\n', '\t'];
+  const unseen = [
+    '\u001b[31m',
+    '\u0007',
+    '\u007f',
+    '\u009b',
+    '\u00ad',
+    '\u061c',
+    '\u200b',
+    '\u200d',
+    '\u200e',
+    '\u2028',
+    '\u2029',
+    '\u202e',
+    '\u2066',
+    '\u2069',
+    '\ufeff',
+    '\u{e0041}',
+    '\ufe0f',
+    '\u3164',
+    '\r',
+    '\n',
+    '\t',
+  ];
   const folder = join(directory, 'in');
-  const names = [...unseen.map((character, at) => `${at} ${character}gpj.wav`), '\\u{202e}.wav', 'C\\users\\\u202e.wav', '日本 Straße é.wav'];
+  const names = [
+    ...unseen.map((character, at) => `${at} ${character}gpj.wav`),
+    '\\u{202e}.wav',
+    'C\\users\\\u202e.wav',
+    '日本 Straße é.wav',
+  ];
   for (const name of names) await file(`in/${name}`, Buffer.from('valid'));
   // Everything that was printed, but the line ends of the formats.
   const visible = /^(?:[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|\r?\n)*$/u;
-  const restored = (text: string): string => text.replaceAll(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) => String.fromCodePoint(parseInt(hex, 16)));
+  const restored = (text: string): string =>
+    text.replaceAll(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) => String.fromCodePoint(parseInt(hex, 16)));
   const expected = names.map((name) => join(folder, name)).sort();
 
   const jsonl = await takemark('verify', folder, join(directory, 'absent\u202e.wav'), '--format', 'jsonl');
   t.match(jsonl.out, visible);
-  t.same(lines(jsonl.out).map((line) => line.file).sort(), [...expected, join(directory, 'absent\u202e.wav')].sort());
+  t.same(
+    lines(jsonl.out)
+      .map((line) => line.file)
+      .sort(),
+    [...expected, join(directory, 'absent\u202e.wav')].sort(),
+  );
   const csv = await takemark('verify', folder, '--format', 'csv');
   t.match(csv.out, visible);
-  t.same(csv.out.split('\r\n').slice(1, -1).map((line) => restored(/^"([^"]*)"/.exec(line)![1]!)).sort(), expected);
+  t.same(
+    csv.out
+      .split('\r\n')
+      .slice(1, -1)
+      .map((line) => restored(/^"([^"]*)"/.exec(line)![1]!))
+      .sort(),
+    expected,
+  );
   const table = await takemark('verify', folder);
   t.match(table.out, visible);
-  t.same(table.out.split('\n').slice(2, -1).map((line) => restored(line.slice(50))).sort(), expected);
+  t.same(
+    table.out
+      .split('\n')
+      .slice(2, -1)
+      .map((line) => restored(line.slice(50)))
+      .sort(),
+    expected,
+  );
   t.match((await takemark('verify', join(folder, names[11]!))).out, visible);
   t.equal(printable('日本 Straße é \\users'), '日本 Straße é \\users', 'what is seen is left as it is');
 });
@@ -356,11 +669,17 @@ t.test('what is found and not looked at is told, and links do not lead out of a 
   await file('elsewhere/secret.wav', Buffer.from('valid'));
   await symlink(join(directory, 'elsewhere'), join(folder, 'linked'));
   const lenient = await takemark('verify', folder);
-  t.match(lenient, { code: 0, err: /^1 file: 1 good, 0 not good, 0 failed\n11 others were not looked at, among them:\n {2}\S+\.hidden\.wav \(hidden\)\n {2}\S+0\.txt \(no audio by its name\)\n/ });
+  t.match(lenient, {
+    code: 0,
+    err: /^1 file: 1 good, 0 not good, 0 failed\n11 others were not looked at, among them:\n {2}\S+\.hidden\.wav \(hidden\)\n {2}\S+0\.txt \(no audio by its name\)\n/,
+  });
   t.equal(lenient.err.split('\n').length, 13, 'ten of them by name');
   const strict = await takemark('verify', folder, '--strict', '--format', 'jsonl');
   t.match(strict, { code: 3, err: '12 files: 1 good, 0 not good, 11 failed\n' });
-  t.match(lines(strict.out).find((line) => line.file.endsWith('.hidden.wav')), { outcome: 'failed', error: { message: 'not looked at: hidden' } });
+  t.match(
+    lines(strict.out).find((line) => line.file.endsWith('.hidden.wav')),
+    { outcome: 'failed', error: { message: 'not looked at: hidden' } },
+  );
 
   const uploads = (): number => service.requests('/uploads').length;
   const pair = join(directory, 'pair');
@@ -373,23 +692,51 @@ t.test('what is found and not looked at is told, and links do not lead out of a 
   const before = uploads();
   const linked = await takemark('verify', pair, '--format', 'jsonl', '--ordered');
   t.match(linked, { code: 3, err: '4 files: 2 good, 0 not good, 2 failed\n' });
-  t.match(lines(linked.out).map(({ file: path, outcome, error }) => [path.replace(`${pair}/`, ''), outcome, error?.message]), [
-    ['inside.wav', 'good', undefined],
-    ['passwd.wav', 'failed', /passwd\.wav is a link that leads out of the delivery/],
-    ['song.mp3', 'failed', /song\.sidecar is a link that leads out of the delivery/],
-    ['deep/inner.wav', 'good', undefined],
-  ]);
-  t.match(await takemark('verify', join(pair, 'passwd.wav')), { code: 3, out: '', err: /leads out of the delivery/ }, 'nor is one that a shell has named');
-  t.match(await takemark('verify', join(pair, 'song.mp3')), { code: 3, out: '', err: /song\.sidecar is a link/ });
-  t.match(await takemark('verify', join(folder, 'linked'), join(folder, 'good.wav')), { code: 3, err: /1 good, 0 not good, 1 failed/ });
+  t.match(
+    lines(linked.out).map(({ file: path, outcome, error }) => [
+      path.replace(`${pair}/`, ''),
+      outcome,
+      error?.message,
+    ]),
+    [
+      ['inside.wav', 'good', undefined],
+      ['passwd.wav', 'failed', /passwd\.wav is a link that leads out of the delivery/],
+      ['song.mp3', 'failed', /song\.sidecar is a link that leads out of the delivery/],
+      ['deep/inner.wav', 'good', undefined],
+    ],
+  );
+  t.match(
+    await takemark('verify', join(pair, 'passwd.wav')),
+    { code: 3, out: '', err: /leads out of the delivery/ },
+    'nor is one that a shell has named',
+  );
+  t.match(await takemark('verify', join(pair, 'song.mp3')), {
+    code: 3,
+    out: '',
+    err: /song\.sidecar is a link/,
+  });
+  t.match(await takemark('verify', join(folder, 'linked'), join(folder, 'good.wav')), {
+    code: 3,
+    err: /1 good, 0 not good, 1 failed/,
+  });
   t.equal(uploads() - before, 3, 'nothing of elsewhere was sent');
-  t.match(await takemark('verify', pair, '--follow-links'), { code: 0, err: '4 files: 4 good, 0 not good, 0 failed\n' });
-  t.match(await takemark('verify', `${join(folder, 'linked')}/`), { code: 0, err: /1 file: 1 good/ }, 'a slash names the folder itself');
+  t.match(await takemark('verify', pair, '--follow-links'), {
+    code: 0,
+    err: '4 files: 4 good, 0 not good, 0 failed\n',
+  });
+  t.match(
+    await takemark('verify', `${join(folder, 'linked')}/`),
+    { code: 0, err: /1 file: 1 good/ },
+    'a slash names the folder itself',
+  );
 });
 
 t.test('the bar tells rate and remaining time', async (t) => {
   let written = '';
-  const bar = new Terminal({ write: () => true }, { isTTY: true, columns: 120, write: (chunk: string) => ((written += chunk), true) }).progressBar('');
+  const bar = new Terminal(
+    { write: () => true },
+    { isTTY: true, columns: 120, write: (chunk: string) => ((written += chunk), true) },
+  ).progressBar('');
   await new Promise((resolve) => setTimeout(resolve, 60));
   bar.update(60_000_000, 100_000_000, { label: '6/10 files', workedBytes: 40_000_000 });
   t.match(written, /6\/10 files {2}█+░+ {2}60% {2}60\.0 MB of 100\.0 MB {2}[\d.]+ MB\/s {2}\d+:\d\d left$/);
@@ -437,5 +784,17 @@ t.test('a batch of any length takes constant memory, in order or not', async (t)
     // All the rows together would be 60 MB and more.
     t.ok(peak < 12 * 1024 * 1024, `${Math.round(peak / 1024)} KiB`);
   }
-  await t.rejects(runBatch({ jobs: (async function* () { yield* [1, 2, 3]; })(), concurrency: 2, ordered: true, work: async () => Promise.reject(new Error('disk full')), report: () => undefined, stopped: () => false }), /disk full/);
+  await t.rejects(
+    runBatch({
+      jobs: (async function* () {
+        yield* [1, 2, 3];
+      })(),
+      concurrency: 2,
+      ordered: true,
+      work: async () => Promise.reject(new Error('disk full')),
+      report: () => undefined,
+      stopped: () => false,
+    }),
+    /disk full/,
+  );
 });

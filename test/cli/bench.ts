@@ -30,7 +30,18 @@ export interface Bench {
   onTerminal(...words: string[]): Promise<Ran>;
 }
 
-export async function setUp(test: Test, overrides: { readonly apiKey?: string | undefined; readonly operatorToken?: string | undefined; readonly url?: string; readonly operatorUrl?: string; readonly ca?: string; readonly allowPlainHttp?: boolean; readonly signal?: AbortSignal } = {}): Promise<Bench> {
+export async function setUp(
+  test: Test,
+  overrides: {
+    readonly apiKey?: string | undefined;
+    readonly operatorToken?: string | undefined;
+    readonly url?: string;
+    readonly operatorUrl?: string;
+    readonly ca?: string;
+    readonly allowPlainHttp?: boolean;
+    readonly signal?: AbortSignal;
+  } = {},
+): Promise<Bench> {
   const service = await new ServiceDouble().start();
   const operator = await new OperatorDouble().start();
   const directory = await mkdtemp(join(tmpdir(), 'takemark-cli-'));
@@ -41,22 +52,44 @@ export async function setUp(test: Test, overrides: { readonly apiKey?: string | 
   const stopped: string[] = [];
   const start = async (isTTY: boolean, words: string[]): Promise<Ran> => {
     const written = { out: '', err: '' };
-    const output = (to: 'out' | 'err') => ({ isTTY, columns: 100, hasColors: () => isTTY, write: (chunk: string) => ((written[to] += chunk), true) });
+    const output = (to: 'out' | 'err') => ({
+      isTTY,
+      columns: 100,
+      hasColors: () => isTTY,
+      write: (chunk: string) => ((written[to] += chunk), true),
+    });
     const code = await run(words, {
       terminal: new Terminal(output('out'), output('err')),
-      config: { url: service.url, operatorUrl: operator.url, apiKey: 'tmk_key', operatorToken: operator.token, dataDirectory: directory, ca: undefined, allowPlainHttp: false, ...overrides },
+      config: {
+        url: service.url,
+        operatorUrl: operator.url,
+        apiKey: 'tmk_key',
+        operatorToken: operator.token,
+        dataDirectory: directory,
+        ca: undefined,
+        allowPlainHttp: false,
+        ...overrides,
+      },
       version: '1.2.3',
       signal: overrides.signal ?? new AbortController().signal,
       openSealer: async (where) => sealerDouble(where),
       cluster: {
         migrate: async () => ({ applied: ['001-initial.cql'], topics: ['takemark.usage'] }),
         makeSecrets: async () => '{}\n',
-        rotateSecrets: async ({ text }, { step, early, purposes }) => `${text.trim()} ${step} ${early} ${purposes?.join('+')}\n`,
+        rotateSecrets: async ({ text }, { step, early, purposes }) =>
+          `${text.trim()} ${step} ${early} ${purposes?.join('+')}\n`,
         replayErasures: async () => ({ taken: 7, left: 0 }),
         requestLeaf: async () => 'a request\n',
         installLeaf: async (pem) => ({ kid: pem.trim(), notAfter: 1_767_225_600, former: 'ff' }),
         initAuthority: async (where) => `${where}\n`,
-        issueLeaf: async (where, request, days) => ({ pem: `${request.trim()} by ${where} for ${days}\n`, kid: 'ab', algorithm: 'Ed25519', subject: 'Takemark\u0007', notBefore: 1_767_225_600, notAfter: 1_767_225_600 }),
+        issueLeaf: async (where, request, days) => ({
+          pem: `${request.trim()} by ${where} for ${days}\n`,
+          kid: 'ab',
+          algorithm: 'Ed25519',
+          subject: 'Takemark\u0007',
+          notBefore: 1_767_225_600,
+          notAfter: 1_767_225_600,
+        }),
         serve: async () => ({ words: 'serving', stop: async () => void stopped.push('service') }),
         consume: async () => ({ words: 'consuming', stop: async () => void stopped.push('consumers') }),
       },

@@ -11,11 +11,53 @@ import { MAIN, setUp } from './bench.js';
 
 t.test('help and wrong use', async (t) => {
   const { takemark } = await setUp(t);
-  for (const words of ['verify', 'proofs list', 'keys list', 'keys rotate', 'usage', 'seal', 'demo', 'serve', 'consumers', 'authority init', 'authority issue', ...['partner create', 'partner list', 'plan list', 'key create', 'key list', 'key revoke', 'issue', 'declaration record', 'declaration list', 'evidence supply', 'erasure status', 'audit read', 'audit verify', 'authority', 'signing list', 'signing revoke', 'signing reinstate', 'signing request', 'signing install', 'migrate', 'secrets init', 'secrets rotate', 'erasures replay', 'dlq list', 'dlq replay'].map((name) => `operator ${name}`)]) {
+  for (const words of [
+    'verify',
+    'proofs list',
+    'keys list',
+    'keys rotate',
+    'usage',
+    'seal',
+    'demo',
+    'serve',
+    'consumers',
+    'authority init',
+    'authority issue',
+    ...[
+      'partner create',
+      'partner list',
+      'plan list',
+      'key create',
+      'key list',
+      'key revoke',
+      'issue',
+      'declaration record',
+      'declaration list',
+      'evidence supply',
+      'erasure status',
+      'audit read',
+      'audit verify',
+      'authority',
+      'signing list',
+      'signing revoke',
+      'signing reinstate',
+      'signing request',
+      'signing install',
+      'migrate',
+      'secrets init',
+      'secrets rotate',
+      'erasures replay',
+      'dlq list',
+      'dlq replay',
+    ].map((name) => `operator ${name}`),
+  ]) {
     const { code, out, err } = await takemark(...words.split(' '), '--help');
     t.match({ code, err }, { code: 0, err: '' }, words);
     t.match(out, new RegExp(`Usage: takemark ${words}`));
-    t.ok(out.split('\n').every((line) => line.length <= 100), `${words}: fits a terminal`);
+    t.ok(
+      out.split('\n').every((line) => line.length <= 100),
+      `${words}: fits a terminal`,
+    );
     if (!/authority|secrets|serve|consumers/.test(words)) t.match(out, /--json/);
   }
   t.match(await takemark('--version'), { code: 0, out: 'takemark 1.2.3\n', err: '' });
@@ -36,7 +78,10 @@ t.test('help and wrong use', async (t) => {
     [['operator', 'key', 'revoke', '--partner', 'p'], /<keyId> is missing/],
     [['operator', 'evidence', 'supply', 'rev_1'], /<requestId> is missing/],
     [['operator', 'audit', 'read', 'p', '--limit', '1e3'], /--limit must be/],
-    [['operator', 'key', 'create', '--partner', 'p', '--name', 'n', '--scopes', 'verify,,erase'], /--scopes has an empty entry/],
+    [
+      ['operator', 'key', 'create', '--partner', 'p', '--name', 'n', '--scopes', 'verify,,erase'],
+      /--scopes has an empty entry/,
+    ],
     [['operator', 'audit', 'read', 'p', 'q'], /unexpected 'q'/],
     [['verify', 'a', '--nope'], /Unknown option '--nope'/],
     [['verify', 'a', '--sidecar'], /sidecar/],
@@ -46,8 +91,14 @@ t.test('help and wrong use', async (t) => {
     [['seal', 'a'], /--out is missing/],
     [['operator', 'dlq', 'list', '--topic', 'errors'], /--topic must be one of erasure, usage, retention/],
     [['operator', 'dlq', 'replay'], /--topic is missing/],
-    [['operator', 'secrets', 'rotate', '--in', 'a', '--out', 'b', '--step', 'go'], /--step must be one of add, use, drop/],
-    [['operator', 'secrets', 'rotate', '--in', 'a', '--out', 'b', '--step', 'use', '--early'], /--early is for --step drop/],
+    [
+      ['operator', 'secrets', 'rotate', '--in', 'a', '--out', 'b', '--step', 'go'],
+      /--step must be one of add, use, drop/,
+    ],
+    [
+      ['operator', 'secrets', 'rotate', '--in', 'a', '--out', 'b', '--step', 'use', '--early'],
+      /--early is for --step drop/,
+    ],
   ] as const) {
     const ran = await takemark(...words);
     t.match(ran, { code: 2, out: '', err }, words.join(' '));
@@ -58,8 +109,31 @@ t.test('help and wrong use', async (t) => {
 t.test('verify: words, JSON and exit codes', async (t) => {
   const { service, file, takemark, onTerminal } = await setUp(t);
   const path = await file('song.wav');
-  const decision = { status: 'verified_binding', reasons: ['credential_verified'], recommendedAction: 'accept_credential', credentialCarrier: 'embedded', sourceDetailCoverage: 'none', counts: {} };
-  service.verdict = { verdict: 'valid', good: true, decision, issuedAt: 1_767_225_600, proofId: 'prf_1', verifiedAt: 1, audio: { container: 'riff', sampleRate: 44_100, bitsPerSample: 16, channels: 2, durationSeconds: 61.2, bytes: 10, sha256: 'ff' } };
+  const decision = {
+    status: 'verified_binding',
+    reasons: ['credential_verified'],
+    recommendedAction: 'accept_credential',
+    credentialCarrier: 'embedded',
+    sourceDetailCoverage: 'none',
+    counts: {},
+  };
+  service.verdict = {
+    verdict: 'valid',
+    good: true,
+    decision,
+    issuedAt: 1_767_225_600,
+    proofId: 'prf_1',
+    verifiedAt: 1,
+    audio: {
+      container: 'riff',
+      sampleRate: 44_100,
+      bitsPerSample: 16,
+      channels: 2,
+      durationSeconds: 61.2,
+      bytes: 10,
+      sha256: 'ff',
+    },
+  };
   const good = await takemark('verify', path);
   t.match(good, { code: 0, err: '', out: /^✔ VALID  song\.wav\n/ });
   t.match(good.out, /issued +2026-01-01 00:00:00 UTC/);
@@ -73,8 +147,20 @@ t.test('verify: words, JSON and exit codes', async (t) => {
   t.match(JSON.parse(json.out), { verdict: 'valid', accepted: true, proofId: 'prf_1' });
   t.equal(json.out.split('\n').length, 2, 'one line');
 
-  for (const [verdict, title] of [['audioChanged', 'AUDIO CHANGED'], ['tampered', 'TAMPERED'], ['unregistered', 'UNREGISTERED'], ['unreadable', 'UNREADABLE'], ['local_seal', 'LOCAL SEAL'], ['brand_new', 'UNKNOWN VERDICT brand_new'], ['toString', 'UNKNOWN VERDICT toString']] as const) {
-    service.verdict = { verdict, good: verdict === 'brand_new', decision: { ...decision, reasons: ['\u001b[31mred\u009b'] } };
+  for (const [verdict, title] of [
+    ['audioChanged', 'AUDIO CHANGED'],
+    ['tampered', 'TAMPERED'],
+    ['unregistered', 'UNREGISTERED'],
+    ['unreadable', 'UNREADABLE'],
+    ['local_seal', 'LOCAL SEAL'],
+    ['brand_new', 'UNKNOWN VERDICT brand_new'],
+    ['toString', 'UNKNOWN VERDICT toString'],
+  ] as const) {
+    service.verdict = {
+      verdict,
+      good: verdict === 'brand_new',
+      decision: { ...decision, reasons: ['\u001b[31mred\u009b'] },
+    };
     const bad = await takemark('verify', path);
     t.equal(bad.code, 1, verdict);
     t.ok(bad.out.startsWith(`✘ ${title}`));
@@ -88,94 +174,318 @@ t.test('verify: words, JSON and exit codes', async (t) => {
 t.test('verify: trouble is 3, in one line with the request id', async (t) => {
   const { service, file, takemark, directory } = await setUp(t);
   const path = await file('song.wav');
-  service.queue('/v1/uploads', { status: 403, body: { error: 'The key is missing or not valid for this action.', code: 'forbidden' } });
+  service.queue('/v1/uploads', {
+    status: 403,
+    body: { error: 'The key is missing or not valid for this action.', code: 'forbidden' },
+  });
   const refused = await takemark('verify', path);
-  t.match(refused, { code: 3, out: '', err: 'takemark: The key is missing or not valid for this action. (forbidden, request rq_1)\n' });
-  service.queue('/v1/uploads', { status: 429, headers: { 'retry-after': '9999' }, body: { error: 'No units left.', code: 'rate_limited', reason: 'quota_exceeded' } });
-  t.match(await takemark('verify', path), { code: 3, err: /^takemark: No units left\. \(quota_exceeded, request rq_2\)\n$/ });
-  t.match(await takemark('verify', join(directory, 'absent.wav'), '--json'), { code: 3, out: '', err: /ENOENT.*absent\.wav/ });
-  t.match(await (await setUp(t, { apiKey: undefined })).takemark('verify', path), { code: 2, err: /TAKEMARK_API_KEY/ });
-  t.match(await (await setUp(t, { signal: AbortSignal.abort() })).takemark('verify', path), { code: 130, err: 'takemark: interrupted\n' });
+  t.match(refused, {
+    code: 3,
+    out: '',
+    err: 'takemark: The key is missing or not valid for this action. (forbidden, request rq_1)\n',
+  });
+  service.queue('/v1/uploads', {
+    status: 429,
+    headers: { 'retry-after': '9999' },
+    body: { error: 'No units left.', code: 'rate_limited', reason: 'quota_exceeded' },
+  });
+  t.match(await takemark('verify', path), {
+    code: 3,
+    err: /^takemark: No units left\. \(quota_exceeded, request rq_2\)\n$/,
+  });
+  t.match(await takemark('verify', join(directory, 'absent.wav'), '--json'), {
+    code: 3,
+    out: '',
+    err: /ENOENT.*absent\.wav/,
+  });
+  t.match(await (await setUp(t, { apiKey: undefined })).takemark('verify', path), {
+    code: 2,
+    err: /TAKEMARK_API_KEY/,
+  });
+  t.match(await (await setUp(t, { signal: AbortSignal.abort() })).takemark('verify', path), {
+    code: 130,
+    err: 'takemark: interrupted\n',
+  });
 });
 
 t.test('operator commands', async (t) => {
   const { operator, takemark, file, directory } = await setUp(t);
-  t.match(JSON.parse((await takemark('operator', 'partner', 'create', 'Nord Licht', '--plan', 'volume', '--json')).out), { partnerId: 'ptr_1', name: 'Nord Licht', plan: 'volume' });
-  t.same(JSON.parse((await takemark('operator', 'key', 'create', '--partner', 'ptr_1', '--name', 'ingest', '--json')).out), { keyId: 'key_1', apiKey: 'tmk_secret', name: 'ingest' });
-  t.match(await takemark('operator', 'key', 'create', '--partner', 'ptr_1', '--name', 'ingest'), { code: 0, out: 'tmk_secret\n', err: /never shown again/ });
+  t.match(
+    JSON.parse(
+      (await takemark('operator', 'partner', 'create', 'Nord Licht', '--plan', 'volume', '--json')).out,
+    ),
+    { partnerId: 'ptr_1', name: 'Nord Licht', plan: 'volume' },
+  );
+  t.same(
+    JSON.parse(
+      (await takemark('operator', 'key', 'create', '--partner', 'ptr_1', '--name', 'ingest', '--json')).out,
+    ),
+    { keyId: 'key_1', apiKey: 'tmk_secret', name: 'ingest' },
+  );
+  t.match(await takemark('operator', 'key', 'create', '--partner', 'ptr_1', '--name', 'ingest'), {
+    code: 0,
+    out: 'tmk_secret\n',
+    err: /never shown again/,
+  });
   t.match(await takemark('operator', 'authority'), { code: 0, out: /^-----BEGIN CERTIFICATE-----\n/ });
 
   const path = await file('Straße + Wege.wav');
   const out = join(directory, 'out.wav');
   operator.refusals = [503];
-  const issued = await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 'Grüße & Küsse +1', '--out', out, '--json');
+  const issued = await takemark(
+    'operator',
+    'issue',
+    path,
+    '--partner',
+    'ptr_1',
+    '--song',
+    'Grüße & Küsse +1',
+    '--out',
+    out,
+    '--json',
+  );
   t.match(issued, { code: 0, err: '' });
   t.match(JSON.parse(issued.out), { proofId: 'prf_1', issuedAt: 1_767_225_600, out });
   t.same(await readFile(out), Buffer.concat([await readFile(path), Buffer.from('credential')]));
   const calls = operator.calls.filter((call) => call.path === '/operator/v1/proofs');
   t.equal(calls.length, 2, 'repeated under one key');
   t.equal(calls[0]!.headers['idempotency-key'], calls[1]!.headers['idempotency-key']);
-  t.same(Object.fromEntries(calls[1]!.query), { partnerId: 'ptr_1', song: 'Grüße & Küsse +1', fileName: 'Straße + Wege.wav', carrier: 'embedded' });
+  t.same(Object.fromEntries(calls[1]!.query), {
+    partnerId: 'ptr_1',
+    song: 'Grüße & Küsse +1',
+    fileName: 'Straße + Wege.wav',
+    carrier: 'embedded',
+  });
   t.equal(calls[1]!.headers['content-length'], '1044');
 
   const sidecarOut = join(directory, 'out.sidecar');
-  t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--sidecar-out', sidecarOut, '--idempotency-key', 'k'.repeat(16)), { code: 0, out: /^prf_1 {2}issued 2026/ });
+  t.match(
+    await takemark(
+      'operator',
+      'issue',
+      path,
+      '--partner',
+      'ptr_1',
+      '--song',
+      's',
+      '--sidecar-out',
+      sidecarOut,
+      '--idempotency-key',
+      'k'.repeat(16),
+    ),
+    { code: 0, out: /^prf_1 {2}issued 2026/ },
+  );
   t.equal(await readFile(sidecarOut, 'utf8'), 'the sidecar');
   t.match(operator.calls.at(-2), { headers: { 'idempotency-key': 'k'.repeat(16) } });
   t.equal(operator.calls.at(-2)!.query.get('carrier'), 'sidecar');
 
   operator.refusals = [422];
-  t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: 'takemark: Refused for the test. (a_reason, request rq_double)\n' });
+  t.match(
+    await takemark(
+      'operator',
+      'issue',
+      path,
+      '--partner',
+      'ptr_1',
+      '--song',
+      's',
+      '--out',
+      join(directory, 'b.wav'),
+    ),
+    { code: 3, err: 'takemark: Refused for the test. (a_reason, request rq_double)\n' },
+  );
   operator.refusals = [503, 503, 503];
-  t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: /run again with --idempotency-key [0-9a-f-]{36} \(a_reason, request rq_double\)\n$/ });
+  t.match(
+    await takemark(
+      'operator',
+      'issue',
+      path,
+      '--partner',
+      'ptr_1',
+      '--song',
+      's',
+      '--out',
+      join(directory, 'b.wav'),
+    ),
+    { code: 3, err: /run again with --idempotency-key [0-9a-f-]{36} \(a_reason, request rq_double\)\n$/ },
+  );
   operator.damage = true;
-  t.match(await takemark('operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--out', join(directory, 'b.wav')), { code: 3, err: /prf_1 was issued but not written .* --idempotency-key [0-9a-f-]{36}\n$/ });
-  t.same((await readdir(directory)).sort(), ['Straße + Wege.wav', 'out.sidecar', 'out.wav'], 'no half-written file is left');
+  t.match(
+    await takemark(
+      'operator',
+      'issue',
+      path,
+      '--partner',
+      'ptr_1',
+      '--song',
+      's',
+      '--out',
+      join(directory, 'b.wav'),
+    ),
+    { code: 3, err: /prf_1 was issued but not written .* --idempotency-key [0-9a-f-]{36}\n$/ },
+  );
+  t.same(
+    (await readdir(directory)).sort(),
+    ['Straße + Wege.wav', 'out.sidecar', 'out.wav'],
+    'no half-written file is left',
+  );
 });
 
 t.test('operator commands: before a cluster starts', async (t) => {
   const { takemark, directory } = await setUp(t);
-  t.match(await takemark('operator', 'migrate'), { code: 0, out: 'applied 001-initial.cql\nmade takemark.usage\n' });
-  t.same(JSON.parse((await takemark('operator', 'migrate', '--json')).out), { applied: ['001-initial.cql'], topics: ['takemark.usage'] });
+  t.match(await takemark('operator', 'migrate'), {
+    code: 0,
+    out: 'applied 001-initial.cql\nmade takemark.usage\n',
+  });
+  t.same(JSON.parse((await takemark('operator', 'migrate', '--json')).out), {
+    applied: ['001-initial.cql'],
+    topics: ['takemark.usage'],
+  });
   const out = join(directory, 'bundle.json');
   t.match(await takemark('operator', 'secrets', 'init', '--out', out), { code: 0, out: /bundle\.json/ });
   t.equal((await stat(out)).mode & 0o777, 0o600);
-  t.match(await takemark('operator', 'secrets', 'init', '--out', out), { code: 2, err: /exists/ }, 'a bundle is never replaced');
+  t.match(
+    await takemark('operator', 'secrets', 'init', '--out', out),
+    { code: 2, err: /exists/ },
+    'a bundle is never replaced',
+  );
 
   const next = join(directory, 'next.json');
-  t.match(await takemark('operator', 'secrets', 'rotate', '--in', out, '--out', next, '--step', 'add', '--purpose', 'cursor,audit'), { code: 0, out: /next\.json: give it to every process/ });
+  t.match(
+    await takemark(
+      'operator',
+      'secrets',
+      'rotate',
+      '--in',
+      out,
+      '--out',
+      next,
+      '--step',
+      'add',
+      '--purpose',
+      'cursor,audit',
+    ),
+    { code: 0, out: /next\.json: give it to every process/ },
+  );
   t.equal(await readFile(next, 'utf8'), '{} add false cursor+audit\n');
   t.equal((await stat(next)).mode & 0o777, 0o600);
-  t.match(await takemark('operator', 'secrets', 'rotate', '--in', out, '--out', out, '--step', 'add'), { code: 2 });
+  t.match(await takemark('operator', 'secrets', 'rotate', '--in', out, '--out', out, '--step', 'add'), {
+    code: 2,
+  });
 });
 
 t.test('operator commands: accounts and records', async (t) => {
   const { operator, takemark } = await setUp(t);
-  t.match(await takemark('operator', 'partner', 'list'), { code: 0, out: 'ptr_1  2026-01-01 00:00:00 UTC  Nord\\u{7}Licht (plan standard)\n' });
-  t.match(JSON.parse((await takemark('operator', 'partner', 'list', '--json')).out), { partnerId: 'ptr_1', later: 1 });
-  t.match(await takemark('operator', 'plan', 'list'), { code: 0, out: /^plan +units a month .*\n─.*\nstandard +100000 +50 +100 +8 +5\n$/ });
-  t.match(await takemark('operator', 'key', 'list', '--partner', 'ptr_1'), { code: 0, out: 'key_1  expiring  ingest (plan standard)  until 2026-01-01 00:00:00 UTC\n' });
-  await takemark('operator', 'key', 'create', '--partner', 'ptr_1', '--name', 'n', '--scopes', 'verify, usage');
+  t.match(await takemark('operator', 'partner', 'list'), {
+    code: 0,
+    out: 'ptr_1  2026-01-01 00:00:00 UTC  Nord\\u{7}Licht (plan standard)\n',
+  });
+  t.match(JSON.parse((await takemark('operator', 'partner', 'list', '--json')).out), {
+    partnerId: 'ptr_1',
+    later: 1,
+  });
+  t.match(await takemark('operator', 'plan', 'list'), {
+    code: 0,
+    out: /^plan +units a month .*\n─.*\nstandard +100000 +50 +100 +8 +5\n$/,
+  });
+  t.match(await takemark('operator', 'key', 'list', '--partner', 'ptr_1'), {
+    code: 0,
+    out: 'key_1  expiring  ingest (plan standard)  until 2026-01-01 00:00:00 UTC\n',
+  });
+  await takemark(
+    'operator',
+    'key',
+    'create',
+    '--partner',
+    'ptr_1',
+    '--name',
+    'n',
+    '--scopes',
+    'verify, usage',
+  );
   t.same(JSON.parse(operator.calls.at(-1)!.body.toString()), { name: 'n', scopes: ['verify', 'usage'] });
   operator.refusals = [503];
-  t.match(await takemark('operator', 'key', 'revoke', 'key_1', '--partner', 'ptr_1'), { code: 0, out: /^key_1 {2}revoked / });
-  t.match(await takemark('operator', 'evidence', 'supply', 'rev_1', 'req_1'), { code: 0, out: 'rev_1  open  proof prf_1\n  req_1  supplied   source_evidence\n' });
+  t.match(await takemark('operator', 'key', 'revoke', 'key_1', '--partner', 'ptr_1'), {
+    code: 0,
+    out: /^key_1 {2}revoked /,
+  });
+  t.match(await takemark('operator', 'evidence', 'supply', 'rev_1', 'req_1'), {
+    code: 0,
+    out: 'rev_1  open  proof prf_1\n  req_1  supplied   source_evidence\n',
+  });
   t.equal(operator.calls.at(-1)!.headers['content-type'], undefined, 'nothing is sent');
-  t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), { code: 0, out: 'prf_1  erased 2026-01-01 00:00:00 UTC, deliverable gone, confirmed 2026-01-01 00:00:01 UTC\n' });
-  t.match(await takemark('operator', 'erasure', 'status', 'prf_left', '--json'), { code: 1, out: /"assetPresent":true/ });
-  t.match(await takemark('operator', 'audit', 'read', 'ptr_1', '--from', '7', '--limit', '2'), { code: 0, out: '     7  2026-01-01 00:00:00 UTC  key_rotated               key_1  key_1 key_2\n' });
+  t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), {
+    code: 0,
+    out: 'prf_1  erased 2026-01-01 00:00:00 UTC, deliverable gone, confirmed 2026-01-01 00:00:01 UTC\n',
+  });
+  t.match(await takemark('operator', 'erasure', 'status', 'prf_left', '--json'), {
+    code: 1,
+    out: /"assetPresent":true/,
+  });
+  t.match(await takemark('operator', 'audit', 'read', 'ptr_1', '--from', '7', '--limit', '2'), {
+    code: 0,
+    out: '     7  2026-01-01 00:00:00 UTC  key_rotated               key_1  key_1 key_2\n',
+  });
   t.same(Object.fromEntries(operator.calls.at(-1)!.query), { from: '7', limit: '2' });
-  t.match(await takemark('operator', 'audit', 'verify', 'ptr_1'), { code: 0, out: '✔ SOUND  ptr_1  12 entries\n' });
-  t.match(await takemark('operator', 'audit', 'verify', 'ptr_2'), { code: 1, out: '✘ NOT SOUND  ptr_2  truncated at entry 9\n' });
-  t.match(await takemark('operator', 'audit', 'verify'), { code: 0, out: '✔ SOUND  ptr_1  12 entries\n✔ SOUND  signers  2 entries\n' }, 'all partners and the signers where none is named');
-  t.match(await takemark('operator', 'audit', 'verify', 'ptr_2', '--json'), { code: 1, out: /"reason":"truncated"/ });
+  t.match(await takemark('operator', 'audit', 'verify', 'ptr_1'), {
+    code: 0,
+    out: '✔ SOUND  ptr_1  12 entries\n',
+  });
+  t.match(await takemark('operator', 'audit', 'verify', 'ptr_2'), {
+    code: 1,
+    out: '✘ NOT SOUND  ptr_2  truncated at entry 9\n',
+  });
+  t.match(
+    await takemark('operator', 'audit', 'verify'),
+    { code: 0, out: '✔ SOUND  ptr_1  12 entries\n✔ SOUND  signers  2 entries\n' },
+    'all partners and the signers where none is named',
+  );
+  t.match(await takemark('operator', 'audit', 'verify', 'ptr_2', '--json'), {
+    code: 1,
+    out: /"reason":"truncated"/,
+  });
   const kid = 'ab'.repeat(32);
-  t.match(await takemark('operator', 'signing', 'list'), { code: 0, out: `${kid}  Ed25519  Takemark  until 2026-01-01 00:00:00 UTC  signs\n${kid}  Ed25519  Take\\u{7}proof  until 2026-01-01 00:00:00 UTC  verifies\n` });
+  t.match(await takemark('operator', 'signing', 'list'), {
+    code: 0,
+    out: `${kid}  Ed25519  Takemark  until 2026-01-01 00:00:00 UTC  signs\n${kid}  Ed25519  Take\\u{7}proof  until 2026-01-01 00:00:00 UTC  verifies\n`,
+  });
   operator.refusals = [503];
-  t.match(await takemark('operator', 'signing', 'revoke', '--kid', kid, '--from', '2026-01-01T00:00:00Z', '--reason', 'key_compromise'), { code: 0, out: /revoked from 2026-01-01 00:00:00 UTC, key_compromise\n$/ });
-  t.same(JSON.parse(operator.calls.at(-1)!.body.toString()), { from: 1_767_225_600, reason: 'key_compromise' });
-  t.match(await takemark('operator', 'signing', 'revoke', '--kid', kid, '--from', 'yesterday', '--reason', 'superseded'), { code: 2, err: /--from must be/ });
-  t.match(await takemark('operator', 'signing', 'revoke', '--kid', kid, '--from', '1', '--reason', 'bored'), { code: 2, err: /--reason must be/ });
+  t.match(
+    await takemark(
+      'operator',
+      'signing',
+      'revoke',
+      '--kid',
+      kid,
+      '--from',
+      '2026-01-01T00:00:00Z',
+      '--reason',
+      'key_compromise',
+    ),
+    { code: 0, out: /revoked from 2026-01-01 00:00:00 UTC, key_compromise\n$/ },
+  );
+  t.same(JSON.parse(operator.calls.at(-1)!.body.toString()), {
+    from: 1_767_225_600,
+    reason: 'key_compromise',
+  });
+  t.match(
+    await takemark(
+      'operator',
+      'signing',
+      'revoke',
+      '--kid',
+      kid,
+      '--from',
+      'yesterday',
+      '--reason',
+      'superseded',
+    ),
+    { code: 2, err: /--from must be/ },
+  );
+  t.match(await takemark('operator', 'signing', 'revoke', '--kid', kid, '--from', '1', '--reason', 'bored'), {
+    code: 2,
+    err: /--reason must be/,
+  });
   t.match(await takemark('operator', 'signing', 'reinstate', '--kid', kid), { code: 0, out: /verifies\n$/ });
   t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier has/ });
 });
@@ -184,62 +494,202 @@ t.test('a signing certificate from an authority that is elsewhere', async (t) =>
   const { takemark, directory } = await setUp(t);
   const [request, leaf] = [join(directory, 'request.pem'), join(directory, 'leaf.pem')];
   t.match(await takemark('authority', 'init', '--dir', 'safe'), { code: 0, out: 'safe\n' });
-  t.match(await takemark('operator', 'signing', 'request', '--out', request), { code: 0, out: /^wrote .*request\.pem/ });
-  t.match(await takemark('operator', 'signing', 'request', '--out', request), { code: 2, err: /exists; give --force/ });
-  t.match(await takemark('authority', 'issue', '--dir', 'safe', '--request', request, '--out', request, '--force'), { code: 2, err: /is the input itself/ });
-  t.match(await takemark('authority', 'issue', '--dir', 'safe', '--request', request, '--out', leaf, '--days', '30'), { code: 0, out: /^signed 'Takemark\\u\{7\}' \(Ed25519, ab\), 2026-01-01/ });
+  t.match(await takemark('operator', 'signing', 'request', '--out', request), {
+    code: 0,
+    out: /^wrote .*request\.pem/,
+  });
+  t.match(await takemark('operator', 'signing', 'request', '--out', request), {
+    code: 2,
+    err: /exists; give --force/,
+  });
+  t.match(
+    await takemark('authority', 'issue', '--dir', 'safe', '--request', request, '--out', request, '--force'),
+    { code: 2, err: /is the input itself/ },
+  );
+  t.match(
+    await takemark(
+      'authority',
+      'issue',
+      '--dir',
+      'safe',
+      '--request',
+      request,
+      '--out',
+      leaf,
+      '--days',
+      '30',
+    ),
+    { code: 0, out: /^signed 'Takemark\\u\{7\}' \(Ed25519, ab\), 2026-01-01/ },
+  );
   t.equal(await readFile(leaf, 'utf8'), 'a request by safe for 30\n');
-  t.match(await takemark('operator', 'signing', 'install', '--certificate', leaf), { code: 0, out: /^installed a request by safe for 30, until 2026-01-01 .*; ff verifies on/ });
-  t.match(await takemark('operator', 'signing', 'install', '--certificate', leaf, '--json'), { code: 0, out: /"former":"ff"/ });
+  t.match(await takemark('operator', 'signing', 'install', '--certificate', leaf), {
+    code: 0,
+    out: /^installed a request by safe for 30, until 2026-01-01 .*; ff verifies on/,
+  });
+  t.match(await takemark('operator', 'signing', 'install', '--certificate', leaf, '--json'), {
+    code: 0,
+    out: /"former":"ff"/,
+  });
 });
 
 t.test('operator commands: declarations', async (t) => {
   const { operator, takemark, file } = await setUp(t);
-  const submission = { surveyVersion: '1', submissionId: 'sub_1', subject: 'creator_1', submittedAt: 1_767_225_600, answers: { manualWork: 'entire', aiShareBand: 'none' } };
+  const submission = {
+    surveyVersion: '1',
+    submissionId: 'sub_1',
+    subject: 'creator_1',
+    submittedAt: 1_767_225_600,
+    answers: { manualWork: 'entire', aiShareBand: 'none' },
+  };
   const answers = await file('answers.json', Buffer.from(JSON.stringify(submission)));
   operator.refusals = [503];
-  t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', answers), { code: 0, out: 'sub_1  2026-01-01 00:00:00 UTC  creator_1  manualWork=entire aiShareBand=none\n', err: '' });
+  t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', answers), {
+    code: 0,
+    out: 'sub_1  2026-01-01 00:00:00 UTC  creator_1  manualWork=entire aiShareBand=none\n',
+    err: '',
+  });
   t.same(JSON.parse(operator.calls.at(-1)!.body.toString()), submission);
   t.equal(operator.calls.length, 2, 'repeated, because it is safe to');
-  t.match(JSON.parse((await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', answers, '--json')).out), { submissionId: 'sub_1', bindingStatus: 'authenticated_post_issuance_record' });
+  t.match(
+    JSON.parse(
+      (await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', answers, '--json'))
+        .out,
+    ),
+    { submissionId: 'sub_1', bindingStatus: 'authenticated_post_issuance_record' },
+  );
   const calls = operator.calls.length;
-  for (const [text, err] of [['{', /is not JSON/], ['[]', /holds no JSON object/], [' '.repeat(65_537), /is larger than/]] as const) {
-    t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', await file('broken.json', Buffer.from(text))), { code: 3, out: '', err });
+  for (const [text, err] of [
+    ['{', /is not JSON/],
+    ['[]', /holds no JSON object/],
+    [' '.repeat(65_537), /is larger than/],
+  ] as const) {
+    t.match(
+      await takemark(
+        'operator',
+        'declaration',
+        'record',
+        '--proof',
+        'prf_1',
+        '--file',
+        await file('broken.json', Buffer.from(text)),
+      ),
+      { code: 3, out: '', err },
+    );
   }
-  t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', `${answers}.none`), { code: 3, err: /ENOENT/ });
+  t.match(
+    await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', `${answers}.none`),
+    { code: 3, err: /ENOENT/ },
+  );
   t.equal(operator.calls.length, calls, 'nothing was sent');
   operator.refusals = [409];
-  t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', answers), { code: 3, err: /a_reason/ });
-  t.match(await takemark('operator', 'declaration', 'list', '--proof', 'prf_1'), { code: 0, out: /^sub_1 .* aiShareBand=none\n$/ });
-  t.match(await takemark('operator', 'declaration', 'list', '--proof', 'prf_left'), { code: 1, out: /sub_2 .* {2}ALTERED\n$/ });
-  t.match(await takemark('operator', 'declaration', 'list', '--proof', 'prf_left', '--json'), { code: 1, out: /"authentic":false/ });
+  t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', answers), {
+    code: 3,
+    err: /a_reason/,
+  });
+  t.match(await takemark('operator', 'declaration', 'list', '--proof', 'prf_1'), {
+    code: 0,
+    out: /^sub_1 .* aiShareBand=none\n$/,
+  });
+  t.match(await takemark('operator', 'declaration', 'list', '--proof', 'prf_left'), {
+    code: 1,
+    out: /sub_2 .* {2}ALTERED\n$/,
+  });
+  t.match(await takemark('operator', 'declaration', 'list', '--proof', 'prf_left', '--json'), {
+    code: 1,
+    out: /"authentic":false/,
+  });
 });
 
 t.test("the partner's own account", async (t) => {
   const { service, directory, takemark } = await setUp(t);
-  service.on('/v1/proofs', ({ query }) => ({ status: 200, body: { proofs: [{ proofId: `prf_${query.cursor ?? 0}`, issuedAt: 1_767_225_600, carrier: 'sidecar', song: { title: 'Gr\u001büße' } }], ...(query.cursor === undefined ? { nextCursor: '1' } : {}) } }));
-  t.match(await takemark('proofs', 'list', '--issued-after', '5'), { code: 0, out: /^prf_0 {2}2026-01-01 00:00:00 UTC {2}sidecar {3}Gr\\u\{1b\}üße\nprf_1 .*\n$/ });
+  service.on('/v1/proofs', ({ query }) => ({
+    status: 200,
+    body: {
+      proofs: [
+        {
+          proofId: `prf_${query.cursor ?? 0}`,
+          issuedAt: 1_767_225_600,
+          carrier: 'sidecar',
+          song: { title: 'Gr\u001büße' },
+        },
+      ],
+      ...(query.cursor === undefined ? { nextCursor: '1' } : {}),
+    },
+  }));
+  t.match(await takemark('proofs', 'list', '--issued-after', '5'), {
+    code: 0,
+    out: /^prf_0 {2}2026-01-01 00:00:00 UTC {2}sidecar {3}Gr\\u\{1b\}üße\nprf_1 .*\n$/,
+  });
   t.equal((await takemark('proofs', 'list', '--json')).out.split('\n').length, 3);
-  service.on('/v1/partner/keys', () => ({ status: 200, body: { keys: [{ keyId: 'key_1', status: 'active', name: 'ingest', plan: 'volume', lastUsedAt: 1_767_225_600 }] } }));
-  t.match(await takemark('keys', 'list'), { code: 0, out: 'key_1  active    ingest (plan volume)  last used 2026-01-01 00:00:00 UTC\n' });
-  service.on('/v1/partner/keys/key_1', ({ method }) => ({ status: 200, body: { keyId: 'key_1', status: method === 'DELETE' ? 'revoked' : 'active', name: 'ingest', plan: 'volume' } }));
-  t.match(await takemark('keys', 'revoke', 'key_1'), { code: 0, out: 'key_1  revoked   ingest (plan volume)\n' });
-  service.on('/v1/partner/usage', () => ({ status: 200, body: { plan: 'volume', period: { start: 0, end: 1_769_904_000 }, limit: 10, used: 4, remaining: 6, days: [{ day: '2026-01-01', units: 4, operations: { verify: 4, list_proofs: 2 } }] } }));
-  t.match(await takemark('usage', '--days', '1'), { code: 0, out: /^plan volume: 4 of 10 units used, 6 left until 2026-02-01 00:00:00 UTC\nday .*\n─.*\n2026-01-01 +4 +verify 4, list_proofs 2\n$/ });
+  service.on('/v1/partner/keys', () => ({
+    status: 200,
+    body: {
+      keys: [{ keyId: 'key_1', status: 'active', name: 'ingest', plan: 'volume', lastUsedAt: 1_767_225_600 }],
+    },
+  }));
+  t.match(await takemark('keys', 'list'), {
+    code: 0,
+    out: 'key_1  active    ingest (plan volume)  last used 2026-01-01 00:00:00 UTC\n',
+  });
+  service.on('/v1/partner/keys/key_1', ({ method }) => ({
+    status: 200,
+    body: {
+      keyId: 'key_1',
+      status: method === 'DELETE' ? 'revoked' : 'active',
+      name: 'ingest',
+      plan: 'volume',
+    },
+  }));
+  t.match(await takemark('keys', 'revoke', 'key_1'), {
+    code: 0,
+    out: 'key_1  revoked   ingest (plan volume)\n',
+  });
+  service.on('/v1/partner/usage', () => ({
+    status: 200,
+    body: {
+      plan: 'volume',
+      period: { start: 0, end: 1_769_904_000 },
+      limit: 10,
+      used: 4,
+      remaining: 6,
+      days: [{ day: '2026-01-01', units: 4, operations: { verify: 4, list_proofs: 2 } }],
+    },
+  }));
+  t.match(await takemark('usage', '--days', '1'), {
+    code: 0,
+    out: /^plan volume: 4 of 10 units used, 6 left until 2026-02-01 00:00:00 UTC\nday .*\n─.*\n2026-01-01 +4 +verify 4, list_proofs 2\n$/,
+  });
   t.equal(service.seen.at(-1)!.query.days, '1');
 
   const state = join(directory, 'rotation.json');
   const answer = { apiKey: 'tmk_new', keyId: 'key_2', name: 'ingest', previousKeyExpiresAt: 1_767_225_600 };
   // Refused for good, after the state was saved: a kill between the two leaves the same.
-  service.queue('/v1/partner/keys/rotate', { status: 500 }, { status: 500 }, { status: 500 }, { status: 500 });
+  service.queue(
+    '/v1/partner/keys/rotate',
+    { status: 500 },
+    { status: 500 },
+    { status: 500 },
+    { status: 500 },
+  );
   t.match(await takemark('keys', 'rotate', '--state', state), { code: 3, out: '' });
   const pending = JSON.parse(await readFile(state, 'utf8')) as { idempotencyKey: string };
   service.on('/v1/partner/keys/rotate', () => ({ status: 201, body: answer }));
-  t.match(await takemark('keys', 'rotate', '--state', state), { code: 0, out: 'tmk_new\n', err: 'key_2  ingest. The key in use until now works until 2026-01-01 00:00:00 UTC.\n' });
-  t.ok(service.requests('/v1/partner/keys/rotate').every(({ headers }) => headers['idempotency-key'] === pending.idempotencyKey));
+  t.match(await takemark('keys', 'rotate', '--state', state), {
+    code: 0,
+    out: 'tmk_new\n',
+    err: 'key_2  ingest. The key in use until now works until 2026-01-01 00:00:00 UTC.\n',
+  });
+  t.ok(
+    service
+      .requests('/v1/partner/keys/rotate')
+      .every(({ headers }) => headers['idempotency-key'] === pending.idempotencyKey),
+  );
   t.equal((await stat(state)).mode & 0o777, 0o600);
   const before = service.seen.length;
-  t.match(JSON.parse((await takemark('keys', 'rotate', '--state', state, '--json')).out), { ...answer, replayed: true });
+  t.match(JSON.parse((await takemark('keys', 'rotate', '--state', state, '--json')).out), {
+    ...answer,
+    replayed: true,
+  });
   t.equal(service.seen.length, before);
   await writeFile(state, '{"something":"else"}');
   t.match(await takemark('keys', 'rotate', '--state', state), { code: 2, err: /does not hold a rotation/ });
@@ -247,17 +697,27 @@ t.test("the partner's own account", async (t) => {
   t.same((await readdir(directory)).sort(), ['rotation.json']);
 });
 
-t.test('the operator token comes from the environment or from the data directory of this machine', async (t) => {
-  const bench = await setUp(t, { operatorToken: undefined });
-  t.match(await bench.takemark('operator', 'authority'), { code: 2, err: /TAKEMARK_OPERATOR_TOKEN/ });
-  await bench.file('operator-token', Buffer.from(`${bench.operator.token}\n`));
-  t.match(await bench.takemark('operator', 'authority'), { code: 0 });
-  await bench.file('operator-token', Buffer.from('another-token'));
-  t.match(await bench.takemark('operator', 'authority'), { code: 3, err: /does not know the operator's token/ });
-  const remote = await setUp(t, { operatorToken: undefined, operatorUrl: 'http://operator.example:8081' });
-  await remote.file('operator-token', Buffer.from('secret'));
-  t.match(await remote.takemark('operator', 'authority'), { code: 2, err: /another machine/ }, 'a local token is not sent elsewhere');
-});
+t.test(
+  'the operator token comes from the environment or from the data directory of this machine',
+  async (t) => {
+    const bench = await setUp(t, { operatorToken: undefined });
+    t.match(await bench.takemark('operator', 'authority'), { code: 2, err: /TAKEMARK_OPERATOR_TOKEN/ });
+    await bench.file('operator-token', Buffer.from(`${bench.operator.token}\n`));
+    t.match(await bench.takemark('operator', 'authority'), { code: 0 });
+    await bench.file('operator-token', Buffer.from('another-token'));
+    t.match(await bench.takemark('operator', 'authority'), {
+      code: 3,
+      err: /does not know the operator's token/,
+    });
+    const remote = await setUp(t, { operatorToken: undefined, operatorUrl: 'http://operator.example:8081' });
+    await remote.file('operator-token', Buffer.from('secret'));
+    t.match(
+      await remote.takemark('operator', 'authority'),
+      { code: 2, err: /another machine/ },
+      'a local token is not sent elsewhere',
+    );
+  },
+);
 
 t.test('outputs are whole, new, and never an input', async (t) => {
   const { takemark, file, directory, operator } = await setUp(t);
@@ -267,28 +727,56 @@ t.test('outputs are whole, new, and never an input', async (t) => {
   const base = ['operator', 'issue', path, '--partner', 'ptr_1', '--song', 's'];
   t.match(await takemark(...base, '--out', other), { code: 2, err: /exists; give --force/ });
   t.match(await takemark(...base, '--out', path, '--force'), { code: 2, err: /is the input itself/ });
-  t.match(await takemark(...base, '--out', join(directory, '.', 'sub', '..', 'a.wav'), '--force'), { code: 2 });
+  t.match(await takemark(...base, '--out', join(directory, '.', 'sub', '..', 'a.wav'), '--force'), {
+    code: 2,
+  });
   t.match(await takemark(...base, '--out', directory, '--force'), { code: 2, err: /not a file/ });
-  t.match(await takemark(...base, '--out', join(directory, 'absent', 'x.wav')), { code: 2, err: /directory of .* does not exist/ });
-  t.match(await takemark(...base, '--out', join(directory, 'x'), '--sidecar-out', join(directory, 'x')), { code: 2, err: /same file/ });
+  t.match(await takemark(...base, '--out', join(directory, 'absent', 'x.wav')), {
+    code: 2,
+    err: /directory of .* does not exist/,
+  });
+  t.match(await takemark(...base, '--out', join(directory, 'x'), '--sidecar-out', join(directory, 'x')), {
+    code: 2,
+    err: /same file/,
+  });
   t.equal(operator.calls.length, 0, 'nothing was issued for nothing');
   t.match(await takemark(...base, '--out', other, '--force'), { code: 0 });
   t.equal((await readFile(other)).length, before.length + 10);
   t.same(await readFile(path), before);
 
   const sealed = join(directory, 'sealed.wav');
-  t.match(await takemark('seal', path, '--out', sealed, '--device-dir', 'dir', '--json'), { code: 0, out: /"device":"device in dir"/ });
+  t.match(await takemark('seal', path, '--out', sealed, '--device-dir', 'dir', '--json'), {
+    code: 0,
+    out: /"device":"device in dir"/,
+  });
   t.same(await readFile(sealed), Buffer.concat([before, Buffer.from('seal')]));
-  t.match(await takemark('seal', path, '--out', join(directory, 'copy.wav'), '--sidecar-out', join(directory, 'c.sidecar')), { code: 0, out: /^sealed 2026-01-01/ });
+  t.match(
+    await takemark(
+      'seal',
+      path,
+      '--out',
+      join(directory, 'copy.wav'),
+      '--sidecar-out',
+      join(directory, 'c.sidecar'),
+    ),
+    { code: 0, out: /^sealed 2026-01-01/ },
+  );
   t.same(await readFile(join(directory, 'copy.wav')), before);
   t.equal(await readFile(join(directory, 'c.sidecar'), 'utf8'), 'a sidecar');
-  t.match(await takemark('seal', join(directory, 'absent.wav'), '--out', join(directory, 'n.wav')), { code: 3, err: /ENOENT/ });
+  t.match(await takemark('seal', join(directory, 'absent.wav'), '--out', join(directory, 'n.wav')), {
+    code: 3,
+    err: /ENOENT/,
+  });
 });
 
 t.test('as a program: exit codes and no stack', async (t) => {
   const { directory } = await setUp(t);
   await mkdir(join(directory, 'empty'));
-  const start = (...words: string[]) => spawn(process.execPath, [MAIN, ...words], { cwd: join(directory, 'empty'), env: { TAKEMARK_URL: 'http://127.0.0.1:1', TAKEMARK_API_KEY: 'k' } });
+  const start = (...words: string[]) =>
+    spawn(process.execPath, [MAIN, ...words], {
+      cwd: join(directory, 'empty'),
+      env: { TAKEMARK_URL: 'http://127.0.0.1:1', TAKEMARK_API_KEY: 'k' },
+    });
   const help = start('--help');
   t.match(await text(help.stdout), /Usage/);
   t.equal(help.exitCode ?? (await once(help, 'exit'))[0], 0);
@@ -304,9 +792,22 @@ t.test('the demo shows all six verdicts on the real service', async (t) => {
   const demo = spawn(process.execPath, [MAIN, 'demo', '--json', '--keep', keep], { env: {} });
   const [out, err, [code]] = await Promise.all([text(demo.stdout), text(demo.stderr), once(demo, 'exit')]);
   t.match({ code, err }, { code: 0, err: '' });
-  const rows = out.trim().split('\n').map((line) => JSON.parse(line) as { expected: string; got: string; asExpected: boolean });
-  t.ok(rows.every((row) => row.asExpected && row.expected === row.got), out);
-  t.same([...new Set(rows.map((row) => row.got))].sort(), ['audioChanged', 'local_seal', 'tampered', 'unreadable', 'unregistered', 'valid']);
+  const rows = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { expected: string; got: string; asExpected: boolean });
+  t.ok(
+    rows.every((row) => row.asExpected && row.expected === row.got),
+    out,
+  );
+  t.same([...new Set(rows.map((row) => row.got))].sort(), [
+    'audioChanged',
+    'local_seal',
+    'tampered',
+    'unreadable',
+    'unregistered',
+    'valid',
+  ]);
   t.ok((await readdir(keep)).includes('sealed.wav'));
 });
 
@@ -314,28 +815,43 @@ t.test('the recording of the demo is a real one', async (t) => {
   const recording = renderRecording(2);
   const asWav = broadcastWave(recording, 'Title');
   const asAiff = aiff(recording);
-  for (const [bytes, type, container] of [[asWav, 'audio/wav', 'WAVE'], [asAiff, 'audio/aiff', 'AIFF']] as const) {
+  for (const [bytes, type, container] of [
+    [asWav, 'audio/wav', 'WAVE'],
+    [asAiff, 'audio/aiff', 'AIFF'],
+  ] as const) {
     const { format } = await parseBuffer(bytes, { mimeType: type });
     t.match(format, { container, sampleRate: 44_100, numberOfChannels: 2, bitsPerSample: 16, duration: 2 });
   }
   t.equal(asWav.readUInt32LE(4) + 8, asWav.length);
   t.equal(asAiff.readUInt32BE(4) + 8, asAiff.length);
-  t.ok(recording.left.some((value) => Math.abs(value) > 0.3) && recording.left.every((value) => Math.abs(value) <= 0.86), 'heard, and not clipped');
+  t.ok(
+    recording.left.some((value) => Math.abs(value) > 0.3) &&
+      recording.left.every((value) => Math.abs(value) <= 0.86),
+    'heard, and not clipped',
+  );
 });
 
 t.test('operator commands: dead letters and erasures', async (t) => {
   const { takemark, operator } = await setUp(t);
   const listed = await takemark('operator', 'dlq', 'list', '--topic', 'usage', '--limit', '5');
-  t.match(listed, { code: 0, out: /^usage +0\/17 +2026-01-01 00:00:00 UTC +the span is empty +units_counted\/ptr_1\/x\/4\n/ });
+  t.match(listed, {
+    code: 0,
+    out: /^usage +0\/17 +2026-01-01 00:00:00 UTC +the span is empty +units_counted\/ptr_1\/x\/4\n/,
+  });
   t.notMatch(listed.out, /\u0007/);
-  t.same([operator.calls.at(-1)?.query.get('topic'), operator.calls.at(-1)?.query.get('limit')], ['usage', '5']);
+  t.same(
+    [operator.calls.at(-1)?.query.get('topic'), operator.calls.at(-1)?.query.get('limit')],
+    ['usage', '5'],
+  );
   const lines = (await takemark('operator', 'dlq', 'list', '--json')).out.trim().split('\n');
   t.match(JSON.parse(lines[0]!), { topic: 'usage', position: '0/17' });
   t.equal(operator.calls.at(-1)?.query.get('topic'), null);
   t.match(await takemark('operator', 'dlq', 'replay', '--topic', 'usage'), { code: 0, out: '2 replayed\n' });
   t.same(JSON.parse(operator.calls.at(-1)!.body.toString()), { topic: 'usage', limit: 1_000 });
   t.match(await takemark('operator', 'erasures', 'replay'), { code: 0, out: '7 erasures replayed\n' });
-  t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), { out: /deliverable gone, confirmed 2026-01-01 00:00:01 UTC/ });
+  t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), {
+    out: /deliverable gone, confirmed 2026-01-01 00:00:01 UTC/,
+  });
 });
 
 t.test('long-running commands run until they are interrupted, and stop in good order', async (t) => {

@@ -8,12 +8,17 @@ import { TestService } from '../fixtures/service.js';
 import { setUp } from './bench.js';
 
 /** Another program at the operator's port: it answers as it likes, and keeps every header that it is sent. */
-async function impostor(t: Test, answer: (request: IncomingMessage) => Promise<{ readonly status?: number; readonly body: string }>) {
+async function impostor(
+  t: Test,
+  answer: (request: IncomingMessage) => Promise<{ readonly status?: number; readonly body: string }>,
+) {
   const received: string[] = [];
   const server = createServer((request, response) => {
     received.push(...request.rawHeaders);
     request.resume();
-    void answer(request).then(({ status = 200, body }) => response.writeHead(status, { 'content-length': Buffer.byteLength(body) }).end(body));
+    void answer(request).then(({ status = 200, body }) =>
+      response.writeHead(status, { 'content-length': Buffer.byteLength(body) }).end(body),
+    );
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -27,15 +32,28 @@ async function impostor(t: Test, answer: (request: IncomingMessage) => Promise<{
 
 t.test('the token is not sent to whoever listens at the port', async (t) => {
   const { operator } = await setUp(t);
-  const relayed = async (request: IncomingMessage) => ({ body: await (await fetch(new URL(request.url!, operator.url))).text() });
+  const relayed = async (request: IncomingMessage) => ({
+    body: await (await fetch(new URL(request.url!, operator.url))).text(),
+  });
   const lies: [string, Parameters<typeof impostor>[1]][] = [
     ['nothing it knows', async () => ({ body: '{"partners":[],"plans":[]}' })],
-    ['no such route', async () => ({ status: 404, body: '{"error":"There is nothing.","code":"not_found"}' })],
+    [
+      'no such route',
+      async () => ({ status: 404, body: '{"error":"There is nothing.","code":"not_found"}' }),
+    ],
     ['a refusal', async () => ({ status: 403, body: '{}' })],
     ['a guess', async () => ({ body: JSON.stringify({ port: 8081, answers: ['A'.repeat(43)] }) })],
     ['no JSON', async () => ({ body: 'ok' })],
     ['what it asks the service at another port', relayed],
-    ['that under its own port', async (request) => ({ body: JSON.stringify({ ...(JSON.parse((await relayed(request)).body) as object), port: Number(/:(\d+)$/.exec(request.headers.host ?? '')?.[1]) }) })],
+    [
+      'that under its own port',
+      async (request) => ({
+        body: JSON.stringify({
+          ...(JSON.parse((await relayed(request)).body) as object),
+          port: Number(/:(\d+)$/.exec(request.headers.host ?? '')?.[1]),
+        }),
+      }),
+    ],
   ];
   for (const [what, answer] of lies) {
     const { received, url } = await impostor(t, answer);
@@ -54,11 +72,19 @@ t.test('a forwarded port is another one, which the operator has to vouch for', a
   const { operator } = await setUp(t);
   const tunnel = await impostor(t, async (request) => {
     const { authorization } = request.headers;
-    const response = await fetch(new URL(request.url!, operator.url), authorization === undefined ? {} : { headers: { authorization } });
+    const response = await fetch(
+      new URL(request.url!, operator.url),
+      authorization === undefined ? {} : { headers: { authorization } },
+    );
     return { status: response.status, body: await response.text() };
   });
   const { takemark } = await setUp(t, { operatorUrl: tunnel.url });
-  t.match(await takemark('operator', 'plan', 'list'), { code: 3, err: new RegExp(`listens at port \\d+, and 127\\.0\\.0\\.1:${tunnel.port} is another: .* --allow-plain-http`) });
+  t.match(await takemark('operator', 'plan', 'list'), {
+    code: 3,
+    err: new RegExp(
+      `listens at port \\d+, and 127\\.0\\.0\\.1:${tunnel.port} is another: .* --allow-plain-http`,
+    ),
+  });
   t.match(await takemark('operator', 'partner', 'list', '--allow-plain-http'), { code: 0 });
 });
 
@@ -69,14 +95,38 @@ t.test('the service knows its token, whether it was given or made', async (t) =>
     const list = async (operatorToken: string | undefined) => {
       const written = { out: '', err: '' };
       const output = (to: 'out' | 'err') => ({ write: (chunk: string) => ((written[to] += chunk), true) });
-      const config = { url: service.partnerUrl, operatorUrl: service.operatorUrl, operatorToken, apiKey: undefined, dataDirectory: service.directory, ca: undefined, allowPlainHttp: false };
+      const config = {
+        url: service.partnerUrl,
+        operatorUrl: service.operatorUrl,
+        operatorToken,
+        apiKey: undefined,
+        dataDirectory: service.directory,
+        ca: undefined,
+        allowPlainHttp: false,
+      };
       const unused = undefined as never;
-      const code = await run(['operator', 'plan', 'list', '--json'], { terminal: new Terminal(output('out'), output('err')), config, version: '0', signal: new AbortController().signal, openSealer: unused, cluster: unused });
+      const code = await run(['operator', 'plan', 'list', '--json'], {
+        terminal: new Terminal(output('out'), output('err')),
+        config,
+        version: '0',
+        signal: new AbortController().signal,
+        openSealer: unused,
+        cluster: unused,
+      });
       return { code, ...written };
     };
     t.match(await list(settings.TAKEMARK_OPERATOR_TOKEN), { code: 0, out: /"standard"/, err: '' });
-    t.match(await list('another-token-altogether'), { code: 3, out: '', err: /does not know the operator's token/ });
-    const requests = service.log.map((line) => JSON.parse(line) as { readonly event: string; readonly route?: string; readonly status?: number }).filter(({ event }) => event === 'request');
+    t.match(await list('another-token-altogether'), {
+      code: 3,
+      out: '',
+      err: /does not know the operator's token/,
+    });
+    const requests = service.log
+      .map(
+        (line) =>
+          JSON.parse(line) as { readonly event: string; readonly route?: string; readonly status?: number },
+      )
+      .filter(({ event }) => event === 'request');
     t.equal(requests.filter(({ status }) => status === 403).length, 0, 'a wrong token is not even sent');
   }
 });

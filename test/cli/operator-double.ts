@@ -4,14 +4,38 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { challengeAnswer, challengeKey } from '../../src/contract/operator-challenge.js';
 
-const SIGNER = { kid: 'ab'.repeat(32), algorithm: 'Ed25519', issuer: 'Takemark', notBefore: 1, notAfter: 1_767_225_600, signs: false };
-const DECLARATION = { surveyVersion: '1', submissionId: 'sub_1', subject: 'creator_1', submittedAt: 1_767_225_600, answers: { manualWork: 'entire', aiShareBand: 'none' }, recordedAt: 1_767_225_700, bindingStatus: 'authenticated_post_issuance_record' };
+const SIGNER = {
+  kid: 'ab'.repeat(32),
+  algorithm: 'Ed25519',
+  issuer: 'Takemark',
+  notBefore: 1,
+  notAfter: 1_767_225_600,
+  signs: false,
+};
+const DECLARATION = {
+  surveyVersion: '1',
+  submissionId: 'sub_1',
+  subject: 'creator_1',
+  submittedAt: 1_767_225_600,
+  answers: { manualWork: 'entire', aiShareBand: 'none' },
+  recordedAt: 1_767_225_700,
+  bindingStatus: 'authenticated_post_issuance_record',
+};
 
-/** What the operator listener does, over real HTTP and without any credential: the deliverable is the audio and a few bytes. */
+/**
+ * What the operator listener does, over real HTTP and without any credential: the deliverable is the audio
+ * and a few bytes.
+ */
 export class OperatorDouble {
   url = '';
   readonly token = 'operator-token-of-the-double';
-  readonly calls: { readonly method: string; readonly path: string; readonly query: URLSearchParams; readonly headers: http.IncomingHttpHeaders; readonly body: Buffer }[] = [];
+  readonly calls: {
+    readonly method: string;
+    readonly path: string;
+    readonly query: URLSearchParams;
+    readonly headers: http.IncomingHttpHeaders;
+    readonly body: Buffer;
+  }[] = [];
   /** Statuses to answer with before the ordinary answers. */
   refusals: number[] = [];
   /** Flips a byte of the next deliverable. */
@@ -37,26 +61,58 @@ export class OperatorDouble {
     const body = await buffer(request);
     if (url.pathname === '/operator/v1/challenge') {
       const { port } = this.#server.address() as AddressInfo;
-      response.end(JSON.stringify({ port, answers: [challengeAnswer(this.#challengeKey, url.searchParams.get('nonce') ?? '', port)] }));
+      response.end(
+        JSON.stringify({
+          port,
+          answers: [challengeAnswer(this.#challengeKey, url.searchParams.get('nonce') ?? '', port)],
+        }),
+      );
       return;
     }
-    this.calls.push({ method: request.method ?? '', path: url.pathname, query: url.searchParams, headers: request.headers, body });
+    this.calls.push({
+      method: request.method ?? '',
+      path: url.pathname,
+      query: url.searchParams,
+      headers: request.headers,
+      body,
+    });
     const send = (status: number, value: Buffer | object | string): void => {
-      const bytes = Buffer.isBuffer(value) || typeof value === 'string' ? Buffer.from(value) : Buffer.from(JSON.stringify(value));
+      const bytes =
+        Buffer.isBuffer(value) || typeof value === 'string'
+          ? Buffer.from(value)
+          : Buffer.from(JSON.stringify(value));
       response.writeHead(status, { 'x-request-id': 'rq_double', 'content-length': bytes.length }).end(bytes);
     };
     const refusal = this.refusals.shift();
-    if (refusal !== undefined) return send(refusal, { error: 'Refused for the test.', code: 'refused', reason: 'a_reason' });
-    if (request.headers.authorization !== `Bearer ${this.token}`) return send(403, { error: 'The token is not valid.', code: 'forbidden' });
+    if (refusal !== undefined)
+      return send(refusal, { error: 'Refused for the test.', code: 'refused', reason: 'a_reason' });
+    if (request.headers.authorization !== `Bearer ${this.token}`)
+      return send(403, { error: 'The token is not valid.', code: 'forbidden' });
     switch (`${request.method ?? ''} ${url.pathname}`) {
       case 'POST /operator/v1/partners':
-        return send(201, { partnerId: 'ptr_1', plan: 'standard', createdAt: 1_767_225_600, ...(JSON.parse(body.toString()) as object) });
+        return send(201, {
+          partnerId: 'ptr_1',
+          plan: 'standard',
+          createdAt: 1_767_225_600,
+          ...(JSON.parse(body.toString()) as object),
+        });
       case 'POST /operator/v1/partners/ptr_1/keys':
-        return send(201, { keyId: 'key_1', apiKey: 'tmk_secret', ...(JSON.parse(body.toString()) as object) });
+        return send(201, {
+          keyId: 'key_1',
+          apiKey: 'tmk_secret',
+          ...(JSON.parse(body.toString()) as object),
+        });
       case 'POST /operator/v1/proofs': {
         this.#asset = Buffer.concat([body, Buffer.from('credential')]);
         const sha256 = createHash('sha256').update(this.#asset).digest('hex');
-        return send(201, { proofId: 'prf_1', issuedAt: 1_767_225_600, carrier: url.searchParams.get('carrier'), originalSha256: sha256, boundAudioSha256: sha256, asset: { bytes: this.#asset.length, sha256, fileName: 'a.wav', mediaType: 'audio/wav' } });
+        return send(201, {
+          proofId: 'prf_1',
+          issuedAt: 1_767_225_600,
+          carrier: url.searchParams.get('carrier'),
+          originalSha256: sha256,
+          boundAudioSha256: sha256,
+          asset: { bytes: this.#asset.length, sha256, fileName: 'a.wav', mediaType: 'audio/wav' },
+        });
       }
       case 'GET /operator/v1/proofs/prf_1/asset': {
         if (url.searchParams.get('part') === 'sidecar') return send(200, 'the sidecar');
@@ -65,31 +121,117 @@ export class OperatorDouble {
         return send(200, bytes);
       }
       case 'GET /operator/v1/partners':
-        return send(200, { partners: [{ partnerId: 'ptr_1', name: 'Nord\u0007Licht', plan: 'standard', createdAt: 1_767_225_600, later: 1 }] });
+        return send(200, {
+          partners: [
+            {
+              partnerId: 'ptr_1',
+              name: 'Nord\u0007Licht',
+              plan: 'standard',
+              createdAt: 1_767_225_600,
+              later: 1,
+            },
+          ],
+        });
       case 'GET /operator/v1/plans':
-        return send(200, { plans: [{ name: 'standard', monthlyQuota: 100_000, requestsPerSecond: 50, burst: 100, concurrentUploads: 8, rotationsPerDay: 5 }] });
+        return send(200, {
+          plans: [
+            {
+              name: 'standard',
+              monthlyQuota: 100_000,
+              requestsPerSecond: 50,
+              burst: 100,
+              concurrentUploads: 8,
+              rotationsPerDay: 5,
+            },
+          ],
+        });
       case 'GET /operator/v1/partners/ptr_1/keys':
-        return send(200, { keys: [{ keyId: 'key_1', name: 'ingest', status: 'expiring', plan: 'standard', createdAt: 1, expiresAt: 1_767_225_600 }] });
+        return send(200, {
+          keys: [
+            {
+              keyId: 'key_1',
+              name: 'ingest',
+              status: 'expiring',
+              plan: 'standard',
+              createdAt: 1,
+              expiresAt: 1_767_225_600,
+            },
+          ],
+        });
       case 'POST /operator/v1/partners/ptr_1/keys/key_1/revoke':
-        return send(200, { keyId: 'key_1', name: 'ingest', status: 'revoked', plan: 'standard', createdAt: 1 });
+        return send(200, {
+          keyId: 'key_1',
+          name: 'ingest',
+          status: 'revoked',
+          plan: 'standard',
+          createdAt: 1,
+        });
       case 'POST /operator/v1/reviews/rev_1/evidence-requests/req_1/supply':
-        return send(200, { reviewId: 'rev_1', proofId: 'prf_1', status: 'open', evidenceRequests: [{ requestId: 'req_1', kind: 'source_evidence', status: 'supplied' }] });
+        return send(200, {
+          reviewId: 'rev_1',
+          proofId: 'prf_1',
+          status: 'open',
+          evidenceRequests: [{ requestId: 'req_1', kind: 'source_evidence', status: 'supplied' }],
+        });
       case 'GET /operator/v1/proofs/prf_1/erasure':
-        return send(200, { proofId: 'prf_1', state: 'erased', erasedAt: 1_767_225_600, confirmedAt: 1_767_225_601, assetPresent: false });
+        return send(200, {
+          proofId: 'prf_1',
+          state: 'erased',
+          erasedAt: 1_767_225_600,
+          confirmedAt: 1_767_225_601,
+          assetPresent: false,
+        });
       case 'POST /operator/v1/proofs/prf_1/declarations':
-        return send(201, { ...(JSON.parse(body.toString()) as object), recordedAt: 1_767_225_700, bindingStatus: 'authenticated_post_issuance_record' });
+        return send(201, {
+          ...(JSON.parse(body.toString()) as object),
+          recordedAt: 1_767_225_700,
+          bindingStatus: 'authenticated_post_issuance_record',
+        });
       case 'GET /operator/v1/proofs/prf_1/declarations':
         return send(200, { declarations: [{ ...DECLARATION, authentic: true }] });
       case 'GET /operator/v1/proofs/prf_left/declarations':
-        return send(200, { declarations: [{ ...DECLARATION, authentic: true }, { ...DECLARATION, submissionId: 'sub_2', authentic: false }] });
+        return send(200, {
+          declarations: [
+            { ...DECLARATION, authentic: true },
+            { ...DECLARATION, submissionId: 'sub_2', authentic: false },
+          ],
+        });
       case 'GET /operator/v1/proofs/prf_left/erasure':
-        return send(200, { proofId: 'prf_left', state: 'erased', erasedAt: 1_767_225_600, assetPresent: true });
+        return send(200, {
+          proofId: 'prf_left',
+          state: 'erased',
+          erasedAt: 1_767_225_600,
+          assetPresent: true,
+        });
       case 'GET /operator/v1/dead-letters':
-        return send(200, { deadLetters: [{ topic: 'usage', position: '0/17', reason: 'the span is empty', at: 1_767_225_600, eventId: 'units_counted/ptr_1/x/4', kind: 'units_counted' }, { topic: 'usage', position: '0/18', reason: 'not\u0007 an event', at: 1_767_225_600 }] });
+        return send(200, {
+          deadLetters: [
+            {
+              topic: 'usage',
+              position: '0/17',
+              reason: 'the span is empty',
+              at: 1_767_225_600,
+              eventId: 'units_counted/ptr_1/x/4',
+              kind: 'units_counted',
+            },
+            { topic: 'usage', position: '0/18', reason: 'not\u0007 an event', at: 1_767_225_600 },
+          ],
+        });
       case 'POST /operator/v1/dead-letters/replay':
         return send(200, { replayed: 2 });
       case 'GET /operator/v1/partners/ptr_1/audit':
-        return send(200, { entries: [{ sequence: 7, at: 1_767_225_600, action: 'key_rotated', actor: 'key_1', subjects: ['key_1', 'key_2'], mac: 'ab' }] });
+        return send(200, {
+          entries: [
+            {
+              sequence: 7,
+              at: 1_767_225_600,
+              action: 'key_rotated',
+              actor: 'key_1',
+              subjects: ['key_1', 'key_2'],
+              mac: 'ab',
+            },
+          ],
+        });
       case 'GET /operator/v1/partners/ptr_1/audit/verification':
         return send(200, { ok: true, entries: 12 });
       case 'GET /operator/v1/partners/ptr_2/audit/verification':
@@ -97,9 +239,17 @@ export class OperatorDouble {
       case 'GET /operator/v1/partners/signers/audit/verification':
         return send(200, { ok: true, entries: 2 });
       case 'GET /operator/v1/signers':
-        return send(200, { signers: [{ ...SIGNER, signs: true }, { ...SIGNER, issuer: 'Take\u0007proof' }] });
+        return send(200, {
+          signers: [
+            { ...SIGNER, signs: true },
+            { ...SIGNER, issuer: 'Take\u0007proof' },
+          ],
+        });
       case `POST /operator/v1/signers/${SIGNER.kid}/revoke`:
-        return send(200, { ...SIGNER, revocation: { ...(JSON.parse(body.toString()) as object), at: 1_767_225_700 } });
+        return send(200, {
+          ...SIGNER,
+          revocation: { ...(JSON.parse(body.toString()) as object), at: 1_767_225_700 },
+        });
       case `POST /operator/v1/signers/${SIGNER.kid}/reinstate`:
         return send(200, SIGNER);
       case 'GET /operator/v1/authority':

@@ -5,8 +5,14 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import t, { type Test } from 'tap';
-import { createClient, TakemarkError, type Client, type ClientOptions, type Progress } from '../../src/client/index.js';
 import { parseRetryAfter } from '../../src/client/errors.js';
+import {
+  type Client,
+  type ClientOptions,
+  createClient,
+  type Progress,
+  TakemarkError,
+} from '../../src/client/index.js';
 import { pauseBefore } from '../../src/client/retry.js';
 import { collectGarbage } from '../fixtures/garbage.js';
 import { noise } from '../fixtures/wav.js';
@@ -14,9 +20,17 @@ import { ServiceDouble } from './service-double.js';
 
 const KEY = 'tmk_beta_key_secret';
 
-async function setUp(test: Test, options: Partial<ClientOptions> = {}): Promise<{ service: ServiceDouble; client: Client; directory: string }> {
+async function setUp(
+  test: Test,
+  options: Partial<ClientOptions> = {},
+): Promise<{ service: ServiceDouble; client: Client; directory: string }> {
   const service = await new ServiceDouble().start();
-  const client = createClient({ baseUrl: service.url, apiKey: KEY, ...options, retry: { baseDelayMs: 5, ...options.retry } });
+  const client = createClient({
+    baseUrl: service.url,
+    apiKey: KEY,
+    ...options,
+    retry: { baseDelayMs: 5, ...options.retry },
+  });
   const directory = await mkdtemp(join(tmpdir(), 'takemark-client-'));
   test.teardown(async () => {
     client.close();
@@ -27,7 +41,10 @@ async function setUp(test: Test, options: Partial<ClientOptions> = {}): Promise<
 }
 
 async function failure(promise: Promise<unknown>): Promise<TakemarkError> {
-  const error = await promise.then(() => undefined, (reason: unknown) => reason);
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
   if (!(error instanceof TakemarkError)) throw new Error(`expected a TakemarkError, got ${inspect(error)}`);
   return error;
 }
@@ -42,7 +59,10 @@ t.test('verifies a file: slot, form, verdict', async (t) => {
   const path = join(directory, 'Ünïcode "name".wav');
   await writeFile(path, audio);
   const steps: Progress[] = [];
-  const result = await client.verifyFile(path, { sidecar: Buffer.from([1, 2, 3, 4]), onProgress: (progress) => steps.push(progress) });
+  const result = await client.verifyFile(path, {
+    sidecar: Buffer.from([1, 2, 3, 4]),
+    onProgress: (progress) => steps.push(progress),
+  });
 
   t.match(result, { verdict: 'valid', good: true, accepted: true, requestId: 'rq_3' });
   const [slot, post, verify] = service.seen;
@@ -52,7 +72,11 @@ t.test('verifies a file: slot, form, verdict', async (t) => {
   t.equal(Number(post!.headers['content-length']), post!.bytes, 'known length');
   t.equal(post!.fileSha256, sha256(audio));
   t.ok(post!.text.indexOf('name="policy"\r\n\r\np"1\r\n') < post!.text.indexOf('name="signature"'));
-  t.match(post!.text.slice(0, 1_000), /name="signature"\r\n\r\ns1\r\n--[^\r]+\r\nContent-Disposition: form-data; name="file"; filename="audio"\r\n/, 'file comes last, under no name of the creator');
+  t.match(
+    post!.text.slice(0, 1_000),
+    /name="signature"\r\n\r\ns1\r\n--[^\r]+\r\nContent-Disposition: form-data; name="file"; filename="audio"\r\n/,
+    'file comes last, under no name of the creator',
+  );
   t.same(JSON.parse(verify!.text), { uploadId: 'upl_1', sidecar: 'AQIDBA==' });
   t.same(steps.at(-1), { sentBytes: 300_001, totalBytes: 300_001 });
   t.equal(new Set(service.seen.map((seen) => seen.connection)).size, 1, 'one connection for all three');
@@ -66,13 +90,20 @@ t.test('takes bytes and streams, of known and unknown length', async (t) => {
   await client.verifyFile(stream(), { bytes: audio.length });
   await client.verifyFile(stream());
   const posts = service.requests('/uploads');
-  t.same(posts.map((post) => post.fileSha256), [sha256(audio), sha256(audio), sha256(audio)]);
+  t.same(
+    posts.map((post) => post.fileSha256),
+    [sha256(audio), sha256(audio), sha256(audio)],
+  );
   t.ok(posts[1]!.headers['content-length']);
   t.equal(posts[2]!.headers['transfer-encoding'], 'chunked');
   await client.createUpload({ purpose: 'identify', contentLength: 7 });
   t.same(JSON.parse(service.requests('/v1/uploads').at(-1)!.text), { purpose: 'identify', contentLength: 7 });
   await client.verifyFile(Buffer.alloc(0), { sidecar: Buffer.alloc(0) });
-  t.match(JSON.parse(service.requests('/v1/verify').at(-1)!.text), { sidecar: '' }, 'a sidecar that holds nothing is sent as one');
+  t.match(
+    JSON.parse(service.requests('/v1/verify').at(-1)!.text),
+    { sidecar: '' },
+    'a sidecar that holds nothing is sent as one',
+  );
 });
 
 t.test('only good and valid together are accepted', async (t) => {
@@ -96,12 +127,33 @@ t.test('only good and valid together are accepted', async (t) => {
 
 t.test('errors carry status, code, reason and request id', async (t) => {
   const { service, client } = await setUp(t);
-  service.queue('/v1/verify', { status: 409, body: { error: 'The audio has not arrived', code: 'conflict', reason: 'upload_incomplete' } });
+  service.queue('/v1/verify', {
+    status: 409,
+    body: { error: 'The audio has not arrived', code: 'conflict', reason: 'upload_incomplete' },
+  });
   const error = await failure(client.verify({ uploadId: 'upl_1' }));
-  t.match(error, { status: 409, code: 'conflict', reason: 'upload_incomplete', requestId: 'rq_1', message: 'The audio has not arrived' });
-  service.queue('/v1/verify', { status: 418, body: '<html>' }, { status: 302, headers: { location: `${service.url}/v1/health` } });
-  t.match(await failure(client.verify({ uploadId: 'upl_1' })), { status: 418, code: 'invalid_request', reason: undefined });
-  t.match(await failure(client.verify({ uploadId: 'upl_1' })), { status: 302, code: 'bad_response' }, 'no redirect is followed');
+  t.match(error, {
+    status: 409,
+    code: 'conflict',
+    reason: 'upload_incomplete',
+    requestId: 'rq_1',
+    message: 'The audio has not arrived',
+  });
+  service.queue(
+    '/v1/verify',
+    { status: 418, body: '<html>' },
+    { status: 302, headers: { location: `${service.url}/v1/health` } },
+  );
+  t.match(await failure(client.verify({ uploadId: 'upl_1' })), {
+    status: 418,
+    code: 'invalid_request',
+    reason: undefined,
+  });
+  t.match(
+    await failure(client.verify({ uploadId: 'upl_1' })),
+    { status: 302, code: 'bad_response' },
+    'no redirect is followed',
+  );
   t.equal(service.requests('/v1/health').length, 0);
   t.notMatch(inspect(client, { depth: 9, showHidden: true }) + JSON.stringify(client), /key_secret/);
   t.throws(() => createClient({ baseUrl: service.url, apiKey: 'secret\n' }), /apiKey must/);
@@ -129,19 +181,38 @@ t.test('retries what is safe, within bounds', async (t) => {
 
 t.test('obeys Retry-After', async (t) => {
   const { service, client } = await setUp(t);
-  service.queue('/v1/uploads', { status: 429, headers: { 'retry-after': '1' }, body: { error: 'slow', code: 'rate_limited', reason: 'rate_exceeded' } });
+  service.queue('/v1/uploads', {
+    status: 429,
+    headers: { 'retry-after': '1' },
+    body: { error: 'slow', code: 'rate_limited', reason: 'rate_exceeded' },
+  });
   await client.createUpload();
   const [first, second] = service.seen;
   t.ok(second!.at - first!.at >= 995, `waited ${second!.at - first!.at} ms`);
 
-  service.queue('/v1/uploads', { status: 429, headers: { 'retry-after': '86400' }, body: { error: 'quota', code: 'rate_limited', reason: 'quota_exceeded' } });
-  t.match(await failure(client.createUpload()), { status: 429, reason: 'quota_exceeded', retryAfterSeconds: 86_400 }, 'does not sleep for a day');
+  service.queue('/v1/uploads', {
+    status: 429,
+    headers: { 'retry-after': '86400' },
+    body: { error: 'quota', code: 'rate_limited', reason: 'quota_exceeded' },
+  });
+  t.match(
+    await failure(client.createUpload()),
+    { status: 429, reason: 'quota_exceeded', retryAfterSeconds: 86_400 },
+    'does not sleep for a day',
+  );
   t.equal(service.requests('/v1/uploads').length, 3);
 
   const policy = { maxAttempts: 4, baseDelayMs: 100, maxDelayMs: 1_000 };
   const told = new TakemarkError('unavailable', '', { status: 503, retryAfterSeconds: 1 });
-  t.equal(pauseBefore(told, 1, policy, () => 0), 1_000, 'never earlier than told');
-  t.equal(pauseBefore(told, 1, policy, () => 1), 1_100);
+  t.equal(
+    pauseBefore(told, 1, policy, () => 0),
+    1_000,
+    'never earlier than told',
+  );
+  t.equal(
+    pauseBefore(told, 1, policy, () => 1),
+    1_100,
+  );
   t.equal(pauseBefore(told, 4, policy), undefined);
   t.equal(parseRetryAfter('Thu, 01 Jan 1970 00:00:10 GMT', 4_000), 6);
   t.equal(parseRetryAfter('soon'), undefined);
@@ -151,66 +222,129 @@ t.test('a failed post is repeated with a fresh slot, where the audio can be read
   const { service, client } = await setUp(t);
   service.queue('/uploads', { status: 201, drop: true }, { status: 503, headers: { 'retry-after': '0' } });
   await client.verifyFile(noise(500_000));
-  t.same(service.requests('/uploads').map((post) => post.path), ['/uploads/upl_1', '/uploads/upl_2', '/uploads/upl_3']);
+  t.same(
+    service.requests('/uploads').map((post) => post.path),
+    ['/uploads/upl_1', '/uploads/upl_2', '/uploads/upl_3'],
+  );
   service.queue('/uploads', { status: 503, headers: { 'retry-after': '0' } });
   t.match(await failure(client.verifyFile(Readable.from([noise(10)]), { bytes: 10 })), { status: 503 });
   t.equal(service.requests('/uploads').length, 4, 'a stream is sent once');
-  service.queue('/uploads', { status: 409, body: { error: 'used', code: 'conflict', reason: 'upload_already_used' } });
+  service.queue('/uploads', {
+    status: 409,
+    body: { error: 'used', code: 'conflict', reason: 'upload_already_used' },
+  });
   t.match(await failure(client.verifyFile(noise(10))), { reason: 'upload_already_used' });
 });
 
 t.test('reads a refusal while still sending', async (t) => {
   const { service, client } = await setUp(t);
-  for (const [status, reason] of [[413, undefined], [403, 'form_policy_expired']] as const) {
-    service.queue('/uploads', { status, early: true, body: { error: 'refused', code: status === 413 ? 'payload_too_large' : 'forbidden', ...(reason === undefined ? {} : { reason }) } });
+  for (const [status, reason] of [
+    [413, undefined],
+    [403, 'form_policy_expired'],
+  ] as const) {
+    service.queue('/uploads', {
+      status,
+      early: true,
+      body: {
+        error: 'refused',
+        code: status === 413 ? 'payload_too_large' : 'forbidden',
+        ...(reason === undefined ? {} : { reason }),
+      },
+    });
     const error = await failure(client.verifyFile(endless(60 * 1024 * 1024), { bytes: 60 * 1024 * 1024 }));
     t.match(error, { status, requestId: /^rq_/ });
   }
-  t.ok(service.requests('/uploads').every((post) => post.bytes === 0), 'the body was not read');
+  t.ok(
+    service.requests('/uploads').every((post) => post.bytes === 0),
+    'the body was not read',
+  );
   const stuck = new Readable({ read: () => undefined });
   service.queue('/uploads', { status: 503, early: true });
-  t.match(await failure(client.verifyFile(stuck, { bytes: 100 })), { status: 503 }, 'even while the source gives nothing');
+  t.match(
+    await failure(client.verifyFile(stuck, { bytes: 100 })),
+    { status: 503 },
+    'even while the source gives nothing',
+  );
   t.ok(stuck.destroyed, 'and lets go of the source');
-  t.match(await failure(client.verifyFile(endless(70_000_000), { bytes: 70_000_000 })), { code: 'payload_too_large', status: undefined }, 'a file no slot takes is not sent');
+  t.match(
+    await failure(client.verifyFile(endless(70_000_000), { bytes: 70_000_000 })),
+    { code: 'payload_too_large', status: undefined },
+    'a file no slot takes is not sent',
+  );
 });
 
 t.test('aborts and times out at every stage', async (t) => {
-  const { service, client } = await setUp(t, { timeoutMs: 150, idleTimeoutMs: 150, retry: { maxAttempts: 1 } });
+  const { service, client } = await setUp(t, {
+    timeoutMs: 150,
+    idleTimeoutMs: 150,
+    retry: { maxAttempts: 1 },
+  });
   for (const path of ['/v1/uploads', '/uploads', '/v1/verify']) {
     service.queue(path, { status: 200, hang: true }, { status: 200, hang: true });
     const reason = new Error('enough');
     const controller = new AbortController();
     setTimeout(() => controller.abort(reason), 30);
-    await t.rejects(client.verifyFile(endless(40_000_000), { bytes: 40_000_000, signal: controller.signal }), reason, `${path} aborted`);
-    t.match(await failure(client.verifyFile(endless(40_000_000), { bytes: 40_000_000 })), { code: 'timed_out' }, `${path} stalled`);
+    await t.rejects(
+      client.verifyFile(endless(40_000_000), { bytes: 40_000_000, signal: controller.signal }),
+      reason,
+      `${path} aborted`,
+    );
+    t.match(
+      await failure(client.verifyFile(endless(40_000_000), { bytes: 40_000_000 })),
+      { code: 'timed_out' },
+      `${path} stalled`,
+    );
   }
   await t.rejects(client.health({ signal: AbortSignal.abort(new Error('before')) }), /before/);
   const patient = createClient({ baseUrl: service.url, apiKey: KEY, retry: { maxAttempts: 2 } });
   service.queue('/v1/verify', { status: 503, headers: { 'retry-after': '20' } });
   const started = performance.now();
-  await t.rejects(patient.verify({ uploadId: 'u' }, { signal: AbortSignal.timeout(50) }), { name: 'TimeoutError' });
+  await t.rejects(patient.verify({ uploadId: 'u' }, { signal: AbortSignal.timeout(50) }), {
+    name: 'TimeoutError',
+  });
   t.ok(performance.now() - started < 15_000, 'a pause can be aborted');
   patient.close();
 });
 
 t.test('a source that fails or lies ends the call with its own error', async (t) => {
   const { client, directory } = await setUp(t);
-  t.match(await failure(client.verifyFile(join(directory, 'absent.wav'))), { code: 'source_failed', message: /ENOENT/ });
+  t.match(await failure(client.verifyFile(join(directory, 'absent.wav'))), {
+    code: 'source_failed',
+    message: /ENOENT/,
+  });
   t.match(await failure(client.verifyFile(directory)), { code: 'source_failed' });
-  t.match(await failure(client.verifyFile(noise(10), { sidecar: join(directory, 'absent') })), { code: 'source_failed' });
-  t.match(await failure(client.verifyFile(noise(10), { sidecar: Buffer.alloc(1_048_577) })), { code: 'source_failed' });
-  t.match(await failure(client.verifyFile(Readable.from([noise(10)]), { bytes: 11 })), { message: /shorter/ });
+  t.match(await failure(client.verifyFile(noise(10), { sidecar: join(directory, 'absent') })), {
+    code: 'source_failed',
+  });
+  t.match(await failure(client.verifyFile(noise(10), { sidecar: Buffer.alloc(1_048_577) })), {
+    code: 'source_failed',
+  });
+  t.match(await failure(client.verifyFile(Readable.from([noise(10)]), { bytes: 11 })), {
+    message: /shorter/,
+  });
   t.match(await failure(client.verifyFile(Readable.from([noise(12)]), { bytes: 11 })), { message: /longer/ });
-  const broken = Readable.from((async function* () {
-    yield noise(70_000);
-    throw new Error('disk on fire');
-  })());
-  t.match(await failure(client.verifyFile(broken, { bytes: 140_000 })), { code: 'source_failed', message: /disk on fire/ });
+  const broken = Readable.from(
+    (async function* () {
+      yield noise(70_000);
+      throw new Error('disk on fire');
+    })(),
+  );
+  t.match(await failure(client.verifyFile(broken, { bytes: 140_000 })), {
+    code: 'source_failed',
+    message: /disk on fire/,
+  });
   const unread = Readable.from([noise(10)]);
   await failure(client.verifyFile(unread, { bytes: 10, sidecar: join(directory, 'absent') }));
   t.ok(unread.destroyed, 'a stream that was never sent is closed too');
-  const closed = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: KEY, retry: { maxAttempts: 2, baseDelayMs: 1 } });
-  t.match(await failure(closed.verifyFile(noise(10))), { code: 'connection_failed', message: /ECONNREFUSED/ });
+  const closed = createClient({
+    baseUrl: 'http://127.0.0.1:1',
+    apiKey: KEY,
+    retry: { maxAttempts: 2, baseDelayMs: 1 },
+  });
+  t.match(await failure(closed.verifyFile(noise(10))), {
+    code: 'connection_failed',
+    message: /ECONNREFUSED/,
+  });
 });
 
 t.test('sends 60 MiB in constant memory', async (t) => {
@@ -242,5 +376,6 @@ function external(): number {
 
 async function* endless(bytes: number): AsyncGenerator<Uint8Array> {
   const chunk = Buffer.alloc(65_536, 0x5a);
-  for (let at = 0; at < bytes; at += chunk.length) yield chunk.subarray(0, Math.min(chunk.length, bytes - at));
+  for (let at = 0; at < bytes; at += chunk.length)
+    yield chunk.subarray(0, Math.min(chunk.length, bytes - at));
 }

@@ -5,23 +5,42 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { inspect } from 'node:util';
 import t, { type Test } from 'tap';
+import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
+import { generateKey } from '../../src/adapters/signing/identity.js';
 import { parseReprDigest } from '../../src/client/asset.js';
-import { createClient, TakemarkError, type Client, type ClientOptions, type RotationState, type RotationStore } from '../../src/client/index.js';
+import {
+  type Client,
+  type ClientOptions,
+  createClient,
+  type RotationState,
+  type RotationStore,
+  TakemarkError,
+} from '../../src/client/index.js';
 import type * as wire from '../../src/client/types.js';
 import type { VerificationResult } from '../../src/domain/verification.js';
 import type * as service from '../../src/operations/operations.js';
-import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
-import { generateKey } from '../../src/adapters/signing/identity.js';
 import { noise } from '../fixtures/wav.js';
-import { ServiceDouble, type Reply } from './service-double.js';
+import { type Reply, ServiceDouble } from './service-double.js';
 
 const KEY = 'tmk_beta_key_secret';
-const LIMITS = { 'x-ratelimit-limit': '1000', 'x-ratelimit-remaining': '12', 'x-ratelimit-reset': '1769904000' };
+const LIMITS = {
+  'x-ratelimit-limit': '1000',
+  'x-ratelimit-remaining': '12',
+  'x-ratelimit-reset': '1769904000',
+};
 const REVIEW = { reviewId: 'rev_1', proofId: 'prf_1', status: 'open', evidenceRequests: [] };
 
-async function setUp(test: Test, options: Partial<ClientOptions> = {}): Promise<{ service: ServiceDouble; client: Client }> {
+async function setUp(
+  test: Test,
+  options: Partial<ClientOptions> = {},
+): Promise<{ service: ServiceDouble; client: Client }> {
   const service = await new ServiceDouble().start();
-  const client = createClient({ baseUrl: service.url, apiKey: KEY, ...options, retry: { baseDelayMs: 5, ...options.retry } });
+  const client = createClient({
+    baseUrl: service.url,
+    apiKey: KEY,
+    ...options,
+    retry: { baseDelayMs: 5, ...options.retry },
+  });
   test.teardown(async () => {
     client.close();
     await service.stop();
@@ -30,7 +49,10 @@ async function setUp(test: Test, options: Partial<ClientOptions> = {}): Promise<
 }
 
 async function failure(promise: Promise<unknown>): Promise<TakemarkError> {
-  const error = await promise.then(() => undefined, (reason: unknown) => reason);
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
   if (!(error instanceof TakemarkError)) throw new Error(`expected a TakemarkError, got ${inspect(error)}`);
   return error;
 }
@@ -67,20 +89,98 @@ t.test('every endpoint: method, path, query, body, answer', async (t) => {
   const { service, client } = await setUp(t);
   const bindings = { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' };
   const rows: [string, string, Reply, () => Promise<unknown>, { query?: object; body?: unknown }][] = [
-    ['GET', '/v1/proofs', { status: 200, body: { proofs: [] } }, () => client.listProofsPage({ limit: 5, issuedAfter: 7, issuedBefore: 9, cursor: 'c+/=' }), { query: { limit: '5', issuedAfter: '7', issuedBefore: '9', cursor: 'c+/=' } }],
-    ['GET', '/v1/proofs/prf_1', { status: 200, body: { proofId: 'prf_1' } }, () => client.readProof('prf_1'), {}],
-    ['DELETE', '/v1/proofs/prf_1', { status: 200, body: { proofId: 'prf_1', outcome: 'erased', erasedAt: 1 } }, () => client.eraseProof('prf_1'), {}],
-    ['GET', '/v1/records/prf_1', { status: 200, body: { proofId: 'prf_1' } }, () => client.readRecord('prf_1'), {}],
-    ['GET', '/v1/partner/keys', { status: 200, body: { keys: [] } }, () => client.listKeysPage(), { query: {} }],
-    ['DELETE', '/v1/partner/keys/key_1', { status: 200, body: { keyId: 'key_1', status: 'revoked' } }, () => client.revokeKey('key_1'), {}],
-    ['GET', '/v1/partner/usage', { status: 200, body: { days: [] } }, () => client.readUsage({ days: 1 }), { query: { days: '1' } }],
-    ['POST', '/v1/partner/reviews', { status: 201, body: REVIEW }, () => client.createReview({ proofId: 'prf_1', bindings }), { body: { proofId: 'prf_1', bindings } }],
+    [
+      'GET',
+      '/v1/proofs',
+      { status: 200, body: { proofs: [] } },
+      () => client.listProofsPage({ limit: 5, issuedAfter: 7, issuedBefore: 9, cursor: 'c+/=' }),
+      { query: { limit: '5', issuedAfter: '7', issuedBefore: '9', cursor: 'c+/=' } },
+    ],
+    [
+      'GET',
+      '/v1/proofs/prf_1',
+      { status: 200, body: { proofId: 'prf_1' } },
+      () => client.readProof('prf_1'),
+      {},
+    ],
+    [
+      'DELETE',
+      '/v1/proofs/prf_1',
+      { status: 200, body: { proofId: 'prf_1', outcome: 'erased', erasedAt: 1 } },
+      () => client.eraseProof('prf_1'),
+      {},
+    ],
+    [
+      'GET',
+      '/v1/records/prf_1',
+      { status: 200, body: { proofId: 'prf_1' } },
+      () => client.readRecord('prf_1'),
+      {},
+    ],
+    [
+      'GET',
+      '/v1/partner/keys',
+      { status: 200, body: { keys: [] } },
+      () => client.listKeysPage(),
+      { query: {} },
+    ],
+    [
+      'DELETE',
+      '/v1/partner/keys/key_1',
+      { status: 200, body: { keyId: 'key_1', status: 'revoked' } },
+      () => client.revokeKey('key_1'),
+      {},
+    ],
+    [
+      'GET',
+      '/v1/partner/usage',
+      { status: 200, body: { days: [] } },
+      () => client.readUsage({ days: 1 }),
+      { query: { days: '1' } },
+    ],
+    [
+      'POST',
+      '/v1/partner/reviews',
+      { status: 201, body: REVIEW },
+      () => client.createReview({ proofId: 'prf_1', bindings }),
+      { body: { proofId: 'prf_1', bindings } },
+    ],
     ['GET', '/v1/partner/reviews/rev_1', { status: 200, body: REVIEW }, () => client.readReview('rev_1'), {}],
-    ['POST', '/v1/partner/reviews/rev_1/evidence-requests', { status: 201, body: REVIEW }, () => client.openEvidence('rev_1', { kind: 'source_licence' }), { body: { kind: 'source_licence' } }],
-    ['PATCH', '/v1/partner/reviews/rev_1/evidence-requests/req_1', { status: 200, body: REVIEW }, () => client.closeEvidence('rev_1', 'req_1', { status: 'accepted', responseReference: 'dam/7' }), { body: { status: 'accepted', responseReference: 'dam/7' } }],
-    ['POST', '/v1/partner/reviews/rev_1/resolve', { status: 200, body: REVIEW }, () => client.resolveReview('rev_1', { outcome: 'held' }), { body: { outcome: 'held' } }],
-    ['POST', '/v1/recordings/identify', { status: 200, body: { matches: [{ proofId: 'prf_1', type: 'later_kind', confidence: 1 }] } }, () => client.identify({ uploadId: 'upl_1' }), { body: { uploadId: 'upl_1' } }],
-    ['POST', '/v1/telemetry', { status: 202, body: { accepted: 1 } }, () => client.sendTelemetry([{ name: 'verify_shown', count: 1, at: 2 }]), { body: { events: [{ name: 'verify_shown', count: 1, at: 2 }] } }],
+    [
+      'POST',
+      '/v1/partner/reviews/rev_1/evidence-requests',
+      { status: 201, body: REVIEW },
+      () => client.openEvidence('rev_1', { kind: 'source_licence' }),
+      { body: { kind: 'source_licence' } },
+    ],
+    [
+      'PATCH',
+      '/v1/partner/reviews/rev_1/evidence-requests/req_1',
+      { status: 200, body: REVIEW },
+      () => client.closeEvidence('rev_1', 'req_1', { status: 'accepted', responseReference: 'dam/7' }),
+      { body: { status: 'accepted', responseReference: 'dam/7' } },
+    ],
+    [
+      'POST',
+      '/v1/partner/reviews/rev_1/resolve',
+      { status: 200, body: REVIEW },
+      () => client.resolveReview('rev_1', { outcome: 'held' }),
+      { body: { outcome: 'held' } },
+    ],
+    [
+      'POST',
+      '/v1/recordings/identify',
+      { status: 200, body: { matches: [{ proofId: 'prf_1', type: 'later_kind', confidence: 1 }] } },
+      () => client.identify({ uploadId: 'upl_1' }),
+      { body: { uploadId: 'upl_1' } },
+    ],
+    [
+      'POST',
+      '/v1/telemetry',
+      { status: 202, body: { accepted: 1 } },
+      () => client.sendTelemetry([{ name: 'verify_shown', count: 1, at: 2 }]),
+      { body: { events: [{ name: 'verify_shown', count: 1, at: 2 }] } },
+    ],
   ];
   for (const [method, path, reply, call, { query = {}, body }] of rows) {
     service.queue(path, { ...reply, headers: LIMITS, body: { ...(reply.body as object), later: 1 } });
@@ -99,12 +199,22 @@ t.test('every endpoint: method, path, query, body, answer', async (t) => {
     t.equal((await failure(call())).code, 'bad_response', `${method} ${path}`);
   }
 
-  service.queue('/v1/download', { status: 302, headers: { location: 'https://cdn.example/app.dmg' }, body: '' });
-  t.match(await client.download({ product: 'studio', platform: 'macos arm' }), { location: 'https://cdn.example/app.dmg' });
+  service.queue('/v1/download', {
+    status: 302,
+    headers: { location: 'https://cdn.example/app.dmg' },
+    body: '',
+  });
+  t.match(await client.download({ product: 'studio', platform: 'macos arm' }), {
+    location: 'https://cdn.example/app.dmg',
+  });
   t.same(service.seen.at(-1)!.query, { product: 'studio', platform: 'macos arm' });
   for (const location of ['javascript:alert(1)', '/relative', undefined]) {
     service.queue('/v1/download', { status: 302, headers: location === undefined ? {} : { location } });
-    t.equal((await failure(client.download({ product: 'p', platform: 'p' }))).code, 'bad_response', String(location));
+    t.equal(
+      (await failure(client.download({ product: 'p', platform: 'p' }))).code,
+      'bad_response',
+      String(location),
+    );
   }
   await client.identifyFile(noise(2_000)).catch(() => undefined);
   t.same(JSON.parse(service.requests('/v1/uploads').at(-1)!.text), { purpose: 'identify' });
@@ -123,9 +233,18 @@ t.test('every endpoint: method, path, query, body, answer', async (t) => {
 t.test('repeats what is safe, and only that', async (t) => {
   const { service, client } = await setUp(t);
   const count = (path: string): number => service.requests(path).length;
-  service.on('/v1/partner/reviews', () => ({ status: 201, body: REVIEW })).on('/v1/recordings/identify', () => ({ status: 200, body: { matches: [] } }));
+  service
+    .on('/v1/partner/reviews', () => ({ status: 201, body: REVIEW }))
+    .on('/v1/recordings/identify', () => ({ status: 200, body: { matches: [] } }));
   for (const [path, call] of [
-    ['/v1/partner/reviews', () => client.createReview({ proofId: 'p', bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' } })],
+    [
+      '/v1/partner/reviews',
+      () =>
+        client.createReview({
+          proofId: 'p',
+          bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' },
+        }),
+    ],
     ['/v1/recordings/identify', () => client.identify({ uploadId: 'u' })],
   ] as const) {
     for (const reply of [{ status: 503 }, { status: 500 }, { status: 200, drop: true }]) {
@@ -139,7 +258,11 @@ t.test('repeats what is safe, and only that', async (t) => {
     t.equal(count(path), 5, 'a 429 did nothing, so it is');
   }
   // The first erasure is done, its answer lost.
-  service.queue('/v1/proofs/prf_1', { status: 200, drop: true }, { status: 200, body: { proofId: 'prf_1', outcome: 'already_erased', erasedAt: 1 } });
+  service.queue(
+    '/v1/proofs/prf_1',
+    { status: 200, drop: true },
+    { status: 200, body: { proofId: 'prf_1', outcome: 'already_erased', erasedAt: 1 } },
+  );
   t.match(await client.eraseProof('prf_1'), { outcome: 'already_erased' });
   service.queue('/v1/records/prf_1', { status: 502 }, { status: 200, body: { proofId: 'prf_1' } });
   t.match(await client.readRecord('prf_1'), { proofId: 'prf_1' });
@@ -154,21 +277,39 @@ t.test('pages: one at a time, to the end, and no further', async (t) => {
   });
   const ids: string[] = [];
   for await (const { proofId } of client.listProofs({ limit: 3, issuedAfter: 5 })) ids.push(proofId);
-  t.same(ids, Array.from({ length: 9 }, (_, at) => `prf_${at}`));
-  t.same(service.seen.map(({ query }) => query), [{ limit: '3', issuedAfter: '5' }, { limit: '3', cursor: '3', issuedAfter: '5' }, { limit: '3', cursor: '6', issuedAfter: '5' }]);
+  t.same(
+    ids,
+    Array.from({ length: 9 }, (_, at) => `prf_${at}`),
+  );
+  t.same(
+    service.seen.map(({ query }) => query),
+    [
+      { limit: '3', issuedAfter: '5' },
+      { limit: '3', cursor: '3', issuedAfter: '5' },
+      { limit: '3', cursor: '6', issuedAfter: '5' },
+    ],
+  );
   for await (const { proofId } of client.listProofs()) if (proofId === 'prf_1') break;
   t.equal(service.seen.length, 4, 'a page that is not needed is not read');
   t.equal(service.seen.at(-1)!.query.limit, '100');
 
-  service.on('/v1/partner/keys', () => ({ status: 200, body: { keys: [{ keyId: 'key_1' }], nextCursor: 'same' } }));
+  service.on('/v1/partner/keys', () => ({
+    status: 200,
+    body: { keys: [{ keyId: 'key_1' }], nextCursor: 'same' },
+  }));
   const keys: string[] = [];
-  await t.rejects(async () => {
-    for await (const { keyId } of client.listKeys()) keys.push(keyId);
-  }, { code: 'bad_response' }, 'a circle ends');
+  await t.rejects(
+    async () => {
+      for await (const { keyId } of client.listKeys()) keys.push(keyId);
+    },
+    { code: 'bad_response' },
+    'a circle ends',
+  );
   t.equal(keys.length, 2);
   const controller = new AbortController();
   await t.rejects(async () => {
-    for await (const _ of client.listProofs({ signal: controller.signal })) controller.abort(new Error('enough'));
+    for await (const _ of client.listProofs({ signal: controller.signal }))
+      controller.abort(new Error('enough'));
   }, /enough/);
 });
 
@@ -181,26 +322,73 @@ t.test('assets: streams, ranges, digest, and connections that come back', async 
     'repr-digest': `sha-512=:AAAA:, sha-256=:${createHash('sha256').update(file).digest('base64')}:`,
     'content-disposition': `attachment; filename="Stra_e.wav"; filename*=UTF-8''Stra%C3%9Fe.wav`,
   };
-  service.on('/v1/proofs/prf_1/asset', ({ query }) => ({ status: 200, headers, body: query.part === 'sidecar' ? Buffer.from('sidecar') : file }));
+  service.on('/v1/proofs/prf_1/asset', ({ query }) => ({
+    status: 200,
+    headers,
+    body: query.part === 'sidecar' ? Buffer.from('sidecar') : file,
+  }));
   const asset = await client.readAsset('prf_1');
-  t.match(asset, { totalBytes: 700_000, mediaType: 'audio/wav', fileName: 'Straße.wav', etag: '"v1"', sha256: sha256(file), range: undefined, requestId: 'rq_1' });
+  t.match(asset, {
+    totalBytes: 700_000,
+    mediaType: 'audio/wav',
+    fileName: 'Straße.wav',
+    etag: '"v1"',
+    sha256: sha256(file),
+    range: undefined,
+    requestId: 'rq_1',
+  });
   t.equal(sha256(await buffer(Readable.from(asset.body))), sha256(file));
 
-  service.queue('/v1/proofs/prf_1/asset', { status: 206, headers: { ...headers, 'content-range': 'bytes 10-19/700000' }, body: file.subarray(10, 20) });
+  service.queue('/v1/proofs/prf_1/asset', {
+    status: 206,
+    headers: { ...headers, 'content-range': 'bytes 10-19/700000' },
+    body: file.subarray(10, 20),
+  });
   const part = await client.readAsset('prf_1', { range: { start: 10, end: 19 }, ifRange: '"v1"' });
   t.match(service.seen.at(-1)!.headers, { range: 'bytes=10-19', 'if-range': '"v1"' });
   t.match(part, { totalBytes: 700_000, range: { start: 10, end: 19 } });
-  t.same(await buffer(Readable.from(part.body)), file.subarray(10, 20), 'a part is not held against the digest of the whole');
-  t.equal(new Set(service.seen.map(({ connection }) => connection)).size, 1, 'a connection that was read to its end is used again');
+  t.same(
+    await buffer(Readable.from(part.body)),
+    file.subarray(10, 20),
+    'a part is not held against the digest of the whole',
+  );
+  t.equal(
+    new Set(service.seen.map(({ connection }) => connection)).size,
+    1,
+    'a connection that was read to its end is used again',
+  );
 
-  t.equal((await buffer(Readable.from((await client.readAsset('prf_1', { part: 'sidecar', checkDigest: false })).body))).toString(), 'sidecar');
-  t.match(await failure(buffer(Readable.from((await client.readAsset('prf_1', { part: 'sidecar' })).body))), { code: 'bad_response', requestId: /^rq_/ }, 'another file than announced');
+  t.equal(
+    (
+      await buffer(
+        Readable.from((await client.readAsset('prf_1', { part: 'sidecar', checkDigest: false })).body),
+      )
+    ).toString(),
+    'sidecar',
+  );
+  t.match(
+    await failure(buffer(Readable.from((await client.readAsset('prf_1', { part: 'sidecar' })).body))),
+    { code: 'bad_response', requestId: /^rq_/ },
+    'another file than announced',
+  );
   service.queue('/v1/proofs/prf_1/asset', { status: 206, body: 'x' });
   t.match(await failure(client.readAsset('prf_1')), { code: 'bad_response' });
-  service.queue('/v1/proofs/prf_1/asset', { status: 503, headers: { 'retry-after': '0' } }, { status: 200, headers, body: file, cutAt: 300_000 });
-  t.match(await failure(buffer(Readable.from((await client.readAsset('prf_1')).body))), { code: 'connection_failed' }, 'repeated before it begins; cut off after');
+  service.queue(
+    '/v1/proofs/prf_1/asset',
+    { status: 503, headers: { 'retry-after': '0' } },
+    { status: 200, headers, body: file, cutAt: 300_000 },
+  );
+  t.match(
+    await failure(buffer(Readable.from((await client.readAsset('prf_1')).body))),
+    { code: 'connection_failed' },
+    'repeated before it begins; cut off after',
+  );
   service.queue('/v1/proofs/prf_1/asset', { status: 404, body: { error: 'Not there.', code: 'not_found' } });
-  t.match(await failure(client.readAsset('prf_1')), { status: 404, code: 'not_found', message: 'Not there.' });
+  t.match(await failure(client.readAsset('prf_1')), {
+    status: 404,
+    code: 'not_found',
+    message: 'Not there.',
+  });
 
   (await client.readAsset('prf_1')).close();
   const controller = new AbortController();
@@ -211,7 +399,11 @@ t.test('assets: streams, ranges, digest, and connections that come back', async 
   t.teardown(() => impatient.close());
   const left = await impatient.readAsset('prf_1', { checkDigest: false });
   await new Promise((resolve) => setTimeout(resolve, 1_500));
-  t.match(await failure(buffer(Readable.from(left.body))), { code: 'timed_out' }, 'one that nobody reads ends by itself');
+  t.match(
+    await failure(buffer(Readable.from(left.body))),
+    { code: 'timed_out' },
+    'one that nobody reads ends by itself',
+  );
   t.equal(parseReprDigest('sha-256=:short:'), undefined);
 });
 
@@ -242,7 +434,11 @@ function rotating(service: ServiceDouble): { readonly made: string[] } {
     const key = String(headers['idempotency-key']);
     const known = answers.get(key);
     if (known !== undefined) return { status: 201, body: known, headers: { 'idempotency-replayed': 'true' } };
-    if (made.length > 0) return { status: 409, body: { error: 'Rotated already.', code: 'conflict', reason: 'already_rotated' } };
+    if (made.length > 0)
+      return {
+        status: 409,
+        body: { error: 'Rotated already.', code: 'conflict', reason: 'already_rotated' },
+      };
     made.push(`tmk_new_${made.length}`);
     const body = { apiKey: made[0], keyId: 'key_2', name: 'ingest', previousKeyExpiresAt: 9 };
     answers.set(key, body);
@@ -258,13 +454,27 @@ t.test('a rotation that is killed anywhere ends in the same one key', async (t) 
     const store = new CrashingStore();
     store.dieAt = dieAt;
     await t.rejects(client.rotateKey({ store }), /killed/);
-    t.equal(service.seen.length, dieAt.endsWith('first') ? 0 : 1, `${dieAt}: nothing is called before the key is saved`);
+    t.equal(
+      service.seen.length,
+      dieAt.endsWith('first') ? 0 : 1,
+      `${dieAt}: nothing is called before the key is saved`,
+    );
     store.dieAt = undefined;
     // Another process, with the same key and store.
     const again = createClient({ baseUrl: service.url, apiKey: KEY });
     const rotated = await again.rotateKey({ store });
     again.close();
-    t.match(rotated, { apiKey: 'tmk_new_0', keyId: 'key_2', name: 'ingest', previousKeyExpiresAt: 9, replayed: dieAt.endsWith('second') }, dieAt);
+    t.match(
+      rotated,
+      {
+        apiKey: 'tmk_new_0',
+        keyId: 'key_2',
+        name: 'ingest',
+        previousKeyExpiresAt: 9,
+        replayed: dieAt.endsWith('second'),
+      },
+      dieAt,
+    );
     t.match(store.saved?.rotated, { apiKey: 'tmk_new_0' }, 'the secret is saved before it is returned');
     t.equal(made.length, 1);
     const keys = new Set(service.seen.map(({ headers }) => headers['idempotency-key']));
@@ -277,7 +487,11 @@ t.test('a rotation whose answer is lost is replayed', async (t) => {
   const { service, client } = await setUp(t, { retry: { maxAttempts: 3 } });
   const { made } = rotating(service);
   const store = new CrashingStore();
-  service.queue('/v1/partner/keys/rotate', { status: 201, drop: true }, { status: 409, body: { error: 'Wait.', code: 'conflict', reason: 'rotation_in_progress' } });
+  service.queue(
+    '/v1/partner/keys/rotate',
+    { status: 201, drop: true },
+    { status: 409, body: { error: 'Wait.', code: 'conflict', reason: 'rotation_in_progress' } },
+  );
   t.match(await client.rotateKey({ store }), { apiKey: 'tmk_new_0' });
   t.equal(service.seen.length, 3);
   t.equal(new Set(service.seen.map(({ headers }) => headers['idempotency-key'])).size, 1);
@@ -286,15 +500,30 @@ t.test('a rotation whose answer is lost is replayed', async (t) => {
 
   const lost = new CrashingStore();
   service.queue('/v1/partner/keys/rotate', ...Array.from({ length: 3 }, () => ({ status: 200, hang: true })));
-  const impatient = createClient({ baseUrl: service.url, apiKey: KEY, timeoutMs: 500, retry: { maxAttempts: 3, baseDelayMs: 5 } });
+  const impatient = createClient({
+    baseUrl: service.url,
+    apiKey: KEY,
+    timeoutMs: 500,
+    retry: { maxAttempts: 3, baseDelayMs: 5 },
+  });
   t.match(await failure(impatient.rotateKey({ store: lost })), { code: 'timed_out' });
   impatient.close();
-  t.match(await failure(client.rotateKey({ store: lost })), { status: 409, reason: 'already_rotated' }, 'a refusal is told as it is');
+  t.match(
+    await failure(client.rotateKey({ store: lost })),
+    { status: 409, reason: 'already_rotated' },
+    'a refusal is told as it is',
+  );
   t.equal(made.length, 1);
   service.queue('/v1/partner/keys/rotate', { status: 429, headers: { 'retry-after': '9999' } });
-  t.match(await failure(client.rotateKey({ store: new CrashingStore() })), { status: 429, retryAfterSeconds: 9_999 });
+  t.match(await failure(client.rotateKey({ store: new CrashingStore() })), {
+    status: 429,
+    retryAfterSeconds: 9_999,
+  });
   const aborted = new CrashingStore();
-  await t.rejects(client.rotateKey({ store: aborted, signal: AbortSignal.abort(new Error('enough')) }), /enough/);
+  await t.rejects(
+    client.rotateKey({ store: aborted, signal: AbortSignal.abort(new Error('enough')) }),
+    /enough/,
+  );
   t.same(aborted.log, []);
 
   // The new key's own rotation takes the same store; a key in between does not.
@@ -305,11 +534,22 @@ t.test('a rotation whose answer is lost is replayed', async (t) => {
   t.equal(service.seen.length, before, 'nothing is forgotten for it');
   const worthless = new CrashingStore();
   worthless.saved = { ...lost.saved!, startedAt: Math.floor(Date.now() / 1000) - 24 * 3_600 };
-  t.match(await failure(other.rotateKey({ store: worthless })), { status: 409 }, 'after the replay window it is');
+  t.match(
+    await failure(other.rotateKey({ store: worthless })),
+    { status: 409 },
+    'after the replay window it is',
+  );
   const next = createClient({ baseUrl: service.url, apiKey: 'tmk_new_0' });
-  service.queue('/v1/partner/keys/rotate', { status: 201, body: { apiKey: 'tmk_newer', keyId: 'key_3', name: 'ingest', previousKeyExpiresAt: 9 } });
+  service.queue('/v1/partner/keys/rotate', {
+    status: 201,
+    body: { apiKey: 'tmk_newer', keyId: 'key_3', name: 'ingest', previousKeyExpiresAt: 9 },
+  });
   t.match(await next.rotateKey({ store }), { apiKey: 'tmk_newer', replayed: false });
-  t.notMatch(JSON.stringify({ ...store.saved, rotated: undefined }), /tmk_/, 'the calling key is not in the store');
+  t.notMatch(
+    JSON.stringify({ ...store.saved, rotated: undefined }),
+    /tmk_/,
+    'the calling key is not in the store',
+  );
   other.close();
   next.close();
 });
@@ -317,18 +557,46 @@ t.test('a rotation whose answer is lost is replayed', async (t) => {
 t.test('a certificate that is not trusted is not tried again', async (t) => {
   const { publicKey, privateKey } = generateKey('ES256');
   const name = { organisation: 'Test', commonName: 'localhost' };
-  const pem = makeCertificate({ issuer: name, issuerKey: privateKey, issuerPublicKey: publicKey, subject: name, subjectKey: publicKey, serial: Buffer.from([1, 2, 3]), kind: 'authority', notBefore: new Date(Date.now() - 1e6), notAfter: new Date(Date.now() + 1e8) });
+  const pem = makeCertificate({
+    issuer: name,
+    issuerKey: privateKey,
+    issuerPublicKey: publicKey,
+    subject: name,
+    subjectKey: publicKey,
+    serial: Buffer.from([1, 2, 3]),
+    kind: 'authority',
+    notBefore: new Date(Date.now() - 1e6),
+    notAfter: new Date(Date.now() + 1e8),
+  });
   let connections = 0;
-  const server = https.createServer({ key: privateKey.export({ type: 'pkcs8', format: 'pem' }), cert: `-----BEGIN CERTIFICATE-----\n${Buffer.from(pem).toString('base64')}\n-----END CERTIFICATE-----\n` }, (_, response) => response.end('{}'));
+  const server = https.createServer(
+    {
+      key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+      cert: `-----BEGIN CERTIFICATE-----\n${Buffer.from(pem).toString('base64')}\n-----END CERTIFICATE-----\n`,
+    },
+    (_, response) => response.end('{}'),
+  );
   server.on('connection', () => (connections += 1));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const client = createClient({ baseUrl: `https://127.0.0.1:${port}`, apiKey: KEY, retry: { baseDelayMs: 5 } });
-  t.match(await failure(client.listProofsPage()), { code: 'tls_failed', status: undefined, message: /no trusted connection/ });
+  const client = createClient({
+    baseUrl: `https://127.0.0.1:${port}`,
+    apiKey: KEY,
+    retry: { baseDelayMs: 5 },
+  });
+  t.match(await failure(client.listProofsPage()), {
+    code: 'tls_failed',
+    status: undefined,
+    message: /no trusted connection/,
+  });
   t.equal(connections, 1);
   client.close();
   server.close();
   const { service } = await setUp(t);
-  const wrong = createClient({ baseUrl: service.url.replace('http:', 'https:'), apiKey: KEY, retry: { maxAttempts: 2, baseDelayMs: 5 } });
+  const wrong = createClient({
+    baseUrl: service.url.replace('http:', 'https:'),
+    apiKey: KEY,
+    retry: { maxAttempts: 2, baseDelayMs: 5 },
+  });
   t.match(await failure(wrong.listProofsPage()), { code: /tls_failed|connection_failed/ });
 });

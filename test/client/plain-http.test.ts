@@ -45,23 +45,54 @@ async function failure(call: Promise<unknown>): Promise<TakemarkError> {
 }
 
 t.test('a key leaves this machine over TLS alone', async (t) => {
-  for (const host of ['partner.example', '127.0.0.1.example', 'localhost.example', '0.0.0.0', '[::]', '10.0.0.1', '[::ffff:10.0.0.1]', '128.0.0.1']) {
-    t.throws(() => createClient({ baseUrl: `http://${host}:8080`, apiKey: KEY }), /use an https address, or allowPlainHttp/, host);
+  for (const host of [
+    'partner.example',
+    '127.0.0.1.example',
+    'localhost.example',
+    '0.0.0.0',
+    '[::]',
+    '10.0.0.1',
+    '[::ffff:10.0.0.1]',
+    '128.0.0.1',
+  ]) {
+    t.throws(
+      () => createClient({ baseUrl: `http://${host}:8080`, apiKey: KEY }),
+      /use an https address, or allowPlainHttp/,
+      host,
+    );
     createClient({ baseUrl: `http://${host}:8080`, apiKey: KEY, allowPlainHttp: true }).close();
     createClient({ baseUrl: `https://${host}:8080`, apiKey: KEY }).close();
     // Without a key there is nothing to keep.
     createClient({ baseUrl: `http://${host}:8080` }).close();
   }
-  for (const host of ['127.0.0.1', '127.255.0.9', '127.1', 'localhost', 'LOCALHOST', '[::1]']) createClient({ baseUrl: `http://${host}:8080`, apiKey: KEY }).close();
+  for (const host of ['127.0.0.1', '127.255.0.9', '127.1', 'localhost', 'LOCALHOST', '[::1]'])
+    createClient({ baseUrl: `http://${host}:8080`, apiKey: KEY }).close();
 });
 
 t.test('audio goes to no address that is less protected than the service', async (t) => {
   const plain = await plainService(t);
-  const slot = (url: string) => ({ uploadId: 'upl_1', url, fields: { policy: 'p', signature: 's' }, maxBytes: 1_000, expiresAt: 2_000_000_000 });
-  const downgrading = await secureService(t, { '/v1/uploads': slot(`${plain.url}/uploads/upl_1`), '/v1/download': `${plain.url}/app.dmg` });
+  const slot = (url: string) => ({
+    uploadId: 'upl_1',
+    url,
+    fields: { policy: 'p', signature: 's' },
+    maxBytes: 1_000,
+    expiresAt: 2_000_000_000,
+  });
+  const downgrading = await secureService(t, {
+    '/v1/uploads': slot(`${plain.url}/uploads/upl_1`),
+    '/v1/download': `${plain.url}/app.dmg`,
+  });
   for (const allowPlainHttp of [false, true]) {
-    const client = createClient({ baseUrl: downgrading.url, apiKey: KEY, ca: downgrading.cert, allowPlainHttp });
-    t.match(await failure(client.verifyFile(Buffer.from('audio'))), { code: 'bad_response', message: /less protected than the service/ });
+    const client = createClient({
+      baseUrl: downgrading.url,
+      apiKey: KEY,
+      ca: downgrading.cert,
+      allowPlainHttp,
+    });
+    t.match(await failure(client.verifyFile(Buffer.from('audio'))), {
+      code: 'bad_response',
+      message: /less protected than the service/,
+    });
     t.match(await failure(client.download({ product: 'p', platform: 'm' })), { code: 'bad_response' });
     client.close();
   }
@@ -72,7 +103,11 @@ t.test('audio goes to no address that is less protected than the service', async
   const elsewhere = plain.url.replace('127.0.0.1', '0.0.0.0');
   plain.on('/v1/uploads', () => ({ status: 201, body: slot(`${elsewhere}/uploads/upl_1`) }));
   const client = createClient({ baseUrl: plain.url, apiKey: KEY });
-  t.match(await failure(client.verifyFile(Buffer.from('audio'))), { code: 'bad_response' }, 'nor from this machine to another one');
+  t.match(
+    await failure(client.verifyFile(Buffer.from('audio'))),
+    { code: 'bad_response' },
+    'nor from this machine to another one',
+  );
   client.close();
   t.equal(plain.requests('/uploads').length, 0);
   const trusting = createClient({ baseUrl: elsewhere, apiKey: KEY, allowPlainHttp: true });
@@ -80,7 +115,7 @@ t.test('audio goes to no address that is less protected than the service', async
   trusting.close();
 });
 
-t.test('an authority of one\'s own vouches for a service', async (t) => {
+t.test("an authority of one's own vouches for a service", async (t) => {
   const service = await secureService(t, { '/v1/health': { ok: true } });
   const doubtful = createClient({ baseUrl: service.url, retry: { maxAttempts: 1 } });
   t.match(await failure(doubtful.health()), { code: 'tls_failed' });
@@ -96,22 +131,56 @@ t.test('an authority of one\'s own vouches for a service', async (t) => {
 
 t.test('the command line says what is wrong with an address, and how to allow it', async (t) => {
   const here = await setUp(t);
-  const [url, operatorUrl] = [here.service.url, here.operator.url].map((address) => address.replace('127.0.0.1', '0.0.0.0'));
+  const [url, operatorUrl] = [here.service.url, here.operator.url].map((address) =>
+    address.replace('127.0.0.1', '0.0.0.0'),
+  );
   const song = await here.file('song.wav');
-  for (const words of [['verify', song], ['verify', song, song, '--format', 'csv'], ['keys', 'list'], ['operator', 'plan', 'list']]) {
+  for (const words of [
+    ['verify', song],
+    ['verify', song, song, '--format', 'csv'],
+    ['keys', 'list'],
+    ['operator', 'plan', 'list'],
+  ]) {
     const { takemark, service, operator } = await setUp(t, { url: url!, operatorUrl: operatorUrl! });
-    t.match(await takemark(...words), { code: 2, out: '', err: /over http the secret could be read on its way to http:\/\/0\.0\.0\.0:\d+: use an https address, or --allow-plain-http/ }, words.join(' '));
+    t.match(
+      await takemark(...words),
+      {
+        code: 2,
+        out: '',
+        err: /over http the secret could be read on its way to http:\/\/0\.0\.0\.0:\d+: use an https address, or --allow-plain-http/,
+      },
+      words.join(' '),
+    );
     t.equal(service.seen.length + operator.calls.length, 0);
   }
   t.equal(here.service.seen.length + here.operator.calls.length, 0, 'nothing was sent');
   const allowed = await setUp(t, { url: url!, operatorUrl: operatorUrl! });
-  here.service.on('/v1/uploads', () => ({ status: 201, body: { uploadId: 'upl_1', url: `${url}/uploads/upl_1`, fields: {}, maxBytes: 100_000, expiresAt: 2_000_000_000 } }));
+  here.service.on('/v1/uploads', () => ({
+    status: 201,
+    body: {
+      uploadId: 'upl_1',
+      url: `${url}/uploads/upl_1`,
+      fields: {},
+      maxBytes: 100_000,
+      expiresAt: 2_000_000_000,
+    },
+  }));
   t.match(await allowed.takemark('verify', song, '--allow-plain-http'), { code: 0 });
-  t.match(await (await setUp(t, { url: url!, allowPlainHttp: true })).takemark('verify', song), { code: 0 }, 'the variable does the same');
+  t.match(
+    await (await setUp(t, { url: url!, allowPlainHttp: true })).takemark('verify', song),
+    { code: 0 },
+    'the variable does the same',
+  );
 
   const secure = await secureService(t, { '/v1/partner/keys': { keys: [] } });
-  t.match(await (await setUp(t, { url: secure.url })).takemark('keys', 'list'), { code: 3, err: /no trusted connection/ });
+  t.match(await (await setUp(t, { url: secure.url })).takemark('keys', 'list'), {
+    code: 3,
+    err: /no trusted connection/,
+  });
   const ca = await here.file('ca.pem', Buffer.from(secure.cert));
   t.match(await (await setUp(t, { url: secure.url, ca })).takemark('keys', 'list'), { code: 0, err: '' });
-  t.match(await (await setUp(t, { url: secure.url, ca: `${ca}.absent` })).takemark('keys', 'list'), { code: 2, err: /TAKEMARK_CA cannot be read/ });
+  t.match(await (await setUp(t, { url: secure.url, ca: `${ca}.absent` })).takemark('keys', 'list'), {
+    code: 2,
+    err: /TAKEMARK_CA cannot be read/,
+  });
 });

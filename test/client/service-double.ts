@@ -32,8 +32,8 @@ export interface Seen {
 }
 
 /**
- * A real HTTP server with scripted answers: replies queued for a path are given first, then its ordinary one. It keeps no
- * body, so that a test of memory measures the client.
+ * A real HTTP server with scripted answers: replies queued for a path are given first, then its ordinary one.
+ * It keeps no body, so that a test of memory measures the client.
  */
 export class ServiceDouble {
   readonly seen: Seen[] = [];
@@ -86,7 +86,16 @@ export class ServiceDouble {
     const url = new URL(request.url ?? '/', 'http://double');
     const path = url.pathname;
     const route = routeOf(path);
-    const seen: Seen = { method: request.method ?? '', path, query: Object.fromEntries(url.searchParams), headers: request.headers, at: performance.now(), connection: (request.socket as { ordinal?: number }).ordinal ?? 0, bytes: 0, text: '' };
+    const seen: Seen = {
+      method: request.method ?? '',
+      path,
+      query: Object.fromEntries(url.searchParams),
+      headers: request.headers,
+      at: performance.now(),
+      connection: (request.socket as { ordinal?: number }).ordinal ?? 0,
+      bytes: 0,
+      text: '',
+    };
     this.seen.push(seen);
     const reply = this.#queued.get(route)?.shift();
     request.on('error', () => undefined);
@@ -107,7 +116,10 @@ export class ServiceDouble {
     } catch {
       return;
     }
-    this.#send(response, reply ?? (await this.#routes.get(route)?.(seen)) ?? this.#ordinary(route, path, seen));
+    this.#send(
+      response,
+      reply ?? (await this.#routes.get(route)?.(seen)) ?? this.#ordinary(route, path, seen),
+    );
   }
 
   #ordinary(route: string, path: string, seen: Seen): Reply {
@@ -115,10 +127,23 @@ export class ServiceDouble {
       case '/v1/uploads': {
         this.#slots += 1;
         const uploadId = `upl_${this.#slots}`;
-        return { status: 201, body: { uploadId, url: `${this.url}/uploads/${uploadId}`, fields: { policy: 'p"1', signature: 's1' }, maxBytes: 68_157_440, expiresAt: 2_000_000_000, later: 'addition' } };
+        return {
+          status: 201,
+          body: {
+            uploadId,
+            url: `${this.url}/uploads/${uploadId}`,
+            fields: { policy: 'p"1', signature: 's1' },
+            maxBytes: 68_157_440,
+            expiresAt: 2_000_000_000,
+            later: 'addition',
+          },
+        };
       }
       case '/uploads':
-        return { status: 201, body: { uploadId: path.split('/').pop(), bytes: seen.bytes, sha256: seen.fileSha256 } };
+        return {
+          status: 201,
+          body: { uploadId: path.split('/').pop(), bytes: seen.bytes, sha256: seen.fileSha256 },
+        };
       case '/v1/verify':
         return { status: 200, body: this.verdict };
       case '/v1/health':
@@ -129,8 +154,15 @@ export class ServiceDouble {
   }
 
   #send(response: http.ServerResponse, { status, body, headers = {}, cutAt }: Reply): void {
-    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? {}));
-    response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': `rq_${this.seen.length}`, 'content-length': bytes.length, ...headers });
+    const bytes = Buffer.isBuffer(body)
+      ? body
+      : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? {}));
+    response.writeHead(status, {
+      'content-type': 'application/json',
+      'x-request-id': `rq_${this.seen.length}`,
+      'content-length': bytes.length,
+      ...headers,
+    });
     if (cutAt === undefined) response.end(bytes);
     else response.write(bytes.subarray(0, cutAt), () => response.destroy());
   }
@@ -143,7 +175,9 @@ function routeOf(path: string): string {
 const FILE_HEADER = 'Content-Type: application/octet-stream\r\n\r\n';
 
 async function readBody(request: http.IncomingMessage, seen: Seen): Promise<void> {
-  const tailBytes = Buffer.byteLength(`\r\n--${/boundary=(.*)$/.exec(request.headers['content-type'] ?? '')?.[1] ?? ''}--\r\n`);
+  const tailBytes = Buffer.byteLength(
+    `\r\n--${/boundary=(.*)$/.exec(request.headers['content-type'] ?? '')?.[1] ?? ''}--\r\n`,
+  );
   const hash = createHash('sha256');
   let pending = Buffer.alloc(0);
   let inFile = false;

@@ -1,10 +1,16 @@
-/** Calls to a cluster whose processes die: each is tried once or until it is answered, and every answer is held to the contract. */
+/**
+ * Calls to a cluster whose processes die: each is tried once or until it is answered, and every answer is
+ * held to the contract.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Ledger } from './ledger.js';
 import type { Cluster, Service } from './members.js';
 import type { Pulse } from './pulse.js';
 
-/** "Within the time limit": what a partner waits for an answer, a refusal included; 13 s are the service's own limit. */
+/**
+ * "Within the time limit": what a partner waits for an answer, a refusal included; 13 s are the service's own
+ * limit.
+ */
 const ANSWER_LIMIT_MS = 15_000;
 /** Of uploads and of the operator's calls, which have no limit of their own. */
 const LONG_LIMIT_MS = 60_000;
@@ -76,44 +82,80 @@ export class Calls {
           ...(json === undefined ? {} : { 'content-type': 'application/json' }),
           ...headers,
         },
-        ...(json === undefined ? (body === undefined ? {} : { body: body as never }) : { body: JSON.stringify(json) }),
+        ...(json === undefined
+          ? body === undefined
+            ? {}
+            : { body: body as never }
+          : { body: JSON.stringify(json) }),
       });
       const bytes = new Uint8Array(await response.arrayBuffer());
-      const answer = { status: response.status, headers: response.headers, bytes, json: jsonOf(bytes), service: service.name };
+      const answer = {
+        status: response.status,
+        headers: response.headers,
+        bytes,
+        json: jsonOf(bytes),
+        service: service.name,
+      };
       this.#ledger.count(`answered ${response.status}`);
       const { took, limit } = this.#time(call, service, began);
-      if (took > limit) this.#ledger.violation(`${name} took ${Math.round(took)} ms on ${service.name} (${response.status})`);
+      if (took > limit)
+        this.#ledger.violation(`${name} took ${Math.round(took)} ms on ${service.name} (${response.status})`);
       const wrong = faultOf(answer);
       if (wrong !== undefined) this.#ledger.violation(`${name} on ${service.name}: ${wrong}`);
       return answer;
     } catch (error) {
       const { took, limit } = this.#time(call, service, began);
-      if (took > limit) this.#ledger.violation(`${name} was not answered by ${service.name} in ${Math.round(took)} ms (${String(error)})`);
+      if (took > limit)
+        this.#ledger.violation(
+          `${name} was not answered by ${service.name} in ${Math.round(took)} ms (${String(error)})`,
+        );
       this.#ledger.count('unanswered');
       return undefined;
     }
   }
 
-  /** For how long the machine kept other processes waiting meanwhile, or this one, is not held against the one that was called. */
+  /**
+   * For how long the machine kept other processes waiting meanwhile, or this one, is not held against the one
+   * that was called.
+   */
   #time({ path }: Call, service: Service, began: number): { readonly took: number; readonly limit: number } {
     const took = performance.now() - began;
-    return { took, limit: Math.min(LONG_LIMIT_MS - 1_000, (LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS) + this.#pulse.longestStall(service, began)) };
+    return {
+      took,
+      limit: Math.min(
+        LONG_LIMIT_MS - 1_000,
+        (LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS) + this.#pulse.longestStall(service, began),
+      ),
+    };
   }
 
   /**
-   * Repeats a call, on one process after another or on the one that is named, until it is answered with something else than "later" (429, 503).
+   * Repeats a call, on one process after another or on the one that is named, until it is answered with
+   * something else than "later" (429, 503).
    * @param expected statuses; any other is a violation
    * @throws Error where the answer is none of these, or none comes
    */
-  async settle(call: Call, expected: readonly number[], { service, later = isLater }: { readonly service?: Service | undefined; readonly later?: (answer: Answer) => boolean } = {}): Promise<Answer> {
+  async settle(
+    call: Call,
+    expected: readonly number[],
+    {
+      service,
+      later = isLater,
+    }: { readonly service?: Service | undefined; readonly later?: (answer: Answer) => boolean } = {},
+  ): Promise<Answer> {
     const deadline = performance.now() + SETTLE_LIMIT_MS;
     for (let attempt = 0; ; attempt += 1) {
       const answer = await this.send(call, service);
       if (answer !== undefined && !later(answer)) {
         if (expected.includes(answer.status)) return answer;
-        throw this.fail(`${call.method} ${nameOf(call.path)} on ${answer.service}: ${answer.status} ${describe(answer)}, expected ${expected.join(' or ')}`);
+        throw this.fail(
+          `${call.method} ${nameOf(call.path)} on ${answer.service}: ${answer.status} ${describe(answer)}, expected ${expected.join(' or ')}`,
+        );
       }
-      if (performance.now() > deadline) throw this.fail(`${call.method} ${nameOf(call.path)} was never answered: ${answer === undefined ? 'no answer' : `${answer.status} ${describe(answer)}`} at last`);
+      if (performance.now() > deadline)
+        throw this.fail(
+          `${call.method} ${nameOf(call.path)} was never answered: ${answer === undefined ? 'no answer' : `${answer.status} ${describe(answer)}`} at last`,
+        );
       await delay(Math.min(1_000, PAUSE_MS * 2 ** Math.min(attempt, 4)) * (0.5 + Math.random()));
     }
   }
@@ -139,12 +181,18 @@ export function describe({ json }: Answer): string {
 }
 
 /** What an answer has against the contract, whatever was called. */
-export function faultOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string | undefined {
+export function faultOf({
+  status,
+  headers,
+  json,
+}: Pick<Answer, 'status' | 'headers' | 'json'>): string | undefined {
   if (headers.get('x-request-id') === null) return `${status} without X-Request-Id`;
   if (status < 400) return undefined;
   const body = (json ?? {}) as Partial<ErrorBody>;
-  if (typeof body.error !== 'string' || typeof body.code !== 'string') return `${status} without the error body`;
-  if (status === 503 || status === 429) return /^\d+$/.test(headers.get('retry-after') ?? '') ? undefined : `${status} without Retry-After`;
+  if (typeof body.error !== 'string' || typeof body.code !== 'string')
+    return `${status} without the error body`;
+  if (status === 503 || status === 429)
+    return /^\d+$/.test(headers.get('retry-after') ?? '') ? undefined : `${status} without Retry-After`;
   return status >= 500 ? `${status} ${body.code}: ${body.error}` : undefined;
 }
 

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { Ledger } from './ledger.js';
-import { startServers, type Servers } from './servers.js';
+import { type Servers, startServers } from './servers.js';
 
 const SHOWN = 50;
 
@@ -17,14 +17,33 @@ export interface Command {
   readonly say: (line: string) => void;
 }
 
-/** @param work whose result goes into the summary; the exit code is 1 where it throws or the ledger has violations */
-export async function runCommand({ name, nodes, defaultKills }: { readonly name: string; readonly nodes: 1 | 3; readonly defaultKills: number }, work: (command: Command) => Promise<object>): Promise<void> {
-  const { values } = parseArgs({ options: { kills: { type: 'string', default: String(defaultKills) }, seed: { type: 'string' }, out: { type: 'string' }, keep: { type: 'boolean', default: false } } });
+/**
+ * @param work whose result goes into the summary; the exit code is 1 where it throws or the ledger has
+ * violations
+ */
+export async function runCommand(
+  {
+    name,
+    nodes,
+    defaultKills,
+  }: { readonly name: string; readonly nodes: 1 | 3; readonly defaultKills: number },
+  work: (command: Command) => Promise<object>,
+): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      kills: { type: 'string', default: String(defaultKills) },
+      seed: { type: 'string' },
+      out: { type: 'string' },
+      keep: { type: 'boolean', default: false },
+    },
+  });
   const kills = Number(values.kills);
   const seed = Number(values.seed ?? randomInt(1 << 30));
-  if (!Number.isInteger(kills) || !Number.isInteger(seed)) throw new Error(`usage: ${name} [--kills n] [--seed n] [--out file] [--keep]`);
+  if (!Number.isInteger(kills) || !Number.isInteger(seed))
+    throw new Error(`usage: ${name} [--kills n] [--seed n] [--out file] [--keep]`);
   const began = performance.now();
-  const say = (line: string): void => console.log(`${((performance.now() - began) / 1_000).toFixed(1).padStart(6)} s  ${line}`);
+  const say = (line: string): void =>
+    console.log(`${((performance.now() - began) / 1_000).toFixed(1).padStart(6)} s  ${line}`);
   say(`${name}, seed ${seed}`);
   const ledger = new Ledger(values.out === undefined ? undefined : `${values.out}.ledger`);
   const servers = await startServers({ nodes, say });
@@ -39,13 +58,25 @@ export async function runCommand({ name, nodes, defaultKills }: { readonly name:
   try {
     more = await work({ kills, seed, keep: values.keep, servers, ledger, say });
   } catch (error) {
-    ledger.violation(`the run ended early: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    ledger.violation(
+      `the run ended early: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
   } finally {
-    await servers.remove().catch((error: unknown) => ledger.violation(`the servers did not end: ${String(error)}`));
+    await servers
+      .remove()
+      .catch((error: unknown) => ledger.violation(`the servers did not end: ${String(error)}`));
   }
-  const summary = { name, seed, seconds: Math.round((performance.now() - began) / 1_000), ...more, counts: ledger.counts, violations: ledger.violations };
+  const summary = {
+    name,
+    seed,
+    seconds: Math.round((performance.now() - began) / 1_000),
+    ...more,
+    counts: ledger.counts,
+    violations: ledger.violations,
+  };
   if (values.out !== undefined) await writeFile(values.out, `${JSON.stringify(summary, undefined, 2)}\n`);
-  for (const [what, count] of Object.entries(summary.counts)) console.log(`${String(count).padStart(8)}  ${what}`);
+  for (const [what, count] of Object.entries(summary.counts))
+    console.log(`${String(count).padStart(8)}  ${what}`);
   for (const [what, result] of Object.entries(more)) console.log(`${what}: ${JSON.stringify(result)}`);
   showViolations(ledger);
   say(`${ledger.violations.length} violations (${name}, seed ${seed})`);

@@ -1,4 +1,7 @@
-/** What is done to a cluster while it works: processes killed at random moments, servers stopped and started again. */
+/**
+ * What is done to a cluster while it works: processes killed at random moments, servers stopped and started
+ * again.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Calls, describe } from './calls.js';
 import type { Ledger } from './ledger.js';
@@ -15,14 +18,22 @@ const SETTLED_MS = 3_000;
 const METRIC_MS = 60_000;
 const FILL_MS = 120_000;
 const DRAIN_MS = 240_000;
-/** How often a fault that nobody may notice is done again after somebody did: on a busy machine the other nodes hang for seconds too. */
+/**
+ * How often a fault that nobody may notice is done again after somebody did: on a busy machine the other
+ * nodes hang for seconds too.
+ */
 const ROUNDS = 3;
 
-/** How servers go and come back: stopped and started, or hung and running on, which no closed connection tells. */
+/**
+ * How servers go and come back: stopped and started, or hung and running on, which no closed connection
+ * tells.
+ */
 export type Away = 'stopped' | 'frozen';
 
-const leave = (servers: Servers, away: Away, names: readonly string[]): Promise<void> => (away === 'frozen' ? servers.freeze(...names) : servers.down(...names));
-const comeBack = (servers: Servers, away: Away, names: readonly string[]): Promise<void> => (away === 'frozen' ? servers.thaw(...names) : servers.up(...names));
+const leave = (servers: Servers, away: Away, names: readonly string[]): Promise<void> =>
+  away === 'frozen' ? servers.freeze(...names) : servers.down(...names);
+const comeBack = (servers: Servers, away: Away, names: readonly string[]): Promise<void> =>
+  away === 'frozen' ? servers.thaw(...names) : servers.up(...names);
 
 /** Kills processes, chosen and timed by `random`. */
 export async function killProcesses(cluster: Cluster, count: number, random: () => number): Promise<void> {
@@ -34,10 +45,15 @@ export async function killProcesses(cluster: Cluster, count: number, random: () 
 }
 
 /**
- * Cassandra goes and comes back. Meanwhile what needs it is 503 with Retry-After within the time limit, health and liveness hold,
- * readiness does not; afterwards the same processes serve again.
+ * Cassandra goes and comes back. Meanwhile what needs it is 503 with Retry-After within the time limit,
+ * health and liveness hold, readiness does not; afterwards the same processes serve again.
  */
-export async function cassandraOutage(run: Run, names: readonly string[], seconds: number, away: Away = 'stopped'): Promise<void> {
+export async function cassandraOutage(
+  run: Run,
+  names: readonly string[],
+  seconds: number,
+  away: Away = 'stopped',
+): Promise<void> {
   const { cluster, servers, calls, ledger, partners, say } = run;
   // One that is still starting gives up: what is asked here is what running ones do.
   await cluster.ready();
@@ -49,9 +65,13 @@ export async function cassandraOutage(run: Run, names: readonly string[], second
   do {
     for (const service of calls.services) {
       // A process that is being started answers nothing: only what is answered is held to the rule.
-      const answer = await calls.send({ method: 'GET', path: '/v1/proofs?limit=1', apiKey: partners[0]!.apiKey }, service);
+      const answer = await calls.send(
+        { method: 'GET', path: '/v1/proofs?limit=1', apiKey: partners[0]!.apiKey },
+        service,
+      );
       if (answer?.status === 503) refusals += 1;
-      else if (answer !== undefined) ledger.violation(`a list without Cassandra is answered ${answer.status} ${describe(answer)}`);
+      else if (answer !== undefined)
+        ledger.violation(`a list without Cassandra is answered ${answer.status} ${describe(answer)}`);
       for (const fault of await probe(calls, service, 503)) ledger.violation(fault);
     }
   } while (Date.now() < until);
@@ -65,16 +85,25 @@ export async function cassandraOutage(run: Run, names: readonly string[], second
   say(`all processes were ready ${Date.now() - began} ms after it`);
 }
 
-const refusalsOf = (ledger: Ledger): number => (ledger.counts['answered 503'] ?? 0) + (ledger.counts['unanswered'] ?? 0);
+const refusalsOf = (ledger: Ledger): number =>
+  (ledger.counts['answered 503'] ?? 0) + (ledger.counts['unanswered'] ?? 0);
 
-/** Does a fault that callers must not notice: what needed the server that is gone is noticed in every round. @param round says what was */
-async function unnoticed({ ledger, say }: Run, what: string, round: () => Promise<readonly string[]>): Promise<void> {
+/**
+ * Does a fault that callers must not notice: what needed the server that is gone is noticed in every round.
+ * @param round says what was
+ */
+async function unnoticed(
+  { ledger, say }: Run,
+  what: string,
+  round: () => Promise<readonly string[]>,
+): Promise<void> {
   for (let rounds = 1; ; rounds += 1) {
     const noticed = await round();
     if (noticed.length === 0) return;
     ledger.count('rounds in which a fault was noticed');
     say(`noticed while ${what}: ${noticed.join('; ')}`);
-    if (rounds === ROUNDS) return ledger.violation(`noticed each time that ${what}, at last: ${noticed.join('; ')}`);
+    if (rounds === ROUNDS)
+      return ledger.violation(`noticed each time that ${what}, at last: ${noticed.join('; ')}`);
   }
 }
 
@@ -97,10 +126,14 @@ export function loseNode(run: Run, name: string, seconds: number): Promise<void>
 }
 
 /**
- * One node of three hangs. Until the others take it for dead, some 20 s, calls wait for it, and one or the other is refused; all are
- * answered within the time limit, as ever.
+ * One node of three hangs. Until the others take it for dead, some 20 s, calls wait for it, and one or the
+ * other is refused; all are answered within the time limit, as ever.
  */
-export async function freezeNode({ servers, ledger, say }: Run, name: string, seconds: number): Promise<void> {
+export async function freezeNode(
+  { servers, ledger, say }: Run,
+  name: string,
+  seconds: number,
+): Promise<void> {
   const before = refusalsOf(ledger);
   await servers.freeze(name);
   say(`frozen: ${name}`);
@@ -111,15 +144,19 @@ export async function freezeNode({ servers, ledger, say }: Run, name: string, se
 }
 
 /**
- * Kafka goes and comes back. Nothing that partners call notices, readiness holds; the outbox fills and empties again, as its metric
- * says.
+ * Kafka goes and comes back. Nothing that partners call notices, readiness holds; the outbox fills and
+ * empties again, as its metric says.
  */
 export function kafkaOutage(run: Run, seconds: number, away: Away = 'stopped'): Promise<void> {
   return unnoticed(run, `Kafka was ${away}`, () => withoutKafka(run, seconds, away));
 }
 
 /** @returns what callers noticed */
-async function withoutKafka({ cluster, servers, calls, ledger, say }: Run, seconds: number, away: Away): Promise<readonly string[]> {
+async function withoutKafka(
+  { cluster, servers, calls, ledger, say }: Run,
+  seconds: number,
+  away: Away,
+): Promise<readonly string[]> {
   const refusals = () => ledger.counts['answered 503'] ?? 0;
   const waiting = () => waitingOfAll(calls.services, METRIC_MS);
   await cluster.ready();
@@ -133,12 +170,14 @@ async function withoutKafka({ cluster, servers, calls, ledger, say }: Run, secon
   const noticed = new Set<string>();
   let most = 0;
   do {
-    for (const service of calls.services) for (const fault of await probe(calls, service, 200)) noticed.add(fault);
+    for (const service of calls.services)
+      for (const fault of await probe(calls, service, 200)) noticed.add(fault);
     most = Math.max(most, await waiting());
     await delay(300);
   } while (Date.now() < began + seconds * 1_000 || (most <= before && Date.now() < began + FILL_MS));
   if (refusals() > refusedBefore) noticed.add(`${refusals() - refusedBefore} calls were refused`);
-  if (most <= before) ledger.violation(`the outbox did not fill while Kafka was down: ${before}, then ${most}`);
+  if (most <= before)
+    ledger.violation(`the outbox did not fill while Kafka was down: ${before}, then ${most}`);
   say(`kafka-1 comes back; ${most} events wait`);
   await comeBack(servers, away, ['kafka-1']);
   const back = Date.now();
@@ -148,7 +187,8 @@ async function withoutKafka({ cluster, servers, calls, ledger, say }: Run, secon
     least = Math.min(least, await waiting());
     await delay(300);
   }
-  if (least > drained) ledger.violation(`the outbox did not empty after Kafka was back: ${most}, then ${least}`);
+  if (least > drained)
+    ledger.violation(`the outbox did not empty after Kafka was back: ${most}, then ${least}`);
   ledger.count('outages of Kafka');
   say(`${least} events wait ${Date.now() - back} ms after it`);
   return [...noticed];
@@ -164,7 +204,8 @@ async function probe(calls: Calls, service: Service, ready: 200 | 503): Promise<
   ] as const;
   for (const { path, listener, status } of probes) {
     const answer = await calls.send({ method: 'GET', path, listener }, service);
-    if (answer !== undefined && answer.status !== status) faults.push(`${path} of ${service.name} is answered ${answer.status}, expected ${status}`);
+    if (answer !== undefined && answer.status !== status)
+      faults.push(`${path} of ${service.name} is answered ${answer.status}, expected ${status}`);
   }
   return faults;
 }

@@ -1,6 +1,7 @@
 /**
- * Whether what the clients of one review case saw can have happened one after the other: every answered call at some moment
- * between its sending and its answer, every unanswered one at any moment after its sending, or never.
+ * Whether what the clients of one review case saw can have happened one after the other: every answered call
+ * at some moment between its sending and its answer, every unanswered one at any moment after its sending, or
+ * never.
  */
 
 export type EvidenceState = 'requested' | 'supplied' | 'accepted' | 'declined';
@@ -22,7 +23,10 @@ export interface ReviewOperation {
   /** Milliseconds of one clock. */
   readonly sentAt: number;
   /** Undefined where no answer came, or one that leaves the outcome open. */
-  readonly answer?: { readonly at: number; readonly result: { readonly state: CaseState } | { readonly refused: string } };
+  readonly answer?: {
+    readonly at: number;
+    readonly result: { readonly state: CaseState } | { readonly refused: string };
+  };
 }
 
 export interface ReviewHistory {
@@ -35,7 +39,10 @@ export interface ReviewHistory {
 const NEW_CASE: CaseState = { outcome: 'open', evidence: {} };
 
 /** The state machine again, written from the contract and not from the code under test. */
-function apply(state: CaseState, call: ReviewCall): { readonly state: CaseState } | { readonly refused: string } {
+function apply(
+  state: CaseState,
+  call: ReviewCall,
+): { readonly state: CaseState } | { readonly refused: string } {
   switch (call.does) {
     case 'read':
       return { state };
@@ -44,9 +51,11 @@ function apply(state: CaseState, call: ReviewCall): { readonly state: CaseState 
       if (state.evidence[call.kind] !== undefined) return { refused: 'evidence_kind_already_open' };
       return { state: { ...state, evidence: { ...state.evidence, [call.kind]: 'requested' } } };
     case 'resolve':
-      if (isFinal(state.outcome)) return state.outcome === call.outcome ? { state } : { refused: 'review_resolved' };
+      if (isFinal(state.outcome))
+        return state.outcome === call.outcome ? { state } : { refused: 'review_resolved' };
       if (state.outcome === call.outcome) return { state };
-      if (Object.values(state.evidence).some((status) => status === 'requested' || status === 'supplied')) return { refused: 'evidence_requests_open' };
+      if (Object.values(state.evidence).some((status) => status === 'requested' || status === 'supplied'))
+        return { refused: 'evidence_requests_open' };
       return { state: { ...state, outcome: call.outcome } };
     default: {
       const status = state.evidence[call.kind];
@@ -66,11 +75,15 @@ function textOf(state: CaseState): string {
   return `${state.outcome} ${Object.entries(state.evidence).sort().join(' ')}`;
 }
 
-/** Tries every order that the times allow (Wing and Gong), and no set of done calls with the same state twice. */
+/**
+ * Tries every order that the times allow (Wing and Gong), and no set of done calls with the same state twice.
+ */
 export function isLinearizable(operations: readonly ReviewOperation[]): boolean {
   const tried = new Set<string>();
   const search = (done: bigint, state: CaseState): boolean => {
-    const left = operations.map((operation, index) => ({ operation, index })).filter(({ index }) => (done & (1n << BigInt(index))) === 0n);
+    const left = operations
+      .map((operation, index) => ({ operation, index }))
+      .filter(({ index }) => (done & (1n << BigInt(index))) === 0n);
     const firstAnswer = Math.min(...left.map(({ operation }) => operation.answer?.at ?? Infinity));
     if (firstAnswer === Infinity) return true;
     const key = `${done} ${textOf(state)}`;

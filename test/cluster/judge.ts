@@ -1,4 +1,7 @@
-/** Holds what was acknowledged against what is there afterwards. A pure function, so that made-up runs can show that it finds things. */
+/**
+ * Holds what was acknowledged against what is there afterwards. A pure function, so that made-up runs can
+ * show that it finds things.
+ */
 import type { ServiceEvent } from '../../src/domain/events.js';
 import { isLinearizable, type ReviewOperation } from './history.js';
 import type { Ledger } from './ledger.js';
@@ -58,15 +61,31 @@ export interface Observed {
 export type Acknowledged = Pick<Ledger, 'partners' | 'issued' | 'erased' | 'billed' | 'rotated' | 'reviews'>;
 
 /** What is done once to a thing, whoever did it. */
-const UNIQUE: ReadonlySet<string> = new Set(['proof_issued', 'proof_erased', 'key_rotated', 'review_created']);
+const UNIQUE: ReadonlySet<string> = new Set([
+  'proof_issued',
+  'proof_erased',
+  'key_rotated',
+  'review_created',
+]);
 const ANNOUNCED = 'review_expired review_expiring';
 
 /** @returns one line for each violation */
 export function judge(acknowledged: Acknowledged, observed: Observed): readonly string[] {
-  return [...judgeProofs(acknowledged, observed), ...judgeLists(acknowledged, observed), ...judgeUsage(acknowledged, observed), ...judgeKeys(acknowledged, observed), ...judgeReviews(acknowledged, observed), ...judgeAudit(acknowledged, observed), ...judgeRest(acknowledged, observed)];
+  return [
+    ...judgeProofs(acknowledged, observed),
+    ...judgeLists(acknowledged, observed),
+    ...judgeUsage(acknowledged, observed),
+    ...judgeKeys(acknowledged, observed),
+    ...judgeReviews(acknowledged, observed),
+    ...judgeAudit(acknowledged, observed),
+    ...judgeRest(acknowledged, observed),
+  ];
 }
 
-function* judgeProofs({ issued, erased }: Acknowledged, { proofs, verdicts, rows, events }: Observed): Generator<string> {
+function* judgeProofs(
+  { issued, erased }: Acknowledged,
+  { proofs, verdicts, rows, events }: Observed,
+): Generator<string> {
   const gone = new Map(erased.map((entry) => [entry.proofId, entry]));
   const announced = grouped(
     events.filter((event) => event.topic === 'erasure'),
@@ -77,52 +96,95 @@ function* judgeProofs({ issued, erased }: Acknowledged, { proofs, verdicts, rows
     const seen = proofs.get(proofId);
     if (seen === undefined) yield `${proofId} was not looked at`;
     else if (erasure === undefined) {
-      if (seen.state !== 'issued' || !seen.listed || !seen.assetPresent || seen.statuses.some((status) => status !== 200)) yield `${proofId} was issued and is lost: ${JSON.stringify(seen)}`;
-      if (new Set(seen.documents).size > 1 || new Set(seen.records).size > 1) yield `${proofId} is not the same everywhere`;
-      if (seen.assets.some((asset) => asset !== sha256)) yield `the deliverable of ${proofId} is another file than was issued`;
+      if (
+        seen.state !== 'issued' ||
+        !seen.listed ||
+        !seen.assetPresent ||
+        seen.statuses.some((status) => status !== 200)
+      )
+        yield `${proofId} was issued and is lost: ${JSON.stringify(seen)}`;
+      if (new Set(seen.documents).size > 1 || new Set(seen.records).size > 1)
+        yield `${proofId} is not the same everywhere`;
+      if (seen.assets.some((asset) => asset !== sha256))
+        yield `the deliverable of ${proofId} is another file than was issued`;
       const verdict = verdicts.get(proofId);
-      if (verdict !== undefined && verdict !== 'valid') yield `${proofId} was issued and verifies as ${verdict}`;
+      if (verdict !== undefined && verdict !== 'valid')
+        yield `${proofId} was issued and verifies as ${verdict}`;
       if (announced.has(proofId)) yield `${proofId} has an erasure event and was not erased`;
     } else {
-      if (seen.state !== 'erased' || seen.listed || seen.assetPresent || seen.statuses.some((status) => status !== 404)) yield `${proofId} was erased and is there: ${JSON.stringify(seen)}`;
-      if (seen.erasedAt !== erasure.erasedAt) yield `${proofId} was erased at ${erasure.erasedAt} and says ${seen.erasedAt}`;
+      if (
+        seen.state !== 'erased' ||
+        seen.listed ||
+        seen.assetPresent ||
+        seen.statuses.some((status) => status !== 404)
+      )
+        yield `${proofId} was erased and is there: ${JSON.stringify(seen)}`;
+      if (seen.erasedAt !== erasure.erasedAt)
+        yield `${proofId} was erased at ${erasure.erasedAt} and says ${seen.erasedAt}`;
       if (seen.confirmedAt === undefined) yield `the erasure of ${proofId} is not confirmed`;
       // "Exactly one erasure event after de-duplication."
       const told = new Map(announced.get(proofId)?.map((event) => [event.id, event]));
       if (told.size !== 1) yield `${proofId} was erased and has ${told.size} events`;
-      for (const { data } of told.values()) if (data.erasedAt !== erasure.erasedAt) yield `the event of ${proofId} says ${data.erasedAt}, its erasure ${erasure.erasedAt}`;
+      for (const { data } of told.values())
+        if (data.erasedAt !== erasure.erasedAt)
+          yield `the event of ${proofId} says ${data.erasedAt}, its erasure ${erasure.erasedAt}`;
     }
   }
-  for (const { table, proofId } of rows) if (gone.has(proofId)) yield `${table} still names the erased ${proofId}`;
+  for (const { table, proofId } of rows)
+    if (gone.has(proofId)) yield `${table} still names the erased ${proofId}`;
 }
 
-/** Nothing is there that nobody was told of: every issuing was repeated until it was answered, under one Idempotency-Key. */
-function* judgeLists({ partners, issued, erased }: Acknowledged, { partners: seen }: Observed): Generator<string> {
+/**
+ * Nothing is there that nobody was told of: every issuing was repeated until it was answered, under one
+ * Idempotency-Key.
+ */
+function* judgeLists(
+  { partners, issued, erased }: Acknowledged,
+  { partners: seen }: Observed,
+): Generator<string> {
   const gone = new Set(erased.map(({ proofId }) => proofId));
   const ofPartner = grouped(issued, ({ partnerId }) => partnerId);
   for (const { partnerId } of partners) {
-    const expected = new Set(ofPartner.get(partnerId)?.map(({ proofId }) => proofId).filter((proofId) => !gone.has(proofId)));
-    for (const proofId of seen.get(partnerId)?.listed ?? []) if (!expected.has(proofId)) yield `${proofId} is listed and nobody was told of it`;
+    const expected = new Set(
+      ofPartner
+        .get(partnerId)
+        ?.map(({ proofId }) => proofId)
+        .filter((proofId) => !gone.has(proofId)),
+    );
+    for (const proofId of seen.get(partnerId)?.listed ?? [])
+      if (!expected.has(proofId)) yield `${proofId} is listed and nobody was told of it`;
   }
 }
 
 /** "Exactly one entry" of each: what was acknowledged, and nothing of its kind beside it. */
-function* judgeAudit({ partners, issued, erased, rotated, reviews }: Acknowledged, { partners: seen }: Observed): Generator<string> {
+function* judgeAudit(
+  { partners, issued, erased, rotated, reviews }: Acknowledged,
+  { partners: seen }: Observed,
+): Generator<string> {
   const expected = new Map<string, Set<string>>();
-  const expect = (partnerId: string, action: string, subject: string) => expected.set(partnerId, (expected.get(partnerId) ?? new Set()).add(`${action} ${subject}`));
+  const expect = (partnerId: string, action: string, subject: string) =>
+    expected.set(partnerId, (expected.get(partnerId) ?? new Set()).add(`${action} ${subject}`));
   for (const { partnerId, proofId } of issued) expect(partnerId, 'proof_issued', proofId);
   for (const { partnerId, proofId } of erased) expect(partnerId, 'proof_erased', proofId);
   for (const { partnerId, keyId } of rotated) expect(partnerId, 'key_rotated', keyId);
   for (const { partnerId, reviewId } of reviews) expect(partnerId, 'review_created', reviewId);
   for (const { partnerId } of partners) {
     const counts = new Map<string, number>();
-    for (const { action, subjects } of seen.get(partnerId)?.audit ?? []) counts.set(`${action} ${subjects[0]}`, (counts.get(`${action} ${subjects[0]}`) ?? 0) + 1);
-    for (const entry of expected.get(partnerId) ?? []) if (counts.get(entry) !== 1) yield `the log of ${partnerId} has ${counts.get(entry) ?? 0} entries of ${entry}`;
-    for (const [entry, count] of counts) if (count > 1 && expected.get(partnerId)?.has(entry) !== true && UNIQUE.has(entry.split(' ')[0]!)) yield `the log of ${partnerId} has ${count} entries of ${entry}`;
+    for (const { action, subjects } of seen.get(partnerId)?.audit ?? [])
+      counts.set(`${action} ${subjects[0]}`, (counts.get(`${action} ${subjects[0]}`) ?? 0) + 1);
+    for (const entry of expected.get(partnerId) ?? [])
+      if (counts.get(entry) !== 1)
+        yield `the log of ${partnerId} has ${counts.get(entry) ?? 0} entries of ${entry}`;
+    for (const [entry, count] of counts)
+      if (count > 1 && expected.get(partnerId)?.has(entry) !== true && UNIQUE.has(entry.split(' ')[0]!))
+        yield `the log of ${partnerId} has ${count} entries of ${entry}`;
   }
 }
 
-function* judgeUsage({ partners, billed }: Acknowledged, { partners: seen, events }: Observed): Generator<string> {
+function* judgeUsage(
+  { partners, billed }: Acknowledged,
+  { partners: seen, events }: Observed,
+): Generator<string> {
   const uploads = grouped(billed, ({ partnerId }) => partnerId);
   const spans = grouped(
     events.filter((event) => event.topic === 'usage').filter(({ data }) => data.source.startsWith('billed/')),
@@ -136,15 +198,18 @@ function* judgeUsage({ partners, billed }: Acknowledged, { partners: seen, event
       continue;
     }
     const { used, daily, folded } = observed;
-    if (used.some((units) => units !== owed)) yield `${partnerId} has ${owed} billable calls and used ${used.join(', ')}`;
-    if (daily.some((units) => units !== owed)) yield `${partnerId} has ${owed} billable calls and by the day ${daily.join(', ')}`;
+    if (used.some((units) => units !== owed))
+      yield `${partnerId} has ${owed} billable calls and used ${used.join(', ')}`;
+    if (daily.some((units) => units !== owed))
+      yield `${partnerId} has ${owed} billable calls and by the day ${daily.join(', ')}`;
     if (folded !== owed) yield `${partnerId} has ${owed} billable calls and the consumers counted ${folded}`;
     const distinct = [...new Map(spans.get(partnerId)?.map((event) => [event.id, event.data])).values()];
     const told = distinct.flatMap(({ counts }) => counts).reduce((sum, { units }) => sum + units, 0);
     if (told !== owed) yield `${partnerId} has ${owed} billable calls and events of ${told}`;
     for (const [source, ofSource] of grouped(distinct, ({ source }) => source)) {
       const sorted = ofSource.toSorted((a, b) => a.from - b.from);
-      if (sorted.some(({ from }, index) => from !== (sorted[index - 1]?.to ?? 0))) yield `${partnerId}: the spans of ${source} overlap or leave a gap`;
+      if (sorted.some(({ from }, index) => from !== (sorted[index - 1]?.to ?? 0)))
+        yield `${partnerId}: the spans of ${source} overlap or leave a gap`;
     }
   }
 }
@@ -154,33 +219,46 @@ function* judgeKeys({ rotated }: Acknowledged, { partners, successors }: Observe
     const known = new Set(chain.flatMap(({ keyId, newKeyId }) => [keyId, newKeyId]));
     const listed = partners.get(partnerId)?.keys ?? [];
     // A chain of n rotations has n + 1 keys; one more is a second successor of one of them.
-    if (listed.length !== chain.length + 1 || listed.some((keyId) => !known.has(keyId))) yield `${partnerId} rotated ${chain.length} times and has ${listed.length} keys`;
+    if (listed.length !== chain.length + 1 || listed.some((keyId) => !known.has(keyId)))
+      yield `${partnerId} rotated ${chain.length} times and has ${listed.length} keys`;
     for (const { newKeyId } of chain) {
       const statuses = successors.get(newKeyId) ?? [];
-      if (statuses.length === 0 || statuses.some((status) => status !== 200)) yield `the secret of ${newKeyId} is answered ${statuses.join(', ') || 'nothing'}`;
+      if (statuses.length === 0 || statuses.some((status) => status !== 200))
+        yield `the secret of ${newKeyId} is answered ${statuses.join(', ') || 'nothing'}`;
     }
   }
 }
 
-function* judgeReviews({ reviews, erased }: Acknowledged, { reviews: seen, events, notices }: Observed): Generator<string> {
+function* judgeReviews(
+  { reviews, erased }: Acknowledged,
+  { reviews: seen, events, notices }: Observed,
+): Generator<string> {
   const gone = new Set(erased.map(({ proofId }) => proofId));
   const created = new Set(events.filter(({ kind }) => kind === 'review_created').map(({ key }) => key));
   for (const { reviewId, proofId, operations } of reviews) {
     const found = seen.get(reviewId) ?? [];
     // What it is at the end follows from the calls too.
     const history = [...operations, ...found.flatMap(({ read }) => read ?? [])];
-    if (!isLinearizable(history)) yield `the calls on ${reviewId} are not linearizable: ${JSON.stringify(history)}`;
+    if (!isLinearizable(history))
+      yield `the calls on ${reviewId} are not linearizable: ${JSON.stringify(history)}`;
     const expected = gone.has(proofId) ? 404 : 200;
     const statuses = found.map(({ status }) => status);
-    if (statuses.length === 0 || statuses.some((status) => status !== expected)) yield `${reviewId} is answered ${statuses.join(', ') || 'nothing'} where ${expected} is right`;
+    if (statuses.length === 0 || statuses.some((status) => status !== expected))
+      yield `${reviewId} is answered ${statuses.join(', ') || 'nothing'} where ${expected} is right`;
     if (!created.has(reviewId)) yield `${reviewId} was created without an event`;
     const planned = notices.get(reviewId) ?? [];
-    if (!gone.has(proofId) && planned.join(' ') !== ANNOUNCED) yield `${reviewId} will be announced as ${planned.join(' ') || 'nothing'}`;
+    if (!gone.has(proofId) && planned.join(' ') !== ANNOUNCED)
+      yield `${reviewId} will be announced as ${planned.join(' ') || 'nothing'}`;
   }
 }
 
-function* judgeRest({ partners }: Acknowledged, { partners: seen, deadLetters }: Observed): Generator<string> {
-  for (const { partnerId } of partners) if (seen.get(partnerId)?.auditOk.every((ok) => ok) !== true) yield `the audit log of ${partnerId} is not sound`;
+function* judgeRest(
+  { partners }: Acknowledged,
+  { partners: seen, deadLetters }: Observed,
+): Generator<string> {
+  for (const { partnerId } of partners)
+    if (seen.get(partnerId)?.auditOk.every((ok) => ok) !== true)
+      yield `the audit log of ${partnerId} is not sound`;
   if (deadLetters > 0) yield `${deadLetters} dead letters`;
 }
 

@@ -1,4 +1,6 @@
-/** What the clients of a run were told: every acknowledged answer, and every answer that should not have been. */
+/**
+ * What the clients of a run were told: every acknowledged answer, and every answer that should not have been.
+ */
 import { appendFileSync, writeFileSync } from 'node:fs';
 import type { ReviewHistory } from './history.js';
 
@@ -103,6 +105,7 @@ export class Ledger {
   }
 
   #write(kind: string, entry: object): void {
-    if (this.#file !== undefined) appendFileSync(this.#file, `${JSON.stringify({ kind, at: Math.round(this.now()), ...entry })}\n`);
+    if (this.#file !== undefined)
+      appendFileSync(this.#file, `${JSON.stringify({ kind, at: Math.round(this.now()), ...entry })}\n`);
   }
 }

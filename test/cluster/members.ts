@@ -1,5 +1,8 @@
-/** The cluster's processes: services and consumers that are killed without notice and started again, each on ports of its own. */
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+/**
+ * The cluster's processes: services and consumers that are killed without notice and started again, each on
+ * ports of its own.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -66,7 +69,14 @@ export class Cluster {
   readonly #onDeath: ClusterOptions['onDeath'];
   #stopping = false;
 
-  private constructor(directory: string, settings: Readonly<Record<string, string>>, operatorToken: string, services: readonly Service[], members: Member[], onDeath: ClusterOptions['onDeath']) {
+  private constructor(
+    directory: string,
+    settings: Readonly<Record<string, string>>,
+    operatorToken: string,
+    services: readonly Service[],
+    members: Member[],
+    onDeath: ClusterOptions['onDeath'],
+  ) {
     this.directory = directory;
     this.settings = settings;
     this.operatorToken = operatorToken;
@@ -116,10 +126,25 @@ export class Cluster {
       served: false,
       givenUp: 0,
     });
-    const serving = Array.from({ length: services }, (_, slot) => member(`service-${slot + 1}`, slot, [MAIN]));
-    const consuming = Array.from({ length: consumers }, (_, index) => member(`consumer-${index + 1}`, services + index, [CLI, 'consumers']));
-    const addresses = serving.map(({ name, environment }) => ({ name, partner: `http://127.0.0.1:${environment['TAKEMARK_PORT']}`, operator: `http://127.0.0.1:${environment['TAKEMARK_OPERATOR_PORT']}` }));
-    const cluster = new Cluster(directory, shared, operatorToken, addresses, [...serving, ...consuming], onDeath);
+    const serving = Array.from({ length: services }, (_, slot) =>
+      member(`service-${slot + 1}`, slot, [MAIN]),
+    );
+    const consuming = Array.from({ length: consumers }, (_, index) =>
+      member(`consumer-${index + 1}`, services + index, [CLI, 'consumers']),
+    );
+    const addresses = serving.map(({ name, environment }) => ({
+      name,
+      partner: `http://127.0.0.1:${environment['TAKEMARK_PORT']}`,
+      operator: `http://127.0.0.1:${environment['TAKEMARK_OPERATOR_PORT']}`,
+    }));
+    const cluster = new Cluster(
+      directory,
+      shared,
+      operatorToken,
+      addresses,
+      [...serving, ...consuming],
+      onDeath,
+    );
     process.once('exit', () => cluster.#members.forEach(({ child }) => child?.kill('SIGKILL')));
     for (const one of cluster.#members) await cluster.#spawn(one);
     return cluster;
@@ -150,7 +175,10 @@ export class Cluster {
       for (;;) {
         const status = await statusOf(readyUrl);
         if (status === 200) break;
-        if (Date.now() > deadline) throw new Error(`${name} is not ready (${status}): ${readFileSync(log, 'utf8').trim().slice(-SHOWN_CHARACTERS)}`);
+        if (Date.now() > deadline)
+          throw new Error(
+            `${name} is not ready (${status}): ${readFileSync(log, 'utf8').trim().slice(-SHOWN_CHARACTERS)}`,
+          );
         await delay(100);
       }
     }
@@ -178,7 +206,12 @@ export class Cluster {
 
   /** Until it was ready once. */
   async #watch(member: Member, child: ChildProcess): Promise<void> {
-    while (member.child === child && child.exitCode === null && child.signalCode === null && !this.#stopping) {
+    while (
+      member.child === child &&
+      child.exitCode === null &&
+      child.signalCode === null &&
+      !this.#stopping
+    ) {
       if ((await statusOf(member.readyUrl)) === 200 && member.child === child) {
         member.served = true;
         member.givenUp = 0;
@@ -191,7 +224,12 @@ export class Cluster {
   #death(member: Member, by: number | string | null, said: string): Death {
     const gaveUp = !member.served && (by === TROUBLE || (by === 1 && COULD_NOT_START.test(said)));
     if (gaveUp) member.givenUp += 1;
-    return { how: `${typeof by === 'number' ? `exit code ${by}` : by}: ${said.trim().slice(-SHOWN_CHARACTERS)}`, served: member.served, gaveUp, inARow: member.givenUp };
+    return {
+      how: `${typeof by === 'number' ? `exit code ${by}` : by}: ${said.trim().slice(-SHOWN_CHARACTERS)}`,
+      served: member.served,
+      gaveUp,
+      inARow: member.givenUp,
+    };
   }
 
   async #spawn(member: Member): Promise<void> {
@@ -199,7 +237,10 @@ export class Cluster {
     if (this.#stopping) return;
     const log = openSync(member.log, 'a');
     const { size } = fstatSync(log);
-    const child = spawn(process.execPath, member.args, { stdio: ['ignore', log, log], env: { PATH: process.env['PATH'], ...member.environment } });
+    const child = spawn(process.execPath, member.args, {
+      stdio: ['ignore', log, log],
+      env: { PATH: process.env['PATH'], ...member.environment },
+    });
     closeSync(log);
     member.child = child;
     member.killed = false;
@@ -207,7 +248,11 @@ export class Cluster {
     void this.#watch(member, child);
     child.once('exit', (code, signal) => {
       if (this.#stopping) return;
-      if (!member.killed) this.#onDeath(member.name, this.#death(member, code ?? signal, readFileSync(member.log).subarray(size).toString()));
+      if (!member.killed)
+        this.#onDeath(
+          member.name,
+          this.#death(member, code ?? signal, readFileSync(member.log).subarray(size).toString()),
+        );
       // As an orchestrator would.
       setTimeout(() => this.#stopping || void this.#spawn(member), RESTART_PAUSE_MS);
     });
@@ -221,21 +266,36 @@ const SHOWN_CHARACTERS = 500;
 
 /** @returns 0 where nobody answers */
 function statusOf(url: string): Promise<number> {
-  return fetch(url, { signal: AbortSignal.timeout(5_000) }).then((answer) => answer.status, () => 0);
+  return fetch(url, { signal: AbortSignal.timeout(5_000) }).then(
+    (answer) => answer.status,
+    () => 0,
+  );
 }
 
 /** A process that is expected to give up. @returns what it said to the person who started it */
-export async function startAlone(settings: Readonly<Record<string, string>>, over: Readonly<Record<string, string>>): Promise<string> {
-  const child = promisify(execFile)(process.execPath, [MAIN], { timeout: READY_MS, env: { PATH: process.env['PATH'], ...settings, TAKEMARK_PORT: '0', TAKEMARK_OPERATOR_PORT: '0', ...over } });
+export async function startAlone(
+  settings: Readonly<Record<string, string>>,
+  over: Readonly<Record<string, string>>,
+): Promise<string> {
+  const child = promisify(execFile)(process.execPath, [MAIN], {
+    timeout: READY_MS,
+    env: { PATH: process.env['PATH'], ...settings, TAKEMARK_PORT: '0', TAKEMARK_OPERATOR_PORT: '0', ...over },
+  });
   return child.then(
     () => 'it ended well',
-    (error: { readonly code?: number; readonly stderr?: string }) => (error.code === 1 ? (error.stderr ?? '') : 'it did not end by itself'),
+    (error: { readonly code?: number; readonly stderr?: string }) =>
+      error.code === 1 ? (error.stderr ?? '') : 'it did not end by itself',
   );
 }
 
 /** A command of the operator's. @returns its standard output */
-export async function takemark(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], { env: { PATH: process.env['PATH'], ...environment } });
+export async function takemark(
+  environment: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], {
+    env: { PATH: process.env['PATH'], ...environment },
+  });
   return stdout;
 }
 

@@ -1,4 +1,7 @@
-/** Looks at everything once the run is over: by every process, in the tables, and in the topics from their beginning. */
+/**
+ * Looks at everything once the run is over: by every process, in the tables, and in the topics from their
+ * beginning.
+ */
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inParallel } from '../fixtures/service.js';
@@ -22,22 +25,44 @@ export interface Observers {
 }
 
 /** Verifies some of what is left once more; billed, so before anything is counted. */
-export async function verifyAgain(ledger: Ledger, { calls, workload }: Observers): Promise<ReadonlyMap<string, string>> {
+export async function verifyAgain(
+  ledger: Ledger,
+  { calls, workload }: Observers,
+): Promise<ReadonlyMap<string, string>> {
   const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
   const left = ledger.issued.filter(({ proofId }) => !gone.has(proofId));
   const every = Math.max(1, Math.floor(left.length / VERIFIED_AGAIN));
   const verdicts = new Map<string, string>();
-  await inParallel(left.filter((_, index) => index % every === 0), 4, async ({ proofId, partnerId }) => {
-    const partner = partnerOf(ledger, partnerId);
-    const file = (await calls.settle({ method: 'GET', path: `/v1/proofs/${proofId}/asset`, apiKey: partner.apiKey }, [200, 404])).bytes;
-    const issued: Issued = { proofId, file };
-    verdicts.set(proofId, (await workload.verify(partner, await workload.upload(partner, issued.file))).verdict);
-  });
+  await inParallel(
+    left.filter((_, index) => index % every === 0),
+    4,
+    async ({ proofId, partnerId }) => {
+      const partner = partnerOf(ledger, partnerId);
+      const file = (
+        await calls.settle(
+          { method: 'GET', path: `/v1/proofs/${proofId}/asset`, apiKey: partner.apiKey },
+          [200, 404],
+        )
+      ).bytes;
+      const issued: Issued = { proofId, file };
+      verdicts.set(
+        proofId,
+        (await workload.verify(partner, await workload.upload(partner, issued.file))).verdict,
+      );
+    },
+  );
   return verdicts;
 }
 
-/** Resolves when nothing waits in an outbox and the consumers have taken all, or when `limitMs` are over. @returns what still waits */
-export async function caughtUp(ledger: Ledger, { calls, tables }: Observers, limitMs: number): Promise<string | undefined> {
+/**
+ * Resolves when nothing waits in an outbox and the consumers have taken all, or when `limitMs` are over.
+ * @returns what still waits
+ */
+export async function caughtUp(
+  ledger: Ledger,
+  { calls, tables }: Observers,
+  limitMs: number,
+): Promise<string | undefined> {
   const deadline = Date.now() + limitMs;
   for (;;) {
     const waiting: string[] = [];
@@ -56,11 +81,18 @@ export async function caughtUp(ledger: Ledger, { calls, tables }: Observers, lim
     if (unfinished > 0) waiting.push(`${unfinished} operations are not finished`);
     const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
     const notices = await tables.notices();
-    const silent = ledger.reviews.filter(({ reviewId, proofId }) => !gone.has(proofId) && notices.get(reviewId)?.length !== 2);
+    const silent = ledger.reviews.filter(
+      ({ reviewId, proofId }) => !gone.has(proofId) && notices.get(reviewId)?.length !== 2,
+    );
     if (silent.length > 0) waiting.push(`${silent.length} cases have no announcements`);
     const unconfirmed: string[] = [];
     await inParallel(ledger.erased, WIDTH, async ({ proofId }) => {
-      const { confirmedAt } = (await calls.settle({ method: 'GET', listener: 'operator', path: `/operator/v1/proofs/${proofId}/erasure` }, [200])).json as { confirmedAt?: number };
+      const { confirmedAt } = (
+        await calls.settle(
+          { method: 'GET', listener: 'operator', path: `/operator/v1/proofs/${proofId}/erasure` },
+          [200],
+        )
+      ).json as { confirmedAt?: number };
       if (confirmedAt === undefined) unconfirmed.push(proofId);
     });
     const rows = (await tables.proofRows()).filter(({ proofId }) => gone.has(proofId));
@@ -72,7 +104,10 @@ export async function caughtUp(ledger: Ledger, { calls, tables }: Observers, lim
   }
 }
 
-/** Events in all outboxes, once every process says how many it has. @throws Error where one does not within `patienceMs` */
+/**
+ * Events in all outboxes, once every process says how many it has. @throws Error where one does not within
+ * `patienceMs`
+ */
 export async function waitingOfAll(services: readonly Service[], patienceMs: number): Promise<number> {
   for (const deadline = Date.now() + patienceMs; ; await delay(100)) {
     const counts = await Promise.all(services.map(waitingOf));
@@ -90,27 +125,66 @@ async function waitingOf(service: Service): Promise<number | undefined> {
   return value === undefined ? undefined : Number(value);
 }
 
-export async function observe(ledger: Ledger, observers: Observers, verdicts: ReadonlyMap<string, string>): Promise<Observed> {
+export async function observe(
+  ledger: Ledger,
+  observers: Observers,
+  verdicts: ReadonlyMap<string, string>,
+): Promise<Observed> {
   const { calls, tables, topics } = observers;
-  const everywhere = (apiKey: string, path: string) => Promise.all(calls.services.map((service) => calls.settle({ method: 'GET', path, apiKey }, [200, 403, 404], { service })));
+  const everywhere = (apiKey: string, path: string) =>
+    Promise.all(
+      calls.services.map((service) =>
+        calls.settle({ method: 'GET', path, apiKey }, [200, 403, 404], { service }),
+      ),
+    );
   const lists = new Map<string, ReadonlySet<string>>();
   const partners = new Map<string, ObservedPartner>();
   const folded = await tables.folded(ledger.partners.map(({ partnerId }) => partnerId));
   await inParallel(ledger.partners, WIDTH, async (partner) => {
     lists.set(partner.partnerId, await listOf(calls, partner));
-    partners.set(partner.partnerId, await partnerAsSeen(calls, partner, folded.get(partner.partnerId) ?? 0, lists.get(partner.partnerId)!));
+    partners.set(
+      partner.partnerId,
+      await partnerAsSeen(calls, partner, folded.get(partner.partnerId) ?? 0, lists.get(partner.partnerId)!),
+    );
   });
   const proofs = new Map<string, ObservedProof>();
   await inParallel(ledger.issued, WIDTH, async ({ proofId, partnerId }) => {
     const { apiKey } = partnerOf(ledger, partnerId);
-    const [documents, records, assets] = await Promise.all([everywhere(apiKey, `/v1/proofs/${proofId}`), everywhere(apiKey, `/v1/records/${proofId}`), everywhere(apiKey, `/v1/proofs/${proofId}/asset`)]);
+    const [documents, records, assets] = await Promise.all([
+      everywhere(apiKey, `/v1/proofs/${proofId}`),
+      everywhere(apiKey, `/v1/records/${proofId}`),
+      everywhere(apiKey, `/v1/proofs/${proofId}/asset`),
+    ]);
     const statuses = [...documents, ...records, ...assets].map(({ status }) => status);
-    const erasure = (await calls.settle({ method: 'GET', listener: 'operator', path: `/operator/v1/proofs/${proofId}/erasure` }, [200, 404])).json as Pick<ObservedProof, 'state' | 'erasedAt' | 'confirmedAt' | 'assetPresent'>;
+    const erasure = (
+      await calls.settle(
+        { method: 'GET', listener: 'operator', path: `/operator/v1/proofs/${proofId}/erasure` },
+        [200, 404],
+      )
+    ).json as Pick<ObservedProof, 'state' | 'erasedAt' | 'confirmedAt' | 'assetPresent'>;
     const { state, erasedAt, confirmedAt, assetPresent } = erasure;
-    proofs.set(proofId, { statuses, documents: digestsOf(documents), records: digestsOf(records), assets: digestsOf(assets), listed: lists.get(partnerId)!.has(proofId), state, assetPresent, ...(erasedAt === undefined ? {} : { erasedAt }), ...(confirmedAt === undefined ? {} : { confirmedAt }) });
+    proofs.set(proofId, {
+      statuses,
+      documents: digestsOf(documents),
+      records: digestsOf(records),
+      assets: digestsOf(assets),
+      listed: lists.get(partnerId)!.has(proofId),
+      state,
+      assetPresent,
+      ...(erasedAt === undefined ? {} : { erasedAt }),
+      ...(confirmedAt === undefined ? {} : { confirmedAt }),
+    });
   });
   const successors = new Map<string, readonly number[]>();
-  await inParallel(ledger.rotated, WIDTH, async ({ newKeyId, newApiKey }) => void successors.set(newKeyId, (await everywhere(newApiKey, '/v1/partner/keys?limit=1')).map(({ status }) => status)));
+  await inParallel(
+    ledger.rotated,
+    WIDTH,
+    async ({ newKeyId, newApiKey }) =>
+      void successors.set(
+        newKeyId,
+        (await everywhere(newApiKey, '/v1/partner/keys?limit=1')).map(({ status }) => status),
+      ),
+  );
   const reviews = new Map<string, readonly ObservedCase[]>();
   await inParallel(ledger.reviews, WIDTH, async ({ reviewId, partnerId }) => {
     const sentAt = ledger.now();
@@ -118,35 +192,89 @@ export async function observe(ledger: Ledger, observers: Observers, verdicts: Re
     const at = ledger.now();
     reviews.set(
       reviewId,
-      answers.map((answer) => ({ status: answer.status, ...(answer.status === 200 && { read: { call: { does: 'read' }, sentAt, answer: { at, result: { state: caseStateOf(answer) } } } as const }) })),
+      answers.map((answer) => ({
+        status: answer.status,
+        ...(answer.status === 200 && {
+          read: {
+            call: { does: 'read' },
+            sentAt,
+            answer: { at, result: { state: caseStateOf(answer) } },
+          } as const,
+        }),
+      })),
     );
   });
-  return { proofs, partners, verdicts, successors, reviews, notices: await tables.notices(), rows: await tables.proofRows(), events: await topics.read(), deadLetters: await topics.deadLetters() };
+  return {
+    proofs,
+    partners,
+    verdicts,
+    successors,
+    reviews,
+    notices: await tables.notices(),
+    rows: await tables.proofRows(),
+    events: await topics.read(),
+    deadLetters: await topics.deadLetters(),
+  };
 }
 
 /** Of what was found. */
 function digestsOf(answers: readonly Answer[]): readonly string[] {
-  return answers.filter(({ status }) => status === 200).map(({ bytes }) => createHash('sha256').update(bytes).digest('hex'));
+  return answers
+    .filter(({ status }) => status === 200)
+    .map(({ bytes }) => createHash('sha256').update(bytes).digest('hex'));
 }
 
 async function listOf(calls: Calls, { apiKey }: KnownPartner): Promise<ReadonlySet<string>> {
   const listed = new Set<string>();
   let cursor: string | undefined;
   do {
-    const page = (await calls.settle({ method: 'GET', path: `/v1/proofs?limit=100${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`, apiKey }, [200])).json as { proofs: readonly { proofId: string }[]; nextCursor?: string };
+    const page = (
+      await calls.settle(
+        {
+          method: 'GET',
+          path: `/v1/proofs?limit=100${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+          apiKey,
+        },
+        [200],
+      )
+    ).json as { proofs: readonly { proofId: string }[]; nextCursor?: string };
     for (const { proofId } of page.proofs) listed.add(proofId);
     cursor = page.nextCursor;
   } while (cursor !== undefined);
   return listed;
 }
 
-async function partnerAsSeen(calls: Calls, { partnerId, apiKey }: KnownPartner, folded: number, listed: ReadonlySet<string>): Promise<ObservedPartner> {
+async function partnerAsSeen(
+  calls: Calls,
+  { partnerId, apiKey }: KnownPartner,
+  folded: number,
+  listed: ReadonlySet<string>,
+): Promise<ObservedPartner> {
   const usage = await Promise.all(
-    calls.services.map(async (service) => (await calls.settle({ method: 'GET', path: '/v1/partner/usage?days=2', apiKey }, [200], { service })).json as { used: number; days: readonly { units: number }[] }),
+    calls.services.map(
+      async (service) =>
+        (await calls.settle({ method: 'GET', path: '/v1/partner/usage?days=2', apiKey }, [200], { service }))
+          .json as { used: number; days: readonly { units: number }[] },
+    ),
   );
-  const { keys } = (await calls.settle({ method: 'GET', path: '/v1/partner/keys', apiKey }, [200])).json as { keys: readonly { keyId: string }[] };
+  const { keys } = (await calls.settle({ method: 'GET', path: '/v1/partner/keys', apiKey }, [200])).json as {
+    keys: readonly { keyId: string }[];
+  };
   const audits = await Promise.all(
-    calls.services.map(async (service) => (await calls.settle({ method: 'GET', listener: 'operator', path: `/operator/v1/partners/${partnerId}/audit/verification` }, [200], { service })).json as { ok: boolean }),
+    calls.services.map(
+      async (service) =>
+        (
+          await calls.settle(
+            {
+              method: 'GET',
+              listener: 'operator',
+              path: `/operator/v1/partners/${partnerId}/audit/verification`,
+            },
+            [200],
+            { service },
+          )
+        ).json as { ok: boolean },
+    ),
   );
   return {
     used: usage.map(({ used }) => used),
@@ -165,7 +293,9 @@ async function auditOf(calls: Calls, partnerId: string): Promise<ObservedPartner
   const entries: ObservedPartner['audit'][number][] = [];
   for (;;) {
     const path = `/operator/v1/partners/${partnerId}/audit?from=${entries.length + 1}&limit=${AUDIT_PAGE}`;
-    const page = (await calls.settle({ method: 'GET', listener: 'operator', path }, [200])).json as { readonly entries: ObservedPartner['audit'] };
+    const page = (await calls.settle({ method: 'GET', listener: 'operator', path }, [200])).json as {
+      readonly entries: ObservedPartner['audit'];
+    };
     entries.push(...page.entries);
     if (page.entries.length < AUDIT_PAGE) return entries;
   }

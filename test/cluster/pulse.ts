@@ -1,4 +1,7 @@
-/** How long the machine keeps processes from running: the time that the simplest answer takes, beyond when it was due. */
+/**
+ * How long the machine keeps processes from running: the time that the simplest answer takes, beyond when it
+ * was due.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Service } from './members.js';
 
@@ -25,12 +28,17 @@ export class Pulse {
   }
 
   /**
-   * The longest part of the time since `since`, in milliseconds of `performance.now()`, for which another service than this one was
-   * waited for: what stands still by its own fault is not excused by it.
+   * The longest part of the time since `since`, in milliseconds of `performance.now()`, for which another
+   * service than this one was waited for: what stands still by its own fault is not excused by it.
    */
   longestStall({ name }: Service, since: number): number {
     const now = performance.now();
-    return Math.max(0, ...Array.from(this.#beats, ({ service, from, to = now }) => (service === name ? 0 : to - Math.max(from, since))));
+    return Math.max(
+      0,
+      ...Array.from(this.#beats, ({ service, from, to = now }) =>
+        service === name ? 0 : to - Math.max(from, since),
+      ),
+    );
   }
 
   stop(): void {
@@ -50,7 +58,8 @@ export class Pulse {
       beat.to = performance.now();
       // One that was killed is not slow.
       if (!lives) this.#beats.delete(beat);
-      for (const old of this.#beats) if (old.to !== undefined && old.to < beat.to - KEPT_MS) this.#beats.delete(old);
+      for (const old of this.#beats)
+        if (old.to !== undefined && old.to < beat.to - KEPT_MS) this.#beats.delete(old);
       from = beat.to + EVERY_MS;
       await delay(EVERY_MS);
     }

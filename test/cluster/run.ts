@@ -1,4 +1,7 @@
-/** One run: a cluster of its own on a set of servers, partners at work, a fault or several, and the checks afterwards. */
+/**
+ * One run: a cluster of its own on a set of servers, partners at work, a fault or several, and the checks
+ * afterwards.
+ */
 import { randomUUID } from 'node:crypto';
 import { seeded } from '../fixtures/service.js';
 import { Calls } from './calls.js';
@@ -15,7 +18,10 @@ import { Workload } from './workload.js';
 /** Much longer than what a crash leaves is left alone for, three to four minutes. */
 const CATCH_UP_MS = 600_000;
 
-/** Starts of one process that may be given up one after the other while the servers are there: a busy machine keeps them waiting too. */
+/**
+ * Starts of one process that may be given up one after the other while the servers are there: a busy machine
+ * keeps them waiting too.
+ */
 const STARTS_GIVEN_UP = 4;
 
 export interface Run {
@@ -39,17 +45,29 @@ export interface RunOptions extends Pick<Run, 'servers' | 'ledger' | 'say'> {
 }
 
 /** Starts a cluster, and ends it whatever `work` comes to. */
-export async function withRun<Result>({ servers, seed, ledger, say, width, keep }: RunOptions, work: (run: Run) => Promise<Result>): Promise<Result> {
+export async function withRun<Result>(
+  { servers, seed, ledger, say, width, keep }: RunOptions,
+  work: (run: Run) => Promise<Result>,
+): Promise<Result> {
   const name = randomUUID().slice(0, 8);
   let run: Run | undefined;
   const cluster = await Cluster.start({
-    settings: { ...servers.settings, TAKEMARK_CASSANDRA_KEYSPACE: `takemark_${name}`, TAKEMARK_S3_PREFIX: `run-${name}/`, TAKEMARK_BUS: 'kafka', TAKEMARK_KAFKA_PREFIX: `run-${name}`, TAKEMARK_KAFKA_REPLICATION: '1', TAKEMARK_KAFKA_PARTITIONS: '4' },
+    settings: {
+      ...servers.settings,
+      TAKEMARK_CASSANDRA_KEYSPACE: `takemark_${name}`,
+      TAKEMARK_S3_PREFIX: `run-${name}/`,
+      TAKEMARK_BUS: 'kafka',
+      TAKEMARK_KAFKA_PREFIX: `run-${name}`,
+      TAKEMARK_KAFKA_REPLICATION: '1',
+      TAKEMARK_KAFKA_PARTITIONS: '4',
+    },
     services: 3,
     consumers: 2,
     onDeath: (member, { how, served, gaveUp, inARow }) => {
       if (served || !gaveUp) ledger.violation(`${member} ended by itself: ${how}`);
       else if (run?.outage === true) ledger.count('starts given up in an outage');
-      else if (inARow > STARTS_GIVEN_UP) ledger.violation(`${member} was started ${inARow} times and gave up each time: ${how}`);
+      else if (inARow > STARTS_GIVEN_UP)
+        ledger.violation(`${member} was started ${inARow} times and gave up each time: ${how}`);
       else {
         ledger.count('starts given up');
         say(`${member} gave up starting: ${how}`);
@@ -76,7 +94,10 @@ export async function withRun<Result>({ servers, seed, ledger, say, width, keep 
 }
 
 /** Partners work while `disturb` runs; all that they began is finished when this resolves. */
-export async function atWork({ workload, partners, cluster, say }: Run, disturb: () => Promise<void>): Promise<void> {
+export async function atWork(
+  { workload, partners, cluster, say }: Run,
+  disturb: () => Promise<void>,
+): Promise<void> {
   const working = workload.run(partners);
   try {
     await disturb();
@@ -88,7 +109,9 @@ export async function atWork({ workload, partners, cluster, say }: Run, disturb:
   await cluster.ready();
 }
 
-/** Waits for outboxes and consumers, looks at everything and adds what is wrong to the ledger's violations. */
+/**
+ * Waits for outboxes and consumers, looks at everything and adds what is wrong to the ledger's violations.
+ */
 export async function check({ cluster, calls, ledger, workload, say }: Run): Promise<void> {
   const tables = await Tables.open(cluster.settings);
   const topics = await Topics.open(cluster.settings);

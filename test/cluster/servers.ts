@@ -1,4 +1,7 @@
-/** A set of real servers for this run alone, with the launcher of `deploy/services/`: the run stops, kills and erases them. */
+/**
+ * A set of real servers for this run alone, with the launcher of `deploy/services/`: the run stops, kills and
+ * erases them.
+ */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,14 +34,32 @@ export interface Servers {
  * @param nodes of Cassandra
  * @param measured with the compiler that makes fast code, which takes longer to start
  */
-export async function startServers({ nodes, measured = false, say }: { readonly nodes: 1 | 3; readonly measured?: boolean; readonly say: (line: string) => void }): Promise<Servers> {
+export async function startServers({
+  nodes,
+  measured = false,
+  say,
+}: {
+  readonly nodes: 1 | 3;
+  readonly measured?: boolean;
+  readonly say: (line: string) => void;
+}): Promise<Servers> {
   const shared = process.env['TAKEMARK_SERVICES_DIR'] ?? join(tmpdir(), 'takemark-services');
   const jars = join(shared, 'jars');
   await mkdir(jars, { recursive: true, mode: 0o700 });
   const directory = await mkdtemp(join(tmpdir(), 'takemark-servers-'));
-  const environment = { PATH: process.env['PATH'], HOME: process.env['HOME'], TAKEMARK_SERVICES_DIR: directory, TAKEMARK_SERVICES_NETWORK: process.env['TAKEMARK_CLUSTER_NETWORK'] ?? NETWORK, TAKEMARK_SERVICES_JARS: jars, ...(measured && { _JAVA_OPTIONS: '-XX:TieredStopAtLevel=4' }) };
+  const environment = {
+    PATH: process.env['PATH'],
+    HOME: process.env['HOME'],
+    TAKEMARK_SERVICES_DIR: directory,
+    TAKEMARK_SERVICES_NETWORK: process.env['TAKEMARK_CLUSTER_NETWORK'] ?? NETWORK,
+    TAKEMARK_SERVICES_JARS: jars,
+    ...(measured && { _JAVA_OPTIONS: '-XX:TieredStopAtLevel=4' }),
+  };
   const launcher = async (...args: readonly string[]): Promise<string> => {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [LAUNCHER, ...args], { env: environment, maxBuffer: 1 << 24 });
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [LAUNCHER, ...args], {
+      env: environment,
+      maxBuffer: 1 << 24,
+    });
     for (const line of stderr.split('\n')) if (line !== '' && !line.startsWith('variables')) say(line);
     return stdout;
   };
@@ -48,10 +69,14 @@ export async function startServers({ nodes, measured = false, say }: { readonly 
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    const lines = (await launcher('up', '--nodes', String(nodes), '--print-env')).split('\n').filter((line) => line.includes('='));
+    const lines = (await launcher('up', '--nodes', String(nodes), '--print-env'))
+      .split('\n')
+      .filter((line) => line.includes('='));
     return {
       settings: {
-        ...Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])),
+        ...Object.fromEntries(
+          lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+        ),
         TAKEMARK_CASSANDRA_REPLICATION: String(nodes),
       },
       up: async (...names) => void (await launcher('up', '--nodes', String(nodes), ...named(names))),

@@ -4,7 +4,17 @@ import { BILLED_OPERATIONS } from '../../src/ports/stores.js';
 import { again } from '../fixtures/again.js';
 
 /** Tables that name a proof beside its own row: none of them may name an erased one. */
-const NAMING_PROOFS = ['proof_by_partner', 'issuing_replay', 'proof_by_bound', 'proof_by_original', 'review_by_proof', 'review_by_partner', 'review_place', 'review', 'due_notice'];
+const NAMING_PROOFS = [
+  'proof_by_partner',
+  'issuing_replay',
+  'proof_by_bound',
+  'proof_by_original',
+  'review_by_proof',
+  'review_by_partner',
+  'review_place',
+  'review',
+  'due_notice',
+];
 
 const BILLED: ReadonlySet<string | undefined> = new Set(BILLED_OPERATIONS);
 
@@ -44,7 +54,9 @@ export class Tables {
 
   /** Events of erasures and cases that no process has seen published; what was charged lies elsewhere. */
   async untold(): Promise<number> {
-    return (await this.#all('SELECT id FROM outbox')).filter((row) => !(row['id'] as string).startsWith('charges/')).length;
+    return (await this.#all('SELECT id FROM outbox')).filter(
+      (row) => !(row['id'] as string).startsWith('charges/'),
+    ).length;
   }
 
   /** Announcements that are planned, by case. */
@@ -63,7 +75,8 @@ export class Tables {
     for (const row of await this.#all('SELECT partner_id, item, units FROM consumption')) {
       const partnerId = row['partner_id'] as string;
       const [what, , operation] = (row['item'] as string).split('/');
-      if (what === 'day' && BILLED.has(operation) && partnerIds.includes(partnerId)) units.set(partnerId, (units.get(partnerId) ?? 0) + ((row['units'] as number | null) ?? 0));
+      if (what === 'day' && BILLED.has(operation) && partnerIds.includes(partnerId))
+        units.set(partnerId, (units.get(partnerId) ?? 0) + ((row['units'] as number | null) ?? 0));
     }
     return units;
   }

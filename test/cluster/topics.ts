@@ -19,7 +19,16 @@ export class Topics {
   static async open(settings: Readonly<Record<string, string>>): Promise<Topics> {
     const { environment } = readConfig(settings);
     const { secrets } = await readClusterBundle(settings['TAKEMARK_SECRETS_FILE']!, environment);
-    return new Topics(await openKafkaBus({ brokers: settings['TAKEMARK_KAFKA']!.split(','), prefix: settings['TAKEMARK_KAFKA_PREFIX']!, group: 'checker', onFault: () => undefined, authenticator: authenticatorWith(secrets, 'event', environment), acceptWithoutMac: false }));
+    return new Topics(
+      await openKafkaBus({
+        brokers: settings['TAKEMARK_KAFKA']!.split(','),
+        prefix: settings['TAKEMARK_KAFKA_PREFIX']!,
+        group: 'checker',
+        onFault: () => undefined,
+        authenticator: authenticatorWith(secrets, 'event', environment),
+        acceptWithoutMac: false,
+      }),
+    );
   }
 
   /** Duplicates included. */
@@ -37,7 +46,9 @@ export class Topics {
   }
 
   async deadLetters(): Promise<number> {
-    const letters = await Promise.all(TOPICS.map((topic) => again(() => this.#bus.deadLetters(topic, MOST_LETTERS))));
+    const letters = await Promise.all(
+      TOPICS.map((topic) => again(() => this.#bus.deadLetters(topic, MOST_LETTERS))),
+    );
     return letters.flat().length;
   }
 

@@ -1,8 +1,11 @@
-/** Partners at work: issue, upload, verify, rotate, review, erase, list, until told to stop. Whatever was begun is seen through. */
+/**
+ * Partners at work: issue, upload, verify, rotate, review, erase, list, until told to stop. Whatever was
+ * begun is seen through.
+ */
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { wav } from '../fixtures/wav.js';
-import { describe, isLater, reasonOf, SETTLE_LIMIT_MS, type Answer, type Calls } from './calls.js';
+import { type Answer, type Calls, describe, isLater, reasonOf, SETTLE_LIMIT_MS } from './calls.js';
 import type { CaseState, EvidenceState, ReviewCall, ReviewOperation } from './history.js';
 import type { KnownPartner, Ledger } from './ledger.js';
 import type { Service } from './members.js';
@@ -15,7 +18,11 @@ const ROTATIONS_EACH = 3;
 interface ReviewBody {
   readonly reviewId: string;
   readonly outcome?: (typeof OUTCOMES)[number];
-  readonly evidenceRequests: readonly { readonly requestId: string; readonly kind: string; readonly status: EvidenceState }[];
+  readonly evidenceRequests: readonly {
+    readonly requestId: string;
+    readonly kind: string;
+    readonly status: EvidenceState;
+  }[];
 }
 
 interface SlotBody {
@@ -47,7 +54,11 @@ export class Workload {
 
   /** Resolves when all lanes have finished what they had begun, after `stop`. */
   async run(partners: readonly KnownPartner[]): Promise<void> {
-    const lanes = partners.flatMap((partner) => [this.#lane('proofs', () => this.#lifeOfProof(partner)), this.#lane('reviews', () => this.#lifeOfReview(partner)), this.#lane('lists', () => this.#list(partner))]);
+    const lanes = partners.flatMap((partner) => [
+      this.#lane('proofs', () => this.#lifeOfProof(partner)),
+      this.#lane('reviews', () => this.#lifeOfReview(partner)),
+      this.#lane('lists', () => this.#list(partner)),
+    ]);
     await Promise.all([...lanes, this.#lane('rotations', () => this.#rotations())]);
   }
 
@@ -62,18 +73,29 @@ export class Workload {
         this.#ledger.count(`rounds of ${name}`);
       } catch (error) {
         // What it was has been noted where it happened.
-        if (this.#ledger.violations.length === 0) this.#ledger.violation(`${name}: ${error instanceof Error ? error.stack : String(error)}`);
+        if (this.#ledger.violations.length === 0)
+          this.#ledger.violation(`${name}: ${error instanceof Error ? error.stack : String(error)}`);
         await delay(500);
       }
     }
   }
 
   async partner(plan = 'volume'): Promise<KnownPartner> {
-    // Neither call is idempotent: what was made by one that was not answered is left alone, and the next one has a partner of its own.
+    // Neither call is idempotent: what was made by one that was not answered is left alone, and the next one
+    // has a partner of its own.
     const operator = { method: 'POST', listener: 'operator' } as const;
     for (;;) {
-      const { partnerId } = (await this.#calls.settle({ ...operator, path: '/operator/v1/partners', json: { name: 'Under test', plan } }, [201])).json as { partnerId: string };
-      const key = await this.#calls.send({ ...operator, path: `/operator/v1/partners/${partnerId}/keys`, json: { name: 'key' } });
+      const { partnerId } = (
+        await this.#calls.settle(
+          { ...operator, path: '/operator/v1/partners', json: { name: 'Under test', plan } },
+          [201],
+        )
+      ).json as { partnerId: string };
+      const key = await this.#calls.send({
+        ...operator,
+        path: `/operator/v1/partners/${partnerId}/keys`,
+        json: { name: 'key' },
+      });
       if (key === undefined || isLater(key)) {
         await delay(100);
         continue;
@@ -102,37 +124,63 @@ export class Workload {
     const { proofId, asset } = json as { proofId: string; asset: { sha256: string } };
     this.#ledger.issue({ proofId, partnerId, sha256: asset.sha256 });
     this.#ledger.count('issued');
-    const file = (await this.#calls.settle({ method: 'GET', path: `/v1/proofs/${proofId}/asset`, apiKey }, [200])).bytes;
-    if (createHash('sha256').update(file).digest('hex') !== asset.sha256) throw this.#calls.fail(`the deliverable of ${proofId} is another file`);
+    const file = (
+      await this.#calls.settle({ method: 'GET', path: `/v1/proofs/${proofId}/asset`, apiKey }, [200])
+    ).bytes;
+    if (createHash('sha256').update(file).digest('hex') !== asset.sha256)
+      throw this.#calls.fail(`the deliverable of ${proofId} is another file`);
     return { proofId, file };
   }
 
-  /** Slot on one process, post to another, or on those that are named; an upload that was lost begins anew. */
-  async upload({ apiKey }: KnownPartner, file: Uint8Array, at: { readonly slot?: Service; readonly post?: Service } = {}): Promise<string> {
+  /**
+   * Slot on one process, post to another, or on those that are named; an upload that was lost begins anew.
+   */
+  async upload(
+    { apiKey }: KnownPartner,
+    file: Uint8Array,
+    at: { readonly slot?: Service; readonly post?: Service } = {},
+  ): Promise<string> {
     for (const deadline = Date.now() + SETTLE_LIMIT_MS; ; ) {
-      const slot = (await this.#calls.settle({ method: 'POST', path: '/v1/uploads', apiKey, json: { purpose: 'verify' } }, [201], { service: at.slot })).json as SlotBody;
+      const slot = (
+        await this.#calls.settle(
+          { method: 'POST', path: '/v1/uploads', apiKey, json: { purpose: 'verify' } },
+          [201],
+          { service: at.slot },
+        )
+      ).json as SlotBody;
       const form = new FormData();
       for (const [name, value] of Object.entries(slot.fields)) form.set(name, value);
       form.set('file', new Blob([file as Uint8Array<ArrayBuffer>]), 'take.wav');
       const began = performance.now();
-      const answer = await this.#calls.send({ method: 'POST', path: new URL(slot.url).pathname, body: form }, at.post);
+      const answer = await this.#calls.send(
+        { method: 'POST', path: new URL(slot.url).pathname, body: form },
+        at.post,
+      );
       if (answer?.status === 201) {
         this.#ledger.count('uploaded');
         return slot.uploadId;
       }
       // A client that stands still for ten seconds is told so.
       const stoodStill = answer !== undefined && answer.status === 408 && performance.now() - began > 9_000;
-      if ((answer !== undefined && !stoodStill && !isLater(answer)) || Date.now() > deadline) throw this.#calls.fail(`an upload was ${answer === undefined ? 'never answered' : `answered ${answer.status} ${describe(answer)}`}`);
+      if ((answer !== undefined && !stoodStill && !isLater(answer)) || Date.now() > deadline)
+        throw this.#calls.fail(
+          `an upload was ${answer === undefined ? 'never answered' : `answered ${answer.status} ${describe(answer)}`}`,
+        );
       this.#ledger.count('uploads lost and begun anew');
       await delay(100);
     }
   }
 
   /** Billed once, however often it is repeated; sometimes it is asked twice at once. */
-  async verify(partner: KnownPartner, uploadId: string): Promise<{ readonly verdict: string; readonly proofId?: string }> {
+  async verify(
+    partner: KnownPartner,
+    uploadId: string,
+  ): Promise<{ readonly verdict: string; readonly proofId?: string }> {
     this.#verifying.set(partner.partnerId, (this.#verifying.get(partner.partnerId) ?? 0) + 1);
     const call = { method: 'POST', path: '/v1/verify', apiKey: partner.apiKey, json: { uploadId } };
-    const answers = await Promise.all(Array.from({ length: this.#random() < 0.2 ? 2 : 1 }, () => this.#calls.settle(call, [200])));
+    const answers = await Promise.all(
+      Array.from({ length: this.#random() < 0.2 ? 2 : 1 }, () => this.#calls.settle(call, [200])),
+    );
     this.#ledger.bill({ partnerId: partner.partnerId, uploadId });
     this.#ledger.count('verified');
     return answers[0]!.json as { verdict: string; proofId?: string };
@@ -141,7 +189,8 @@ export class Workload {
   async #lifeOfProof(partner: KnownPartner): Promise<void> {
     const { proofId, file } = await this.issue(partner);
     const { verdict, proofId: verified } = await this.verify(partner, await this.upload(partner, file));
-    if (verdict !== 'valid' || verified !== proofId) throw this.#calls.fail(`${proofId} verified as ${verdict} of ${verified ?? 'none'}`);
+    if (verdict !== 'valid' || verified !== proofId)
+      throw this.#calls.fail(`${proofId} verified as ${verdict} of ${verified ?? 'none'}`);
     if (this.#random() < 0.5) await this.erase(partner, proofId, file);
   }
 
@@ -149,15 +198,25 @@ export class Workload {
     const { apiKey, partnerId } = partner;
     this.#erasing.add(proofId);
     const call = { method: 'DELETE', path: `/v1/proofs/${proofId}`, apiKey };
-    const answers = (await Promise.all(Array.from({ length: this.#random() < 0.3 ? 2 : 1 }, () => this.#calls.settle(call, [200])))).map(({ json }) => json as { outcome: string; erasedAt: number });
-    if (new Set(answers.map(({ erasedAt }) => erasedAt)).size !== 1 || answers.filter(({ outcome }) => outcome === 'erased').length > 1) this.#ledger.violation(`${proofId} was erased twice: ${JSON.stringify(answers)}`);
+    const answers = (
+      await Promise.all(
+        Array.from({ length: this.#random() < 0.3 ? 2 : 1 }, () => this.#calls.settle(call, [200])),
+      )
+    ).map(({ json }) => json as { outcome: string; erasedAt: number });
+    if (
+      new Set(answers.map(({ erasedAt }) => erasedAt)).size !== 1 ||
+      answers.filter(({ outcome }) => outcome === 'erased').length > 1
+    )
+      this.#ledger.violation(`${proofId} was erased twice: ${JSON.stringify(answers)}`);
     this.#ledger.erase({ proofId, partnerId, erasedAt: answers[0]!.erasedAt });
     this.#ledger.count('erased');
     const after = await this.#calls.send({ method: 'GET', path: `/v1/proofs/${proofId}`, apiKey });
-    if (after !== undefined && !isLater(after) && after.status !== 404) this.#ledger.violation(`${proofId} is answered ${after.status} after its erasure`);
+    if (after !== undefined && !isLater(after) && after.status !== 404)
+      this.#ledger.violation(`${proofId} is answered ${after.status} after its erasure`);
     if (file !== undefined && this.#random() < 0.2) {
       const { verdict } = await this.verify(partner, await this.upload(partner, file));
-      if (verdict !== 'unregistered') this.#ledger.violation(`${proofId} verifies as ${verdict} after its erasure`);
+      if (verdict !== 'unregistered')
+        this.#ledger.violation(`${proofId} verifies as ${verdict} after its erasure`);
     }
   }
 
@@ -165,8 +224,18 @@ export class Workload {
   async #lifeOfReview(partner: KnownPartner): Promise<void> {
     const { apiKey, partnerId } = partner;
     const { proofId } = await this.issue(partner);
-    const bindings = { creatorId: `creator-${randomUUID()}`, accountId: 'account', submissionId: 'submission', trackId: 'track' };
-    const created = await this.#calls.send({ method: 'POST', path: '/v1/partner/reviews', apiKey, json: { proofId, bindings } });
+    const bindings = {
+      creatorId: `creator-${randomUUID()}`,
+      accountId: 'account',
+      submissionId: 'submission',
+      trackId: 'track',
+    };
+    const created = await this.#calls.send({
+      method: 'POST',
+      path: '/v1/partner/reviews',
+      apiKey,
+      json: { proofId, bindings },
+    });
     // The answer had the case's id in it: without one this case is nobody's.
     if (created === undefined || isLater(created)) return;
     if (created.status !== 201) throw this.#calls.fail(`a new case was answered ${created.status}`);
@@ -175,7 +244,8 @@ export class Workload {
     const requestIds = new Map<string, string>();
     await Promise.all(
       Array.from({ length: 3 }, async () => {
-        for (let step = 0; step < 5; step += 1) operations.push(await this.#reviewStep(partner, reviewId, requestIds));
+        for (let step = 0; step < 5; step += 1)
+          operations.push(await this.#reviewStep(partner, reviewId, requestIds));
       }),
     );
     const read = await this.#reviewCall(partner, reviewId, { does: 'read' }, requestIds, true);
@@ -186,7 +256,11 @@ export class Workload {
     if (this.#random() < 0.3) await this.erase(partner, proofId);
   }
 
-  #reviewStep(partner: KnownPartner, reviewId: string, requestIds: Map<string, string>): Promise<ReviewOperation> {
+  #reviewStep(
+    partner: KnownPartner,
+    reviewId: string,
+    requestIds: Map<string, string>,
+  ): Promise<ReviewOperation> {
     const known = [...requestIds.keys()];
     const dice = this.#random();
     const call: ReviewCall =
@@ -201,7 +275,13 @@ export class Workload {
   }
 
   /** One attempt, or for the last look as many as it takes. */
-  async #reviewCall({ apiKey }: KnownPartner, reviewId: string, call: ReviewCall, requestIds: Map<string, string>, settled = false): Promise<ReviewOperation> {
+  async #reviewCall(
+    { apiKey }: KnownPartner,
+    reviewId: string,
+    call: ReviewCall,
+    requestIds: Map<string, string>,
+    settled = false,
+  ): Promise<ReviewOperation> {
     const path = `/v1/partner/reviews/${reviewId}`;
     const request =
       call.does === 'read'
@@ -211,13 +291,23 @@ export class Workload {
           : call.does === 'resolve'
             ? { method: 'POST', path: `${path}/resolve`, apiKey, json: { outcome: call.outcome } }
             : call.does === 'supply'
-              ? { method: 'POST', listener: 'operator' as const, path: `/operator/v1/reviews/${reviewId}/evidence-requests/${requestIds.get(call.kind)}/supply` }
-              : { method: 'PATCH', path: `${path}/evidence-requests/${requestIds.get(call.kind)}`, apiKey, json: { status: call.does === 'accept' ? 'accepted' : 'declined' } };
+              ? {
+                  method: 'POST',
+                  listener: 'operator' as const,
+                  path: `/operator/v1/reviews/${reviewId}/evidence-requests/${requestIds.get(call.kind)}/supply`,
+                }
+              : {
+                  method: 'PATCH',
+                  path: `${path}/evidence-requests/${requestIds.get(call.kind)}`,
+                  apiKey,
+                  json: { status: call.does === 'accept' ? 'accepted' : 'declined' },
+                };
     const sentAt = this.#ledger.now();
     const answer = settled ? await this.#calls.settle(request, [200]) : await this.#calls.send(request);
     if (answer === undefined || isLater(answer)) return { call, sentAt };
     const at = this.#ledger.now();
-    if (answer.status === 409) return { call, sentAt, answer: { at, result: { refused: reasonOf(answer) ?? 'no reason' } } };
+    if (answer.status === 409)
+      return { call, sentAt, answer: { at, result: { refused: reasonOf(answer) ?? 'no reason' } } };
     if (answer.status !== 200 && answer.status !== 201) {
       this.#ledger.violation(`${call.does} on a case was answered ${answer.status}`);
       return { call, sentAt };
@@ -232,25 +322,53 @@ export class Workload {
       if (known !== requestId) this.#ledger.violation(`${reviewId} has two requests for ${kind}`);
       requestIds.set(kind, known);
     }
-    if (new Set(evidenceRequests.map(({ kind }) => kind)).size !== evidenceRequests.length) this.#ledger.violation(`${reviewId} lists a kind twice`);
+    if (new Set(evidenceRequests.map(({ kind }) => kind)).size !== evidenceRequests.length)
+      this.#ledger.violation(`${reviewId} lists a kind twice`);
     return caseStateOf(answer);
   }
 
-  /** A chain of rotations; each asked for by two clients under one Idempotency-Key, and by a third under another. */
+  /**
+   * A chain of rotations; each asked for by two clients under one Idempotency-Key, and by a third under
+   * another.
+   */
   async #rotations(): Promise<void> {
     let { partnerId, apiKey } = await this.partner();
     for (let link = 0; link < ROTATIONS_EACH && !this.#stopped; link += 1) {
       const keyId = await this.#newestKey(apiKey);
       const later = (answer: Answer) => isLater(answer) || reasonOf(answer) === 'rotation_in_progress';
-      const ask = (idempotencyKey: string) => this.#calls.settle({ method: 'POST', path: '/v1/partner/keys/rotate', apiKey, headers: { 'idempotency-key': idempotencyKey } }, [201, 409], { later });
+      const ask = (idempotencyKey: string) =>
+        this.#calls.settle(
+          {
+            method: 'POST',
+            path: '/v1/partner/keys/rotate',
+            apiKey,
+            headers: { 'idempotency-key': idempotencyKey },
+          },
+          [201, 409],
+          { later },
+        );
       const [mine, other] = [randomUUID(), randomUUID()];
-      const answers = await Promise.all([ask(mine), ask(mine), ...(this.#random() < 0.5 ? [ask(other)] : [])]);
-      const given = answers.filter(({ status }) => status === 201).map(({ json }) => json as { apiKey: string; keyId: string });
+      const answers = await Promise.all([
+        ask(mine),
+        ask(mine),
+        ...(this.#random() < 0.5 ? [ask(other)] : []),
+      ]);
+      const given = answers
+        .filter(({ status }) => status === 201)
+        .map(({ json }) => json as { apiKey: string; keyId: string });
       const refused = answers.filter(({ status }) => status === 409);
-      for (const answer of refused) if (reasonOf(answer) !== 'already_rotated') this.#ledger.violation(`a rotation was refused for ${reasonOf(answer)}`);
+      for (const answer of refused)
+        if (reasonOf(answer) !== 'already_rotated')
+          this.#ledger.violation(`a rotation was refused for ${reasonOf(answer)}`);
       // Under one Idempotency-Key both get the same or both are refused.
-      if (answers[0]!.status !== answers[1]!.status || given.length === 0 || new Set(given.map((one) => JSON.stringify([one.keyId, one.apiKey]))).size !== 1) {
-        throw this.#calls.fail(`rotation of ${keyId}: ${answers.map(({ status, json }) => `${status} ${(json as { keyId?: string }).keyId ?? ''}`).join(', ')}`);
+      if (
+        answers[0]!.status !== answers[1]!.status ||
+        given.length === 0 ||
+        new Set(given.map((one) => JSON.stringify([one.keyId, one.apiKey]))).size !== 1
+      ) {
+        throw this.#calls.fail(
+          `rotation of ${keyId}: ${answers.map(({ status, json }) => `${status} ${(json as { keyId?: string }).keyId ?? ''}`).join(', ')}`,
+        );
       }
       const { apiKey: newApiKey, keyId: newKeyId } = given[0]!;
       this.#ledger.rotate({ partnerId, keyId, newKeyId, newApiKey });
@@ -260,22 +378,38 @@ export class Workload {
   }
 
   async #newestKey(apiKey: string): Promise<string> {
-    const { keys } = (await this.#calls.settle({ method: 'GET', path: '/v1/partner/keys', apiKey }, [200])).json as { keys: readonly { keyId: string; status: string }[] };
+    const { keys } = (await this.#calls.settle({ method: 'GET', path: '/v1/partner/keys', apiKey }, [200]))
+      .json as { keys: readonly { keyId: string; status: string }[] };
     const active = keys.filter(({ status }) => status === 'active');
-    if (active.length !== 1) throw this.#calls.fail(`${active.length} active keys where every other was rotated`);
+    if (active.length !== 1)
+      throw this.#calls.fail(`${active.length} active keys where every other was rotated`);
     return active[0]!.keyId;
   }
 
-  /** All pages, each from another process, and the usage: both held to what was acknowledged before and begun after. */
+  /**
+   * All pages, each from another process, and the usage: both held to what was acknowledged before and begun
+   * after.
+   */
   async #list({ partnerId, apiKey }: KnownPartner): Promise<void> {
     const before = this.#ledger.now();
-    const expected = this.#ledger.issued.filter((entry) => entry.partnerId === partnerId).map(({ proofId }) => proofId);
+    const expected = this.#ledger.issued
+      .filter((entry) => entry.partnerId === partnerId)
+      .map(({ proofId }) => proofId);
     const gone = new Set(this.#ledger.erased.filter(({ at }) => at < before).map(({ proofId }) => proofId));
     const billed = this.#ledger.billed.filter((entry) => entry.partnerId === partnerId).length;
     const listed: string[] = [];
     let cursor: string | undefined;
     do {
-      const { proofs, nextCursor } = (await this.#calls.settle({ method: 'GET', path: `/v1/proofs?limit=50${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`, apiKey }, [200])).json as {
+      const { proofs, nextCursor } = (
+        await this.#calls.settle(
+          {
+            method: 'GET',
+            path: `/v1/proofs?limit=50${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+            apiKey,
+          },
+          [200],
+        )
+      ).json as {
         proofs: readonly { proofId: string }[];
         nextCursor?: string;
       };
@@ -285,14 +419,24 @@ export class Workload {
     const seen = new Set(listed);
     const twice = listed.filter((proofId, index) => listed.indexOf(proofId) !== index);
     const places = (proofId: string) => listed.flatMap((other, index) => (other === proofId ? index : []));
-    if (twice.length > 0) this.#ledger.violation(`a list of ${listed.length} has a proof twice: ${twice.map((proofId) => `${proofId} at ${places(proofId).join(' and ')}`).join(', ')}`);
+    if (twice.length > 0)
+      this.#ledger.violation(
+        `a list of ${listed.length} has a proof twice: ${twice.map((proofId) => `${proofId} at ${places(proofId).join(' and ')}`).join(', ')}`,
+      );
     for (const proofId of expected) {
-      if (!seen.has(proofId) && !this.#erasing.has(proofId)) this.#ledger.violation(`${proofId} is missing in a list of ${listed.length}, begun at ${Math.round(before)} ms: ${listed.join(' ')}`);
+      if (!seen.has(proofId) && !this.#erasing.has(proofId))
+        this.#ledger.violation(
+          `${proofId} is missing in a list of ${listed.length}, begun at ${Math.round(before)} ms: ${listed.join(' ')}`,
+        );
     }
-    for (const proofId of seen) if (gone.has(proofId)) this.#ledger.violation(`${proofId} is listed after its erasure`);
-    const { used } = (await this.#calls.settle({ method: 'GET', path: '/v1/partner/usage?days=2', apiKey }, [200])).json as { used: number };
+    for (const proofId of seen)
+      if (gone.has(proofId)) this.#ledger.violation(`${proofId} is listed after its erasure`);
+    const { used } = (
+      await this.#calls.settle({ method: 'GET', path: '/v1/partner/usage?days=2', apiKey }, [200])
+    ).json as { used: number };
     const most = this.#verifying.get(partnerId) ?? 0;
-    if (used < billed || used > most) this.#ledger.violation(`usage says ${used} where ${billed} to ${most} calls are billable`);
+    if (used < billed || used > most)
+      this.#ledger.violation(`usage says ${used} where ${billed} to ${most} calls are billable`);
     this.#ledger.count('listed');
     await delay(300);
   }
@@ -304,5 +448,8 @@ export class Workload {
 
 export function caseStateOf({ json }: Pick<Answer, 'json'>): CaseState {
   const { outcome, evidenceRequests } = json as ReviewBody;
-  return { outcome: outcome ?? 'open', evidence: Object.fromEntries(evidenceRequests.map(({ kind, status }) => [kind, status])) };
+  return {
+    outcome: outcome ?? 'open',
+    evidence: Object.fromEntries(evidenceRequests.map(({ kind, status }) => [kind, status])),
+  };
 }

@@ -3,17 +3,44 @@ import { erasureConsumer } from '../../src/consumers/erasure.js';
 import { listen } from '../../src/consumers/listen.js';
 import { announceDue, retentionConsumer } from '../../src/consumers/retention.js';
 import { usageConsumer } from '../../src/consumers/usage.js';
-import { EXPIRY_NOTICE_SECONDS, noticeDue, noticesOf, proofErased, reviewCreated, unitsCounted, type RetentionEvent, type ReviewNotice, type ServiceEvent, type UsageEvent } from '../../src/domain/events.js';
+import {
+  EXPIRY_NOTICE_SECONDS,
+  noticeDue,
+  noticesOf,
+  proofErased,
+  type RetentionEvent,
+  type ReviewNotice,
+  reviewCreated,
+  type ServiceEvent,
+  type UsageEvent,
+  unitsCounted,
+} from '../../src/domain/events.js';
 import type { Proof } from '../../src/domain/proof.js';
-import { PoisonError, type EventHandler } from '../../src/ports/bus.js';
+import { type EventHandler, PoisonError } from '../../src/ports/bus.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { stillClock } from '../operations/doubles.js';
 
 const NOW = 1_700_000_000;
 const clock = stillClock(NOW * 1_000);
 const erased = proofErased({ proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: NOW - 60 });
-const created = reviewCreated({ reviewId: 'rev_1', partnerId: 'ptr_1', proofId: 'prf_1', createdAt: NOW, expiresAt: NOW + 180 * 86_400 });
-const counted = (from: number, to: number, units = to - from) => unitsCounted({ partnerId: 'ptr_1', source: 'billed/2023-11', from, to, counts: [{ day: '2023-11-14', operation: 'verify', units }] }, NOW);
+const created = reviewCreated({
+  reviewId: 'rev_1',
+  partnerId: 'ptr_1',
+  proofId: 'prf_1',
+  createdAt: NOW,
+  expiresAt: NOW + 180 * 86_400,
+});
+const counted = (from: number, to: number, units = to - from) =>
+  unitsCounted(
+    {
+      partnerId: 'ptr_1',
+      source: 'billed/2023-11',
+      from,
+      to,
+      counts: [{ day: '2023-11-14', operation: 'verify', units }],
+    },
+    NOW,
+  );
 
 /** Proofs and deliverables as far as an erasure touches them. */
 class MemoryProofs {
@@ -41,7 +68,8 @@ class MemoryProofs {
     delete: async (proofId: string) => (this.stuck ? false : this.assets.delete(proofId)),
     size: async (proofId: string) => (this.assets.has(proofId) ? 1 : undefined),
   };
-  consume = (event: ServiceEvent = erased) => erasureConsumer({ stores: this.stores, assets: this.deliverables, clock })([event]);
+  consume = (event: ServiceEvent = erased) =>
+    erasureConsumer({ stores: this.stores, assets: this.deliverables, clock })([event]);
 }
 
 t.test('an erasure is confirmed once the deliverable is proved gone', async (t) => {
@@ -81,9 +109,21 @@ t.test('usage: whole batches to the store; what cannot be a count is poison', as
   const consume = usageConsumer({ stores: { foldUsage: async (events) => void folded.push(...events) } });
   await consume([counted(0, 3), counted(3, 4)]);
   t.same(folded, [counted(0, 3), counted(3, 4)]);
-  for (const event of [counted(4, 4), counted(5, 4), counted(4, 6, 3), erased]) await t.rejects(consume([counted(0, 3), event]), { name: 'PoisonError' });
+  for (const event of [counted(4, 4), counted(5, 4), counted(4, 6, 3), erased])
+    await t.rejects(consume([counted(0, 3), event]), { name: 'PoisonError' });
   t.equal(folded.length, 2, 'nothing of a poisoned batch');
-  await consume([unitsCounted({ partnerId: 'ptr_1', source: 'free/a', from: 0, to: 1, counts: [{ day: '2023-11-14', operation: 'list', units: 40 }] }, NOW)]);
+  await consume([
+    unitsCounted(
+      {
+        partnerId: 'ptr_1',
+        source: 'free/a',
+        from: 0,
+        to: 1,
+        counts: [{ day: '2023-11-14', operation: 'list', units: 40 }],
+      },
+      NOW,
+    ),
+  ]);
   t.equal(folded.length, 3, 'free numbers are events, not units');
 });
 
@@ -93,18 +133,30 @@ t.test('retention: a new case schedules its notices, and they are announced when
   const states = new Map([['prf_1', 'issued']]);
   const stores = {
     scheduleNotices: async (notices: readonly ReviewNotice[]) => void scheduled.push(...notices),
-    dueNotices: async (now: number, limit: number) => scheduled.filter(({ dueAt }) => dueAt <= now).slice(0, limit),
+    dueNotices: async (now: number, limit: number) =>
+      scheduled.filter(({ dueAt }) => dueAt <= now).slice(0, limit),
     settleNotice: async (notice: ReviewNotice, event: ServiceEvent | undefined) => {
-      scheduled.splice(scheduled.findIndex(({ kind, reviewId }) => kind === notice.kind && reviewId === notice.reviewId), 1);
+      scheduled.splice(
+        scheduled.findIndex(({ kind, reviewId }) => kind === notice.kind && reviewId === notice.reviewId),
+        1,
+      );
       settled.push(event as RetentionEvent | undefined);
     },
-    getProof: async (proofId: string) => (states.has(proofId) ? ({ state: states.get(proofId) } as Proof) : undefined),
+    getProof: async (proofId: string) =>
+      states.has(proofId) ? ({ state: states.get(proofId) } as Proof) : undefined,
   };
   const time = stillClock(NOW * 1_000);
   const consume = retentionConsumer({ stores, clock: time });
   const notice = noticeDue(noticesOf(created)[0]!);
   await consume([created, notice]);
-  t.same(scheduled.map(({ kind, dueAt }) => [kind, dueAt - created.data.expiresAt]), [['review_expiring', -EXPIRY_NOTICE_SECONDS], ['review_expired', 0]], 'a notice schedules nothing itself');
+  t.same(
+    scheduled.map(({ kind, dueAt }) => [kind, dueAt - created.data.expiresAt]),
+    [
+      ['review_expiring', -EXPIRY_NOTICE_SECONDS],
+      ['review_expired', 0],
+    ],
+    'a notice schedules nothing itself',
+  );
   t.equal(await announceDue({ stores, clock: time }), 0);
   time.advanceMs(173 * 86_400_000);
   t.equal(await announceDue({ stores, clock: time }), 1);
@@ -119,7 +171,8 @@ t.test('retention: a new case schedules its notices, and they are announced when
   t.equal(scheduled.length, 0, 'nor is anything of it scheduled');
 
   states.set('prf_1', 'issued');
-  for (let i = 0; i < 250; i += 1) await consume([reviewCreated({ ...created.data, reviewId: `rev_${i}`, createdAt: NOW })]);
+  for (let i = 0; i < 250; i += 1)
+    await consume([reviewCreated({ ...created.data, reviewId: `rev_${i}`, createdAt: NOW })]);
   time.advanceMs(0);
   t.equal(await announceDue({ stores, clock: time }), 500, 'more than one look');
   await t.rejects(consume([erased]), { name: 'PoisonError' });
@@ -129,7 +182,15 @@ t.test('what a process took is counted', async (t) => {
   const handlers = new Map<string, EventHandler>();
   const counts: string[] = [];
   const stores = { foldUsage: async () => undefined } as unknown as Stores;
-  listen({ handle: (topic, handler) => void handlers.set(topic, handler) }, { stores, assets: undefined as never, clock, observer: { events: (...count) => void counts.push(count.join(' ')) } });
+  listen(
+    { handle: (topic, handler) => void handlers.set(topic, handler) },
+    {
+      stores,
+      assets: undefined as never,
+      clock,
+      observer: { events: (...count) => void counts.push(count.join(' ')) },
+    },
+  );
   t.same([...handlers.keys()], ['erasure', 'usage', 'retention']);
   const usage = handlers.get('usage')!;
   await usage([counted(0, 1), counted(1, 2)]);

@@ -15,23 +15,58 @@ t.test(`${COUNT} requests derived from the document, seed ${SEED}`, async (t) =>
   const { port, listener } = await startPartner();
   t.teardown(() => listener.close(100));
   const began = Date.now();
-  const run = await runContract({ port, apiKey: KEY, known: { proofId: ['prf_1', 'prf_2'], product: ['companion'] } }, { count: COUNT, seed: SEED });
-  t.comment(`${run.sent} requests, ${run.valid} of them valid, in ${Date.now() - began} ms; statuses ${JSON.stringify(Object.fromEntries([...run.statuses].sort()))}`);
+  const run = await runContract(
+    { port, apiKey: KEY, known: { proofId: ['prf_1', 'prf_2'], product: ['companion'] } },
+    { count: COUNT, seed: SEED },
+  );
+  t.comment(
+    `${run.sent} requests, ${run.valid} of them valid, in ${Date.now() - began} ms; statuses ${JSON.stringify(Object.fromEntries([...run.statuses].sort()))}`,
+  );
   t.same(run.problems, [], `no problem with the seed ${SEED}`);
   t.ok(run.valid > COUNT / 4 && run.valid < (COUNT * 3) / 4, 'valid and broken ones');
-  for (const status of [200, 201, 202, 302, 400, 403, 404, 405, 409, 415]) t.ok((run.statuses.get(status) ?? 0) > 0, `some are answered with ${status}`);
+  for (const status of [200, 201, 202, 302, 400, 403, 404, 405, 409, 415])
+    t.ok((run.statuses.get(status) ?? 0) > 0, `some are answered with ${status}`);
 });
 
 t.test(`the whole service, seed ${SEED}`, async (t) => {
-  const service = await TestService.start({ TAKEMARK_LOG_LEVEL: 'silent', TAKEMARK_DOWNLOADS: '{"companion/macos":"https://downloads.example.com/macos"}' });
+  const service = await TestService.start({
+    TAKEMARK_LOG_LEVEL: 'silent',
+    TAKEMARK_DOWNLOADS: '{"companion/macos":"https://downloads.example.com/macos"}',
+  });
   t.teardown(() => service.stop());
   const { partnerId, apiKey } = await service.partner('volume');
   const proofs = [];
-  for (let i = 0; i < 40; i += 1) proofs.push(await service.issue(partnerId, wav(1_000, {}, i + 1), { carrier: i % 2 === 0 ? 'embedded' : 'sidecar' }));
-  const known = { proofId: proofs.map(({ proofId }) => proofId), product: ['companion'], platform: ['macos'] };
-  const run = await runContract({ port: service.service.partner.port, apiKey, known, audio: [proofs[0]!.file, proofs[1]!.file, wav(500), noise(100)] }, { count: SERVICE_COUNT, seed: SEED });
+  for (let i = 0; i < 40; i += 1)
+    proofs.push(
+      await service.issue(partnerId, wav(1_000, {}, i + 1), {
+        carrier: i % 2 === 0 ? 'embedded' : 'sidecar',
+      }),
+    );
+  const known = {
+    proofId: proofs.map(({ proofId }) => proofId),
+    product: ['companion'],
+    platform: ['macos'],
+  };
+  const run = await runContract(
+    {
+      port: service.service.partner.port,
+      apiKey,
+      known,
+      audio: [proofs[0]!.file, proofs[1]!.file, wav(500), noise(100)],
+    },
+    { count: SERVICE_COUNT, seed: SEED },
+  );
   t.comment(`statuses ${JSON.stringify(Object.fromEntries([...run.statuses].sort()))}`);
   t.same(run.problems, [], `no problem with the seed ${SEED}`);
   t.notOk(run.statuses.get(429), 'the limits let all of them through');
-  t.comment(`never seen: ${Object.keys(PARTNER_ROUTES).filter((id) => ![...run.seen].some((name) => /^2|^302/.test(name.slice(id.length + 1)) && name.startsWith(`${id} `))).join(', ')}`);
+  t.comment(
+    `never seen: ${Object.keys(PARTNER_ROUTES)
+      .filter(
+        (id) =>
+          ![...run.seen].some(
+            (name) => /^2|^302/.test(name.slice(id.length + 1)) && name.startsWith(`${id} `),
+          ),
+      )
+      .join(', ')}`,
+  );
 });

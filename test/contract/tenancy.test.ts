@@ -1,7 +1,7 @@
 import t from 'tap';
-import { formatIdentifier } from '../../src/domain/identifiers.js';
 import { PARTNER_ROUTES } from '../../src/contract/partner-routes.js';
 import type { Route } from '../../src/contract/route.js';
+import { formatIdentifier } from '../../src/domain/identifiers.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
@@ -28,29 +28,77 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
   const check = new ContractCheck({ routes: PARTNER_ROUTES });
   const [owner, other, stranger] = [await service.partner(), await service.partner(), await beta.partner()];
 
-  const call = async (at: TestService, apiKey: string, id: string, params: Readonly<Record<string, string>>): Promise<Answered> => {
+  const call = async (
+    at: TestService,
+    apiKey: string,
+    id: string,
+    params: Readonly<Record<string, string>>,
+  ): Promise<Answered> => {
     const route: Route = PARTNER_ROUTES[id as keyof typeof PARTNER_ROUTES];
-    const target = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!));
+    const target = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(params[name]!),
+    );
     const body = BODIES[id]?.(params);
-    const headers: Record<string, string> = { 'x-api-key': apiKey, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
-    const response = await fetch(`${at.partnerUrl}${target}`, { method: route.method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    const headers: Record<string, string> = {
+      'x-api-key': apiKey,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    };
+    const response = await fetch(`${at.partnerUrl}${target}`, {
+      method: route.method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
     const bytes = Buffer.from(await response.arrayBuffer());
     const received = new Map(response.headers);
-    t.same(check.problems({ method: route.method, target, headers, ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }) }, { status: response.status, headers: received, body: bytes }), [], `${id}: within the contract`);
-    for (const name of ['x-request-id', 'date', 'keep-alive', 'connection', 'x-ratelimit-remaining', 'x-ratelimit-reset']) received.delete(name);
-    return { status: response.status, comparable: JSON.stringify([response.status, [...received], bytes.toString()]) };
+    t.same(
+      check.problems(
+        {
+          method: route.method,
+          target,
+          headers,
+          ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),
+        },
+        { status: response.status, headers: received, body: bytes },
+      ),
+      [],
+      `${id}: within the contract`,
+    );
+    for (const name of [
+      'x-request-id',
+      'date',
+      'keep-alive',
+      'connection',
+      'x-ratelimit-remaining',
+      'x-ratelimit-reset',
+    ])
+      received.delete(name);
+    return {
+      status: response.status,
+      comparable: JSON.stringify([response.status, [...received], bytes.toString()]),
+    };
   };
 
   let seed = 1;
-  const newProof = async () => (await service.issue(owner.partnerId, wav(800, {}, (seed += 1)), { carrier: 'embedded' })).proofId;
+  const newProof = async () =>
+    (await service.issue(owner.partnerId, wav(800, {}, (seed += 1)), { carrier: 'embedded' })).proofId;
   const madeUpProof = () => formatIdentifier('proof', Date.now(), Buffer.alloc(10, (seed += 1)));
   const newReview = async () => {
-    const { reviewId } = await service.service.operations.partner.createReview(owner.caller, { proofId: await newProof(), bindings: BINDINGS });
-    const { evidenceRequests } = await service.service.operations.partner.openEvidence(owner.caller, reviewId, { kind: 'source_evidence' });
+    const { reviewId } = await service.service.operations.partner.createReview(owner.caller, {
+      proofId: await newProof(),
+      bindings: BINDINGS,
+    });
+    const { evidenceRequests } = await service.service.operations.partner.openEvidence(
+      owner.caller,
+      reviewId,
+      { kind: 'source_evidence' },
+    );
     return { reviewId, requestId: evidenceRequests[0]!.requestId };
   };
   const neverProof = { proofId: madeUpProof() };
-  const neverReview = { reviewId: formatIdentifier('review', Date.now(), Buffer.alloc(10, 9)), requestId: formatIdentifier('evidenceRequest', Date.now(), Buffer.alloc(10, 9)) };
+  const neverReview = {
+    reviewId: formatIdentifier('review', Date.now(), Buffer.alloc(10, 9)),
+    requestId: formatIdentifier('evidenceRequest', Date.now(), Buffer.alloc(10, 9)),
+  };
   const ofProof = async (): Promise<Subject> => ({ own: { proofId: await newProof() }, never: neverProof });
   const ofReview = async (): Promise<Subject> => ({ own: await newReview(), never: neverReview });
 
@@ -65,25 +113,38 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
     closeEvidence: ofReview,
     resolveReview: async () => {
       const own = await newReview();
-      await service.service.operations.partner.closeEvidence(owner.caller, own.reviewId, own.requestId, { status: 'accepted' });
+      await service.service.operations.partner.closeEvidence(owner.caller, own.reviewId, own.requestId, {
+        status: 'accepted',
+      });
       return { own, never: neverReview };
     },
-    verify: async () => ({ own: { uploadId: (await service.upload(owner.caller, wav(800))).uploadId }, never: { uploadId: formatIdentifier('upload', Date.now(), Buffer.alloc(10, 9)) } }),
+    verify: async () => ({
+      own: { uploadId: (await service.upload(owner.caller, wav(800))).uploadId },
+      never: { uploadId: formatIdentifier('upload', Date.now(), Buffer.alloc(10, 9)) },
+    }),
     identify: async () => {
       const { partner } = service.service.operations;
       const slot = await partner.createUpload(owner.caller, { purpose: 'identify' });
       const receiver = await partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields)));
       await receiver.write(wav(800));
       await receiver.finish();
-      return { own: { uploadId: slot.uploadId }, never: { uploadId: formatIdentifier('upload', Date.now(), Buffer.alloc(10, 9)) } };
+      return {
+        own: { uploadId: slot.uploadId },
+        never: { uploadId: formatIdentifier('upload', Date.now(), Buffer.alloc(10, 9)) },
+      };
     },
     revokeOwnKey: async () => ({
-      own: { keyId: (await service.service.operations.operator.createKey({ partnerId: owner.partnerId, name: 'leaked' })).keyId },
+      own: {
+        keyId: (
+          await service.service.operations.operator.createKey({ partnerId: owner.partnerId, name: 'leaked' })
+        ).keyId,
+      },
       never: { keyId: formatIdentifier('key', Date.now(), Buffer.alloc(10, 9)) },
     }),
   };
   // What has an id and a key belongs into the matrix.
-  for (const [id, route] of Object.entries<Route>(PARTNER_ROUTES)) if (route.auth === 'key' && route.params !== undefined) t.ok(rows[id], `${id} is in the matrix`);
+  for (const [id, route] of Object.entries<Route>(PARTNER_ROUTES))
+    if (route.auth === 'key' && route.params !== undefined) t.ok(rows[id], `${id} is in the matrix`);
 
   const pending = { proofId: await pendingProof() };
   for (const [id, prepare] of Object.entries(rows)) {
@@ -92,26 +153,62 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
     const absent = await call(service, owner.apiKey, id, never);
     t.equal(absent.status, 404, `${id}: never issued is 404`);
     if ('proofId' in never) {
-      for (const { apiKey } of [owner, other]) t.equal((await call(service, apiKey, id, pending)).comparable, (await call(service, apiKey, id, never)).comparable, `${id}: pending is like never issued, to the byte`);
+      for (const { apiKey } of [owner, other])
+        t.equal(
+          (await call(service, apiKey, id, pending)).comparable,
+          (await call(service, apiKey, id, never)).comparable,
+          `${id}: pending is like never issued, to the byte`,
+        );
     }
     // Foreign first, so that whatever it did would be seen by the owner's own call.
     const foreign = await call(service, other.apiKey, id, own);
     if (shared) t.ok(foreign.status < 300, `${id}: any key of the environment may`);
-    else t.equal(foreign.comparable, (await call(service, other.apiKey, id, never)).comparable, `${id}: foreign is like never issued, to the byte`);
-    t.equal((await call(beta, stranger.apiKey, id, own)).comparable, (await call(beta, stranger.apiKey, id, never)).comparable, `${id}: of another environment too`);
-    t.equal((await call(beta, owner.apiKey, id, own)).status, 403, `${id}: a key of another environment opens nothing`);
+    else
+      t.equal(
+        foreign.comparable,
+        (await call(service, other.apiKey, id, never)).comparable,
+        `${id}: foreign is like never issued, to the byte`,
+      );
+    t.equal(
+      (await call(beta, stranger.apiKey, id, own)).comparable,
+      (await call(beta, stranger.apiKey, id, never)).comparable,
+      `${id}: of another environment too`,
+    );
+    t.equal(
+      (await call(beta, owner.apiKey, id, own)).status,
+      403,
+      `${id}: a key of another environment opens nothing`,
+    );
     if ('requestId' in own && id === 'closeEvidence') {
       const elsewhere = await newReview();
-      t.equal((await call(service, owner.apiKey, id, { reviewId: elsewhere.reviewId, requestId: own['requestId']! })).status, 404, `${id}: a request of another case`);
+      t.equal(
+        (
+          await call(service, owner.apiKey, id, {
+            reviewId: elsewhere.reviewId,
+            requestId: own['requestId']!,
+          })
+        ).status,
+        404,
+        `${id}: a request of another case`,
+      );
     }
     const answer = await call(service, owner.apiKey, id, own);
     t.ok(answer.status < 300, `${id}: own is answered`);
     const first = Object.keys(own)[0]!;
     for (const malformed of ['-a', 'a b', 'x'.repeat(129), 'a@b', 'a\u0000', 'a/b', 'a%62']) {
-      t.equal((await call(service, owner.apiKey, id, { ...own, [first]: malformed })).status, 400, `${id}: ${JSON.stringify(malformed.slice(0, 6))} is malformed`);
+      t.equal(
+        (await call(service, owner.apiKey, id, { ...own, [first]: malformed })).status,
+        400,
+        `${id}: ${JSON.stringify(malformed.slice(0, 6))} is malformed`,
+      );
     }
     const gone = await goneId(id, own);
-    if (gone !== undefined) t.equal((await call(service, owner.apiKey, id, gone)).comparable, absent.comparable, `${id}: erased is like never issued, to the byte`);
+    if (gone !== undefined)
+      t.equal(
+        (await call(service, owner.apiKey, id, gone)).comparable,
+        absent.comparable,
+        `${id}: erased is like never issued, to the byte`,
+      );
   }
 
   /** The id of an issuing whose audio has not all come in. */
@@ -123,39 +220,71 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
       await stalled;
     };
     const known = service.reservedProofs.length;
-    const issuing = service.service.operations.operator.issueProof({ partnerId: owner.partnerId, songTitle: 'Pending', fileName: 'pending.wav', carrier: 'embedded', audio: audio() });
+    const issuing = service.service.operations.operator.issueProof({
+      partnerId: owner.partnerId,
+      songTitle: 'Pending',
+      fileName: 'pending.wav',
+      carrier: 'embedded',
+      audio: audio(),
+    });
     t.teardown(() => {
       finish();
       return issuing.catch(() => {});
     });
     while (service.reservedProofs.length === known) await new Promise(setImmediate);
     const proofId = service.reservedProofs[known]!;
-    while ((await service.service.operations.operator.erasureStatus(proofId).catch(() => undefined))?.state !== 'pending') await new Promise(setImmediate);
+    while (
+      (await service.service.operations.operator.erasureStatus(proofId).catch(() => undefined))?.state !==
+      'pending'
+    )
+      await new Promise(setImmediate);
     return proofId;
   }
 
-  /** The ids of the row after its proof was erased; nothing for uploads and keys, and for erasing again, which says so. */
-  async function goneId(id: string, own: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>> | undefined> {
+  /**
+   * The ids of the row after its proof was erased; nothing for uploads and keys, and for erasing again, which
+   * says so.
+   */
+  async function goneId(
+    id: string,
+    own: Readonly<Record<string, string>>,
+  ): Promise<Readonly<Record<string, string>> | undefined> {
     if ('uploadId' in own || 'keyId' in own || id === 'eraseProof') return undefined;
     const params = 'reviewId' in own ? await newReview() : { proofId: await newProof() };
-    const proofId = 'proofId' in params ? params.proofId : (await service.service.operations.partner.readReview(owner.caller, params.reviewId)).proofId;
+    const proofId =
+      'proofId' in params
+        ? params.proofId
+        : (await service.service.operations.partner.readReview(owner.caller, params.reviewId)).proofId;
     await service.service.operations.partner.eraseProof(owner.caller, proofId);
     return params;
   }
 });
 
 t.test('former host names', async (t) => {
-  const service = await TestService.start({ TAKEMARK_LOG_LEVEL: 'silent', TAKEMARK_PUBLIC_URL: 'https://api.example.com/base' });
+  const service = await TestService.start({
+    TAKEMARK_LOG_LEVEL: 'silent',
+    TAKEMARK_PUBLIC_URL: 'https://api.example.com/base',
+  });
   t.teardown(() => service.stop());
   const { apiKey } = await service.partner();
   for (const Host of ['api.example.com', 'former-name.example.org:8443', 'localhost']) {
-    const slot = await ask(service.service.partner.port, request('POST', '/v1/uploads', { Host, 'x-api-key': apiKey }));
+    const slot = await ask(
+      service.service.partner.port,
+      request('POST', '/v1/uploads', { Host, 'x-api-key': apiKey }),
+    );
     t.equal(slot!.status, 201, `${Host} serves the contract`);
-    t.match(jsonOf(slot)['url'], /^https:\/\/api\.example\.com\/base\/uploads\/upl_/, 'and gives the canonical address');
+    t.match(
+      jsonOf(slot)['url'],
+      /^https:\/\/api\.example\.com\/base\/uploads\/upl_/,
+      'and gives the canonical address',
+    );
   }
 });
 
-/** "Any key of the environment may verify a file and read `GET /records/{proofId}`"; any registered proof can be bound to a case. */
+/**
+ * "Any key of the environment may verify a file and read `GET /records/{proofId}`"; any registered proof can
+ * be bound to a case.
+ */
 const SHARED = new Set(['readRecord', 'createReview']);
 
 const BODIES: Readonly<Record<string, (params: Readonly<Record<string, string>>) => object>> = {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
 import { CONTAINERS } from '../../src/domain/audio.js';
+import { STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
 import { CONTEXT_BYTES, credentialSpan, loadCore, SCRATCH_BYTES } from '../../src/engine/core.js';
 import { CORE_FINGERPRINT } from '../../src/engine/core-fingerprint.js';
 import * as layout from '../../src/engine/core-layout.js';
@@ -35,26 +35,38 @@ t.test('the module has no state of its own', async (t) => {
   const module = await loadCore();
   t.strictSame(WebAssembly.Module.imports(module), [{ module: 'env', name: 'memory', kind: 'memory' }]);
   t.strictSame(
-    WebAssembly.Module.exports(module).map(({ name, kind }) => `${kind} ${name}`).sort(),
+    WebAssembly.Module.exports(module)
+      .map(({ name, kind }) => `${kind} ${name}`)
+      .sort(),
     ['function finish', 'function init', 'function parse', 'function update'],
   );
   const [memory, globals, start, dataCount, data] = [5, 6, 8, 12, 11];
-  for (const id of [memory, globals, start, dataCount, data]) t.notOk(sections(wasm).includes(id!), `section ${id}`);
+  for (const id of [memory, globals, start, dataCount, data])
+    t.notOk(sections(wasm).includes(id!), `section ${id}`);
 });
 
 t.test('the generated kernels are what the generator writes', async (t) => {
-  const { GENERATED } = (await import(new URL('assembly/generate-sha256.mjs', root).href)) as { GENERATED: Record<string, () => string> };
-  for (const [name, write] of Object.entries(GENERATED)) t.equal(readFileSync(new URL(`assembly/${name}`, root), 'utf8'), write(), name);
+  const { GENERATED } = (await import(new URL('assembly/generate-sha256.mjs', root).href)) as {
+    GENERATED: Record<string, () => string>;
+  };
+  for (const [name, write] of Object.entries(GENERATED))
+    t.equal(readFileSync(new URL(`assembly/${name}`, root), 'utf8'), write(), name);
 });
 
 t.test('the core and the domain name findings and containers in the same order', async (t) => {
   const members = (file: string, name: string): string[] => {
     const source = readFileSync(new URL(`assembly/${file}`, root), 'utf8');
     const body = new RegExp(`enum ${name} \\{([^}]*)\\}`).exec(source)![1]!;
-    return body.split(',').map((each) => each.trim()).filter((each) => each !== '');
+    return body
+      .split(',')
+      .map((each) => each.trim())
+      .filter((each) => each !== '');
   };
   t.strictSame(members('findings.ts', 'Finding'), [...STRUCTURE_FINDINGS]);
-  t.strictSame(members('container.ts', 'Container').map((name) => name.toLowerCase()), [...CONTAINERS]);
+  t.strictSame(
+    members('container.ts', 'Container').map((name) => name.toLowerCase()),
+    [...CONTAINERS],
+  );
 });
 
 t.test('contexts and scratch can be laid side by side', async (t) => {
@@ -67,21 +79,36 @@ t.test('contexts and scratch can be laid side by side', async (t) => {
   t.equal(layout.DS64_BYTES, 28 + layout.DS64_TABLE_LIMIT * 12);
 });
 
-t.test('a context of another build, a finished one and a fresh one are refused, and nothing is touched', async (t) => {
-  const under = await CoreUnderTest.load(1024);
-  const [good, finished, foreign, fresh] = [0, 1, 2, 3].map((i) => under.context(i)) as [number, number, number, number];
-  const address = under.place(Buffer.alloc(64, 1));
-  for (const context of [good, finished, foreign]) under.core.init(context);
-  under.core.finish(finished);
-  new DataView(under.memory.buffer).setUint32(foreign + layout.TAG, 12345, true);
-  const before = under.bytes.slice(0, layout.SCRATCH_BYTES * 4 + CONTEXT_BYTES * 4);
-  for (const context of [finished, foreign, fresh]) {
-    t.throws(() => under.core.update([{ context: good, address, length: 64 }, { context, address, length: 64 }]), { message: new RegExp(`: ${context}$`) });
-    t.throws(() => under.core.parse({ context, address, length: 64 }));
-    t.throws(() => under.core.finish(context));
-  }
-  const after = under.bytes.slice(0, before.length);
-  t.ok(Buffer.from(after.buffer, SCRATCH_BYTES * 4).equals(Buffer.from(before.buffer, SCRATCH_BYTES * 4)));
-  t.equal(credentialSpan(under.memory, good), undefined);
-  t.throws(() => under.core.update([]), RangeError);
-});
+t.test(
+  'a context of another build, a finished one and a fresh one are refused, and nothing is touched',
+  async (t) => {
+    const under = await CoreUnderTest.load(1024);
+    const [good, finished, foreign, fresh] = [0, 1, 2, 3].map((i) => under.context(i)) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const address = under.place(Buffer.alloc(64, 1));
+    for (const context of [good, finished, foreign]) under.core.init(context);
+    under.core.finish(finished);
+    new DataView(under.memory.buffer).setUint32(foreign + layout.TAG, 12345, true);
+    const before = under.bytes.slice(0, layout.SCRATCH_BYTES * 4 + CONTEXT_BYTES * 4);
+    for (const context of [finished, foreign, fresh]) {
+      t.throws(
+        () =>
+          under.core.update([
+            { context: good, address, length: 64 },
+            { context, address, length: 64 },
+          ]),
+        { message: new RegExp(`: ${context}$`) },
+      );
+      t.throws(() => under.core.parse({ context, address, length: 64 }));
+      t.throws(() => under.core.finish(context));
+    }
+    const after = under.bytes.slice(0, before.length);
+    t.ok(Buffer.from(after.buffer, SCRATCH_BYTES * 4).equals(Buffer.from(before.buffer, SCRATCH_BYTES * 4)));
+    t.equal(credentialSpan(under.memory, good), undefined);
+    t.throws(() => under.core.update([]), RangeError);
+  },
+);

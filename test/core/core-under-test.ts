@@ -1,5 +1,12 @@
-import { CONTEXT_BYTES, createCoreMemory, instantiateCore, loadCore, readMeasurement, SCRATCH_BYTES } from '../../src/engine/core.js';
 import type { Core, CoreMeasurement } from '../../src/engine/core.js';
+import {
+  CONTEXT_BYTES,
+  createCoreMemory,
+  instantiateCore,
+  loadCore,
+  readMeasurement,
+  SCRATCH_BYTES,
+} from '../../src/engine/core.js';
 import { WHOLE } from '../../src/engine/core-layout.js';
 
 const CONTEXTS = 8;
@@ -18,7 +25,9 @@ export class CoreUnderTest {
     this.#room = room;
     this.memory = createCoreMemory(FLOOR + room);
     this.bytes = new Uint8Array(this.memory.buffer);
-    this.cores = Array.from({ length: INSTANCES }, (_, i) => instantiateCore(module, this.memory, i * SCRATCH_BYTES));
+    this.cores = Array.from({ length: INSTANCES }, (_, i) =>
+      instantiateCore(module, this.memory, i * SCRATCH_BYTES),
+    );
   }
 
   static async load(room = 16 << 20): Promise<CoreUnderTest> {
@@ -44,7 +53,10 @@ export class CoreUnderTest {
     return Buffer.from(this.bytes.slice(context + WHOLE, context + WHOLE + 32)).toString('hex');
   }
 
-  /** One file through one context; `cuts` are the ends of its pieces (the last one is implied), each by another instance. */
+  /**
+   * One file through one context; `cuts` are the ends of its pieces (the last one is implied), each by
+   * another instance.
+   */
   measure(file: Uint8Array, cuts: Iterable<number> = [], context = this.context(0)): CoreMeasurement {
     const address = this.place(file);
     this.core.init(context);

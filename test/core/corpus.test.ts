@@ -27,8 +27,12 @@ t.test('the same answer however a file is cut', { skip }, async (t) => {
     const { length } = file;
     const splits = length < 100_000 ? 40 : 5;
     let wrong = 0;
-    for (let i = 0; i < splits; i += 1) if (!isDeepStrictEqual(under.measure(file, randomCuts(random, length, 30)), whole)) wrong += 1;
-    const bytes = length <= 2 * BYTE_BY_BYTE ? everyByte(1, length) : [...everyByte(1, BYTE_BY_BYTE), ...everyByte(length - BYTE_BY_BYTE, length)];
+    for (let i = 0; i < splits; i += 1)
+      if (!isDeepStrictEqual(under.measure(file, randomCuts(random, length, 30)), whole)) wrong += 1;
+    const bytes =
+      length <= 2 * BYTE_BY_BYTE
+        ? everyByte(1, length)
+        : [...everyByte(1, BYTE_BY_BYTE), ...everyByte(length - BYTE_BY_BYTE, length)];
     if (!isDeepStrictEqual(under.measure(file, bytes), whole)) wrong += 1;
     if (wrong > 0) t.fail(`${name}: ${wrong} cuts`);
   }
@@ -46,9 +50,14 @@ t.test('format and frames agree with libsndfile', { skip }, async (t) => {
     const { format, frames, findings } = under.measure(readFileSync(join(corpus!, name)));
     if (format === undefined || findings.length > 0) continue;
     const { status, stdout } = spawnSync('sndfile-info', [join(corpus!, name)], { encoding: 'latin1' });
-    const read = (label: string): number => Number(new RegExp(`^${label}\\s*: (\\d+)`, 'm').exec(stdout)?.[1]);
+    const read = (label: string): number =>
+      Number(new RegExp(`^${label}\\s*: (\\d+)`, 'm').exec(stdout)?.[1]);
     if (status !== 0 || Number.isNaN(read('Frames'))) continue;
-    t.strictSame([frames, format.channels, format.sampleRate], [read('Frames'), read('Channels'), read('Sample Rate')], name);
+    t.strictSame(
+      [frames, format.channels, format.sampleRate],
+      [read('Frames'), read('Channels'), read('Sample Rate')],
+      name,
+    );
     compared += 1;
   }
   t.ok(compared > 0, `${compared} files`);

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import t from 'tap';
-import { credentialSpan, forkReport, readMeasurement } from '../../src/engine/core.js';
 import type { CoreMeasurement } from '../../src/engine/core.js';
+import { credentialSpan, forkReport, readMeasurement } from '../../src/engine/core.js';
 import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';
 import { CoreUnderTest, everyByte, randomCuts, randomNumbers } from './core-under-test.js';
 
@@ -19,15 +19,37 @@ const credential = (bytes: number): Buffer => chunk({ id: 'C2PA', data: noise(by
 /** Files with one credential, and its offset and length. */
 const FILES = [
   { name: 'last, even', file: riff([fmtChunk(), data(130), credential(70)]), offset: 174, length: 78 },
-  { name: 'last, odd: the pad byte is hashed', file: riff([fmtChunk(), data(130), credential(71)]), offset: 174, length: 79 },
+  {
+    name: 'last, odd: the pad byte is hashed',
+    file: riff([fmtChunk(), data(130), credential(71)]),
+    offset: 174,
+    length: 79,
+  },
   { name: 'first', file: riff([credential(90), fmtChunk(), data(200)]), offset: 12, length: 98 },
   { name: 'middle', file: riff([fmtChunk(), credential(200), data(300)]), offset: 36, length: 208 },
   { name: 'empty', file: riff([fmtChunk(), data(64), credential(0)]), offset: 108, length: 8 },
-  { name: 'after ids that begin alike', file: riff([fmtChunk(), data(20), chunk({ id: 'C2PB', data: noise(2) }), chunk({ id: 'C2  ', data: noise(2) }), credential(33)]), offset: 84, length: 41 },
+  {
+    name: 'after ids that begin alike',
+    file: riff([
+      fmtChunk(),
+      data(20),
+      chunk({ id: 'C2PB', data: noise(2) }),
+      chunk({ id: 'C2  ', data: noise(2) }),
+      credential(33),
+    ]),
+    offset: 84,
+    length: 41,
+  },
 ];
 
-function expectedOf({ file, offset, length }: { file: Buffer; offset: number; length: number }): { sha256: string; bindingSha256: string } {
-  return { sha256: sha256(file), bindingSha256: sha256(file.subarray(0, offset), file.subarray(offset + length)) };
+function expectedOf({ file, offset, length }: { file: Buffer; offset: number; length: number }): {
+  sha256: string;
+  bindingSha256: string;
+} {
+  return {
+    sha256: sha256(file),
+    bindingSha256: sha256(file.subarray(0, offset), file.subarray(offset + length)),
+  };
 }
 
 t.test('one cut, two cuts and single bytes around the credential', async (t) => {
@@ -53,12 +75,22 @@ t.test('one cut, two cuts and single bytes around the credential', async (t) => 
 t.test('lanes that fork beside lanes that do not', async (t) => {
   const random = randomNumbers(31);
   const plain = { name: 'none', file: riff([fmtChunk(), data(900)]), offset: 0, length: 0 };
-  const large = { name: 'large', file: riff([fmtChunk(), data(70_001), credential(9_000), data(5_000)]), offset: 36 + 70_010, length: 9_008 };
+  const large = {
+    name: 'large',
+    file: riff([fmtChunk(), data(70_001), credential(9_000), data(5_000)]),
+    offset: 36 + 70_010,
+    length: 9_008,
+  };
   let wrong = 0;
   for (let round = 0; round < 400; round += 1) {
     const uploads = Array.from({ length: random(4) + 1 }, (_, i) => {
       const each = [...FILES, plain, large][random(FILES.length + 2)]!;
-      return { ...each, context: under.context(i), cuts: [...randomCuts(random, each.file.length, 6), each.file.length], from: 0 };
+      return {
+        ...each,
+        context: under.context(i),
+        cuts: [...randomCuts(random, each.file.length, 6), each.file.length],
+        from: 0,
+      };
     });
     for (const { context } of uploads) under.core.init(context);
     for (let step = 0; step < 7; step += 1) {
@@ -78,7 +110,11 @@ t.test('lanes that fork beside lanes that do not', async (t) => {
       under.core.finish(upload.context);
       const found = readMeasurement(under.memory, upload.context);
       const expected = upload.length === 0 ? { sha256: sha256(upload.file) } : expectedOf(upload);
-      if (found.sha256 !== expected.sha256 || found.bindingSha256 !== (expected as { bindingSha256?: string }).bindingSha256) wrong += 1;
+      if (
+        found.sha256 !== expected.sha256 ||
+        found.bindingSha256 !== (expected as { bindingSha256?: string }).bindingSha256
+      )
+        wrong += 1;
     }
   }
   t.equal(wrong, 0);
@@ -107,7 +143,8 @@ function hashOutside(file: Buffer, cuts: readonly number[]): CoreMeasurement & {
     const until = to - heldBack;
     if (until > hashed) {
       whole.update(file.subarray(hashed, until));
-      if (resumeAt !== undefined && resumeAt < until) binding?.update(file.subarray(Math.max(hashed, resumeAt), until));
+      if (resumeAt !== undefined && resumeAt < until)
+        binding?.update(file.subarray(Math.max(hashed, resumeAt), until));
       hashed = until;
     }
     from = to;
@@ -115,7 +152,10 @@ function hashOutside(file: Buffer, cuts: readonly number[]): CoreMeasurement & {
   whole.update(file.subarray(hashed));
   under.core.finish(context);
   const digests = { sha256: whole.digest('hex'), ...(binding && { bindingSha256: binding.digest('hex') }) };
-  return { ...readMeasurement(under.memory, context, digests), data: Buffer.concat(kept) } as CoreMeasurement & { data: Buffer };
+  return {
+    ...readMeasurement(under.memory, context, digests),
+    data: Buffer.concat(kept),
+  } as CoreMeasurement & { data: Buffer };
 }
 
 t.test('the reports suffice to hash outside and to copy the credential', async (t) => {
@@ -124,7 +164,8 @@ t.test('the reports suffice to hash outside and to copy the credential', async (
     const { data: _, ...expected } = under.measure(each.file);
     let wrong = 0;
     for (let round = 0; round < 200; round += 1) {
-      const cuts = round === 0 ? [...everyByte(1, each.file.length)] : randomCuts(random, each.file.length, 6);
+      const cuts =
+        round === 0 ? [...everyByte(1, each.file.length)] : randomCuts(random, each.file.length, 6);
       const { data: copied, ...found } = hashOutside(each.file, cuts);
       if (!copied.equals(each.file.subarray(each.offset + 8, each.offset + each.length))) wrong += 1;
       if (JSON.stringify(found) !== JSON.stringify(expected)) wrong += 1;
@@ -139,7 +180,11 @@ t.test('no binding digest without exactly one whole credential', async (t) => {
     two: riff([fmtChunk(), data(64), credential(40), credential(40)]),
     'too large': riff([fmtChunk(), data(64), credential((1 << 20) + 2)]),
     'cut off': riff([fmtChunk(), data(64), credential(40)]).subarray(0, 140),
-    'in a list': riff([fmtChunk(), data(64), chunk({ id: 'LIST', data: Buffer.concat([Buffer.from('INFO'), credential(40)]) })]),
+    'in a list': riff([
+      fmtChunk(),
+      data(64),
+      chunk({ id: 'LIST', data: Buffer.concat([Buffer.from('INFO'), credential(40)]) }),
+    ]),
   };
   for (const [name, file] of Object.entries(bodies)) {
     const found = under.measure(file);

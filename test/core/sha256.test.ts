@@ -7,7 +7,8 @@ import { CoreUnderTest, randomCuts, randomNumbers } from './core-under-test.js';
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const vectors = process.env.TAKEMARK_VECTORS;
-const withoutVectors = vectors === undefined && 'TAKEMARK_VECTORS does not name the directory of the NIST vectors';
+const withoutVectors =
+  vectors === undefined && 'TAKEMARK_VECTORS does not name the directory of the NIST vectors';
 const under = await CoreUnderTest.load();
 
 function single(message: Uint8Array): string {
@@ -34,10 +35,12 @@ function inLanes(message: Uint8Array, lane: number): string {
 
 function readVectors(name: string): { message: Buffer; digest: string }[] {
   const text = readFileSync(join(vectors!, 'nist-sha256', name), 'latin1');
-  return [...text.matchAll(/Len = (\d+)\s+Msg = ([0-9a-f]+)\s+MD = ([0-9a-f]+)/g)].map(([, bits, message, digest]) => ({
-    message: Buffer.from(message!, 'hex').subarray(0, Number(bits) / 8),
-    digest: digest!,
-  }));
+  return [...text.matchAll(/Len = (\d+)\s+Msg = ([0-9a-f]+)\s+MD = ([0-9a-f]+)/g)].map(
+    ([, bits, message, digest]) => ({
+      message: Buffer.from(message!, 'hex').subarray(0, Number(bits) / 8),
+      digest: digest!,
+    }),
+  );
 }
 
 t.test('NIST CAVP short and long messages, one stream and each lane', { skip: withoutVectors }, async (t) => {
@@ -58,7 +61,8 @@ t.test('NIST CAVP Monte Carlo', { skip: withoutVectors }, async (t) => {
     let seed = Buffer.from(/Seed = ([0-9a-f]+)/.exec(text)![1]!, 'hex');
     const found = expected.map(() => {
       let last = [seed, seed, seed];
-      for (let i = 0; i < 1000; i += 1) last = [last[1]!, last[2]!, Buffer.from(hash(Buffer.concat(last)), 'hex')];
+      for (let i = 0; i < 1000; i += 1)
+        last = [last[1]!, last[2]!, Buffer.from(hash(Buffer.concat(last)), 'hex')];
       seed = last[2]!;
       return seed.toString('hex');
     });
@@ -129,10 +133,20 @@ function longStreams(bytes: number): { found: string[]; expected: string } {
 
 t.test('more than 2^32 bits', async (t) => {
   const { found, expected } = longStreams(2 ** 29 + 77);
-  t.strictSame(found, Array.from({ length: 5 }, () => expected));
+  t.strictSame(
+    found,
+    Array.from({ length: 5 }, () => expected),
+  );
 });
 
-t.test('more than 2^32 bytes', { skip: process.env.TAKEMARK_SLOW_TESTS === undefined && 'TAKEMARK_SLOW_TESTS is not set' }, async (t) => {
-  const { found, expected } = longStreams(2 ** 32 + 77);
-  t.strictSame(found, Array.from({ length: 5 }, () => expected));
-});
+t.test(
+  'more than 2^32 bytes',
+  { skip: process.env.TAKEMARK_SLOW_TESTS === undefined && 'TAKEMARK_SLOW_TESTS is not set' },
+  async (t) => {
+    const { found, expected } = longStreams(2 ** 32 + 77);
+    t.strictSame(
+      found,
+      Array.from({ length: 5 }, () => expected),
+    );
+  },
+);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
 import type { StructureFinding } from '../../src/domain/findings.js';
+import { STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
 import { readMeasurement } from '../../src/engine/core.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
 import { CoreUnderTest, everyByte } from './core-under-test.js';
@@ -14,14 +14,16 @@ const data = chunk({ id: 'data', data: noise(64) });
 const credential = chunk({ id: 'C2PA', data: noise(50) });
 const junk = (size: number): Buffer => chunk({ id: 'JUNK', data: Buffer.alloc(size) });
 const empty = (id: string): Buffer => chunk({ id, data: Buffer.alloc(0) });
-const list = (type: string, members: readonly Uint8Array[]): Buffer => chunk({ id: 'LIST', data: Buffer.concat([Buffer.from(type), ...members]) });
+const list = (type: string, members: readonly Uint8Array[]): Buffer =>
+  chunk({ id: 'LIST', data: Buffer.concat([Buffer.from(type), ...members]) });
 const info = list('INFO', [chunk({ id: 'ISFT', data: Buffer.from('Lavf60.16.100\0') })]);
 const bytes = (size: number, fill: (view: DataView) => void = () => undefined): Buffer => {
   const buffer = Buffer.alloc(size);
   fill(new DataView(buffer.buffer, buffer.byteOffset, size));
   return buffer;
 };
-const bext = (version: number, size = 602): Buffer => chunk({ id: 'bext', data: bytes(size, (view) => view.setUint16(346, version, true)) });
+const bext = (version: number, size = 602): Buffer =>
+  chunk({ id: 'bext', data: bytes(size, (view) => view.setUint16(346, version, true)) });
 
 interface Ds64Spec {
   readonly riffSize?: bigint;
@@ -31,7 +33,13 @@ interface Ds64Spec {
   readonly size?: number;
 }
 
-function ds64Chunk({ riffSize = 0n, dataSize = 64n, table = [], entries = table.length, size = 28 + table.length * 12 }: Ds64Spec): Buffer {
+function ds64Chunk({
+  riffSize = 0n,
+  dataSize = 64n,
+  table = [],
+  entries = table.length,
+  size = 28 + table.length * 12,
+}: Ds64Spec): Buffer {
   const body = bytes(Math.max(size, 28 + table.length * 12), (view) => {
     view.setBigUint64(0, riffSize, true);
     view.setBigUint64(8, dataSize, true);
@@ -46,13 +54,26 @@ function ds64Chunk({ riffSize = 0n, dataSize = 64n, table = [], entries = table.
 }
 
 /** An RF64 file whose ds64 says the truth unless told otherwise. */
-function rf64(rest: readonly Uint8Array[], spec: Ds64Spec = {}, { magic = 'RF64', riffField = MAX } = {}): Buffer {
+function rf64(
+  rest: readonly Uint8Array[],
+  spec: Ds64Spec = {},
+  { magic = 'RF64', riffField = MAX } = {},
+): Buffer {
   const length = 4 + ds64Chunk(spec).length + rest.reduce((sum, each) => sum + each.length, 0);
   return riff([ds64Chunk({ riffSize: BigInt(length), ...spec }), ...rest], { magic, riffSize: riffField });
 }
 const openData = (size = MAX): Buffer => chunk({ id: 'data', data: noise(64), size });
 
-function fmtOf(fields: { tag?: number; channels?: number; rate?: number; byteRate?: number; blockAlign?: number; bits?: number; extension?: Buffer; size?: number }): Buffer {
+function fmtOf(fields: {
+  tag?: number;
+  channels?: number;
+  rate?: number;
+  byteRate?: number;
+  blockAlign?: number;
+  bits?: number;
+  extension?: Buffer;
+  size?: number;
+}): Buffer {
   const { tag = 1, channels = 1, rate = 44_100, bits = 16 } = fields;
   const { blockAlign = channels * Math.ceil(bits / 8) } = fields;
   const { byteRate = rate * blockAlign, extension = Buffer.alloc(0) } = fields;
@@ -67,7 +88,11 @@ function fmtOf(fields: { tag?: number; channels?: number; rate?: number; byteRat
   extension.copy(body, 16);
   return chunk({ id: 'fmt ', data: body.subarray(0, fields.size ?? body.length) });
 }
-const extensible = (tag: number, validBits: number, { suffix = '000000001000800000aa00389b71', cbSize = 22 } = {}): Buffer => {
+const extensible = (
+  tag: number,
+  validBits: number,
+  { suffix = '000000001000800000aa00389b71', cbSize = 22 } = {},
+): Buffer => {
   const extension = Buffer.alloc(24);
   extension.writeUInt16LE(cbSize, 0);
   extension.writeUInt16LE(validBits, 2);
@@ -86,7 +111,12 @@ function nested(depth: number, core: Uint8Array): Buffer {
   return depth === 0 ? Buffer.from(core) : list('INFO', [nested(depth - 1, core)]);
 }
 
-const HOSTILE: Partial<Record<StructureFinding, readonly (readonly [what: string, file: Uint8Array, also?: readonly StructureFinding[]])[]>> = {
+const HOSTILE: Partial<
+  Record<
+    StructureFinding,
+    readonly (readonly [what: string, file: Uint8Array, also?: readonly StructureFinding[]])[]
+  >
+> = {
   header_truncated: [
     ['empty file', Buffer.alloc(0)],
     ['eleven bytes', riff([]).subarray(0, 11)],
@@ -102,35 +132,73 @@ const HOSTILE: Partial<Record<StructureFinding, readonly (readonly [what: string
     ['one byte', Buffer.concat([riff([fmt, data]), Buffer.alloc(1)])],
   ],
   chunk_past_end: [
-    ['8 + 0xFFFFFFF8 wraps to 0', riff([fmt, data, chunk({ id: 'JUNK', data: noise(4), size: 0xffff_fff8 })])],
-    ['the RIFF end', Buffer.concat([riff([fmt, data, chunk({ id: 'JUNK', data: noise(8), size: 10 })]), Buffer.alloc(4)]), ['bytes_after_riff_end']],
+    [
+      '8 + 0xFFFFFFF8 wraps to 0',
+      riff([fmt, data, chunk({ id: 'JUNK', data: noise(4), size: 0xffff_fff8 })]),
+    ],
+    [
+      'the RIFF end',
+      Buffer.concat([riff([fmt, data, chunk({ id: 'JUNK', data: noise(8), size: 10 })]), Buffer.alloc(4)]),
+      ['bytes_after_riff_end'],
+    ],
     ['a truncated file', riff([fmt, data]).subarray(0, 80), ['riff_size_past_eof']],
     ['a credential without its end', riff([fmt, data, credential]).subarray(0, 120), ['riff_size_past_eof']],
   ],
-  chunk_header_truncated: [1, 2, 3, 4, 5, 6, 7].map((left) => [`${left} bytes left`, riff([fmt, data, Buffer.from('JUNK\0\0\0').subarray(0, left)])] as const),
+  chunk_header_truncated: [1, 2, 3, 4, 5, 6, 7].map(
+    (left) => [`${left} bytes left`, riff([fmt, data, Buffer.from('JUNK\0\0\0').subarray(0, left)])] as const,
+  ),
   pad_missing: [
     ['at the end of the file', riff([fmtOf({ bits: 8 }), chunk({ id: 'data', data: noise(63), pad: null })])],
-    ['an odd list', riff([fmt, data, chunk({ id: 'LIST', data: Buffer.concat([Buffer.from('INFO'), empty('ISFT'), Buffer.from('ICMT\x01\0\0\0x')]), pad: null })])],
-    ['outside the RIFF', riff([fmt, data, chunk({ id: 'JUNK', data: noise(5) })], { riffSize: 4 + 24 + 72 + 13 }), ['bytes_after_riff_end']],
+    [
+      'an odd list',
+      riff([
+        fmt,
+        data,
+        chunk({
+          id: 'LIST',
+          data: Buffer.concat([Buffer.from('INFO'), empty('ISFT'), Buffer.from('ICMT\x01\0\0\0x')]),
+          pad: null,
+        }),
+      ]),
+    ],
+    [
+      'outside the RIFF',
+      riff([fmt, data, chunk({ id: 'JUNK', data: noise(5) })], { riffSize: 4 + 24 + 72 + 13 }),
+      ['bytes_after_riff_end'],
+    ],
   ],
   pad_nonzero: [
     ['a chunk', riff([fmt, data, chunk({ id: 'JUNK', data: noise(5), pad: 0x51 })])],
     ['a member of a list', riff([fmt, data, list('INFO', [chunk({ id: 'ICMT', data: noise(3), pad: 1 })])])],
   ],
-  chunk_id_invalid: [' BAD', 'BA D', '    ', 'BAD\x7f', 'BAD\0', 'B\u00c4D '].map((id) => [JSON.stringify(id), riff([fmt, data, empty(id)])] as const),
+  chunk_id_invalid: [' BAD', 'BA D', '    ', 'BAD\x7f', 'BAD\0', 'B\u00c4D '].map(
+    (id) => [JSON.stringify(id), riff([fmt, data, empty(id)])] as const,
+  ),
   too_many_chunks: [['4,097', riff([fmt, data, ...Array.from({ length: 4095 }, () => empty('JUNK'))])]],
   duplicate_fmt: [['second format', riff([fmt, fmtOf({ channels: 2 }), data])]],
   duplicate_data: [['second data', riff([fmt, data, chunk({ id: 'data', data: noise(32) })])]],
   duplicate_ds64: [['second ds64', rf64([ds64Chunk({ riffSize: 1n }), fmt, openData()])]],
   duplicate_bext: [['second bext', riff([bext(1), fmt, data, bext(1)])]],
-  duplicate_fact: [['second fact', riff([fmt, chunk({ id: 'fact', data: bytes(4) }), chunk({ id: 'fact', data: bytes(4) }), data])]],
+  duplicate_fact: [
+    [
+      'second fact',
+      riff([fmt, chunk({ id: 'fact', data: bytes(4) }), chunk({ id: 'fact', data: bytes(4) }), data]),
+    ],
+  ],
   fmt_missing: [['no fmt', riff([data]), ['data_before_fmt']]],
   fmt_malformed: [
     ['15 bytes', riff([chunk({ id: 'fmt ', data: bytes(15) }), data])],
     ['17 bytes', riff([fmtOf({ extension: Buffer.alloc(1) }), data])],
-    ['float whose extension disagrees', riff([fmtOf({ tag: 3, bits: 32, extension: Buffer.from([9, 0]) }), data])],
+    [
+      'float whose extension disagrees',
+      riff([fmtOf({ tag: 3, bits: 32, extension: Buffer.from([9, 0]) }), data]),
+    ],
     ['extensible without its extension', riff([fmtOf({ tag: 0xfffe }), data]), ['codec_unsupported']],
-    ['extensible with cbSize 24', riff([fmtOf({ tag: 0xfffe, extension: extensible(1, 16, { cbSize: 24 }) }), data]), ['codec_unsupported']],
+    [
+      'extensible with cbSize 24',
+      riff([fmtOf({ tag: 0xfffe, extension: extensible(1, 16, { cbSize: 24 }) }), data]),
+      ['codec_unsupported'],
+    ],
   ],
   fmt_inconsistent: [
     ['no channels', riff([fmtOf({ channels: 0, blockAlign: 2 }), data])],
@@ -140,18 +208,32 @@ const HOSTILE: Partial<Record<StructureFinding, readonly (readonly [what: string
     ['no block', riff([fmtOf({ blockAlign: 0 }), data])],
     ['block of another width', riff([fmtOf({ channels: 2, blockAlign: 2 }), data])],
     ['byte rate', riff([fmtOf({ byteRate: 1 }), data])],
-    ['byte rate that wraps at 32 bits', riff([fmtOf({ channels: 1024, bits: 64, rate: 2 ** 19, byteRate: 0, blockAlign: 8192 }), chunk({ id: 'data', data: noise(8192) })])],
+    [
+      'byte rate that wraps at 32 bits',
+      riff([
+        fmtOf({ channels: 1024, bits: 64, rate: 2 ** 19, byteRate: 0, blockAlign: 8192 }),
+        chunk({ id: 'data', data: noise(8192) }),
+      ]),
+    ],
     ['no bits', riff([fmtOf({ bits: 0, blockAlign: 2 }), data])],
     ['16-bit float', riff([fmtOf({ tag: 3, bits: 16 }), data])],
     ['more valid bits than bits', riff([fmtOf({ tag: 0xfffe, extension: extensible(1, 20) }), data])],
   ],
   codec_unsupported: [
     ['A-law', riff([fmtOf({ tag: 6, bits: 8, extension: Buffer.alloc(2) }), data])],
-    ['extensible with a foreign GUID', riff([fmtOf({ tag: 0xfffe, extension: extensible(1, 16, { suffix: '00002107d3118644c8c1ca000000' }) }), data])],
+    [
+      'extensible with a foreign GUID',
+      riff([
+        fmtOf({ tag: 0xfffe, extension: extensible(1, 16, { suffix: '00002107d3118644c8c1ca000000' }) }),
+        data,
+      ]),
+    ],
   ],
   data_missing: [['no data', riff([fmt, junk(4)])]],
   data_before_fmt: [['data first', riff([data, fmt])]],
-  data_size_streaming: [['ffmpeg to a pipe', riff([fmt, openData()], { riffSize: MAX }), ['riff_size_streaming']]],
+  data_size_streaming: [
+    ['ffmpeg to a pipe', riff([fmt, openData()], { riffSize: MAX }), ['riff_size_streaming']],
+  ],
   data_empty: [['then a chunk', riff([fmt, empty('data'), junk(4)])]],
   data_not_aligned: [['odd 16-bit data', riff([fmt, chunk({ id: 'data', data: noise(63) })])]],
   ds64_missing: [['none', riff([fmt, data], { magic: 'RF64' })]],
@@ -163,10 +245,23 @@ const HOSTILE: Partial<Record<StructureFinding, readonly (readonly [what: string
     ['23 bytes', rf64([fmt, openData()], { size: 23 }), ['riff_size_streaming', 'data_size_streaming']],
     ['26 bytes', rf64([fmt, data], { size: 26 }, { riffField: 4 + 34 + 24 + 72 })],
     ['table beyond the chunk', rf64([fmt, data], { entries: 1 }, { riffField: 4 + 36 + 24 + 72 })],
-    ['entries that wrap at 32 bits', rf64([fmt, data], { entries: 0x1555_5556 }, { riffField: 4 + 36 + 24 + 72 })],
-    ['more entries than we keep', rf64([fmt, data], { table: Array.from({ length: 17 }, () => ({ id: 'axml', size: 1n })) }, { riffField: 4 + 36 + 204 + 24 + 72 })],
+    [
+      'entries that wrap at 32 bits',
+      rf64([fmt, data], { entries: 0x1555_5556 }, { riffField: 4 + 36 + 24 + 72 }),
+    ],
+    [
+      'more entries than we keep',
+      rf64(
+        [fmt, data],
+        { table: Array.from({ length: 17 }, () => ({ id: 'axml', size: 1n })) },
+        { riffField: 4 + 36 + 204 + 24 + 72 },
+      ),
+    ],
     ['beyond 2^53', rf64([fmt, data], { dataSize: 1n << 53n }, { riffField: 4 + 36 + 24 + 72 })],
-    ['entry beyond 2^53', rf64([fmt, data], { table: [{ id: 'axml', size: 1n << 63n }] }, { riffField: 4 + 36 + 12 + 24 + 72 })],
+    [
+      'entry beyond 2^53',
+      rf64([fmt, data], { table: [{ id: 'axml', size: 1n << 63n }] }, { riffField: 4 + 36 + 12 + 24 + 72 }),
+    ],
   ],
   ds64_mismatch: [
     ['data', rf64([fmt, data], { dataSize: 62n })],
@@ -179,7 +274,10 @@ const HOSTILE: Partial<Record<StructureFinding, readonly (readonly [what: string
     ['no type', riff([fmt, data, chunk({ id: 'LIST', data: noise(2) })])],
     ['empty', riff([fmt, data, empty('LIST')])],
     ['a member too long', riff([fmt, data, list('INFO', [chunk({ id: 'ISFT', data: noise(4), size: 6 })])])],
-    ['a member that wraps', riff([fmt, data, list('INFO', [chunk({ id: 'ISFT', data: noise(4), size: 0xffff_fff8 })])])],
+    [
+      'a member that wraps',
+      riff([fmt, data, list('INFO', [chunk({ id: 'ISFT', data: noise(4), size: 0xffff_fff8 })])]),
+    ],
     ['bytes left', riff([fmt, data, list('INFO', [empty('ISFT'), Buffer.alloc(6)])])],
     ['an id that is none', riff([fmt, data, list('INFO', [empty('\0\0\0\0')])])],
   ],
@@ -195,7 +293,9 @@ const HOSTILE: Partial<Record<StructureFinding, readonly (readonly [what: string
     ['and a proper one', riff([fmt, data, list('zzzz', [credential]), credential])],
   ],
   credential_not_last: [['in the middle', riff([fmt, credential, data])]],
-  credential_too_large: [['one byte more', riff([fmt, data, chunk({ id: 'C2PA', data: Buffer.alloc((1 << 20) + 1) })])]],
+  credential_too_large: [
+    ['one byte more', riff([fmt, data, chunk({ id: 'C2PA', data: Buffer.alloc((1 << 20) + 1) })])],
+  ],
 };
 
 t.test('every structural finding', async (t) => {
@@ -204,13 +304,24 @@ t.test('every structural finding', async (t) => {
     for (const [what, file, also = []] of HOSTILE[slug]!) {
       const expected = STRUCTURE_FINDINGS.filter((each) => each === slug || also.includes(each));
       t.strictSame(findings(file), expected, `${slug}: ${what}`);
-      if (file.length < 5000) t.strictSame(under.measure(file, everyByte(1, file.length)), under.measure(file), `${slug}: ${what}, byte by byte`);
+      if (file.length < 5000)
+        t.strictSame(
+          under.measure(file, everyByte(1, file.length)),
+          under.measure(file),
+          `${slug}: ${what}, byte by byte`,
+        );
     }
   }
 });
 
 t.test('findings carry the offset of their first occurrence', async (t) => {
-  const file = riff([fmt, data, chunk({ id: 'JUNK', data: noise(5), pad: 7 }), chunk({ id: 'JUNK', data: noise(5), pad: 7 }), data]);
+  const file = riff([
+    fmt,
+    data,
+    chunk({ id: 'JUNK', data: noise(5), pad: 7 }),
+    chunk({ id: 'JUNK', data: noise(5), pad: 7 }),
+    data,
+  ]);
   t.strictSame(under.measure(file).findings, [
     { slug: 'pad_nonzero', offset: 12 + 24 + 72 + 13 },
     { slug: 'duplicate_data', offset: 12 + 24 + 72 + 28 },
@@ -218,7 +329,10 @@ t.test('findings carry the offset of their first occurrence', async (t) => {
 });
 
 t.test('shrink and inject: a second data chunk in the freed part of the credential', async (t) => {
-  const injected = Buffer.concat([chunk({ id: 'C2PA', data: noise(30) }), chunk({ id: 'data', data: noise(12) })]);
+  const injected = Buffer.concat([
+    chunk({ id: 'C2PA', data: noise(30) }),
+    chunk({ id: 'data', data: noise(12) }),
+  ]);
   t.equal(injected.length, credential.length);
   t.strictSame(findings(riff([fmt, data, injected])), ['duplicate_data', 'credential_not_last']);
 });
@@ -226,9 +340,23 @@ t.test('shrink and inject: a second data chunk in the freed part of the credenti
 t.test('layouts of real writers have no findings', async (t) => {
   const text = (id: string, size: number): Buffer => chunk({ id, data: noise(size) });
   const cue = chunk({ id: 'cue ', data: bytes(28, (view) => view.setUint32(0, 1, true)) });
-  const adtl = list('adtl', [chunk({ id: 'labl', data: Buffer.from('\x01\0\0\0Marker\0') }), chunk({ id: 'note', data: bytes(6) })]);
+  const adtl = list('adtl', [
+    chunk({ id: 'labl', data: Buffer.from('\x01\0\0\0Marker\0') }),
+    chunk({ id: 'note', data: bytes(6) }),
+  ]);
   const layouts: Record<string, Uint8Array> = {
-    'Pro Tools': riff([junk(92), bext(1), fmtOf({ extension: Buffer.alloc(24) }), text('minf', 16), text('elm1', 15_574), data, text('FLLR', 31_532), text('regn', 92), text('umid', 24), text('DGDA', 1139)]),
+    'Pro Tools': riff([
+      junk(92),
+      bext(1),
+      fmtOf({ extension: Buffer.alloc(24) }),
+      text('minf', 16),
+      text('elm1', 15_574),
+      data,
+      text('FLLR', 31_532),
+      text('regn', 92),
+      text('umid', 24),
+      text('DGDA', 1139),
+    ]),
     Nuendo: riff([junk(28), bext(2, 802), text('Fake', 2), fmt, data, text('iXML', 1001)]),
     'Logic Pro X': riff([junk(28), fmt, data, cue, adtl, bext(1, 603)]),
     'Apple loop': riff([fmt, text('PAD ', 12_236), data, text('LGWV', 38), text('ID3 ', 100)]),
@@ -236,21 +364,48 @@ t.test('layouts of real writers have no findings', async (t) => {
     REAPER: riff([fmt, bext(1), text('junk', 74), data, cue, text('smpl', 60), info]),
     'REAPER RF64': rf64([fmt, data]),
     Audacity: riff([fmt, data, info, text('id3 ', 55)]),
-    Audition: riff([fmtOf({ extension: Buffer.alloc(2) }), data, info, text('DISP', 20), text('iXML', 400), text('_PMX', 3001)]),
+    Audition: riff([
+      fmtOf({ extension: Buffer.alloc(2) }),
+      data,
+      info,
+      text('DISP', 20),
+      text('iXML', 400),
+      text('_PMX', 3001),
+    ]),
     ffmpeg: riff([fmt, info, data]),
     '702T': riff([bext(1, 858), text('iXML', 5226), fmt, data]),
     'Zoom F8': riff([bext(1, 1114), text('iXML', 5226), fmt, text('PAD ', 124_664), data]),
-    'Zoom H4n': riff([bext(1, 858), fmt, data, chunk({ id: 'list', data: Buffer.concat([Buffer.from('INFO'), noise(20)]) })]),
+    'Zoom H4n': riff([
+      bext(1, 858),
+      fmt,
+      data,
+      chunk({ id: 'list', data: Buffer.concat([Buffer.from('INFO'), noise(20)]) }),
+    ]),
     ADM: riff([junk(28), fmt, text('chna', 84), text('axml', 2000), data]),
-    'BW64 with axml beyond 32 bits': rf64([fmt, openData(), chunk({ id: 'axml', data: noise(40), size: MAX })], { table: [{ id: 'axml', size: 40n }] }, { magic: 'BW64' }),
+    'BW64 with axml beyond 32 bits': rf64(
+      [fmt, openData(), chunk({ id: 'axml', data: noise(40), size: MAX })],
+      { table: [{ id: 'axml', size: 40n }] },
+      { magic: 'BW64' },
+    ),
     'RF64 with room for a table': rf64([fmt, openData()], { size: 40 }),
     'RF64 without a table length': rf64([fmt, openData()], { size: 24 }),
-    'extensible 24 in 32': riff([fmtOf({ tag: 0xfffe, channels: 2, bits: 24, blockAlign: 8, extension: extensible(1, 24) }), data]),
+    'extensible 24 in 32': riff([
+      fmtOf({ tag: 0xfffe, channels: 2, bits: 24, blockAlign: 8, extension: extensible(1, 24) }),
+      data,
+    ]),
     'extensible float': riff([fmtOf({ tag: 0xfffe, bits: 32, extension: extensible(3, 32) }), data]),
-    float: riff([fmtOf({ tag: 3, bits: 64, extension: Buffer.alloc(2) }), chunk({ id: 'fact', data: bytes(4) }), data]),
+    float: riff([
+      fmtOf({ tag: 3, bits: 64, extension: Buffer.alloc(2) }),
+      chunk({ id: 'fact', data: bytes(4) }),
+      data,
+    ]),
     'no samples': riff([fmt, empty('data')]),
     'eight lists': riff([fmt, data, nested(8, empty('ISFT'))]),
-    'an odd last member without pad': riff([fmt, data, chunk({ id: 'LIST', data: Buffer.from('INFOICMT\x03\0\0\0abc') })]),
+    'an odd last member without pad': riff([
+      fmt,
+      data,
+      chunk({ id: 'LIST', data: Buffer.from('INFOICMT\x03\0\0\0abc') }),
+    ]),
     '4,096 chunks': riff([fmt, data, ...Array.from({ length: 4094 }, () => empty('JUNK'))]),
     '1 MiB of credential': riff([fmt, data, chunk({ id: 'C2PA', data: Buffer.alloc(1 << 20) })]),
     'odd credential': riff([fmt, data, chunk({ id: 'C2PA', data: noise(51) })]),
@@ -258,12 +413,18 @@ t.test('layouts of real writers have no findings', async (t) => {
   for (const [name, file] of Object.entries(layouts)) {
     const whole = under.measure(file);
     t.strictSame(whole.findings, [], name);
-    if (file.length < 10_000) t.strictSame(under.measure(file, everyByte(1, file.length)), whole, `${name}, byte by byte`);
+    if (file.length < 10_000)
+      t.strictSame(under.measure(file, everyByte(1, file.length)), whole, `${name}, byte by byte`);
   }
 });
 
 t.test('a plain file, field by field', async (t) => {
-  const file = riff([fmtOf({ tag: 0xfffe, channels: 2, rate: 96_000, bits: 24, extension: extensible(1, 20) }), chunk({ id: 'data', data: noise(63) }), info, credential]);
+  const file = riff([
+    fmtOf({ tag: 0xfffe, channels: 2, rate: 96_000, bits: 24, extension: extensible(1, 20) }),
+    chunk({ id: 'data', data: noise(63) }),
+    info,
+    credential,
+  ]);
   const binding = file.subarray(0, file.length - credential.length);
   const { sha256, bindingSha256, ...rest } = under.measure(file);
   t.equal(sha256, createHash('sha256').update(file).digest('hex'));
@@ -298,7 +459,9 @@ t.test('a plain file, field by field', async (t) => {
 });
 
 t.test('the chunk table is bounded, the count is not cut', async (t) => {
-  const { chunks, chunkCount } = under.measure(riff([fmt, data, ...Array.from({ length: 998 }, () => empty('JUNK'))]));
+  const { chunks, chunkCount } = under.measure(
+    riff([fmt, data, ...Array.from({ length: 998 }, () => empty('JUNK'))]),
+  );
   t.equal(chunks.length, 256);
   t.equal(chunkCount, 1000);
 });
@@ -333,26 +496,54 @@ t.test('bext, versions 0, 1 and 2', async (t) => {
   const umid = noise(64, 9).toString('hex');
   t.strictSame(of(0), { version: 0, ...common });
   t.strictSame(of(1), { version: 1, ...common, umid });
-  t.strictSame(of(2), { version: 2, ...common, umid, loudnessValue: -23.15, loudnessRange: 12.34, maxTruePeakLevel: -1.01, maxShortTermLoudness: 0 });
+  t.strictSame(of(2), {
+    version: 2,
+    ...common,
+    umid,
+    loudnessValue: -23.15,
+    loudnessRange: 12.34,
+    maxTruePeakLevel: -1.01,
+    maxShortTermLoudness: 0,
+  });
 });
 
 t.test('ds64 and sizes beyond 32 bits', async (t) => {
   const slab = 8 << 20;
   const size = 2 ** 32 + 2 * slab;
-  const head = rf64([fmt, chunk({ id: 'data', data: Buffer.alloc(0), size: MAX })], { dataSize: BigInt(size), riffSize: BigInt(4 + 36 + 24 + 8 + size + 14) });
+  const head = rf64([fmt, chunk({ id: 'data', data: Buffer.alloc(0), size: MAX })], {
+    dataSize: BigInt(size),
+    riffSize: BigInt(4 + 36 + 24 + 8 + size + 14),
+  });
   const tail = chunk({ id: 'JUNK', data: noise(5) });
   const context = under.context(1);
   under.core.init(context);
-  const feed = (piece: Uint8Array): void => under.core.parse({ context, address: under.place(piece), length: piece.length });
+  const feed = (piece: Uint8Array): void =>
+    under.core.parse({ context, address: under.place(piece), length: piece.length });
   feed(head);
   const address = under.place(Buffer.alloc(slab));
-  for (let left = size; left > 0; left -= slab) under.core.parse({ context, address, length: Math.min(slab, left) });
+  for (let left = size; left > 0; left -= slab)
+    under.core.parse({ context, address, length: Math.min(slab, left) });
   feed(tail);
   under.core.finish(context);
-  const { findings: found, frames, data: extent, ds64, bytes: length, chunks } = readMeasurement(under.memory, context);
+  const {
+    findings: found,
+    frames,
+    data: extent,
+    ds64,
+    bytes: length,
+    chunks,
+  } = readMeasurement(under.memory, context);
   t.strictSame(found, []);
-  t.strictSame({ frames, extent, length }, { frames: size / 2, extent: { offset: head.length, size }, length: head.length + size + 14 });
-  t.strictSame(ds64, { riffSize: BigInt(head.length + size + 14 - 8), dataSize: BigInt(size), sampleCount: 32n, tableLength: 0 });
+  t.strictSame(
+    { frames, extent, length },
+    { frames: size / 2, extent: { offset: head.length, size }, length: head.length + size + 14 },
+  );
+  t.strictSame(ds64, {
+    riffSize: BigInt(head.length + size + 14 - 8),
+    dataSize: BigInt(size),
+    sampleCount: 32n,
+    tableLength: 0,
+  });
   t.strictSame(chunks.at(-1), { id: 'JUNK', offset: head.length + size, size: 5 });
 });
 
@@ -367,7 +558,8 @@ t.test('containers that are only named', async (t) => {
     mp4: Buffer.from('\0\0\0\x20ftypM4A '),
     unknown: Buffer.from('OggS00000000'),
   };
-  for (const [container, file] of Object.entries(named)) t.match(under.measure(file), { container, findings: [], chunkCount: 0 }, container);
+  for (const [container, file] of Object.entries(named))
+    t.match(under.measure(file), { container, findings: [], chunkCount: 0 }, container);
   t.equal(under.measure(Buffer.from('ID3\x04\0\0\0\0\0\0TT')).container, 'mp3');
   t.equal(under.measure(wav(100)).container, 'riff');
 });

@@ -1,16 +1,27 @@
-import { createHash, createPrivateKey, sign, X509Certificate, type KeyObject } from 'node:crypto';
+import { createHash, createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import { SuperBox } from '@trustnxt/c2pa-ts/jumbf';
 import { ManifestStore } from '@trustnxt/c2pa-ts/manifest';
 import t from 'tap';
-import { embed, finishEmbedding, planEmbedding } from '../../src/credential/embed.js';
-import { stateProduction, stateSeal } from '../../src/credential/statement.js';
-import type { SignatureAlgorithm } from '../../src/domain/credential-reading.js';
-import type { LocalSigner, SigningIdentity, TrustList } from '../../src/ports/signing.js';
 import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
 import { newDevice } from '../../src/adapters/signing/device.js';
 import { createSigner, generateKey } from '../../src/adapters/signing/identity.js';
+import { embed, finishEmbedding, planEmbedding } from '../../src/credential/embed.js';
+import { stateProduction, stateSeal } from '../../src/credential/statement.js';
 import { createTrustList } from '../../src/credential/trust-list.js';
-import { bindingOf, extentOf, issued, now, random, readFile, readStore, sealed, storeIn, withStore } from '../fixtures/credentialed-file.js';
+import type { SignatureAlgorithm } from '../../src/domain/credential-reading.js';
+import type { LocalSigner, SigningIdentity, TrustList } from '../../src/ports/signing.js';
+import {
+  bindingOf,
+  extentOf,
+  issued,
+  now,
+  random,
+  readFile,
+  readStore,
+  sealed,
+  storeIn,
+  withStore,
+} from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
@@ -22,8 +33,17 @@ t.test('issued files are trusted by c2pa-rs under our authority, and read as our
   for (const algorithm of ALGORITHMS) {
     const { signer, trust, authority } = testSigning({ algorithm });
     const pads = new Set<number>();
-    // Even and odd stores (a longer proof id), even and odd audio, and lengths around the steps of a CBOR number.
-    for (const [dataBytes, proofId] of [[1000, 'a'], [1000, 'ab'], [999, 'a'], [2, 'a'], [65_490, 'ab'], [65_500, 'a'], [70_000, 'a']] as const) {
+    // Even and odd stores (a longer proof id), even and odd audio, and lengths around the steps of a CBOR
+    // number.
+    for (const [dataBytes, proofId] of [
+      [1000, 'a'],
+      [1000, 'ab'],
+      [999, 'a'],
+      [2, 'a'],
+      [65_490, 'ab'],
+      [65_500, 'a'],
+      [70_000, 'a'],
+    ] as const) {
       const file = issued(wav(dataBytes), signer, proofId);
       const extent = extentOf(file)!;
       pads.add(extent.length % 2);
@@ -31,12 +51,36 @@ t.test('issued files are trusted by c2pa-rs under our authority, and read as our
       t.equal(extent.offset + extent.length + (extent.length % 2), file.length);
       const { state, codes } = await judge(file, authority);
       t.equal(state, 'Trusted', `${algorithm} ${dataBytes}`);
-      t.same(codes.filter((code) => code.startsWith('assertion.')), ['assertion.hashedURI.match', 'assertion.hashedURI.match', 'assertion.hashedURI.match', 'assertion.dataHash.match']);
+      t.same(
+        codes.filter((code) => code.startsWith('assertion.')),
+        [
+          'assertion.hashedURI.match',
+          'assertion.hashedURI.match',
+          'assertion.hashedURI.match',
+          'assertion.dataHash.match',
+        ],
+      );
       t.equal((await judge(file)).state, 'Valid', 'and valid for those who do not know us');
       const { reading, bound } = readFile(file, trust);
-      t.match(reading, { kind: 'service', statement: { proofId, issuer: 'Takemark', kid: signer.identity.kid }, report: { integrity: 'verified', trust: 'service', algorithm, claimVersion: 2, issuer: 'Takemark', generator: 'Takemark 1.0.0' } });
+      t.match(reading, {
+        kind: 'service',
+        statement: { proofId, issuer: 'Takemark', kid: signer.identity.kid },
+        report: {
+          integrity: 'verified',
+          trust: 'service',
+          algorithm,
+          claimVersion: 2,
+          issuer: 'Takemark',
+          generator: 'Takemark 1.0.0',
+        },
+      });
       t.ok(bound);
-      t.equal(reading?.kind === 'service' && reading.chunkSha256, createHash('sha256').update(file.subarray(extent.offset, extent.offset + extent.length)).digest('hex'));
+      t.equal(
+        reading?.kind === 'service' && reading.chunkSha256,
+        createHash('sha256')
+          .update(file.subarray(extent.offset, extent.offset + extent.length))
+          .digest('hex'),
+      );
     }
     t.same([...pads].sort(), [0, 1], 'odd and even chunks');
   }
@@ -49,7 +93,11 @@ t.test('a device seal is valid from an unknown signer, and reads as a local seal
     const file = sealed(wav(1000), device);
     t.equal((await judge(file)).state, 'Valid');
     const { reading, bound } = readFile(file, trust);
-    t.match(reading, { kind: 'local_seal', statement: { device: 'Studio, "B" \\ ü', kid: device.identity.kid }, report: { trust: 'device', integrity: 'verified', device: 'Studio, "B" \\ ü' } });
+    t.match(reading, {
+      kind: 'local_seal',
+      statement: { device: 'Studio, "B" \\ ü', kid: device.identity.kid },
+      report: { trust: 'device', integrity: 'verified', device: 'Studio, "B" \\ ü' },
+    });
     t.ok(bound);
   }
 });
@@ -63,7 +111,10 @@ t.test('c2pa-ts agrees', async (t) => {
         mimeType: 'audio/wav',
         dumpInfo: () => '',
         getDataLength: () => file.length,
-        getDataRange: (start = 0, length?: number) => Promise.resolve(Uint8Array.from(file.subarray(start, length === undefined ? undefined : start + length))),
+        getDataRange: (start = 0, length?: number) =>
+          Promise.resolve(
+            Uint8Array.from(file.subarray(start, length === undefined ? undefined : start + length)),
+          ),
         getManifestJUMBF: () => Promise.resolve(Uint8Array.from(storeIn(file, extent))),
         getHashExclusionRange: () => ({ start: extent.offset, length: extent.length }),
       };
@@ -76,11 +127,19 @@ t.test('c2pa-ts agrees', async (t) => {
 
 t.test('planning', async (t) => {
   const { signer } = testSigning();
-  const statement = stateProduction(signer.identity, { proofId: 'prf_1', createdAt: now(), evidenceSha256: 'ab'.repeat(32) });
+  const statement = stateProduction(signer.identity, {
+    proofId: 'prf_1',
+    createdAt: now(),
+    evidenceSha256: 'ab'.repeat(32),
+  });
   const plan = planEmbedding({ audioBytes: 3_000_000_000, statement, signer, random });
   t.equal(plan.riffSize, plan.start + plan.chunkLength + plan.pad - 8);
   t.equal((await finishEmbedding(plan, '00'.repeat(32))).bytes.length, plan.chunkLength + plan.pad);
-  t.throws(() => planEmbedding({ audioBytes: 0xffff_fff0, statement, signer, random }), RangeError, 'past 4 GiB');
+  t.throws(
+    () => planEmbedding({ audioBytes: 0xffff_fff0, statement, signer, random }),
+    RangeError,
+    'past 4 GiB',
+  );
   t.throws(() => planEmbedding({ audioBytes: 45, statement, signer, random }), RangeError, 'odd');
   await t.rejects(finishEmbedding(plan, 'AB'.repeat(32)), RangeError);
   const refused: [string, object][] = [
@@ -92,7 +151,13 @@ t.test('planning', async (t) => {
     ['a further member', { more: 1 }],
     ['another version', { version: 2 }],
   ];
-  for (const [name, members] of refused) t.throws(() => planEmbedding({ audioBytes: 44, statement: { ...statement, ...members } as never, signer, random }), RangeError, name);
+  for (const [name, members] of refused)
+    t.throws(
+      () =>
+        planEmbedding({ audioBytes: 44, statement: { ...statement, ...members } as never, signer, random }),
+      RangeError,
+      name,
+    );
 });
 
 t.test('no single changed, missing or further byte is ever ours and bound', async (t) => {
@@ -103,8 +168,10 @@ t.test('no single changed, missing or further byte is ever ours and bound', asyn
     let flips = 0;
     const kinds = new Map<string, number>();
     for (let at = 0; at < file.length; at += 1) {
-      // Every bit and the whole byte in the chunk, for one algorithm; the rest of the file is covered by one hash.
-      const masks = at >= extent.offset && algorithm === 'Ed25519' ? [1, 2, 4, 8, 16, 32, 64, 128, 255] : [1, 255];
+      // Every bit and the whole byte in the chunk, for one algorithm; the rest of the file is covered by one
+      // hash.
+      const masks =
+        at >= extent.offset && algorithm === 'Ed25519' ? [1, 2, 4, 8, 16, 32, 64, 128, 255] : [1, 255];
       for (const mask of masks) {
         const bent = Buffer.from(file);
         bent[at]! ^= mask;
@@ -113,17 +180,32 @@ t.test('no single changed, missing or further byte is ever ours and bound', asyn
         const kind = reading?.kind ?? 'no chunk';
         kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
         const inStore = at >= extent.offset + 8 && at < extent.offset + extent.length;
-        if ((reading?.kind === 'service' && (bound || inStore)) || (inStore && kind !== 'altered' && kind !== 'not_a_store')) t.fail(`${algorithm} byte ${at} mask ${mask}: ${kind}`);
+        if (
+          (reading?.kind === 'service' && (bound || inStore)) ||
+          (inStore && kind !== 'altered' && kind !== 'not_a_store')
+        )
+          t.fail(`${algorithm} byte ${at} mask ${mask}: ${kind}`);
       }
     }
     t.comment(`${algorithm}: ${flips} flips`, Object.fromEntries(kinds));
     let edits = 0;
     for (let at = extent.offset + 9; at <= extent.offset + extent.length; at += 1) {
       for (const edit of [Buffer.from([0]), Buffer.from([file[at - 1]!]), undefined]) {
-        const store = edit === undefined ? Buffer.concat([file.subarray(extent.offset + 8, at - 1), file.subarray(at, extent.offset + extent.length)]) : Buffer.concat([file.subarray(extent.offset + 8, at), edit, file.subarray(at, extent.offset + extent.length)]);
+        const store =
+          edit === undefined
+            ? Buffer.concat([
+                file.subarray(extent.offset + 8, at - 1),
+                file.subarray(at, extent.offset + extent.length),
+              ])
+            : Buffer.concat([
+                file.subarray(extent.offset + 8, at),
+                edit,
+                file.subarray(at, extent.offset + extent.length),
+              ]);
         const { reading } = readFile(withStore(file.subarray(0, extent.offset), store), trust);
         edits += 1;
-        if (reading?.kind !== 'altered' && reading?.kind !== 'not_a_store') t.fail(`edit at ${at}: ${reading?.kind}`);
+        if (reading?.kind !== 'altered' && reading?.kind !== 'not_a_store')
+          t.fail(`edit at ${at}: ${reading?.kind}`);
       }
     }
     t.comment(`${algorithm}: ${edits} inserts and deletes`);
@@ -140,32 +222,81 @@ t.test('who may sign what', async (t) => {
     return reading === undefined ? 'none' : reading.kind === 'altered' ? reading.reason : reading.kind;
   };
   /** Lets a signer make any statement: the writer itself would refuse. */
-  const masked = (real: LocalSigner, mask: Partial<SigningIdentity>): LocalSigner => ({ identity: { ...real.identity, ...mask }, sign: (message) => real.sign(message) });
-  t.equal(kind(sealed(plain, masked(signer, { issuer: 'Takemark' })), trust), 'class_confusion', 'a seal under the service key');
+  const masked = (real: LocalSigner, mask: Partial<SigningIdentity>): LocalSigner => ({
+    identity: { ...real.identity, ...mask },
+    sign: (message) => real.sign(message),
+  });
+  t.equal(
+    kind(sealed(plain, masked(signer, { issuer: 'Takemark' })), trust),
+    'class_confusion',
+    'a seal under the service key',
+  );
   t.equal(kind(issued(plain, unpinned), trust), 'signer_not_pinned', 'our authority, no pinned leaf');
   t.equal(kind(sealed(plain, unpinned), trust), 'signer_not_pinned');
   t.equal(kind(issued(plain, device), trust), 'foreign', 'a production record under a foreign key');
-  t.equal(kind(issued(plain, masked(device, { issuer: 'Takemark' })), trust), 'foreign', 'also when it says it is us');
+  t.equal(
+    kind(issued(plain, masked(device, { issuer: 'Takemark' })), trust),
+    'foreign',
+    'also when it says it is us',
+  );
   t.equal(kind(issued(plain, masked(signer, { issuer: 'Former' })), trust), 'issuer_mismatch');
   const elsewhere = testSigning({ environment: 'elsewhere' });
-  t.equal(kind(issued(plain, elsewhere.signer), trust), 'foreign', 'another environment of ours is somebody else');
+  t.equal(
+    kind(issued(plain, elsewhere.signer), trust),
+    'foreign',
+    'another environment of ours is somebody else',
+  );
   const namesake = testSigning();
   t.equal(kind(issued(plain, namesake.signer), trust), 'foreign', 'an authority that borrows our name');
   for (const stranger of [namesake.signer, device, masked(device, { issuer: 'Takemark' })]) {
-    t.match(readFile(issued(plain, stranger), trust).reading, { kind: 'foreign', report: { integrity: 'verified', trust: 'unknown', reasons: ['names_this_service'] } }, 'our form under a key of nobody’s says that it names us');
+    t.match(
+      readFile(issued(plain, stranger), trust).reading,
+      {
+        kind: 'foreign',
+        report: { integrity: 'verified', trust: 'unknown', reasons: ['names_this_service'] },
+      },
+      'our form under a key of nobody’s says that it names us',
+    );
   }
   const borrowed = { organisation: 'Takemark', commonName: 'Takemark test authority' };
   const ownKey = generateKey('ES256');
-  for (const [issuerKey, expected] of [[ownKey.privateKey, 'foreign'], [authorityKey, 'signer_not_pinned']] as const) {
+  for (const [issuerKey, expected] of [
+    [ownKey.privateKey, 'foreign'],
+    [authorityKey, 'signer_not_pinned'],
+  ] as const) {
     const leaf = generateKey('Ed25519');
-    const straight = makeCertificate({ subject: { organisation: 'Anyone', commonName: 'Anyone' }, issuer: borrowed, subjectKey: leaf.publicKey, issuerKey, issuerPublicKey: ownKey.publicKey, notBefore: new Date(Date.now() - 86_400_000), notAfter: new Date(Date.now() + 86_400_000), serial: random(16), kind: 'leaf' });
+    const straight = makeCertificate({
+      subject: { organisation: 'Anyone', commonName: 'Anyone' },
+      issuer: borrowed,
+      subjectKey: leaf.publicKey,
+      issuerKey,
+      issuerPublicKey: ownKey.publicKey,
+      notBefore: new Date(Date.now() - 86_400_000),
+      notAfter: new Date(Date.now() + 86_400_000),
+      serial: random(16),
+      kind: 'leaf',
+    });
     const reordered = issuerReordered(straight, issuerKey);
     t.equal(new X509Certificate(reordered).issuer, 'CN=Takemark test authority\nO=Takemark');
     t.ok(trust.namesOurAuthority(reordered), 'the order of the attributes does not matter');
-    t.equal(kind(issued(plain, createSigner(new X509Certificate(reordered), leaf.privateKey)), trust), expected, 'what our authority signed is told by its signature, not by its name');
+    t.equal(
+      kind(issued(plain, createSigner(new X509Certificate(reordered), leaf.privateKey)), trust),
+      expected,
+      'what our authority signed is told by its signature, not by its name',
+    );
   }
-  t.match(readFile(sealed(plain, masked(testDevice(), {})), trust).reading, { kind: 'local_seal', report: { reasons: [] } });
-  t.match(readFile(sealed(plain, namesake.signer), trust).reading, { kind: 'local_seal', report: { trust: 'device', device: 'Takemark', issuer: undefined, reasons: ['names_this_service'] } }, 'a seal is shown as a device’s, whatever it is called');
+  t.match(readFile(sealed(plain, masked(testDevice(), {})), trust).reading, {
+    kind: 'local_seal',
+    report: { reasons: [] },
+  });
+  t.match(
+    readFile(sealed(plain, namesake.signer), trust).reading,
+    {
+      kind: 'local_seal',
+      report: { trust: 'device', device: 'Takemark', issuer: undefined, reasons: ['names_this_service'] },
+    },
+    'a seal is shown as a device’s, whatever it is called',
+  );
   const pinnedToo = createTrustList([signer.identity, unpinned.identity], [new X509Certificate(authority)]);
   t.equal(kind(issued(plain, unpinned), pinnedToo), 'service', 'several leaves may be known');
   t.equal(readFile(issued(plain, signer), trust).bound, true);
@@ -173,7 +304,15 @@ t.test('who may sign what', async (t) => {
   const day = 86_400_000;
   const expired = testSigning({ notBefore: Date.now() - 20 * day, notAfter: Date.now() - 10 * day });
   const then = Math.floor((Date.now() - 15 * day) / 1000);
-  const old = embed(plain, { statement: stateProduction(expired.signer.identity, { proofId: 'prf_1', createdAt: then, evidenceSha256: null }), signer: expired.signer, random });
+  const old = embed(plain, {
+    statement: stateProduction(expired.signer.identity, {
+      proofId: 'prf_1',
+      createdAt: then,
+      evidenceSha256: null,
+    }),
+    signer: expired.signer,
+    random,
+  });
   t.equal(kind(old.file, expired.trust), 'service', 'an expired leaf is judged at the time of issue');
   t.equal((await judge(old.file, expired.authority)).state, 'Invalid', 'others judge it by today');
   t.throws(() => issued(plain, expired.signer), RangeError, 'and signs nothing new');
@@ -185,18 +324,33 @@ t.test('who may sign what', async (t) => {
 t.test('an intact credential in another place is ours and not bound', (t) => {
   const { signer, trust } = testSigning();
   const device = testDevice();
-  for (const [kind, file] of [['service', issued(wav(300), signer)], ['local_seal', sealed(wav(300), device)]] as const) {
+  for (const [kind, file] of [
+    ['service', issued(wav(300), signer)],
+    ['local_seal', sealed(wav(300), device)],
+  ] as const) {
     const extent = extentOf(file)!;
     const store = storeIn(file, extent);
-    for (const plain of [wav(298), wav(302), riff([chunk({ id: 'JUNK', data: noise(4) }), fmtChunk(), chunk({ id: 'data', data: noise(300) })])]) {
+    for (const plain of [
+      wav(298),
+      wav(302),
+      riff([chunk({ id: 'JUNK', data: noise(4) }), fmtChunk(), chunk({ id: 'data', data: noise(300) })]),
+    ]) {
       const { reading, bound } = readFile(withStore(plain, store), trust);
       t.equal(reading?.kind, kind);
       t.notOk(bound);
     }
     // Audio moved behind the chunk: the same bytes in the same order are hashed, and only the place tells.
-    const moved = Buffer.concat([file.subarray(0, extent.offset - 100), file.subarray(extent.offset, extent.offset + extent.length), file.subarray(extent.offset - 100, extent.offset), file.subarray(extent.offset + extent.length)]);
+    const moved = Buffer.concat([
+      file.subarray(0, extent.offset - 100),
+      file.subarray(extent.offset, extent.offset + extent.length),
+      file.subarray(extent.offset - 100, extent.offset),
+      file.subarray(extent.offset + extent.length),
+    ]);
     const reading = readStore(store, { offset: extent.offset - 100, length: extent.length }, trust);
-    t.equal('binding' in reading && reading.binding?.sha256, bindingOf(moved, { offset: extent.offset - 100, length: extent.length }));
+    t.equal(
+      'binding' in reading && reading.binding?.sha256,
+      bindingOf(moved, { offset: extent.offset - 100, length: extent.length }),
+    );
     t.equal('binding' in reading && reading.binding?.exclusion.start, extent.offset);
   }
   t.end();
@@ -210,12 +364,18 @@ t.test('what is not a store', (t) => {
   }
   const file = issued(wav(10), testSigning().signer);
   const found = extentOf(file)!;
-  t.match(readStore(storeIn(file, found), { ...found, length: found.length + 1 }, trust), { kind: 'altered', reason: 'extent_mismatch' });
+  t.match(readStore(storeIn(file, found), { ...found, length: found.length + 1 }, trust), {
+    kind: 'altered',
+    reason: 'extent_mismatch',
+  });
   t.equal(bindingOf(file, found).length, 64);
   t.end();
 });
 
-/** The same certificate with the two attributes of its issuer the other way round, signed again (RFC 5280 section 4.1). */
+/**
+ * The same certificate with the two attributes of its issuer the other way round, signed again (RFC 5280
+ * section 4.1).
+ */
 function issuerReordered(certificate: Uint8Array, issuerKey: KeyObject): Buffer {
   const der = Buffer.from(certificate);
   const end = (at: number): number => {
@@ -231,6 +391,11 @@ function issuerReordered(certificate: Uint8Array, issuerKey: KeyObject): Buffer 
   const swapped = Buffer.concat([der.subarray(second, end(issuer)), der.subarray(first, second)]);
   const signed = Buffer.concat([der.subarray(tbs, first), swapped, der.subarray(end(issuer), end(tbs))]);
   const signature = sign('sha256', signed, issuerKey);
-  const rest = Buffer.concat([signed, der.subarray(end(tbs), end(end(tbs))), Buffer.from([0x03, signature.length + 1, 0]), signature]);
+  const rest = Buffer.concat([
+    signed,
+    der.subarray(end(tbs), end(end(tbs))),
+    Buffer.from([0x03, signature.length + 1, 0]),
+    signature,
+  ]);
   return Buffer.concat([Buffer.from([0x30, 0x82, rest.length >> 8, rest.length & 0xff]), rest]);
 }

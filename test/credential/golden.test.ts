@@ -1,19 +1,27 @@
-import { readFileSync } from 'node:fs';
 import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { identityOf } from '../../src/adapters/signing/identity.js';
 import { createTrustList } from '../../src/credential/trust-list.js';
 import { readFile, readPair } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 
-/** Files of every version of the formats: what was once written stays readable, with the same answers, for ever. */
+/**
+ * Files of every version of the formats: what was once written stays readable, with the same answers, for
+ * ever.
+ */
 const FOLDER = new URL('../../../test/fixtures/golden/', import.meta.url);
 const expected = JSON.parse(readFileSync(new URL('expected.json', FOLDER), 'utf8')) as {
   readonly leaves: readonly string[];
   readonly authorities: readonly string[];
-  readonly readings: Readonly<Record<string, { readonly kind: string; readonly statement: { readonly issuer?: string } }>>;
+  readonly readings: Readonly<
+    Record<string, { readonly kind: string; readonly statement: { readonly issuer?: string } }>
+  >;
 };
-const trust = createTrustList(expected.leaves.map((pem) => identityOf(new X509Certificate(pem))), expected.authorities.map((pem) => new X509Certificate(pem)));
+const trust = createTrustList(
+  expected.leaves.map((pem) => identityOf(new X509Certificate(pem))),
+  expected.authorities.map((pem) => new X509Certificate(pem)),
+);
 
 t.test('golden files read as they always did', async (t) => {
   startJudge();
@@ -26,9 +34,17 @@ t.test('golden files read as they always did', async (t) => {
     const found = readFile(bytes, trust);
     t.same(found.reading, reading, name);
     t.ok(found.bound, `${name} is bound to its audio`);
-    t.equal((await judge(bytes, expected.authorities.join('\n'))).state, reading.kind === 'service' ? 'Trusted' : 'Valid', `${name} in c2pa-rs`);
+    t.equal(
+      (await judge(bytes, expected.authorities.join('\n'))).state,
+      reading.kind === 'service' ? 'Trusted' : 'Valid',
+      `${name} in c2pa-rs`,
+    );
   }
   t.equal(expected.readings['embedded-v1-former-name.wav']?.kind, 'service');
-  t.equal(expected.readings['embedded-v1-former-name.wav']?.statement.issuer, 'Takeproof', 'the former name stays as history');
+  t.equal(
+    expected.readings['embedded-v1-former-name.wav']?.statement.issuer,
+    'Takeproof',
+    'the former name stays as history',
+  );
   t.equal(expected.readings['sidecar-v1-former-name.sidecar']?.statement.issuer, 'Takeproof');
 });

@@ -1,8 +1,16 @@
 import { createHash } from 'node:crypto';
 import { encode } from 'cborg';
 import t from 'tap';
-import { extentOf, issued, now, readFile, readStore, storeIn, withStore } from '../fixtures/credentialed-file.js';
-import { encodeInOrder, readNode, SALT, superbox, writeNode, type Node } from '../fixtures/foreign-store.js';
+import {
+  extentOf,
+  issued,
+  now,
+  readFile,
+  readStore,
+  storeIn,
+  withStore,
+} from '../fixtures/credentialed-file.js';
+import { encodeInOrder, type Node, readNode, SALT, superbox, writeNode } from '../fixtures/foreign-store.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testSigning } from '../fixtures/signing.js';
 import { chunk, noise, wav } from '../fixtures/wav.js';
@@ -16,7 +24,9 @@ function bendings(root: Node, bend: (node: Node) => Node | undefined): Node[] {
   const walk = (node: Node, put: (replacement: Node) => Node): void => {
     const bent = bend(node);
     if (bent !== undefined) results.push(put(bent));
-    node.children?.forEach((child, at) => walk(child, (replacement) => put({ ...node, children: node.children!.with(at, replacement) })));
+    node.children?.forEach((child, at) =>
+      walk(child, (replacement) => put({ ...node, children: node.children!.with(at, replacement) })),
+    );
   };
   walk(root, (replacement) => replacement);
   return results;
@@ -34,65 +44,184 @@ t.test('structural variants, many of them trusted by c2pa-rs, are not ours', asy
     const [assertionStore, claim, signature] = manifest!.children!;
     const rebuilt = (children: Node[]): Node => ({ ...tree, children: [{ ...manifest!, children }] });
     const coseBytes = Buffer.from(signature!.children![0]!.content!);
-    const withCose = (content: Uint8Array): Node => rebuilt([assertionStore!, claim!, { ...signature!, children: [{ box: 'cbor', content }] }]);
+    const withCose = (content: Uint8Array): Node =>
+      rebuilt([assertionStore!, claim!, { ...signature!, children: [{ box: 'cbor', content }] }]);
     const header = coseBytes.subarray(2, coseBytes.length - 68);
     const sig = coseBytes.subarray(coseBytes.length - 66);
 
     const variants: [string, Node | Buffer][] = [];
     const add = (name: string, node: Node | Buffer): number => variants.push([name, node]);
-    for (const bit of [0x04, 0x08, 0x10, 0x20, 0x40, 0x80]) bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, toggles: 3 | bit })).forEach((node, at) => add(`toggle ${bit} of ${at}`, node));
-    bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, size: writeNode(node).length + 1 })).forEach((node, at) => add(`larger LBox of ${at}`, node));
-    bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, size: 0xffffffff })).forEach((node, at) => add(`endless LBox of ${at}`, node));
+    for (const bit of [0x04, 0x08, 0x10, 0x20, 0x40, 0x80])
+      bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, toggles: 3 | bit })).forEach(
+        (node, at) => add(`toggle ${bit} of ${at}`, node),
+      );
+    bendings(tree, (node) =>
+      node.type === undefined ? undefined : { ...node, size: writeNode(node).length + 1 },
+    ).forEach((node, at) => add(`larger LBox of ${at}`, node));
+    bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, size: 0xffffffff })).forEach(
+      (node, at) => add(`endless LBox of ${at}`, node),
+    );
     bendings(tree, (node) => ({ ...node, size: 0 })).forEach((node, at) => add(`LBox 0 of ${at}`, node));
-    bendings(tree, (node) => ({ ...node, long: true })).forEach((node, at) => add(`64-bit LBox of ${at}`, node));
-    bendings(tree, (node) => ({ ...node, long: true, size: Number.MAX_SAFE_INTEGER })).forEach((node, at) => add(`absurd LBox of ${at}`, node));
-    bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, label: `X${node.label!.slice(1)}` })).forEach((node, at) => add(`label of ${at}`, node));
-    bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, label: 'c' })).forEach((node, at) => add(`short label of ${at}`, node));
-    bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, ...SALT })).forEach((node, at) => add(`salt in ${at}`, node));
-    bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, toggles: 7, extra: Buffer.alloc(4) })).forEach((node, at) => add(`box id in ${at}`, node));
-    bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, toggles: 11, extra: Buffer.alloc(32) })).forEach((node, at) => add(`hash in ${at}`, node));
-    for (const free of [{ box: 'free', content: Buffer.alloc(8) }, superbox('cbor', 'extra', [{ box: 'cbor', content: Buffer.from([0xa0]) }])]) {
-      bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, children: [...node.children!, free] })).forEach((node, at) => add(`box behind the children of ${at}`, node));
-      bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, children: [free, ...node.children!] })).forEach((node, at) => add(`box before the children of ${at}`, node));
+    bendings(tree, (node) => ({ ...node, long: true })).forEach((node, at) =>
+      add(`64-bit LBox of ${at}`, node),
+    );
+    bendings(tree, (node) => ({ ...node, long: true, size: Number.MAX_SAFE_INTEGER })).forEach((node, at) =>
+      add(`absurd LBox of ${at}`, node),
+    );
+    bendings(tree, (node) =>
+      node.type === undefined ? undefined : { ...node, label: `X${node.label!.slice(1)}` },
+    ).forEach((node, at) => add(`label of ${at}`, node));
+    bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, label: 'c' })).forEach(
+      (node, at) => add(`short label of ${at}`, node),
+    );
+    bendings(tree, (node) => (node.type === undefined ? undefined : { ...node, ...SALT })).forEach(
+      (node, at) => add(`salt in ${at}`, node),
+    );
+    bendings(tree, (node) =>
+      node.type === undefined ? undefined : { ...node, toggles: 7, extra: Buffer.alloc(4) },
+    ).forEach((node, at) => add(`box id in ${at}`, node));
+    bendings(tree, (node) =>
+      node.type === undefined ? undefined : { ...node, toggles: 11, extra: Buffer.alloc(32) },
+    ).forEach((node, at) => add(`hash in ${at}`, node));
+    for (const free of [
+      { box: 'free', content: Buffer.alloc(8) },
+      superbox('cbor', 'extra', [{ box: 'cbor', content: Buffer.from([0xa0]) }]),
+    ]) {
+      bendings(tree, (node) =>
+        node.type === undefined ? undefined : { ...node, children: [...node.children!, free] },
+      ).forEach((node, at) => add(`box behind the children of ${at}`, node));
+      bendings(tree, (node) =>
+        node.type === undefined ? undefined : { ...node, children: [free, ...node.children!] },
+      ).forEach((node, at) => add(`box before the children of ${at}`, node));
     }
-    for (const order of [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]]) add(`manifest order ${order.join('')}`, rebuilt(order.map((at) => manifest!.children![at]!)));
-    for (const order of [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]]) add(`assertion order ${order.join('')}`, rebuilt([{ ...assertionStore!, children: order.map((at) => assertionStore!.children![at]!) }, claim!, signature!]));
+    for (const order of [
+      [0, 2, 1],
+      [1, 0, 2],
+      [1, 2, 0],
+      [2, 0, 1],
+      [2, 1, 0],
+    ])
+      add(`manifest order ${order.join('')}`, rebuilt(order.map((at) => manifest!.children![at]!)));
+    for (const order of [
+      [0, 2, 1],
+      [1, 0, 2],
+      [1, 2, 0],
+      [2, 0, 1],
+      [2, 1, 0],
+    ])
+      add(
+        `assertion order ${order.join('')}`,
+        rebuilt([
+          { ...assertionStore!, children: order.map((at) => assertionStore!.children![at]!) },
+          claim!,
+          signature!,
+        ]),
+      );
     for (const at of [0, 1, 2]) {
-      add(`assertion ${at} twice`, rebuilt([{ ...assertionStore!, children: [...assertionStore!.children!, assertionStore!.children![at]!] }, claim!, signature!]));
-      add(`assertion ${at} gone`, rebuilt([{ ...assertionStore!, children: assertionStore!.children!.toSpliced(at, 1) }, claim!, signature!]));
+      add(
+        `assertion ${at} twice`,
+        rebuilt([
+          { ...assertionStore!, children: [...assertionStore!.children!, assertionStore!.children![at]!] },
+          claim!,
+          signature!,
+        ]),
+      );
+      add(
+        `assertion ${at} gone`,
+        rebuilt([
+          { ...assertionStore!, children: assertionStore!.children!.toSpliced(at, 1) },
+          claim!,
+          signature!,
+        ]),
+      );
     }
-    for (const type of ['c2md', 'c2um', 'c2cm', 'xxxx']) add(`manifest type ${type}`, { ...tree, children: [{ ...manifest!, type }] });
+    for (const type of ['c2md', 'c2um', 'c2cm', 'xxxx'])
+      add(`manifest type ${type}`, { ...tree, children: [{ ...manifest!, type }] });
     add('manifest twice', { ...tree, children: [manifest!, manifest!] });
-    add('manifest under two labels', { ...tree, children: [{ ...manifest!, label: 'urn:c2pa:00000000-0000-4000-8000-000000000000' }, manifest!] });
+    add('manifest under two labels', {
+      ...tree,
+      children: [{ ...manifest!, label: 'urn:c2pa:00000000-0000-4000-8000-000000000000' }, manifest!],
+    });
     add('no manifest', { ...tree, children: [] });
     add('bytes after the store', Buffer.concat([store, Buffer.from([0])]));
     add('noise after the store', Buffer.concat([store, noise(100)]));
-    add('payload undefined', withCose(Buffer.concat([coseBytes.subarray(0, coseBytes.length - 67), Buffer.from([0xf7]), sig])));
-    add('payload of bytes', withCose(Buffer.concat([coseBytes.subarray(0, coseBytes.length - 67), Buffer.from([0x43, 1, 2, 3]), sig])));
+    add(
+      'payload undefined',
+      withCose(Buffer.concat([coseBytes.subarray(0, coseBytes.length - 67), Buffer.from([0xf7]), sig])),
+    );
+    add(
+      'payload of bytes',
+      withCose(
+        Buffer.concat([coseBytes.subarray(0, coseBytes.length - 67), Buffer.from([0x43, 1, 2, 3]), sig]),
+      ),
+    );
     add('long tag', withCose(Buffer.concat([Buffer.from([0xd8, 0x12]), coseBytes.subarray(1)])));
     add('long array head', withCose(Buffer.concat([Buffer.from([0xd2, 0x98, 0x04]), coseBytes.subarray(2)])));
-    add('indefinite array', withCose(Buffer.concat([Buffer.from([0xd2, 0x9f]), coseBytes.subarray(2), Buffer.from([0xff])])));
+    add(
+      'indefinite array',
+      withCose(Buffer.concat([Buffer.from([0xd2, 0x9f]), coseBytes.subarray(2), Buffer.from([0xff])])),
+    );
     add('no tag', withCose(coseBytes.subarray(1)));
-    add('long bstr head', withCose(Buffer.concat([Buffer.from([0xd2, 0x84, 0x5a, 0, 0]), header.subarray(1), coseBytes.subarray(coseBytes.length - 68)])));
-    add('indefinite empty map', withCose(Buffer.concat([coseBytes.subarray(0, coseBytes.length - 68), Buffer.from([0xbf, 0xff, 0xf6]), sig])));
-    for (const [name, map] of [['pad', { pad: new Uint8Array(50) }], ['pad with freight', { pad: noise(50) }], ['sigTst2', { sigTst2: { tstTokens: [] } }], ['anything', { anything: 1 }]] as const) {
-      add(`unprotected ${name}`, withCose(Buffer.concat([coseBytes.subarray(0, coseBytes.length - 68), encode(map), Buffer.from([0xf6]), sig])));
+    add(
+      'long bstr head',
+      withCose(
+        Buffer.concat([
+          Buffer.from([0xd2, 0x84, 0x5a, 0, 0]),
+          header.subarray(1),
+          coseBytes.subarray(coseBytes.length - 68),
+        ]),
+      ),
+    );
+    add(
+      'indefinite empty map',
+      withCose(
+        Buffer.concat([coseBytes.subarray(0, coseBytes.length - 68), Buffer.from([0xbf, 0xff, 0xf6]), sig]),
+      ),
+    );
+    for (const [name, map] of [
+      ['pad', { pad: new Uint8Array(50) }],
+      ['pad with freight', { pad: noise(50) }],
+      ['sigTst2', { sigTst2: { tstTokens: [] } }],
+      ['anything', { anything: 1 }],
+    ] as const) {
+      add(
+        `unprotected ${name}`,
+        withCose(
+          Buffer.concat([
+            coseBytes.subarray(0, coseBytes.length - 68),
+            encode(map),
+            Buffer.from([0xf6]),
+            sig,
+          ]),
+        ),
+      );
     }
     add('trailing byte after COSE', withCose(Buffer.concat([coseBytes, Buffer.from([0])])));
     if (algorithm === 'ES256') {
       const s = BigInt(`0x${sig.subarray(34).toString('hex')}`);
-      add('n - s', withCose(Buffer.concat([coseBytes.subarray(0, coseBytes.length - 32), Buffer.from((P256_ORDER - s).toString(16).padStart(64, '0'), 'hex')])));
+      add(
+        'n - s',
+        withCose(
+          Buffer.concat([
+            coseBytes.subarray(0, coseBytes.length - 32),
+            Buffer.from((P256_ORDER - s).toString(16).padStart(64, '0'), 'hex'),
+          ]),
+        ),
+      );
     }
     const trusted: string[] = [];
     for (const [name, node] of variants) {
       const bytes = Buffer.isBuffer(node) ? node : writeNode(node);
       const bent = withStore(file.subarray(0, extent.offset), bytes);
       const { reading } = readFile(bent, trust);
-      // `xxxx` leaves no manifest; a bent root type is no store; everything else began as a store and is altered.
+      // `xxxx` leaves no manifest; a bent root type is no store; everything else began as a store and is
+      // altered.
       if (reading?.kind !== 'altered' && reading?.kind !== 'not_a_store') t.fail(`${name}: ${reading?.kind}`);
       if ((await judge(bent, authority)).state === 'Trusted') trusted.push(name);
     }
-    t.comment(`${algorithm}: ${variants.length} variants refused, ${trusted.length} of them Trusted in c2pa-rs`);
+    t.comment(
+      `${algorithm}: ${variants.length} variants refused, ${trusted.length} of them Trusted in c2pa-rs`,
+    );
     t.ok(variants.length > 150);
   }
 });
@@ -103,8 +232,14 @@ t.test('content our writer would not make is altered even when we sign it', (t) 
   const extent = extentOf(file)!;
   const store = storeIn(file, extent);
   const tree = readNode(store);
-  /** Bends the assertions and signs again with the service's own key: what a careless or older writer might have issued. */
-  const resigned = (bend: (assertions: Node[], claim: Map<string, unknown>) => void, unprotected: object = {}): Buffer => {
+  /**
+   * Bends the assertions and signs again with the service's own key: what a careless or older writer might
+   * have issued.
+   */
+  const resigned = (
+    bend: (assertions: Node[], claim: Map<string, unknown>) => void,
+    unprotected: object = {},
+  ): Buffer => {
     const [manifest] = tree.children!;
     const [assertionStore] = manifest!.children!;
     const assertions = [...assertionStore!.children!];
@@ -112,32 +247,84 @@ t.test('content our writer would not make is altered even when we sign it', (t) 
       ['alg', 'sha256'],
       ['signature', `self#jumbf=/c2pa/${manifest!.label}/c2pa.signature`],
       ['instanceID', `xmp:iid:${manifest!.label!.slice(9)}`],
-      ['claim_generator_info', new Map([['name', 'Takemark'], ['version', '1.0.0']])],
+      [
+        'claim_generator_info',
+        new Map([
+          ['name', 'Takemark'],
+          ['version', '1.0.0'],
+        ]),
+      ],
     ]);
     bend(assertions, info);
-    if (!info.has('created_assertions')) info.set('created_assertions', assertions.map((node) => new Map<string, unknown>([['url', `self#jumbf=c2pa.assertions/${node.label}`], ['hash', createHash('sha256').update(writeNode(node).subarray(8)).digest()]])));
+    if (!info.has('created_assertions'))
+      info.set(
+        'created_assertions',
+        assertions.map(
+          (node) =>
+            new Map<string, unknown>([
+              ['url', `self#jumbf=c2pa.assertions/${node.label}`],
+              ['hash', createHash('sha256').update(writeNode(node).subarray(8)).digest()],
+            ]),
+        ),
+      );
     const claim = encodeCanonicalOrNot(info);
-    const header = encodeInOrder(new Map<number, unknown>([[1, -8], [33, signer.identity.certificate]]));
+    const header = encodeInOrder(
+      new Map<number, unknown>([
+        [1, -8],
+        [33, signer.identity.certificate],
+      ]),
+    );
     const signature = signer.sign(encodeInOrder(['Signature1', header, new Uint8Array(0), claim]));
     const cose = Buffer.concat([Buffer.from([0xd2]), encodeInOrder([header, unprotected, null, signature])]);
-    return writeNode({ ...tree, children: [{ ...manifest!, children: [{ ...assertionStore!, children: assertions }, superbox('c2cl', 'c2pa.claim.v2', [{ box: 'cbor', content: claim }]), superbox('c2cs', 'c2pa.signature', [{ box: 'cbor', content: cose }])] }] });
+    return writeNode({
+      ...tree,
+      children: [
+        {
+          ...manifest!,
+          children: [
+            { ...assertionStore!, children: assertions },
+            superbox('c2cl', 'c2pa.claim.v2', [{ box: 'cbor', content: claim }]),
+            superbox('c2cs', 'c2pa.signature', [{ box: 'cbor', content: cose }]),
+          ],
+        },
+      ],
+    });
   };
-  const encodeCanonicalOrNot = (info: Map<string, unknown>): Uint8Array => (info.delete('in order') ? encodeInOrder(info) : encode(info, { mapSorter: bytewise }));
+  const encodeCanonicalOrNot = (info: Map<string, unknown>): Uint8Array =>
+    info.delete('in order') ? encodeInOrder(info) : encode(info, { mapSorter: bytewise });
   const read = (bytes: Uint8Array): string => {
     const reading = readStore(bytes, { offset: extent.offset, length: 8 + bytes.length }, trust);
     return reading.kind === 'altered' ? reading.reason : reading.kind;
   };
   t.equal(read(resigned(() => {})), 'service', 'nothing bent');
-  t.equal(read(resigned((_, claim) => claim.set('in order', 1))), 'not_writer_form', 'claim in another order');
+  t.equal(
+    read(resigned((_, claim) => claim.set('in order', 1))),
+    'not_writer_form',
+    'claim in another order',
+  );
   t.equal(read(resigned((_, claim) => claim.set('dc:title', 'x'))), 'not_writer_form', 'a further key');
   t.equal(read(resigned((_, claim) => claim.set('gathered_assertions', []))), 'not_writer_form');
   t.equal(read(resigned((_, claim) => claim.set('instanceID', 'x'))), 'not_writer_form');
-  t.equal(read(resigned(() => {}, { pad: new Uint8Array(1000) })), 'not_writer_form', 'COSE padding: the slack of shrink-and-inject');
+  t.equal(
+    read(resigned(() => {}, { pad: new Uint8Array(1000) })),
+    'not_writer_form',
+    'COSE padding: the slack of shrink-and-inject',
+  );
   t.equal(read(resigned(() => {}, { pad: noise(1000) })), 'cose_padding_not_zero', 'freight in the padding');
-  const record = (members: object, label = 'io.takemark.production-record'): Node => superbox('cbor', label, [{ box: 'cbor', content: encode(members, { mapSorter: bytewise }) }]);
-  const statement = { version: 1, proofId: 'prf_1', createdAt: now(), kid: signer.identity.kid, issuer: 'Takemark', evidenceSha256: null };
-  const put = (members: object, label?: string): string => read(resigned((assertions) => (assertions[1] = record(members, label))));
-  // Another length of the record changes the store's length; the exclusion then no longer fits, so the id keeps its length.
+  const record = (members: object, label = 'io.takemark.production-record'): Node =>
+    superbox('cbor', label, [{ box: 'cbor', content: encode(members, { mapSorter: bytewise }) }]);
+  const statement = {
+    version: 1,
+    proofId: 'prf_1',
+    createdAt: now(),
+    kid: signer.identity.kid,
+    issuer: 'Takemark',
+    evidenceSha256: null,
+  };
+  const put = (members: object, label?: string): string =>
+    read(resigned((assertions) => (assertions[1] = record(members, label))));
+  // Another length of the record changes the store's length; the exclusion then no longer fits, so the id
+  // keeps its length.
   const sameLength = { ...statement, proofId: 'prf_01J00000000000000000000000' };
   t.equal(put(sameLength), 'service');
   t.equal(put(statement), 'exclusion_not_chunk');
@@ -148,14 +335,47 @@ t.test('content our writer would not make is altered even when we sign it', (t) 
   t.equal(put({ ...sameLength, kid: '0'.repeat(64) }), 'kid_mismatch');
   t.equal(put({ ...sameLength, createdAt: 0x60000000 }), 'outside_validity');
   t.equal(put(sameLength, 'io.takemark.production-record.v2'), 'statement_malformed');
-  t.equal(put(sameLength, 'com.example.other'), 'statement_malformed', 'our key signs nothing but our assertions');
-  t.equal(read(resigned((assertions) => assertions.push(record({ version: 1, sealedAt: now(), kid: signer.identity.kid, device: 'x' }, 'io.takemark.local-seal')))), 'statement_malformed', 'both assertions');
-  const hashData = (members: object): string => read(resigned((assertions) => (assertions[2] = record(members, 'c2pa.hash.data'))));
-  const hash = { exclusions: [{ start: extent.offset, length: extent.length }], alg: 'sha256', hash: new Uint8Array(32), pad: new Uint8Array(0) };
+  t.equal(
+    put(sameLength, 'com.example.other'),
+    'statement_malformed',
+    'our key signs nothing but our assertions',
+  );
+  t.equal(
+    read(
+      resigned((assertions) =>
+        assertions.push(
+          record(
+            { version: 1, sealedAt: now(), kid: signer.identity.kid, device: 'x' },
+            'io.takemark.local-seal',
+          ),
+        ),
+      ),
+    ),
+    'statement_malformed',
+    'both assertions',
+  );
+  const hashData = (members: object): string =>
+    read(resigned((assertions) => (assertions[2] = record(members, 'c2pa.hash.data'))));
+  const hash = {
+    exclusions: [{ start: extent.offset, length: extent.length }],
+    alg: 'sha256',
+    hash: new Uint8Array(32),
+    pad: new Uint8Array(0),
+  };
   t.equal(hashData(hash), 'service');
-  t.equal(hashData({ ...hash, exclusions: [{ start: extent.offset + 2, length: extent.length }] }), 'service', 'another start is a hard binding that fails');
-  t.equal(hashData({ ...hash, exclusions: [{ start: extent.offset, length: extent.length - 2 }] }), 'exclusion_not_chunk');
-  t.equal(hashData({ ...hash, exclusions: [...hash.exclusions, { start: 12, length: 24 }] }), 'not_writer_form');
+  t.equal(
+    hashData({ ...hash, exclusions: [{ start: extent.offset + 2, length: extent.length }] }),
+    'service',
+    'another start is a hard binding that fails',
+  );
+  t.equal(
+    hashData({ ...hash, exclusions: [{ start: extent.offset, length: extent.length - 2 }] }),
+    'exclusion_not_chunk',
+  );
+  t.equal(
+    hashData({ ...hash, exclusions: [...hash.exclusions, { start: 12, length: 24 }] }),
+    'not_writer_form',
+  );
   t.equal(hashData({ ...hash, pad: new Uint8Array(1) }), 'not_writer_form');
   t.equal(hashData({ ...hash, hash: new Uint8Array(31) }), 'hash_data_malformed');
   t.end();
@@ -174,15 +394,39 @@ t.test('shrink and inject: bytes freed inside the excluded range are found', asy
   const tree = readNode(storeIn(file, extent));
   const [manifest] = tree.children!;
   const [assertionStore, claim, signature] = manifest!.children!;
-  // Unsigned labels shortened by 39 bytes in all; signature and hashes still hold, and the file keeps its length.
-  const shrunk = writeNode({ ...tree, children: [{ ...manifest!, children: [{ ...assertionStore!, label: 'c' }, { ...claim!, label: 'c' }, { ...signature!, label: 'c' }] }] });
+  // Unsigned labels shortened by 39 bytes in all; signature and hashes still hold, and the file keeps its
+  // length.
+  const shrunk = writeNode({
+    ...tree,
+    children: [
+      {
+        ...manifest!,
+        children: [
+          { ...assertionStore!, label: 'c' },
+          { ...claim!, label: 'c' },
+          { ...signature!, label: 'c' },
+        ],
+      },
+    ],
+  });
   const freed = extent.length - 8 - shrunk.length;
   t.ok(freed >= 39);
-  const inside = Buffer.concat([file.subarray(0, extent.offset + 8), shrunk, noise(freed), file.subarray(extent.offset + extent.length)]);
+  const inside = Buffer.concat([
+    file.subarray(0, extent.offset + 8),
+    shrunk,
+    noise(freed),
+    file.subarray(extent.offset + extent.length),
+  ]);
   t.equal(inside.length, file.length);
   t.equal(readFile(inside, trust).reading?.kind, 'altered');
   const second = chunk({ id: 'data', data: noise(freed - 8 - (freed % 2)) });
-  const outside = Buffer.concat([file.subarray(0, extent.offset), chunk({ id: 'C2PA', data: shrunk, pad: null }), second.subarray(0, freed), Buffer.alloc(Math.max(0, freed - second.length)), file.subarray(extent.offset + extent.length)]);
+  const outside = Buffer.concat([
+    file.subarray(0, extent.offset),
+    chunk({ id: 'C2PA', data: shrunk, pad: null }),
+    second.subarray(0, freed),
+    Buffer.alloc(Math.max(0, freed - second.length)),
+    file.subarray(extent.offset + extent.length),
+  ]);
   t.equal(readFile(outside, trust).reading?.kind, 'altered');
   t.end();
 });

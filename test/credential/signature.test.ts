@@ -12,7 +12,14 @@ interface Vectors {
   readonly testGroups: readonly {
     readonly publicKeyDer: string;
     readonly publicKey: { readonly keySize?: number; readonly curve: string };
-    readonly tests: readonly { readonly tcId: number; readonly comment: string; readonly msg: string; readonly sig: string; readonly result: 'valid' | 'invalid' | 'acceptable'; readonly flags: readonly string[] }[];
+    readonly tests: readonly {
+      readonly tcId: number;
+      readonly comment: string;
+      readonly msg: string;
+      readonly sig: string;
+      readonly result: 'valid' | 'invalid' | 'acceptable';
+      readonly flags: readonly string[];
+    }[];
   }[];
 }
 
@@ -29,10 +36,15 @@ t.test('Wycheproof, Ed25519', { skip }, (t) => {
   for (const group of vectors('ed25519_test.json').testGroups) {
     const key = createPublicKey({ key: Buffer.from(group.publicKeyDer, 'hex'), format: 'der', type: 'spki' });
     for (const { tcId, comment, msg, sig, result } of group.tests) {
-      const answer = checkSignature('Ed25519', key, Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex'), { requireLowS: true });
+      const answer = checkSignature('Ed25519', key, Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex'), {
+        requireLowS: true,
+      });
       tried += 1;
       if (answer !== (result === 'valid')) t.fail(`${tcId} ${comment}: ${answer}`);
-      if (checkSignature('ES256', key, Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex'), { requireLowS: false })) t.fail('the key decides');
+      if (
+        checkSignature('ES256', key, Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex'), { requireLowS: false })
+      )
+        t.fail('the key decides');
     }
   }
   t.comment(`${tried} vectors`);
@@ -49,7 +61,8 @@ t.test('Wycheproof, ECDSA P-256 with r || s', { skip }, (t) => {
       const [message, signature] = [Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex')];
       const foreign = checkSignature('ES256', key, message, signature, { requireLowS: false });
       const ours = checkSignature('ES256', key, message, signature, { requireLowS: true });
-      const high = signature.length === 64 && BigInt(`0x${signature.subarray(32).toString('hex')}`) > HALF_ORDER;
+      const high =
+        signature.length === 64 && BigInt(`0x${signature.subarray(32).toString('hex')}`) > HALF_ORDER;
       tried += 1;
       if (foreign !== (result === 'valid')) t.fail(`${tcId} ${comment}: ${foreign}`);
       // The expected refusals of our own mode: valid in the vectors, with s above half the order.
@@ -69,7 +82,10 @@ t.test('Wycheproof, ECDSA P-256 in DER is never taken', { skip }, (t) => {
     for (const { tcId, msg, sig } of group.tests) {
       tried += 1;
       // COSE has r || s alone (RFC 9053 section 2.1); 64 bytes of DER would be read as that and fail.
-      if (checkSignature('ES256', key, Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex'), { requireLowS: false })) t.fail(`${tcId}`);
+      if (
+        checkSignature('ES256', key, Buffer.from(msg, 'hex'), Buffer.from(sig, 'hex'), { requireLowS: false })
+      )
+        t.fail(`${tcId}`);
     }
   }
   t.ok(tried > 100);
@@ -84,13 +100,25 @@ t.test('the algorithm belongs to the key', (t) => {
     const signature = signAs(signer, message);
     const key = createPublicKey(signer.privateKey);
     for (const claimed of names) {
-      t.equal(checkSignature(claimed, key, message, signature, { requireLowS: false }), claimed === algorithm, `${algorithm} claimed as ${claimed}`);
+      t.equal(
+        checkSignature(claimed, key, message, signature, { requireLowS: false }),
+        claimed === algorithm,
+        `${algorithm} claimed as ${claimed}`,
+      );
     }
-    t.notOk(checkSignature(algorithm, key, message, Buffer.concat([signature, Buffer.from([0])]), { requireLowS: false }));
+    t.notOk(
+      checkSignature(algorithm, key, message, Buffer.concat([signature, Buffer.from([0])]), {
+        requireLowS: false,
+      }),
+    );
     t.notOk(checkSignature(algorithm, key, message, Buffer.alloc(0), { requireLowS: false }));
     t.notOk(checkSignature(algorithm, key, Buffer.from('Message'), signature, { requireLowS: false }));
   }
-  t.notOk(checkSignature('PS256', createPublicKey(foreignSigner('PS256').privateKey), message, Buffer.alloc(256), { requireLowS: true }));
+  t.notOk(
+    checkSignature('PS256', createPublicKey(foreignSigner('PS256').privateKey), message, Buffer.alloc(256), {
+      requireLowS: true,
+    }),
+  );
   t.end();
 });
 
@@ -100,15 +128,33 @@ t.test('ES256 signatures of ours always have low S', (t) => {
     const message = Buffer.from([run]);
     const signature = Buffer.from(signer.sign(message));
     t.ok(BigInt(`0x${signature.subarray(32).toString('hex')}`) <= HALF_ORDER && signature.length === 64);
-    t.ok(verify('sha256', message, { key: createPublicKey(`-----BEGIN CERTIFICATE-----\n${Buffer.from(signer.identity.certificate).toString('base64')}\n-----END CERTIFICATE-----`), dsaEncoding: 'ieee-p1363' }, signature));
+    t.ok(
+      verify(
+        'sha256',
+        message,
+        {
+          key: createPublicKey(
+            `-----BEGIN CERTIFICATE-----\n${Buffer.from(signer.identity.certificate).toString('base64')}\n-----END CERTIFICATE-----`,
+          ),
+          dsaEncoding: 'ieee-p1363',
+        },
+        signature,
+      ),
+    );
   }
   t.end();
 });
 
 t.test('CBOR: one encoding', (t) => {
-  const value = new Map<string | number, never>(Object.entries({ b: 1, a: [1, -7, 'x', null, true, new Uint8Array(3)], aa: 70_000 }) as never);
+  const value = new Map<string | number, never>(
+    Object.entries({ b: 1, a: [1, -7, 'x', null, true, new Uint8Array(3)], aa: 70_000 }) as never,
+  );
   const bytes = encodeCbor(value);
-  t.equal(Buffer.from(bytes).toString('hex'), 'a361618601266178f6f543000000616201626161' + '1a00011170', 'sorted by encoded key (RFC 8949 section 4.2.1)');
+  t.equal(
+    Buffer.from(bytes).toString('hex'),
+    'a361618601266178f6f543000000616201626161' + '1a00011170',
+    'sorted by encoded key (RFC 8949 section 4.2.1)',
+  );
   t.same(decodeCborStrict(bytes), { ok: true, value: new Map([...value].sort()) });
   const refused: [string, string][] = [
     ['a2616201616102', 'not_canonical'],
@@ -130,10 +176,22 @@ t.test('CBOR: one encoding', (t) => {
     ['a20000810000', 'malformed'],
     ['a20000a0f600', 'malformed'],
   ];
-  for (const [hex, fault] of refused) t.same(decodeCborStrict(Buffer.from(hex, 'hex')), { ok: false, fault }, hex);
+  for (const [hex, fault] of refused)
+    t.same(decodeCborStrict(Buffer.from(hex, 'hex')), { ok: false, fault }, hex);
   const budget = { bytes: 100, depth: 4, items: 10 };
-  for (const hex of ['a2616201616102', '1801', '9f01ff', 'bf616101ff', 'd8ff01', 'fb3ff0000000000000']) t.ok(decodeCborTolerant(Buffer.from(hex, 'hex'), budget).ok, hex);
-  for (const [hex, fault] of [['a16178ff', 'malformed'], ['ff', 'malformed'], ['bf6178ff', 'malformed'], ['a2616101616102', 'malformed'], ['0100', 'malformed'], ['818181818100', 'over_budget'], ['8b0000000000000000000000', 'over_budget'], ['00'.repeat(101), 'over_budget'], ['9bffffffffffffffff', 'over_budget']]) {
+  for (const hex of ['a2616201616102', '1801', '9f01ff', 'bf616101ff', 'd8ff01', 'fb3ff0000000000000'])
+    t.ok(decodeCborTolerant(Buffer.from(hex, 'hex'), budget).ok, hex);
+  for (const [hex, fault] of [
+    ['a16178ff', 'malformed'],
+    ['ff', 'malformed'],
+    ['bf6178ff', 'malformed'],
+    ['a2616101616102', 'malformed'],
+    ['0100', 'malformed'],
+    ['818181818100', 'over_budget'],
+    ['8b0000000000000000000000', 'over_budget'],
+    ['00'.repeat(101), 'over_budget'],
+    ['9bffffffffffffffff', 'over_budget'],
+  ]) {
     const decoded = decodeCborTolerant(Buffer.from(hex!, 'hex'), budget);
     t.notOk(decoded.ok, hex!);
     if (!decoded.ok && hex !== '9bffffffffffffffff') t.equal(decoded.fault, fault);
@@ -143,8 +201,26 @@ t.test('CBOR: one encoding', (t) => {
 
 t.test('MessagePack: one encoding', (t) => {
   const bytes = encodeMessagePack({ b: 1, a: new Uint8Array(3), c: [null, 'x', 2 ** 40] });
-  t.same(decodeMessagePackStrict(bytes, 100), { ok: true, value: { b: 1, a: new Uint8Array(3), c: [null, 'x', 2 ** 40] } });
-  for (const hex of ['82a16101a16102', 'cc01', 'd900', 'dc0000', 'c40100ff', 'cb3ff0000000000000', '', 'c1', 'd40100', '81a95f5f70726f746f5f5f01', `${'91'.repeat(20)}00`, 'ddffffffff', 'dfffffffff', 'c6ffffffff']) {
+  t.same(decodeMessagePackStrict(bytes, 100), {
+    ok: true,
+    value: { b: 1, a: new Uint8Array(3), c: [null, 'x', 2 ** 40] },
+  });
+  for (const hex of [
+    '82a16101a16102',
+    'cc01',
+    'd900',
+    'dc0000',
+    'c40100ff',
+    'cb3ff0000000000000',
+    '',
+    'c1',
+    'd40100',
+    '81a95f5f70726f746f5f5f01',
+    `${'91'.repeat(20)}00`,
+    'ddffffffff',
+    'dfffffffff',
+    'c6ffffffff',
+  ]) {
     t.notOk(decodeMessagePackStrict(Buffer.from(hex, 'hex'), 100).ok, hex);
   }
   t.same(decodeMessagePackStrict(bytes, 10), { ok: false, fault: 'over_budget' });

@@ -6,7 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
-import { clusterIdentity, makeClusterBundle, readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
+import {
+  clusterIdentity,
+  makeClusterBundle,
+  readClusterBundle,
+} from '../../src/adapters/signing/cluster-bundle.js';
 import { createDevice } from '../../src/adapters/signing/device.js';
 import { generateKey } from '../../src/adapters/signing/identity.js';
 import { loadSigning as load, type SigningOptions } from '../../src/adapters/signing/load-signing.js';
@@ -24,7 +28,13 @@ const loadSigning = async (options: SigningOptions) => {
 };
 const random = (length: number): Uint8Array => randomBytes(length);
 const clock = { now: (): number => Date.now() };
-const options = (directory: string, more: Partial<SigningOptions> = {}): SigningOptions => ({ directory, environment: 'beta', clock, random, ...more });
+const options = (directory: string, more: Partial<SigningOptions> = {}): SigningOptions => ({
+  directory,
+  environment: 'beta',
+  clock,
+  random,
+  ...more,
+});
 
 t.test('a bundle gives every process of a cluster one identity', async (t) => {
   const directory = t.testdir();
@@ -34,13 +44,23 @@ t.test('a bundle gives every process of a cluster one identity', async (t) => {
     ['a', 'b'].map(async (name) => {
       const { secrets, signing, operatorTokens } = await readClusterBundle(path, 'beta');
       const { signer } = await loadSigning(options(join(directory, name), { pems: signing }));
-      return { kid: signer.identity.kid, algorithm: signer.identity.algorithm, operatorTokens, audit: secrets.current('audit'), pepper: secrets.current('key-pepper') };
+      return {
+        kid: signer.identity.kid,
+        algorithm: signer.identity.algorithm,
+        operatorTokens,
+        audit: secrets.current('audit'),
+        pepper: secrets.current('key-pepper'),
+      };
     }),
   );
   t.same(first, second);
   t.equal(first?.algorithm, 'ES256');
   t.notSame(first?.audit, first?.pepper);
-  t.same(clusterIdentity(await readFile(path, 'utf8'), 'TAKEMARK_SECRETS', 'beta').operatorTokens, first?.operatorTokens, 'given as a variable');
+  t.same(
+    clusterIdentity(await readFile(path, 'utf8'), 'TAKEMARK_SECRETS', 'beta').operatorTokens,
+    first?.operatorTokens,
+    'given as a variable',
+  );
   t.throws(() => clusterIdentity('{', 'TAKEMARK_SECRETS', 'beta'), /^(?!.*\{).*TAKEMARK_SECRETS/);
   await t.rejects(readClusterBundle(path, 'production'), /belongs to the environment beta/);
   await t.rejects(readClusterBundle(join(directory, 'none.json'), 'beta'), /secrets init/);
@@ -57,10 +77,18 @@ t.test('made on the first start, the same on the second', async (t) => {
   t.equal(first.signer.identity.issuer, 'Takemark');
   t.same(first.trust.authorities(), second.trust.authorities());
   t.same((await readdir(join(directory, 'beta'))).sort(), ['authority', 'leaf-ed25519']);
-  for (const file of ['authority/key.pem', 'authority/certificate.pem', 'leaf-ed25519/key.pem', 'leaf-ed25519/certificate.pem']) {
+  for (const file of [
+    'authority/key.pem',
+    'authority/certificate.pem',
+    'leaf-ed25519/key.pem',
+    'leaf-ed25519/certificate.pem',
+  ]) {
     t.equal((await stat(join(directory, 'beta', file))).mode & 0o777, 0o600, file);
   }
-  t.match(await readFile(join(directory, 'beta/leaf-ed25519/key.pem'), 'utf8'), /^-----BEGIN PRIVATE KEY-----/);
+  t.match(
+    await readFile(join(directory, 'beta/leaf-ed25519/key.pem'), 'utf8'),
+    /^-----BEGIN PRIVATE KEY-----/,
+  );
   const authority = new X509Certificate(first.trust.authorities()[0]!);
   t.match(authority.subject, /O=Takemark\nCN=Takemark beta authority/);
   t.ok(authority.ca);
@@ -70,7 +98,11 @@ t.test('made on the first start, the same on the second', async (t) => {
   t.equal((await judge(file, first.trust.authorities()[0]!)).state, 'Trusted');
   t.equal(readCredential(file, second.trust).reading?.kind, 'service');
   const production = await loadSigning(options(directory, { environment: 'production' }));
-  t.equal(readCredential(file, production.trust).reading?.kind, 'foreign', 'environments do not know each other');
+  t.equal(
+    readCredential(file, production.trust).reading?.kind,
+    'foreign',
+    'environments do not know each other',
+  );
 });
 
 t.test('another algorithm is another leaf of the same authority, and both verify', async (t) => {
@@ -94,18 +126,37 @@ t.test('former identities in known/ keep verifying', async (t) => {
   await writeFile(join(directory, 'beta', 'known', 'takeproof.pem'), `${leaf}${former.authority}`);
   await writeFile(join(directory, 'beta', 'known', 'README'), 'not a certificate');
   const { trust, signer } = await loadSigning(options(directory));
-  t.match(readCredential(issued(wav(100), former.signer), trust).reading, { kind: 'service', statement: { issuer: 'Takeproof' } });
-  t.match(readCredential(issued(wav(100), former.unpinned), trust).reading, { kind: 'altered', reason: 'signer_not_pinned' });
+  t.match(readCredential(issued(wav(100), former.signer), trust).reading, {
+    kind: 'service',
+    statement: { issuer: 'Takeproof' },
+  });
+  t.match(readCredential(issued(wav(100), former.unpinned), trust).reading, {
+    kind: 'altered',
+    reason: 'signer_not_pinned',
+  });
   t.equal(trust.authorities().length, 2);
   t.equal(trust.find(signer.identity.certificate)?.kid, signer.identity.kid);
   t.equal(trust.find(Buffer.from('x')), undefined);
   t.equal(trust.namesOurAuthority(Buffer.from('x')), false);
   const ours = testSigning().trust;
   const { publicKey, privateKey } = generateKey('Ed25519');
-  for (const [organisation, names] of [['Takemark', true], [' Takemark', true], ['TAKEMARK  ', true], ['Takemarks', false]] as const) {
+  for (const [organisation, names] of [
+    ['Takemark', true],
+    [' Takemark', true],
+    ['TAKEMARK  ', true],
+    ['Takemarks', false],
+  ] as const) {
     const subject = { organisation: 'Anyone', commonName: 'Anyone' };
     const validity = { notBefore: new Date(0), notAfter: new Date(2 ** 41), serial: new Uint8Array(16) };
-    const leaf = makeCertificate({ ...validity, subject, issuer: { organisation, commonName: ' Takemark test authority ' }, subjectKey: publicKey, issuerKey: privateKey, issuerPublicKey: publicKey, kind: 'leaf' });
+    const leaf = makeCertificate({
+      ...validity,
+      subject,
+      issuer: { organisation, commonName: ' Takemark test authority ' },
+      subjectKey: publicKey,
+      issuerKey: privateKey,
+      issuerPublicKey: publicKey,
+      kind: 'leaf',
+    });
     t.equal(ours.namesOurAuthority(leaf), names, `'${organisation}' ${names ? 'is' : 'is not'} our name`);
   }
   await writeFile(join(directory, 'beta', 'known', 'broken.pem'), 'nothing');
@@ -116,18 +167,40 @@ t.test('identities given as files', async (t) => {
   const made = t.testdir();
   const source = await loadSigning(options(made, { algorithm: 'ES256' }));
   const at = (name: string): string => join(made, 'beta', name);
-  const files = { certificate: at('leaf-es256/certificate.pem'), key: at('leaf-es256/key.pem'), authority: at('authority/certificate.pem') };
+  const files = {
+    certificate: at('leaf-es256/certificate.pem'),
+    key: at('leaf-es256/key.pem'),
+    authority: at('authority/certificate.pem'),
+  };
   const directory = join(made, 'elsewhere');
   const given = await loadSigning(options(directory, { files }));
   t.equal(given.signer.identity.kid, source.signer.identity.kid);
   t.same(await readdir(join(made)), ['beta'], 'nothing is made');
   t.equal(readCredential(issued(wav(100), given.signer), given.trust).reading?.kind, 'service');
   await loadSigning(options(made));
-  await t.rejects(loadSigning(options(directory, { files: { ...files, key: at('leaf-ed25519/key.pem') } })), /not the certificate's/);
-  await t.rejects(loadSigning(options(directory, { files: { ...files, authority: at('leaf-ed25519/certificate.pem') } })), /authority/);
-  await t.rejects(loadSigning(options(directory, { files: { certificate: files.authority, key: at('authority/key.pem'), authority: files.authority } })), /leaf/);
-  await t.rejects(loadSigning(options(directory, { files: { ...files, key: at('none.pem') } })), { code: 'ENOENT' });
-  await t.rejects(loadSigning(options(made, { clock: { now: () => Date.now() + 30 * 365 * 86_400_000 } })), /not valid at this time/);
+  await t.rejects(
+    loadSigning(options(directory, { files: { ...files, key: at('leaf-ed25519/key.pem') } })),
+    /not the certificate's/,
+  );
+  await t.rejects(
+    loadSigning(options(directory, { files: { ...files, authority: at('leaf-ed25519/certificate.pem') } })),
+    /authority/,
+  );
+  await t.rejects(
+    loadSigning(
+      options(directory, {
+        files: { certificate: files.authority, key: at('authority/key.pem'), authority: files.authority },
+      }),
+    ),
+    /leaf/,
+  );
+  await t.rejects(loadSigning(options(directory, { files: { ...files, key: at('none.pem') } })), {
+    code: 'ENOENT',
+  });
+  await t.rejects(
+    loadSigning(options(made, { clock: { now: () => Date.now() + 30 * 365 * 86_400_000 } })),
+    /not valid at this time/,
+  );
 });
 
 t.test('a start that is killed leaves nothing half made', async (t) => {
@@ -141,7 +214,9 @@ t.test('a start that is killed leaves nothing half made', async (t) => {
       if (i === 0) process.stdout.write('started');
     }`;
   for (let run = 0; run < 6; run += 1) {
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script, String(run)], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, String(run)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     await once(child.stdout, 'data');
     await sleep(run * 3);
     child.kill('SIGKILL');
@@ -171,7 +246,11 @@ t.test('what a killed start left is removed when it is old', async (t) => {
   await loadSigning(options(directory));
   await t.rejects(stat(stale));
   await rename(join(directory, 'beta', 'leaf-ed25519', 'key.pem'), join(directory, 'gone'));
-  await t.rejects(loadSigning(options(directory)), { code: 'ENOENT' }, 'a missing key is never replaced silently');
+  await t.rejects(
+    loadSigning(options(directory)),
+    { code: 'ENOENT' },
+    'a missing key is never replaced silently',
+  );
 });
 
 t.test('two first starts at once agree', async (t) => {
@@ -193,8 +272,23 @@ t.test('a device keeps its key and name', async (t) => {
   t.equal((await judge(file)).state, 'Valid');
   const { trust } = testSigning();
   t.match(readCredential(file, trust).reading, { kind: 'local_seal', statement: { device: 'Ännas Studio' } });
-  for (const name of ['Takemark', 'takemark ', 'TAKE-MARK', 'T\u0430kem\u0430rk', '\u03a4akemark', 'Take mark Studio', 'T4kemark', 'T\u00e4kemark', 'Takernark']) {
-    await t.rejects(createDevice({ directory: join(directory, 'other'), name: name.trim(), clock, random }), /name of the service/, name);
+  for (const name of [
+    'Takemark',
+    'takemark ',
+    'TAKE-MARK',
+    'T\u0430kem\u0430rk',
+    '\u03a4akemark',
+    'Take mark Studio',
+    'T4kemark',
+    'T\u00e4kemark',
+    'Takernark',
+  ]) {
+    await t.rejects(
+      createDevice({ directory: join(directory, 'other'), name: name.trim(), clock, random }),
+      /name of the service/,
+      name,
+    );
   }
-  for (const name of ['', ' ', 'a\nb', 'a\u202eb', '\u001b[31m', 'x'.repeat(65)]) await t.rejects(createDevice({ directory: join(directory, 'other'), name, clock, random }), /name/);
+  for (const name of ['', ' ', 'a\nb', 'a\u202eb', '\u001b[31m', 'x'.repeat(65)])
+    await t.rejects(createDevice({ directory: join(directory, 'other'), name, clock, random }), /name/);
 });

@@ -6,14 +6,24 @@ import t from 'tap';
 const ROOT = new URL('../../../', import.meta.url).pathname;
 
 async function pages(): Promise<readonly string[]> {
-  const found = await Promise.all(['docs', 'deploy'].map(async (folder) => (await readdir(join(ROOT, folder), { recursive: true })).filter((name) => name.endsWith('.md')).map((name) => join(folder, name))));
+  const found = await Promise.all(
+    ['docs', 'deploy'].map(async (folder) =>
+      (await readdir(join(ROOT, folder), { recursive: true }))
+        .filter((name) => name.endsWith('.md'))
+        .map((name) => join(folder, name)),
+    ),
+  );
   return ['README.md', ...found.flat()];
 }
 
 /** Targets of relative links, and files of the project named as code. */
 function namedFiles(page: string, text: string): readonly string[] {
-  const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => join(dirname(page), target!));
-  const code = [...text.matchAll(/`((?:src|test|bench|deploy|assembly|docs)\/[\w./-]+\.\w+)`/g)].map(([, target]) => target!);
+  const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) =>
+    join(dirname(page), target!),
+  );
+  const code = [...text.matchAll(/`((?:src|test|bench|deploy|assembly|docs)\/[\w./-]+\.\w+)`/g)].map(
+    ([, target]) => target!,
+  );
   return [...links, ...code];
 }
 
@@ -31,5 +41,11 @@ t.test('every file that a page names is there', async (t) => {
 });
 
 t.test('a page that names a file that is gone is found', async (t) => {
-  t.strictSame(namedFiles('docs/page.md', '[one](decisions/0001-x.md#part), [two](https://example.com/x), `src/gone.ts`, `npm run x`'), ['docs/decisions/0001-x.md', 'src/gone.ts']);
+  t.strictSame(
+    namedFiles(
+      'docs/page.md',
+      '[one](decisions/0001-x.md#part), [two](https://example.com/x), `src/gone.ts`, `npm run x`',
+    ),
+    ['docs/decisions/0001-x.md', 'src/gone.ts'],
+  );
 });

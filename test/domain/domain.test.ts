@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
+import type {
+  CredentialReport,
+  EmbeddedReading,
+  ProductionStatement,
+  SidecarReading,
+} from '../../src/domain/credential-reading.js';
 import { decide, summariseAudio } from '../../src/domain/decision.js';
-import type { CredentialReport, EmbeddedReading, ProductionStatement, SidecarReading } from '../../src/domain/credential-reading.js';
 import { STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
 import { formatIdentifier, IDENTIFIER_PATTERN } from '../../src/domain/identifiers.js';
 import { formatApiKey, parseApiKey } from '../../src/domain/partner-key.js';
@@ -20,26 +25,57 @@ const measurement: UploadFacts['measurement'] = {
   sha256: HASH,
   bindingSha256: HASH,
   container: 'riff',
-  format: { encoding: 'pcm', formatTag: 1, extensible: false, channels: 2, sampleRate: 48_000, byteRate: 192_000, blockAlign: 4, bitsPerSample: 16 },
+  format: {
+    encoding: 'pcm',
+    formatTag: 1,
+    extensible: false,
+    channels: 2,
+    sampleRate: 48_000,
+    byteRate: 192_000,
+    blockAlign: 4,
+    bitsPerSample: 16,
+  },
   frames: 24_000,
   chunkCount: 3,
   credential: extent,
   findings: [],
   broadcastWave: false,
 };
-const statement: ProductionStatement = { version: 1, proofId: 'prf_1', createdAt: 1_700_000_000, kid: HASH, issuer: 'Takemark', evidenceSha256: null };
+const statement: ProductionStatement = {
+  version: 1,
+  proofId: 'prf_1',
+  createdAt: 1_700_000_000,
+  kid: HASH,
+  issuer: 'Takemark',
+  evidenceSha256: null,
+};
 const seal = { version: 1, sealedAt: 1_700_000_000, kid: OTHER, device: 'pencil' } as const;
 const report: CredentialReport = { format: 'c2pa', integrity: 'verified', trust: 'service', reasons: [] };
 const binding = { exclusion: { start: extent.offset, length: extent.length }, sha256: HASH };
 const whole = { bytes: measurement.bytes, sha256: HASH };
 const proof: IssuedProof = {
-  state: 'issued', proofId: 'prf_1', partnerId: 'ptr_1', song: { title: 'Song' }, carrier: 'embedded', createdAt: 1_700_000_000, kid: HASH,
-  originalSha256: OTHER, boundAudioSha256: HASH, credentialSha256: OTHER, asset: { bytes: 1_508, sha256: HASH, fileName: 'a.wav', mediaType: 'audio/wav' },
+  state: 'issued',
+  proofId: 'prf_1',
+  partnerId: 'ptr_1',
+  song: { title: 'Song' },
+  carrier: 'embedded',
+  createdAt: 1_700_000_000,
+  kid: HASH,
+  originalSha256: OTHER,
+  boundAudioSha256: HASH,
+  credentialSha256: OTHER,
+  asset: { bytes: 1_508, sha256: HASH, fileName: 'a.wav', mediaType: 'audio/wav' },
 };
 
 const service: EmbeddedReading = { kind: 'service', statement, binding, chunkSha256: OTHER, report };
 const foreign: EmbeddedReading = { kind: 'foreign', binding, report: { ...report, trust: 'unknown' } };
-const sealed: EmbeddedReading = { kind: 'local_seal', statement: seal, binding, chunkSha256: OTHER, report: { ...report, trust: 'device' } };
+const sealed: EmbeddedReading = {
+  kind: 'local_seal',
+  statement: seal,
+  binding,
+  chunkSha256: OTHER,
+  report: { ...report, trust: 'device' },
+};
 const servicePair: SidecarReading = { kind: 'service', statement, binding: whole, sidecarSha256: OTHER };
 
 t.test('verdicts: first match wins', async (t) => {
@@ -48,65 +84,267 @@ t.test('verdicts: first match wins', async (t) => {
   const wrongHash = { ...binding, sha256: OTHER };
   const rows: readonly [name: string, evidence: Evidence, verdict: string, reasons: readonly string[]][] = [
     ['an issued WAV', { measurement, embedded: service, proof }, 'valid', ['credential_verified']],
-    ['an MP3 without a sidecar', { measurement: { ...noCredential, container: 'mp3' } }, 'unreadable', ['container_unsupported']],
+    [
+      'an MP3 without a sidecar',
+      { measurement: { ...noCredential, container: 'mp3' } },
+      'unreadable',
+      ['container_unsupported'],
+    ],
     ['a plain WAV', { measurement: noCredential }, 'unreadable', ['credential_missing']],
-    ['a broken WAV, all findings named', { measurement: { ...measurement, findings: [{ slug: 'pad_nonzero', offset: 9 }, { slug: 'duplicate_data', offset: 5 }] }, embedded: service, proof }, 'unreadable', ['pad_nonzero', 'duplicate_data']],
-    ['a credential in RF64, which is never issued', { measurement: { ...measurement, container: 'rf64' }, embedded: service, proof }, 'unreadable', ['container_unsupported']],
-    ['a chunk that is no store', { measurement, embedded: { kind: 'not_a_store', reason: 'credential_not_a_store' } }, 'unreadable', ['credential_not_a_store']],
-    ['a store that is not intact', { measurement, embedded: { kind: 'altered', reason: 'signature_invalid', report } }, 'tampered', ['signature_invalid']],
-    ['changed audio', { measurement, embedded: { ...service, binding: wrongHash }, proof }, 'unreadable', ['binding_mismatch']],
-    ['an exclusion that is not the chunk', { measurement, embedded: { ...service, binding: { ...binding, exclusion: { start: 999, length: 508 } } }, proof }, 'unreadable', ['binding_mismatch']],
+    [
+      'a broken WAV, all findings named',
+      {
+        measurement: {
+          ...measurement,
+          findings: [
+            { slug: 'pad_nonzero', offset: 9 },
+            { slug: 'duplicate_data', offset: 5 },
+          ],
+        },
+        embedded: service,
+        proof,
+      },
+      'unreadable',
+      ['pad_nonzero', 'duplicate_data'],
+    ],
+    [
+      'a credential in RF64, which is never issued',
+      { measurement: { ...measurement, container: 'rf64' }, embedded: service, proof },
+      'unreadable',
+      ['container_unsupported'],
+    ],
+    [
+      'a chunk that is no store',
+      { measurement, embedded: { kind: 'not_a_store', reason: 'credential_not_a_store' } },
+      'unreadable',
+      ['credential_not_a_store'],
+    ],
+    [
+      'a store that is not intact',
+      { measurement, embedded: { kind: 'altered', reason: 'signature_invalid', report } },
+      'tampered',
+      ['signature_invalid'],
+    ],
+    [
+      'changed audio',
+      { measurement, embedded: { ...service, binding: wrongHash }, proof },
+      'unreadable',
+      ['binding_mismatch'],
+    ],
+    [
+      'an exclusion that is not the chunk',
+      {
+        measurement,
+        embedded: { ...service, binding: { ...binding, exclusion: { start: 999, length: 508 } } },
+        proof,
+      },
+      'unreadable',
+      ['binding_mismatch'],
+    ],
     ['a foreign credential', { measurement, embedded: foreign }, 'unregistered', ['signer_unknown']],
-    ['a foreign credential on changed audio', { measurement, embedded: { ...foreign, binding: wrongHash } }, 'unreadable', ['binding_mismatch']],
-    ['a foreign credential that cannot be checked', { measurement, embedded: { kind: 'foreign', report: { ...report, integrity: 'not_checked' } } }, 'unregistered', ['signer_unknown']],
+    [
+      'a foreign credential on changed audio',
+      { measurement, embedded: { ...foreign, binding: wrongHash } },
+      'unreadable',
+      ['binding_mismatch'],
+    ],
+    [
+      'a foreign credential that cannot be checked',
+      { measurement, embedded: { kind: 'foreign', report: { ...report, integrity: 'not_checked' } } },
+      'unregistered',
+      ['signer_unknown'],
+    ],
     ['a local seal', { measurement, embedded: sealed }, 'local_seal', ['sealed_by_device']],
-    ['a local seal on changed audio', { measurement, embedded: { ...sealed, binding: wrongHash } }, 'unreadable', ['binding_mismatch']],
+    [
+      'a local seal on changed audio',
+      { measurement, embedded: { ...sealed, binding: wrongHash } },
+      'unreadable',
+      ['binding_mismatch'],
+    ],
     ['a proof nobody issued', { measurement, embedded: service }, 'unregistered', ['proof_not_registered']],
-    ['a pending proof', { measurement, embedded: service, proof: { state: 'pending', proofId: 'prf_1', partnerId: 'p', reservedAt: 1 } }, 'unregistered', ['proof_not_registered']],
-    ['an erased proof', { measurement, embedded: service, proof: { state: 'erased', proofId: 'prf_1', partnerId: 'p', erasedAt: 1 } }, 'unregistered', ['proof_not_registered']],
-    ['another proof’s row', { measurement, embedded: service, proof: { ...proof, proofId: 'prf_2' } }, 'unregistered', ['proof_not_registered']],
-    ['another chunk than the registered one', { measurement, embedded: service, proof: { ...proof, credentialSha256: HASH } }, 'unregistered', ['credential_not_as_issued']],
+    [
+      'a pending proof',
+      {
+        measurement,
+        embedded: service,
+        proof: { state: 'pending', proofId: 'prf_1', partnerId: 'p', reservedAt: 1 },
+      },
+      'unregistered',
+      ['proof_not_registered'],
+    ],
+    [
+      'an erased proof',
+      {
+        measurement,
+        embedded: service,
+        proof: { state: 'erased', proofId: 'prf_1', partnerId: 'p', erasedAt: 1 },
+      },
+      'unregistered',
+      ['proof_not_registered'],
+    ],
+    [
+      'another proof’s row',
+      { measurement, embedded: service, proof: { ...proof, proofId: 'prf_2' } },
+      'unregistered',
+      ['proof_not_registered'],
+    ],
+    [
+      'another chunk than the registered one',
+      { measurement, embedded: service, proof: { ...proof, credentialSha256: HASH } },
+      'unregistered',
+      ['credential_not_as_issued'],
+    ],
 
-    ['an issued pair', { measurement: noCredential, sidecar: servicePair, proof }, 'valid', ['credential_verified']],
-    ['the audio of a pair is opaque', { measurement: { ...noCredential, container: 'unknown', findings: [{ slug: 'pad_missing', offset: 1 }] }, sidecar: servicePair, proof }, 'valid', ['credential_verified']],
-    ['a pair beside a broken embedded credential', { measurement, embedded: { kind: 'altered', reason: 'x', report }, sidecar: servicePair, proof }, 'valid', ['credential_verified']],
-    ['an empty sidecar', { measurement, embedded: service, sidecar: { kind: 'not_a_sidecar', reason: 'sidecar_empty' }, proof }, 'unreadable', ['sidecar_empty']],
-    ['an altered sidecar beside altered audio', { measurement: { ...measurement, sha256: OTHER }, sidecar: { kind: 'altered', reason: 'signature_invalid' } }, 'tampered', ['signature_invalid']],
-    ['altered audio of a pair', { measurement: { ...measurement, sha256: OTHER }, sidecar: servicePair, proof }, 'audioChanged', ['audio_digest_mismatch']],
-    ['audio of another length', { measurement: { ...measurement, bytes: 7 }, sidecar: servicePair, proof }, 'audioChanged', ['audio_digest_mismatch']],
-    ['a sealed pair', { measurement, sidecar: { kind: 'local_seal', statement: seal, binding: whole, sidecarSha256: OTHER } }, 'local_seal', ['sealed_by_device']],
-    ['a sealed pair with changed audio', { measurement: { ...measurement, sha256: OTHER }, sidecar: { kind: 'local_seal', statement: seal, binding: whole, sidecarSha256: OTHER } }, 'audioChanged', ['audio_digest_mismatch']],
-    ['a pair by a stranger', { measurement, sidecar: { kind: 'foreign', reason: 'signer_unknown', namesService: true, binding: whole, sidecarSha256: OTHER } }, 'unregistered', ['signer_unknown', 'names_this_service']],
+    [
+      'an issued pair',
+      { measurement: noCredential, sidecar: servicePair, proof },
+      'valid',
+      ['credential_verified'],
+    ],
+    [
+      'the audio of a pair is opaque',
+      {
+        measurement: {
+          ...noCredential,
+          container: 'unknown',
+          findings: [{ slug: 'pad_missing', offset: 1 }],
+        },
+        sidecar: servicePair,
+        proof,
+      },
+      'valid',
+      ['credential_verified'],
+    ],
+    [
+      'a pair beside a broken embedded credential',
+      { measurement, embedded: { kind: 'altered', reason: 'x', report }, sidecar: servicePair, proof },
+      'valid',
+      ['credential_verified'],
+    ],
+    [
+      'an empty sidecar',
+      { measurement, embedded: service, sidecar: { kind: 'not_a_sidecar', reason: 'sidecar_empty' }, proof },
+      'unreadable',
+      ['sidecar_empty'],
+    ],
+    [
+      'an altered sidecar beside altered audio',
+      {
+        measurement: { ...measurement, sha256: OTHER },
+        sidecar: { kind: 'altered', reason: 'signature_invalid' },
+      },
+      'tampered',
+      ['signature_invalid'],
+    ],
+    [
+      'altered audio of a pair',
+      { measurement: { ...measurement, sha256: OTHER }, sidecar: servicePair, proof },
+      'audioChanged',
+      ['audio_digest_mismatch'],
+    ],
+    [
+      'audio of another length',
+      { measurement: { ...measurement, bytes: 7 }, sidecar: servicePair, proof },
+      'audioChanged',
+      ['audio_digest_mismatch'],
+    ],
+    [
+      'a sealed pair',
+      { measurement, sidecar: { kind: 'local_seal', statement: seal, binding: whole, sidecarSha256: OTHER } },
+      'local_seal',
+      ['sealed_by_device'],
+    ],
+    [
+      'a sealed pair with changed audio',
+      {
+        measurement: { ...measurement, sha256: OTHER },
+        sidecar: { kind: 'local_seal', statement: seal, binding: whole, sidecarSha256: OTHER },
+      },
+      'audioChanged',
+      ['audio_digest_mismatch'],
+    ],
+    [
+      'a pair by a stranger',
+      {
+        measurement,
+        sidecar: {
+          kind: 'foreign',
+          reason: 'signer_unknown',
+          namesService: true,
+          binding: whole,
+          sidecarSha256: OTHER,
+        },
+      },
+      'unregistered',
+      ['signer_unknown', 'names_this_service'],
+    ],
     ['a pair nobody issued', { measurement, sidecar: servicePair }, 'unregistered', ['proof_not_registered']],
-    ['a sidecar other than the registered one', { measurement, sidecar: { ...servicePair, sidecarSha256: HASH }, proof }, 'unregistered', ['credential_not_as_issued']],
+    [
+      'a sidecar other than the registered one',
+      { measurement, sidecar: { ...servicePair, sidecarSha256: HASH }, proof },
+      'unregistered',
+      ['credential_not_as_issued'],
+    ],
   ];
   for (const [name, evidence, verdict, reasons] of rows) {
     const judgement = judge(evidence);
     t.match({ verdict: judgement.verdict, reasons: judgement.reasons }, { verdict, reasons }, name);
     t.equal(judgement.issuedAt !== undefined, verdict === 'valid', `${name}: issuedAt with valid alone`);
-    t.equal(judgement.proofId, namedProof(evidence.embedded, evidence.sidecar), `${name}: proofId whenever a signature of ours was verified`);
+    t.equal(
+      judgement.proofId,
+      namedProof(evidence.embedded, evidence.sidecar),
+      `${name}: proofId whenever a signature of ours was verified`,
+    );
   }
   t.same(new Set(rows.map(([, , verdict]) => verdict)), new Set(VERDICTS), 'every verdict is reached');
 });
 
-t.test('every structural finding makes an embedded credential unreadable, and none touches a pair', async (t) => {
-  for (const slug of STRUCTURE_FINDINGS) {
-    const broken = { ...measurement, findings: [{ slug, offset: 0 }] };
-    t.match(judge({ measurement: broken, embedded: service, proof }), { verdict: 'unreadable', reasons: [slug] });
-    t.equal(judge({ measurement: broken, sidecar: servicePair, proof }).verdict, 'valid');
-  }
-});
+t.test(
+  'every structural finding makes an embedded credential unreadable, and none touches a pair',
+  async (t) => {
+    for (const slug of STRUCTURE_FINDINGS) {
+      const broken = { ...measurement, findings: [{ slug, offset: 0 }] };
+      t.match(judge({ measurement: broken, embedded: service, proof }), {
+        verdict: 'unreadable',
+        reasons: [slug],
+      });
+      t.equal(judge({ measurement: broken, sidecar: servicePair, proof }).verdict, 'valid');
+    }
+  },
+);
 
 t.test('a failed hard binding shows in the report of the embedded credential', async (t) => {
-  const { report: changed } = judge({ measurement: { ...measurement, bindingSha256: OTHER }, embedded: foreign });
+  const { report: changed } = judge({
+    measurement: { ...measurement, bindingSha256: OTHER },
+    embedded: foreign,
+  });
   t.match(changed, { integrity: 'failed', reasons: ['binding_mismatch'] });
 });
 
 t.test('decision envelope and audio summary', async (t) => {
-  t.match(decide(judge({ measurement, embedded: service, proof })), { status: 'verified_binding', recommendedAction: 'accept_credential', credentialCarrier: 'embedded', sourceDetailCoverage: 'none' });
-  t.match(decide(judge({ measurement, embedded: foreign })), { status: 'invalid_proof', recommendedAction: 'reject' });
-  t.match(decide(judge({ measurement: { ...measurement, sha256: OTHER }, sidecar: servicePair, proof })), { recommendedAction: 'request_matching_pair', credentialCarrier: 'sidecar' });
-  t.match(summariseAudio(measurement), { container: 'riff', sampleRate: 48_000, channels: 2, bitsPerSample: 16, frames: 24_000, durationSeconds: 0.5, bytes: 1_508 });
+  t.match(decide(judge({ measurement, embedded: service, proof })), {
+    status: 'verified_binding',
+    recommendedAction: 'accept_credential',
+    credentialCarrier: 'embedded',
+    sourceDetailCoverage: 'none',
+  });
+  t.match(decide(judge({ measurement, embedded: foreign })), {
+    status: 'invalid_proof',
+    recommendedAction: 'reject',
+  });
+  t.match(decide(judge({ measurement: { ...measurement, sha256: OTHER }, sidecar: servicePair, proof })), {
+    recommendedAction: 'request_matching_pair',
+    credentialCarrier: 'sidecar',
+  });
+  t.match(summariseAudio(measurement), {
+    container: 'riff',
+    sampleRate: 48_000,
+    channels: 2,
+    bitsPerSample: 16,
+    frames: 24_000,
+    durationSeconds: 0.5,
+    bytes: 1_508,
+  });
 });
 
 t.test('identifiers match the contract, sort by time and keep every random bit', async (t) => {
@@ -116,8 +354,14 @@ t.test('identifiers match the contract, sort by time and keep every random bit',
   t.match(early, IDENTIFIER_PATTERN);
   t.ok(early < late);
   // RFC 9562, appendix A.6: 017F22E2-79B0-7CC3-98C4-DC0C0C07398F
-  t.equal(formatIdentifier('upload', 0x017f22e279b0, Buffer.from('7cc398c4dc0c0c07398f', 'hex')), 'upl_01FWHE4YDGFK1SHH6W1G60EECF');
-  t.equal(new Set(Array.from({ length: 10_000 }, () => formatIdentifier('key', 1, randomBytes(10)))).size, 10_000);
+  t.equal(
+    formatIdentifier('upload', 0x017f22e279b0, Buffer.from('7cc398c4dc0c0c07398f', 'hex')),
+    'upl_01FWHE4YDGFK1SHH6W1G60EECF',
+  );
+  t.equal(
+    new Set(Array.from({ length: 10_000 }, () => formatIdentifier('key', 1, randomBytes(10)))).size,
+    10_000,
+  );
 });
 
 t.test('API keys: any changed character is refused before a store is read', async (t) => {
@@ -126,12 +370,16 @@ t.test('API keys: any changed character is refused before a store is read', asyn
   t.equal(parseApiKey('production', key), keyId);
   t.equal(parseApiKey('beta', key), undefined, 'a foreign environment');
   t.equal(parseApiKey('production', formatApiKey('beta', keyId, randomBytes(32))), undefined);
-  t.equal(formatApiKey('production', keyId, new Uint8Array(32)).length, formatApiKey('production', keyId, new Uint8Array(32).fill(255)).length);
+  t.equal(
+    formatApiKey('production', keyId, new Uint8Array(32)).length,
+    formatApiKey('production', keyId, new Uint8Array(32).fill(255)).length,
+  );
   for (let i = 0; i < key.length; i += 1) {
     const changed = key.slice(0, i) + (key[i] === 'x' ? 'y' : 'x') + key.slice(i + 1);
     t.equal(parseApiKey('production', changed), undefined, `character ${i}`);
   }
-  for (const odd of ['', 'x', `${key} `, ` ${key}`, `${key}\n`, key.slice(0, -1), `${key}0`]) t.equal(parseApiKey('production', odd), undefined);
+  for (const odd of ['', 'x', `${key} `, ` ${key}`, `${key}\n`, key.slice(0, -1), `${key}0`])
+    t.equal(parseApiKey('production', odd), undefined);
 });
 
 t.test('quota windows are UTC calendar months', async (t) => {
@@ -142,5 +390,8 @@ t.test('quota windows are UTC calendar months', async (t) => {
 
 t.test('a valid verdict cannot come without a registry record', async (t) => {
   const nothing: Proof | undefined = undefined;
-  t.equal(judge({ measurement, embedded: service, ...(nothing === undefined ? {} : { proof: nothing }) }).verdict, 'unregistered');
+  t.equal(
+    judge({ measurement, embedded: service, ...(nothing === undefined ? {} : { proof: nothing }) }).verdict,
+    'unregistered',
+  );
 });

@@ -1,16 +1,38 @@
 import t from 'tap';
 import { readEvent } from '../../src/domain/event-reading.js';
-import { noticeDue, noticesOf, proofErased, reviewCreated, type ServiceEvent, unitsCounted } from '../../src/domain/events.js';
+import {
+  noticeDue,
+  noticesOf,
+  proofErased,
+  reviewCreated,
+  type ServiceEvent,
+  unitsCounted,
+} from '../../src/domain/events.js';
 
 const AT = 1_774_915_200;
 const counts = [{ day: '2026-03-31', operation: 'verify', units: 2 }];
-const usage = (over: object = {}) => unitsCounted({ partnerId: 'ptr_1', source: 'billed/2026-03', from: 4, to: 6, counts, ...over }, AT);
-const created = (over: object = {}) => reviewCreated({ reviewId: 'rev_1', partnerId: 'ptr_1', proofId: 'prf_1', createdAt: AT, expiresAt: AT + 180 * 86_400, ...over });
+const usage = (over: object = {}) =>
+  unitsCounted({ partnerId: 'ptr_1', source: 'billed/2026-03', from: 4, to: 6, counts, ...over }, AT);
+const created = (over: object = {}) =>
+  reviewCreated({
+    reviewId: 'rev_1',
+    partnerId: 'ptr_1',
+    proofId: 'prf_1',
+    createdAt: AT,
+    expiresAt: AT + 180 * 86_400,
+    ...over,
+  });
 const untopical = ({ topic: _, ...event }: ServiceEvent) => event;
 
 void t.test('what is made here is read', async (t) => {
-  const own = [proofErased({ proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: AT }), usage(), created(), ...noticesOf(created()).map(noticeDue)];
-  for (const event of own) t.strictSame(readEvent(event.topic, untopical(event)), { ok: true, event }, event.kind);
+  const own = [
+    proofErased({ proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: AT }),
+    usage(),
+    created(),
+    ...noticesOf(created()).map(noticeDue),
+  ];
+  for (const event of own)
+    t.strictSame(readEvent(event.topic, untopical(event)), { ok: true, event }, event.kind);
 });
 
 void t.test('numbers that no store takes are refused', async (t) => {
@@ -21,5 +43,6 @@ void t.test('numbers that no store takes are refused', async (t) => {
     [created({ expiresAt: 9e12 }), 'data.expiresAt is not valid'],
     [created({ expiresAt: 0 }), 'data.expiresAt is not valid'],
   ];
-  for (const [event, fault] of refused) t.strictSame(readEvent(event.topic, untopical(event)), { ok: false, fault }, `${event.kind}: ${fault}`);
+  for (const [event, fault] of refused)
+    t.strictSame(readEvent(event.topic, untopical(event)), { ok: false, fault }, `${event.kind}: ${fault}`);
 });

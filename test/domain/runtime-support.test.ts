@@ -1,5 +1,5 @@
 import t from 'tap';
-import { startService, serviceWords } from '../../src/compose.js';
+import { serviceWords, startService } from '../../src/compose.js';
 import { readConfig } from '../../src/config.js';
 import { runtimeWarning, runtimeWords } from '../../src/domain/runtime-support.js';
 import { TestClock } from '../fixtures/service.js';
@@ -14,21 +14,41 @@ void t.test('a Node gets fixes until the end of its last day', async (t) => {
     ['v26.10.0', '2029-04-30T23:59:59Z', '2029-05-01T00:00:00Z'],
   ] as const) {
     t.equal(runtimeWarning(version, at(lastDay)), undefined, version);
-    t.strictSame(runtimeWarning(version, at(after)), { node: version, reason: 'no_more_fixes', lastDay: lastDay.slice(0, 10) });
+    t.strictSame(runtimeWarning(version, at(after)), {
+      node: version,
+      reason: 'no_more_fixes',
+      lastDay: lastDay.slice(0, 10),
+    });
   }
-  t.strictSame(runtimeWarning('v18.20.8', at('2026-01-01')), { node: 'v18.20.8', reason: 'no_more_fixes' }, 'older than the table');
+  t.strictSame(
+    runtimeWarning('v18.20.8', at('2026-01-01')),
+    { node: 'v18.20.8', reason: 'no_more_fixes' },
+    'older than the table',
+  );
   t.strictSame(runtimeWarning('v19.0.0', at('2026-01-01')), { node: 'v19.0.0', reason: 'no_more_fixes' });
   t.strictSame(runtimeWarning('v25.1.0', at('2026-01-01')), { node: 'v25.1.0', reason: 'not_long_term' });
   t.equal(runtimeWarning('v28.0.0', at('2032-01-01')), undefined, 'newer than the table');
-  t.match(runtimeWords({ node: 'v20.20.2', reason: 'no_more_fixes', lastDay: '2026-04-30' }), /v20\.20\.2 gets no more fixes since 2026-04-30/);
+  t.match(
+    runtimeWords({ node: 'v20.20.2', reason: 'no_more_fixes', lastDay: '2026-04-30' }),
+    /v20\.20\.2 gets no more fixes since 2026-04-30/,
+  );
   t.match(runtimeWords({ node: 'v25.1.0', reason: 'not_long_term' }), /no long-term release/);
 });
 
 void t.test('a service says it in its log and to whoever starts it', async (t) => {
   const lines: string[] = [];
   const start = async (clock: TestClock) => {
-    const config = readConfig({ TAKEMARK_PORT: '0', TAKEMARK_OPERATOR_PORT: '0', TAKEMARK_HOST: '127.0.0.1', TAKEMARK_DATA_DIR: t.testdir() });
-    const service = await startService(config, { version: '0.0.0-test', clock, logDestination: { write: (line) => void lines.push(line) } });
+    const config = readConfig({
+      TAKEMARK_PORT: '0',
+      TAKEMARK_OPERATOR_PORT: '0',
+      TAKEMARK_HOST: '127.0.0.1',
+      TAKEMARK_DATA_DIR: t.testdir(),
+    });
+    const service = await startService(config, {
+      version: '0.0.0-test',
+      clock,
+      logDestination: { write: (line) => void lines.push(line) },
+    });
     await service.stop();
     return serviceWords(service, config, '0.0.0-test');
   };
@@ -36,7 +56,9 @@ void t.test('a service says it in its log and to whoever starts it', async (t) =
   // Beyond every line of the table; a Node that is newer than that has nothing said against it.
   clock.advance((at('2030-01-01') - Date.now()) / 1_000);
   const words = await start(clock);
-  const noted = lines.map((line) => JSON.parse(line) as { event: string; reason?: string }).find(({ event }) => event === 'runtime_outdated');
+  const noted = lines
+    .map((line) => JSON.parse(line) as { event: string; reason?: string })
+    .find(({ event }) => event === 'runtime_outdated');
   const known = runtimeWarning(process.version, clock.now());
   t.equal(noted?.reason, known?.reason);
   t.equal(words.includes('warning'), known !== undefined);

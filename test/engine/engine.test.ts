@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Measurement } from '../../src/domain/audio.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { createAudioEngine } from '../../src/engine/create-engine.js';
 import { createCoreMemory, loadCore } from '../../src/engine/core.js';
+import { createAudioEngine } from '../../src/engine/create-engine.js';
 import { completeOptions, type EngineOptions } from '../../src/engine/engine-options.js';
 import { Gather, LANES, type Lane } from '../../src/engine/gather.js';
 import { Region } from '../../src/engine/region.js';
 import { WasmEngine } from '../../src/engine/wasm-engine.js';
-import { WasmIngest, type IngestHost } from '../../src/engine/wasm-ingest.js';
+import { type IngestHost, WasmIngest } from '../../src/engine/wasm-ingest.js';
 import { WorkerPool } from '../../src/engine/worker-pool.js';
 import type { AudioEngine, AudioIngest } from '../../src/ports/audio-engine.js';
 import type { Displacement } from '../../src/ports/observer.js';
@@ -36,7 +36,8 @@ interface Sample {
   readonly credential?: Buffer;
 }
 
-const sha256 = (...parts: Uint8Array[]): string => parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
+const sha256 = (...parts: Uint8Array[]): string =>
+  parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
 
 function opaque(bytes: number, seed: number): Sample {
   const file = noise(bytes, seed);
@@ -46,15 +47,26 @@ function opaque(bytes: number, seed: number): Sample {
 /** A WAV with a credential of `credentialBytes` at its end. */
 function credentialed(audioBytes: number, credentialBytes: number, seed: number): Sample {
   const credential = noise(credentialBytes, seed + 1);
-  const file = riff([fmtChunk(), chunk({ id: 'data', data: noise(audioBytes, seed) }), chunk({ id: 'C2PA', data: credential })]);
+  const file = riff([
+    fmtChunk(),
+    chunk({ id: 'data', data: noise(audioBytes, seed) }),
+    chunk({ id: 'C2PA', data: credential }),
+  ]);
   const at = 12 + 24 + 8 + audioBytes + (audioBytes % 2);
-  return { file, sha256: sha256(file), bindingSha256: sha256(file.subarray(0, at), file.subarray(at + 8 + credentialBytes)), credential };
+  return {
+    file,
+    sha256: sha256(file),
+    bindingSha256: sha256(file.subarray(0, at), file.subarray(at + 8 + credentialBytes)),
+    credential,
+  };
 }
 
 function sample(next: (below: number) => number): Sample {
   const seed = next(1_000_000) + 1;
   const bytes = [next(200), next(5_000), next(300_000), next(3 * MIB)][next(4)] ?? 0;
-  return next(2) === 0 ? opaque(bytes, seed) : credentialed(bytes, next(8) === 0 ? next(MIB) : next(4_000), seed);
+  return next(2) === 0
+    ? opaque(bytes, seed)
+    : credentialed(bytes, next(8) === 0 ? next(MIB) : next(4_000), seed);
 }
 
 async function sendAll(ingest: AudioIngest, file: Uint8Array): Promise<Measurement> {
@@ -62,7 +74,12 @@ async function sendAll(ingest: AudioIngest, file: Uint8Array): Promise<Measureme
   return ingest.end();
 }
 
-async function send(ingest: AudioIngest, file: Uint8Array, next: (below: number) => number, largest = 64 * 1024): Promise<Measurement> {
+async function send(
+  ingest: AudioIngest,
+  file: Uint8Array,
+  next: (below: number) => number,
+  largest = 64 * 1024,
+): Promise<Measurement> {
   for (let at = 0; at < file.length; ) {
     // A buffer of our own that is overwritten after the write: the engine must have copied it.
     const part = Uint8Array.from(file.subarray(at, at + 1 + next(largest)));
@@ -78,7 +95,12 @@ function check(test: Test, measured: Measurement, expected: Sample, name: string
   test.equal(measured.bytes, expected.file.length, `${name}: bytes`);
   test.equal(measured.sha256, expected.sha256, `${name}: digest`);
   test.equal(measured.bindingSha256, expected.bindingSha256, `${name}: binding digest`);
-  test.ok(expected.credential === undefined ? measured.credential === undefined : expected.credential.equals(measured.credential?.data ?? noise(1)), `${name}: credential`);
+  test.ok(
+    expected.credential === undefined
+      ? measured.credential === undefined
+      : expected.credential.equals(measured.credential?.data ?? noise(1)),
+    `${name}: credential`,
+  );
 }
 
 /** The DomainError that `act` throws or rejects with. */
@@ -107,10 +129,13 @@ async function startedWasm(test: Test, options: Omit<EngineOptions, 'kind'>): Pr
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  for (const end = Date.now() + 60_000; !condition(); await sleep(10)) if (Date.now() > end) throw new Error('it did not come to pass in 60 s');
+  for (const end = Date.now() + 60_000; !condition(); await sleep(10))
+    if (Date.now() > end) throw new Error('it did not come to pass in 60 s');
 }
 
-/** Time of an engine that a test moves: each beat of the sweep finds 100 ms gone while it runs, and none else. */
+/**
+ * Time of an engine that a test moves: each beat of the sweep finds 100 ms gone while it runs, and none else.
+ */
 class SweptClock {
   #now = 0;
   #beats = 0;
@@ -148,16 +173,35 @@ async function openWhenFree(engine: AudioEngine): Promise<AudioIngest> {
 
 for (const kind of ['wasm', 'native'] as const) {
   t.test(`${kind} engine`, async (t) => {
-    for (const [uploads, slabs, workers] of [[1, 4, 1], [3, 12, 2], [5, 3, 1], [17, 20, 1], [40, 60, 2], [12, 1, 2]] as const) {
+    for (const [uploads, slabs, workers] of [
+      [1, 4, 1],
+      [3, 12, 2],
+      [5, 3, 1],
+      [17, 20, 1],
+      [40, 60, 2],
+      [12, 1, 2],
+    ] as const) {
       await t.test(`${uploads} uploads through ${slabs} slabs and ${workers} workers`, async (t) => {
         const engine = await started(t, { kind, workers, slabs, maxUploads: uploads });
         const next = random(uploads * 7 + slabs);
         const samples = Array.from({ length: uploads }, () => sample(next));
-        const measured = await Promise.all(samples.map((one, i) => send(engine.open('a'), one.file, random(i + 1), [1, 64 * 1024, 200_000, 2 * MIB][one.file.length < 5_000 ? i % 4 : 1 + (i % 3)])));
+        const measured = await Promise.all(
+          samples.map((one, i) =>
+            send(
+              engine.open('a'),
+              one.file,
+              random(i + 1),
+              [1, 64 * 1024, 200_000, 2 * MIB][one.file.length < 5_000 ? i % 4 : 1 + (i % 3)],
+            ),
+          ),
+        );
         for (const [i, one] of samples.entries()) check(t, measured[i]!, one, `upload ${i}`);
         t.equal(engine.stats().uploadsInFlight, 0);
         t.equal(engine.stats().slabsInUse, 0);
-        t.equal(engine.stats().bytes, samples.reduce((sum, { file }) => sum + file.length, 0));
+        t.equal(
+          engine.stats().bytes,
+          samples.reduce((sum, { file }) => sum + file.length, 0),
+        );
       });
     }
 
@@ -180,7 +224,8 @@ for (const kind of ['wasm', 'native'] as const) {
         await ingest.write(one.file.subarray(0, cut));
         await ingest.write(one.file.subarray(cut));
         const measured = await ingest.end();
-        if (measured.bindingSha256 !== one.bindingSha256 || measured.sha256 !== one.sha256) t.fail(`cut at ${cut}`);
+        if (measured.bindingSha256 !== one.bindingSha256 || measured.sha256 !== one.sha256)
+          t.fail(`cut at ${cut}`);
       }
       const ingest = engine.open('a');
       for (const byte of one.file) await ingest.write(Uint8Array.of(byte));
@@ -226,10 +271,19 @@ for (const kind of ['wasm', 'native'] as const) {
     await t.test('an owner below its share gets the place of the slowest upload of one above', async (t) => {
       const clock = new SweptClock();
       const displaced: Displacement[] = [];
-      const engine = await started(t, { kind, workers: 1, maxUploads: 6, ...clock.options, observer: { fault: () => undefined, displaced: (reason) => displaced.push(reason) } });
+      const engine = await started(t, {
+        kind,
+        workers: 1,
+        maxUploads: 6,
+        ...clock.options,
+        observer: { fault: () => undefined, displaced: (reason) => displaced.push(reason) },
+      });
       const greedy = Array.from({ length: 6 }, () => engine.open('greedy'));
       const rates = [5, 4, 1, 6, 2, 7];
-      const send = (ingests: readonly AudioIngest[]) => async () => void (await Promise.all(ingests.map(async (ingest, i) => ingest.signal.aborted || ingest.write(noise(rates[i]! * 1_000)))));
+      const send = (ingests: readonly AudioIngest[]) => async () =>
+        void (await Promise.all(
+          ingests.map(async (ingest, i) => ingest.signal.aborted || ingest.write(noise(rates[i]! * 1_000))),
+        ));
       await clock.run(20, send(greedy));
       const one = opaque(30_000, 5);
       const modest = engine.open('modest');
@@ -237,12 +291,28 @@ for (const kind of ['wasm', 'native'] as const) {
       t.match(greedy[2]!.signal.reason, { code: 'unavailable', reason: 'engine_full' });
       t.ok(greedy[2]!.signal.reason.retryAfterSeconds > 0);
       t.match(await refusal(() => greedy[2]!.write(noise(1))), { reason: 'engine_full' });
-      t.match(await refusal(() => engine.open('greedy')), { reason: 'engine_full' }, 'and cannot push itself in again');
+      t.match(
+        await refusal(() => engine.open('greedy')),
+        { reason: 'engine_full' },
+        'and cannot push itself in again',
+      );
       const others = [engine.open('modest'), engine.open('modest')];
-      t.same(greedy.map(({ signal }) => signal.aborted), [false, true, true, false, true, false], 'then the next slowest, until both have half');
-      t.match(await refusal(() => engine.open('modest')), { reason: 'engine_full' }, 'beyond its share nobody gives way while everybody sends');
+      t.same(
+        greedy.map(({ signal }) => signal.aborted),
+        [false, true, true, false, true, false],
+        'then the next slowest, until both have half',
+      );
+      t.match(
+        await refusal(() => engine.open('modest')),
+        { reason: 'engine_full' },
+        'beyond its share nobody gives way while everybody sends',
+      );
       const third = engine.open('third');
-      t.equal([...greedy, modest, ...others].filter(({ signal }) => signal.aborted).length, 4, 'a third one makes the shares smaller');
+      t.equal(
+        [...greedy, modest, ...others].filter(({ signal }) => signal.aborted).length,
+        4,
+        'a third one makes the shares smaller',
+      );
       t.same(displaced, Array(4).fill('upload_over_share'));
       check(t, await sendAll(third, one.file), one, 'the third');
       for (const ingest of [...greedy, modest, ...others]) ingest.abort();
@@ -250,24 +320,37 @@ for (const kind of ['wasm', 'native'] as const) {
       t.equal(engine.stats().slabsInUse, 0);
     });
 
-    await t.test('an upload that stands still loses its place when places are scarce, and not before', async (t) => {
-      const clock = new SweptClock();
-      const displaced: Displacement[] = [];
-      const engine = await started(t, { kind, workers: 1, maxUploads: 3, ...clock.options, observer: { fault: () => undefined, displaced: (reason) => displaced.push(reason) } });
-      const still = engine.open('a');
-      await still.write(noise(4));
-      const moving = engine.open('b');
-      await clock.run(50, async () => void (await moving.write(noise(100))));
-      t.notOk(still.signal.aborted, 'while there is room it stays');
-      const third = engine.open('c');
-      t.notOk(still.signal.aborted);
-      const fourth = engine.open('d');
-      t.ok(still.signal.aborted, 'its place goes to whoever comes');
-      t.match(await refusal(() => still.end()), { code: 'unavailable', reason: 'engine_full' });
-      t.match(await refusal(() => engine.open('e')), { reason: 'engine_full' }, 'those that send keep theirs');
-      t.same(displaced, ['upload_stalled']);
-      for (const ingest of [moving, third, fourth]) ingest.abort();
-    });
+    await t.test(
+      'an upload that stands still loses its place when places are scarce, and not before',
+      async (t) => {
+        const clock = new SweptClock();
+        const displaced: Displacement[] = [];
+        const engine = await started(t, {
+          kind,
+          workers: 1,
+          maxUploads: 3,
+          ...clock.options,
+          observer: { fault: () => undefined, displaced: (reason) => displaced.push(reason) },
+        });
+        const still = engine.open('a');
+        await still.write(noise(4));
+        const moving = engine.open('b');
+        await clock.run(50, async () => void (await moving.write(noise(100))));
+        t.notOk(still.signal.aborted, 'while there is room it stays');
+        const third = engine.open('c');
+        t.notOk(still.signal.aborted);
+        const fourth = engine.open('d');
+        t.ok(still.signal.aborted, 'its place goes to whoever comes');
+        t.match(await refusal(() => still.end()), { code: 'unavailable', reason: 'engine_full' });
+        t.match(
+          await refusal(() => engine.open('e')),
+          { reason: 'engine_full' },
+          'those that send keep theirs',
+        );
+        t.same(displaced, ['upload_stalled']);
+        for (const ingest of [moving, third, fourth]) ingest.abort();
+      },
+    );
 
     await t.test('while places are free no rate is too low for the engine', async (t) => {
       const clock = new SweptClock();
@@ -287,7 +370,9 @@ for (const kind of ['wasm', 'native'] as const) {
         const held = new Map<string, AudioIngest[]>();
         for (let i = 0; i < 8 * max; i += 1) {
           const owner = `owner ${next(1 + next(6))}`;
-          const live = [...held].map(([name, ingests]) => [name, ingests.filter(({ signal }) => !signal.aborted)] as const).filter(([, ingests]) => ingests.length > 0);
+          const live = [...held]
+            .map(([name, ingests]) => [name, ingests.filter(({ signal }) => !signal.aborted)] as const)
+            .filter(([, ingests]) => ingests.length > 0);
           const own = live.find(([name]) => name === owner)?.[1] ?? [];
           const share = Math.floor(max / (live.length + (own.length === 0 ? 1 : 0)));
           try {
@@ -298,7 +383,8 @@ for (const kind of ['wasm', 'native'] as const) {
           }
           for (const [name, ingests] of live) {
             const left = ingests.filter(({ signal }) => !signal.aborted).length;
-            if (left < ingests.length && ingests.length <= share) t.fail(`${name} lost one of ${ingests.length}, its share being ${share}`);
+            if (left < ingests.length && ingests.length <= share)
+              t.fail(`${name} lost one of ${ingests.length}, its share being ${share}`);
           }
         }
         t.ok(engine.stats().uploadsInFlight <= max);
@@ -326,7 +412,12 @@ for (const kind of ['wasm', 'native'] as const) {
 }
 
 function bound(ingest: AudioIngest): AudioIngest {
-  return { signal: ingest.signal, write: (part) => ingest.write(part), end: () => ingest.end(), abort: () => ingest.abort() };
+  return {
+    signal: ingest.signal,
+    write: (part) => ingest.write(part),
+    end: () => ingest.end(),
+    abort: () => ingest.abort(),
+  };
 }
 
 t.test('options out of range are refused', async (t) => {
@@ -353,10 +444,19 @@ t.test('gathering', async (t) => {
     scratches: new Region(0, 8, 3),
     open: () => open,
     idle: () => (idle += 1),
-    run: ({ pieces }) => new Promise((resolve, reject) => runs.push({ lanes: pieces.map(({ context }) => context), settle: (failure) => (failure === undefined ? resolve() : reject(failure)) })),
+    run: ({ pieces }) =>
+      new Promise((resolve, reject) =>
+        runs.push({
+          lanes: pieces.map(({ context }) => context),
+          settle: (failure) => (failure === undefined ? resolve() : reject(failure)),
+        }),
+      ),
   });
   const outcomes: [number, unknown][] = [];
-  const lane = (context: number): Lane => ({ take: () => ({ context, address: 0, length: 1 }), settled: (failure) => outcomes.push([context, failure]) });
+  const lane = (context: number): Lane => ({
+    take: () => ({ context, address: 0, length: 1 }),
+    settled: (failure) => outcomes.push([context, failure]),
+  });
   const ran = (): number[][] => runs.map(({ lanes }) => lanes);
   const settle = async (i: number, failure?: Error): Promise<void> => {
     runs[i]?.settle(failure);
@@ -371,10 +471,22 @@ t.test('gathering', async (t) => {
   gather.offer(lane(5));
   t.equal(runs.length, 1, 'while a task runs, three wait for a fourth');
   for (let i = 6; i <= 18; i += 1) gather.offer(lane(i));
-  t.same(ran().slice(1), [[3, 4, 5, 6], [7, 8, 9, 10]], 'four at a time, the oldest first, up to the bound of the queue');
+  t.same(
+    ran().slice(1),
+    [
+      [3, 4, 5, 6],
+      [7, 8, 9, 10],
+    ],
+    'four at a time, the oldest first, up to the bound of the queue',
+  );
   const failure = new Error('died');
   await settle(1, failure);
-  t.same(outcomes, [[3, failure], [4, failure], [5, failure], [6, failure]]);
+  t.same(outcomes, [
+    [3, failure],
+    [4, failure],
+    [5, failure],
+    [6, failure],
+  ]);
   t.same(ran().at(-1), [11, 12, 13, 14]);
   await settle(0);
   await settle(2);
@@ -404,13 +516,27 @@ t.test('what the core refuses is no dead worker', async (t) => {
   const module = await loadCore();
   const memory = createCoreMemory(MIB);
   const deaths: unknown[] = [];
-  const pool = new WorkerPool({ workers: 1, maxQueue: 1, input: { module, memory }, idleScratch: 65_536, onDeath: (error) => deaths.push(error) });
+  const pool = new WorkerPool({
+    workers: 1,
+    maxQueue: 1,
+    input: { module, memory },
+    idleScratch: 65_536,
+    onDeath: (error) => deaths.push(error),
+  });
   await pool.ready();
-  await t.rejects(pool.run({ scratch: 65_536, pieces: [{ context: 131_072, address: 0, length: 1 }] }), { message: /^the audio core failed: Error: contexts not of this build/ });
+  await t.rejects(pool.run({ scratch: 65_536, pieces: [{ context: 131_072, address: 0, length: 1 }] }), {
+    message: /^the audio core failed: Error: contexts not of this build/,
+  });
   await pool.run({ scratch: 65_536, pieces: [] });
   await pool.close();
   t.same([deaths, pool.deaths], [[], 0]);
-  const broken = new WorkerPool({ workers: 2, maxQueue: 1, input: { module: {} as WebAssembly.Module, memory }, idleScratch: 65_536, onDeath: () => undefined });
+  const broken = new WorkerPool({
+    workers: 2,
+    maxQueue: 1,
+    input: { module: {} as WebAssembly.Module, memory },
+    idleScratch: 65_536,
+    onDeath: () => undefined,
+  });
   await t.rejects(broken.ready(), { message: /^the audio core failed: TypeError/ });
   await broken.close();
 });
@@ -448,7 +574,15 @@ t.test('backpressure is not held against the client', async (t) => {
   let slabs: number[] = [];
   const nothing = (): undefined => undefined;
   const host: IngestHost = {
-    memory: Buffer.alloc(MIB), takeSlab: () => slabs.pop(), giveSlab: nothing, wait: nothing, offer: nothing, withdraw: nothing, received: nothing, credentialBytes: nothing, closed: nothing,
+    memory: Buffer.alloc(MIB),
+    takeSlab: () => slabs.pop(),
+    giveSlab: nothing,
+    wait: nothing,
+    offer: nothing,
+    withdraw: nothing,
+    received: nothing,
+    credentialBytes: nothing,
+    closed: nothing,
     finish: () => t.fail('it does not end') as never,
   };
   const ingest = new WasmIngest('a', 0, host);
@@ -501,22 +635,35 @@ t.test('memory does not grow with the upload', async (t) => {
 
 t.test('workers die under load', async (t) => {
   const faults: unknown[] = [];
-  const engine = await startedWasm(t, { workers: 2, slabs: 40, maxUploads: 16, observer: { fault: (_, error) => faults.push(error), displaced: () => undefined } });
+  const engine = await startedWasm(t, {
+    workers: 2,
+    slabs: 40,
+    maxUploads: 16,
+    observer: { fault: (_, error) => faults.push(error), displaced: () => undefined },
+  });
   const next = random(4_242);
   let right = 0;
   let failed = 0;
   let done = false;
-  const samples = Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? credentialed(next(4 * MIB), next(200_000), i + 1) : opaque(next(4 * MIB), i + 1)));
+  const samples = Array.from({ length: 8 }, (_, i) =>
+    i % 2 === 0 ? credentialed(next(4 * MIB), next(200_000), i + 1) : opaque(next(4 * MIB), i + 1),
+  );
   const uploads = Array.from({ length: 16 }, async (_, slot) => {
     while (!done) {
       const one = samples[next(samples.length)]!;
       const ingest = engine.open('a');
       try {
         const measured = await send(ingest, one.file, random(slot + 1));
-        if (measured.sha256 !== one.sha256 || measured.bindingSha256 !== one.bindingSha256) t.fail('a wrong digest');
+        if (measured.sha256 !== one.sha256 || measured.bindingSha256 !== one.bindingSha256)
+          t.fail('a wrong digest');
         right += 1;
       } catch (error) {
-        if (!(error instanceof DomainError) || error.reason !== 'engine_failed' || error.retryAfterSeconds !== 1) throw error;
+        if (
+          !(error instanceof DomainError) ||
+          error.reason !== 'engine_failed' ||
+          error.retryAfterSeconds !== 1
+        )
+          throw error;
         if (!ingest.signal.aborted || ingest.signal.reason !== error) t.fail('the signal says the same');
         failed += 1;
       }
@@ -524,7 +671,8 @@ t.test('workers die under load', async (t) => {
   });
   let kills = 0;
   while (kills < 30 || right < 30 || failed < 10) {
-    // Ever longer, or a machine that starts threads slower than they are killed here would never get anything hashed.
+    // Ever longer, or a machine that starts threads slower than they are killed here would never get anything
+    // hashed.
     await sleep(next(120) * (1 + kills / 20));
     const victim = engine.threads[next(2)];
     if (victim !== undefined) {

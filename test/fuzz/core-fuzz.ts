@@ -1,21 +1,31 @@
 /**
- * Mutated audio through the WASM core: `node dist/test/fuzz/core-fuzz.js --runs N --seed S`. Every input is hashed twice, whole
- * (in lanes, beside three others) and cut at random, and must not trap, must give the same context both times, the digests of
- * node:crypto, and leave the memory around contexts alone. Seeds are built files, and small files below TAKEMARK_CORPUS.
+ * Mutated audio through the WASM core: `node dist/test/fuzz/core-fuzz.js --runs N --seed S`. Every input is
+ * hashed twice, whole (in lanes, beside three others) and cut at random, and must not trap, must give the
+ * same context both times, the digests of node:crypto, and leave the memory around contexts alone. Seeds are
+ * built files, and small files below TAKEMARK_CORPUS.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CONTEXT_BYTES, createCoreMemory, instantiateCore, loadCore, SCRATCH_BYTES } from '../../src/engine/core.js';
+import {
+  CONTEXT_BYTES,
+  createCoreMemory,
+  instantiateCore,
+  loadCore,
+  SCRATCH_BYTES,
+} from '../../src/engine/core.js';
 import * as layout from '../../src/engine/core-layout.js';
 import { randomNumbers } from '../core/core-under-test.js';
 import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';
 
-const { values } = parseArgs({ options: { runs: { type: 'string', default: '200000' }, seed: { type: 'string', default: '1' } } });
+const { values } = parseArgs({
+  options: { runs: { type: 'string', default: '200000' }, seed: { type: 'string', default: '1' } },
+});
 const runs = Number(values.runs);
 const seed = Number(values.seed);
-if (!Number.isSafeInteger(runs) || runs < 1 || !Number.isSafeInteger(seed)) throw new RangeError('--runs and --seed are whole numbers');
+if (!Number.isSafeInteger(runs) || runs < 1 || !Number.isSafeInteger(seed))
+  throw new RangeError('--runs and --seed are whole numbers');
 
 const random = randomNumbers(Math.imul(seed, 0x9e37_79b1) || 1);
 const LANES = 4;
@@ -25,8 +35,49 @@ const GAP = 64;
 const CANARY = 0xa5;
 const STRIDE = CONTEXT_BYTES + GAP;
 
-const SIZES = [0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 18, 24, 28, 40, 601, 602, 1 << 20, (1 << 20) + 1, 0x7fff_ffff, 0x8000_0000, 0xffff_fff7, 0xffff_fff8, 0xffff_fffe, 0xffff_ffff];
-const IDS = ['C2PA', 'c2pa', 'LIST', 'fmt ', 'data', 'ds64', 'bext', 'fact', 'JUNK', 'RIFF', 'WAVE', ' BAD', '\0\0\0\0', 'C2PB'];
+const SIZES = [
+  0,
+  1,
+  2,
+  3,
+  4,
+  7,
+  8,
+  9,
+  15,
+  16,
+  17,
+  18,
+  24,
+  28,
+  40,
+  601,
+  602,
+  1 << 20,
+  (1 << 20) + 1,
+  0x7fff_ffff,
+  0x8000_0000,
+  0xffff_fff7,
+  0xffff_fff8,
+  0xffff_fffe,
+  0xffff_ffff,
+];
+const IDS = [
+  'C2PA',
+  'c2pa',
+  'LIST',
+  'fmt ',
+  'data',
+  'ds64',
+  'bext',
+  'fact',
+  'JUNK',
+  'RIFF',
+  'WAVE',
+  ' BAD',
+  '\0\0\0\0',
+  'C2PB',
+];
 const MAGICS = ['RIFF', 'RF64', 'BW64', 'RIFX', 'FORM'];
 
 /** A file, and where its four-character codes are (their sizes follow them). */
@@ -52,7 +103,8 @@ function builtSeeds(): Buffer[] {
   const data = chunk({ id: 'data', data: noise(100) });
   const credential = chunk({ id: 'C2PA', data: noise(121, 2) });
   const member = chunk({ id: 'ISFT', data: noise(5) });
-  const list = (inner: Uint8Array): Buffer => chunk({ id: 'LIST', data: Buffer.concat([Buffer.from('INFO'), inner]) });
+  const list = (inner: Uint8Array): Buffer =>
+    chunk({ id: 'LIST', data: Buffer.concat([Buffer.from('INFO'), inner]) });
   const ds64 = Buffer.alloc(40);
   ds64.writeBigUInt64LE(BigInt(4 + 48 + fmt.length + data.length), 0);
   ds64.writeBigUInt64LE(100n, 8);
@@ -78,7 +130,12 @@ function corpusSeeds(): Buffer[] {
   if (corpus === undefined) return [];
   return readdirSync(corpus, { recursive: true, encoding: 'utf8' })
     .sort()
-    .filter((name) => !name.endsWith('.txt') && statSync(join(corpus, name)).isFile() && statSync(join(corpus, name)).size <= 2048)
+    .filter(
+      (name) =>
+        !name.endsWith('.txt') &&
+        statSync(join(corpus, name)).isFile() &&
+        statSync(join(corpus, name)).size <= 2048,
+    )
     .map((name) => readFileSync(join(corpus, name)));
 }
 
@@ -165,16 +222,25 @@ const lanes = instantiateCore(module, memory, 0);
 const alone = instantiateCore(module, memory, SCRATCH_BYTES + GAP);
 const contextAt = (i: number): number => 2 * (SCRATCH_BYTES + GAP) + i * STRIDE;
 const cutContext = contextAt(LANES);
-const gaps = [SCRATCH_BYTES, 2 * SCRATCH_BYTES + GAP, ...Array.from({ length: LANES + 1 }, (_, i) => contextAt(i) + CONTEXT_BYTES)];
+const gaps = [
+  SCRATCH_BYTES,
+  2 * SCRATCH_BYTES + GAP,
+  ...Array.from({ length: LANES + 1 }, (_, i) => contextAt(i) + CONTEXT_BYTES),
+];
 const untouched = Buffer.alloc(GAP, CANARY);
 
 /** The parts of a finished context that a reader sees: fixed fields, chunk table, bext. */
 function sameAnswer(a: number, b: number): boolean {
-  const same = (offset: number, length: number): boolean => all.compare(all, b + offset, b + offset + length, a + offset, a + offset + length) === 0;
+  const same = (offset: number, length: number): boolean =>
+    all.compare(all, b + offset, b + offset + length, a + offset, a + offset + length) === 0;
   const chunks = Math.min(all.readUInt32LE(a + layout.CHUNK_COUNT), layout.CHUNK_TABLE_LIMIT);
   // With a second credential the binding digest is given up, at a point that depends on the cuts.
   const binding = all.readUInt32LE(a + layout.CREDENTIALS) < 2;
-  if (!same(0, binding ? layout.STATE : layout.BINDING) || !same(layout.STATE, layout.ZEROED_BYTES - layout.STATE)) return false;
+  if (
+    !same(0, binding ? layout.STATE : layout.BINDING) ||
+    !same(layout.STATE, layout.ZEROED_BYTES - layout.STATE)
+  )
+    return false;
   for (let i = 0; i < chunks; i += 1) {
     const entry = layout.CHUNKS + i * layout.CHUNK_ENTRY_BYTES;
     if (!same(entry, 4) || !same(entry + 8, 16)) return false;
@@ -197,13 +263,20 @@ function runCut(address: number, length: number): void {
 }
 
 function check(context: number, file: Buffer): void {
-  if (sha256(file).compare(all, context + layout.WHOLE, context + layout.WHOLE + 32) !== 0) fault('whole-file digest', file);
-  if ((all.readUInt32LE(context + layout.SEEN) & layout.SEEN_CREDENTIAL) === 0 || all.readUInt32LE(context + layout.CREDENTIALS) !== 1) return;
+  if (sha256(file).compare(all, context + layout.WHOLE, context + layout.WHOLE + 32) !== 0)
+    fault('whole-file digest', file);
+  if (
+    (all.readUInt32LE(context + layout.SEEN) & layout.SEEN_CREDENTIAL) === 0 ||
+    all.readUInt32LE(context + layout.CREDENTIALS) !== 1
+  )
+    return;
   const forkAt = Number(all.readBigUInt64LE(context + layout.FORK_AT));
   const resumeAt = Number(all.readBigUInt64LE(context + layout.RESUME_AT));
-  if (resumeAt > file.length || file.toString('latin1', forkAt, forkAt + 4) !== 'C2PA') fault('extent of the credential', file);
+  if (resumeAt > file.length || file.toString('latin1', forkAt, forkAt + 4) !== 'C2PA')
+    fault('extent of the credential', file);
   const binding = sha256(file.subarray(0, forkAt), file.subarray(resumeAt));
-  if (binding.compare(all, context + layout.BINDING, context + layout.BINDING + 32) !== 0) fault('binding digest', file);
+  if (binding.compare(all, context + layout.BINDING, context + layout.BINDING + 32) !== 0)
+    fault('binding digest', file);
 }
 
 const begun = performance.now();
@@ -227,10 +300,17 @@ for (let done = 0; done < runs; done += LANES) {
       if (all.readUInt32LE(context + layout.FORK_AT) !== 0) forks += 1;
     }
   } catch (error) {
-    if (error instanceof WebAssembly.RuntimeError) fault(`trap: ${error.message}, in one of four inputs, the first`, all.subarray(slabs, slabs + pieces[0]!.length));
+    if (error instanceof WebAssembly.RuntimeError)
+      fault(
+        `trap: ${error.message}, in one of four inputs, the first`,
+        all.subarray(slabs, slabs + pieces[0]!.length),
+      );
     throw error;
   }
-  if (done % 1000 === 0 && gaps.some((at) => untouched.compare(all, at, at + GAP) !== 0)) throw new Error(`memory outside contexts was written; seed ${seed}`);
+  if (done % 1000 === 0 && gaps.some((at) => untouched.compare(all, at, at + GAP) !== 0))
+    throw new Error(`memory outside contexts was written; seed ${seed}`);
 }
 const seconds = (performance.now() - begun) / 1000;
-console.log(`core-fuzz: ${runs} inputs from ${seeds.length} seeds, ${forks} with a credential, no fault; ${Math.round(runs / seconds)} inputs/s, seed ${seed}`);
+console.log(
+  `core-fuzz: ${runs} inputs from ${seeds.length} seeds, ${forks} with a credential, no fault; ${Math.round(runs / seconds)} inputs/s, seed ${seed}`,
+);

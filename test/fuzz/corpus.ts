@@ -7,7 +7,10 @@ const MOST_BYTES = 128 * 1_024;
 
 export async function readCorpus(target: string): Promise<readonly Buffer[]> {
   const lines = await readFile(new URL(`${target}.txt`, FOLDER), 'utf8').catch(() => '');
-  return lines.split('\n').filter((line) => line !== '').map((line) => Buffer.from(line, 'base64'));
+  return lines
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => Buffer.from(line, 'base64'));
 }
 
 export async function writeCorpus(target: string, inputs: readonly Uint8Array[]): Promise<void> {

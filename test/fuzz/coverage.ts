@@ -1,4 +1,4 @@
-import { Session, type Profiler } from 'node:inspector';
+import { type Profiler, Session } from 'node:inspector';
 
 /** What a run of code touched, as numbers: one for each block and order of magnitude of its count. */
 export interface Coverage {
@@ -8,8 +8,9 @@ export interface Coverage {
 }
 
 /**
- * Coverage of blocks as V8 counts them by itself (Chrome DevTools Protocol, Profiler.startPreciseCoverage), so that nothing has to
- * be built anew for it. Calls to an inspector session of the own thread are answered before they return.
+ * Coverage of blocks as V8 counts them by itself (Chrome DevTools Protocol, Profiler.startPreciseCoverage),
+ * so that nothing has to be built anew for it. Calls to an inspector session of the own thread are answered
+ * before they return.
  */
 export class BlockCoverage implements Coverage {
   readonly #session = new Session();
@@ -31,8 +32,11 @@ export class BlockCoverage implements Coverage {
     for (const { url, scriptId, functions } of result) {
       if (!this.#folders.some((folder) => url.includes(folder))) continue;
       for (const { ranges } of functions) {
-        // A range that ran as often as the one around it is not listed: of two branches, the other one's zero tells which was taken.
-        if (ranges[0]!.count > 0) for (const { startOffset, endOffset, count } of ranges) touched.add(this.#number(`${scriptId} ${startOffset} ${endOffset} ${magnitude(count)}`));
+        // A range that ran as often as the one around it is not listed: of two branches, the other one's zero
+        // tells which was taken.
+        if (ranges[0]!.count > 0)
+          for (const { startOffset, endOffset, count } of ranges)
+            touched.add(this.#number(`${scriptId} ${startOffset} ${endOffset} ${magnitude(count)}`));
       }
     }
     return touched;
@@ -62,7 +66,9 @@ export class BlockCoverage implements Coverage {
   }
 }
 
-/** Once, twice, some times, often: a loop that runs longer than ever is something new, one more round is not. */
+/**
+ * Once, twice, some times, often: a loop that runs longer than ever is something new, one more round is not.
+ */
 export function magnitude(count: number): number {
   return count < 4 ? count : 32 - Math.clz32(count) + 1;
 }

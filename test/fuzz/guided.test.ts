@@ -4,22 +4,31 @@ import { promisify } from 'node:util';
 import t from 'tap';
 import type { Trial } from './nested-trial.js';
 
-/** In a process of its own: reading coverage takes time with all the code of a process, and here that is the test runner's. */
+/**
+ * In a process of its own: reading coverage takes time with all the code of a process, and here that is the
+ * test runner's.
+ */
 async function trial(kind: string): Promise<Trial> {
-  const { stdout } = await promisify(execFile)(process.execPath, [new URL('./nested-trial.js', import.meta.url).pathname, kind]);
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    new URL('./nested-trial.js', import.meta.url).pathname,
+    kind,
+  ]);
   return JSON.parse(stdout) as Trial;
 }
 
-t.test('a branch behind five bytes that have to be right one after the other is reached with coverage, and not without', async (t) => {
-  const blind = await trial('blind');
-  t.comment(`blind: depth ${blind.depth} after ${blind.inputs} inputs`);
-  t.ok(blind.depth < 5, 'blind mutation of the same seed with the same numbers stays outside');
-  const guided = await trial('guided');
-  t.comment(`with coverage: depth ${guided.depth} after ${guided.inputs} inputs, ${guided.kept} kept`);
-  t.equal(guided.depth, 5);
-  t.ok(guided.inputs <= blind.inputs, 'with no more inputs');
-  t.equal(guided.minimisedDepth, 5, 'the way in is kept');
-});
+t.test(
+  'a branch behind five bytes that have to be right one after the other is reached with coverage, and not without',
+  async (t) => {
+    const blind = await trial('blind');
+    t.comment(`blind: depth ${blind.depth} after ${blind.inputs} inputs`);
+    t.ok(blind.depth < 5, 'blind mutation of the same seed with the same numbers stays outside');
+    const guided = await trial('guided');
+    t.comment(`with coverage: depth ${guided.depth} after ${guided.inputs} inputs, ${guided.kept} kept`);
+    t.equal(guided.depth, 5);
+    t.ok(guided.inputs <= blind.inputs, 'with no more inputs');
+    t.equal(guided.minimisedDepth, 5, 'the way in is kept');
+  },
+);
 
 t.test('an input that makes the reader fail is reported', async (t) => {
   const { fault, depth } = await trial('failing');

@@ -31,10 +31,16 @@ export interface FuzzResult {
   readonly fault?: { readonly input: Uint8Array; readonly error: unknown };
 }
 
-/** Coverage is read once for so many inputs, and for each of them again where they reached something new together. */
+/**
+ * Coverage is read once for so many inputs, and for each of them again where they reached something new
+ * together.
+ */
 const BATCH = 64;
 
-export async function fuzz(target: Target, { coverage, random, enough, guided = true, before }: FuzzOptions): Promise<FuzzResult> {
+export async function fuzz(
+  target: Target,
+  { coverage, random, enough, guided = true, before }: FuzzOptions,
+): Promise<FuzzResult> {
   const seen = new Set<number>();
   /** Apart, because a batch runs each block more often than one input does. */
   const seenInBatches = new Set<number>();
@@ -81,12 +87,17 @@ function addNew(features: ReadonlySet<number>, seen: Set<number>): boolean {
 
 /** The newer half comes twice as often: what was just reached has been looked at least. */
 function choose(corpus: readonly Uint8Array[], random: RandomNumbers): Uint8Array {
-  const index = random(3) === 0 ? random(corpus.length) : corpus.length - 1 - random(Math.ceil(corpus.length / 2));
+  const index =
+    random(3) === 0 ? random(corpus.length) : corpus.length - 1 - random(Math.ceil(corpus.length / 2));
   return corpus[index]!;
 }
 
 /** The smallest inputs that together reach what all of them reach, in the order of their sizes. */
-export async function minimise(target: Target, corpus: readonly Uint8Array[], coverage: Coverage): Promise<readonly Uint8Array[]> {
+export async function minimise(
+  target: Target,
+  corpus: readonly Uint8Array[],
+  coverage: Coverage,
+): Promise<readonly Uint8Array[]> {
   const seen = new Set<number>();
   const kept: Uint8Array[] = [];
   for (const input of corpus.toSorted((a, b) => a.length - b.length)) {

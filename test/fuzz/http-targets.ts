@@ -1,27 +1,54 @@
 /** The two readers that can only be reached over a connection. */
 import { connect } from 'node:net';
 import { noise } from '../fixtures/wav.js';
-import { startPartner, FIELDS, KEY } from '../http/doubles.js';
+import { FIELDS, KEY, startPartner } from '../http/doubles.js';
 import { form, request } from '../http/raw-client.js';
 import { BlockCoverage } from './coverage.js';
 import type { Target } from './guided.js';
-import { cutOf, must, text, type OpenTarget } from './targets.js';
+import { cutOf, must, type OpenTarget, text } from './targets.js';
 
-/** Bytes on a connection, with a cut that the input's digest chooses. Every answer has an id, and none is a fault of ours. */
+/**
+ * Bytes on a connection, with a cut that the input's digest chooses. Every answer has an id, and none is a
+ * fault of ours.
+ */
 export async function openFraming(): Promise<OpenTarget> {
   const { listener, port, reports } = await startPartner();
-  const verify = request('POST', '/v1/verify', { 'x-api-key': KEY, 'Content-Type': 'application/json' }, '{"uploadId":"upl_1"}');
+  const verify = request(
+    'POST',
+    '/v1/verify',
+    { 'x-api-key': KEY, 'Content-Type': 'application/json' },
+    '{"uploadId":"upl_1"}',
+  );
   const head = 'x-api-key: ' + KEY + '\r\nHost: a\r\n';
   const target: Target = {
     name: 'http-framing',
     seeds: [
       Buffer.from(`GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n`),
       verify,
-      Buffer.from(`POST /v1/verify HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"upl\r\nf\r\noadId":"upl_1"}\r\n0\r\n\r\n`),
-      Buffer.from(`GET /v1/proofs?limit=2 HTTP/1.1\r\n${head}\r\nGET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`),
+      Buffer.from(
+        `POST /v1/verify HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"upl\r\nf\r\noadId":"upl_1"}\r\n0\r\n\r\n`,
+      ),
+      Buffer.from(
+        `GET /v1/proofs?limit=2 HTTP/1.1\r\n${head}\r\nGET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+      ),
       Buffer.from(`DELETE /v1/proofs/prf_1 HTTP/1.1\r\n${head}Expect: 100-continue\r\n\r\n`),
     ],
-    words: text('\r\n', '\r\n\r\n', 'Transfer-Encoding: chunked\r\n', 'Content-Length: 0\r\n', 'Content-Length: 5\r\n', 'Connection: close\r\n', 'Expect: 100-continue\r\n', 'Upgrade: h2c\r\nConnection: upgrade\r\n', 'Host: b\r\n', 'HTTP/1.0', 'OPTIONS * ', '0\r\n\r\n', ' \t', '\0'),
+    words: text(
+      '\r\n',
+      '\r\n\r\n',
+      'Transfer-Encoding: chunked\r\n',
+      'Content-Length: 0\r\n',
+      'Content-Length: 5\r\n',
+      'Connection: close\r\n',
+      'Expect: 100-continue\r\n',
+      'Upgrade: h2c\r\nConnection: upgrade\r\n',
+      'Host: b\r\n',
+      'HTTP/1.0',
+      'OPTIONS * ',
+      '0\r\n\r\n',
+      ' \t',
+      '\0',
+    ),
     maxBytes: 4_096,
     async run(input) {
       checkAnswers(await exchangeBytes(port, input));
@@ -31,17 +58,42 @@ export async function openFraming(): Promise<OpenTarget> {
   return { ...target, coverage: new BlockCoverage(['/src/http/']), close: () => listener.close(0) };
 }
 
-/** The same form in one piece and cut in two gives the same answer, and a digest that is the file's where it is taken. */
+/**
+ * The same form in one piece and cut in two gives the same answer, and a digest that is the file's where it
+ * is taken.
+ */
 export async function openForm(): Promise<OpenTarget> {
   const { listener, port, reports, operations } = await startPartner();
-  const good = [{ name: 'policy', body: FIELDS.policy }, { name: 'signature', body: FIELDS.signature }, { name: 'file', filename: 'a.wav', type: 'audio/wav', body: noise(300) }];
+  const good = [
+    { name: 'policy', body: FIELDS.policy },
+    { name: 'signature', body: FIELDS.signature },
+    { name: 'file', filename: 'a.wav', type: 'audio/wav', body: noise(300) },
+  ];
   const target: Target = {
     name: 'upload-form',
-    seeds: [form(good), form(good, { closing: '\r\n--XBOUNDARYX--' }), form([good[2]!]), form([...good, { name: 'x', body: 'y' }])],
-    words: text('\r\n--XBOUNDARYX', '\r\n--XBOUNDARYX--\r\n', '--XBOUNDARYX\r\n', 'Content-Disposition: form-data; name="file"; filename="a"\r\n\r\n', '\r\n\r\n', 'name="policy"', 'filename=""', 'Content-Transfer-Encoding: base64\r\n', '; name*=utf-8\'\'x', '\r\n--'),
+    seeds: [
+      form(good),
+      form(good, { closing: '\r\n--XBOUNDARYX--' }),
+      form([good[2]!]),
+      form([...good, { name: 'x', body: 'y' }]),
+    ],
+    words: text(
+      '\r\n--XBOUNDARYX',
+      '\r\n--XBOUNDARYX--\r\n',
+      '--XBOUNDARYX\r\n',
+      'Content-Disposition: form-data; name="file"; filename="a"\r\n\r\n',
+      '\r\n\r\n',
+      'name="policy"',
+      'filename=""',
+      'Content-Transfer-Encoding: base64\r\n',
+      "; name*=utf-8''x",
+      '\r\n--',
+    ),
     maxBytes: 8_192,
     async run(input) {
-      const head = Buffer.from(`POST /uploads/upl_1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: multipart/form-data; boundary=XBOUNDARYX\r\nContent-Length: ${input.length}\r\n\r\n`);
+      const head = Buffer.from(
+        `POST /uploads/upl_1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: multipart/form-data; boundary=XBOUNDARYX\r\nContent-Length: ${input.length}\r\n\r\n`,
+      );
       const answers: string[] = [];
       for (const cut of [head.length + input.length, head.length + cutOf(input)]) {
         const [answer] = checkAnswers(await exchangeBytes(port, Buffer.concat([head, input]), cut));
@@ -54,7 +106,16 @@ export async function openForm(): Promise<OpenTarget> {
       must(reports.faults.length === 0, `a fault of ours: ${String(reports.faults[0])}`);
     },
   };
-  return { ...target, coverage: new BlockCoverage(['/src/http/upload-form', '/src/http/form-envelope', 'busboy', 'streamsearch']), close: () => listener.close(0) };
+  return {
+    ...target,
+    coverage: new BlockCoverage([
+      '/src/http/upload-form',
+      '/src/http/form-envelope',
+      'busboy',
+      'streamsearch',
+    ]),
+    close: () => listener.close(0),
+  };
 }
 
 /** Sends the bytes in two pieces, ends the sending side, and reads until the other side ends. */
@@ -70,7 +131,11 @@ function exchangeBytes(port: number, bytes: Buffer, cut = cutOf(bytes)): Promise
       socket.destroy();
       resolve(Buffer.concat(received));
     };
-    socket.on('data', (data) => received.push(data)).once('end', end).once('close', end).once('error', end);
+    socket
+      .on('data', (data) => received.push(data))
+      .once('end', end)
+      .once('close', end)
+      .once('error', end);
   });
 }
 
@@ -94,7 +159,8 @@ function checkAnswers(bytes: Buffer): readonly WireAnswer[] {
     const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
     const body = bytes.toString('utf8', at, at + length);
     // Answers to HEAD say a length and have no body; nothing follows what they would have here.
-    if (status >= 400 && body !== '' && !body.startsWith('HTTP/')) must(typeof (JSON.parse(body) as { code?: unknown }).code === 'string', 'a refusal without a code');
+    if (status >= 400 && body !== '' && !body.startsWith('HTTP/'))
+      must(typeof (JSON.parse(body) as { code?: unknown }).code === 'string', 'a refusal without a code');
     if (body.startsWith('HTTP/')) continue;
     at += length;
     answers.push({ status, body });

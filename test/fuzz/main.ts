@@ -1,6 +1,7 @@
 /**
- * npm run fuzz [-- --seconds 20] [--only NAME,...] [--seed N] [--jobs 2] [--keep]: each reader in a process of its own, from its
- * seeds and its corpus. With --keep the corpora take in what was found, smallest inputs first.
+ * npm run fuzz [-- --seconds 20] [--only NAME,...] [--seed N] [--jobs 2] [--keep]: each reader in a process
+ * of its own, from its seeds and its corpus. With --keep the corpora take in what was found, smallest inputs
+ * first.
  */
 import { fork } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -8,19 +9,27 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { TARGETS } from './targets.js';
 import type { Report } from './process.js';
+import { TARGETS } from './targets.js';
 
 const PROCESS = new URL('./process.js', import.meta.url).pathname;
 /** For a reader that does not come back from an input, on a machine that is busy. */
 const STALL_MS = 60_000;
 
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '20' }, only: { type: 'string' }, seed: { type: 'string' }, jobs: { type: 'string', default: '2' }, keep: { type: 'boolean', default: false } },
+  options: {
+    seconds: { type: 'string', default: '20' },
+    only: { type: 'string' },
+    seed: { type: 'string' },
+    jobs: { type: 'string', default: '2' },
+    keep: { type: 'boolean', default: false },
+  },
 });
 const seed = Number(values.seed ?? randomInt(1, 1 << 30));
 const names = values.only?.split(',') ?? Object.keys(TARGETS);
-for (const name of names) if (TARGETS[name] === undefined) throw new Error(`there is no reader ${name}; there are ${Object.keys(TARGETS).join(', ')}`);
+for (const name of names)
+  if (TARGETS[name] === undefined)
+    throw new Error(`there is no reader ${name}; there are ${Object.keys(TARGETS).join(', ')}`);
 
 console.log(`seed ${seed}, ${values.seconds} s each`);
 const directory = await mkdtemp(join(tmpdir(), 'takemark-fuzz-'));
@@ -37,7 +46,9 @@ process.exit(failed === 0 ? 0 : 1);
 
 async function runTarget(name: string): Promise<boolean> {
   const current = join(directory, name);
-  const child = fork(PROCESS, [name, values.seconds, String(seed), current, String(values.keep)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = fork(PROCESS, [name, values.seconds, String(seed), current, String(values.keep)], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   let report: Report | undefined;
   let stalled = false;
   let alarm = setTimeout(stall, Number(values.seconds) * 1_000 + STALL_MS);
@@ -53,10 +64,15 @@ async function runTarget(name: string): Promise<boolean> {
   await new Promise((resolve) => child.once('close', resolve));
   clearTimeout(alarm);
   if (report?.fault === undefined && report !== undefined && !stalled) {
-    console.log(`ok: ${name}: ${report.inputs} inputs, ${report.features} blocks and counts, ${report.kept} inputs kept`);
+    console.log(
+      `ok: ${name}: ${report.inputs} inputs, ${report.features} blocks and counts, ${report.kept} inputs kept`,
+    );
     return true;
   }
-  const input = report?.fault?.input ?? (await readFile(current).catch(() => Buffer.alloc(0))).toString('base64');
-  console.log(`FAILED: ${name}, seed ${seed}: ${stalled ? 'an input it does not come back from' : (report?.fault?.error ?? 'the process ended')}\n  input ${input}`);
+  const input =
+    report?.fault?.input ?? (await readFile(current).catch(() => Buffer.alloc(0))).toString('base64');
+  console.log(
+    `FAILED: ${name}, seed ${seed}: ${stalled ? 'an input it does not come back from' : (report?.fault?.error ?? 'the process ended')}\n  input ${input}`,
+  );
   return false;
 }

@@ -2,20 +2,35 @@
 export type RandomNumbers = (bound: number) => number;
 
 const INTERESTING = [0, 1, 0x7f, 0x80, 0xff, 0x0d, 0x0a, 0x20, 0x22, 0x2d, 0x5c];
-const LENGTHS = [0, 1, 2, 7, 8, 15, 16, 23, 24, 31, 32, 63, 64, 127, 128, 255, 256, 0x7fff, 0x8000, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fff7, 0xffff_ffff];
+const LENGTHS = [
+  0, 1, 2, 7, 8, 15, 16, 23, 24, 31, 32, 63, 64, 127, 128, 255, 256, 0x7fff, 0x8000, 0xffff, 0x7fff_ffff,
+  0x8000_0000, 0xffff_fff7, 0xffff_ffff,
+];
 const MOST_AT_ONCE = 6;
 
 /**
- * A changed copy: one to six changes of bytes, lengths, blocks and words. `others` are inputs to borrow blocks from, `words`
- * byte strings that mean something to the reader.
+ * A changed copy: one to six changes of bytes, lengths, blocks and words. `others` are inputs to borrow
+ * blocks from, `words` byte strings that mean something to the reader.
  */
-export function mutate(input: Uint8Array, others: readonly Uint8Array[], words: readonly Uint8Array[], maxBytes: number, random: RandomNumbers): Buffer {
+export function mutate(
+  input: Uint8Array,
+  others: readonly Uint8Array[],
+  words: readonly Uint8Array[],
+  maxBytes: number,
+  random: RandomNumbers,
+): Buffer {
   let bytes: Buffer = Buffer.from(input);
-  for (let changes = 1 + random(MOST_AT_ONCE); changes > 0; changes -= 1) bytes = change(bytes, others, words, random);
+  for (let changes = 1 + random(MOST_AT_ONCE); changes > 0; changes -= 1)
+    bytes = change(bytes, others, words, random);
   return bytes.subarray(0, maxBytes);
 }
 
-function change(bytes: Buffer, others: readonly Uint8Array[], words: readonly Uint8Array[], random: RandomNumbers): Buffer {
+function change(
+  bytes: Buffer,
+  others: readonly Uint8Array[],
+  words: readonly Uint8Array[],
+  random: RandomNumbers,
+): Buffer {
   const at = random(bytes.length + 1);
   const span = (): number => random(Math.min(bytes.length - at, random(4) === 0 ? 1_024 : 16) + 1);
   switch (random(12)) {
@@ -33,12 +48,14 @@ function change(bytes: Buffer, others: readonly Uint8Array[], words: readonly Ui
       return bytes;
     case 4: {
       const value = LENGTHS[random(LENGTHS.length)]!;
-      if (at + 4 <= bytes.length) random(2) === 0 ? bytes.writeUInt32BE(value, at) : bytes.writeUInt32LE(value, at);
+      if (at + 4 <= bytes.length)
+        random(2) === 0 ? bytes.writeUInt32BE(value, at) : bytes.writeUInt32LE(value, at);
       return bytes;
     }
     case 5: {
       const value = LENGTHS[random(LENGTHS.length)]! & 0xffff;
-      if (at + 2 <= bytes.length) random(2) === 0 ? bytes.writeUInt16BE(value, at) : bytes.writeUInt16LE(value, at);
+      if (at + 2 <= bytes.length)
+        random(2) === 0 ? bytes.writeUInt16BE(value, at) : bytes.writeUInt16LE(value, at);
       return bytes;
     }
     case 6:
@@ -49,17 +66,29 @@ function change(bytes: Buffer, others: readonly Uint8Array[], words: readonly Ui
       return Buffer.concat([bytes.subarray(0, to), bytes.subarray(at, at + count), bytes.subarray(to)]);
     }
     case 8:
-      return Buffer.concat([bytes.subarray(0, at), Buffer.alloc(random(9) + 1, random(256)), bytes.subarray(at)]);
+      return Buffer.concat([
+        bytes.subarray(0, at),
+        Buffer.alloc(random(9) + 1, random(256)),
+        bytes.subarray(at),
+      ]);
     case 9: {
       const other = others.length === 0 ? bytes : others[random(others.length)]!;
       const from = random(other.length + 1);
       const count = random(Math.min(other.length - from, 512) + 1);
-      return Buffer.concat([bytes.subarray(0, at), other.subarray(from, from + count), bytes.subarray(random(2) === 0 ? at : Math.min(bytes.length, at + count))]);
+      return Buffer.concat([
+        bytes.subarray(0, at),
+        other.subarray(from, from + count),
+        bytes.subarray(random(2) === 0 ? at : Math.min(bytes.length, at + count)),
+      ]);
     }
     case 10: {
       if (words.length === 0) return bytes;
       const word = words[random(words.length)]!;
-      return Buffer.concat([bytes.subarray(0, at), word, bytes.subarray(random(2) === 0 ? at : Math.min(bytes.length, at + word.length))]);
+      return Buffer.concat([
+        bytes.subarray(0, at),
+        word,
+        bytes.subarray(random(2) === 0 ? at : Math.min(bytes.length, at + word.length)),
+      ]);
     }
     default:
       return bytes.subarray(0, at);

@@ -25,7 +25,12 @@ const target: Target = {
   },
 };
 const coverage = new BlockCoverage([kind === 'uncounted' ? 'no such file' : 'nested-reader']);
-const { inputs, corpus, fault } = await fuzz(target, { coverage, guided: kind !== 'blind', random: randomNumbers(7), enough: (done) => done >= INPUTS || depth === 5 });
+const { inputs, corpus, fault } = await fuzz(target, {
+  coverage,
+  guided: kind !== 'blind',
+  random: randomNumbers(7),
+  enough: (done) => done >= INPUTS || depth === 5,
+});
 const kept = fault === undefined ? await minimise(target, corpus, coverage) : [];
 const trial: Trial = {
   inputs,

@@ -1,4 +1,7 @@
-/** One reader under fuzzing, in a process that may end or hang. Arguments: name, seconds, seed, file of the current input, keep. */
+/**
+ * One reader under fuzzing, in a process that may end or hang. Arguments: name, seconds, seed, file of the
+ * current input, keep.
+ */
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { randomNumbers } from '../core/core-under-test.js';
 import { readCorpus, writeCorpus } from './corpus.js';
@@ -12,7 +15,13 @@ export interface Report {
   readonly fault?: { readonly input: string; readonly error: string };
 }
 
-const [name, seconds, seed, current, keep] = process.argv.slice(2) as [string, string, string, string, string];
+const [name, seconds, seed, current, keep] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+];
 const tell = (message: Report | 'alive'): void => void process.send!(message);
 const target = await TARGETS[name]!();
 const file = openSync(current, 'w');
@@ -40,12 +49,21 @@ const result = await fuzz(
 );
 closeSync(file);
 const { inputs, features, corpus, fault } = result;
-if (keep === 'true' && fault === undefined) await writeCorpus(name, await minimise(target, corpus, target.coverage));
+if (keep === 'true' && fault === undefined)
+  await writeCorpus(name, await minimise(target, corpus, target.coverage));
 tell({
   inputs,
   features,
   kept: corpus.length,
-  ...(fault === undefined ? {} : { fault: { input: Buffer.from(fault.input).toString('base64'), error: fault.error instanceof Error ? (fault.error.stack ?? fault.error.message) : String(fault.error) } }),
+  ...(fault === undefined
+    ? {}
+    : {
+        fault: {
+          input: Buffer.from(fault.input).toString('base64'),
+          error:
+            fault.error instanceof Error ? (fault.error.stack ?? fault.error.message) : String(fault.error),
+        },
+      }),
 });
 target.coverage.close();
 await target.close();

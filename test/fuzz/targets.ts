@@ -4,18 +4,18 @@ import { isDeepStrictEqual } from 'node:util';
 import { decodeCborStrict, decodeCborTolerant, encodeCbor } from '../../src/codec/cbor.js';
 import { decodeMessagePackStrict, encodeMessagePack } from '../../src/codec/messagepack.js';
 import { chainHangsTogether, readCertificate } from '../../src/credential/certificate.js';
-import { readSign1, writeSign1, protectedHeader } from '../../src/credential/cose.js';
-import { readBox, type Box } from '../../src/credential/jumbf.js';
+import { protectedHeader, readSign1, writeSign1 } from '../../src/credential/cose.js';
+import { type Box, readBox } from '../../src/credential/jumbf.js';
 import { readEmbedded } from '../../src/credential/read-embedded.js';
 import { readSidecar, writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction } from '../../src/credential/statement.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { CONTEXT_BYTES, SCRATCH_BYTES, createCoreMemory, instantiateCore } from '../../src/engine/core.js';
+import { CONTEXT_BYTES, createCoreMemory, instantiateCore, SCRATCH_BYTES } from '../../src/engine/core.js';
 import * as layout from '../../src/engine/core-layout.js';
 import { parseJson } from '../../src/http/json-text.js';
 import { createCursors } from '../../src/operations/cursors.js';
 import { createUploadPolicySigner } from '../../src/operations/upload-policy.js';
-import { extentOf, issued, now as currentSecond, sealed, storeIn } from '../fixtures/credentialed-file.js';
+import { now as currentSecond, extentOf, issued, sealed, storeIn } from '../fixtures/credentialed-file.js';
 import { foreignManifest, foreignSigner, storeOf } from '../fixtures/foreign-store.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
@@ -29,7 +29,8 @@ export interface OpenTarget extends Target {
   close(): Promise<void>;
 }
 
-export const text = (...words: readonly string[]): Buffer[] => words.map((word) => Buffer.from(word, 'latin1'));
+export const text = (...words: readonly string[]): Buffer[] =>
+  words.map((word) => Buffer.from(word, 'latin1'));
 export const must = (holds: boolean, what: string): void => {
   if (!holds) throw new Error(what);
 };
@@ -55,15 +56,46 @@ const ISSUED = issued(PLAIN, ours.signer);
 const SEALED = sealed(PLAIN, testDevice());
 const ISSUED_EXTENT = extentOf(ISSUED)!;
 const ISSUED_STORE = storeIn(ISSUED, ISSUED_EXTENT);
-const FOREIGN_STORE = storeOf([foreignManifest(ES256, { exclusions: [{ start: PLAIN.length, length: 1 }], binding: new Uint8Array(32) })]);
+const FOREIGN_STORE = storeOf([
+  foreignManifest(ES256, { exclusions: [{ start: PLAIN.length, length: 1 }], binding: new Uint8Array(32) }),
+]);
 const STORES = [ISSUED_STORE, storeIn(SEALED, extentOf(SEALED)!), FOREIGN_STORE];
 const SIDECAR = Buffer.from(
-  writeSidecar({ statement: stateProduction(ours.signer.identity, { proofId: 'prf_01J00000000000000000000000', createdAt: currentSecond(), evidenceSha256: null }), binding: { bytes: 344, sha256: 'ab'.repeat(32) }, signer: ours.signer }),
+  writeSidecar({
+    statement: stateProduction(ours.signer.identity, {
+      proofId: 'prf_01J00000000000000000000000',
+      createdAt: currentSecond(),
+      evidenceSha256: null,
+    }),
+    binding: { bytes: 344, sha256: 'ab'.repeat(32) },
+    signer: ours.signer,
+  }),
 );
 const LEAF = Buffer.from(ours.signer.identity.certificate);
 const SIGN1 = Buffer.from(writeSign1(protectedHeader('Ed25519', LEAF), new Uint8Array(64)));
-const CBOR_WORDS = [Buffer.from([0xa1]), Buffer.from([0x9f]), Buffer.from([0xff]), Buffer.from([0xd8, 0x18]), Buffer.from([0x5b]), Buffer.from([0x18, 0x21]), Buffer.from([0xfb]), Buffer.from([0xc2])];
-const BOX_WORDS = text('jumb', 'jumd', 'cbor', 'json', 'c2sh', 'c2pa.signature', 'c2pa.claim.v2', 'c2pa.assertions', 'c2pa.hash.data', '\0\0\0\x01', '\0\0\0\x08');
+const CBOR_WORDS = [
+  Buffer.from([0xa1]),
+  Buffer.from([0x9f]),
+  Buffer.from([0xff]),
+  Buffer.from([0xd8, 0x18]),
+  Buffer.from([0x5b]),
+  Buffer.from([0x18, 0x21]),
+  Buffer.from([0xfb]),
+  Buffer.from([0xc2]),
+];
+const BOX_WORDS = text(
+  'jumb',
+  'jumd',
+  'cbor',
+  'json',
+  'c2sh',
+  'c2pa.signature',
+  'c2pa.claim.v2',
+  'c2pa.assertions',
+  'c2pa.hash.data',
+  '\0\0\0\x01',
+  '\0\0\0\x08',
+);
 const now = 1_700_000_000;
 const secrets = secretsOf();
 
@@ -73,12 +105,23 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
   'message-pack': plain(
     {
       name: 'message-pack',
-      seeds: [SIDECAR, Buffer.from(encodeMessagePack({ a: 1, b: [true, null, 'text', 1.5, -3], c: new Uint8Array(40) }))],
-      words: [Buffer.from([0x81]), Buffer.from([0xdc, 0, 1]), Buffer.from([0xc4, 1]), Buffer.from([0xcf]), Buffer.from([0xd6, 0xff]), Buffer.from([0xdf, 0, 0, 0, 2])],
+      seeds: [
+        SIDECAR,
+        Buffer.from(encodeMessagePack({ a: 1, b: [true, null, 'text', 1.5, -3], c: new Uint8Array(40) })),
+      ],
+      words: [
+        Buffer.from([0x81]),
+        Buffer.from([0xdc, 0, 1]),
+        Buffer.from([0xc4, 1]),
+        Buffer.from([0xcf]),
+        Buffer.from([0xd6, 0xff]),
+        Buffer.from([0xdf, 0, 0, 0, 2]),
+      ],
       maxBytes: 8_192,
       run(input) {
         const read = decodeMessagePackStrict(input, 4_096);
-        if (read.ok) must(Buffer.compare(encodeMessagePack(read.value), input) === 0, 'another spelling was taken');
+        if (read.ok)
+          must(Buffer.compare(encodeMessagePack(read.value), input) === 0, 'another spelling was taken');
       },
     },
     '/src/codec/',
@@ -88,7 +131,18 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
   cbor: plain(
     {
       name: 'cbor',
-      seeds: [Buffer.from(encodeCbor(new Map<string, never>([['a', 1], ['b', [true, null, 'text', new Uint8Array(30)]]] as never))), SIGN1, Buffer.from([0x9f, 0x01, 0xff])],
+      seeds: [
+        Buffer.from(
+          encodeCbor(
+            new Map<string, never>([
+              ['a', 1],
+              ['b', [true, null, 'text', new Uint8Array(30)]],
+            ] as never),
+          ),
+        ),
+        SIGN1,
+        Buffer.from([0x9f, 0x01, 0xff]),
+      ],
       words: CBOR_WORDS,
       maxBytes: 8_192,
       run(input) {
@@ -96,7 +150,10 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         const strict = decodeCborStrict(input);
         if (!strict.ok) return;
         must(Buffer.compare(encodeCbor(strict.value), input) === 0, 'another spelling was taken');
-        must(tolerant.ok || tolerant.fault === 'over_budget', 'the tolerant reader refuses what the strict one takes');
+        must(
+          tolerant.ok || tolerant.fault === 'over_budget',
+          'the tolerant reader refuses what the strict one takes',
+        );
       },
     },
     '/src/codec/',
@@ -134,7 +191,8 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
       maxBytes: 8_192,
       run(input) {
         const read = readSign1(input);
-        if (read.ok) for (const certificate of read.sign1.chain) must(certificate.length > 0, 'an empty certificate');
+        if (read.ok)
+          for (const certificate of read.sign1.chain) must(certificate.length > 0, 'an empty certificate');
       },
     },
     '/src/credential/cose',
@@ -145,7 +203,13 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
     {
       name: 'certificate',
       seeds: [LEAF, Buffer.from(ES256.chain[0]!)],
-      words: [Buffer.from('0603551d0f', 'hex'), Buffer.from('0603551d13', 'hex'), Buffer.from('06082b06010505070304', 'hex'), Buffer.from([0x30, 0x82]), Buffer.from([0x30, 0x80])],
+      words: [
+        Buffer.from('0603551d0f', 'hex'),
+        Buffer.from('0603551d13', 'hex'),
+        Buffer.from('06082b06010505070304', 'hex'),
+        Buffer.from([0x30, 0x82]),
+        Buffer.from([0x30, 0x80]),
+      ],
       maxBytes: 8_192,
       run(input) {
         readCertificate(input);
@@ -162,8 +226,15 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
       words: [...BOX_WORDS, ...CBOR_WORDS, LEAF],
       maxBytes: 16_384,
       run(input) {
-        const { kind } = readEmbedded(input, { offset: ISSUED_EXTENT.offset, length: input.length + 8 }, ours.trust);
-        must(kind !== 'service' || input.equals(ISSUED_STORE), 'a store that was never issued counts as ours');
+        const { kind } = readEmbedded(
+          input,
+          { offset: ISSUED_EXTENT.offset, length: input.length + 8 },
+          ours.trust,
+        );
+        must(
+          kind !== 'service' || input.equals(ISSUED_STORE),
+          'a store that was never issued counts as ours',
+        );
       },
     },
     '/src/credential/',
@@ -176,7 +247,10 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
       words: [LEAF, ...text('takemark', 'signature', 'certificate')],
       maxBytes: 8_192,
       run(input) {
-        must(readSidecar(input, ours.trust).kind !== 'service' || input.equals(SIDECAR), 'a sidecar that was never issued counts as ours');
+        must(
+          readSidecar(input, ours.trust).kind !== 'service' || input.equals(SIDECAR),
+          'a sidecar that was never issued counts as ours',
+        );
       },
     },
     '/src/credential/sidecar',
@@ -186,12 +260,21 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
   'json-text': plain(
     {
       name: 'json-text',
-      seeds: text('{"uploadId":"upl_1","sidecar":"AAAA"}', '{"events":[{"name":"a","count":1,"at":2}],"x":[[],{}]}', '"\\u00e9\\ud83d\\ude00"', '[1e5,-0.1,true,null]'),
+      seeds: text(
+        '{"uploadId":"upl_1","sidecar":"AAAA"}',
+        '{"events":[{"name":"a","count":1,"at":2}],"x":[[],{}]}',
+        '"\\u00e9\\ud83d\\ude00"',
+        '[1e5,-0.1,true,null]',
+      ),
       words: text('"', '\\"', '\\u0000', '{"a":1,"a":2}', '[[[[', '\u00ef\u00bb\u00bf', '__proto__', '1e999'),
       maxBytes: 4_096,
       run(input) {
         const value = orRefusal(() => parseJson(Buffer.from(input)));
-        if (value !== undefined) must(isDeepStrictEqual(value, JSON.parse(input.toString('utf8'))), 'read differently from JSON.parse');
+        if (value !== undefined)
+          must(
+            isDeepStrictEqual(value, JSON.parse(input.toString('utf8'))),
+            'read differently from JSON.parse',
+          );
       },
     },
     '/src/http/json-text',
@@ -211,12 +294,18 @@ async function openCursor(): Promise<OpenTarget> {
   return plain(
     {
       name: 'cursor',
-      seeds: [Buffer.from(written), Buffer.from(cursors.write({ ...scope, partnerId: 'ptr_2' }, { createdAt: now, id: 'prf_1' }))],
+      seeds: [
+        Buffer.from(written),
+        Buffer.from(cursors.write({ ...scope, partnerId: 'ptr_2' }, { createdAt: now, id: 'prf_1' })),
+      ],
       words: text('==', '+/', '_-', 'AAAA'),
       maxBytes: 512,
       run(input) {
         const sent = input.toString('latin1');
-        must(orRefusal(() => cursors.read(scope, sent)) === undefined || sent === written, 'a cursor that was never written was read');
+        must(
+          orRefusal(() => cursors.read(scope, sent)) === undefined || sent === written,
+          'a cursor that was never written was read',
+        );
       },
     },
     '/src/operations/cursors',
@@ -226,8 +315,18 @@ async function openCursor(): Promise<OpenTarget> {
 async function openSlotPolicy(): Promise<OpenTarget> {
   const policies = createUploadPolicySigner(secrets, 'production');
   const signed = policies.sign({ uploadId: 'upl_1', maxBytes: 68_157_440, expiresAt: now + 900 });
-  const fields = (input: Buffer): ReadonlyMap<string, string> => new Map(input.toString('utf8').split('\n').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
-  const seed = Buffer.from(Object.entries(signed).map(([name, value]) => `${name}=${value}`).join('\n'));
+  const fields = (input: Buffer): ReadonlyMap<string, string> =>
+    new Map(
+      input
+        .toString('utf8')
+        .split('\n')
+        .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    );
+  const seed = Buffer.from(
+    Object.entries(signed)
+      .map(([name, value]) => `${name}=${value}`)
+      .join('\n'),
+  );
   return plain(
     {
       name: 'slot-policy',
@@ -237,7 +336,10 @@ async function openSlotPolicy(): Promise<OpenTarget> {
       run(input) {
         const sent = fields(input);
         const policy = orRefusal(() => policies.check('upl_1', sent, now));
-        must(policy === undefined || isDeepStrictEqual(Object.fromEntries(sent), signed), 'fields that were never signed were taken');
+        must(
+          policy === undefined || isDeepStrictEqual(Object.fromEntries(sent), signed),
+          'fields that were never signed were taken',
+        );
       },
     },
     '/src/operations/upload-policy',
@@ -245,9 +347,13 @@ async function openSlotPolicy(): Promise<OpenTarget> {
 }
 
 /** Where an input is cut in two: the same place for the same bytes. */
-export const cutOf = (input: Uint8Array): number => createHash('sha256').update(input).digest().readUInt32LE(0) % (input.length + 1);
+export const cutOf = (input: Uint8Array): number =>
+  createHash('sha256').update(input).digest().readUInt32LE(0) % (input.length + 1);
 
-/** Whole and in pieces the core reads the same, gives the digests of node:crypto, and leaves what is not its own alone. */
+/**
+ * Whole and in pieces the core reads the same, gives the digests of node:crypto, and leaves what is not its
+ * own alone.
+ */
 async function openRiffCore(): Promise<OpenTarget> {
   const room = 16_384;
   const context = SCRATCH_BYTES;
@@ -266,7 +372,8 @@ async function openRiffCore(): Promise<OpenTarget> {
     for (const part of parts) hash.update(part);
     return hash.digest();
   };
-  const list = (inner: Uint8Array): Buffer => chunk({ id: 'LIST', data: Buffer.concat([Buffer.from('INFO'), inner]) });
+  const list = (inner: Uint8Array): Buffer =>
+    chunk({ id: 'LIST', data: Buffer.concat([Buffer.from('INFO'), inner]) });
   const data = chunk({ id: 'data', data: noise(60) });
   const bext = Buffer.alloc(640, 'x');
   bext.writeUInt16LE(2, 346);
@@ -277,12 +384,33 @@ async function openRiffCore(): Promise<OpenTarget> {
     seeds: [
       PLAIN,
       ISSUED,
-      riff([fmtChunk(), data, list(chunk({ id: 'ISFT', data: noise(5) })), chunk({ id: 'C2PA', data: noise(31, 2) })]),
+      riff([
+        fmtChunk(),
+        data,
+        list(chunk({ id: 'ISFT', data: noise(5) })),
+        chunk({ id: 'C2PA', data: noise(31, 2) }),
+      ]),
       riff([chunk({ id: 'bext', data: bext }), fmtChunk(), data]),
       riff([chunk({ id: 'ds64', data: ds64 }), fmtChunk(), data], { magic: 'RF64', riffSize: 0xffff_ffff }),
       riff([fmtChunk(), list(list(list(list(chunk({ id: 'ICRD', data: noise(4) })))))]),
     ],
-    words: text('RIFF', 'RF64', 'BW64', 'WAVE', 'C2PA', 'LIST', 'INFO', 'fmt ', 'data', 'ds64', 'bext', 'JUNK', 'FORM', '\xff\xff\xff\xff', '\0\0\0\0'),
+    words: text(
+      'RIFF',
+      'RF64',
+      'BW64',
+      'WAVE',
+      'C2PA',
+      'LIST',
+      'INFO',
+      'fmt ',
+      'data',
+      'ds64',
+      'bext',
+      'JUNK',
+      'FORM',
+      '\xff\xff\xff\xff',
+      '\0\0\0\0',
+    ),
     maxBytes: room,
     run(input) {
       bytes.set(input, piece);
@@ -294,15 +422,33 @@ async function openRiffCore(): Promise<OpenTarget> {
       instance.update([{ context: cutContext, address: piece, length: cut }]);
       instance.update([{ context: cutContext, address: piece + cut, length: input.length - cut }]);
       instance.finish(cutContext);
-      const at = (base: number, offset: number, length: number): Buffer => bytes.subarray(base + offset, base + offset + length);
+      const at = (base: number, offset: number, length: number): Buffer =>
+        bytes.subarray(base + offset, base + offset + length);
       must(digest(input).equals(at(context, layout.WHOLE, 32)), 'the digest of the file is wrong');
-      must(at(context, 0, layout.WHOLE + 32).equals(at(cutContext, 0, layout.WHOLE + 32)), 'in two pieces it is read differently');
-      for (const guard of guards) must(at(guard, 0, 64).every((byte) => byte === 0xa5), 'memory outside the context was written');
-      if ((bytes.readUInt32LE(context + layout.SEEN) & layout.SEEN_CREDENTIAL) === 0 || bytes.readUInt32LE(context + layout.CREDENTIALS) !== 1) return;
+      must(
+        at(context, 0, layout.WHOLE + 32).equals(at(cutContext, 0, layout.WHOLE + 32)),
+        'in two pieces it is read differently',
+      );
+      for (const guard of guards)
+        must(
+          at(guard, 0, 64).every((byte) => byte === 0xa5),
+          'memory outside the context was written',
+        );
+      if (
+        (bytes.readUInt32LE(context + layout.SEEN) & layout.SEEN_CREDENTIAL) === 0 ||
+        bytes.readUInt32LE(context + layout.CREDENTIALS) !== 1
+      )
+        return;
       const forkAt = Number(bytes.readBigUInt64LE(context + layout.FORK_AT));
       const resumeAt = Number(bytes.readBigUInt64LE(context + layout.RESUME_AT));
-      must(resumeAt <= input.length && input.toString('latin1', forkAt, forkAt + 4) === 'C2PA', 'the credential lies elsewhere');
-      must(digest(input.subarray(0, forkAt), input.subarray(resumeAt)).equals(at(context, layout.BINDING, 32)), 'the binding digest is wrong');
+      must(
+        resumeAt <= input.length && input.toString('latin1', forkAt, forkAt + 4) === 'C2PA',
+        'the credential lies elsewhere',
+      );
+      must(
+        digest(input.subarray(0, forkAt), input.subarray(resumeAt)).equals(at(context, layout.BINDING, 32)),
+        'the binding digest is wrong',
+      );
     },
   };
   return { ...target, coverage: new BranchCoverage(memory, countersAt, core), close: async () => undefined };
@@ -312,9 +458,11 @@ async function openRiffCore(): Promise<OpenTarget> {
 function cborContentOf(store: Buffer): Uint8Array {
   const read = readBox(store);
   if (!read.ok) throw new Error('the built store cannot be read');
-  const find = (box: Box): Box | undefined => (box.description?.label === 'c2pa.signature' ? box.children[0] : box.children.map(find).find((found) => found !== undefined));
+  const find = (box: Box): Box | undefined =>
+    box.description?.label === 'c2pa.signature'
+      ? box.children[0]
+      : box.children.map(find).find((found) => found !== undefined);
   const content = find(read.box);
   if (content === undefined) throw new Error('the built store has no signature');
   return store.subarray(content.start, content.end);
 }
-

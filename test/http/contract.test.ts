@@ -13,8 +13,10 @@ const AUTH = { 'x-api-key': KEY };
 const JSON_AUTH = { ...AUTH, 'Content-Type': 'application/json' };
 const IDEMPOTENT = { ...AUTH, 'Idempotency-Key': '0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a' };
 const BINDINGS = { creatorId: 'c-1', accountId: 'a:1', submissionId: 's.1', trackId: '1_t' };
-const get = (path: string, headers: Record<string, string> = {}) => request('GET', path, { ...AUTH, ...headers });
-const send = (method: string, path: string, body: unknown) => request(method, path, JSON_AUTH, JSON.stringify(body));
+const get = (path: string, headers: Record<string, string> = {}) =>
+  request('GET', path, { ...AUTH, ...headers });
+const send = (method: string, path: string, body: unknown) =>
+  request(method, path, JSON_AUTH, JSON.stringify(body));
 
 t.test('every row of the partner table', async (t) => {
   const { port, listener, operations } = await startPartner();
@@ -24,59 +26,173 @@ t.test('every row of the partner table', async (t) => {
   const checked = async (bytes: Uint8Array, status: number, name: string) => {
     const answer = await ask(port, bytes);
     t.equal(answer!.status, status, name);
-    t.same([...answer!.headers].filter(([header]) => header.startsWith('x-ratelimit')).map(([, value]) => Number(value)), Object.values(quota), `${name}: exact quota`);
+    t.same(
+      [...answer!.headers]
+        .filter(([header]) => header.startsWith('x-ratelimit'))
+        .map(([, value]) => Number(value)),
+      Object.values(quota),
+      `${name}: exact quota`,
+    );
     return answer!;
   };
 
   t.equal((jsonOf(await checked(get('/v1/proofs'), 200, 'list'))['proofs'] as unknown[]).length, 3);
-  t.match(jsonOf(await checked(get('/v1/proofs?limit=1&issuedAfter=5&issuedBefore=9999999999&cursor=bmV4dA'), 200, 'a page')), { nextCursor: 'bmV4dA' });
-  t.same(contract.asked.at(-1), { limit: 1, issuedAfter: 5, issuedBefore: 9_999_999_999, cursor: 'bmV4dA' }, 'numbers arrive as numbers');
-  t.match(jsonOf(await checked(get('/v1/proofs/prf_1'), 200, 'one')), { proofId: 'prf_1', createdAt: 1_767_225_601 });
-  t.match(jsonOf(await checked(get('/v1/records/prf_1'), 200, 'record')), { delivery: { bytes: ASSET.length } });
-  t.match(jsonOf(await checked(request('DELETE', '/v1/proofs/prf_3', AUTH), 200, 'erase')), { outcome: 'erased' });
-  t.match(jsonOf(await checked(request('DELETE', '/v1/proofs/prf_3', AUTH), 200, 'again')), { outcome: 'already_erased' });
+  t.match(
+    jsonOf(
+      await checked(
+        get('/v1/proofs?limit=1&issuedAfter=5&issuedBefore=9999999999&cursor=bmV4dA'),
+        200,
+        'a page',
+      ),
+    ),
+    { nextCursor: 'bmV4dA' },
+  );
+  t.same(
+    contract.asked.at(-1),
+    { limit: 1, issuedAfter: 5, issuedBefore: 9_999_999_999, cursor: 'bmV4dA' },
+    'numbers arrive as numbers',
+  );
+  t.match(jsonOf(await checked(get('/v1/proofs/prf_1'), 200, 'one')), {
+    proofId: 'prf_1',
+    createdAt: 1_767_225_601,
+  });
+  t.match(jsonOf(await checked(get('/v1/records/prf_1'), 200, 'record')), {
+    delivery: { bytes: ASSET.length },
+  });
+  t.match(jsonOf(await checked(request('DELETE', '/v1/proofs/prf_3', AUTH), 200, 'erase')), {
+    outcome: 'erased',
+  });
+  t.match(jsonOf(await checked(request('DELETE', '/v1/proofs/prf_3', AUTH), 200, 'again')), {
+    outcome: 'already_erased',
+  });
 
-  t.same(jsonOf(await checked(get('/v1/partner/keys'), 200, 'keys')), { keys: [{ keyId: 'key_1', name: 'ingest', status: 'active', plan: 'standard', createdAt: 1_767_225_600, lastUsedAt: 1_767_225_600 }] });
+  t.same(jsonOf(await checked(get('/v1/partner/keys'), 200, 'keys')), {
+    keys: [
+      {
+        keyId: 'key_1',
+        name: 'ingest',
+        status: 'active',
+        plan: 'standard',
+        createdAt: 1_767_225_600,
+        lastUsedAt: 1_767_225_600,
+      },
+    ],
+  });
   t.same(contract.asked.at(-1), {}, 'neither limit nor cursor');
   await checked(get('/v1/partner/keys?limit=100'), 200, 'keys, a page');
   const metered = contract.metered.length;
   const rotated = await checked(request('POST', '/v1/partner/keys/rotate', IDEMPOTENT), 201, 'rotation');
   t.notOk(rotated.headers.has('idempotency-replayed'));
   t.equal(rotated.headers.get('cache-control'), 'no-store');
-  const replayed = await checked(Buffer.concat([request('POST', '/v1/partner/keys/rotate', { ...IDEMPOTENT, 'Transfer-Encoding': 'chunked' }), Buffer.from('0\r\n\r\n')]), 201, 'an empty chunked body is none');
+  const replayed = await checked(
+    Buffer.concat([
+      request('POST', '/v1/partner/keys/rotate', { ...IDEMPOTENT, 'Transfer-Encoding': 'chunked' }),
+      Buffer.from('0\r\n\r\n'),
+    ]),
+    201,
+    'an empty chunked body is none',
+  );
   t.equal(replayed.headers.get('idempotency-replayed'), 'true');
   t.same(replayed.body, rotated.body, 'the same bytes');
   t.not(replayed.headers.get('x-request-id'), rotated.headers.get('x-request-id'), 'under a new request id');
   t.notOk(contract.admitted.includes('rotation'), 'its lane is spent by the operation');
   t.same(contract.metered.slice(metered), ['rotateKey', 'rotateKey']);
-  t.equal((jsonOf(await checked(get('/v1/partner/usage'), 200, 'usage'))['days'] as unknown[]).length, 30, '30 days by default');
-  t.equal((jsonOf(await checked(get('/v1/partner/usage?days=92'), 200, 'usage'))['days'] as unknown[]).length, 92);
+  t.equal(
+    (jsonOf(await checked(get('/v1/partner/usage'), 200, 'usage'))['days'] as unknown[]).length,
+    30,
+    '30 days by default',
+  );
+  t.equal(
+    (jsonOf(await checked(get('/v1/partner/usage?days=92'), 200, 'usage'))['days'] as unknown[]).length,
+    92,
+  );
 
-  const { reviewId } = jsonOf(await checked(send('POST', '/v1/partner/reviews', { proofId: 'prf_1', bindings: BINDINGS }), 201, 'review')) as { reviewId: string };
+  const { reviewId } = jsonOf(
+    await checked(
+      send('POST', '/v1/partner/reviews', { proofId: 'prf_1', bindings: BINDINGS }),
+      201,
+      'review',
+    ),
+  ) as { reviewId: string };
   const path = `/v1/partner/reviews/${reviewId}`;
   t.match(jsonOf(await checked(get(path), 200, 'read')), { reviewId, bindings: BINDINGS, status: 'open' });
-  const { evidenceRequests } = jsonOf(await checked(send('POST', `${path}/evidence-requests`, { kind: 'source_licence' }), 201, 'evidence')) as { evidenceRequests: { requestId: string }[] };
+  const { evidenceRequests } = jsonOf(
+    await checked(send('POST', `${path}/evidence-requests`, { kind: 'source_licence' }), 201, 'evidence'),
+  ) as { evidenceRequests: { requestId: string }[] };
   const evidence = `${path}/evidence-requests/${evidenceRequests[0]!.requestId}`;
-  matchError(t, await checked(send('POST', `${path}/resolve`, { outcome: 'held' }), 409, 'still open'), 'conflict', 'evidence_requests_open', 'still open');
-  t.match(jsonOf(await checked(send('PATCH', evidence, { status: 'accepted', responseReference: 'e/2026.01:7_a-b' }), 200, 'close')), { evidenceRequests: [{ status: 'accepted', responseReference: 'e/2026.01:7_a-b' }] });
-  matchError(t, await checked(send('PATCH', evidence, { status: 'declined' }), 409, 'final'), 'conflict', 'evidence_request_final', 'final');
-  t.match(jsonOf(await checked(send('POST', `${path}/resolve`, { outcome: 'accepted' }), 200, 'resolve')), { status: 'resolved', outcome: 'accepted' });
+  matchError(
+    t,
+    await checked(send('POST', `${path}/resolve`, { outcome: 'held' }), 409, 'still open'),
+    'conflict',
+    'evidence_requests_open',
+    'still open',
+  );
+  t.match(
+    jsonOf(
+      await checked(
+        send('PATCH', evidence, { status: 'accepted', responseReference: 'e/2026.01:7_a-b' }),
+        200,
+        'close',
+      ),
+    ),
+    { evidenceRequests: [{ status: 'accepted', responseReference: 'e/2026.01:7_a-b' }] },
+  );
+  matchError(
+    t,
+    await checked(send('PATCH', evidence, { status: 'declined' }), 409, 'final'),
+    'conflict',
+    'evidence_request_final',
+    'final',
+  );
+  t.match(jsonOf(await checked(send('POST', `${path}/resolve`, { outcome: 'accepted' }), 200, 'resolve')), {
+    status: 'resolved',
+    outcome: 'accepted',
+  });
 
-  t.match(jsonOf(await checked(send('POST', '/v1/recordings/identify', { uploadId: 'upl_1' }), 200, 'identify')), { matches: [{ proofId: 'prf_1' }] });
-  matchError(t, await checked(send('POST', '/v1/recordings/identify', { uploadId: 'upl_text' }), 422, 'no audio'), 'unprocessable', undefined, 'no audio');
+  t.match(
+    jsonOf(await checked(send('POST', '/v1/recordings/identify', { uploadId: 'upl_1' }), 200, 'identify')),
+    { matches: [{ proofId: 'prf_1' }] },
+  );
+  matchError(
+    t,
+    await checked(send('POST', '/v1/recordings/identify', { uploadId: 'upl_text' }), 422, 'no audio'),
+    'unprocessable',
+    undefined,
+    'no audio',
+  );
   const download = await checked(get('/v1/download?product=companion&platform=macos'), 302, 'download');
   t.equal(download.headers.get('location'), 'https://downloads.example.com/companion/macos');
   t.equal(download.body.length, 0);
-  t.same(jsonOf(await checked(send('POST', '/v1/telemetry', { events: [{ name: 'app_started', count: 3, at: 1 }] }), 202, 'telemetry')), { accepted: 1 });
+  t.same(
+    jsonOf(
+      await checked(
+        send('POST', '/v1/telemetry', { events: [{ name: 'app_started', count: 3, at: 1 }] }),
+        202,
+        'telemetry',
+      ),
+    ),
+    { accepted: 1 },
+  );
   await checked(send('POST', '/v1/uploads', {}), 201, 'slot');
-  t.notOk(contract.metered.includes('identify') || contract.metered.includes('verify'), 'what is billed is not metered as well');
+  t.notOk(
+    contract.metered.includes('identify') || contract.metered.includes('verify'),
+    'what is billed is not metered as well',
+  );
   t.ok(contract.metered.includes('createUpload') && contract.metered.includes('download'));
 
   // Refusals behind the key carry the quota too, those before it do not, and cost nobody anything.
   const free = contract.metered.length;
-  const refused = async (bytes: Uint8Array, ...[code, reason, name]: [Parameters<typeof matchError>[2], string | undefined, string]) => matchError(t, await checked(bytes, (await ask(port, bytes))!.status, name), code, reason, name);
+  const refused = async (
+    bytes: Uint8Array,
+    ...[code, reason, name]: [Parameters<typeof matchError>[2], string | undefined, string]
+  ) => matchError(t, await checked(bytes, (await ask(port, bytes))!.status, name), code, reason, name);
   await refused(get('/v1/proofs/prf_9'), 'not_found', undefined, 'unknown proof');
-  await refused(get('/v1/proofs/%70rf_1'), 'invalid_request', 'invalid_member', 'an escaped id is a second spelling');
+  await refused(
+    get('/v1/proofs/%70rf_1'),
+    'invalid_request',
+    'invalid_member',
+    'an escaped id is a second spelling',
+  );
   await refused(get('/v1/proofs/prf_1%00'), 'invalid_request', 'invalid_member', 'NUL');
   await refused(get('/v1/proofs/prf_1%2Fasset'), 'invalid_request', 'invalid_member', 'an escaped slash');
   await refused(get('/v1/proofs/..'), 'invalid_request', 'invalid_member', 'dots');
@@ -84,21 +200,89 @@ t.test('every row of the partner table', async (t) => {
   await refused(get(`/v1/records/${'a'.repeat(128)}`), 'not_found', undefined, '128 characters');
   await refused(get('/v1/records/odd:prefix'), 'not_found', undefined, 'an odd prefix is not malformed');
   await refused(get('/v1/records/a@b'), 'invalid_request', 'invalid_member', 'an @');
-  await refused(get('/v1/proofs/prf_1?x=1'), 'invalid_request', 'invalid_member', 'a query that the row does not have');
+  await refused(
+    get('/v1/proofs/prf_1?x=1'),
+    'invalid_request',
+    'invalid_member',
+    'a query that the row does not have',
+  );
   await refused(get('/v1/proofs?limit=1&limit=1'), 'invalid_request', 'duplicate_parameter', 'twice');
-  for (const value of ['0', '101', '1.0', '01', '+1', '-1', '1e1', '0x1', '', ' 1', '1 ', '%31%00', 'NaN', '99999999999', '१']) {
-    await refused(get(`/v1/partner/keys?limit=${encodeURI(value)}`), 'invalid_request', 'invalid_member', `limit ${value}`);
+  for (const value of [
+    '0',
+    '101',
+    '1.0',
+    '01',
+    '+1',
+    '-1',
+    '1e1',
+    '0x1',
+    '',
+    ' 1',
+    '1 ',
+    '%31%00',
+    'NaN',
+    '99999999999',
+    '१',
+  ]) {
+    await refused(
+      get(`/v1/partner/keys?limit=${encodeURI(value)}`),
+      'invalid_request',
+      'invalid_member',
+      `limit ${value}`,
+    );
   }
-  for (const query of ['days=0', 'days=93', 'days=', 'cursor=', 'day=1']) await refused(get(`/v1/partner/usage?${query}`), 'invalid_request', 'invalid_member', query);
-  for (const query of ['cursor=', 'cursor=x', 'issuedAfter=-1', 'issuedAfter=1.5', 'issuedBefore=10000000000', 'cursor[]=a']) await refused(get(`/v1/proofs?${query}`), 'invalid_request', 'invalid_member', query);
-  for (const query of ['', '?product=companion', '?product=companion&platform=', '?product=../x&platform=macos', '?product=a%20b&platform=x']) await refused(get(`/v1/download${query}`), 'invalid_request', 'invalid_member', `download ${query}`);
+  for (const query of ['days=0', 'days=93', 'days=', 'cursor=', 'day=1'])
+    await refused(get(`/v1/partner/usage?${query}`), 'invalid_request', 'invalid_member', query);
+  for (const query of [
+    'cursor=',
+    'cursor=x',
+    'issuedAfter=-1',
+    'issuedAfter=1.5',
+    'issuedBefore=10000000000',
+    'cursor[]=a',
+  ])
+    await refused(get(`/v1/proofs?${query}`), 'invalid_request', 'invalid_member', query);
+  for (const query of [
+    '',
+    '?product=companion',
+    '?product=companion&platform=',
+    '?product=../x&platform=macos',
+    '?product=a%20b&platform=x',
+  ])
+    await refused(get(`/v1/download${query}`), 'invalid_request', 'invalid_member', `download ${query}`);
   await refused(get('/v1/download?product=other&platform=macos'), 'not_found', undefined, 'no such download');
-  const rotate = (headers: Record<string, string>, body = '') => request('POST', '/v1/partner/keys/rotate', { ...AUTH, ...headers }, body);
+  const rotate = (headers: Record<string, string>, body = '') =>
+    request('POST', '/v1/partner/keys/rotate', { ...AUTH, ...headers }, body);
   await refused(rotate({}), 'invalid_request', 'invalid_member', 'no Idempotency-Key');
-  for (const key of ['', 'k'.repeat(15), 'k'.repeat(129), `${'k'.repeat(16)} ${'k'.repeat(16)}`, `${'k'.repeat(16)}\u00e9`]) await refused(rotate({ 'Idempotency-Key': key }), 'invalid_request', 'invalid_member', `Idempotency-Key ${key.length}`);
-  await refused(rotate({ 'Idempotency-Key': 'k'.repeat(16) }), 'conflict', 'already_rotated', 'another Idempotency-Key');
+  for (const key of [
+    '',
+    'k'.repeat(15),
+    'k'.repeat(129),
+    `${'k'.repeat(16)} ${'k'.repeat(16)}`,
+    `${'k'.repeat(16)}\u00e9`,
+  ])
+    await refused(
+      rotate({ 'Idempotency-Key': key }),
+      'invalid_request',
+      'invalid_member',
+      `Idempotency-Key ${key.length}`,
+    );
+  await refused(
+    rotate({ 'Idempotency-Key': 'k'.repeat(16) }),
+    'conflict',
+    'already_rotated',
+    'another Idempotency-Key',
+  );
   await refused(rotate(IDEMPOTENT, '{}'), 'invalid_request', 'invalid_member', 'a body');
-  await refused(Buffer.concat([rotate({ ...IDEMPOTENT, 'Transfer-Encoding': 'chunked' }), Buffer.from('1\r\n \r\n0\r\n\r\n')]), 'invalid_request', 'invalid_member', 'a chunked body');
+  await refused(
+    Buffer.concat([
+      rotate({ ...IDEMPOTENT, 'Transfer-Encoding': 'chunked' }),
+      Buffer.from('1\r\n \r\n0\r\n\r\n'),
+    ]),
+    'invalid_request',
+    'invalid_member',
+    'a chunked body',
+  );
   for (const [name, body] of [
     ['e-mail address', { proofId: 'prf_1', bindings: { ...BINDINGS, creatorId: 'a@example.com' } }],
     ['name', { proofId: 'prf_1', bindings: { ...BINDINGS, accountId: 'Ada Lovelace' } }],
@@ -106,21 +290,75 @@ t.test('every row of the partner table', async (t) => {
     ['a fifth', { proofId: 'prf_1', bindings: { ...BINDINGS, note: 'n' } }],
     ['free text', { proofId: 'prf_1', bindings: BINDINGS, note: 'a note' }],
     ['no bindings', { proofId: 'prf_1' }],
-  ] as const) await refused(send('POST', '/v1/partner/reviews', body), 'invalid_request', 'invalid_member', name);
-  await refused(send('POST', '/v1/partner/reviews', { proofId: 'prf_9', bindings: BINDINGS }), 'not_found', undefined, 'unknown proof');
-  await refused(send('POST', '/v1/partner/reviews', { proofId: 'prf_1', bindings: BINDINGS }), 'conflict', 'review_exists', 'the same again');
-  for (const responseReference of ['', '/a', 'a b', 'a@b', 'a?b', 'r'.repeat(257), 'https://x/\u00e9']) await refused(send('PATCH', evidence, { status: 'accepted', responseReference }), 'invalid_request', 'invalid_member', `reference ${responseReference.slice(0, 9)}`);
-  for (const status of ['supplied', 'requested', 'Accepted', '']) await refused(send('PATCH', evidence, { status }), 'invalid_request', 'invalid_member', `status ${status}`);
-  for (const outcome of ['hold', 'reject', 'Accepted']) await refused(send('POST', `${path}/resolve`, { outcome }), 'invalid_request', 'invalid_member', `outcome ${outcome}`);
-  await refused(send('POST', `${path}/evidence-requests`, { kind: 'source_license' }), 'invalid_request', 'invalid_member', 'another spelling of the kind');
-  for (const event of [{ name: 'a text', count: 1, at: 1 }, { name: 'app_started', count: 0, at: 1 }, { name: 'app_started', count: 1, at: 1, note: 'x' }]) await refused(send('POST', '/v1/telemetry', { events: [event] }), 'invalid_request', 'invalid_member', JSON.stringify(event));
+  ] as const)
+    await refused(send('POST', '/v1/partner/reviews', body), 'invalid_request', 'invalid_member', name);
+  await refused(
+    send('POST', '/v1/partner/reviews', { proofId: 'prf_9', bindings: BINDINGS }),
+    'not_found',
+    undefined,
+    'unknown proof',
+  );
+  await refused(
+    send('POST', '/v1/partner/reviews', { proofId: 'prf_1', bindings: BINDINGS }),
+    'conflict',
+    'review_exists',
+    'the same again',
+  );
+  for (const responseReference of ['', '/a', 'a b', 'a@b', 'a?b', 'r'.repeat(257), 'https://x/\u00e9'])
+    await refused(
+      send('PATCH', evidence, { status: 'accepted', responseReference }),
+      'invalid_request',
+      'invalid_member',
+      `reference ${responseReference.slice(0, 9)}`,
+    );
+  for (const status of ['supplied', 'requested', 'Accepted', ''])
+    await refused(
+      send('PATCH', evidence, { status }),
+      'invalid_request',
+      'invalid_member',
+      `status ${status}`,
+    );
+  for (const outcome of ['hold', 'reject', 'Accepted'])
+    await refused(
+      send('POST', `${path}/resolve`, { outcome }),
+      'invalid_request',
+      'invalid_member',
+      `outcome ${outcome}`,
+    );
+  await refused(
+    send('POST', `${path}/evidence-requests`, { kind: 'source_license' }),
+    'invalid_request',
+    'invalid_member',
+    'another spelling of the kind',
+  );
+  for (const event of [
+    { name: 'a text', count: 1, at: 1 },
+    { name: 'app_started', count: 0, at: 1 },
+    { name: 'app_started', count: 1, at: 1, note: 'x' },
+  ])
+    await refused(
+      send('POST', '/v1/telemetry', { events: [event] }),
+      'invalid_request',
+      'invalid_member',
+      JSON.stringify(event),
+    );
   t.equal(contract.metered.length, free, 'refusals are not metered');
 
   const anonymous = await ask(port, request('GET', '/v1/proofs'));
   matchError(t, anonymous, 'forbidden', undefined, 'no key');
-  t.notOk([...anonymous!.headers.keys()].some((header) => header.startsWith('x-ratelimit')), 'nobody knows whose quota');
-  contract.rateRefusal = new DomainError('rate_limited', 'Too many requests.', { reason: 'rate_exceeded', retryAfterSeconds: 2.2 });
-  const limited = await checked(request('POST', '/v1/verify', { ...AUTH, 'Content-Type': 'text/plain' }, 'x'), 429, 'rate before media type');
+  t.notOk(
+    [...anonymous!.headers.keys()].some((header) => header.startsWith('x-ratelimit')),
+    'nobody knows whose quota',
+  );
+  contract.rateRefusal = new DomainError('rate_limited', 'Too many requests.', {
+    reason: 'rate_exceeded',
+    retryAfterSeconds: 2.2,
+  });
+  const limited = await checked(
+    request('POST', '/v1/verify', { ...AUTH, 'Content-Type': 'text/plain' }, 'x'),
+    429,
+    'rate before media type',
+  );
   t.equal(limited.headers.get('retry-after'), '3');
   t.equal((await ask(port, request('POST', '/v1/verify', {}, 'x')))!.status, 403, 'and key before rate');
   operations.scopes = SCOPES.filter((scope) => scope !== 'erase');
@@ -146,9 +384,27 @@ t.test('deliverables: ranges and preconditions', async (t) => {
   });
   t.equal((await ask(port, get(`${path}?part=sidecar`)))!.body.toString(), 'the sidecar');
   const head = await ask(port, request('HEAD', path, { ...AUTH, Range: 'bytes=0-1' }), { head: true });
-  t.match([head!.status, head!.headers.get('content-length'), head!.headers.get('etag'), head!.headers.get('content-range')], [200, '1000', etag, undefined], 'HEAD knows no ranges');
+  t.match(
+    [
+      head!.status,
+      head!.headers.get('content-length'),
+      head!.headers.get('etag'),
+      head!.headers.get('content-range'),
+    ],
+    [200, '1000', etag, undefined],
+    'HEAD knows no ranges',
+  );
 
-  const ranges: [string, number, number][] = [['0-0', 0, 0], ['0-999', 0, 999], ['10-19', 10, 19], ['990-', 990, 999], ['-1', 999, 999], ['-5000', 0, 999], ['999-99999999999999999999', 999, 999], ['0-', 0, 999]];
+  const ranges: [string, number, number][] = [
+    ['0-0', 0, 0],
+    ['0-999', 0, 999],
+    ['10-19', 10, 19],
+    ['990-', 990, 999],
+    ['-1', 999, 999],
+    ['-5000', 0, 999],
+    ['999-99999999999999999999', 999, 999],
+    ['0-', 0, 999],
+  ];
   for (const [range, start, end] of ranges) {
     const answer = await ask(port, get(path, { Range: `bytes=${range}` }));
     t.equal(answer!.status, 206, range);
@@ -158,31 +414,87 @@ t.test('deliverables: ranges and preconditions', async (t) => {
   }
   for (const range of ['bytes=1000-', 'bytes=1000-2000', 'bytes=-0']) {
     const answer = await ask(port, get(path, { Range: range }));
-    matchError(t, { ...answer!, headers: new Map([...answer!.headers].filter(([name]) => name !== 'etag')) }, 'range_not_satisfiable', undefined, range);
+    matchError(
+      t,
+      { ...answer!, headers: new Map([...answer!.headers].filter(([name]) => name !== 'etag')) },
+      'range_not_satisfiable',
+      undefined,
+      range,
+    );
     t.equal(answer!.headers.get('content-range'), 'bytes */1000', range);
   }
-  for (const range of ['bytes=0-1,5-6', 'bytes=5-1', 'bytes=', 'bytes=-', 'bytes=a-b', 'items=0-1', '0-1', 'bytes 0-1', 'bytes=0x0-1']) {
+  for (const range of [
+    'bytes=0-1,5-6',
+    'bytes=5-1',
+    'bytes=',
+    'bytes=-',
+    'bytes=a-b',
+    'items=0-1',
+    '0-1',
+    'bytes 0-1',
+    'bytes=0x0-1',
+  ]) {
     t.equal((await ask(port, get(path, { Range: range })))!.status, 200, `${range} is ignored`);
   }
-  t.equal((await ask(port, get(path, { Range: 'bytes=0-1', 'If-Range': etag })))!.status, 206, 'If-Range holds');
-  for (const other of ['"other"', `W/${etag}`, 'Wed, 21 Oct 2015 07:28:00 GMT']) t.equal((await ask(port, get(path, { Range: 'bytes=2000-', 'If-Range': other })))!.status, 200, `If-Range ${other}`);
+  t.equal(
+    (await ask(port, get(path, { Range: 'bytes=0-1', 'If-Range': etag })))!.status,
+    206,
+    'If-Range holds',
+  );
+  for (const other of ['"other"', `W/${etag}`, 'Wed, 21 Oct 2015 07:28:00 GMT'])
+    t.equal(
+      (await ask(port, get(path, { Range: 'bytes=2000-', 'If-Range': other })))!.status,
+      200,
+      `If-Range ${other}`,
+    );
   for (const tags of [etag, `W/${etag}`, '*', `"a", ${etag}`]) {
     const answer = await ask(port, get(path, { 'If-None-Match': tags, Range: 'bytes=0-1' }));
-    t.match([answer!.status, answer!.body.length, answer!.headers.get('etag'), answer!.headers.get('content-type')], [304, 0, etag, undefined], `If-None-Match ${tags}`);
+    t.match(
+      [answer!.status, answer!.body.length, answer!.headers.get('etag'), answer!.headers.get('content-type')],
+      [304, 0, etag, undefined],
+      `If-None-Match ${tags}`,
+    );
   }
-  t.equal((await ask(port, request('HEAD', path, { ...AUTH, 'If-None-Match': etag }), { head: true }))!.status, 304);
-  for (const tags of ['"a"', 'nonsense', '']) t.equal((await ask(port, get(path, { 'If-None-Match': tags })))!.status, 200, `If-None-Match ${tags}`);
-  for (const tags of [etag, '*', `"a", ${etag}`]) t.equal((await ask(port, get(path, { 'If-Match': tags })))!.status, 200, `If-Match ${tags}`);
-  for (const tags of ['"a"', `W/${etag}`]) matchError(t, await ask(port, get(path, { 'If-Match': tags })), 'precondition_failed', undefined, `If-Match ${tags}`);
-  matchError(t, await ask(port, get('/v1/proofs/prf_9/asset', { Range: 'bytes=9999-', 'If-Match': '"a"' })), 'not_found', undefined, 'existence comes first');
-  matchError(t, await ask(port, get(`${path}?part=both`)), 'invalid_request', 'invalid_member', 'an unknown part');
+  t.equal(
+    (await ask(port, request('HEAD', path, { ...AUTH, 'If-None-Match': etag }), { head: true }))!.status,
+    304,
+  );
+  for (const tags of ['"a"', 'nonsense', ''])
+    t.equal((await ask(port, get(path, { 'If-None-Match': tags })))!.status, 200, `If-None-Match ${tags}`);
+  for (const tags of [etag, '*', `"a", ${etag}`])
+    t.equal((await ask(port, get(path, { 'If-Match': tags })))!.status, 200, `If-Match ${tags}`);
+  for (const tags of ['"a"', `W/${etag}`])
+    matchError(
+      t,
+      await ask(port, get(path, { 'If-Match': tags })),
+      'precondition_failed',
+      undefined,
+      `If-Match ${tags}`,
+    );
+  matchError(
+    t,
+    await ask(port, get('/v1/proofs/prf_9/asset', { Range: 'bytes=9999-', 'If-Match': '"a"' })),
+    'not_found',
+    undefined,
+    'existence comes first',
+  );
+  matchError(
+    t,
+    await ask(port, get(`${path}?part=both`)),
+    'invalid_request',
+    'invalid_member',
+    'an unknown part',
+  );
 });
 
 t.test('a quota that cannot be read does not take the answer with it', async (t) => {
   const { port, listener, operations, reports } = await startPartner();
   t.teardown(() => listener.close(100));
   operations.contract.quotaFault = new Error('EIO');
-  const client = await fetch(`http://127.0.0.1:${port}/v1/partner/keys/rotate`, { method: 'POST', headers: IDEMPOTENT });
+  const client = await fetch(`http://127.0.0.1:${port}/v1/partner/keys/rotate`, {
+    method: 'POST',
+    headers: IDEMPOTENT,
+  });
   t.equal(client.status, 201);
   t.equal(client.headers.get('x-ratelimit-limit'), null);
   t.equal(reports.faults.length, 1, 'and is a fault');
@@ -191,7 +503,11 @@ t.test('a quota that cannot be read does not take the answer with it', async (t)
 t.test('former host names', async (t) => {
   const { port, listener } = await startPartner();
   t.teardown(() => listener.close(100));
-  const [one, other] = await Promise.all(['api.example.com', 'former-name.example.org:8443'].map((Host) => ask(port, request('GET', '/v1/proofs/prf_1', { ...AUTH, Host }))));
+  const [one, other] = await Promise.all(
+    ['api.example.com', 'former-name.example.org:8443'].map((Host) =>
+      ask(port, request('GET', '/v1/proofs/prf_1', { ...AUTH, Host })),
+    ),
+  );
   t.same(one!.body, other!.body, '"keep serving the identical contract"');
 });
 
@@ -212,22 +528,52 @@ t.test('operator rows', async (t) => {
   t.same(operations.contract.asked.at(-1), { partnerId: 'ptr_1', fromSequence: 1, limit: 100 });
   await read('partners/ptr_1/audit?from=5&limit=1000');
   t.same(operations.contract.asked.at(-1), { partnerId: 'ptr_1', fromSequence: 5, limit: 1_000 });
-  for (const query of ['from=0', 'limit=1001', 'x=1']) t.match(await read(`partners/ptr_1/audit?${query}`, 400), { reason: 'invalid_member' });
+  for (const query of ['from=0', 'limit=1001', 'x=1'])
+    t.match(await read(`partners/ptr_1/audit?${query}`, 400), { reason: 'invalid_member' });
   t.match(await read('partners/ptr_1/audit/verification'), { ok: true });
   t.match(await read('proofs/prf_1/erasure'), { state: 'issued', assetPresent: true });
   t.match(await read('dead-letters'), { deadLetters: [{ topic: 'usage', position: '0/17' }] });
   t.same(operations.contract.asked.at(-1), { limit: 100 });
-  const replayed = await ask(port, request('POST', '/operator/v1/dead-letters/replay', { ...auth, 'Content-Type': 'application/json' }, '{"topic":"usage","limit":10}'));
+  const replayed = await ask(
+    port,
+    request(
+      'POST',
+      '/operator/v1/dead-letters/replay',
+      { ...auth, 'Content-Type': 'application/json' },
+      '{"topic":"usage","limit":10}',
+    ),
+  );
   t.same(jsonOf(replayed), { replayed: 1 });
-  const submission = { surveyVersion: '1', submissionId: 'sub_1', subject: 'creator_1', submittedAt: 1, answers: { declaredOrigin: 'from_scratch', disputedAssessment: 'disputed' } };
-  const declare = (body: object, proofId = 'prf_1') => ask(port, request('POST', `/operator/v1/proofs/${proofId}/declarations`, { ...auth, 'Content-Type': 'application/json' }, JSON.stringify(body)));
+  const submission = {
+    surveyVersion: '1',
+    submissionId: 'sub_1',
+    subject: 'creator_1',
+    submittedAt: 1,
+    answers: { declaredOrigin: 'from_scratch', disputedAssessment: 'disputed' },
+  };
+  const declare = (body: object, proofId = 'prf_1') =>
+    ask(
+      port,
+      request(
+        'POST',
+        `/operator/v1/proofs/${proofId}/declarations`,
+        { ...auth, 'Content-Type': 'application/json' },
+        JSON.stringify(body),
+      ),
+    );
   const recorded = await declare(submission);
   t.equal(recorded!.status, 201);
   t.match(jsonOf(recorded), { ...submission, bindingStatus: 'authenticated_post_issuance_record' });
   const again = await declare(submission);
   t.equal(again!.status, 200, 'said again');
   t.same(jsonOf(again), jsonOf(recorded));
-  matchError(t, await declare({ ...submission, answers: { manualWork: 'some' } }), 'conflict', 'submission_id_reused', 'said otherwise');
+  matchError(
+    t,
+    await declare({ ...submission, answers: { manualWork: 'some' } }),
+    'conflict',
+    'submission_id_reused',
+    'said otherwise',
+  );
   matchError(t, await declare(submission, 'prf_9'), 'not_found', undefined, 'of no proof');
   const { answers } = submission;
   for (const [name, over] of Object.entries({
@@ -244,31 +590,100 @@ t.test('operator rows', async (t) => {
     'no time': { submittedAt: undefined },
     'half a second': { submittedAt: 1.5 },
     'before all time': { submittedAt: -1 },
-  })) matchError(t, await declare({ ...submission, submissionId: 'sub_2', ...over }), 'invalid_request', 'invalid_member', name);
-  t.same(await read('proofs/prf_1/declarations'), { declarations: [{ ...jsonOf(recorded) as object, authentic: true }] });
+  }))
+    matchError(
+      t,
+      await declare({ ...submission, submissionId: 'sub_2', ...over }),
+      'invalid_request',
+      'invalid_member',
+      name,
+    );
+  t.same(await read('proofs/prf_1/declarations'), {
+    declarations: [{ ...(jsonOf(recorded) as object), authentic: true }],
+  });
   t.same(await read('proofs/prf_2/declarations'), { declarations: [] });
   await read('proofs/prf_9/declarations', 404);
   const revoked = await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_1/revoke', auth));
   t.match(jsonOf(revoked), { status: 'revoked' });
-  matchError(t, await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_9/revoke', auth)), 'not_found', undefined, 'unknown key');
+  matchError(
+    t,
+    await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_9/revoke', auth)),
+    'not_found',
+    undefined,
+    'unknown key',
+  );
 
   const { signers } = (await read('signers')) as { readonly signers: readonly { readonly kid: string }[] };
   const signer = `/operator/v1/signers/${signers[0]!.kid}`;
   const revocation = { from: 1, reason: 'key_compromise' };
-  const revoke = (path: string, body: object) => ask(port, request('POST', `${path}/revoke`, { ...auth, 'Content-Type': 'application/json' }, JSON.stringify(body)));
+  const revoke = (path: string, body: object) =>
+    ask(
+      port,
+      request(
+        'POST',
+        `${path}/revoke`,
+        { ...auth, 'Content-Type': 'application/json' },
+        JSON.stringify(body),
+      ),
+    );
   t.match(jsonOf(await revoke(signer, revocation)), { kid: signers[0]!.kid, revocation });
-  matchError(t, await revoke(`/operator/v1/signers/${'cd'.repeat(32)}`, revocation), 'not_found', undefined, 'unknown signer');
-  matchError(t, await revoke(signer, { ...revocation, reason: 'a mood' }), 'invalid_request', 'invalid_member', 'unknown reason');
-  t.notOk('revocation' in jsonOf(await ask(port, request('POST', `${signer}/reinstate`, auth))), 'taken back');
-  matchError(t, await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_1/revoke', auth, 'x')), 'invalid_request', 'invalid_member', 'with a body');
-  const review = await operations.contract.partner().createReview({} as never, { proofId: 'prf_1', bindings: BINDINGS });
-  const opened = await operations.contract.partner().openEvidence({} as never, review.reviewId, { kind: 'source_evidence' });
+  matchError(
+    t,
+    await revoke(`/operator/v1/signers/${'cd'.repeat(32)}`, revocation),
+    'not_found',
+    undefined,
+    'unknown signer',
+  );
+  matchError(
+    t,
+    await revoke(signer, { ...revocation, reason: 'a mood' }),
+    'invalid_request',
+    'invalid_member',
+    'unknown reason',
+  );
+  t.notOk(
+    'revocation' in jsonOf(await ask(port, request('POST', `${signer}/reinstate`, auth))),
+    'taken back',
+  );
+  matchError(
+    t,
+    await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_1/revoke', auth, 'x')),
+    'invalid_request',
+    'invalid_member',
+    'with a body',
+  );
+  const review = await operations.contract
+    .partner()
+    .createReview({} as never, { proofId: 'prf_1', bindings: BINDINGS });
+  const opened = await operations.contract
+    .partner()
+    .openEvidence({} as never, review.reviewId, { kind: 'source_evidence' });
   const supply = `/operator/v1/reviews/${review.reviewId}/evidence-requests/${opened.evidenceRequests[0]!.requestId}/supply`;
-  t.match(jsonOf(await ask(port, request('POST', supply, auth))), { evidenceRequests: [{ status: 'supplied' }] });
-  for (const route of ['GET /operator/v1/partners', 'GET /operator/v1/plans', `POST ${supply}`]) matchError(t, await ask(port, request(...(route.split(' ') as [string, string]))), 'forbidden', undefined, `${route} without a token`);
+  t.match(jsonOf(await ask(port, request('POST', supply, auth))), {
+    evidenceRequests: [{ status: 'supplied' }],
+  });
+  for (const route of ['GET /operator/v1/partners', 'GET /operator/v1/plans', `POST ${supply}`])
+    matchError(
+      t,
+      await ask(port, request(...(route.split(' ') as [string, string]))),
+      'forbidden',
+      undefined,
+      `${route} without a token`,
+    );
   for (const [id, route] of Object.entries<Route>(ROUTES)) {
-    if (route.listener === 'operator' && route.auth === 'bearer' && id !== 'issueProof' && id !== 'createPartner' && id !== 'createKey') {
-      t.ok(Object.keys(route.answers).some((status) => partnerContract.seen.has(`${id} ${status}`)) || id === 'readAsset' || id === 'readAuthority', `${id} was answered`);
+    if (
+      route.listener === 'operator' &&
+      route.auth === 'bearer' &&
+      id !== 'issueProof' &&
+      id !== 'createPartner' &&
+      id !== 'createKey'
+    ) {
+      t.ok(
+        Object.keys(route.answers).some((status) => partnerContract.seen.has(`${id} ${status}`)) ||
+          id === 'readAsset' ||
+          id === 'readAuthority',
+        `${id} was answered`,
+      );
     }
   }
 });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { z } from 'zod';
-import { deprecated, noticeProblem, type Deprecation } from '../../src/contract/deprecation.js';
+import { type Deprecation, deprecated, noticeProblem } from '../../src/contract/deprecation.js';
 import { openApiDocument } from '../../src/contract/openapi.js';
 import type { Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes.js';
@@ -16,18 +16,27 @@ import { ask, jsonOf, request } from './raw-client.js';
 t.test('the document', async (t) => {
   const document = openApiDocument();
   const checkedIn = readFileSync('deploy/openapi/takemark.json', 'utf8');
-  t.ok(checkedIn === `${JSON.stringify(document, null, 2)}\n`, 'the one that is checked in is derived from the table; after a change: npm run build:openapi');
+  t.ok(
+    checkedIn === `${JSON.stringify(document, null, 2)}\n`,
+    'the one that is checked in is derived from the table; after a change: npm run build:openapi',
+  );
   const rows = Object.values<Route>(ROUTES).filter(({ listener }) => listener === 'partner');
-  for (const { method, path } of rows) t.ok(document.paths[path]?.[method.toLowerCase()], `${method} ${path}`);
+  for (const { method, path } of rows)
+    t.ok(document.paths[path]?.[method.toLowerCase()], `${method} ${path}`);
   t.equal(Object.values(document.paths).flatMap(Object.keys).length, rows.length, 'and nothing else');
   t.notMatch(checkedIn, /operator\/v1|livez|bearer/, "nothing of the operators'");
-  for (const [, name] of checkedIn.matchAll(/"#\/components\/schemas\/(\w+)"/g)) t.ok(document.components.schemas[name!], `${name} is there`);
-  for (const [, name] of checkedIn.matchAll(/"#\/components\/headers\/([\w.-]+)"/g)) if (!document.components.headers[name!]) t.fail(`the header ${name} is missing`);
+  for (const [, name] of checkedIn.matchAll(/"#\/components\/schemas\/(\w+)"/g))
+    t.ok(document.components.schemas[name!], `${name} is there`);
+  for (const [, name] of checkedIn.matchAll(/"#\/components\/headers\/([\w.-]+)"/g))
+    if (!document.components.headers[name!]) t.fail(`the header ${name} is missing`);
   for (const methods of Object.values(document.paths)) {
     for (const { operationId, responses, summary, security } of Object.values(methods)) {
       t.ok(/^[A-Z].*[^.]$/.test(summary), `${operationId}: has a summary`);
-      for (const [status, { headers }] of Object.entries(responses)) if (headers['X-Request-Id'] === undefined) t.fail(`${operationId} ${status}: no request id`);
-      if (security.length > 0) for (const status of ['403', '429', '503']) t.ok(responses[status], `${operationId}: may be ${status}`);
+      for (const [status, { headers }] of Object.entries(responses))
+        if (headers['X-Request-Id'] === undefined) t.fail(`${operationId} ${status}: no request id`);
+      if (security.length > 0)
+        for (const status of ['403', '429', '503'])
+          t.ok(responses[status], `${operationId}: may be ${status}`);
     }
   }
 
@@ -38,10 +47,23 @@ t.test('the document', async (t) => {
   const page = await ask(port, request('GET', '/docs'));
   const html = page!.body.toString();
   t.equal(page!.headers.get('content-type'), 'text/html; charset=utf-8');
-  t.notMatch(html, /<script|<link|<img|<iframe|@import|url\(|\son\w+=|style="/, 'the page loads and runs nothing');
-  t.same([...html.matchAll(/(?:href|src)="([^#"][^"]*)"/g)].map(([, address]) => address), ['/v1/openapi.json'], 'and points nowhere else');
+  t.notMatch(
+    html,
+    /<script|<link|<img|<iframe|@import|url\(|\son\w+=|style="/,
+    'the page loads and runs nothing',
+  );
+  t.same(
+    [...html.matchAll(/(?:href|src)="([^#"][^"]*)"/g)].map(([, address]) => address),
+    ['/v1/openapi.json'],
+    'and points nowhere else',
+  );
   const style = /<style>([^]*?)<\/style>/.exec(html)![1]!;
-  t.ok(page!.headers.get('content-security-policy')!.includes(`'sha256-${createHash('sha256').update(style).digest('base64')}'`), 'its style is the one that is allowed');
+  t.ok(
+    page!.headers
+      .get('content-security-policy')!
+      .includes(`'sha256-${createHash('sha256').update(style).digest('base64')}'`),
+    'its style is the one that is allowed',
+  );
   const targets = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
   for (const [, id] of html.matchAll(/href="#([^"]+)"/g)) if (!targets.has(id!)) t.fail(`#${id} is missing`);
   for (const { path } of rows) t.ok(html.replaceAll('<wbr>', '').includes(path), `${path} is on the page`);
@@ -49,39 +71,106 @@ t.test('the document', async (t) => {
 
 t.test('deprecation', async (t) => {
   const at = (text: string) => Date.parse(`${text}T00:00:00Z`) / 1_000;
-  const notice = (since: string, sunset: string, inProduction = false): Deprecation => ({ since: at(since), sunset: at(sunset), guide: 'https://docs.example.com/move', inProduction });
+  const notice = (since: string, sunset: string, inProduction = false): Deprecation => ({
+    since: at(since),
+    sunset: at(sunset),
+    guide: 'https://docs.example.com/move',
+    inProduction,
+  });
   t.equal(noticeProblem(notice('2026-01-31', '2026-07-31')), undefined);
-  t.match(noticeProblem({ ...notice('2026-01-31', '2026-07-31'), sunset: at('2026-07-31') - 1 }), /6 months/, 'a second less');
-  t.equal(noticeProblem(notice('2026-08-31', '2027-02-28')), undefined, 'a month without that day ends with its last');
+  t.match(
+    noticeProblem({ ...notice('2026-01-31', '2026-07-31'), sunset: at('2026-07-31') - 1 }),
+    /6 months/,
+    'a second less',
+  );
+  t.equal(
+    noticeProblem(notice('2026-08-31', '2027-02-28')),
+    undefined,
+    'a month without that day ends with its last',
+  );
   t.match(noticeProblem(notice('2026-01-01', '2026-12-31', true)), /12 months/, 'in production');
   t.equal(noticeProblem(notice('2026-01-01', '2027-01-01', true)), undefined);
   t.match(noticeProblem({ ...notice('2026-01-01', '2027-01-01'), guide: '/move' }), /https/);
 
-  const base = { listener: 'partner', group: 'System', summary: 'A row', auth: 'public', lane: 'none', noStore: false, errors: { 400: ['malformed_http'], 500: [] } } as const;
+  const base = {
+    listener: 'partner',
+    group: 'System',
+    summary: 'A row',
+    auth: 'public',
+    lane: 'none',
+    noStore: false,
+    errors: { 400: ['malformed_http'], 500: [] },
+  } as const;
   const old = deprecated(z.string(), notice('2026-03-01', '2026-10-01'));
-  const answers = (schema: z.ZodType) => ({ 200: { description: 'An answer', mediaTypes: ['application/json'], schema } }) as const;
+  const answers = (schema: z.ZodType) =>
+    ({ 200: { description: 'An answer', mediaTypes: ['application/json'], schema } }) as const;
   const routes: Record<string, Route> = {
     plain: { ...base, method: 'GET', path: '/plain', answers: answers(z.object({ a: z.string() })) },
-    row: { ...base, method: 'GET', path: '/row', answers: answers(z.object({ a: z.string() })), deprecation: notice('2026-02-01', '2026-12-01') },
-    field: { ...base, method: 'GET', path: '/field', answers: answers(z.object({ list: z.array(z.object({ a: old.exactOptional() })) })) },
-    query: { ...base, method: 'GET', path: '/query', query: z.strictObject({ a: old.exactOptional() }), answers: answers(z.object({})), deprecation: notice('2026-02-01', '2026-12-01') },
+    row: {
+      ...base,
+      method: 'GET',
+      path: '/row',
+      answers: answers(z.object({ a: z.string() })),
+      deprecation: notice('2026-02-01', '2026-12-01'),
+    },
+    field: {
+      ...base,
+      method: 'GET',
+      path: '/field',
+      answers: answers(z.object({ list: z.array(z.object({ a: old.exactOptional() })) })),
+    },
+    query: {
+      ...base,
+      method: 'GET',
+      path: '/query',
+      query: z.strictObject({ a: old.exactOptional() }),
+      answers: answers(z.object({})),
+      deprecation: notice('2026-02-01', '2026-12-01'),
+    },
   };
   const reports = new MemoryReports();
-  const endpoints = Object.entries(routes).map(([id, route]) => ({ id, route, run: () => json(200, id === 'field' ? { list: [{ a: 'x' }] } : id === 'query' ? {} : { a: 'x' }) }));
-  const listener = createListener('partner', endpoints, {}, DEFAULT_LIMITS, { ids, requestLog: reports, observer: reports });
+  const endpoints = Object.entries(routes).map(([id, route]) => ({
+    id,
+    route,
+    run: () => json(200, id === 'field' ? { list: [{ a: 'x' }] } : id === 'query' ? {} : { a: 'x' }),
+  }));
+  const listener = createListener('partner', endpoints, {}, DEFAULT_LIMITS, {
+    ids,
+    requestLog: reports,
+    observer: reports,
+  });
   const { port } = await listener.listen(0, '127.0.0.1');
   t.teardown(() => listener.close(100));
   const check = new ContractCheck({ routes });
   const headersOf = async (path: string) => {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`);
-    t.same(check.problems({ method: 'GET', target: path }, { status: answer.status, headers: new Map(answer.headers), body: Buffer.from(await answer.arrayBuffer()) }), [], path);
+    t.same(
+      check.problems(
+        { method: 'GET', target: path },
+        {
+          status: answer.status,
+          headers: new Map(answer.headers),
+          body: Buffer.from(await answer.arrayBuffer()),
+        },
+      ),
+      [],
+      path,
+    );
     return ['deprecation', 'sunset', 'link'].map((name) => answer.headers.get(name));
   };
   const link = '<https://docs.example.com/move>; rel="deprecation"';
   t.same(await headersOf('/plain'), [null, null, null]);
   t.same(await headersOf('/row'), [`@${at('2026-02-01')}`, 'Tue, 01 Dec 2026 00:00:00 GMT', link]);
-  t.same(await headersOf('/field'), [`@${at('2026-03-01')}`, 'Thu, 01 Oct 2026 00:00:00 GMT', link], 'of a field deep in the answer');
-  t.same(await headersOf('/query'), [`@${at('2026-02-01')}`, 'Thu, 01 Oct 2026 00:00:00 GMT', link], 'the earliest of each, the guide once');
+  t.same(
+    await headersOf('/field'),
+    [`@${at('2026-03-01')}`, 'Thu, 01 Oct 2026 00:00:00 GMT', link],
+    'of a field deep in the answer',
+  );
+  t.same(
+    await headersOf('/query'),
+    [`@${at('2026-02-01')}`, 'Thu, 01 Oct 2026 00:00:00 GMT', link],
+    'the earliest of each, the guide once',
+  );
   const { paths } = openApiDocument(routes);
   t.equal(paths['/row']!['get']!.deprecated, true);
   t.match(JSON.stringify(paths['/field']), /"deprecated":true/);

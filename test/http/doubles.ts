@@ -2,14 +2,20 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { DomainError } from '../../src/domain/errors.js';
 import { formatIdentifier } from '../../src/domain/identifiers.js';
-import { SCOPES, SHIPPED_PLANS, type Scope } from '../../src/domain/partner.js';
+import { SCOPES, type Scope, SHIPPED_PLANS } from '../../src/domain/partner.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import type { VerificationResult } from '../../src/domain/verification.js';
-import { createOperatorListener } from '../../src/http/operator-listener.js';
-import { createPartnerListener } from '../../src/http/partner-listener.js';
 import type { ListenerLimits } from '../../src/http/exchange.js';
 import type { ListenerParts } from '../../src/http/listener.js';
-import type { Caller, IssueRequest, Operations, StoredUpload, UploadReceiver } from '../../src/operations/operations.js';
+import { createOperatorListener } from '../../src/http/operator-listener.js';
+import { createPartnerListener } from '../../src/http/partner-listener.js';
+import type {
+  Caller,
+  IssueRequest,
+  Operations,
+  StoredUpload,
+  UploadReceiver,
+} from '../../src/operations/operations.js';
 import type { Ids } from '../../src/ports/ids.js';
 import type { Displacement, Observer } from '../../src/ports/observer.js';
 import type { RequestLog, RequestRecord } from '../../src/ports/request-log.js';
@@ -19,7 +25,10 @@ export const KEY = 'tmk_production_test_key';
 export const TOKEN = 'operator-token-for-tests';
 export const FIELDS = { policy: 'a-signed-policy', signature: 'its-signature' };
 
-export const ids: Ids = { next: (kind) => formatIdentifier(kind, Date.now(), randomBytes(10)), random: (length) => randomBytes(length) };
+export const ids: Ids = {
+  next: (kind) => formatIdentifier(kind, Date.now(), randomBytes(10)),
+  random: (length) => randomBytes(length),
+};
 
 /** The use cases in memory, hashing for real, with handles to make them fail, wait and be counted. */
 export class MemoryOperations implements Operations {
@@ -37,25 +46,46 @@ export class MemoryOperations implements Operations {
   written = 0;
   verified: { uploadId: string; sidecar?: Uint8Array }[] = [];
   issued: (Omit<IssueRequest, 'audio'> & { bytes: number; sha256: string })[] = [];
-  deliverable: { fileName: string; stream: () => Readable; bytes: number } = { fileName: 'Morgenröte "1".wav', stream: () => Readable.from([Buffer.from('RIFF'), Buffer.from('data')]), bytes: 8 };
+  deliverable: { fileName: string; stream: () => Readable; bytes: number } = {
+    fileName: 'Morgenröte "1".wav',
+    stream: () => Readable.from([Buffer.from('RIFF'), Buffer.from('data')]),
+    bytes: 8,
+  };
 
   readonly partner: Operations['partner'] = {
     ...this.contract.partner(),
     authenticate: async (apiKey): Promise<Caller> => {
-      if (apiKey !== KEY) throw new DomainError('forbidden', 'The key is missing or not valid for this action.');
+      if (apiKey !== KEY)
+        throw new DomainError('forbidden', 'The key is missing or not valid for this action.');
       return { partnerId: 'ptr_1', keyId: 'key_1', scopes: this.scopes, plan: SHIPPED_PLANS[1]! };
     },
     createUpload: async (_caller, request) => {
       const uploadId = ids.next('upload');
-      return { uploadId, url: `http://127.0.0.1/uploads/${uploadId}`, fields: { ...FIELDS, purpose: request.purpose }, maxBytes: request.contentLength ?? MAX_UPLOAD_BYTES, expiresAt: 1 };
+      return {
+        uploadId,
+        url: `http://127.0.0.1/uploads/${uploadId}`,
+        fields: { ...FIELDS, purpose: request.purpose },
+        maxBytes: request.contentLength ?? MAX_UPLOAD_BYTES,
+        expiresAt: 1,
+      };
     },
     receiveUpload: async (uploadId, fields) => {
       await new Promise((resolve) => setImmediate(resolve));
       if (this.refusal !== undefined) throw this.refusal;
-      for (const name of fields.keys()) if (!(name in FIELDS)) throw new DomainError('invalid_request', 'A field is not part of the slot.', { reason: 'form_field_unknown' });
-      for (const name of Object.keys(FIELDS)) if (!fields.has(name)) throw new DomainError('invalid_request', 'A field of the slot is missing.', { reason: 'form_field_missing' });
-      if (fields.get('signature') !== FIELDS.signature) throw new DomainError('forbidden', 'The form is not signed.', { reason: 'form_policy_invalid' });
-      if (this.uploads.has(uploadId)) throw new DomainError('conflict', 'The slot has been used.', { reason: 'upload_already_used' });
+      for (const name of fields.keys())
+        if (!(name in FIELDS))
+          throw new DomainError('invalid_request', 'A field is not part of the slot.', {
+            reason: 'form_field_unknown',
+          });
+      for (const name of Object.keys(FIELDS))
+        if (!fields.has(name))
+          throw new DomainError('invalid_request', 'A field of the slot is missing.', {
+            reason: 'form_field_missing',
+          });
+      if (fields.get('signature') !== FIELDS.signature)
+        throw new DomainError('forbidden', 'The form is not signed.', { reason: 'form_policy_invalid' });
+      if (this.uploads.has(uploadId))
+        throw new DomainError('conflict', 'The slot has been used.', { reason: 'upload_already_used' });
       this.opened.push(uploadId);
       return this.#receiver(uploadId);
     },
@@ -70,7 +100,12 @@ export class MemoryOperations implements Operations {
 
   readonly operator: Operations['operator'] = {
     ...this.contract.operator(),
-    createPartner: async ({ name, plan }) => ({ partnerId: ids.next('partner'), name, plan: plan ?? 'standard', createdAt: 1 }),
+    createPartner: async ({ name, plan }) => ({
+      partnerId: ids.next('partner'),
+      name,
+      plan: plan ?? 'standard',
+      createdAt: 1,
+    }),
     createKey: async ({ name }) => ({ keyId: ids.next('key'), apiKey: 'tmk_secret', name }),
     issueProof: async ({ audio, ...request }) => {
       if (request.partnerId === 'ptr_none') throw new DomainError('not_found', 'There is no such partner.');
@@ -82,13 +117,29 @@ export class MemoryOperations implements Operations {
         this.written = bytes;
       }
       const sha256 = hash.digest('hex');
-      const replayed = request.idempotencyKey !== undefined && this.issued.some(({ idempotencyKey }) => idempotencyKey === request.idempotencyKey);
+      const replayed =
+        request.idempotencyKey !== undefined &&
+        this.issued.some(({ idempotencyKey }) => idempotencyKey === request.idempotencyKey);
       this.issued.push({ ...request, bytes, sha256 });
-      return { proofId: 'prf_1', issuedAt: 1, carrier: request.carrier, originalSha256: sha256, boundAudioSha256: sha256, asset: { bytes, sha256, fileName: request.fileName, mediaType: 'audio/wav' }, replayed };
+      return {
+        proofId: 'prf_1',
+        issuedAt: 1,
+        carrier: request.carrier,
+        originalSha256: sha256,
+        boundAudioSha256: sha256,
+        asset: { bytes, sha256, fileName: request.fileName, mediaType: 'audio/wav' },
+        replayed,
+      };
     },
     readDeliverable: async (proofId, part) => {
       if (proofId !== 'prf_1') throw new DomainError('not_found', 'There is no such proof.');
-      if (part === 'sidecar') return { bytes: 3, fileName: 'a.sidecar', mediaType: 'application/octet-stream', stream: Readable.from([Buffer.from('abc')]) };
+      if (part === 'sidecar')
+        return {
+          bytes: 3,
+          fileName: 'a.sidecar',
+          mediaType: 'application/octet-stream',
+          stream: Readable.from([Buffer.from('abc')]),
+        };
       const { fileName, stream, bytes } = this.deliverable;
       return { bytes, fileName, mediaType: 'audio/wav', stream: stream() };
     },
@@ -139,7 +190,11 @@ export const VERIFICATION: VerificationResult = {
     counts: { declarations: 0, conflicts: 0, unverifiable: 0 },
   },
   verifiedAt: 1,
-  audio: { container: 'riff', bytes: 1, sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' },
+  audio: {
+    container: 'riff',
+    bytes: 1,
+    sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+  },
 };
 
 /** Keeps what was reported. */
@@ -166,11 +221,23 @@ export class MemoryReports implements Observer, RequestLog {
   }
 }
 
-export async function startPartner(limits: Partial<ListenerLimits> = {}, parts: Pick<ListenerParts, 'budget' | 'trustedProxies'> = {}) {
+export async function startPartner(
+  limits: Partial<ListenerLimits> = {},
+  parts: Pick<ListenerParts, 'budget' | 'trustedProxies'> = {},
+) {
   const operations = new MemoryOperations();
   const reports = new MemoryReports();
   const build = { version: '1.0.0', commit: 'abc', deployedAt: 1, environment: 'production' };
-  const listener = createPartnerListener({ operations: operations.partner, build, ids, requestLog: reports, observer: reports, requestIdHeader: 'X-Gateway-Id', limits, ...parts });
+  const listener = createPartnerListener({
+    operations: operations.partner,
+    build,
+    ids,
+    requestLog: reports,
+    observer: reports,
+    requestIdHeader: 'X-Gateway-Id',
+    limits,
+    ...parts,
+  });
   const { port } = await listener.listen(0, '127.0.0.1');
   return { operations, reports, listener, port };
 }
@@ -187,7 +254,8 @@ export async function startOperator(limits: Partial<ListenerLimits> = {}) {
     ready: async () => {
       state.asked += 1;
       state.askedAt = performance.now();
-      if (!state.ready) throw new DomainError('unavailable', 'The store does not answer.', { reason: 'store_unavailable' });
+      if (!state.ready)
+        throw new DomainError('unavailable', 'The store does not answer.', { reason: 'store_unavailable' });
     },
     ids,
     requestLog: reports,

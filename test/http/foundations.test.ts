@@ -5,9 +5,9 @@ import t from 'tap';
 import { z } from 'zod';
 import { readConfig } from '../../src/config.js';
 import { noticeProblem, noticesOf } from '../../src/contract/deprecation.js';
+import { errorSchema } from '../../src/contract/error-schema.js';
 import type { Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes.js';
-import { errorSchema } from '../../src/contract/error-schema.js';
 import { DomainError, ERROR_CODES, ServerError } from '../../src/domain/errors.js';
 import { CallerAddresses } from '../../src/http/caller-address.js';
 import { contentDisposition } from '../../src/http/file-name.js';
@@ -22,20 +22,29 @@ t.test('path table', async (t) => {
     const route: Route = row;
     const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
     t.same(Object.keys(route.params?.shape ?? {}), names, `${id}: the path and its parameters agree`);
-    if (route.auth !== 'key') t.notOk(route.scope ?? route.billed, `${id}: only a key has a scope and a price`);
+    if (route.auth !== 'key')
+      t.notOk(route.scope ?? route.billed, `${id}: only a key has a scope and a price`);
     t.equal(route.lane !== 'none', route.auth === 'key', `${id}: a key has a throttle`);
     if (route.auth !== 'public') t.ok(route.errors[403], `${id}: may refuse`);
     t.ok(route.errors[500], `${id}: may fail`);
-    for (const notice of noticesOf(route)) t.equal(noticeProblem(notice), undefined, `${id}: its notice is long enough`);
-    for (const [name, schema] of Object.entries({ params: route.params, query: route.query, headers: route.headers, body: route.body?.kind === 'json' ? route.body.schema : undefined })) {
+    for (const notice of noticesOf(route))
+      t.equal(noticeProblem(notice), undefined, `${id}: its notice is long enough`);
+    for (const [name, schema] of Object.entries({
+      params: route.params,
+      query: route.query,
+      headers: route.headers,
+      body: route.body?.kind === 'json' ? route.body.schema : undefined,
+    })) {
       if (schema !== undefined) schemas.set(`${id} ${name}`, schema);
     }
-    for (const [status, { schema }] of Object.entries(route.answers)) if (schema !== undefined) schemas.set(`${id} ${status}`, schema);
+    for (const [status, { schema }] of Object.entries(route.answers))
+      if (schema !== undefined) schemas.set(`${id} ${status}`, schema);
   }
   for (const [name, schema] of schemas) {
     const { examples } = schema.meta() as { examples?: unknown[] };
     t.ok(examples !== undefined && examples.length > 0, `${name}: has examples`);
-    for (const example of examples ?? []) t.ok(schema.safeParse(example).success, `${name}: its example is valid`);
+    for (const example of examples ?? [])
+      t.ok(schema.safeParse(example).success, `${name}: its example is valid`);
   }
   const paths = Object.values(ROUTES).map(({ method, path }) => `${method} ${path}`);
   t.equal(new Set(paths).size, paths.length, 'no row twice');
@@ -44,7 +53,14 @@ t.test('path table', async (t) => {
 });
 
 t.test('JSON text', async (t) => {
-  for (const text of ['{"a":{"b":[1,{"b":2,"a":"x,\\"a\\":{"}]},"b":1}', '"\\\\"', '[]', ' {"a":"}","b":"{"} ', '[{"a":1},{"a":2}]', '{"a":["a","a"],"\\u0062":1}']) {
+  for (const text of [
+    '{"a":{"b":[1,{"b":2,"a":"x,\\"a\\":{"}]},"b":1}',
+    '"\\\\"',
+    '[]',
+    ' {"a":"}","b":"{"} ',
+    '[{"a":1},{"a":2}]',
+    '{"a":["a","a"],"\\u0062":1}',
+  ]) {
     t.same(parseJson(Buffer.from(text)), JSON.parse(text), text);
   }
   const costly: [string, string][] = [
@@ -54,17 +70,38 @@ t.test('JSON text', async (t) => {
     ['a number of a megabyte', `[${'1'.repeat(1_000_000)}]`],
     ['a name of a megabyte', `{"${'a'.repeat(1_000_000)}":1}`],
   ];
-  for (const [name, text] of costly) t.throws(() => parseJson(Buffer.from(text)), { code: 'invalid_request' }, name);
+  for (const [name, text] of costly)
+    t.throws(() => parseJson(Buffer.from(text)), { code: 'invalid_request' }, name);
   const sidecar = 'A/+9'.repeat(340_000);
-  t.same(parseJson(Buffer.from(`{"uploadId":"upl_1","sidecar":"${sidecar.replaceAll('/', '\\/')}"}`)), { uploadId: 'upl_1', sidecar }, 'a long string is none of these');
-  for (const text of ['{"a":1,"a":1}', '{"a":{},"b":[],"a":1}', '{"\\u0061":1,"a":2}', '[{"x":{"a":1,"a":2}}]', '{"a', '{"a":"\\', ']', '{]}', '', '01', '{"a":1,}', "{'a':1}"]) {
+  t.same(
+    parseJson(Buffer.from(`{"uploadId":"upl_1","sidecar":"${sidecar.replaceAll('/', '\\/')}"}`)),
+    { uploadId: 'upl_1', sidecar },
+    'a long string is none of these',
+  );
+  for (const text of [
+    '{"a":1,"a":1}',
+    '{"a":{},"b":[],"a":1}',
+    '{"\\u0061":1,"a":2}',
+    '[{"x":{"a":1,"a":2}}]',
+    '{"a',
+    '{"a":"\\',
+    ']',
+    '{]}',
+    '',
+    '01',
+    '{"a":1,}',
+    "{'a':1}",
+  ]) {
     t.throws(() => parseJson(Buffer.from(text)), { code: 'invalid_request' }, text);
   }
 });
 
 t.test('file names', async (t) => {
   t.equal(contentDisposition('../../etc/passwd'), `attachment; filename="passwd"; filename*=UTF-8''passwd`);
-  t.equal(contentDisposition('a\r\nX: y\u0000.wav'), `attachment; filename="a__X_ y_.wav"; filename*=UTF-8''a%0D%0AX%3A%20y%00.wav`);
+  t.equal(
+    contentDisposition('a\r\nX: y\u0000.wav'),
+    `attachment; filename="a__X_ y_.wav"; filename*=UTF-8''a%0D%0AX%3A%20y%00.wav`,
+  );
   t.match(contentDisposition('\ud800.wav'), /filename="_\.wav"/);
   t.match(contentDisposition('..'), /filename="_"/);
 });
@@ -87,10 +124,25 @@ t.test('the address of a caller', async (t) => {
   t.equal(behind.of('::ffff:10.1.2.3', '198.51.100.1'), '198.51.100.1');
   t.equal(behind.of('2001:db8:ffff::1', '2001:db8:1:2::9'), '2001:db8:1:2::/64');
   t.equal(behind.of('203.0.113.9', '198.51.100.1'), '203.0.113.9', 'a stranger is not believed');
-  t.equal(behind.of('10.1.2.3', '1.1.1.1, 198.51.100.1 ,192.0.2.7,10.9.9.9'), '198.51.100.1', 'the rightmost that is not trusted');
-  t.equal(behind.of('10.1.2.3', 'nonsense, , 198.51.100.1'), '198.51.100.1', 'what the caller itself wrote moves nothing');
+  t.equal(
+    behind.of('10.1.2.3', '1.1.1.1, 198.51.100.1 ,192.0.2.7,10.9.9.9'),
+    '198.51.100.1',
+    'the rightmost that is not trusted',
+  );
+  t.equal(
+    behind.of('10.1.2.3', 'nonsense, , 198.51.100.1'),
+    '198.51.100.1',
+    'what the caller itself wrote moves nothing',
+  );
   t.equal(behind.of('10.1.2.3', '10.1.1.1'), '10.1.2.3', 'nobody but proxies');
-  for (const header of ['', 'unknown', '198.51.100.1:80', '198.51.100.1, nonsense', '198.51.100.1,', '999.1.1.1']) {
+  for (const header of [
+    '',
+    'unknown',
+    '198.51.100.1:80',
+    '198.51.100.1, nonsense',
+    '198.51.100.1,',
+    '999.1.1.1',
+  ]) {
     t.equal(behind.of('10.1.2.3', header), '10.1.2.3', `malformed: ${header}`);
   }
   t.ok(behind.trusts('192.0.2.7'));
@@ -110,60 +162,179 @@ t.test('configuration', async (t) => {
     engine: { kind: 'wasm' },
   });
   t.equal(readConfig({ TAKEMARK_PORT: '0', PATH: '/bin' }).publicUrl, undefined);
-  t.equal(readConfig({ TAKEMARK_PUBLIC_URL: 'https://api.example.com/base/' }).publicUrl, 'https://api.example.com/base');
-  t.same(readConfig({ TAKEMARK_OPERATOR_TOKEN: '', TAKEMARK_PORT: '9000' }).partner.port, 9_000, 'empty is not set');
+  t.equal(
+    readConfig({ TAKEMARK_PUBLIC_URL: 'https://api.example.com/base/' }).publicUrl,
+    'https://api.example.com/base',
+  );
+  t.same(
+    readConfig({ TAKEMARK_OPERATOR_TOKEN: '', TAKEMARK_PORT: '9000' }).partner.port,
+    9_000,
+    'empty is not set',
+  );
   const files = { TAKEMARK_SIGNING_CERT: 'a', TAKEMARK_SIGNING_KEY: 'b', TAKEMARK_SIGNING_AUTHORITY: 'c' };
   t.same(readConfig(files).signing.files, { certificate: 'a', key: 'b', authority: 'c' });
   t.throws(() => readConfig({ ...files, TAKEMARK_SIGNING_KEY: '' }), { message: /all three or none/ });
-  t.equal(readConfig({ TAKEMARK_S3_ENDPOINT: 'http://127.0.0.1:1' }).assetBucket, undefined, 'an endpoint alone changes nothing');
+  t.equal(
+    readConfig({ TAKEMARK_S3_ENDPOINT: 'http://127.0.0.1:1' }).assetBucket,
+    undefined,
+    'an endpoint alone changes nothing',
+  );
   t.equal(readConfig({ TAKEMARK_INGRESS_MIB: '64' }).ingressBytes, 67_108_864);
   t.equal(readConfig({}).ingressBytes, undefined);
   t.same(readConfig({}).trustedProxies, []);
-  t.same(readConfig({ TAKEMARK_TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32' }).trustedProxies, ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32']);
-  for (const wrong of ['proxy.example', '10.0.0.0/33', '10.0.0.0/8,', '2001:db8::/129', '10.0.0/8', '10.0.0.0/8/8']) {
-    t.throws(() => readConfig({ TAKEMARK_TRUSTED_PROXIES: wrong }), { message: /TAKEMARK_TRUSTED_PROXIES: must be addresses/ }, wrong);
+  t.same(readConfig({ TAKEMARK_TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32' }).trustedProxies, [
+    '10.0.0.0/8',
+    '192.0.2.7',
+    '2001:db8::/32',
+  ]);
+  for (const wrong of [
+    'proxy.example',
+    '10.0.0.0/33',
+    '10.0.0.0/8,',
+    '2001:db8::/129',
+    '10.0.0/8',
+    '10.0.0.0/8/8',
+  ]) {
+    t.throws(
+      () => readConfig({ TAKEMARK_TRUSTED_PROXIES: wrong }),
+      { message: /TAKEMARK_TRUSTED_PROXIES: must be addresses/ },
+      wrong,
+    );
   }
   const bucket = { TAKEMARK_ASSETS: 's3', TAKEMARK_S3_BUCKET: 'deliverables', TAKEMARK_ENVIRONMENT: 'beta' };
-  t.same(readConfig(bucket).assetBucket, { endpoint: undefined, region: 'us-east-1', bucket: 'deliverables', prefix: 'beta/assets/', credentials: undefined }, 'environments do not meet in one bucket');
+  t.same(
+    readConfig(bucket).assetBucket,
+    {
+      endpoint: undefined,
+      region: 'us-east-1',
+      bucket: 'deliverables',
+      prefix: 'beta/assets/',
+      credentials: undefined,
+    },
+    'environments do not meet in one bucket',
+  );
   t.throws(() => readConfig({ TAKEMARK_ASSETS: 's3' }), { message: /^TAKEMARK_S3_BUCKET/ });
   t.throws(() => readConfig({ ...bucket, TAKEMARK_S3_ACCESS_KEY: 'a' }), { message: /both or none/ });
   t.throws(() => readConfig({ ...bucket, TAKEMARK_S3_PREFIX: '/a' }), { message: /^TAKEMARK_S3_PREFIX/ });
-  t.same(readConfig({ TAKEMARK_PROT: '1' }).unknown, ['TAKEMARK_PROT'], 'a spelling mistake is named at start');
+  t.same(
+    readConfig({ TAKEMARK_PROT: '1' }).unknown,
+    ['TAKEMARK_PROT'],
+    'a spelling mistake is named at start',
+  );
   t.throws(() => readConfig({ TAKEMARK_PORT: '8081' }), { message: /must differ/ });
-  const cluster = { TAKEMARK_STORE: 'cassandra', TAKEMARK_CASSANDRA: 'a:9042,b:9042', TAKEMARK_CASSANDRA_DC: 'dc1', TAKEMARK_SECRETS_FILE: 'bundle.json' };
-  t.match(readConfig(cluster).cassandra, { contactPoints: ['a:9042', 'b:9042'], localDataCenter: 'dc1', keyspace: 'takemark', replication: 3, consistency: 'LOCAL_QUORUM', serialConsistency: 'LOCAL_SERIAL' });
-  t.throws(() => readConfig({ ...cluster, TAKEMARK_SECRETS_FILE: '' }), { message: /TAKEMARK_SECRETS_FILE: is needed/ }, 'no process of a cluster makes its own identity');
+  const cluster = {
+    TAKEMARK_STORE: 'cassandra',
+    TAKEMARK_CASSANDRA: 'a:9042,b:9042',
+    TAKEMARK_CASSANDRA_DC: 'dc1',
+    TAKEMARK_SECRETS_FILE: 'bundle.json',
+  };
+  t.match(readConfig(cluster).cassandra, {
+    contactPoints: ['a:9042', 'b:9042'],
+    localDataCenter: 'dc1',
+    keyspace: 'takemark',
+    replication: 3,
+    consistency: 'LOCAL_QUORUM',
+    serialConsistency: 'LOCAL_SERIAL',
+  });
+  t.throws(
+    () => readConfig({ ...cluster, TAKEMARK_SECRETS_FILE: '' }),
+    { message: /TAKEMARK_SECRETS_FILE: is needed/ },
+    'no process of a cluster makes its own identity',
+  );
   const { TAKEMARK_SECRETS_FILE: _, ...without } = cluster;
-  t.same([readConfig(cluster).secrets, readConfig({ ...without, TAKEMARK_SECRETS: '{}' }).secrets], [{ file: 'bundle.json' }, { text: '{}' }], 'of a file, or as a variable');
-  t.throws(() => readConfig({ ...cluster, TAKEMARK_SECRETS: '{}' }), { message: /^TAKEMARK_SECRETS: or TAKEMARK_SECRETS_FILE: not both/ });
+  t.same(
+    [readConfig(cluster).secrets, readConfig({ ...without, TAKEMARK_SECRETS: '{}' }).secrets],
+    [{ file: 'bundle.json' }, { text: '{}' }],
+    'of a file, or as a variable',
+  );
+  t.throws(() => readConfig({ ...cluster, TAKEMARK_SECRETS: '{}' }), {
+    message: /^TAKEMARK_SECRETS: or TAKEMARK_SECRETS_FILE: not both/,
+  });
   t.throws(() => readConfig({ ...cluster, TAKEMARK_CASSANDRA_USERNAME: 'u' }), { message: /both or none/ });
   t.match(readConfig({}), { kafka: undefined, consumers: true, outboxLimit: 100_000 });
   const kafka = { TAKEMARK_BUS: 'kafka', TAKEMARK_KAFKA: 'a:9092,b:9092' };
-  t.match(readConfig(kafka), { bus: 'kafka', consumers: true, kafka: { brokers: ['a:9092', 'b:9092'], prefix: 'takemark', partitions: 12, replication: 3 } });
-  t.throws(() => readConfig({ ...kafka, TAKEMARK_CONSUMERS: 'off' }), { message: /must be on with TAKEMARK_STORE=embedded/ }, 'nobody else has the store');
-  t.throws(() => readConfig({ ...cluster, ...kafka }), { message: /^TAKEMARK_ASSETS: must be s3/ }, 'nobody else has the directory');
+  t.match(readConfig(kafka), {
+    bus: 'kafka',
+    consumers: true,
+    kafka: { brokers: ['a:9092', 'b:9092'], prefix: 'takemark', partitions: 12, replication: 3 },
+  });
+  t.throws(
+    () => readConfig({ ...kafka, TAKEMARK_CONSUMERS: 'off' }),
+    { message: /must be on with TAKEMARK_STORE=embedded/ },
+    'nobody else has the store',
+  );
+  t.throws(
+    () => readConfig({ ...cluster, ...kafka }),
+    { message: /^TAKEMARK_ASSETS: must be s3/ },
+    'nobody else has the directory',
+  );
   const many = { ...cluster, ...kafka, TAKEMARK_ASSETS: 's3', TAKEMARK_S3_BUCKET: 'deliverables' };
   t.equal(readConfig(many).consumers, false);
   t.equal(readConfig({ ...many, TAKEMARK_CONSUMERS: 'on' }).consumers, true);
   const beta = readConfig({ ...many, TAKEMARK_ENVIRONMENT: 'beta' });
-  t.strictSame([beta.cassandra?.keyspace, beta.kafka?.prefix], ['takemark_beta', 'takemark-beta'], 'environments do not meet in one cluster');
-  t.match(readConfig({ ...kafka, TAKEMARK_KAFKA_USERNAME: 'u', TAKEMARK_KAFKA_PASSWORD: 'p', TAKEMARK_KAFKA_TLS_CA: 'ca.pem' }).kafka, { credentials: { username: 'u', password: 'p' }, tls: { authority: 'ca.pem' } });
-  t.strictSame(readConfig(kafka).plainServers, ['kafka'], 'what is spoken to in plain text, and is not on this machine');
-  for (const addresses of ['127.0.0.1:9092', 'localhost:9092,127.9.9.9:1', '[::1]:9092']) t.strictSame(readConfig({ ...kafka, TAKEMARK_KAFKA: addresses }).plainServers, []);
-  t.strictSame(readConfig({ ...kafka, TAKEMARK_KAFKA: '127.0.0.1:9092,127.0.0.1.example:9092' }).plainServers, ['kafka']);
+  t.strictSame(
+    [beta.cassandra?.keyspace, beta.kafka?.prefix],
+    ['takemark_beta', 'takemark-beta'],
+    'environments do not meet in one cluster',
+  );
+  t.match(
+    readConfig({
+      ...kafka,
+      TAKEMARK_KAFKA_USERNAME: 'u',
+      TAKEMARK_KAFKA_PASSWORD: 'p',
+      TAKEMARK_KAFKA_TLS_CA: 'ca.pem',
+    }).kafka,
+    { credentials: { username: 'u', password: 'p' }, tls: { authority: 'ca.pem' } },
+  );
+  t.strictSame(
+    readConfig(kafka).plainServers,
+    ['kafka'],
+    'what is spoken to in plain text, and is not on this machine',
+  );
+  for (const addresses of ['127.0.0.1:9092', 'localhost:9092,127.9.9.9:1', '[::1]:9092'])
+    t.strictSame(readConfig({ ...kafka, TAKEMARK_KAFKA: addresses }).plainServers, []);
+  t.strictSame(
+    readConfig({ ...kafka, TAKEMARK_KAFKA: '127.0.0.1:9092,127.0.0.1.example:9092' }).plainServers,
+    ['kafka'],
+  );
   t.strictSame(readConfig({ ...kafka, TAKEMARK_KAFKA_TLS_CA: 'ca.pem' }).plainServers, []);
   t.throws(() => readConfig({ TAKEMARK_BUS: 'kafka' }), { message: /TAKEMARK_KAFKA: is needed/ });
   t.throws(() => readConfig({ ...kafka, TAKEMARK_KAFKA_PASSWORD: 'p' }), { message: /both or none/ });
-  t.throws(() => readConfig({ TAKEMARK_CONSUMERS: 'off' }), { message: /must be on with TAKEMARK_STORE=embedded/ });
-  t.throws(() => readConfig({ ...cluster, TAKEMARK_CONSUMERS: 'off' }), { message: /must be on with TAKEMARK_BUS=embedded/ }, 'nobody else could take the events');
-  t.match(readConfig({ ...cluster, TAKEMARK_OUTBOX_LIMIT: '5' }), { consumers: true, outboxLimit: 5 }, 'a cluster store with the embedded bus is one process');
-  const wrong = { TAKEMARK_PORT: '65536', TAKEMARK_ENVIRONMENT: 'prod', TAKEMARK_ENGINE: 'rust', TAKEMARK_PUBLIC_URL: 'ftp://x', TAKEMARK_OPERATOR_TOKEN: 'short secret', TAKEMARK_LOG_LEVEL: 'loud', TAKEMARK_MAX_UPLOADS: '0' };
+  t.throws(() => readConfig({ TAKEMARK_CONSUMERS: 'off' }), {
+    message: /must be on with TAKEMARK_STORE=embedded/,
+  });
+  t.throws(
+    () => readConfig({ ...cluster, TAKEMARK_CONSUMERS: 'off' }),
+    { message: /must be on with TAKEMARK_BUS=embedded/ },
+    'nobody else could take the events',
+  );
+  t.match(
+    readConfig({ ...cluster, TAKEMARK_OUTBOX_LIMIT: '5' }),
+    { consumers: true, outboxLimit: 5 },
+    'a cluster store with the embedded bus is one process',
+  );
+  const wrong = {
+    TAKEMARK_PORT: '65536',
+    TAKEMARK_ENVIRONMENT: 'prod',
+    TAKEMARK_ENGINE: 'rust',
+    TAKEMARK_PUBLIC_URL: 'ftp://x',
+    TAKEMARK_OPERATOR_TOKEN: 'short secret',
+    TAKEMARK_LOG_LEVEL: 'loud',
+    TAKEMARK_MAX_UPLOADS: '0',
+  };
   try {
     readConfig(wrong);
     t.fail('wrong values pass');
   } catch (error) {
     const { message } = error as Error;
-    t.same(message.split('\n').map((line) => line.split(':')[0]).sort(), Object.keys(wrong).sort(), 'every problem is named');
+    t.same(
+      message
+        .split('\n')
+        .map((line) => line.split(':')[0])
+        .sort(),
+      Object.keys(wrong).sort(),
+      'every problem is named',
+    );
     t.notMatch(message, /short secret/, 'without its value');
   }
 });
@@ -173,28 +344,81 @@ t.test('telemetry', async (t) => {
   const telemetry = createTelemetry({
     level: 'trace',
     destination: { write: (line) => void lines.push(line) },
-    engineStats: () => ({ kind: 'wasm', uploadsInFlight: 3, slabsInUse: 1, slabs: 8, tasks: 10, lanes: 39, bytes: 5, workerRestarts: 0 }),
+    engineStats: () => ({
+      kind: 'wasm',
+      uploadsInFlight: 3,
+      slabsInUse: 1,
+      slabs: 8,
+      tasks: 10,
+      lanes: 39,
+      bytes: 5,
+      workerRestarts: 0,
+    }),
     eventsWaiting: () => 12,
     eventsBehind: () => new Map([['usage', 7]]),
   });
   const canary = 'CANARY-4711';
-  telemetry.requestLog.request({ listener: 'partner', method: 'POST', route: '/v1/verify', status: 200, requestId: 'rq_1', keyId: 'key_1', durationMs: 1.23456, bytesIn: 1, bytesOut: 2, body: canary } as never);
+  telemetry.requestLog.request({
+    listener: 'partner',
+    method: 'POST',
+    route: '/v1/verify',
+    status: 200,
+    requestId: 'rq_1',
+    keyId: 'key_1',
+    durationMs: 1.23456,
+    bytesIn: 1,
+    bytesOut: 2,
+    body: canary,
+  } as never);
   telemetry.observer.verdict('valid', 'embedded');
   telemetry.observer.upload('stored', 100);
   telemetry.observer.issued('sidecar');
   telemetry.observer.events('usage', 'published', 3);
   telemetry.observer.events('usage', 'handled', 2);
-  telemetry.observer.fault('store', Object.assign(new Error(canary, { cause: new Error(canary) }), { code: 'ENOSPC', detail: canary }));
-  telemetry.observer.fault('engine', new DomainError('unavailable', 'The engine stopped.', { reason: 'engine_failed', cause: new TypeError(canary) }));
+  telemetry.observer.fault(
+    'store',
+    Object.assign(new Error(canary, { cause: new Error(canary) }), { code: 'ENOSPC', detail: canary }),
+  );
+  telemetry.observer.fault(
+    'engine',
+    new DomainError('unavailable', 'The engine stopped.', {
+      reason: 'engine_failed',
+      cause: new TypeError(canary),
+    }),
+  );
   telemetry.observer.fault('other', canary);
-  telemetry.observer.fault('bus', new DomainError('unavailable', 'Events cannot be passed on.', { cause: Object.assign(new ServerError('Kafka refuses the password'), { code: -169 }) }));
+  telemetry.observer.fault(
+    'bus',
+    new DomainError('unavailable', 'Events cannot be passed on.', {
+      cause: Object.assign(new ServerError('Kafka refuses the password'), { code: -169 }),
+    }),
+  );
   telemetry.observer.events('erasure', 'dead', 1);
   const output = lines.join('');
   t.notMatch(output, canary, 'no message, cause or extra member of an error or a record is written');
-  t.match(JSON.parse(lines[0]!), { event: 'request', route: '/v1/verify', keyId: 'key_1', requestId: 'rq_1', status: 200, durationMs: 1.235, bytesIn: 1, bytesOut: 2 });
-  t.match(JSON.parse(lines[1]!), { event: 'fault', where: 'store', error: { code: 'ENOSPC', at: [/^at /], cause: { name: 'Error' } } });
-  t.match(JSON.parse(lines[2]!), { error: { message: 'The engine stopped.', reason: 'engine_failed', cause: { name: 'TypeError' } } });
-  t.match(JSON.parse(lines.find((line) => line.includes('"bus"'))!), { error: { cause: { name: 'ServerError', code: -169, message: 'Kafka refuses the password' } } }, 'what the operator has to know of a server');
+  t.match(JSON.parse(lines[0]!), {
+    event: 'request',
+    route: '/v1/verify',
+    keyId: 'key_1',
+    requestId: 'rq_1',
+    status: 200,
+    durationMs: 1.235,
+    bytesIn: 1,
+    bytesOut: 2,
+  });
+  t.match(JSON.parse(lines[1]!), {
+    event: 'fault',
+    where: 'store',
+    error: { code: 'ENOSPC', at: [/^at /], cause: { name: 'Error' } },
+  });
+  t.match(JSON.parse(lines[2]!), {
+    error: { message: 'The engine stopped.', reason: 'engine_failed', cause: { name: 'TypeError' } },
+  });
+  t.match(
+    JSON.parse(lines.find((line) => line.includes('"bus"'))!),
+    { error: { cause: { name: 'ServerError', code: -169, message: 'Kafka refuses the password' } } },
+    'what the operator has to know of a server',
+  );
   const { text, mediaType } = await telemetry.metrics();
   t.match(mediaType, /^text\/plain/);
   for (const line of [
@@ -217,9 +441,17 @@ t.test('telemetry', async (t) => {
 
   const outbox = { waiting: () => 4, limit: 5 };
   await createProbes(async () => {}, outbox).ready();
-  await t.rejects(createProbes(async () => { throw new Error('x'); }, outbox).ready(), { code: 'unavailable' });
+  await t.rejects(
+    createProbes(async () => {
+      throw new Error('x');
+    }, outbox).ready(),
+    { code: 'unavailable' },
+  );
   await t.rejects(createProbes(() => new Promise(() => {}), outbox, 20).ready(), { code: 'unavailable' });
-  await t.rejects(createProbes(async () => {}, { ...outbox, waiting: () => 5 }).ready(), { code: 'unavailable', reason: 'outbox_full' });
+  await t.rejects(createProbes(async () => {}, { ...outbox, waiting: () => 5 }).ready(), {
+    code: 'unavailable',
+    reason: 'outbox_full',
+  });
   const probes = createProbes(async () => {}, outbox);
   probes.stopping();
   await t.rejects(probes.ready(), { message: 'The service is stopping.' });
@@ -240,15 +472,35 @@ t.test('import rules', async (t) => {
   cpSync('src', join(copy, 'src'), { recursive: true });
   const planted: [string, string, string][] = [
     ['domain/planted-a.ts', "import '../ports/clock.js';", 'domain'],
-    ['domain/planted-b.ts', "import { readFileSync } from 'node:fs';\nexport const x = readFileSync;", 'domain-without-io'],
-    ['ports/planted-c.ts', "import type { Answer } from '../http/answer.js';\nexport type X = Answer;", 'ports'],
-    ['operations/planted-d.ts', "import express from 'express';\nexport const x = express;", 'library-express'],
+    [
+      'domain/planted-b.ts',
+      "import { readFileSync } from 'node:fs';\nexport const x = readFileSync;",
+      'domain-without-io',
+    ],
+    [
+      'ports/planted-c.ts',
+      "import type { Answer } from '../http/answer.js';\nexport type X = Answer;",
+      'ports',
+    ],
+    [
+      'operations/planted-d.ts',
+      "import express from 'express';\nexport const x = express;",
+      'library-express',
+    ],
     ['contract/planted-e.ts', "import { pino } from 'pino';\nexport const x = pino;", 'library-pino'],
     ['http/planted-f.ts', "import '../telemetry/log.js';", 'http'],
     ['http/planted-g.ts', "export const x = import('zod');", 'library-zod'],
     ['telemetry/planted-h.ts', "import '../config.js';", 'telemetry'],
-    ['engine/planted-i.ts', "import { request } from 'undici';\nexport const x = request;", 'library-unlisted'],
-    ['client/planted-j.ts', "import { ROUTES } from '../contract/routes.js';\nexport const x = ROUTES;", 'client-types-only'],
+    [
+      'engine/planted-i.ts',
+      "import { request } from 'undici';\nexport const x = request;",
+      'library-unlisted',
+    ],
+    [
+      'client/planted-j.ts',
+      "import { ROUTES } from '../contract/routes.js';\nexport const x = ROUTES;",
+      'client-types-only',
+    ],
     ['adapters/kafka/planted-k.ts', "import '../cassandra/planted-l.js';", 'adapters-apart'],
     ['adapters/cassandra/planted-l.ts', 'export const x = 1;', ''],
     ['http/planted-m.ts', "import './no-such-file.js';", 'resolved'],
@@ -261,6 +513,10 @@ t.test('import rules', async (t) => {
   const found = check(copy);
   t.not(found.status, 0);
   for (const [name, , rule] of planted) {
-    if (rule !== '') t.ok(found.stdout.split('\n').some((line) => line.includes(`error ${rule}:`) && line.includes(name)), `${rule}: ${name} is found`);
+    if (rule !== '')
+      t.ok(
+        found.stdout.split('\n').some((line) => line.includes(`error ${rule}:`) && line.includes(name)),
+        `${rule}: ${name} is found`,
+      );
   }
 });

@@ -83,21 +83,39 @@ t.test('requests of one connection', async (t) => {
   const usage = request('GET', '/v1/partner/usage', AUTH);
   const client = new RawClient(port);
   const rounds = 300;
-  await client.send(Buffer.concat(Array.from({ length: rounds }, (_, i) => (i % 3 === 0 ? usage : i % 3 === 1 ? HEALTH : Buffer.concat([Buffer.from('\r\n'), request('POST', '/v1/uploads?purpose=identify', AUTH)])))));
+  await client.send(
+    Buffer.concat(
+      Array.from({ length: rounds }, (_, i) =>
+        i % 3 === 0
+          ? usage
+          : i % 3 === 1
+            ? HEALTH
+            : Buffer.concat([Buffer.from('\r\n'), request('POST', '/v1/uploads?purpose=identify', AUTH)]),
+      ),
+    ),
+  );
   t.ok(await until(() => begun === 1));
   await sleep(50);
   t.equal(begun, 1, 'those behind it are not begun');
   release!();
   const statuses = [];
   for (let i = 0; i < rounds; i += 1) statuses.push((await client.read())?.status);
-  t.strictSame(statuses, Array.from({ length: rounds }, (_, i) => (i % 3 === 2 ? 201 : 200)), 'all are answered, in their order');
+  t.strictSame(
+    statuses,
+    Array.from({ length: rounds }, (_, i) => (i % 3 === 2 ? 201 : 200)),
+    'all are answered, in their order',
+  );
   t.equal(most, 1, 'one at a time');
   client.destroy();
 
   const halved = new RawClient(port);
   await halved.send(Buffer.concat([usage, HEALTH, request('GET', '/nothing')]));
   halved.socket.end();
-  t.strictSame([(await halved.read())?.status, (await halved.read())?.status, (await halved.read())?.status], [200, 200, 404], 'and so is whoever has said all it has to say');
+  t.strictSame(
+    [(await halved.read())?.status, (await halved.read())?.status, (await halved.read())?.status],
+    [200, 200, 404],
+    'and so is whoever has said all it has to say',
+  );
   t.ok(await halved.ended());
 
   // A head that comes in pieces of every size, behind another request.
@@ -112,19 +130,37 @@ t.test('requests of one connection', async (t) => {
   const body = `POST /v1/verify HTTP/1.1\r\nHost: a\r\nx-api-key: ${KEY}\r\nContent-Type: application/json\r\n`;
   operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
   const json = '{"uploadId":"upl_1"}';
-  await behind.send(`${body}Transfer-Encoding: chunked\r\n\r\n${chunked(json)}0\r\n\r\n${body}Content-Length: ${json.length}\r\n\r\n${json}${body}Transfer-Encoding: chunked\r\n\r\n14\r\n${json}\r\n0\r\nX: y\r\n\r\n${HEALTH.toString()}`);
-  for (const name of ['chunks', 'a length', 'a trailer', 'nothing']) t.equal((await behind.read())?.status, 200, `a body with ${name}`);
+  await behind.send(
+    `${body}Transfer-Encoding: chunked\r\n\r\n${chunked(json)}0\r\n\r\n${body}Content-Length: ${json.length}\r\n\r\n${json}${body}Transfer-Encoding: chunked\r\n\r\n14\r\n${json}\r\n0\r\nX: y\r\n\r\n${HEALTH.toString()}`,
+  );
+  for (const name of ['chunks', 'a length', 'a trailer', 'nothing'])
+    t.equal((await behind.read())?.status, 200, `a body with ${name}`);
   behind.destroy();
 
   const upgrade = request('GET', '/v1/health', { Connection: 'keep-alive, Upgrade', Upgrade: 'websocket' });
   const upgrading = new RawClient(port);
   await upgrading.send(Buffer.concat([upgrade, usage]));
-  matchError(t, await upgrading.read(), 'invalid_request', 'malformed_http', 'something behind a request to upgrade');
+  matchError(
+    t,
+    await upgrading.read(),
+    'invalid_request',
+    'malformed_http',
+    'something behind a request to upgrade',
+  );
   t.ok(await upgrading.ended());
   t.equal((await ask(port, upgrade))?.status, 200, 'alone it is answered as what it is');
   t.ok(await until(() => reports.records.length > 0));
-  for (const type of ["multipart/form-data; boundary*=utf-8''A; boundary=A", 'multipart/form-data; boundary=A; boundary*0=A']) {
-    matchError(t, await ask(port, request('POST', '/uploads/upl_1', { 'Content-Type': type, 'Content-Length': '10' })), 'invalid_request', 'form_malformed', type);
+  for (const type of [
+    "multipart/form-data; boundary*=utf-8''A; boundary=A",
+    'multipart/form-data; boundary=A; boundary*0=A',
+  ]) {
+    matchError(
+      t,
+      await ask(port, request('POST', '/uploads/upl_1', { 'Content-Type': type, 'Content-Length': '10' })),
+      'invalid_request',
+      'form_malformed',
+      type,
+    );
   }
 });
 
@@ -140,7 +176,13 @@ t.test('what nobody reads is not begun, and what is done is logged', async (t) =
       },
     });
   Object.assign(operations.partner, {
-    readAsset: async () => ({ bytes: 1e12, sha256: '', fileName: 'take.wav', mediaType: 'audio/wav', read: async () => (streams.push(endless()), streams.at(-1)!) }),
+    readAsset: async () => ({
+      bytes: 1e12,
+      sha256: '',
+      fileName: 'take.wav',
+      mediaType: 'audio/wav',
+      read: async () => (streams.push(endless()), streams.at(-1)!),
+    }),
     eraseProof: async (_caller: unknown, proofId: string) => {
       await sleep(20);
       erased += 1;
@@ -155,19 +197,35 @@ t.test('what nobody reads is not begun, and what is done is logged', async (t) =
   t.ok(await until(() => streams.length > 0));
   await sleep(200);
   unread.socket.resetAndDestroy();
-  t.ok(await until(() => streams.every(({ destroyed }) => destroyed)), 'every stream is closed with the connection');
+  t.ok(
+    await until(() => streams.every(({ destroyed }) => destroyed)),
+    'every stream is closed with the connection',
+  );
   t.ok(await until(() => reports.records.length > 0));
   await sleep(100);
-  t.equal(reports.records.filter(({ method }) => method === 'DELETE').length, erased, 'an erasure is logged, or was not begun');
+  t.equal(
+    reports.records.filter(({ method }) => method === 'DELETE').length,
+    erased,
+    'an erasure is logged, or was not begun',
+  );
   t.ok(streams.length <= 4, 'few were open');
 
   const gone = new RawClient(port);
   await gone.send(erase);
   await sleep(5);
   gone.socket.resetAndDestroy();
-  t.ok(await until(() => erased > 0 && reports.records.filter(({ method }) => method === 'DELETE').length === erased), 'a caller that leaves does not take the line with it');
+  t.ok(
+    await until(
+      () => erased > 0 && reports.records.filter(({ method }) => method === 'DELETE').length === erased,
+    ),
+    'a caller that leaves does not take the line with it',
+  );
   await sleep(50);
-  t.equal(reports.records.filter(({ method }) => method === 'DELETE').length, erased, 'of which there is one');
+  t.equal(
+    reports.records.filter(({ method }) => method === 'DELETE').length,
+    erased,
+    'of which there is one',
+  );
   t.strictSame(reports.faults, [], 'none of it is a fault');
 });
 
@@ -177,12 +235,20 @@ t.test('bodies in crumbs', async (t) => {
   t.teardown(() => listener.close(100));
   const crumbs = chunked('x'.repeat(5_000));
   const cases: [string, string][] = [
-    ['of a form', 'POST /uploads/upl_1 HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=X\r\nTransfer-Encoding: chunked\r\n\r\n'],
-    ['of JSON', `POST /v1/verify HTTP/1.1\r\nHost: a\r\nx-api-key: ${KEY}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`],
+    [
+      'of a form',
+      'POST /uploads/upl_1 HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=X\r\nTransfer-Encoding: chunked\r\n\r\n',
+    ],
+    [
+      'of JSON',
+      `POST /v1/verify HTTP/1.1\r\nHost: a\r\nx-api-key: ${KEY}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    ],
   ];
   for (const [name, head] of cases) {
     const client = new RawClient(port);
-    await client.send(`${head}${name === 'of a form' ? chunked('--X\r\nContent-Disposition: form-data; name="a"\r\n\r\n') : ''}${crumbs}`);
+    await client.send(
+      `${head}${name === 'of a form' ? chunked('--X\r\nContent-Disposition: form-data; name="a"\r\n\r\n') : ''}${crumbs}`,
+    );
     matchError(t, await client.read(), 'invalid_request', 'chunks_too_small', name);
     void client.send(crumbs);
     t.ok(await client.ended(), `${name}: ends the connection`);
@@ -207,12 +273,15 @@ t.test('the connection table', async (t) => {
     }
     return clients;
   };
-  const closed = (clients: RawClient[]) => clients.map(({ socket }) => socket.readableEnded || socket.destroyed);
+  const closed = (clients: RawClient[]) =>
+    clients.map(({ socket }) => socket.readableEnded || socket.destroyed);
 
   const full = await startPartner({ connections: 6 }, TRUSTED);
   t.teardown(() => full.listener.close(100));
   let release: (() => void) | undefined;
-  Object.assign(full.operations.partner, { readUsage: () => new Promise<never>((_, reject) => (release = () => reject(new Error('released')))) });
+  Object.assign(full.operations.partner, {
+    readUsage: () => new Promise<never>((_, reject) => (release = () => reject(new Error('released')))),
+  });
   const busy = await open(full.port, 1, request('GET', '/v1/partner/usage', AUTH).toString());
   t.ok(await until(() => release !== undefined));
   const idle = await open(full.port, 1, HEALTH.toString());
@@ -226,7 +295,10 @@ t.test('the connection table', async (t) => {
     late.push(...(await open(full.port, 1, HEALTH.toString())));
     t.equal((await late.at(-1)!.read())?.status, 200);
   }
-  t.ok(await until(() => closed([...silent, ...trickling]).every(Boolean)), 'heads that never end give way too');
+  t.ok(
+    await until(() => closed([...silent, ...trickling]).every(Boolean)),
+    'heads that never end give way too',
+  );
   t.ok(await until(() => closed(idle)[0]!), 'then those that wait for nothing');
   t.strictSame(closed(busy), [false], 'a request that is carried out keeps its place');
   release!();
@@ -236,7 +308,10 @@ t.test('the connection table', async (t) => {
   const share = await startPartner({ connections: 16 });
   t.teardown(() => share.listener.close(100));
   const crowd = await open(share.port, 8);
-  t.ok(await until(() => closed(crowd).filter(Boolean).length === 4), 'one address has a quarter of the table');
+  t.ok(
+    await until(() => closed(crowd).filter(Boolean).length === 4),
+    'one address has a quarter of the table',
+  );
   t.strictSame(closed(crowd), [true, true, true, true, false, false, false, false], 'its own oldest go');
   t.equal((await ask(share.port, HEALTH))?.status, 200);
   for (const client of crowd) client.destroy();
@@ -245,7 +320,10 @@ t.test('the connection table', async (t) => {
   t.teardown(() => pressed.listener.close(100));
   const few = await open(pressed.port, 4);
   await sleep(300);
-  t.ok(closed(few).every((is) => !is), 'while there is room, silence has its time');
+  t.ok(
+    closed(few).every((is) => !is),
+    'while there is room, silence has its time',
+  );
   const more = await open(pressed.port, 3);
   t.ok(await until(() => closed([...few, ...more]).some(Boolean)), 'and has little when there is hardly any');
   matchError(t, await few[0]!.read(), 'timeout', 'client_too_slow', 'as it is told');
@@ -262,7 +340,11 @@ t.test('answers that nobody reads', async (t) => {
     client.socket.pause();
     await client.send(Buffer.concat(Array.from({ length: 100 }, () => document)));
   }
-  t.ok(await until(() => clients.some(({ socket }) => socket.destroyed || socket.readableEnded) || budget.held > 1_000_000));
+  t.ok(
+    await until(
+      () => clients.some(({ socket }) => socket.destroyed || socket.readableEnded) || budget.held > 1_000_000,
+    ),
+  );
   let held = 0;
   for (let i = 0; i < 20; i += 1) {
     held = Math.max(held, budget.held);

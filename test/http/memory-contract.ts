@@ -2,12 +2,25 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { AuditEntry } from '../../src/domain/audit.js';
 import { BINDING_STATUS } from '../../src/domain/declaration.js';
-import { reportEvidence } from '../../src/domain/evidence-report.js';
 import { DomainError, type ErrorReason } from '../../src/domain/errors.js';
-import type { Ids } from '../../src/ports/ids.js';
+import { reportEvidence } from '../../src/domain/evidence-report.js';
 import { SHIPPED_PLANS } from '../../src/domain/partner.js';
-import { openEvidence, resolveReview, stepEvidence, type ReviewCase, type ReviewChange } from '../../src/domain/review.js';
-import type { KeyEntry, Operations, ProofDetail, QuotaFacts, ReviewView, SignerEntry } from '../../src/operations/operations.js';
+import {
+  openEvidence,
+  type ReviewCase,
+  type ReviewChange,
+  resolveReview,
+  stepEvidence,
+} from '../../src/domain/review.js';
+import type {
+  KeyEntry,
+  Operations,
+  ProofDetail,
+  QuotaFacts,
+  ReviewView,
+  SignerEntry,
+} from '../../src/operations/operations.js';
+import type { Ids } from '../../src/ports/ids.js';
 
 /** A deliverable whose every byte tells its place. */
 export const ASSET = Buffer.from(Array.from({ length: 1_000 }, (_, i) => i % 251));
@@ -20,7 +33,15 @@ export class MemoryContract {
   readonly proofs = new Map<string, ProofDetail>();
   readonly erased = new Map<string, number>();
   readonly reviews = new Map<string, ReviewCase>();
-  readonly rotations = new Map<string, { readonly apiKey: string; readonly keyId: string; readonly name: string; readonly previousKeyExpiresAt: number }>();
+  readonly rotations = new Map<
+    string,
+    {
+      readonly apiKey: string;
+      readonly keyId: string;
+      readonly name: string;
+      readonly previousKeyExpiresAt: number;
+    }
+  >();
   readonly admitted: string[] = [];
   readonly metered: string[] = [];
   readonly asked: unknown[] = [];
@@ -34,7 +55,15 @@ export class MemoryContract {
     this.#ids = ids;
     for (let i = 1; i <= 3; i += 1) {
       const proofId = `prf_${i}`;
-      this.proofs.set(proofId, { proofId, issuedAt: NOW + i, createdAt: NOW + i, song: { title: `Take ${i} – 夜明け` }, carrier: 'sidecar', boundAudioSha256: ASSET_SHA256, originalSha256: ASSET_SHA256 });
+      this.proofs.set(proofId, {
+        proofId,
+        issuedAt: NOW + i,
+        createdAt: NOW + i,
+        song: { title: `Take ${i} – 夜明け` },
+        carrier: 'sidecar',
+        boundAudioSha256: ASSET_SHA256,
+        originalSha256: ASSET_SHA256,
+      });
     }
   }
 
@@ -51,20 +80,47 @@ export class MemoryContract {
       },
       meter: (_caller, operation) => void this.metered.push(operation),
       identify: async (_caller, request) => {
-        if (request.uploadId === 'upl_text') throw new DomainError('unprocessable', 'The file is no audio that the service knows.');
-        if (!request.uploadId.startsWith('upl_')) throw new DomainError('not_found', 'There is no such upload.');
+        if (request.uploadId === 'upl_text')
+          throw new DomainError('unprocessable', 'The file is no audio that the service knows.');
+        if (!request.uploadId.startsWith('upl_'))
+          throw new DomainError('not_found', 'There is no such upload.');
         return { matches: [{ proofId: 'prf_1', type: 'bound_audio', confidence: 1 }] };
       },
       listProofs: async (_caller, query) => {
         this.asked.push(query);
-        if (query.cursor !== undefined && query.cursor !== 'bmV4dA') throw new DomainError('invalid_request', 'The cursor is not one of this list.', { reason: 'invalid_member' });
-        const proofs = [...this.proofs.values()].map(({ createdAt: _createdAt, originalSha256: _originalSha256, evidenceReport: _evidenceReport, ...entry }) => entry);
-        return query.limit === undefined ? { proofs } : { proofs: proofs.slice(0, query.limit), nextCursor: 'bmV4dA' };
+        if (query.cursor !== undefined && query.cursor !== 'bmV4dA')
+          throw new DomainError('invalid_request', 'The cursor is not one of this list.', {
+            reason: 'invalid_member',
+          });
+        const proofs = [...this.proofs.values()].map(
+          ({
+            createdAt: _createdAt,
+            originalSha256: _originalSha256,
+            evidenceReport: _evidenceReport,
+            ...entry
+          }) => entry,
+        );
+        return query.limit === undefined
+          ? { proofs }
+          : { proofs: proofs.slice(0, query.limit), nextCursor: 'bmV4dA' };
       },
       readProof: async (_caller, proofId) => this.#proof(proofId),
       readRecord: async (_caller, proofId) => {
         const { song, issuedAt, boundAudioSha256, carrier, evidenceReport } = this.#proof(proofId);
-        return { proofId, song, issuedAt, boundAudioSha256, ...(evidenceReport === undefined ? {} : { evidenceReport }), delivery: { carrier, bytes: ASSET.length, sha256: ASSET_SHA256, mediaType: 'audio/wav', fileName: 'take.wav' } };
+        return {
+          proofId,
+          song,
+          issuedAt,
+          boundAudioSha256,
+          ...(evidenceReport === undefined ? {} : { evidenceReport }),
+          delivery: {
+            carrier,
+            bytes: ASSET.length,
+            sha256: ASSET_SHA256,
+            mediaType: 'audio/wav',
+            fileName: 'take.wav',
+          },
+        };
       },
       readAsset: async (_caller, proofId, part) => {
         this.#proof(proofId);
@@ -90,13 +146,20 @@ export class MemoryContract {
       },
       listKeys: async (_caller, query) => {
         this.asked.push(query);
-        return query.limit === undefined ? { keys: [KEY_ENTRY] } : { keys: [KEY_ENTRY], nextCursor: 'bmV4dA' };
+        return query.limit === undefined
+          ? { keys: [KEY_ENTRY] }
+          : { keys: [KEY_ENTRY], nextCursor: 'bmV4dA' };
       },
       rotateKey: async (_caller, apiKey, idempotencyKey) => {
         const earlier = this.rotations.get(idempotencyKey);
         if (earlier !== undefined) return { ...earlier, replayed: true };
         if (this.rotations.size > 0) throw conflict('already_rotated');
-        const rotated = { apiKey: `${apiKey}_new`, keyId: 'key_2', name: 'ingest', previousKeyExpiresAt: NOW };
+        const rotated = {
+          apiKey: `${apiKey}_new`,
+          keyId: 'key_2',
+          name: 'ingest',
+          previousKeyExpiresAt: NOW,
+        };
         this.rotations.set(idempotencyKey, rotated);
         return { ...rotated, replayed: false };
       },
@@ -110,20 +173,46 @@ export class MemoryContract {
         limit: 100_000,
         used: 1,
         remaining: 99_999,
-        days: Array.from({ length: days }, (_, i) => ({ day: new Date((NOW + i * 86_400) * 1_000).toISOString().slice(0, 10), units: 1, operations: { verify: 1 } })),
+        days: Array.from({ length: days }, (_, i) => ({
+          day: new Date((NOW + i * 86_400) * 1_000).toISOString().slice(0, 10),
+          units: 1,
+          operations: { verify: 1 },
+        })),
       }),
       createReview: async (_caller, { proofId, bindings }) => {
         this.#proof(proofId);
-        const review: ReviewCase = { reviewId: this.#ids.next('review'), partnerId: 'ptr_1', proofId, bindings, status: 'open', createdAt: NOW, updatedAt: NOW, expiresAt: NOW + 1, evidenceRequests: [] };
-        for (const other of this.reviews.values()) if (JSON.stringify([other.proofId, other.bindings]) === JSON.stringify([proofId, bindings])) throw conflict('review_exists');
+        const review: ReviewCase = {
+          reviewId: this.#ids.next('review'),
+          partnerId: 'ptr_1',
+          proofId,
+          bindings,
+          status: 'open',
+          createdAt: NOW,
+          updatedAt: NOW,
+          expiresAt: NOW + 1,
+          evidenceRequests: [],
+        };
+        for (const other of this.reviews.values())
+          if (JSON.stringify([other.proofId, other.bindings]) === JSON.stringify([proofId, bindings]))
+            throw conflict('review_exists');
         this.reviews.set(review.reviewId, review);
         return view(review);
       },
       readReview: async (_caller, reviewId) => view(this.#review(reviewId)),
-      openEvidence: async (_caller, reviewId, { kind }) => this.#change(openEvidence(this.#review(reviewId), kind, this.#ids.next('evidenceRequest'), NOW)),
+      openEvidence: async (_caller, reviewId, { kind }) =>
+        this.#change(openEvidence(this.#review(reviewId), kind, this.#ids.next('evidenceRequest'), NOW)),
       closeEvidence: async (_caller, reviewId, requestId, { status, responseReference }) =>
-        this.#change(stepEvidence(this.#review(reviewId), requestId, status === 'accepted' ? 'accept' : 'decline', responseReference, NOW)),
-      resolveReview: async (_caller, reviewId, { outcome }) => this.#change(resolveReview(this.#review(reviewId), outcome, NOW)),
+        this.#change(
+          stepEvidence(
+            this.#review(reviewId),
+            requestId,
+            status === 'accepted' ? 'accept' : 'decline',
+            responseReference,
+            NOW,
+          ),
+        ),
+      resolveReview: async (_caller, reviewId, { outcome }) =>
+        this.#change(resolveReview(this.#review(reviewId), outcome, NOW)),
       download: (_caller, { product, platform }) => {
         if (product !== 'companion') throw new DomainError('not_found', 'There is no such download.');
         return `https://downloads.example.com/${product}/${platform}`;
@@ -132,7 +221,24 @@ export class MemoryContract {
     };
   }
 
-  operator(): Pick<Operations['operator'], 'listPartners' | 'listPlans' | 'listPartnerKeys' | 'revokeKey' | 'supplyEvidence' | 'recordDeclaration' | 'listDeclarations' | 'erasureStatus' | 'listDeadLetters' | 'replayDeadLetters' | 'readAudit' | 'verifyAudit' | 'listSigners' | 'revokeSigner' | 'reinstateSigner'> {
+  operator(): Pick<
+    Operations['operator'],
+    | 'listPartners'
+    | 'listPlans'
+    | 'listPartnerKeys'
+    | 'revokeKey'
+    | 'supplyEvidence'
+    | 'recordDeclaration'
+    | 'listDeclarations'
+    | 'erasureStatus'
+    | 'listDeadLetters'
+    | 'replayDeadLetters'
+    | 'readAudit'
+    | 'verifyAudit'
+    | 'listSigners'
+    | 'revokeSigner'
+    | 'reinstateSigner'
+  > {
     return {
       listPartners: async () => [{ partnerId: 'ptr_1', name: 'Nordlicht', plan: 'standard', createdAt: NOW }],
       listPlans: () => SHIPPED_PLANS,
@@ -144,26 +250,45 @@ export class MemoryContract {
         if (keyId !== 'key_1') throw new DomainError('not_found', 'There is no such key of this partner.');
         return { ...KEY_ENTRY, status: 'revoked' };
       },
-      supplyEvidence: async ({ reviewId, requestId }) => this.#change(stepEvidence(this.#review(reviewId), requestId, 'supply', undefined, NOW)),
+      supplyEvidence: async ({ reviewId, requestId }) =>
+        this.#change(stepEvidence(this.#review(reviewId), requestId, 'supply', undefined, NOW)),
       recordDeclaration: async (proofId, declaration) => {
         const known = this.#proof(proofId).evidenceReport?.declarations ?? [];
         const earlier = known.find(({ submissionId }) => submissionId === declaration.submissionId);
-        if (earlier !== undefined && JSON.stringify(earlier.answers) !== JSON.stringify(declaration.answers)) throw conflict('submission_id_reused');
+        if (earlier !== undefined && JSON.stringify(earlier.answers) !== JSON.stringify(declaration.answers))
+          throw conflict('submission_id_reused');
         if (earlier !== undefined) return { declaration: earlier, repeated: true };
         const recorded = { ...declaration, recordedAt: NOW, bindingStatus: BINDING_STATUS } as const;
-        this.proofs.set(proofId, { ...this.#proof(proofId), evidenceReport: reportEvidence([...known, recorded]) });
+        this.proofs.set(proofId, {
+          ...this.#proof(proofId),
+          evidenceReport: reportEvidence([...known, recorded]),
+        });
         return { declaration: recorded, repeated: false };
       },
-      listDeclarations: async (proofId) => (this.#proof(proofId).evidenceReport?.declarations ?? []).map((declaration) => ({ ...declaration, authentic: true })),
+      listDeclarations: async (proofId) =>
+        (this.#proof(proofId).evidenceReport?.declarations ?? []).map((declaration) => ({
+          ...declaration,
+          authentic: true,
+        })),
       erasureStatus: async (proofId) => {
         const erasedAt = this.erased.get(proofId);
-        if (erasedAt !== undefined) return { proofId, state: 'erased', erasedAt, confirmedAt: erasedAt + 1, assetPresent: false };
+        if (erasedAt !== undefined)
+          return { proofId, state: 'erased', erasedAt, confirmedAt: erasedAt + 1, assetPresent: false };
         this.#proof(proofId);
         return { proofId, state: 'issued', assetPresent: true };
       },
       listDeadLetters: async (request) => {
         this.asked.push(request);
-        return [{ topic: 'usage', position: '0/17', reason: 'the span is empty', at: NOW, eventId: 'units_counted/ptr_1/billed/2026-01/41', kind: 'units_counted' }];
+        return [
+          {
+            topic: 'usage',
+            position: '0/17',
+            reason: 'the span is empty',
+            at: NOW,
+            eventId: 'units_counted/ptr_1/billed/2026-01/41',
+            kind: 'units_counted',
+          },
+        ];
       },
       replayDeadLetters: async (request) => {
         this.asked.push(request);
@@ -174,7 +299,10 @@ export class MemoryContract {
         return [AUDIT_ENTRY];
       },
       listSigners: async () => [SIGNER],
-      revokeSigner: async ({ kid, ...revocation }) => ({ ...signerOf(kid), revocation: { ...revocation, at: NOW } }),
+      revokeSigner: async ({ kid, ...revocation }) => ({
+        ...signerOf(kid),
+        revocation: { ...revocation, at: NOW },
+      }),
       reinstateSigner: async (kid) => signerOf(kid),
       verifyAudit: async () => ({ ok: true, entries: 1, head: 1 }),
     };
@@ -200,10 +328,32 @@ export class MemoryContract {
   }
 }
 
-const KEY_ENTRY: KeyEntry = { keyId: 'key_1', name: 'ingest', status: 'active', plan: 'standard', createdAt: NOW, lastUsedAt: NOW };
-const AUDIT_ENTRY: AuditEntry = { partnerId: 'ptr_1', sequence: 1, action: 'partner_created', at: NOW, actor: 'operator', subjects: ['ptr_1'], mac: '0'.repeat(64) };
+const KEY_ENTRY: KeyEntry = {
+  keyId: 'key_1',
+  name: 'ingest',
+  status: 'active',
+  plan: 'standard',
+  createdAt: NOW,
+  lastUsedAt: NOW,
+};
+const AUDIT_ENTRY: AuditEntry = {
+  partnerId: 'ptr_1',
+  sequence: 1,
+  action: 'partner_created',
+  at: NOW,
+  actor: 'operator',
+  subjects: ['ptr_1'],
+  mac: '0'.repeat(64),
+};
 
-const SIGNER: SignerEntry = { kid: 'ab'.repeat(32), algorithm: 'Ed25519', issuer: 'Takemark', notBefore: NOW, notAfter: NOW + 1, signs: true };
+const SIGNER: SignerEntry = {
+  kid: 'ab'.repeat(32),
+  algorithm: 'Ed25519',
+  issuer: 'Takemark',
+  notBefore: NOW,
+  notAfter: NOW + 1,
+  signs: true,
+};
 
 function signerOf(kid: string): SignerEntry {
   if (kid !== SIGNER.kid) throw new DomainError('not_found', 'There is no such signing certificate here.');

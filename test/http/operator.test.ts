@@ -15,10 +15,16 @@ const ISSUE = `/operator/v1/proofs?partnerId=ptr_1&song=${encodeURIComponent(TIT
 t.test('operator routes', async (t) => {
   const { port, listener, operations, state, reports } = await startOperator();
   t.teardown(() => listener.close(100));
-  const partner = await ask(port, request('POST', '/operator/v1/partners', JSON_AUTH, JSON.stringify({ name: TITLE, plan: 'volume' })));
+  const partner = await ask(
+    port,
+    request('POST', '/operator/v1/partners', JSON_AUTH, JSON.stringify({ name: TITLE, plan: 'volume' })),
+  );
   t.equal(partner!.status, 201);
   t.match(jsonOf(partner), { name: TITLE, plan: 'volume', partnerId: /^ptr_/ });
-  const key = await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys', JSON_AUTH, '{"name":"ingest","scopes":["verify"]}'));
+  const key = await ask(
+    port,
+    request('POST', '/operator/v1/partners/ptr_1/keys', JSON_AUTH, '{"name":"ingest","scopes":["verify"]}'),
+  );
   t.equal(key!.status, 201);
   t.equal(key!.headers.get('cache-control'), 'no-store');
   t.match(jsonOf(key), { apiKey: 'tmk_secret', name: 'ingest' });
@@ -27,22 +33,56 @@ t.test('operator routes', async (t) => {
   const idempotent = { ...AUDIO, 'Idempotency-Key': '0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a' };
   const issued = await ask(port, request('POST', ISSUE, idempotent, audio));
   t.equal(issued!.status, 201);
-  t.match(jsonOf(issued), { proofId: 'prf_1', carrier: 'embedded', originalSha256: createHash('sha256').update(audio).digest('hex'), asset: { fileName: '夜.wav' } });
+  t.match(jsonOf(issued), {
+    proofId: 'prf_1',
+    carrier: 'embedded',
+    originalSha256: createHash('sha256').update(audio).digest('hex'),
+    asset: { fileName: '夜.wav' },
+  });
   t.notOk('replayed' in jsonOf(issued) || issued!.headers.has('idempotency-replayed'));
-  t.match(operations.issued[0], { songTitle: TITLE, fileName: '夜.wav', partnerId: 'ptr_1', idempotencyKey: '0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a' });
+  t.match(operations.issued[0], {
+    songTitle: TITLE,
+    fileName: '夜.wav',
+    partnerId: 'ptr_1',
+    idempotencyKey: '0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a',
+  });
   const replay = await ask(port, request('POST', `${ISSUE}&carrier=sidecar`, idempotent, audio));
   t.equal(replay!.status, 201);
   t.equal(replay!.headers.get('idempotency-replayed'), 'true');
 
   const asset = await ask(port, request('GET', '/operator/v1/proofs/prf_1/asset', AUTH));
   t.equal(asset!.body.toString(), 'RIFFdata');
-  t.equal(asset!.headers.get('content-disposition'), `attachment; filename="Morgenrote _1_.wav"; filename*=UTF-8''Morgenr%C3%B6te%20%221%22.wav`);
-  t.equal((await ask(port, request('GET', '/operator/v1/proofs/prf_1/asset?part=sidecar', AUTH)))!.body.toString(), 'abc');
+  t.equal(
+    asset!.headers.get('content-disposition'),
+    `attachment; filename="Morgenrote _1_.wav"; filename*=UTF-8''Morgenr%C3%B6te%20%221%22.wav`,
+  );
+  t.equal(
+    (await ask(port, request('GET', '/operator/v1/proofs/prf_1/asset?part=sidecar', AUTH)))!.body.toString(),
+    'abc',
+  );
   const head = await ask(port, request('HEAD', '/operator/v1/proofs/prf_1/asset', AUTH), { head: true });
   t.equal(head!.headers.get('content-length'), '8');
-  operations.deliverable.stream = () => new Readable({ read() { this.destroy(new Error('EIO /data/x')); } });
-  matchError(t, await ask(port, request('GET', '/operator/v1/proofs/prf_1/asset', AUTH)), 'internal', undefined, 'a file that cannot be read');
-  operations.deliverable.stream = () => Readable.from((async function* () { yield Buffer.from('RIFF'); await sleep(20); throw new Error('EIO'); })());
+  operations.deliverable.stream = () =>
+    new Readable({
+      read() {
+        this.destroy(new Error('EIO /data/x'));
+      },
+    });
+  matchError(
+    t,
+    await ask(port, request('GET', '/operator/v1/proofs/prf_1/asset', AUTH)),
+    'internal',
+    undefined,
+    'a file that cannot be read',
+  );
+  operations.deliverable.stream = () =>
+    Readable.from(
+      (async function* () {
+        yield Buffer.from('RIFF');
+        await sleep(20);
+        throw new Error('EIO');
+      })(),
+    );
   const cut = new RawClient(port);
   await cut.send(request('GET', '/operator/v1/proofs/prf_1/asset', AUTH));
   t.equal(await cut.read(), undefined, 'a file that fails half way never looks complete');
@@ -51,17 +91,35 @@ t.test('operator routes', async (t) => {
   t.equal(reports.faults.length, 2, 'both are faults');
   cut.destroy();
 
-  const letters = jsonOf(await ask(port, request('GET', '/operator/v1/dead-letters?topic=usage&limit=5', AUTH))) as { deadLetters: object[] };
+  const letters = jsonOf(
+    await ask(port, request('GET', '/operator/v1/dead-letters?topic=usage&limit=5', AUTH)),
+  ) as { deadLetters: object[] };
   t.match(letters.deadLetters, [{ topic: 'usage', position: '0/17', reason: 'the span is empty' }]);
   t.same(operations.contract.asked.at(-1), { topic: 'usage', limit: 5 });
-  t.same(jsonOf(await ask(port, request('POST', '/operator/v1/dead-letters/replay', JSON_AUTH, '{"topic":"usage"}'))), { replayed: 1 });
+  t.same(
+    jsonOf(
+      await ask(port, request('POST', '/operator/v1/dead-letters/replay', JSON_AUTH, '{"topic":"usage"}')),
+    ),
+    { replayed: 1 },
+  );
   t.same(operations.contract.asked.at(-1), { topic: 'usage', limit: 1_000 });
 
-  t.match((await ask(port, request('GET', '/operator/v1/authority', AUTH)))!.body.toString(), /^-----BEGIN CERTIFICATE/);
+  t.match(
+    (await ask(port, request('GET', '/operator/v1/authority', AUTH)))!.body.toString(),
+    /^-----BEGIN CERTIFICATE/,
+  );
   const LOCAL = { Host: `localhost:${port}` };
   for (const path of ['/metrics', '/livez', '/readyz']) {
-    for (const host of ['rebound.example:8081', 'localhost.example', '127.0.0.1.example']) matchError(t, await ask(port, request('GET', path, { Host: host })), 'forbidden', undefined, `${path} under ${host}`);
-    for (const host of ['127.0.0.1:8081', '[::1]:8081', 'LOCALHOST', '10.0.0.7', 'probes.internal:8081']) t.equal((await ask(port, request('GET', path, { Host: host })))!.status, 200, `${path} under ${host}`);
+    for (const host of ['rebound.example:8081', 'localhost.example', '127.0.0.1.example'])
+      matchError(
+        t,
+        await ask(port, request('GET', path, { Host: host })),
+        'forbidden',
+        undefined,
+        `${path} under ${host}`,
+      );
+    for (const host of ['127.0.0.1:8081', '[::1]:8081', 'LOCALHOST', '10.0.0.7', 'probes.internal:8081'])
+      t.equal((await ask(port, request('GET', path, { Host: host })))!.status, 200, `${path} under ${host}`);
     t.equal((await ask(port, `GET ${path} HTTP/1.0\r\n\r\n`))!.status, 200, `${path} without a host`);
   }
   t.equal((await ask(port, request('GET', '/metrics', LOCAL)))!.body.toString(), 'takemark_up 1\n');
@@ -71,30 +129,122 @@ t.test('operator routes', async (t) => {
   t.ok(asked < 18, 'whether it is ready is not asked anew by each');
   state.ready = false;
   t.ok(await until(() => performance.now() - state.askedAt > 1_000));
-  matchError(t, await ask(port, request('GET', '/readyz', LOCAL)), 'unavailable', 'store_unavailable', 'not ready');
+  matchError(
+    t,
+    await ask(port, request('GET', '/readyz', LOCAL)),
+    'unavailable',
+    'store_unavailable',
+    'not ready',
+  );
 
-  const post = (path: string, headers: Record<string, string>, body: string | Uint8Array = '{}') => request('POST', path, headers, body);
+  const post = (path: string, headers: Record<string, string>, body: string | Uint8Array = '{}') =>
+    request('POST', path, headers, body);
   const cases: [string, Uint8Array, Parameters<typeof matchError>[2], string | undefined][] = [
     ['partner route', request('GET', '/v1/health'), 'not_found', 'unknown_route'],
-    ['no token', post('/operator/v1/partners', { 'Content-Type': 'application/json' }), 'forbidden', undefined],
-    ['wrong token', post('/operator/v1/partners', { ...JSON_AUTH, Authorization: `Bearer ${TOKEN}x` }), 'forbidden', undefined],
-    ['other scheme', post('/operator/v1/partners', { ...JSON_AUTH, Authorization: `Basic ${TOKEN}` }), 'forbidden', undefined],
-    ['token twice', post('/operator/v1/partners', { ...JSON_AUTH, authorization: `Bearer ${TOKEN}` }), 'forbidden', undefined],
-    ['name with a line end', post('/operator/v1/partners', JSON_AUTH, '{"name":"a\\nb"}'), 'invalid_request', 'invalid_member'],
-    ['half a surrogate pair', post('/operator/v1/partners', JSON_AUTH, '{"name":"\\ud800"}'), 'invalid_request', 'invalid_member'],
-    ['unknown scope', post('/operator/v1/partners/ptr_1/keys', JSON_AUTH, '{"name":"a","scopes":["all"]}'), 'invalid_request', 'invalid_member'],
+    [
+      'no token',
+      post('/operator/v1/partners', { 'Content-Type': 'application/json' }),
+      'forbidden',
+      undefined,
+    ],
+    [
+      'wrong token',
+      post('/operator/v1/partners', { ...JSON_AUTH, Authorization: `Bearer ${TOKEN}x` }),
+      'forbidden',
+      undefined,
+    ],
+    [
+      'other scheme',
+      post('/operator/v1/partners', { ...JSON_AUTH, Authorization: `Basic ${TOKEN}` }),
+      'forbidden',
+      undefined,
+    ],
+    [
+      'token twice',
+      post('/operator/v1/partners', { ...JSON_AUTH, authorization: `Bearer ${TOKEN}` }),
+      'forbidden',
+      undefined,
+    ],
+    [
+      'name with a line end',
+      post('/operator/v1/partners', JSON_AUTH, '{"name":"a\\nb"}'),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'half a surrogate pair',
+      post('/operator/v1/partners', JSON_AUTH, '{"name":"\\ud800"}'),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'unknown scope',
+      post('/operator/v1/partners/ptr_1/keys', JSON_AUTH, '{"name":"a","scopes":["all"]}'),
+      'invalid_request',
+      'invalid_member',
+    ],
     ['issue as JSON', post(ISSUE, JSON_AUTH), 'unsupported_media_type', undefined],
-    ['issue without a song', post('/operator/v1/proofs?partnerId=ptr_1&fileName=a', AUDIO), 'invalid_request', 'invalid_member'],
-    ['song not UTF-8', post('/operator/v1/proofs?partnerId=ptr_1&fileName=a&song=%ff', AUDIO), 'invalid_request', 'invalid_member'],
-    ['Idempotency-Key too short', post(ISSUE, { ...AUDIO, 'Idempotency-Key': 'short' }), 'invalid_request', 'invalid_member'],
-    ['Idempotency-Key too long', post(ISSUE, { ...AUDIO, 'Idempotency-Key': 'k'.repeat(129) }), 'invalid_request', 'invalid_member'],
-    ['Idempotency-Key twice', post(ISSUE, { ...AUDIO, 'Idempotency-Key': 'k'.repeat(16), 'idempotency-key': 'k'.repeat(16) }), 'invalid_request', 'malformed_http'],
-    ['unknown partner', post(ISSUE.replace('ptr_1', 'ptr_none'), AUDIO, noise(100_000)), 'not_found', undefined],
-    ['too large by its length', post(ISSUE, { ...AUDIO, 'Content-Length': String(MAX_UPLOAD_BYTES + 1) }, 'x'), 'payload_too_large', 'body_too_large'],
+    [
+      'issue without a song',
+      post('/operator/v1/proofs?partnerId=ptr_1&fileName=a', AUDIO),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'song not UTF-8',
+      post('/operator/v1/proofs?partnerId=ptr_1&fileName=a&song=%ff', AUDIO),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'Idempotency-Key too short',
+      post(ISSUE, { ...AUDIO, 'Idempotency-Key': 'short' }),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'Idempotency-Key too long',
+      post(ISSUE, { ...AUDIO, 'Idempotency-Key': 'k'.repeat(129) }),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'Idempotency-Key twice',
+      post(ISSUE, { ...AUDIO, 'Idempotency-Key': 'k'.repeat(16), 'idempotency-key': 'k'.repeat(16) }),
+      'invalid_request',
+      'malformed_http',
+    ],
+    [
+      'unknown partner',
+      post(ISSUE.replace('ptr_1', 'ptr_none'), AUDIO, noise(100_000)),
+      'not_found',
+      undefined,
+    ],
+    [
+      'too large by its length',
+      post(ISSUE, { ...AUDIO, 'Content-Length': String(MAX_UPLOAD_BYTES + 1) }, 'x'),
+      'payload_too_large',
+      'body_too_large',
+    ],
     ['no length', request('POST', ISSUE, AUDIO), 'length_required', undefined],
-    ['unknown topic', request('GET', '/operator/v1/dead-letters?topic=errors', AUTH), 'invalid_request', 'invalid_member'],
-    ['replay of no topic', post('/operator/v1/dead-letters/replay', JSON_AUTH), 'invalid_request', 'invalid_member'],
-    ['unknown part', request('GET', '/operator/v1/proofs/prf_1/asset?part=all', AUTH), 'invalid_request', 'invalid_member'],
+    [
+      'unknown topic',
+      request('GET', '/operator/v1/dead-letters?topic=errors', AUTH),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'replay of no topic',
+      post('/operator/v1/dead-letters/replay', JSON_AUTH),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'unknown part',
+      request('GET', '/operator/v1/proofs/prf_1/asset?part=all', AUTH),
+      'invalid_request',
+      'invalid_member',
+    ],
     ['unknown proof', request('GET', '/operator/v1/proofs/prf_2/asset', AUTH), 'not_found', undefined],
   ];
   for (const [name, bytes, code, reason] of cases) matchError(t, await ask(port, bytes), code, reason, name);
@@ -106,8 +256,21 @@ t.test('issuing streams: large, stalled, cut', async (t) => {
   const exact = Buffer.alloc(MAX_UPLOAD_BYTES, 3);
   t.equal((await ask(port, request('POST', ISSUE, AUDIO, exact)))!.status, 201, '65 MiB');
   const count = operations.issued.length;
-  const over = Buffer.concat([Buffer.from(`${(MAX_UPLOAD_BYTES + 1).toString(16)}\r\n`), exact, Buffer.from('x\r\n0\r\n\r\n')]);
-  matchError(t, await ask(port, Buffer.concat([request('POST', ISSUE, { ...AUDIO, 'Transfer-Encoding': 'chunked' }), over])), 'payload_too_large', 'body_too_large', 'one more, chunked');
+  const over = Buffer.concat([
+    Buffer.from(`${(MAX_UPLOAD_BYTES + 1).toString(16)}\r\n`),
+    exact,
+    Buffer.from('x\r\n0\r\n\r\n'),
+  ]);
+  matchError(
+    t,
+    await ask(
+      port,
+      Buffer.concat([request('POST', ISSUE, { ...AUDIO, 'Transfer-Encoding': 'chunked' }), over]),
+    ),
+    'payload_too_large',
+    'body_too_large',
+    'one more, chunked',
+  );
   const impatient = await startOperator({ idleMs: 300, drainMs: 200 });
   t.teardown(() => impatient.listener.close(100));
   const stalled = new RawClient(impatient.port);

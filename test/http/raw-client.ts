@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import type { Test } from 'tap';
+import type { ErrorCode } from '../../src/domain/errors.js';
 import { STATUS_OF_CODE } from '../../src/http/status.js';
 import { partnerContract, type SentRequest } from '../fixtures/contract-check.js';
-import type { ErrorCode } from '../../src/domain/errors.js';
 
 /** One answer as it came over the wire. */
 export interface RawAnswer {
@@ -36,7 +36,9 @@ export class RawClient {
 
   /** Resolves when the bytes were taken by the kernel. */
   send(data: string | Uint8Array): Promise<void> {
-    return new Promise((resolve) => this.socket.write(typeof data === 'string' ? Buffer.from(data, 'latin1') : data, () => resolve()));
+    return new Promise((resolve) =>
+      this.socket.write(typeof data === 'string' ? Buffer.from(data, 'latin1') : data, () => resolve()),
+    );
   }
 
   /** The next answer, or undefined where the connection ends before one is complete. */
@@ -81,7 +83,12 @@ export class RawClient {
     if (end < 0) return undefined;
     const [statusLine, ...lines] = this.#buffer.subarray(0, end).toString('latin1').split('\r\n');
     const status = Number(statusLine!.split(' ')[1]);
-    const headers = new Map(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
+    const headers = new Map(
+      lines.map((line) => [
+        line.slice(0, line.indexOf(':')).toLowerCase(),
+        line.slice(line.indexOf(':') + 1).trim(),
+      ]),
+    );
     const length = this.#head || status === 100 ? 0 : Number(headers.get('content-length') ?? 0);
     if (this.#buffer.length < end + 4 + length) return undefined;
     const body = Buffer.from(this.#buffer.subarray(end + 4, end + 4 + length));
@@ -91,7 +98,11 @@ export class RawClient {
 }
 
 /** Sends one request on its own connection and reads one answer, which is held to the contract. */
-export async function ask(port: number, data: string | Uint8Array, options: { readonly head?: boolean } = {}): Promise<RawAnswer | undefined> {
+export async function ask(
+  port: number,
+  data: string | Uint8Array,
+  options: { readonly head?: boolean } = {},
+): Promise<RawAnswer | undefined> {
   const client = new RawClient(port, options);
   try {
     await client.send(data);
@@ -103,40 +114,90 @@ export async function ask(port: number, data: string | Uint8Array, options: { re
   }
 }
 
-/** What was asked, where the bytes begin with something that could be a request. A chunked body is not looked at. */
+/**
+ * What was asked, where the bytes begin with something that could be a request. A chunked body is not looked
+ * at.
+ */
 function sentRequest(data: string | Uint8Array): SentRequest | undefined {
   const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : Buffer.from(data);
   const end = bytes.indexOf('\r\n\r\n');
   const [line, ...lines] = bytes.subarray(0, Math.max(0, end)).toString('latin1').split('\r\n');
   const match = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/.exec(line!);
   if (match === null) return undefined;
-  const headers = Object.fromEntries(lines.map((header) => [header.slice(0, header.indexOf(':')).toLowerCase(), header.slice(header.indexOf(':') + 1).trim()]));
+  const headers = Object.fromEntries(
+    lines.map((header) => [
+      header.slice(0, header.indexOf(':')).toLowerCase(),
+      header.slice(header.indexOf(':') + 1).trim(),
+    ]),
+  );
   const length = headers['content-length'];
-  return { method: match[1]!, target: match[2]!, headers, ...(length === undefined ? {} : { body: bytes.subarray(end + 4) }) };
+  return {
+    method: match[1]!,
+    target: match[2]!,
+    headers,
+    ...(length === undefined ? {} : { body: bytes.subarray(end + 4) }),
+  };
 }
 
 /** A request with a body, its length and the usual headers. */
-export function request(method: string, path: string, headers: Readonly<Record<string, string>> = {}, body: string | Uint8Array = ''): Buffer {
+export function request(
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+  body: string | Uint8Array = '',
+): Buffer {
   const bytes = Buffer.from(body as string);
-  const all: Record<string, string> = { Host: 'api.example.com', ...(bytes.length > 0 ? { 'Content-Length': String(bytes.length) } : {}), ...headers };
-  const head = `${method} ${path} HTTP/1.1\r\n${Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  const all: Record<string, string> = {
+    Host: 'api.example.com',
+    ...(bytes.length > 0 ? { 'Content-Length': String(bytes.length) } : {}),
+    ...headers,
+  };
+  const head = `${method} ${path} HTTP/1.1\r\n${Object.entries(all)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}\r\n`;
   return Buffer.concat([Buffer.from(head, 'latin1'), bytes]);
 }
 
 /** "Every error response [...] has the JSON shape", and "carries header `X-Request-Id`". */
-export function matchError(t: Test, answer: RawAnswer | undefined, code: ErrorCode, reason: string | undefined, name: string): void {
+export function matchError(
+  t: Test,
+  answer: RawAnswer | undefined,
+  code: ErrorCode,
+  reason: string | undefined,
+  name: string,
+): void {
   if (answer === undefined) {
     t.fail(`${name}: no answer`);
     return;
   }
   const body = JSON.parse(answer.body.toString()) as Record<string, unknown>;
   t.match(
-    { status: answer.status, code: body['code'], reason: body['reason'], type: answer.headers.get('content-type'), id: answer.headers.get('x-request-id'), error: body['error'] },
-    { status: STATUS_OF_CODE[code], code, reason, type: 'application/json', id: /^rq_[0-9A-Z]{26}$/, error: /^[A-Za-z].*\.$/ },
+    {
+      status: answer.status,
+      code: body['code'],
+      reason: body['reason'],
+      type: answer.headers.get('content-type'),
+      id: answer.headers.get('x-request-id'),
+      error: body['error'],
+    },
+    {
+      status: STATUS_OF_CODE[code],
+      code,
+      reason,
+      type: 'application/json',
+      id: /^rq_[0-9A-Z]{26}$/,
+      error: /^[A-Za-z].*\.$/,
+    },
     name,
   );
-  t.notOk(answer.headers.get('x-powered-by') ?? answer.headers.get('etag') ?? answer.headers.get('access-control-allow-origin'), `${name}: no header that was ruled out`);
-  if (answer.status === 503 || answer.status === 429) t.match(answer.headers.get('retry-after'), /^[1-9]\d*$/, `${name}: Retry-After`);
+  t.notOk(
+    answer.headers.get('x-powered-by') ??
+      answer.headers.get('etag') ??
+      answer.headers.get('access-control-allow-origin'),
+    `${name}: no header that was ruled out`,
+  );
+  if (answer.status === 503 || answer.status === 429)
+    t.match(answer.headers.get('retry-after'), /^[1-9]\d*$/, `${name}: Retry-After`);
 }
 
 export function jsonOf(answer: RawAnswer | undefined): Record<string, unknown> {
@@ -153,12 +214,22 @@ export interface FormPart {
 }
 
 /** A multipart body; `closing` replaces what follows the last part. */
-export function form(parts: readonly FormPart[], { boundary = 'XBOUNDARYX', preamble = '', closing }: { readonly boundary?: string; readonly preamble?: string; readonly closing?: string } = {}): Buffer {
+export function form(
+  parts: readonly FormPart[],
+  {
+    boundary = 'XBOUNDARYX',
+    preamble = '',
+    closing,
+  }: { readonly boundary?: string; readonly preamble?: string; readonly closing?: string } = {},
+): Buffer {
   const pieces: Buffer[] = [Buffer.from(preamble)];
   parts.forEach(({ name, filename, type, body, head }, index) => {
     const disposition = `Content-Disposition: form-data${name === undefined ? '' : `; name="${name}"`}${filename === undefined ? '' : `; filename="${filename}"`}`;
     const lines = head ?? `${disposition}\r\n${type === undefined ? '' : `Content-Type: ${type}\r\n`}`;
-    pieces.push(Buffer.from(`${index === 0 ? '' : '\r\n'}--${boundary}\r\n${lines}\r\n`), Buffer.from(body as string));
+    pieces.push(
+      Buffer.from(`${index === 0 ? '' : '\r\n'}--${boundary}\r\n${lines}\r\n`),
+      Buffer.from(body as string),
+    );
   });
   pieces.push(Buffer.from(closing ?? `\r\n--${boundary}--\r\n`));
   return Buffer.concat(pieces);

@@ -2,36 +2,73 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import { DomainError } from '../../src/domain/errors.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
-import { noise } from '../fixtures/wav.js';
-import { FormPlaces } from '../../src/http/form-places.js';
 import { ByteBudget } from '../../src/http/byte-budget.js';
+import { FormPlaces } from '../../src/http/form-places.js';
+import { noise } from '../fixtures/wav.js';
 import { FIELDS, KEY, sleep, startPartner, until } from './doubles.js';
-import { ask, form, jsonOf, matchError, RawClient, request, type FormPart } from './raw-client.js';
+import { ask, type FormPart, form, jsonOf, matchError, RawClient, request } from './raw-client.js';
 
 const PATH = '/uploads/upl_1';
 const TYPE = { 'Content-Type': 'multipart/form-data; boundary=XBOUNDARYX' };
 const fields: FormPart[] = Object.entries(FIELDS).map(([name, body]) => ({ name, body }));
 const audio = noise(300_000, 3);
 const file: FormPart = { name: 'file', filename: 'a.wav', type: 'audio/wav', body: audio };
-const post = (body: Uint8Array, headers: Record<string, string> = {}, path = PATH) => request('POST', path, { ...TYPE, ...headers }, body);
+const post = (body: Uint8Array, headers: Record<string, string> = {}, path = PATH) =>
+  request('POST', path, { ...TYPE, ...headers }, body);
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 t.test('forms that are in order', async (t) => {
   const { port, listener, operations, reports } = await startPartner();
   t.teardown(() => listener.close(100));
   const small = noise(5_000, 9);
-  const tricky = Buffer.concat([Buffer.from('\r\n--XBOUNDARY\r\n--XBOUNDARYY\r\n--'), small, Buffer.from('\r\n-\r\n--\r\r\n\r\n')]);
+  const tricky = Buffer.concat([
+    Buffer.from('\r\n--XBOUNDARY\r\n--XBOUNDARYY\r\n--'),
+    small,
+    Buffer.from('\r\n-\r\n--\r\r\n\r\n'),
+  ]);
   const cases: [string, Uint8Array, Uint8Array][] = [
     ['whole', post(form([...fields, file])), audio],
-    ['no line end after the last boundary', post(form([...fields, file], { closing: '\r\n--XBOUNDARYX--' })), audio],
+    [
+      'no line end after the last boundary',
+      post(form([...fields, file], { closing: '\r\n--XBOUNDARYX--' })),
+      audio,
+    ],
     ['audio that looks like boundaries', post(form([...fields, { ...file, body: tricky }])), tricky],
     ['empty file', post(form([...fields, { ...file, body: '' }])), Buffer.alloc(0)],
     ['no type on the file', post(form([...fields, { name: 'file', filename: 'a.wav', body: small }])), small],
-    ['UTF-8 file name', post(form([...fields, { name: 'file', filename: 'Morgenröte.wav', body: small }])), small],
-    ['quoted boundary with odd characters', post(form([...fields, { ...file, body: small }], { boundary: "a b'()+_,-./:=?z" }), { 'Content-Type': 'Multipart/Form-Data; boundary="a b\'()+_,-./:=?z"' }), small],
-    ['a character set behind the boundary', post(form([...fields, { ...file, body: small }]), { 'Content-Type': 'multipart/form-data; boundary=XBOUNDARYX; charset=utf-8' }), small],
-    ['a character set before the boundary', post(form([...fields, { ...file, body: small }]), { 'Content-Type': 'multipart/form-data; charset="utf-8"; boundary=XBOUNDARYX' }), small],
-    ['boundary of 70', post(form([...fields, { ...file, body: small }], { boundary: 'b'.repeat(70) }), { 'Content-Type': `multipart/form-data;boundary=${'b'.repeat(70)}` }), small],
+    [
+      'UTF-8 file name',
+      post(form([...fields, { name: 'file', filename: 'Morgenröte.wav', body: small }])),
+      small,
+    ],
+    [
+      'quoted boundary with odd characters',
+      post(form([...fields, { ...file, body: small }], { boundary: "a b'()+_,-./:=?z" }), {
+        'Content-Type': 'Multipart/Form-Data; boundary="a b\'()+_,-./:=?z"',
+      }),
+      small,
+    ],
+    [
+      'a character set behind the boundary',
+      post(form([...fields, { ...file, body: small }]), {
+        'Content-Type': 'multipart/form-data; boundary=XBOUNDARYX; charset=utf-8',
+      }),
+      small,
+    ],
+    [
+      'a character set before the boundary',
+      post(form([...fields, { ...file, body: small }]), {
+        'Content-Type': 'multipart/form-data; charset="utf-8"; boundary=XBOUNDARYX',
+      }),
+      small,
+    ],
+    [
+      'boundary of 70',
+      post(form([...fields, { ...file, body: small }], { boundary: 'b'.repeat(70) }), {
+        'Content-Type': `multipart/form-data;boundary=${'b'.repeat(70)}`,
+      }),
+      small,
+    ],
   ];
   for (const [name, bytes, expected] of cases) {
     operations.uploads.clear();
@@ -46,10 +83,19 @@ t.test('forms that are in order', async (t) => {
   for (const byte of body) bytewise.socket.write(Buffer.from([byte]));
   t.equal(jsonOf(await bytewise.read())['sha256'], sha256(tricky), 'byte by byte');
   operations.uploads.clear();
-  await bytewise.send(Buffer.concat([request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' }), Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n0\r\n\r\n')]));
+  await bytewise.send(
+    Buffer.concat([
+      request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' }),
+      Buffer.from(`${body.length.toString(16)}\r\n`),
+      body,
+      Buffer.from('\r\n0\r\n\r\n'),
+    ]),
+  );
   t.equal((await bytewise.read())!.status, 201, 'chunked, on the same connection');
   operations.uploads.clear();
-  await bytewise.send(request('POST', PATH, { ...TYPE, Expect: '100-continue', 'Content-Length': String(body.length) }));
+  await bytewise.send(
+    request('POST', PATH, { ...TYPE, Expect: '100-continue', 'Content-Length': String(body.length) }),
+  );
   t.equal((await bytewise.read())!.status, 100, '100-continue');
   await bytewise.send(body);
   t.equal((await bytewise.read())!.status, 201);
@@ -67,61 +113,323 @@ t.test('forms that are refused', async (t) => {
   const B = '--XBOUNDARYX';
   const cd = (rest: string) => `Content-Disposition: form-data; ${rest}\r\n`;
   const cases: [string, Uint8Array, Parameters<typeof matchError>[2], string | undefined][] = [
-    ['malformed id', post(form([...fields, file]), {}, '/uploads/upl_1%2f..'), 'invalid_request', 'invalid_member'],
-    ['escaped id', post(form([...fields, file]), {}, '/uploads/%75pl_1'), 'invalid_request', 'invalid_member'],
-    ['escape that is not UTF-8', post(form([...fields, file]), {}, '/uploads/%ff'), 'invalid_request', 'invalid_member'],
-    ['NUL in the id', post(form([...fields, file]), {}, '/uploads/upl_1%00'), 'invalid_request', 'invalid_member'],
-    ['id too long', post(form([...fields, file]), {}, `/uploads/${'a'.repeat(129)}`), 'invalid_request', 'invalid_member'],
-    ['wrong type', post(form([...fields, file]), { 'Content-Type': 'application/json' }), 'unsupported_media_type', undefined],
-    ['mixed', post(form([...fields, file]), { 'Content-Type': 'multipart/mixed; boundary=XBOUNDARYX' }), 'unsupported_media_type', undefined],
-    ['no boundary', post(form([...fields, file]), { 'Content-Type': 'multipart/form-data' }), 'invalid_request', 'form_malformed'],
-    ['empty boundary', post(form([...fields, file]), { 'Content-Type': 'multipart/form-data; boundary=' }), 'invalid_request', 'form_malformed'],
-    ['two boundaries', post(form([...fields, file]), { 'Content-Type': 'multipart/form-data; boundary=XBOUNDARYX; boundary=b' }), 'invalid_request', 'form_malformed'],
-    ['boundary of 71', post(form([...fields, file]), { 'Content-Type': `multipart/form-data; boundary=${'b'.repeat(71)}` }), 'invalid_request', 'form_malformed'],
-    ['other boundary', post(form([...fields, file]), { 'Content-Type': 'multipart/form-data; boundary=other' }), 'invalid_request', 'form_malformed'],
+    [
+      'malformed id',
+      post(form([...fields, file]), {}, '/uploads/upl_1%2f..'),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'escaped id',
+      post(form([...fields, file]), {}, '/uploads/%75pl_1'),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'escape that is not UTF-8',
+      post(form([...fields, file]), {}, '/uploads/%ff'),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'NUL in the id',
+      post(form([...fields, file]), {}, '/uploads/upl_1%00'),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'id too long',
+      post(form([...fields, file]), {}, `/uploads/${'a'.repeat(129)}`),
+      'invalid_request',
+      'invalid_member',
+    ],
+    [
+      'wrong type',
+      post(form([...fields, file]), { 'Content-Type': 'application/json' }),
+      'unsupported_media_type',
+      undefined,
+    ],
+    [
+      'mixed',
+      post(form([...fields, file]), { 'Content-Type': 'multipart/mixed; boundary=XBOUNDARYX' }),
+      'unsupported_media_type',
+      undefined,
+    ],
+    [
+      'no boundary',
+      post(form([...fields, file]), { 'Content-Type': 'multipart/form-data' }),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'empty boundary',
+      post(form([...fields, file]), { 'Content-Type': 'multipart/form-data; boundary=' }),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'two boundaries',
+      post(form([...fields, file]), {
+        'Content-Type': 'multipart/form-data; boundary=XBOUNDARYX; boundary=b',
+      }),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'boundary of 71',
+      post(form([...fields, file]), { 'Content-Type': `multipart/form-data; boundary=${'b'.repeat(71)}` }),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'other boundary',
+      post(form([...fields, file]), { 'Content-Type': 'multipart/form-data; boundary=other' }),
+      'invalid_request',
+      'form_malformed',
+    ],
     ['no length', request('POST', PATH, TYPE), 'length_required', undefined],
     ['empty', request('POST', PATH, { ...TYPE, 'Content-Length': '0' }), 'invalid_request', 'form_malformed'],
-    ['too large by its length', request('POST', PATH, { ...TYPE, 'Content-Length': String(MAX_UPLOAD_BYTES + 65_537) }), 'payload_too_large', 'body_too_large'],
-    ['preamble', post(form([...fields, file], { preamble: 'hello\r\n' })), 'invalid_request', 'form_malformed'],
-    ['a line end before the first boundary', post(form([...fields, file], { preamble: '\r\n' })), 'invalid_request', 'form_malformed'],
-    ['epilogue', post(form([...fields, file], { closing: `\r\n${B}--\r\nmore` })), 'invalid_request', 'form_malformed'],
-    ['epilogue of one line end', post(form([...fields, file], { closing: `\r\n${B}--\r\n\r\n` })), 'invalid_request', 'form_malformed'],
-    ['epilogue that ends like a form', post(form([...fields, file], { closing: `\r\n${B}--\r\nx\r\n${B}--\r\n` })), 'invalid_request', 'form_malformed'],
-    ['second form behind the first', post(Buffer.concat([form([...fields, file]), form([...fields, file])])), 'invalid_request', 'file_not_last'],
+    [
+      'too large by its length',
+      request('POST', PATH, { ...TYPE, 'Content-Length': String(MAX_UPLOAD_BYTES + 65_537) }),
+      'payload_too_large',
+      'body_too_large',
+    ],
+    [
+      'preamble',
+      post(form([...fields, file], { preamble: 'hello\r\n' })),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'a line end before the first boundary',
+      post(form([...fields, file], { preamble: '\r\n' })),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'epilogue',
+      post(form([...fields, file], { closing: `\r\n${B}--\r\nmore` })),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'epilogue of one line end',
+      post(form([...fields, file], { closing: `\r\n${B}--\r\n\r\n` })),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'epilogue that ends like a form',
+      post(form([...fields, file], { closing: `\r\n${B}--\r\nx\r\n${B}--\r\n` })),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'second form behind the first',
+      post(Buffer.concat([form([...fields, file]), form([...fields, file])])),
+      'invalid_request',
+      'file_not_last',
+    ],
     ['no last boundary', post(form([...fields, file], { closing: '' })), 'invalid_request', 'form_malformed'],
-    ['last boundary cut', post(form([...fields, file], { closing: `\r\n${B}-` })), 'invalid_request', 'form_malformed'],
-    ['boundary with a tail in the file', post(form([...fields, { ...file, body: `a\r\n${B}yz` }])), 'invalid_request', 'form_malformed'],
-    ['boundary with a tail in a field', post(form([{ name: 'policy', body: `a-signed-policy\r\n${B}yz` }, fields[1]!, file])), 'invalid_request', 'form_malformed'],
+    [
+      'last boundary cut',
+      post(form([...fields, file], { closing: `\r\n${B}-` })),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'boundary with a tail in the file',
+      post(form([...fields, { ...file, body: `a\r\n${B}yz` }])),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'boundary with a tail in a field',
+      post(form([{ name: 'policy', body: `a-signed-policy\r\n${B}yz` }, fields[1]!, file])),
+      'invalid_request',
+      'form_malformed',
+    ],
     ['no file', post(form(fields)), 'invalid_request', 'file_missing'],
     ['no part', post(form([], { closing: `${B}--\r\n` })), 'invalid_request', 'file_missing'],
-    ['two files', post(form([...fields, file, { ...file, filename: 'b.wav' }])), 'invalid_request', 'file_not_last'],
-    ['field after the file', post(form([fields[0]!, file, fields[1]!])), 'invalid_request', 'form_field_missing'],
-    ['extra field after the file', post(form([...fields, file, { name: 'late', body: 'x' }])), 'invalid_request', 'file_not_last'],
-    ['part without disposition after the file', post(form([...fields, file, { head: 'X: y\r\n', body: 'x' }])), 'invalid_request', 'form_malformed'],
-    ['part without disposition before it', post(form([...fields, { head: 'X: y\r\n', body: 'x' }, file])), 'invalid_request', 'form_malformed'],
-    ['part that is no form-data', post(form([...fields, { head: 'Content-Disposition: attachment; name="x"\r\n', body: 'x' }, file])), 'invalid_request', 'form_malformed'],
-    ['file in another field', post(form([...fields, { ...file, name: 'audio' }])), 'invalid_request', 'form_field_unknown'],
-    ['file without a file name', post(form([...fields, { name: 'file', body: 'RIFF' }])), 'invalid_request', 'file_name_missing'],
-    ['file without a file name, as bytes', post(form([...fields, { name: 'file', type: 'application/octet-stream', body: audio }])), 'invalid_request', 'file_name_missing'],
-    ['file with an empty file name', post(form([...fields, { name: 'file', filename: '', body: 'RIFF' }])), 'invalid_request', 'file_name_missing'],
-    ['part without a name', post(form([{ body: 'x' }, ...fields, file])), 'invalid_request', 'form_malformed'],
-    ['file part without a name', post(form([...fields, { filename: 'a.wav', body: 'x' }])), 'invalid_request', 'form_malformed'],
+    [
+      'two files',
+      post(form([...fields, file, { ...file, filename: 'b.wav' }])),
+      'invalid_request',
+      'file_not_last',
+    ],
+    [
+      'field after the file',
+      post(form([fields[0]!, file, fields[1]!])),
+      'invalid_request',
+      'form_field_missing',
+    ],
+    [
+      'extra field after the file',
+      post(form([...fields, file, { name: 'late', body: 'x' }])),
+      'invalid_request',
+      'file_not_last',
+    ],
+    [
+      'part without disposition after the file',
+      post(form([...fields, file, { head: 'X: y\r\n', body: 'x' }])),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'part without disposition before it',
+      post(form([...fields, { head: 'X: y\r\n', body: 'x' }, file])),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'part that is no form-data',
+      post(form([...fields, { head: 'Content-Disposition: attachment; name="x"\r\n', body: 'x' }, file])),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'file in another field',
+      post(form([...fields, { ...file, name: 'audio' }])),
+      'invalid_request',
+      'form_field_unknown',
+    ],
+    [
+      'file without a file name',
+      post(form([...fields, { name: 'file', body: 'RIFF' }])),
+      'invalid_request',
+      'file_name_missing',
+    ],
+    [
+      'file without a file name, as bytes',
+      post(form([...fields, { name: 'file', type: 'application/octet-stream', body: audio }])),
+      'invalid_request',
+      'file_name_missing',
+    ],
+    [
+      'file with an empty file name',
+      post(form([...fields, { name: 'file', filename: '', body: 'RIFF' }])),
+      'invalid_request',
+      'file_name_missing',
+    ],
+    [
+      'part without a name',
+      post(form([{ body: 'x' }, ...fields, file])),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'file part without a name',
+      post(form([...fields, { filename: 'a.wav', body: 'x' }])),
+      'invalid_request',
+      'form_malformed',
+    ],
     ['field twice', post(form([...fields, fields[0]!, file])), 'invalid_request', 'form_field_duplicated'],
     ['field missing', post(form([fields[0]!, file])), 'invalid_request', 'form_field_missing'],
-    ['field altered', post(form([fields[0]!, { name: 'signature', body: 'other' }, file])), 'forbidden', 'form_policy_invalid'],
-    ['field unknown', post(form([...fields, { name: 'acl', body: 'x' }, file])), 'invalid_request', 'form_field_unknown'],
-    ['field name in other case', post(form([{ name: 'Policy', body: FIELDS.policy }, fields[1]!, file])), 'invalid_request', 'form_field_unknown'],
-    ['17 fields', post(form([...Array.from({ length: 17 }, (_, i) => ({ name: `f${i}`, body: 'x' })), file])), 'invalid_request', 'form_malformed'],
-    ['name too long', post(form([{ name: 'n'.repeat(65), body: 'x' }, ...fields, file])), 'invalid_request', 'form_field_too_large'],
-    ['field too large', post(form([{ name: 'policy', body: 'x'.repeat(8_193) }, ...fields, file])), 'invalid_request', 'form_field_too_large'],
-    ['many headers before the file', post(form([...Array.from({ length: 12 }, (_, i) => ({ head: `${cd(`name="f${i}"`)}X: ${'x'.repeat(12_000)}\r\n`, body: '' })), file])), 'invalid_request', 'form_field_too_large'],
-    ['malformed part head', post(form([{ head: 'Content Disposition\r\n', body: 'x' }, ...fields, file])), 'invalid_request', 'form_malformed'],
-    ['part head without lines', post(form([{ head: '', body: 'x' }, ...fields, file])), 'invalid_request', 'form_malformed'],
-    ['part head too large', post(form([{ head: `${cd('name="a"')}X: ${'x'.repeat(17_000)}\r\n`, body: 'x' }, ...fields, file])), 'invalid_request', 'form_malformed'],
-    ['base64 file', post(form([...fields, { head: `${cd('name="file"; filename="a"')}Content-Transfer-Encoding: base64\r\n`, body: 'AAAA' }])), 'invalid_request', 'form_malformed'],
-    ['field of an unknown character set', post(form([{ head: `${cd('name="policy"')}Content-Type: text/plain; charset=utf-16\r\n`, body: 'AAAA' }, file])), 'invalid_request', 'form_malformed'],
-    ['base64 field', post(form([{ head: `${cd('name="policy"')}Content-Transfer-Encoding: base64\r\n`, body: 'AAAA' }, file])), 'invalid_request', 'form_malformed'],
-    ['compressed form', post(form([...fields, file]), { 'Content-Encoding': 'gzip' }), 'unsupported_media_type', undefined],
+    [
+      'field altered',
+      post(form([fields[0]!, { name: 'signature', body: 'other' }, file])),
+      'forbidden',
+      'form_policy_invalid',
+    ],
+    [
+      'field unknown',
+      post(form([...fields, { name: 'acl', body: 'x' }, file])),
+      'invalid_request',
+      'form_field_unknown',
+    ],
+    [
+      'field name in other case',
+      post(form([{ name: 'Policy', body: FIELDS.policy }, fields[1]!, file])),
+      'invalid_request',
+      'form_field_unknown',
+    ],
+    [
+      '17 fields',
+      post(form([...Array.from({ length: 17 }, (_, i) => ({ name: `f${i}`, body: 'x' })), file])),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'name too long',
+      post(form([{ name: 'n'.repeat(65), body: 'x' }, ...fields, file])),
+      'invalid_request',
+      'form_field_too_large',
+    ],
+    [
+      'field too large',
+      post(form([{ name: 'policy', body: 'x'.repeat(8_193) }, ...fields, file])),
+      'invalid_request',
+      'form_field_too_large',
+    ],
+    [
+      'many headers before the file',
+      post(
+        form([
+          ...Array.from({ length: 12 }, (_, i) => ({
+            head: `${cd(`name="f${i}"`)}X: ${'x'.repeat(12_000)}\r\n`,
+            body: '',
+          })),
+          file,
+        ]),
+      ),
+      'invalid_request',
+      'form_field_too_large',
+    ],
+    [
+      'malformed part head',
+      post(form([{ head: 'Content Disposition\r\n', body: 'x' }, ...fields, file])),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'part head without lines',
+      post(form([{ head: '', body: 'x' }, ...fields, file])),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'part head too large',
+      post(form([{ head: `${cd('name="a"')}X: ${'x'.repeat(17_000)}\r\n`, body: 'x' }, ...fields, file])),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'base64 file',
+      post(
+        form([
+          ...fields,
+          { head: `${cd('name="file"; filename="a"')}Content-Transfer-Encoding: base64\r\n`, body: 'AAAA' },
+        ]),
+      ),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'field of an unknown character set',
+      post(
+        form([
+          { head: `${cd('name="policy"')}Content-Type: text/plain; charset=utf-16\r\n`, body: 'AAAA' },
+          file,
+        ]),
+      ),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'base64 field',
+      post(
+        form([{ head: `${cd('name="policy"')}Content-Transfer-Encoding: base64\r\n`, body: 'AAAA' }, file]),
+      ),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'compressed form',
+      post(form([...fields, file]), { 'Content-Encoding': 'gzip' }),
+      'unsupported_media_type',
+      undefined,
+    ],
   ];
   for (const [name, bytes, code, reason] of cases) {
     matchError(t, await ask(port, bytes), code, reason, name);
@@ -131,7 +439,10 @@ t.test('forms that are refused', async (t) => {
   t.ok(reports.uploads.every((outcome) => outcome === 'refused'));
   t.equal(reports.faults.length, 0);
 
-  operations.refusal = new DomainError('unavailable', 'Too many uploads at once.', { reason: 'engine_full', retryAfterSeconds: 3 });
+  operations.refusal = new DomainError('unavailable', 'Too many uploads at once.', {
+    reason: 'engine_full',
+    retryAfterSeconds: 3,
+  });
   const full = await ask(port, post(form([...fields, file])));
   matchError(t, full, 'unavailable', 'engine_full', 'a full engine');
   t.equal(full!.headers.get('retry-after'), '3');
@@ -151,9 +462,15 @@ t.test('65 MiB is exact, with backpressure and in constant memory', async (t) =>
   const endless = new RawClient(port);
   await endless.send(Buffer.concat([request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' })]));
   const first = form([...fields, { ...file, body: '' }], { closing: '' });
-  await endless.send(Buffer.concat([Buffer.from(`${first.length.toString(16)}\r\n`), first, Buffer.from('\r\n')]));
+  await endless.send(
+    Buffer.concat([Buffer.from(`${first.length.toString(16)}\r\n`), first, Buffer.from('\r\n')]),
+  );
   operations.maxBytes = 1_048_576;
-  const mebibyte = Buffer.concat([Buffer.from('100000\r\n'), Buffer.alloc(1_048_576, 1), Buffer.from('\r\n')]);
+  const mebibyte = Buffer.concat([
+    Buffer.from('100000\r\n'),
+    Buffer.alloc(1_048_576, 1),
+    Buffer.from('\r\n'),
+  ]);
   const sending = (async () => {
     for (let i = 0; i < 400 && !endless.socket.destroyed; i += 1) await endless.send(mebibyte);
   })();
@@ -191,29 +508,38 @@ t.test('65 MiB is exact, with backpressure and in constant memory', async (t) =>
   pushing.destroy();
 });
 
-t.test('a file that ends while the engine has no room for its last bytes is stored when there is', async (t) => {
-  const { port, listener, operations } = await startPartner();
-  t.teardown(() => listener.close(100));
-  let release = () => {};
-  const room = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  operations.gate = () => room;
-  const short = noise(5_000, 9);
-  const client = new RawClient(port);
-  await client.send(post(form([...fields, { ...file, body: short }])));
-  t.ok(await until(() => operations.written === short.length));
-  await sleep(50);
-  t.equal(operations.aborted, 0);
-  release();
-  const stored = await client.read();
-  t.equal(stored!.status, 201);
-  t.equal(jsonOf(stored)['sha256'], sha256(short));
-  client.destroy();
-});
+t.test(
+  'a file that ends while the engine has no room for its last bytes is stored when there is',
+  async (t) => {
+    const { port, listener, operations } = await startPartner();
+    t.teardown(() => listener.close(100));
+    let release = () => {};
+    const room = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    operations.gate = () => room;
+    const short = noise(5_000, 9);
+    const client = new RawClient(port);
+    await client.send(post(form([...fields, { ...file, body: short }])));
+    t.ok(await until(() => operations.written === short.length));
+    await sleep(50);
+    t.equal(operations.aborted, 0);
+    release();
+    const stored = await client.read();
+    t.equal(stored!.status, 201);
+    t.equal(jsonOf(stored)['sha256'], sha256(short));
+    client.destroy();
+  },
+);
 
 t.test('callers that stall or leave', async (t) => {
-  const { port, listener, operations, reports } = await startPartner({ idleMs: 250, graceMs: 500, minRate: 2_000, streamMs: 2_000, drainMs: 200 });
+  const { port, listener, operations, reports } = await startPartner({
+    idleMs: 250,
+    graceMs: 500,
+    minRate: 2_000,
+    streamMs: 2_000,
+    drainMs: 200,
+  });
   t.teardown(() => listener.close(100));
   const whole = form([...fields, file]);
   const head = request('POST', PATH, { ...TYPE, 'Content-Length': String(whole.length) });
@@ -261,17 +587,33 @@ t.test('callers that stall or leave', async (t) => {
   t.teardown(() => strictListener.close(100));
   const dawdling = new RawClient(strict);
   await dawdling.send(Buffer.concat([head, whole.subarray(0, 90)]));
-  matchError(t, await dawdling.read(), 'timeout', 'client_too_slow', 'fields that do not come hold no place for long');
+  matchError(
+    t,
+    await dawdling.read(),
+    'timeout',
+    'client_too_slow',
+    'fields that do not come hold no place for long',
+  );
   dawdling.destroy();
 
-  const { port: long, listener: longListener } = await startPartner({ idleMs: 10_000, minRate: 2_000, streamMs: 2_000 });
+  const { port: long, listener: longListener } = await startPartner({
+    idleMs: 10_000,
+    minRate: 2_000,
+    streamMs: 2_000,
+  });
   t.teardown(() => longListener.close(100));
   const patient = new RawClient(long);
   await patient.send(Buffer.concat([head, whole.subarray(0, 50_000)]));
   let at = 50_000;
   const feeding = setInterval(() => patient.socket.write(whole.subarray(at, (at += 500))), 50);
   const began = Date.now();
-  matchError(t, await patient.read(), 'timeout', 'client_too_slow', 'above the rate, but longer than a slot lives');
+  matchError(
+    t,
+    await patient.read(),
+    'timeout',
+    'client_too_slow',
+    'above the rate, but longer than a slot lives',
+  );
   t.ok(Date.now() - began >= 1_900);
   clearInterval(feeding);
   patient.destroy();
@@ -284,7 +626,14 @@ t.test('callers that stall or leave', async (t) => {
   const { port: calm, listener: calmListener, operations: calmOperations } = await startPartner();
   t.teardown(() => calmListener.close(100));
   const broken = new RawClient(calm);
-  await broken.send(Buffer.concat([request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' }), Buffer.from(`${(70_000).toString(16)}\r\n`), whole.subarray(0, 70_000), Buffer.from('zz\r\n')]));
+  await broken.send(
+    Buffer.concat([
+      request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' }),
+      Buffer.from(`${(70_000).toString(16)}\r\n`),
+      whole.subarray(0, 70_000),
+      Buffer.from('zz\r\n'),
+    ]),
+  );
   matchError(t, await broken.read(), 'invalid_request', 'malformed_http', 'broken chunking within the audio');
   t.ok(await broken.ended());
   await until(() => calmOperations.aborted === 1);
@@ -326,7 +675,11 @@ t.test('the signed fields are judged when they arrive', async (t) => {
 });
 
 t.test('places of forms without proof go to newcomers, the oldest first', async (t) => {
-  const { port, listener, operations, reports } = await startPartner({ forms: 2, fieldsMs: 60_000, drainMs: 200 });
+  const { port, listener, operations, reports } = await startPartner({
+    forms: 2,
+    fieldsMs: 60_000,
+    drainMs: 200,
+  });
   t.teardown(() => listener.close(100));
   const whole = post(form([...fields, file]));
   const proven = new RawClient(port);
@@ -336,12 +689,27 @@ t.test('places of forms without proof go to newcomers, the oldest first', async 
   for (let i = 0; i < 4; i += 1) {
     unproven.push(new RawClient(port));
     await unproven[i]!.send(whole.subarray(0, 200));
-    if (i >= 2) matchError(t, await unproven[i - 2]!.read(), 'unavailable', 'concurrency_exceeded', `the ${i + 1}th takes the oldest's place`);
+    if (i >= 2)
+      matchError(
+        t,
+        await unproven[i - 2]!.read(),
+        'unavailable',
+        'concurrency_exceeded',
+        `the ${i + 1}th takes the oldest's place`,
+      );
   }
   operations.uploads.clear();
-  t.equal((await ask(port, post(form([...fields, file]), {}, '/uploads/upl_2')))!.status, 201, 'whoever shows its fields is served');
+  t.equal(
+    (await ask(port, post(form([...fields, file]), {}, '/uploads/upl_2')))!.status,
+    201,
+    'whoever shows its fields is served',
+  );
   await unproven[3]!.send(whole.subarray(200));
-  t.equal((await unproven[3]!.read())!.status, 201, 'and so is the youngest of those that had none, when they come');
+  t.equal(
+    (await unproven[3]!.read())!.status,
+    201,
+    'and so is the youngest of those that had none, when they come',
+  );
   operations.uploads.clear();
   await proven.send(whole.subarray(100_000));
   t.equal((await proven.read())!.status, 201, 'the proven one was never in question');
@@ -351,21 +719,35 @@ t.test('places of forms without proof go to newcomers, the oldest first', async 
 
 t.test('an address has its bound of forms without proof', (t) => {
   const displaced: string[] = [];
-  const places = new FormPlaces({ max: 4, maxOfAddress: 2, state: 'wait', displacedByAny: 'form_oldest', displacedByAddress: 'form_of_address', observer: { displaced: (reason) => displaced.push(reason) } });
+  const places = new FormPlaces({
+    max: 4,
+    maxOfAddress: 2,
+    state: 'wait',
+    displacedByAny: 'form_oldest',
+    displacedByAddress: 'form_of_address',
+    observer: { displaced: (reason) => displaced.push(reason) },
+  });
   const gone: string[] = [];
   const leave = new Map<string, () => void>();
   const enter = (name: string, address: string) =>
-    leave.set(name, places.enter(address, (refusal) => {
-      gone.push(`${name} ${refusal.code} ${refusal.reason} ${refusal.retryAfterSeconds}`);
-      leave.get(name)!();
-    }));
+    leave.set(
+      name,
+      places.enter(address, (refusal) => {
+        gone.push(`${name} ${refusal.code} ${refusal.reason} ${refusal.retryAfterSeconds}`);
+        leave.get(name)!();
+      }),
+    );
   for (const name of ['a1', 'a2', 'a3']) enter(name, 'a');
   t.same(gone.splice(0), ['a1 rate_limited concurrency_exceeded 2'], 'its own oldest goes');
   enter('b1', 'b');
   enter('b2', 'b');
   t.same(gone.splice(0), []);
   enter('c1', 'c');
-  t.same(gone.splice(0), ['a2 unavailable concurrency_exceeded 2'], 'the oldest of all, when no place is left');
+  t.same(
+    gone.splice(0),
+    ['a2 unavailable concurrency_exceeded 2'],
+    'the oldest of all, when no place is left',
+  );
   leave.get('a3')!();
   leave.get('a3')!();
   enter('a4', 'a');
@@ -375,7 +757,12 @@ t.test('an address has its bound of forms without proof', (t) => {
 });
 
 t.test('an address has its bound of posts that stand still', async (t) => {
-  const { port, listener, operations, reports } = await startPartner({ idleMs: 60_000, stalledMs: 40, stalledOfAddress: 2, drainMs: 200 });
+  const { port, listener, operations, reports } = await startPartner({
+    idleMs: 60_000,
+    stalledMs: 40,
+    stalledOfAddress: 2,
+    drainMs: 200,
+  });
   t.teardown(() => listener.close(100));
   const posts: RawClient[] = [];
   const whole = (i: number) => post(form([...fields, file]), {}, `/uploads/upl_${i}`);
@@ -398,10 +785,14 @@ t.test('an address has its bound of posts that stand still', async (t) => {
 });
 
 t.test('large bodies at once are bounded', async (t) => {
-  const { port, listener, operations } = await startPartner({ drainMs: 200 }, { budget: new ByteBudget(1_200_000) });
+  const { port, listener, operations } = await startPartner(
+    { drainMs: 200 },
+    { budget: new ByteBudget(1_200_000) },
+  );
   t.teardown(() => listener.close(100));
   t.equal((await ask(port, post(form([...fields, file]))))!.status, 201);
-  const verify = (body: string) => request('POST', '/v1/verify', { 'x-api-key': KEY, 'Content-Type': 'application/json' }, body);
+  const verify = (body: string) =>
+    request('POST', '/v1/verify', { 'x-api-key': KEY, 'Content-Type': 'application/json' }, body);
   const large = verify(JSON.stringify({ uploadId: 'upl_1', sidecar: 'A'.repeat(400_000) }));
   const slow = new RawClient(port);
   await slow.send(large.subarray(0, 300_000));

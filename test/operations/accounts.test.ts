@@ -5,21 +5,35 @@ import type { Caller } from '../../src/operations/operations.js';
 import { wav } from '../fixtures/wav.js';
 import { bindings, notFound, RestartedService } from './restarted-service.js';
 
-const house = await RestartedService.start({ TAKEMARK_DOWNLOADS: '{"plugin/macos-arm64":"https://downloads.example/plugin.pkg"}' });
+const house = await RestartedService.start({
+  TAKEMARK_DOWNLOADS: '{"plugin/macos-arm64":"https://downloads.example/plugin.pkg"}',
+});
 t.teardown(() => house.stop());
 
 const IDEMPOTENCY_KEY = '3f1c8f5e-0000-4000-8000-000000000001';
 
 t.test('rotation', async (t) => {
   const { partnerId, apiKey, keyId, caller } = await house.service.partner();
-  const rotate = (idempotencyKey = IDEMPOTENCY_KEY) => house.partner.rotateKey(caller, apiKey, idempotencyKey);
+  const rotate = (idempotencyKey = IDEMPOTENCY_KEY) =>
+    house.partner.rotateKey(caller, apiKey, idempotencyKey);
   // Keys of one second stand in the order of their ids.
   house.clock.advance(1);
   const start = house.seconds();
-  for (const bad of ['', 'x'.repeat(15), 'x'.repeat(129), 'with a space in it', 'tab\tin the middle', 'caf\u00e9caf\u00e9caf\u00e9caf\u00e9']) {
+  for (const bad of [
+    '',
+    'x'.repeat(15),
+    'x'.repeat(129),
+    'with a space in it',
+    'tab\tin the middle',
+    'caf\u00e9caf\u00e9caf\u00e9caf\u00e9',
+  ]) {
     await t.rejects(rotate(bad), { code: 'invalid_request', reason: 'invalid_member' });
   }
-  t.match(await house.partner.listKeys(caller, {}), { keys: [{ keyId, status: 'active' }] }, 'a refused rotation changes nothing');
+  t.match(
+    await house.partner.listKeys(caller, {}),
+    { keys: [{ keyId, status: 'active' }] },
+    'a refused rotation changes nothing',
+  );
 
   const answers = await Promise.all(Array.from({ length: 100 }, () => rotate()));
   const first = answers.find(({ replayed }) => !replayed)!;
@@ -28,14 +42,27 @@ t.test('rotation', async (t) => {
   t.match(first, { name: 'test', previousKeyExpiresAt: start + 72 * 3_600 });
   const successor = await house.partner.authenticate(first.apiKey);
   t.same(successor, { ...caller, keyId: first.keyId }, 'same partner, plan and scopes');
-  t.match(await house.partner.listKeys(caller, {}), { keys: [{ keyId, status: 'expiring', expiresAt: first.previousKeyExpiresAt }, { keyId: first.keyId, status: 'active', name: 'test', plan: 'volume' }] });
+  t.match(await house.partner.listKeys(caller, {}), {
+    keys: [
+      { keyId, status: 'expiring', expiresAt: first.previousKeyExpiresAt },
+      { keyId: first.keyId, status: 'active', name: 'test', plan: 'volume' },
+    ],
+  });
   await t.rejects(rotate(`${IDEMPOTENCY_KEY}x`), { code: 'conflict', reason: 'already_rotated' });
-  t.equal((await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(({ action }) => action === 'key_rotated').length, 1);
+  t.equal(
+    (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(
+      ({ action }) => action === 'key_rotated',
+    ).length,
+    1,
+  );
 
   await house.restart();
   t.same(await rotate(), { ...first, replayed: true }, 'after a restart');
   const disk = await house.diskText();
-  t.notOk(disk.includes(first.apiKey.split('_')[4]!) || disk.includes(apiKey.split('_')[4]!), 'no secret is on the disk');
+  t.notOk(
+    disk.includes(first.apiKey.split('_')[4]!) || disk.includes(apiKey.split('_')[4]!),
+    'no secret is on the disk',
+  );
 
   house.clock.moveTo(start + 24 * 3_600 - 1);
   t.same(await rotate(), { ...first, replayed: true }, 'one second before 24 hours');
@@ -45,25 +72,48 @@ t.test('rotation', async (t) => {
   t.match(await house.partner.authenticate(apiKey), { keyId }, 'one second before 72 hours');
   house.clock.moveTo(start + 72 * 3_600);
   await t.rejects(house.partner.authenticate(apiKey), { code: 'forbidden' }, '72 hours');
-  t.match(await house.partner.listKeys(successor, {}), { keys: [{ status: 'expired' }, { status: 'active' }] });
+  t.match(await house.partner.listKeys(successor, {}), {
+    keys: [{ status: 'expired' }, { status: 'active' }],
+  });
 
   // One of the lane's five a day has come back in three days, of course all of them.
   let current = first.apiKey;
-  for (let i = 0; i < 5; i++) current = (await house.partner.rotateKey(await house.partner.authenticate(current), current, `${IDEMPOTENCY_KEY}-${i}`)).apiKey;
+  for (let i = 0; i < 5; i++)
+    current = (
+      await house.partner.rotateKey(
+        await house.partner.authenticate(current),
+        current,
+        `${IDEMPOTENCY_KEY}-${i}`,
+      )
+    ).apiKey;
   const last = await house.partner.authenticate(current);
-  const refused = await house.partner.rotateKey(last, current, IDEMPOTENCY_KEY).then(() => undefined, (error: unknown) => error as { retryAfterSeconds: number });
+  const refused = await house.partner.rotateKey(last, current, IDEMPOTENCY_KEY).then(
+    () => undefined,
+    (error: unknown) => error as { retryAfterSeconds: number },
+  );
   t.match(refused, { code: 'rate_limited', reason: 'rate_exceeded', retryAfterSeconds: 17_280 });
   house.clock.advance(17_279);
   await t.rejects(house.partner.rotateKey(last, current, IDEMPOTENCY_KEY), { code: 'rate_limited' });
   house.clock.advance(1);
-  t.match(await house.partner.rotateKey(last, current, IDEMPOTENCY_KEY), { replayed: false }, 'a 429 is not remembered');
+  t.match(
+    await house.partner.rotateKey(last, current, IDEMPOTENCY_KEY),
+    { replayed: false },
+    'a 429 is not remembered',
+  );
 
   const other = await house.service.partner();
   await house.operator.revokeKey({ partnerId: other.partnerId, keyId: other.keyId });
-  for (let i = 0; i < 6; i++) await t.rejects(house.partner.rotateKey(other.caller, other.apiKey, IDEMPOTENCY_KEY), { code: 'forbidden' }, 'a revoked key has no successor, and spends nothing');
+  for (let i = 0; i < 6; i++)
+    await t.rejects(
+      house.partner.rotateKey(other.caller, other.apiKey, IDEMPOTENCY_KEY),
+      { code: 'forbidden' },
+      'a revoked key has no successor, and spends nothing',
+    );
   await t.rejects(house.partner.authenticate(other.apiKey), { code: 'forbidden' });
   t.match(await house.operator.listPartnerKeys(other.partnerId), [{ keyId: other.keyId, status: 'revoked' }]);
-  t.match(await house.operator.revokeKey({ partnerId: other.partnerId, keyId: other.keyId }), { status: 'revoked' });
+  t.match(await house.operator.revokeKey({ partnerId: other.partnerId, keyId: other.keyId }), {
+    status: 'revoked',
+  });
   await t.rejects(house.operator.revokeKey({ partnerId, keyId: other.keyId }), notFound);
 });
 
@@ -74,7 +124,11 @@ t.test('a partner revokes keys of its own', async (t) => {
     const made = await house.operator.createKey({ partnerId, name });
     return { ...made, caller: await house.partner.authenticate(made.apiKey) };
   };
-  await t.rejects(revoke(caller, keyId), { code: 'conflict', reason: 'last_active_key' }, 'not the last active one, by accident');
+  await t.rejects(
+    revoke(caller, keyId),
+    { code: 'conflict', reason: 'last_active_key' },
+    'not the last active one, by accident',
+  );
   await t.rejects(revoke(caller, 'key_01HZZZZZZZZZZZZZZZZZZZZZZZ'), notFound);
   const stranger = await house.service.partner();
   await t.rejects(revoke(caller, stranger.keyId), notFound, 'another partner’s key is not there');
@@ -83,25 +137,59 @@ t.test('a partner revokes keys of its own', async (t) => {
   const other = await key('other');
   t.match(await revoke(caller, other.keyId), { keyId: other.keyId, status: 'revoked', name: 'other' });
   await t.rejects(house.partner.authenticate(other.apiKey), { code: 'forbidden' }, 'at once');
-  await t.rejects(revoke(other.caller, keyId), { code: 'forbidden' }, 'a call of it that was let in before, too');
+  await t.rejects(
+    revoke(other.caller, keyId),
+    { code: 'forbidden' },
+    'a call of it that was let in before, too',
+  );
   t.match(await revoke(caller, other.keyId), { status: 'revoked' }, 'again changes nothing');
 
   // The key leaks, and its owner rotates it: whoever else has it must not take the successor away.
   const rotated = await house.partner.rotateKey(caller, apiKey, IDEMPOTENCY_KEY);
   const successor = await house.partner.authenticate(rotated.apiKey);
-  await t.rejects(revoke(caller, rotated.keyId), { code: 'forbidden', reason: 'key_expiring' }, 'a call that was let in before the rotation, too');
-  await t.rejects(revoke(caller, stranger.keyId), { code: 'forbidden', reason: 'key_expiring' }, 'and learns nothing of other ids');
+  await t.rejects(
+    revoke(caller, rotated.keyId),
+    { code: 'forbidden', reason: 'key_expiring' },
+    'a call that was let in before the rotation, too',
+  );
+  await t.rejects(
+    revoke(caller, stranger.keyId),
+    { code: 'forbidden', reason: 'key_expiring' },
+    'and learns nothing of other ids',
+  );
   t.match(await revoke(successor, keyId), { keyId, status: 'revoked' }, 'its successor ends its 72 hours');
   await t.rejects(house.partner.authenticate(apiKey), { code: 'forbidden' });
-  await t.rejects(revoke(successor, rotated.keyId), { code: 'conflict', reason: 'last_active_key' }, 'revoked keys are no other active ones');
+  await t.rejects(
+    revoke(successor, rotated.keyId),
+    { code: 'conflict', reason: 'last_active_key' },
+    'revoked keys are no other active ones',
+  );
 
   const third = await key('third');
   const next = await house.partner.rotateKey(third.caller, third.apiKey, IDEMPOTENCY_KEY);
   t.match(await revoke(third.caller, third.keyId), { status: 'revoked' }, 'a rotated key may give itself up');
-  t.match(await revoke(successor, rotated.keyId), { status: 'revoked' }, 'so may an active one beside another');
-  await t.rejects(revoke(await house.partner.authenticate(next.apiKey), next.keyId), { code: 'conflict', reason: 'last_active_key' });
-  const log = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(({ action }) => action === 'key_revoked');
-  t.same(log.map(({ actor, subjects }) => [actor, ...subjects]), [[keyId, other.keyId], [successor.keyId, keyId], [third.keyId, third.keyId], [successor.keyId, rotated.keyId]], 'each once, with who did it');
+  t.match(
+    await revoke(successor, rotated.keyId),
+    { status: 'revoked' },
+    'so may an active one beside another',
+  );
+  await t.rejects(revoke(await house.partner.authenticate(next.apiKey), next.keyId), {
+    code: 'conflict',
+    reason: 'last_active_key',
+  });
+  const log = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(
+    ({ action }) => action === 'key_revoked',
+  );
+  t.same(
+    log.map(({ actor, subjects }) => [actor, ...subjects]),
+    [
+      [keyId, other.keyId],
+      [successor.keyId, keyId],
+      [third.keyId, third.keyId],
+      [successor.keyId, rotated.keyId],
+    ],
+    'each once, with who did it',
+  );
 });
 
 t.test('keys: inventory, pages, last use, scopes', async (t) => {
@@ -113,17 +201,32 @@ t.test('keys: inventory, pages, last use, scopes', async (t) => {
   const paged = [];
   let cursor: string | undefined;
   do {
-    const page = await house.partner.listKeys(caller, { limit: 3, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await house.partner.listKeys(caller, {
+      limit: 3,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
     paged.push(...page.keys);
     cursor = page.nextCursor;
-    if (cursor !== undefined) await t.rejects(house.partner.listProofs(caller, { cursor }), { code: 'invalid_request', reason: 'invalid_member' }, 'a cursor of another route');
+    if (cursor !== undefined)
+      await t.rejects(
+        house.partner.listProofs(caller, { cursor }),
+        { code: 'invalid_request', reason: 'invalid_member' },
+        'a cursor of another route',
+      );
   } while (cursor !== undefined);
   t.same(paged, all.keys);
-  t.notOk('nextCursor' in (await house.partner.listKeys(caller, { limit: 7 })), 'a full last page is the last page');
+  t.notOk(
+    'nextCursor' in (await house.partner.listKeys(caller, { limit: 7 })),
+    'a full last page is the last page',
+  );
 
   const used = house.seconds();
   await house.restart();
-  t.match((await house.partner.listKeys(caller, {})).keys.find((key) => key.keyId === keyId), { lastUsedAt: used }, 'last use outlives a restart');
+  t.match(
+    (await house.partner.listKeys(caller, {})).keys.find((key) => key.keyId === keyId),
+    { lastUsedAt: used },
+    'last use outlives a restart',
+  );
 
   const calls: [Scope, (caller: Caller) => unknown][] = [
     ['keys', (caller) => house.partner.listKeys(caller, {})],
@@ -139,7 +242,10 @@ t.test('keys: inventory, pages, last use, scopes', async (t) => {
     ['proofs', (caller) => house.partner.readAsset(caller, 'prf_1', 'audio')],
     ['erase', (caller) => house.partner.eraseProof(caller, 'prf_1')],
     ['reviews', (caller) => house.partner.readReview(caller, 'rev_1')],
-    ['reviews', (caller) => house.partner.createReview(caller, { proofId: 'prf_1', bindings: bindings('s') })],
+    [
+      'reviews',
+      (caller) => house.partner.createReview(caller, { proofId: 'prf_1', bindings: bindings('s') }),
+    ],
     ['reviews', (caller) => house.partner.openEvidence(caller, 'rev_1', { kind: 'source_evidence' })],
     ['reviews', (caller) => house.partner.closeEvidence(caller, 'rev_1', 'req_1', { status: 'accepted' })],
     ['reviews', (caller) => house.partner.resolveReview(caller, 'rev_1', { outcome: 'accepted' })],
@@ -157,37 +263,95 @@ t.test('usage and quota', async (t) => {
   t.match(await house.partner.quota(caller), { limit: 1_000, remaining: 1_000, reset: house.seconds() + 1 });
   const small = { ...caller, plan: { ...caller.plan, monthlyQuota: 10 } };
   const uploads = await Promise.all(Array.from({ length: 2 }, () => house.service.upload(caller, wav(500))));
-  const calls = await Promise.allSettled(Array.from({ length: 200 }, (_, i) => house.partner.verifyUpload(small, { uploadId: uploads[0]!.uploadId, sidecar: Buffer.from(String(i)) })));
-  t.equal(calls.filter(({ status }) => status === 'fulfilled').length, 10, '200 calls at once: not one too many');
-  for (const call of calls) if (call.status === 'rejected') t.match(call.reason, { code: 'rate_limited', reason: 'quota_exceeded', retryAfterSeconds: 1 });
+  const calls = await Promise.allSettled(
+    Array.from({ length: 200 }, (_, i) =>
+      house.partner.verifyUpload(small, { uploadId: uploads[0]!.uploadId, sidecar: Buffer.from(String(i)) }),
+    ),
+  );
+  t.equal(
+    calls.filter(({ status }) => status === 'fulfilled').length,
+    10,
+    '200 calls at once: not one too many',
+  );
+  for (const call of calls)
+    if (call.status === 'rejected')
+      t.match(call.reason, { code: 'rate_limited', reason: 'quota_exceeded', retryAfterSeconds: 1 });
   t.match(await house.partner.quota(small), { limit: 10, remaining: 0 });
   for (let i = 0; i < 3; i++) house.partner.meter(caller, 'list_proofs');
   house.clock.advance(1);
-  t.match(await house.partner.verifyUpload(small, { uploadId: uploads[1]!.uploadId }), { verdict: 'unreadable' }, 'after Retry-After');
+  t.match(
+    await house.partner.verifyUpload(small, { uploadId: uploads[1]!.uploadId }),
+    { verdict: 'unreadable' },
+    'after Retry-After',
+  );
   t.match(await house.partner.quota(small), { limit: 10, remaining: 9 });
   await house.restart();
 
   const report = await house.partner.readUsage(caller, { days: 92 });
-  t.match(report, { plan: 'trial', limit: 1_000, used: 1, remaining: 999, period: { start: house.seconds(), end: Date.UTC(new Date(house.clock.now()).getUTCFullYear(), 3, 1) / 1_000 } });
+  t.match(report, {
+    plan: 'trial',
+    limit: 1_000,
+    used: 1,
+    remaining: 999,
+    period: {
+      start: house.seconds(),
+      end: Date.UTC(new Date(house.clock.now()).getUTCFullYear(), 3, 1) / 1_000,
+    },
+  });
   t.equal(report.days.length, 92);
-  t.same(report.days.at(-1), { day: new Date(house.clock.now()).toISOString().slice(0, 10), units: 1, operations: { verify: 1 } });
+  t.same(report.days.at(-1), {
+    day: new Date(house.clock.now()).toISOString().slice(0, 10),
+    units: 1,
+    operations: { verify: 1 },
+  });
   t.match(report.days.at(-2), { units: 10, operations: { verify: 10, list_proofs: 3 } }, 'metered, but free');
-  for (const { units, operations } of report.days.slice(0, 90)) if (units !== 0 || Object.keys(operations).length !== 0) t.fail('days without use are zero');
-  t.same(report.days.map(({ day }) => day), report.days.map((_, i) => new Date(house.clock.now() - (91 - i) * 86_400_000).toISOString().slice(0, 10)));
+  for (const { units, operations } of report.days.slice(0, 90))
+    if (units !== 0 || Object.keys(operations).length !== 0) t.fail('days without use are zero');
+  t.same(
+    report.days.map(({ day }) => day),
+    report.days.map((_, i) => new Date(house.clock.now() - (91 - i) * 86_400_000).toISOString().slice(0, 10)),
+  );
   t.same((await house.partner.readUsage(caller, { days: 1 })).days, report.days.slice(-1));
 });
 
 t.test('download, telemetry, plans', async (t) => {
   const { caller, partnerId } = await house.service.partner();
-  t.equal(house.partner.download(caller, { product: 'plugin', platform: 'macos-arm64' }), 'https://downloads.example/plugin.pkg');
-  for (const query of [{ product: 'plugin', platform: 'windows' }, { product: '__proto__', platform: '' }, { product: 'plugin/macos-arm64', platform: '' }]) t.throws(() => house.partner.download(caller, query), notFound);
-  t.same(house.partner.telemetry(caller, [{ name: 'app_started', count: 2, at: house.seconds() }]), { accepted: 1 });
-  t.throws(() => house.partner.telemetry(caller, [{ name: 'app_started', count: 1, at: 1 }, { name: 'My song title', count: 1, at: 1 }]), { code: 'invalid_request' });
-  t.match(house.operator.listPlans().map(({ name }) => name), ['trial', 'standard', 'volume']);
+  t.equal(
+    house.partner.download(caller, { product: 'plugin', platform: 'macos-arm64' }),
+    'https://downloads.example/plugin.pkg',
+  );
+  for (const query of [
+    { product: 'plugin', platform: 'windows' },
+    { product: '__proto__', platform: '' },
+    { product: 'plugin/macos-arm64', platform: '' },
+  ])
+    t.throws(() => house.partner.download(caller, query), notFound);
+  t.same(house.partner.telemetry(caller, [{ name: 'app_started', count: 2, at: house.seconds() }]), {
+    accepted: 1,
+  });
+  t.throws(
+    () =>
+      house.partner.telemetry(caller, [
+        { name: 'app_started', count: 1, at: 1 },
+        { name: 'My song title', count: 1, at: 1 },
+      ]),
+    { code: 'invalid_request' },
+  );
+  t.match(
+    house.operator.listPlans().map(({ name }) => name),
+    ['trial', 'standard', 'volume'],
+  );
   t.ok((await house.operator.listPartners()).some((known) => known.partnerId === partnerId));
   await t.rejects(house.operator.listPartnerKeys('ptr_never'), notFound);
   await t.rejects(house.operator.erasureStatus('prf_never'), notFound);
   const { burst } = caller.plan;
-  const admitted = Array.from({ length: burst + 200 }, () => { try { house.partner.admit(caller, 'standard'); return 1; } catch { return 0; } }).reduce<number>((sum, one) => sum + one, 0);
+  const admitted = Array.from({ length: burst + 200 }, () => {
+    try {
+      house.partner.admit(caller, 'standard');
+      return 1;
+    } catch {
+      return 0;
+    }
+  }).reduce<number>((sum, one) => sum + one, 0);
   t.equal(admitted, burst);
 });

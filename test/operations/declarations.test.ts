@@ -2,29 +2,56 @@
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { RecordCodec } from '../../src/codec/record.js';
-import { DIMENSIONS, isAuthentic, MAX_DECLARATIONS, sealDeclaration, SURVEY, type Declaration, type DeclarationEnvelope, type SurveyAnswers } from '../../src/domain/declaration.js';
+import {
+  type Declaration,
+  type DeclarationEnvelope,
+  DIMENSIONS,
+  isAuthentic,
+  MAX_DECLARATIONS,
+  SURVEY,
+  type SurveyAnswers,
+  sealDeclaration,
+} from '../../src/domain/declaration.js';
 import { asksForReview, countEvidence, reportEvidence } from '../../src/domain/evidence-report.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import type { VerificationResult } from '../../src/domain/verification.js';
 import type { Caller } from '../../src/operations/operations.js';
 import { withLevel } from '../adapters/embedded-process.js';
+import { authenticatorOf } from '../fixtures/authentication.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
 import { wav } from '../fixtures/wav.js';
 import { notFound, RestartedService } from './restarted-service.js';
-import { authenticatorOf } from '../fixtures/authentication.js';
 
 const house = await RestartedService.start();
 t.teardown(() => house.stop());
 
-const FAVOURABLE: SurveyAnswers = { declaredOrigin: 'from_scratch', aiShareBand: 'none', manualWork: 'entire', contributionBand: 'all_self_made', disputedAssessment: 'not_disputed' };
-const ADVERSE: SurveyAnswers = { declaredOrigin: 'generated_material', aiShareBand: 'over_three_quarters', manualWork: 'none', contributionBand: 'minority_self_made' };
+const FAVOURABLE: SurveyAnswers = {
+  declaredOrigin: 'from_scratch',
+  aiShareBand: 'none',
+  manualWork: 'entire',
+  contributionBand: 'all_self_made',
+  disputedAssessment: 'not_disputed',
+};
+const ADVERSE: SurveyAnswers = {
+  declaredOrigin: 'generated_material',
+  aiShareBand: 'over_three_quarters',
+  manualWork: 'none',
+  contributionBand: 'minority_self_made',
+};
 const GAPS = [
   { code: 'session_evidence_unavailable', contentClass: 'unverifiable_coverage_gap', status: 'unverifiable' },
   { code: 'rule_inference_unavailable', contentClass: 'unverifiable_coverage_gap', status: 'unverifiable' },
 ];
 
 function submission(submissionId: string, over: Partial<Declaration> = {}): Declaration {
-  return { surveyVersion: '2026-01', submissionId, subject: 'creator_1', submittedAt: house.seconds() - 60, answers: FAVOURABLE, ...over };
+  return {
+    surveyVersion: '2026-01',
+    submissionId,
+    subject: 'creator_1',
+    submittedAt: house.seconds() - 60,
+    answers: FAVOURABLE,
+    ...over,
+  };
 }
 
 function envelope(declaration: Declaration): DeclarationEnvelope {
@@ -37,25 +64,56 @@ async function issued(seed: number) {
 }
 
 /** What a verification says of the credential itself. */
-function credentialOf({ decision: _decision, evidenceReport: _report, verifiedAt: _at, ...credential }: VerificationResult): object {
+function credentialOf({
+  decision: _decision,
+  evidenceReport: _report,
+  verifiedAt: _at,
+  ...credential
+}: VerificationResult): object {
   return credential;
 }
 
 t.test('the report of declarations', async (t) => {
   const none = reportEvidence([]);
-  t.same(none, { version: 1, facts: [{ code: 'creator_declaration', contentClass: 'creator_declaration', status: 'none_recorded' }], conflicts: [], unverifiable: GAPS, declarations: [] }, '"a missing survey is shown as an explicit "none recorded" state"');
+  t.same(
+    none,
+    {
+      version: 1,
+      facts: [{ code: 'creator_declaration', contentClass: 'creator_declaration', status: 'none_recorded' }],
+      conflicts: [],
+      unverifiable: GAPS,
+      declarations: [],
+    },
+    '"a missing survey is shown as an explicit "none recorded" state"',
+  );
   t.same(countEvidence(none), { declarations: 0, conflicts: 0, unverifiable: 2 });
   t.notOk(asksForReview(none));
   for (const dimension of DIMENSIONS) {
     for (const answer of SURVEY[dimension]) {
       const report = reportEvidence([envelope(submission('sub_1', { answers: { [dimension]: answer } }))]);
       const status = answer === 'disputed' ? 'needs_review' : 'declared';
-      t.same(report.facts, [{ code: 'creator_declaration', contentClass: 'creator_declaration', status, dimension, answer, submissionId: 'sub_1' }], `${dimension} ${answer}`);
+      t.same(
+        report.facts,
+        [
+          {
+            code: 'creator_declaration',
+            contentClass: 'creator_declaration',
+            status,
+            dimension,
+            answer,
+            submissionId: 'sub_1',
+          },
+        ],
+        `${dimension} ${answer}`,
+      );
       t.equal(asksForReview(report), answer === 'disputed');
       t.same([report.conflicts, report.unverifiable], [[], GAPS], 'nothing was witnessed');
     }
   }
-  const both = reportEvidence([envelope(submission('sub_1')), envelope(submission('sub_2', { answers: ADVERSE }))], 1);
+  const both = reportEvidence(
+    [envelope(submission('sub_1')), envelope(submission('sub_2', { answers: ADVERSE }))],
+    1,
+  );
   t.same(countEvidence(both), { declarations: 9, conflicts: 0, unverifiable: 3 });
   t.match(both.unverifiable.at(-1), { code: 'creator_declaration_altered', status: 'needs_review' });
   t.ok(asksForReview(both), 'a record that was altered is for a person');
@@ -67,11 +125,28 @@ t.test('the mac holds every member, and the proof', async (t) => {
   const sealed = sealDeclaration(key, 'prf_1', declaration, 7);
   const keys = [new Uint8Array(32), key];
   t.ok(isAuthentic(keys, 'prf_1', sealed), 'under any secret that is known');
-  t.ok(isAuthentic(keys, 'prf_1', { ...sealed, answers: Object.fromEntries(Object.entries(sealed.answers).toReversed()) }), 'in whatever order a store gives its members back');
+  t.ok(
+    isAuthentic(keys, 'prf_1', {
+      ...sealed,
+      answers: Object.fromEntries(Object.entries(sealed.answers).toReversed()),
+    }),
+    'in whatever order a store gives its members back',
+  );
   t.notOk(isAuthentic([keys[0]!], 'prf_1', sealed));
   t.notOk(isAuthentic(keys, 'prf_2', sealed), 'not on another proof');
   const { declaredOrigin: _left, ...fewer } = FAVOURABLE;
-  for (const edit of [{ surveyVersion: '2' }, { submissionId: 'sub_2' }, { subject: 'x' }, { submittedAt: 1 }, { recordedAt: 8 }, { answers: ADVERSE }, { answers: fewer }, { mac: 'ab'.repeat(32) }, { mac: '' }, { mac: 'zz' }]) {
+  for (const edit of [
+    { surveyVersion: '2' },
+    { submissionId: 'sub_2' },
+    { subject: 'x' },
+    { submittedAt: 1 },
+    { recordedAt: 8 },
+    { answers: ADVERSE },
+    { answers: fewer },
+    { mac: 'ab'.repeat(32) },
+    { mac: '' },
+    { mac: 'zz' },
+  ]) {
     t.notOk(isAuthentic(keys, 'prf_1', { ...sealed, ...edit }), JSON.stringify(edit));
   }
 });
@@ -80,42 +155,94 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
   const { partnerId, caller, proofId, file } = await issued(1);
   const stranger = (await house.service.partner()).caller;
   const before = await house.service.verify(caller, file);
-  for (const answer of [before, await house.partner.readProof(caller, proofId), await house.partner.readRecord(stranger, proofId)]) t.notOk('evidenceReport' in answer, 'absent where nothing was declared');
-  t.match(before.decision, { status: 'verified_binding', counts: { declarations: 0, conflicts: 0, unverifiable: 0 } });
+  for (const answer of [
+    before,
+    await house.partner.readProof(caller, proofId),
+    await house.partner.readRecord(stranger, proofId),
+  ])
+    t.notOk('evidenceReport' in answer, 'absent where nothing was declared');
+  t.match(before.decision, {
+    status: 'verified_binding',
+    counts: { declarations: 0, conflicts: 0, unverifiable: 0 },
+  });
   t.same(await house.operator.listDeclarations(proofId), []);
 
   const first = submission('sub_1');
   const stored = envelope(first);
   t.same(await house.operator.recordDeclaration(proofId, first), { declaration: stored, repeated: false });
   house.clock.advance(10);
-  t.same(await house.operator.recordDeclaration(proofId, first), { declaration: stored, repeated: true }, 'the same envelope, its time of recording included');
-  await t.rejects(house.operator.recordDeclaration(proofId, { ...first, answers: ADVERSE }), { code: 'conflict', reason: 'submission_id_reused' });
+  t.same(
+    await house.operator.recordDeclaration(proofId, first),
+    { declaration: stored, repeated: true },
+    'the same envelope, its time of recording included',
+  );
+  await t.rejects(house.operator.recordDeclaration(proofId, { ...first, answers: ADVERSE }), {
+    code: 'conflict',
+    reason: 'submission_id_reused',
+  });
 
   const adverse = submission('sub_2', { answers: ADVERSE, subject: 'creator_2' });
   await house.operator.recordDeclaration(proofId, adverse);
   const verified = await house.service.verify(stranger, file);
   t.same(credentialOf(verified), credentialOf(before), '"it never changes credential validity"');
-  t.same(verified.decision, { ...before.decision, counts: { declarations: 9, conflicts: 0, unverifiable: 2 } }, 'adverse answers alone ask for nobody');
+  t.same(
+    verified.decision,
+    { ...before.decision, counts: { declarations: 9, conflicts: 0, unverifiable: 2 } },
+    'adverse answers alone ask for nobody',
+  );
   const report = verified.evidenceReport!;
   t.same(report.declarations, [stored, envelope(adverse)], 'no mac in it');
-  const fact = (submissionId: string, answers: SurveyAnswers) => Object.entries(answers).map(([dimension, answer]) => ({ code: 'creator_declaration', contentClass: 'creator_declaration', status: 'declared', dimension, answer, submissionId }));
-  t.same(report.facts, [...fact('sub_1', FAVOURABLE), ...fact('sub_2', ADVERSE)], '"favourable and adverse alike"');
+  const fact = (submissionId: string, answers: SurveyAnswers) =>
+    Object.entries(answers).map(([dimension, answer]) => ({
+      code: 'creator_declaration',
+      contentClass: 'creator_declaration',
+      status: 'declared',
+      dimension,
+      answer,
+      submissionId,
+    }));
+  t.same(
+    report.facts,
+    [...fact('sub_1', FAVOURABLE), ...fact('sub_2', ADVERSE)],
+    '"favourable and adverse alike"',
+  );
   t.same((await house.partner.readProof(caller, proofId)).evidenceReport, report);
   t.same((await house.partner.readRecord(stranger, proofId)).evidenceReport, report);
   t.notOk('evidenceReport' in (await house.partner.listProofs(caller, {})).proofs[0]!);
-  t.same((await house.operator.listDeclarations(proofId)).map(({ authentic }) => authentic), [true, true]);
+  t.same(
+    (await house.operator.listDeclarations(proofId)).map(({ authentic }) => authentic),
+    [true, true],
+  );
 
   const altered = Buffer.from(file);
   altered[60]! ^= 1;
   t.notOk('evidenceReport' in (await house.service.verify(caller, altered)), 'with `valid` alone');
 
-  await house.operator.recordDeclaration(proofId, submission('sub_3', { answers: { disputedAssessment: 'disputed' } }));
+  await house.operator.recordDeclaration(
+    proofId,
+    submission('sub_3', { answers: { disputedAssessment: 'disputed' } }),
+  );
   const disputed = await house.service.verify(caller, file);
-  t.match(disputed, { verdict: 'valid', good: true, decision: { status: 'needs_review', reasons: ['credential_verified', 'source_evidence_needs_review'], recommendedAction: 'review', sourceDetailCoverage: 'none' } });
+  t.match(disputed, {
+    verdict: 'valid',
+    good: true,
+    decision: {
+      status: 'needs_review',
+      reasons: ['credential_verified', 'source_evidence_needs_review'],
+      recommendedAction: 'review',
+      sourceDetailCoverage: 'none',
+    },
+  });
   t.same(credentialOf(disputed), credentialOf(before));
 
-  const entries = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(({ action }) => action === 'declaration_recorded');
-  t.match(entries.map(({ subjects, actor }) => ({ subjects, actor })), ['sub_1', 'sub_2', 'sub_3'].map((id) => ({ subjects: [proofId, id], actor: 'operator' })), 'each once');
+  const entries = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(
+    ({ action }) => action === 'declaration_recorded',
+  );
+  t.match(
+    entries.map(({ subjects, actor }) => ({ subjects, actor })),
+    ['sub_1', 'sub_2', 'sub_3'].map((id) => ({ subjects: [proofId, id], actor: 'operator' })),
+    'each once',
+  );
   t.match(await house.operator.verifyAudit(partnerId), { ok: true });
 });
 
@@ -125,15 +252,31 @@ t.test('what is refused', async (t) => {
     await t.rejects(house.operator.recordDeclaration(id, submission('sub_1')), notFound);
     await t.rejects(house.operator.listDeclarations(id), notFound);
   }
-  await t.rejects(house.operator.recordDeclaration(proofId, submission('sub_1', { submittedAt: house.seconds() + 301 })), { code: 'invalid_request', reason: 'invalid_member' }, 'from the future');
+  await t.rejects(
+    house.operator.recordDeclaration(proofId, submission('sub_1', { submittedAt: house.seconds() + 301 })),
+    { code: 'invalid_request', reason: 'invalid_member' },
+    'from the future',
+  );
   t.notOk('evidenceReport' in (await house.partner.readProof(caller, proofId)), 'nothing was written');
-  await house.operator.recordDeclaration(proofId, submission('sub_1', { submittedAt: house.seconds() + 300 }));
+  await house.operator.recordDeclaration(
+    proofId,
+    submission('sub_1', { submittedAt: house.seconds() + 300 }),
+  );
 
-  const tries = Array.from({ length: 60 }, (_, i) => house.operator.recordDeclaration(proofId, submission(`sub_${i % 50}`, { submittedAt: house.seconds() + 300 })).then(() => 'recorded', (error: { reason: string }) => error.reason));
+  const tries = Array.from({ length: 60 }, (_, i) =>
+    house.operator
+      .recordDeclaration(proofId, submission(`sub_${i % 50}`, { submittedAt: house.seconds() + 300 }))
+      .then(
+        () => 'recorded',
+        (error: { reason: string }) => error.reason,
+      ),
+  );
   const outcomes = await Promise.all(tries);
   t.same([...new Set(outcomes)].toSorted(), ['declarations_full', 'recorded']);
   t.equal((await house.operator.listDeclarations(proofId)).length, MAX_DECLARATIONS);
-  const audited = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 200 })).filter(({ action }) => action === 'declaration_recorded');
+  const audited = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 200 })).filter(
+    ({ action }) => action === 'declaration_recorded',
+  );
   t.equal(audited.length, MAX_DECLARATIONS, 'one entry for each that was written');
 });
 
@@ -141,26 +284,75 @@ t.test('over HTTP: every answer is one of the contract', async (t) => {
   const { apiKey, partnerId, caller } = await house.service.partner();
   const { proofId, file } = await house.service.issue(partnerId, wav(2_000, {}, 3));
   const contract = new ContractCheck();
-  const call = async (base: string, method: string, target: string, headers: Record<string, string>, body?: object) => {
+  const call = async (
+    base: string,
+    method: string,
+    target: string,
+    headers: Record<string, string>,
+    body?: object,
+  ) => {
     const sent = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
     const json = body === undefined ? {} : { 'content-type': 'application/json' };
     const answer = await fetch(`${base}${target}`, { method, headers: { ...headers, ...json }, ...sent });
     const bytes = Buffer.from(await answer.arrayBuffer());
-    t.same(contract.problems({ method, target, headers: { ...headers, ...json }, ...sent }, { status: answer.status, headers: new Map(answer.headers), body: bytes }), [], `${method} ${target}`);
+    t.same(
+      contract.problems(
+        { method, target, headers: { ...headers, ...json }, ...sent },
+        { status: answer.status, headers: new Map(answer.headers), body: bytes },
+      ),
+      [],
+      `${method} ${target}`,
+    );
     return { status: answer.status, value: JSON.parse(bytes.toString()) as Record<string, unknown> };
   };
-  const operator = (method: string, body?: object) => call(house.service.operatorUrl, method, `/operator/v1/proofs/${proofId}/declarations`, { authorization: `Bearer ${house.service.service.operatorToken}` }, body);
+  const operator = (method: string, body?: object) =>
+    call(
+      house.service.operatorUrl,
+      method,
+      `/operator/v1/proofs/${proofId}/declarations`,
+      { authorization: `Bearer ${house.service.service.operatorToken}` },
+      body,
+    );
   const answers = { ...FAVOURABLE, disputedAssessment: 'disputed' } as const;
   t.equal((await operator('POST', submission('sub_1', { answers }))).status, 201);
   t.equal((await operator('POST', submission('sub_1', { answers }))).status, 200);
-  t.match(await operator('POST', submission('sub_1')), { status: 409, value: { code: 'conflict', reason: 'submission_id_reused' } });
-  t.match(await operator('GET'), { status: 200, value: { declarations: [{ submissionId: 'sub_1', authentic: true }] } });
-  const partner = (method: string, target: string, body?: object) => call(house.service.partnerUrl, method, target, { 'x-api-key': apiKey }, body);
-  const evidenceReport = { version: 1, declarations: [{ bindingStatus: 'authenticated_post_issuance_record', answers }] };
-  for (const path of ['proofs', 'records']) t.match(await partner('GET', `/v1/${path}/${proofId}`), { status: 200, value: { evidenceReport } });
+  t.match(await operator('POST', submission('sub_1')), {
+    status: 409,
+    value: { code: 'conflict', reason: 'submission_id_reused' },
+  });
+  t.match(await operator('GET'), {
+    status: 200,
+    value: { declarations: [{ submissionId: 'sub_1', authentic: true }] },
+  });
+  const partner = (method: string, target: string, body?: object) =>
+    call(house.service.partnerUrl, method, target, { 'x-api-key': apiKey }, body);
+  const evidenceReport = {
+    version: 1,
+    declarations: [{ bindingStatus: 'authenticated_post_issuance_record', answers }],
+  };
+  for (const path of ['proofs', 'records'])
+    t.match(await partner('GET', `/v1/${path}/${proofId}`), { status: 200, value: { evidenceReport } });
   const { uploadId } = await house.service.upload(caller, file);
-  t.match(await partner('POST', '/v1/verify', { uploadId }), { status: 200, value: { verdict: 'valid', good: true, evidenceReport, decision: { status: 'needs_review', counts: { declarations: 5, conflicts: 0, unverifiable: 2 } } } });
-  t.match(await call(house.service.partnerUrl, 'POST', `/operator/v1/proofs/${proofId}/declarations`, { 'x-api-key': apiKey }, submission('sub_2')), { status: 404 }, 'nothing of it is on the partner listener');
+  t.match(await partner('POST', '/v1/verify', { uploadId }), {
+    status: 200,
+    value: {
+      verdict: 'valid',
+      good: true,
+      evidenceReport,
+      decision: { status: 'needs_review', counts: { declarations: 5, conflicts: 0, unverifiable: 2 } },
+    },
+  });
+  t.match(
+    await call(
+      house.service.partnerUrl,
+      'POST',
+      `/operator/v1/proofs/${proofId}/declarations`,
+      { 'x-api-key': apiKey },
+      submission('sub_2'),
+    ),
+    { status: 404 },
+    'nothing of it is on the partner listener',
+  );
 });
 
 t.test('a record that was edited in the store is noticed, and fails no verification', async (t) => {
@@ -169,18 +361,41 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
   for (const id of ['sub_1', 'sub_2']) await house.operator.recordDeclaration(proofId, submission(id));
   await house.operator.recordDeclaration(other.proofId, submission('sub_moved'));
   const before = await house.service.verify(caller, file);
-  await edit(proofId, ({ declarations: [first, ...rest] }) => [{ ...first!, answers: { ...first!.answers, aiShareBand: 'over_three_quarters' } }, ...rest]);
+  await edit(proofId, ({ declarations: [first, ...rest] }) => [
+    { ...first!, answers: { ...first!.answers, aiShareBand: 'over_three_quarters' } },
+    ...rest,
+  ]);
   const verified = await house.service.verify(caller, file);
   t.same(credentialOf(verified), credentialOf(before));
-  t.match(verified.decision, { status: 'needs_review', recommendedAction: 'review', counts: { declarations: 5, conflicts: 0, unverifiable: 3 } });
-  t.same(verified.evidenceReport?.declarations.map(({ submissionId }) => submissionId), ['sub_2'], 'what was edited is not reported as declared');
-  t.match(await house.operator.listDeclarations(proofId), [{ submissionId: 'sub_1', authentic: false }, { submissionId: 'sub_2', authentic: true }]);
+  t.match(verified.decision, {
+    status: 'needs_review',
+    recommendedAction: 'review',
+    counts: { declarations: 5, conflicts: 0, unverifiable: 3 },
+  });
+  t.same(
+    verified.evidenceReport?.declarations.map(({ submissionId }) => submissionId),
+    ['sub_2'],
+    'what was edited is not reported as declared',
+  );
+  t.match(await house.operator.listDeclarations(proofId), [
+    { submissionId: 'sub_1', authentic: false },
+    { submissionId: 'sub_2', authentic: true },
+  ]);
 
   // Another proof's record, with its mac.
   const moved = await rowOf(other.proofId);
   await edit(proofId, () => moved.declarations!);
-  t.match(await house.partner.readProof(caller, proofId), { evidenceReport: { facts: [{ status: 'none_recorded' }], declarations: [], unverifiable: [...GAPS, { code: 'creator_declaration_altered' }] } });
-  t.match(await house.service.verify(caller, file), { verdict: 'valid', decision: { status: 'needs_review', counts: { declarations: 0, unverifiable: 3 } } });
+  t.match(await house.partner.readProof(caller, proofId), {
+    evidenceReport: {
+      facts: [{ status: 'none_recorded' }],
+      declarations: [],
+      unverifiable: [...GAPS, { code: 'creator_declaration_altered' }],
+    },
+  });
+  t.match(await house.service.verify(caller, file), {
+    verdict: 'valid',
+    decision: { status: 'needs_review', counts: { declarations: 0, unverifiable: 3 } },
+  });
 });
 
 t.test('erasing takes them along', async (t) => {
@@ -188,15 +403,30 @@ t.test('erasing takes them along', async (t) => {
   await house.operator.recordDeclaration(proofId, submission('sub_erased', { subject: 'subject_erased' }));
   await house.partner.eraseProof(caller, proofId);
   const gone = async (t: Test, caller: Caller) => {
-    t.match(await house.service.verify(caller, file), { verdict: 'unregistered', decision: { status: 'invalid_proof', counts: { declarations: 0, conflicts: 0, unverifiable: 0 } }, evidenceReport: undefined });
-    for (const call of [house.partner.readRecord(caller, proofId), house.partner.readProof(caller, proofId), house.operator.listDeclarations(proofId), house.operator.recordDeclaration(proofId, submission('sub_late'))]) await t.rejects(call as Promise<unknown>, notFound);
+    t.match(await house.service.verify(caller, file), {
+      verdict: 'unregistered',
+      decision: { status: 'invalid_proof', counts: { declarations: 0, conflicts: 0, unverifiable: 0 } },
+      evidenceReport: undefined,
+    });
+    for (const call of [
+      house.partner.readRecord(caller, proofId),
+      house.partner.readProof(caller, proofId),
+      house.operator.listDeclarations(proofId),
+      house.operator.recordDeclaration(proofId, submission('sub_late')),
+    ])
+      await t.rejects(call as Promise<unknown>, notFound);
   };
   await gone(t, caller);
   await house.restart();
   await gone(t, caller);
   // A consumer confirms it; it may be behind the answer.
-  while ((await house.operator.erasureStatus(proofId)).confirmedAt === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
-  t.same(Object.keys(await rowOf(proofId)).toSorted(), ['confirmedAt', 'erasedAt', 'partnerId', 'proofId', 'state'], 'a tombstone with no content');
+  while ((await house.operator.erasureStatus(proofId)).confirmedAt === undefined)
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  t.same(
+    Object.keys(await rowOf(proofId)).toSorted(),
+    ['confirmedAt', 'erasedAt', 'partnerId', 'proofId', 'state'],
+    'a tombstone with no content',
+  );
   t.notOk(house.service.log.some((line) => line.includes('subject_erased')));
   t.match(await house.operator.verifyAudit(partnerId), { ok: true });
 });
@@ -215,7 +445,10 @@ async function rowOf(proofId: string): Promise<IssuedProof> {
 }
 
 /** Rewrites the row, as somebody who has the secrets can, while the service is stopped. */
-async function edit(proofId: string, change: (proof: Required<Pick<IssuedProof, 'declarations'>>) => IssuedProof['declarations']): Promise<void> {
+async function edit(
+  proofId: string,
+  change: (proof: Required<Pick<IssuedProof, 'declarations'>>) => IssuedProof['declarations'],
+): Promise<void> {
   await withRows(async (level) => {
     const key = `proof/${proofId}`;
     const codec = await records();

@@ -17,7 +17,12 @@ export interface TestSecrets extends Secrets {
 }
 
 export function secretsOf(former: ReadonlyMap<SecretPurpose, readonly Secret[]> = new Map()): TestSecrets {
-  const known = new Map(SECRET_PURPOSES.map((purpose) => [purpose, [{ id: randomBytes(4).toString('hex'), key: randomBytes(32) }, ...(former.get(purpose) ?? [])]]));
+  const known = new Map(
+    SECRET_PURPOSES.map((purpose) => [
+      purpose,
+      [{ id: randomBytes(4).toString('hex'), key: randomBytes(32) }, ...(former.get(purpose) ?? [])],
+    ]),
+  );
   return {
     current: (purpose) => known.get(purpose)![0]!,
     find: (purpose, id) => known.get(purpose)!.find((secret) => secret.id === id),

@@ -16,33 +16,80 @@ t.test('proofs: list, read, record, asset', async (t) => {
   const stranger = (await house.service.partner()).caller;
   const issued = [];
   for (let i = 0; i < 5; i++) {
-    issued.unshift(await house.service.issue(partnerId, wav(2_000, {}, i + 1), i === 4 ? { carrier: 'sidecar', fileName: 'five.wav' } : {}));
+    issued.unshift(
+      await house.service.issue(
+        partnerId,
+        wav(2_000, {}, i + 1),
+        i === 4 ? { carrier: 'sidecar', fileName: 'five.wav' } : {},
+      ),
+    );
     if (i !== 2) house.clock.advance(10);
   }
-  const ids = issued.map(({ proofId, issuedAt }) => ({ proofId, issuedAt })).sort((a, b) => b.issuedAt - a.issuedAt || (a.proofId < b.proofId ? 1 : -1));
+  const ids = issued
+    .map(({ proofId, issuedAt }) => ({ proofId, issuedAt }))
+    .sort((a, b) => b.issuedAt - a.issuedAt || (a.proofId < b.proofId ? 1 : -1));
   const listed = await house.partner.listProofs(caller, {});
-  t.match(listed.proofs.map(({ proofId, issuedAt }) => ({ proofId, issuedAt })), ids, 'newest first');
+  t.match(
+    listed.proofs.map(({ proofId, issuedAt }) => ({ proofId, issuedAt })),
+    ids,
+    'newest first',
+  );
   t.notOk('nextCursor' in listed);
   const paged: string[] = [];
   let cursor: string | undefined;
   do {
-    const page = await house.partner.listProofs(caller, { limit: 2, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await house.partner.listProofs(caller, {
+      limit: 2,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
     paged.push(...page.proofs.map(({ proofId }) => proofId));
     cursor = page.nextCursor;
     if (cursor !== undefined) {
-      await t.rejects(house.partner.listProofs(caller, { cursor, issuedAfter: 1 }), { code: 'invalid_request', reason: 'invalid_member' }, 'another filter');
-      await t.rejects(house.partner.listProofs(stranger, { cursor }), { code: 'invalid_request', reason: 'invalid_member' }, 'another partner');
+      await t.rejects(
+        house.partner.listProofs(caller, { cursor, issuedAfter: 1 }),
+        { code: 'invalid_request', reason: 'invalid_member' },
+        'another filter',
+      );
+      await t.rejects(
+        house.partner.listProofs(stranger, { cursor }),
+        { code: 'invalid_request', reason: 'invalid_member' },
+        'another partner',
+      );
     }
   } while (cursor !== undefined);
-  t.same(paged, ids.map(({ proofId }) => proofId));
+  t.same(
+    paged,
+    ids.map(({ proofId }) => proofId),
+  );
   const bound = ids[1]!.issuedAt;
-  t.same((await house.partner.listProofs(caller, { issuedAfter: bound, issuedBefore: bound })).proofs.map(({ proofId }) => proofId), ids.filter(({ issuedAt }) => issuedAt === bound).map(({ proofId }) => proofId), 'bounds are inclusive');
+  t.same(
+    (await house.partner.listProofs(caller, { issuedAfter: bound, issuedBefore: bound })).proofs.map(
+      ({ proofId }) => proofId,
+    ),
+    ids.filter(({ issuedAt }) => issuedAt === bound).map(({ proofId }) => proofId),
+    'bounds are inclusive',
+  );
   t.same((await house.partner.listProofs(stranger, {})).proofs, []);
 
   const [pair, embedded] = [issued[0]!, issued[1]!];
-  t.match(await house.partner.readProof(caller, pair.proofId), { proofId: pair.proofId, issuedAt: pair.issuedAt, createdAt: pair.issuedAt, carrier: 'sidecar', originalSha256: pair.originalSha256, song: { title: 'Take one' } });
+  t.match(await house.partner.readProof(caller, pair.proofId), {
+    proofId: pair.proofId,
+    issuedAt: pair.issuedAt,
+    createdAt: pair.issuedAt,
+    carrier: 'sidecar',
+    originalSha256: pair.originalSha256,
+    song: { title: 'Take one' },
+  });
   const record = await house.partner.readRecord(stranger, embedded.proofId);
-  t.match(record, { proofId: embedded.proofId, boundAudioSha256: embedded.boundAudioSha256, delivery: { carrier: 'embedded', bytes: embedded.file.length } }, 'any key reads a record');
+  t.match(
+    record,
+    {
+      proofId: embedded.proofId,
+      boundAudioSha256: embedded.boundAudioSha256,
+      delivery: { carrier: 'embedded', bytes: embedded.file.length },
+    },
+    'any key reads a record',
+  );
   t.notOk('partnerId' in record || 'grade' in record || 'classification' in record);
 
   const asset = await house.partner.readAsset(caller, embedded.proofId, 'audio');
@@ -55,12 +102,24 @@ t.test('proofs: list, read, record, asset', async (t) => {
   await t.rejects(house.partner.readAsset(caller, embedded.proofId, 'sidecar'), notFound);
 
   // "Foreign equals never-issued": the same code and the same words.
-  const words = async (work: Promise<unknown>) => work.then(() => 'answered', (error: unknown) => `${(error as { code: string }).code} ${(error as Error).message}`);
-  for (const call of [(id: string) => house.partner.readProof(stranger, id), (id: string) => house.partner.readAsset(stranger, id, 'audio'), (id: string) => house.partner.eraseProof(stranger, id)]) {
+  const words = async (work: Promise<unknown>) =>
+    work.then(
+      () => 'answered',
+      (error: unknown) => `${(error as { code: string }).code} ${(error as Error).message}`,
+    );
+  for (const call of [
+    (id: string) => house.partner.readProof(stranger, id),
+    (id: string) => house.partner.readAsset(stranger, id, 'audio'),
+    (id: string) => house.partner.eraseProof(stranger, id),
+  ]) {
     t.equal(await words(call(embedded.proofId)), await words(call('prf_never')));
     t.match(await words(call(embedded.proofId)), /^not_found /);
   }
-  t.equal((await house.partner.readProof(caller, embedded.proofId)).proofId, embedded.proofId, "a stranger's erasing did nothing");
+  t.equal(
+    (await house.partner.readProof(caller, embedded.proofId)).proofId,
+    embedded.proofId,
+    "a stranger's erasing did nothing",
+  );
 });
 
 t.test('erase', async (t) => {
@@ -76,30 +135,67 @@ t.test('erase', async (t) => {
   const backup = await mkdtemp(join(tmpdir(), 'takemark-backup-'));
   t.teardown(() => rm(backup, { recursive: true }));
   await house.restart(async () => {
-    for (const part of ['store', 'assets']) await cp(join(house.directory, part), join(backup, part), { recursive: true });
+    for (const part of ['store', 'assets'])
+      await cp(join(house.directory, part), join(backup, part), { recursive: true });
   });
 
   const at = house.seconds();
-  const outcomes = await Promise.all(Array.from({ length: 20 }, () => house.partner.eraseProof(caller, proofId)));
+  const outcomes = await Promise.all(
+    Array.from({ length: 20 }, () => house.partner.eraseProof(caller, proofId)),
+  );
   t.equal(outcomes.filter(({ outcome }) => outcome === 'erased').length, 1);
   for (const outcome of outcomes) t.match(outcome, { proofId, erasedAt: at });
   house.clock.advance(100);
-  t.same(await house.partner.eraseProof(caller, proofId), { proofId, outcome: 'already_erased', erasedAt: at });
+  t.same(await house.partner.eraseProof(caller, proofId), {
+    proofId,
+    outcome: 'already_erased',
+    erasedAt: at,
+  });
 
   const gone = async () => {
     t.match(await house.service.verify(caller, file), { verdict: 'unregistered', good: false });
-    for (const call of [house.partner.readProof(caller, proofId), house.partner.readRecord(caller, proofId), house.partner.readAsset(caller, proofId, 'audio'), house.partner.createReview(caller, { proofId, bindings: bindings('later') })]) await t.rejects(call as Promise<unknown>, notFound);
-    for (const [who, { reviewId }] of [[caller, own], [stranger, foreign]] as const) await t.rejects(house.partner.readReview(who, reviewId), notFound);
-    t.match(await house.operator.erasureStatus(proofId), { state: 'erased', erasedAt: at, assetPresent: false });
-    t.same((await house.partner.listProofs(caller, {})).proofs.map((proof) => proof.proofId), [kept.proofId]);
-    t.same(await house.partner.identify(caller, { uploadId: await house.upload(caller, 'identify', file) }), { matches: [] });
+    for (const call of [
+      house.partner.readProof(caller, proofId),
+      house.partner.readRecord(caller, proofId),
+      house.partner.readAsset(caller, proofId, 'audio'),
+      house.partner.createReview(caller, { proofId, bindings: bindings('later') }),
+    ])
+      await t.rejects(call as Promise<unknown>, notFound);
+    for (const [who, { reviewId }] of [
+      [caller, own],
+      [stranger, foreign],
+    ] as const)
+      await t.rejects(house.partner.readReview(who, reviewId), notFound);
+    t.match(await house.operator.erasureStatus(proofId), {
+      state: 'erased',
+      erasedAt: at,
+      assetPresent: false,
+    });
+    t.same(
+      (await house.partner.listProofs(caller, {})).proofs.map((proof) => proof.proofId),
+      [kept.proofId],
+    );
+    t.same(await house.partner.identify(caller, { uploadId: await house.upload(caller, 'identify', file) }), {
+      matches: [],
+    });
   };
   await gone();
   const audit = await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 });
-  t.match(audit.filter(({ action }) => action === 'proof_erased'), [{ actor: keyId, subjects: [proofId], at }]);
+  t.match(
+    audit.filter(({ action }) => action === 'proof_erased'),
+    [{ actor: keyId, subjects: [proofId], at }],
+  );
   t.equal(audit.filter(({ action }) => action === 'proof_erased').length, 1);
-  t.match(await house.operator.verifyAudit(partnerId), { ok: true, entries: audit.length, head: audit.length });
-  t.equal(house.service.log.some((line) => line.includes(proofId)), false, 'no proof id in the log');
+  t.match(await house.operator.verifyAudit(partnerId), {
+    ok: true,
+    entries: audit.length,
+    head: audit.length,
+  });
+  t.equal(
+    house.service.log.some((line) => line.includes(proofId)),
+    false,
+    'no proof id in the log',
+  );
 
   await house.restart();
   await gone();
@@ -112,13 +208,29 @@ t.test('erase', async (t) => {
       }
     })
     .catch((error: unknown) => error as Error);
-  t.match(refused, { message: /older than the heads of its audit logs.*lack entries/ }, 'a store that was put back does not serve unasked');
+  t.match(
+    refused,
+    { message: /older than the heads of its audit logs.*lack entries/ },
+    'a store that was put back does not serve unasked',
+  );
   const code = /TAKEMARK_ACCEPT_PUT_BACK=([0-9a-f]{16})/.exec((refused as Error).message)![1]!;
-  await t.rejects(house.restart(undefined, { TAKEMARK_ACCEPT_PUT_BACK: '0123456789abcdef' }), { message: /older than the heads/ }, 'nor under another code');
+  await t.rejects(
+    house.restart(undefined, { TAKEMARK_ACCEPT_PUT_BACK: '0123456789abcdef' }),
+    { message: /older than the heads/ },
+    'nor under another code',
+  );
   await house.restart(undefined, { TAKEMARK_ACCEPT_PUT_BACK: code });
   await gone();
-  for (const note of ['store_put_back', 'erasures_replayed']) t.ok(house.service.log.some((line) => line.includes(note)), note);
-  t.match(await house.operator.verifyAudit(partnerId), { ok: true }, 'its log is held against where it ended there');
+  for (const note of ['store_put_back', 'erasures_replayed'])
+    t.ok(
+      house.service.log.some((line) => line.includes(note)),
+      note,
+    );
+  t.match(
+    await house.operator.verifyAudit(partnerId),
+    { ok: true },
+    'its log is held against where it ended there',
+  );
   await house.restart();
   await gone();
 });
@@ -130,99 +242,220 @@ t.test('identify', async (t) => {
   const embedded = await house.service.issue(partnerId, audio);
   house.clock.advance(1);
   const pair = await house.service.issue(partnerId, audio, { carrier: 'sidecar' });
-  const identify = async (file: Uint8Array) => (await house.partner.identify(stranger, { uploadId: await house.upload(stranger, 'identify', file) })).matches;
+  const identify = async (file: Uint8Array) =>
+    (await house.partner.identify(stranger, { uploadId: await house.upload(stranger, 'identify', file) }))
+      .matches;
   const match = (proofId: string, type: string) => ({ proofId, type, confidence: 1 });
   t.same(await identify(embedded.file), [match(embedded.proofId, 'exact_file')]);
-  t.same(await identify(audio), [match(pair.proofId, 'exact_file'), match(embedded.proofId, 'original_file')], 'one entry a proof, the strongest first');
+  t.same(
+    await identify(audio),
+    [match(pair.proofId, 'exact_file'), match(embedded.proofId, 'original_file')],
+    'one entry a proof, the strongest first',
+  );
   const altered = Buffer.from(embedded.file);
   altered[altered.length - 20]! ^= 1;
-  t.same(await identify(altered), [match(embedded.proofId, 'bound_audio')], 'another credential on the same audio');
+  t.same(
+    await identify(altered),
+    [match(embedded.proofId, 'bound_audio')],
+    'another credential on the same audio',
+  );
   t.same(await identify(wav(4_000, {}, 82)), []);
   const before = (await house.partner.quota(stranger)).remaining;
-  const noise = await house.upload(stranger, 'identify', Buffer.from('no audio at all, but a text of some length'));
+  const noise = await house.upload(
+    stranger,
+    'identify',
+    Buffer.from('no audio at all, but a text of some length'),
+  );
   await t.rejects(house.partner.identify(stranger, { uploadId: noise }), { code: 'unprocessable' });
   t.equal((await house.partner.quota(stranger)).remaining, before, 'a refused call costs nothing');
   const uploadId = await house.upload(stranger, 'identify', audio);
   await Promise.all(Array.from({ length: 10 }, () => house.partner.identify(stranger, { uploadId })));
   t.equal((await house.partner.quota(stranger)).remaining, before - 1, 'billed once for an upload');
   await t.rejects(house.partner.identify(caller, { uploadId }), notFound);
-  await t.rejects(house.partner.verifyUpload(stranger, { uploadId }), { code: 'conflict', reason: 'purpose_mismatch' });
-  await t.rejects(house.partner.identify(stranger, { uploadId: await house.upload(stranger, 'verify', audio) }), { code: 'conflict', reason: 'purpose_mismatch' });
+  await t.rejects(house.partner.verifyUpload(stranger, { uploadId }), {
+    code: 'conflict',
+    reason: 'purpose_mismatch',
+  });
+  await t.rejects(
+    house.partner.identify(stranger, { uploadId: await house.upload(stranger, 'verify', audio) }),
+    { code: 'conflict', reason: 'purpose_mismatch' },
+  );
   const open = await house.partner.createUpload(stranger, { purpose: 'identify' });
-  await t.rejects(house.partner.identify(stranger, { uploadId: open.uploadId }), { code: 'conflict', reason: 'upload_incomplete' });
+  await t.rejects(house.partner.identify(stranger, { uploadId: open.uploadId }), {
+    code: 'conflict',
+    reason: 'upload_incomplete',
+  });
 });
 
 t.test('reviews', async (t) => {
   const { partnerId, caller } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
   const { proofId } = await house.service.issue(partnerId, wav(2_000, {}, 91));
-  const create = (submissionId = 'one') => house.partner.createReview(stranger, { proofId, bindings: bindings(submissionId) });
+  const create = (submissionId = 'one') =>
+    house.partner.createReview(stranger, { proofId, bindings: bindings(submissionId) });
   const start = house.seconds();
   const opened = await Promise.allSettled(Array.from({ length: 20 }, () => create()));
   const review = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))[0]!;
   t.equal(opened.filter(({ status }) => status === 'fulfilled').length, 1, 'one case, whoever asks at once');
-  for (const result of opened) if (result.status === 'rejected') t.match(result.reason, { code: 'conflict', reason: 'review_exists' });
-  t.same(review, { reviewId: review.reviewId, proofId, bindings: bindings('one'), status: 'open', createdAt: start, updatedAt: start, expiresAt: start + REVIEW_LIFE_SECONDS, evidenceRequests: [] }, "any registered proof, not only the partner's own");
+  for (const result of opened)
+    if (result.status === 'rejected') t.match(result.reason, { code: 'conflict', reason: 'review_exists' });
+  t.same(
+    review,
+    {
+      reviewId: review.reviewId,
+      proofId,
+      bindings: bindings('one'),
+      status: 'open',
+      createdAt: start,
+      updatedAt: start,
+      expiresAt: start + REVIEW_LIFE_SECONDS,
+      evidenceRequests: [],
+    },
+    "any registered proof, not only the partner's own",
+  );
   const { reviewId } = review;
-  await t.rejects(house.partner.createReview(caller, { proofId: 'prf_never', bindings: bindings('x') }), notFound);
+  await t.rejects(
+    house.partner.createReview(caller, { proofId: 'prf_never', bindings: bindings('x') }),
+    notFound,
+  );
   await t.rejects(house.partner.readReview(caller, reviewId), notFound, "another partner's case");
 
   house.clock.advance(5);
   for (const kind of EVIDENCE_KINDS) {
-    const results = await Promise.allSettled(Array.from({ length: 100 }, () => house.partner.openEvidence(stranger, reviewId, { kind })));
-    t.equal(results.filter(({ status }) => status === 'fulfilled').length, 1, `${kind}: once, of 100 at once`);
-    for (const result of results) if (result.status === 'rejected') t.match(result.reason, { code: 'conflict', reason: 'evidence_kind_already_open' });
+    const results = await Promise.allSettled(
+      Array.from({ length: 100 }, () => house.partner.openEvidence(stranger, reviewId, { kind })),
+    );
+    t.equal(
+      results.filter(({ status }) => status === 'fulfilled').length,
+      1,
+      `${kind}: once, of 100 at once`,
+    );
+    for (const result of results)
+      if (result.status === 'rejected')
+        t.match(result.reason, { code: 'conflict', reason: 'evidence_kind_already_open' });
   }
   const { evidenceRequests } = await house.partner.readReview(stranger, reviewId);
-  t.match(evidenceRequests, EVIDENCE_KINDS.map((kind) => ({ kind, status: 'requested', createdAt: start + 5 })));
+  t.match(
+    evidenceRequests,
+    EVIDENCE_KINDS.map((kind) => ({ kind, status: 'requested', createdAt: start + 5 })),
+  );
   t.equal(evidenceRequests.length, 3);
   const [first, second, third] = evidenceRequests.map(({ requestId }) => requestId);
 
-  await t.rejects(house.partner.resolveReview(stranger, reviewId, { outcome: 'accepted' }), { code: 'conflict', reason: 'evidence_requests_open' });
-  t.match(await house.operator.supplyEvidence({ reviewId, requestId: first! }), { evidenceRequests: [{ status: 'supplied' }, { status: 'requested' }, { status: 'requested' }] });
+  await t.rejects(house.partner.resolveReview(stranger, reviewId, { outcome: 'accepted' }), {
+    code: 'conflict',
+    reason: 'evidence_requests_open',
+  });
+  t.match(await house.operator.supplyEvidence({ reviewId, requestId: first! }), {
+    evidenceRequests: [{ status: 'supplied' }, { status: 'requested' }, { status: 'requested' }],
+  });
   const supplied = await house.partner.readReview(stranger, reviewId);
   house.clock.advance(1);
-  t.same(await house.operator.supplyEvidence({ reviewId, requestId: first! }), supplied, 'said again it changes nothing');
+  t.same(
+    await house.operator.supplyEvidence({ reviewId, requestId: first! }),
+    supplied,
+    'said again it changes nothing',
+  );
   await t.rejects(house.operator.supplyEvidence({ reviewId: 'rev_never', requestId: first! }), notFound);
-  await t.rejects(house.partner.closeEvidence(stranger, reviewId, 'req_never', { status: 'accepted' }), notFound);
+  await t.rejects(
+    house.partner.closeEvidence(stranger, reviewId, 'req_never', { status: 'accepted' }),
+    notFound,
+  );
   await t.rejects(house.partner.closeEvidence(caller, reviewId, first!, { status: 'accepted' }), notFound);
 
-  const closings = await Promise.allSettled((['accepted', 'declined'] as const).flatMap((status) => Array.from({ length: 10 }, () => house.partner.closeEvidence(stranger, reviewId, first!, { status, responseReference: 'case/77' }))));
+  const closings = await Promise.allSettled(
+    (['accepted', 'declined'] as const).flatMap((status) =>
+      Array.from({ length: 10 }, () =>
+        house.partner.closeEvidence(stranger, reviewId, first!, { status, responseReference: 'case/77' }),
+      ),
+    ),
+  );
   t.equal(closings.filter(({ status }) => status === 'fulfilled').length, 1, 'closed once, and for good');
-  for (const result of closings) if (result.status === 'rejected') t.match(result.reason, { code: 'conflict', reason: 'evidence_request_final' });
-  await t.rejects(house.operator.supplyEvidence({ reviewId, requestId: first! }), { code: 'conflict', reason: 'evidence_request_final' });
+  for (const result of closings)
+    if (result.status === 'rejected')
+      t.match(result.reason, { code: 'conflict', reason: 'evidence_request_final' });
+  await t.rejects(house.operator.supplyEvidence({ reviewId, requestId: first! }), {
+    code: 'conflict',
+    reason: 'evidence_request_final',
+  });
   await house.partner.closeEvidence(stranger, reviewId, second!, { status: 'declined' });
-  await t.rejects(house.partner.resolveReview(stranger, reviewId, { outcome: 'held' }), { code: 'conflict', reason: 'evidence_requests_open' }, 'one is still open');
-  t.match(await house.partner.closeEvidence(stranger, reviewId, third!, { status: 'accepted' }), { evidenceRequests: [{ responseReference: 'case/77' }, { status: 'declined' }, { status: 'accepted' }] }, 'from requested, too');
+  await t.rejects(
+    house.partner.resolveReview(stranger, reviewId, { outcome: 'held' }),
+    { code: 'conflict', reason: 'evidence_requests_open' },
+    'one is still open',
+  );
+  t.match(
+    await house.partner.closeEvidence(stranger, reviewId, third!, { status: 'accepted' }),
+    { evidenceRequests: [{ responseReference: 'case/77' }, { status: 'declined' }, { status: 'accepted' }] },
+    'from requested, too',
+  );
 
   house.clock.advance(10);
   const held = await house.partner.resolveReview(stranger, reviewId, { outcome: 'held' });
   t.match(held, { status: 'resolved', outcome: 'held', resolvedAt: house.seconds() });
   await t.rejects(create(), { code: 'conflict', reason: 'review_exists' }, 'held counts as unresolved');
   house.clock.advance(10);
-  t.same(await house.partner.resolveReview(stranger, reviewId, { outcome: 'held' }), held, 'the same outcome again: unchanged');
-  t.match(await house.partner.resolveReview(stranger, reviewId, { outcome: 'accepted' }), { outcome: 'accepted', expiresAt: start + REVIEW_LIFE_SECONDS });
-  await t.rejects(house.partner.resolveReview(stranger, reviewId, { outcome: 'rejected' }), { code: 'conflict', reason: 'review_resolved' });
-  await t.rejects(house.partner.openEvidence(stranger, reviewId, { kind: 'source_evidence' }), { code: 'conflict', reason: 'review_resolved' });
+  t.same(
+    await house.partner.resolveReview(stranger, reviewId, { outcome: 'held' }),
+    held,
+    'the same outcome again: unchanged',
+  );
+  t.match(await house.partner.resolveReview(stranger, reviewId, { outcome: 'accepted' }), {
+    outcome: 'accepted',
+    expiresAt: start + REVIEW_LIFE_SECONDS,
+  });
+  await t.rejects(house.partner.resolveReview(stranger, reviewId, { outcome: 'rejected' }), {
+    code: 'conflict',
+    reason: 'review_resolved',
+  });
+  await t.rejects(house.partner.openEvidence(stranger, reviewId, { kind: 'source_evidence' }), {
+    code: 'conflict',
+    reason: 'review_resolved',
+  });
   const next = await create();
   t.not(next.reviewId, reviewId, 'a resolved case makes room');
 
   await house.restart();
   house.clock.moveTo(start + REVIEW_LIFE_SECONDS - 1);
-  t.match(await house.partner.readReview(stranger, reviewId), { outcome: 'accepted' }, 'one second before 180 days');
+  t.match(
+    await house.partner.readReview(stranger, reviewId),
+    { outcome: 'accepted' },
+    'one second before 180 days',
+  );
   house.clock.moveTo(start + REVIEW_LIFE_SECONDS);
   await t.rejects(house.partner.readReview(stranger, reviewId), notFound, '180 days');
   await t.rejects(house.partner.resolveReview(stranger, reviewId, { outcome: 'accepted' }), notFound);
   await t.rejects(house.operator.supplyEvidence({ reviewId, requestId: first! }), notFound);
   t.match(await house.partner.readReview(stranger, next.reviewId), { status: 'open' });
 
-  const audit = await house.operator.readAudit({ partnerId: stranger.partnerId, fromSequence: 1, limit: 100 });
+  const audit = await house.operator.readAudit({
+    partnerId: stranger.partnerId,
+    fromSequence: 1,
+    limit: 100,
+  });
   const count = (action: string) => audit.filter((entry) => entry.action === action).length;
-  t.same([count('review_created'), count('review_evidence_opened'), count('review_evidence_supplied'), count('review_evidence_closed'), count('review_resolved')], [2, 3, 1, 3, 2], 'what changed, once each; nothing of what was refused');
-  t.notOk(/case\/77|creator-1|account-1|track-1|Take one/.test(JSON.stringify(audit)), 'ids and closed words only');
+  t.same(
+    [
+      count('review_created'),
+      count('review_evidence_opened'),
+      count('review_evidence_supplied'),
+      count('review_evidence_closed'),
+      count('review_resolved'),
+    ],
+    [2, 3, 1, 3, 2],
+    'what changed, once each; nothing of what was refused',
+  );
+  t.notOk(
+    /case\/77|creator-1|account-1|track-1|Take one/.test(JSON.stringify(audit)),
+    'ids and closed words only',
+  );
   t.match(await house.operator.verifyAudit(stranger.partnerId), { ok: true, head: audit.length });
-  t.match((await house.operator.readAudit({ partnerId, fromSequence: 2, limit: 1 })).map(({ sequence, actor, action }) => ({ sequence, actor, action })), [{ sequence: 2, actor: 'operator', action: 'key_created' }]);
+  t.match(
+    (await house.operator.readAudit({ partnerId, fromSequence: 2, limit: 1 })).map(
+      ({ sequence, actor, action }) => ({ sequence, actor, action }),
+    ),
+    [{ sequence: 2, actor: 'operator', action: 'key_created' }],
+  );
   await t.rejects(house.operator.readAudit({ partnerId: 'ptr_never', fromSequence: 1, limit: 1 }), notFound);
   await t.rejects(house.operator.verifyAudit('ptr_never'), notFound);
 });
-

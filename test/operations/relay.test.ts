@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { DomainError } from '../../src/domain/errors.js';
 import { proofErased, type ServiceEvent } from '../../src/domain/events.js';
-import { createEventRelay } from '../../src/operations/relay-events.js';
 import { startChores } from '../../src/operations/chores.js';
+import { createEventRelay } from '../../src/operations/relay-events.js';
 import type { OutboxStore, WaitingEvent } from '../../src/ports/stores.js';
 
 const PAUSES = { firstMs: 5, longestMs: 20, idleMs: 60_000 };
@@ -30,7 +30,11 @@ class MemoryOutbox implements OutboxStore {
 
   async markPublished(events: readonly WaitingEvent[]): Promise<void> {
     this.marks += 1;
-    for (const { position } of events) this.waiting.splice(this.waiting.findIndex((event) => event.position === position), 1);
+    for (const { position } of events)
+      this.waiting.splice(
+        this.waiting.findIndex((event) => event.position === position),
+        1,
+      );
   }
 
   countWaiting = () => this.waiting.length;
@@ -61,12 +65,16 @@ function setUp() {
   const bus = new MemoryBus();
   const faults: string[] = [];
   const counted: [string, string, number][] = [];
-  const observer = { events: (...count: [string, string, number]) => void counted.push(count), fault: (where: string) => void faults.push(where) };
+  const observer = {
+    events: (...count: [string, string, number]) => void counted.push(count),
+    fault: (where: string) => void faults.push(where),
+  };
   return { stores, bus, faults, counted, relay: createEventRelay({ stores, bus, observer, pauses: PAUSES }) };
 }
 
 async function until(done: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !done(); await sleep(2)) if (Date.now() > deadline) throw new Error('it did not happen');
+  for (const deadline = Date.now() + 60_000; !done(); await sleep(2))
+    if (Date.now() > deadline) throw new Error('it did not happen');
 }
 
 const ids = (...numbers: number[]) => numbers.map((number) => eventOf(number).id);
@@ -103,28 +111,31 @@ t.test('more than a batch, and one round at a time', async (t) => {
   await relay.stop();
 });
 
-t.test('a bus that is down: nothing is marked, the same events come again, and it is told once', async (t) => {
-  const { stores, bus, faults, counted, relay } = setUp();
-  bus.down = true;
-  stores.add(1, 2);
-  relay.start();
-  await until(() => bus.offered.length >= 4);
-  t.equal(stores.marks, 0);
-  t.ok(bus.offered.every((batch) => batch[0] === ids(1)[0] && batch[1] === ids(2)[0]));
-  t.same([faults, counted], [['outbox'], []]);
-  const offered = bus.offered.length;
-  for (let number = 3; number < 203; number += 1) stores.add(number);
-  await sleep(0);
-  t.ok(bus.offered.length <= offered + 1, 'what comes in meanwhile does not shorten the pause');
-  bus.down = false;
-  await until(() => stores.waiting.length === 0);
-  t.same(bus.published.slice(0, 3), ids(1, 2, 3));
-  bus.down = true;
-  stores.add(900);
-  await until(() => faults.length === 2);
-  t.same(faults, ['outbox', 'outbox'], 'the next outage is another one');
-  await relay.stop();
-});
+t.test(
+  'a bus that is down: nothing is marked, the same events come again, and it is told once',
+  async (t) => {
+    const { stores, bus, faults, counted, relay } = setUp();
+    bus.down = true;
+    stores.add(1, 2);
+    relay.start();
+    await until(() => bus.offered.length >= 4);
+    t.equal(stores.marks, 0);
+    t.ok(bus.offered.every((batch) => batch[0] === ids(1)[0] && batch[1] === ids(2)[0]));
+    t.same([faults, counted], [['outbox'], []]);
+    const offered = bus.offered.length;
+    for (let number = 3; number < 203; number += 1) stores.add(number);
+    await sleep(0);
+    t.ok(bus.offered.length <= offered + 1, 'what comes in meanwhile does not shorten the pause');
+    bus.down = false;
+    await until(() => stores.waiting.length === 0);
+    t.same(bus.published.slice(0, 3), ids(1, 2, 3));
+    bus.down = true;
+    stores.add(900);
+    await until(() => faults.length === 2);
+    t.same(faults, ['outbox', 'outbox'], 'the next outage is another one');
+    await relay.stop();
+  },
+);
 
 t.test('a store that is down is waited for, too', async (t) => {
   const { stores, bus, faults, relay } = setUp();
@@ -150,8 +161,17 @@ t.test('stop waits for the batch that is under way and marks it', async (t) => {
   release();
   await stopped;
   t.same(bus.published, ids(1));
-  t.same(stores.waiting.map(({ position }) => position), ['2'], 'the rest waits for the next start');
-  const next = createEventRelay({ stores, bus, observer: { events: () => undefined, fault: () => undefined }, pauses: PAUSES });
+  t.same(
+    stores.waiting.map(({ position }) => position),
+    ['2'],
+    'the rest waits for the next start',
+  );
+  const next = createEventRelay({
+    stores,
+    bus,
+    observer: { events: () => undefined, fault: () => undefined },
+    pauses: PAUSES,
+  });
   next.start();
   await until(() => stores.waiting.length === 0);
   t.same(bus.published, ids(1, 2));
@@ -161,8 +181,17 @@ t.test('stop waits for the batch that is under way and marks it', async (t) => {
 t.test('chores: never twice at once, done again after a fault, ended within the grace', async (t) => {
   const faults: string[] = [];
   let [inside, most, runs] = [0, 0, 0];
-  const slow = { where: 'slow', everyMs: 2, run: async () => ((most = Math.max(most, ++inside)), await sleep(15), (inside -= 1)) };
-  const failing = { where: 'failing', everyMs: 2, atStart: true, run: () => ((runs += 1), Promise.reject(new Error('x'))) };
+  const slow = {
+    where: 'slow',
+    everyMs: 2,
+    run: async () => ((most = Math.max(most, ++inside)), await sleep(15), (inside -= 1)),
+  };
+  const failing = {
+    where: 'failing',
+    everyMs: 2,
+    atStart: true,
+    run: () => ((runs += 1), Promise.reject(new Error('x'))),
+  };
   const stop = startChores([slow, failing], { fault: (where) => void faults.push(where) }, 1_000);
   t.equal(runs, 1, 'at once');
   await until(() => runs >= 4 && most === 1);
@@ -172,7 +201,11 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
   await sleep(10);
   t.equal(runs, before);
   t.equal(new Set(faults).size, 1);
-  const stuck = startChores([{ where: 'stuck', everyMs: 1_000, atStart: true, run: () => new Promise(() => undefined) }], { fault: () => undefined }, 20);
+  const stuck = startChores(
+    [{ where: 'stuck', everyMs: 1_000, atStart: true, run: () => new Promise(() => undefined) }],
+    { fault: () => undefined },
+    20,
+  );
   await stuck();
   t.pass('and what hangs holds nobody up');
 });

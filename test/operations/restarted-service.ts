@@ -1,4 +1,7 @@
-/** A whole service whose clock is moved to the second, and which can be stopped and started again on what it left. */
+/**
+ * A whole service whose clock is moved to the second, and which can be stopped and started again on what it
+ * left.
+ */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,7 +60,10 @@ export class RestartedService {
   }
 
   /** @param settings of this start alone */
-  async restart(between: () => Promise<unknown> = async () => undefined, settings: Readonly<Record<string, string>> = {}): Promise<void> {
+  async restart(
+    between: () => Promise<unknown> = async () => undefined,
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     await this.#service?.stop({ keep: true });
     await between();
     this.#service = await TestService.start({ ...this.#settings, ...settings }, this.clock);
@@ -80,10 +86,17 @@ export class RestartedService {
   async diskText(): Promise<string> {
     const names = await readdir(this.directory, { recursive: true });
     // Directories have no text.
-    return (await Promise.all(names.map((name) => readFile(join(this.directory, name), 'latin1').catch(() => '')))).join('\n');
+    return (
+      await Promise.all(names.map((name) => readFile(join(this.directory, name), 'latin1').catch(() => '')))
+    ).join('\n');
   }
 }
 
-export const bindings = (submissionId: string): ReviewBindings => ({ creatorId: 'creator-1', accountId: 'account-1', submissionId, trackId: 'track-1' });
+export const bindings = (submissionId: string): ReviewBindings => ({
+  creatorId: 'creator-1',
+  accountId: 'account-1',
+  submissionId,
+  trackId: 'track-1',
+});
 
 export const notFound = { code: 'not_found' };

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { REVIEW_BOUNDS, REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
-import { createReview, type CreateReviewDeps } from '../../src/operations/create-review.js';
+import { type CreateReviewDeps, createReview } from '../../src/operations/create-review.js';
 import type { Caller } from '../../src/operations/operations.js';
 import type { ReviewCreation } from '../../src/ports/stores.js';
 import { stillClock } from './doubles.js';
@@ -11,7 +11,10 @@ const caller = { partnerId: 'ptr_1', keyId: 'key_1', scopes: ['reviews'] } as un
 
 function depsWith(outcome: ReviewCreation): CreateReviewDeps {
   return {
-    stores: { getProof: async () => ({ state: 'issued' }), createReview: async () => outcome } as unknown as CreateReviewDeps['stores'],
+    stores: {
+      getProof: async () => ({ state: 'issued' }),
+      createReview: async () => outcome,
+    } as unknown as CreateReviewDeps['stores'],
     clock: stillClock(NOW * 1_000 + 900),
     ids: { next: () => 'rev_1' } as unknown as CreateReviewDeps['ids'],
   };
@@ -19,9 +22,24 @@ function depsWith(outcome: ReviewCreation): CreateReviewDeps {
 
 t.test('a partner with as many cases as it may have is told when the oldest ends', async (t) => {
   t.same(REVIEW_BOUNDS, { perProof: 1_000, perPartner: 100_000 });
-  const attempt = (until: number) => createReview(depsWith({ outcome: 'full', until }), caller, { proofId: 'prf_1', bindings: bindings('s') });
-  await t.rejects(attempt(NOW + 77), { name: 'DomainError', code: 'rate_limited', reason: 'review_limit', retryAfterSeconds: 77 });
-  await t.rejects(attempt(NOW + REVIEW_LIFE_SECONDS), { code: 'rate_limited', retryAfterSeconds: REVIEW_LIFE_SECONDS });
+  const attempt = (until: number) =>
+    createReview(depsWith({ outcome: 'full', until }), caller, { proofId: 'prf_1', bindings: bindings('s') });
+  await t.rejects(attempt(NOW + 77), {
+    name: 'DomainError',
+    code: 'rate_limited',
+    reason: 'review_limit',
+    retryAfterSeconds: 77,
+  });
+  await t.rejects(attempt(NOW + REVIEW_LIFE_SECONDS), {
+    code: 'rate_limited',
+    retryAfterSeconds: REVIEW_LIFE_SECONDS,
+  });
   await t.rejects(attempt(NOW), { code: 'rate_limited', retryAfterSeconds: 1 }, 'never at once');
-  t.match(await createReview(depsWith({ outcome: 'created' }), caller, { proofId: 'prf_1', bindings: bindings('s') }), { reviewId: 'rev_1', expiresAt: NOW + REVIEW_LIFE_SECONDS });
+  t.match(
+    await createReview(depsWith({ outcome: 'created' }), caller, {
+      proofId: 'prf_1',
+      bindings: bindings('s'),
+    }),
+    { reviewId: 'rev_1', expiresAt: NOW + REVIEW_LIFE_SECONDS },
+  );
 });

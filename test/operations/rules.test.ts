@@ -1,14 +1,27 @@
-/** The parts of the partner contract that need no store: limits, cursors, state tables, audit chain, derivation. */
+/**
+ * The parts of the partner contract that need no store: limits, cursors, state tables, audit chain,
+ * derivation.
+ */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { createIds } from '../../src/adapters/system/system.js';
 import { readConfig } from '../../src/config.js';
-import { AuditWalk, chainAudit, type AuditEntry, type AuditHead } from '../../src/domain/audit.js';
+import { type AuditEntry, type AuditHead, AuditWalk, chainAudit } from '../../src/domain/audit.js';
 import { DomainError } from '../../src/domain/errors.js';
+import { keyStatus, type PartnerKey, type Plan, SCOPES, SHIPPED_PLANS } from '../../src/domain/partner.js';
 import { formatApiKey, parseApiKey } from '../../src/domain/partner-key.js';
-import { keyStatus, SCOPES, SHIPPED_PLANS, type PartnerKey, type Plan } from '../../src/domain/partner.js';
 import {
-  EVIDENCE_KINDS, EVIDENCE_STATUSES, EVIDENCE_TRIGGERS, evidenceStep, openEvidence, resolveReview, REVIEW_OUTCOMES, REVIEW_STATES, reviewStep, stepEvidence, type ReviewCase,
+  EVIDENCE_KINDS,
+  EVIDENCE_STATUSES,
+  EVIDENCE_TRIGGERS,
+  evidenceStep,
+  openEvidence,
+  REVIEW_OUTCOMES,
+  REVIEW_STATES,
+  type ReviewCase,
+  resolveReview,
+  reviewStep,
+  stepEvidence,
 } from '../../src/domain/review.js';
 import { createCursors } from '../../src/operations/cursors.js';
 import { createKeyUses } from '../../src/operations/key-uses.js';
@@ -34,75 +47,126 @@ function refusal(work: () => unknown): DomainError | undefined {
 }
 
 t.test('rate limits', async (t) => {
-  t.test('200 calls at once are admitted exactly up to the burst, and refused ones cost nothing', async (t) => {
-    const clock = stillClock();
-    const limits = createRateLimits(clock);
-    const calls = await Promise.all(Array.from({ length: 200 }, async (_, i) => {
-      await new Promise((resolve) => setTimeout(resolve, i % 3));
-      return refusal(() => limits.spend('ptr_1', trial, 'standard'));
-    }));
-    t.equal(calls.filter((error) => error === undefined).length, trial.burst);
-    for (const error of calls) if (error !== undefined) t.match(error, { code: 'rate_limited', reason: 'rate_exceeded', retryAfterSeconds: 1 });
-    t.equal(refusal(() => limits.spend('ptr_2', trial, 'standard')), undefined, 'another partner is another bucket');
-    t.equal(refusal(() => limits.spend('ptr_1', trial, 'rotation')), undefined, 'the rotation lane is another bucket');
-    clock.advanceMs(199);
-    t.ok(refusal(() => limits.spend('ptr_1', trial, 'standard')), '5 a second come back every 200 ms');
-    clock.advanceMs(1);
-    t.equal(refusal(() => limits.spend('ptr_1', trial, 'standard')), undefined);
-  });
+  t.test(
+    '200 calls at once are admitted exactly up to the burst, and refused ones cost nothing',
+    async (t) => {
+      const clock = stillClock();
+      const limits = createRateLimits(clock);
+      const calls = await Promise.all(
+        Array.from({ length: 200 }, async (_, i) => {
+          await new Promise((resolve) => setTimeout(resolve, i % 3));
+          return refusal(() => limits.spend('ptr_1', trial, 'standard'));
+        }),
+      );
+      t.equal(calls.filter((error) => error === undefined).length, trial.burst);
+      for (const error of calls)
+        if (error !== undefined)
+          t.match(error, { code: 'rate_limited', reason: 'rate_exceeded', retryAfterSeconds: 1 });
+      t.equal(
+        refusal(() => limits.spend('ptr_2', trial, 'standard')),
+        undefined,
+        'another partner is another bucket',
+      );
+      t.equal(
+        refusal(() => limits.spend('ptr_1', trial, 'rotation')),
+        undefined,
+        'the rotation lane is another bucket',
+      );
+      clock.advanceMs(199);
+      t.ok(
+        refusal(() => limits.spend('ptr_1', trial, 'standard')),
+        '5 a second come back every 200 ms',
+      );
+      clock.advanceMs(1);
+      t.equal(
+        refusal(() => limits.spend('ptr_1', trial, 'standard')),
+        undefined,
+      );
+    },
+  );
 
   t.test('each of several processes lets its share pass, and never nothing', (t) => {
     const admitted = (processes: number, lane: 'standard' | 'rotation') => {
       const limits = createRateLimits(stillClock(), processes);
-      return Array.from({ length: 50 }, () => refusal(() => limits.spend('ptr_1', trial, lane))).filter((error) => error === undefined).length;
+      return Array.from({ length: 50 }, () => refusal(() => limits.spend('ptr_1', trial, lane))).filter(
+        (error) => error === undefined,
+      ).length;
     };
-    t.same([1, 2, 3, 40].map((processes) => admitted(processes, 'standard')), [10, 5, 4, 1]);
-    t.same([1, 2, 3, 40].map((processes) => admitted(processes, 'rotation')), [5, 3, 2, 1]);
+    t.same(
+      [1, 2, 3, 40].map((processes) => admitted(processes, 'standard')),
+      [10, 5, 4, 1],
+    );
+    t.same(
+      [1, 2, 3, 40].map((processes) => admitted(processes, 'rotation')),
+      [5, 3, 2, 1],
+    );
     t.end();
   });
 
   t.test('asking to rotate has a bound of its own, wide enough for a partner with many processes', (t) => {
     const limits = createRateLimits(stillClock());
-    const calls = Array.from({ length: 300 }, () => refusal(() => limits.spend('ptr_1', trial, 'rotation_calls')));
+    const calls = Array.from({ length: 300 }, () =>
+      refusal(() => limits.spend('ptr_1', trial, 'rotation_calls')),
+    );
     t.equal(calls.filter((error) => error === undefined).length, 256);
     t.match(calls.at(-1), { code: 'rate_limited', retryAfterSeconds: 1 });
-    t.equal(refusal(() => limits.spend('ptr_1', trial, 'standard')), undefined);
-    t.equal(refusal(() => limits.spend('ptr_1', trial, 'rotation')), undefined);
+    t.equal(
+      refusal(() => limits.spend('ptr_1', trial, 'standard')),
+      undefined,
+    );
+    t.equal(
+      refusal(() => limits.spend('ptr_1', trial, 'rotation')),
+      undefined,
+    );
     t.end();
   });
 
-  t.test('a lone caller that waits as told is admitted; the bucket never gives more than burst and rate', async (t) => {
-    const random = seeded(4);
-    for (let round = 0; round < 300; round++) {
-      const plan: Plan = { ...trial, requestsPerSecond: 1 + Math.floor(random() * 40), burst: 1 + Math.floor(random() * 40), rotationsPerDay: 1 + Math.floor(random() * 9) };
-      const lane = random() < 0.3 ? 'rotation' : 'standard';
-      const [burst, rate, period] = lane === 'rotation' ? [plan.rotationsPerDay, plan.rotationsPerDay, 86_400_000] : [plan.burst, plan.requestsPerSecond, 1_000];
-      const clock = stillClock();
-      const limits = createRateLimits(clock);
-      let admitted = 0;
-      let elapsed = 0;
-      for (let call = 0; call < 120; call++) {
-        const error = refusal(() => limits.spend('ptr_1', plan, lane));
-        if (error === undefined) admitted += 1;
-        else if (random() < 0.5) {
-          if (!Number.isSafeInteger(error.retryAfterSeconds) || error.retryAfterSeconds! < 1) t.fail('Retry-After is no whole number of seconds');
-          if (error.retryAfterSeconds! > 1) {
-            clock.advanceMs((error.retryAfterSeconds! - 1) * 1_000);
-            if (refusal(() => limits.spend('ptr_1', plan, lane)) === undefined) t.fail('told to wait a second too long');
-            clock.advanceMs(1_000);
-          } else clock.advanceMs(1_000);
-          elapsed += error.retryAfterSeconds! * 1_000;
-          if (refusal(() => limits.spend('ptr_1', plan, lane)) !== undefined) t.fail('refused after Retry-After');
-          admitted += 1;
+  t.test(
+    'a lone caller that waits as told is admitted; the bucket never gives more than burst and rate',
+    async (t) => {
+      const random = seeded(4);
+      for (let round = 0; round < 300; round++) {
+        const plan: Plan = {
+          ...trial,
+          requestsPerSecond: 1 + Math.floor(random() * 40),
+          burst: 1 + Math.floor(random() * 40),
+          rotationsPerDay: 1 + Math.floor(random() * 9),
+        };
+        const lane = random() < 0.3 ? 'rotation' : 'standard';
+        const [burst, rate, period] =
+          lane === 'rotation'
+            ? [plan.rotationsPerDay, plan.rotationsPerDay, 86_400_000]
+            : [plan.burst, plan.requestsPerSecond, 1_000];
+        const clock = stillClock();
+        const limits = createRateLimits(clock);
+        let admitted = 0;
+        let elapsed = 0;
+        for (let call = 0; call < 120; call++) {
+          const error = refusal(() => limits.spend('ptr_1', plan, lane));
+          if (error === undefined) admitted += 1;
+          else if (random() < 0.5) {
+            if (!Number.isSafeInteger(error.retryAfterSeconds) || error.retryAfterSeconds! < 1)
+              t.fail('Retry-After is no whole number of seconds');
+            if (error.retryAfterSeconds! > 1) {
+              clock.advanceMs((error.retryAfterSeconds! - 1) * 1_000);
+              if (refusal(() => limits.spend('ptr_1', plan, lane)) === undefined)
+                t.fail('told to wait a second too long');
+              clock.advanceMs(1_000);
+            } else clock.advanceMs(1_000);
+            elapsed += error.retryAfterSeconds! * 1_000;
+            if (refusal(() => limits.spend('ptr_1', plan, lane)) !== undefined)
+              t.fail('refused after Retry-After');
+            admitted += 1;
+          }
+          const step = Math.floor(random() * (period / rate));
+          clock.advanceMs(step);
+          elapsed += step;
+          if (admitted > burst + Math.floor((elapsed * rate) / period)) t.fail('over-admission');
         }
-        const step = Math.floor(random() * (period / rate));
-        clock.advanceMs(step);
-        elapsed += step;
-        if (admitted > burst + Math.floor((elapsed * rate) / period)) t.fail('over-admission');
       }
-    }
-    t.pass();
-  });
+      t.pass();
+    },
+  );
 
   t.test('idle buckets are dropped; a clock set back neither gives nor locks', async (t) => {
     const clock = stillClock();
@@ -116,9 +180,16 @@ t.test('rate limits', async (t) => {
     clock.advanceMs(-3_600_000);
     t.ok(refusal(() => limits.spend('ptr_1', trial, 'standard')));
     clock.advanceMs(200);
-    t.equal(refusal(() => limits.spend('ptr_1', trial, 'standard')), undefined);
+    t.equal(
+      refusal(() => limits.spend('ptr_1', trial, 'standard')),
+      undefined,
+    );
     limits.giveBack('ptr_1', trial, 'standard');
-    t.equal(refusal(() => limits.spend('ptr_1', trial, 'standard')), undefined, 'what was given back can be spent');
+    t.equal(
+      refusal(() => limits.spend('ptr_1', trial, 'standard')),
+      undefined,
+      'what was given back can be spent',
+    );
   });
 });
 
@@ -136,24 +207,62 @@ t.test('cursors', async (t) => {
   for (let i = 0; i < cursor.length; i++) {
     for (const other of alphabet) {
       if (other === cursor[i]) continue;
-      if (refusal(() => cursors.read(scope, cursor.slice(0, i) + other + cursor.slice(i + 1))) === undefined) passed += 1;
+      if (refusal(() => cursors.read(scope, cursor.slice(0, i) + other + cursor.slice(i + 1))) === undefined)
+        passed += 1;
     }
     if (refusal(() => cursors.read(scope, cursor.slice(0, i))) === undefined) passed += 1;
-    if (refusal(() => cursors.read(scope, cursor.slice(0, i) + cursor.slice(i + 1))) === undefined) passed += 1;
+    if (refusal(() => cursors.read(scope, cursor.slice(0, i) + cursor.slice(i + 1))) === undefined)
+      passed += 1;
   }
   t.equal(passed, 0, 'no changed, missing or left-out character passes, trailing bits included');
-  for (const foreign of [`${cursor}=`, `${cursor} `, ` ${cursor}`, `${cursor}A`, `${cursor}\n`, '', 'x']) t.match(refusal(() => cursors.read(scope, foreign)), refused);
-  t.match(refusal(() => cursors.read({ ...scope, partnerId: 'ptr_2' }, cursor)), refused, 'bound to the partner');
-  t.match(refusal(() => cursors.read({ ...scope, route: 'GET /partner/keys' }, cursor)), refused, 'bound to the route');
-  t.match(refusal(() => cursors.read({ ...scope, filter: [1_700_000_000, null] }, cursor)), refused, 'bound to the filter');
-  t.match(refusal(() => createCursors(secrets, 'beta').read(scope, cursor)), refused, 'bound to the environment');
-  t.match(refusal(() => createCursors(secretsOf(), 'production').read(scope, cursor)), refused, 'another service');
-  t.same(createCursors(secrets.replaced(), 'production').read(scope, cursor), position, 'a former secret still verifies');
+  for (const foreign of [`${cursor}=`, `${cursor} `, ` ${cursor}`, `${cursor}A`, `${cursor}\n`, '', 'x'])
+    t.match(
+      refusal(() => cursors.read(scope, foreign)),
+      refused,
+    );
+  t.match(
+    refusal(() => cursors.read({ ...scope, partnerId: 'ptr_2' }, cursor)),
+    refused,
+    'bound to the partner',
+  );
+  t.match(
+    refusal(() => cursors.read({ ...scope, route: 'GET /partner/keys' }, cursor)),
+    refused,
+    'bound to the route',
+  );
+  t.match(
+    refusal(() => cursors.read({ ...scope, filter: [1_700_000_000, null] }, cursor)),
+    refused,
+    'bound to the filter',
+  );
+  t.match(
+    refusal(() => createCursors(secrets, 'beta').read(scope, cursor)),
+    refused,
+    'bound to the environment',
+  );
+  t.match(
+    refusal(() => createCursors(secretsOf(), 'production').read(scope, cursor)),
+    refused,
+    'another service',
+  );
+  t.same(
+    createCursors(secrets.replaced(), 'production').read(scope, cursor),
+    position,
+    'a former secret still verifies',
+  );
 });
 
 const review = (over: Partial<ReviewCase> = {}): ReviewCase => ({
-  reviewId: 'rev_1', partnerId: 'ptr_1', proofId: 'prf_1', bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' },
-  status: 'open', createdAt: 100, updatedAt: 100, expiresAt: 100 + 15_552_000, evidenceRequests: [], ...over,
+  reviewId: 'rev_1',
+  partnerId: 'ptr_1',
+  proofId: 'prf_1',
+  bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' },
+  status: 'open',
+  createdAt: 100,
+  updatedAt: 100,
+  expiresAt: 100 + 15_552_000,
+  evidenceRequests: [],
+  ...over,
 });
 
 t.test('state tables: every state and trigger', async (t) => {
@@ -167,12 +276,24 @@ t.test('state tables: every state and trigger', async (t) => {
   for (const status of EVIDENCE_STATUSES) {
     for (const trigger of EVIDENCE_TRIGGERS) {
       t.same(evidenceStep(status, trigger), evidence[status][trigger], `${status} ${trigger}`);
-      const before = review({ evidenceRequests: [{ requestId: 'req_1', kind: 'source_evidence', status, createdAt: 100, updatedAt: 100 }] });
+      const before = review({
+        evidenceRequests: [
+          { requestId: 'req_1', kind: 'source_evidence', status, createdAt: 100, updatedAt: 100 },
+        ],
+      });
       const after = stepEvidence(before, 'req_1', trigger, 'ref', 200)!;
       const step = evidence[status][trigger];
       if ('refused' in step) t.same(after, step);
-      else if (step.to === status) t.equal((after as { review: ReviewCase }).review, before, 'said again: the same case');
-      else t.match(after, { review: { updatedAt: 200, expiresAt: before.expiresAt, evidenceRequests: [{ status: step.to, responseReference: 'ref', createdAt: 100, updatedAt: 200 }] } });
+      else if (step.to === status)
+        t.equal((after as { review: ReviewCase }).review, before, 'said again: the same case');
+      else
+        t.match(after, {
+          review: {
+            updatedAt: 200,
+            expiresAt: before.expiresAt,
+            evidenceRequests: [{ status: step.to, responseReference: 'ref', createdAt: 100, updatedAt: 200 }],
+          },
+        });
     }
   }
   t.equal(stepEvidence(review(), 'req_1', 'accept', undefined, 200), undefined);
@@ -185,29 +306,55 @@ t.test('state tables: every state and trigger', async (t) => {
     rejected: { accepted: resolved, held: resolved, rejected: { to: 'rejected' } },
   };
   for (const state of REVIEW_STATES) {
-    const before = state === 'open' ? review() : review({ status: 'resolved', outcome: state, resolvedAt: 150 });
+    const before =
+      state === 'open' ? review() : review({ status: 'resolved', outcome: state, resolvedAt: 150 });
     for (const outcome of REVIEW_OUTCOMES) {
       const step = cases[state][outcome];
       t.same(reviewStep(state, outcome), step, `${state} ${outcome}`);
       const after = resolveReview(before, outcome, 200);
       if ('refused' in step) t.same(after, step);
       else if (step.to === state) t.equal((after as { review: ReviewCase }).review, before, 'unchanged');
-      else t.match(after, { review: { status: 'resolved', outcome, resolvedAt: 200, expiresAt: before.expiresAt } });
+      else
+        t.match(after, {
+          review: { status: 'resolved', outcome, resolvedAt: 200, expiresAt: before.expiresAt },
+        });
       for (const status of ['requested', 'supplied'] as const) {
-        const open = { ...before, evidenceRequests: [{ requestId: 'req_1', kind: 'source_evidence' as const, status, createdAt: 100, updatedAt: 100 }] };
-        if (!('refused' in step) && step.to !== state) t.same(resolveReview(open, outcome, 200), { refused: 'evidence_requests_open' }, 'refused while one is open');
+        const open = {
+          ...before,
+          evidenceRequests: [
+            { requestId: 'req_1', kind: 'source_evidence' as const, status, createdAt: 100, updatedAt: 100 },
+          ],
+        };
+        if (!('refused' in step) && step.to !== state)
+          t.same(
+            resolveReview(open, outcome, 200),
+            { refused: 'evidence_requests_open' },
+            'refused while one is open',
+          );
       }
     }
     for (const kind of EVIDENCE_KINDS) {
       const opened = openEvidence(before, kind, 'req_1', 200);
       if (state === 'open' || state === 'held') {
-        t.match(opened, { review: { evidenceRequests: [{ requestId: 'req_1', kind, status: 'requested' }] } });
-        t.same(openEvidence((opened as { review: ReviewCase }).review, kind, 'req_2', 300), { refused: 'evidence_kind_already_open' });
+        t.match(opened, {
+          review: { evidenceRequests: [{ requestId: 'req_1', kind, status: 'requested' }] },
+        });
+        t.same(openEvidence((opened as { review: ReviewCase }).review, kind, 'req_2', 300), {
+          refused: 'evidence_kind_already_open',
+        });
       } else t.same(opened, resolved);
     }
   }
 
-  const key: PartnerKey = { keyId: 'key_1', partnerId: 'ptr_1', name: 'n', scopes: [], secretHash: '', pepperId: '', createdAt: 1 };
+  const key: PartnerKey = {
+    keyId: 'key_1',
+    partnerId: 'ptr_1',
+    name: 'n',
+    scopes: [],
+    secretHash: '',
+    pepperId: '',
+    createdAt: 1,
+  };
   t.equal(keyStatus(key, 10), 'active');
   t.equal(keyStatus({ ...key, expiresAt: 10 }, 9), 'expiring');
   t.equal(keyStatus({ ...key, expiresAt: 10 }, 10), 'expired');
@@ -217,9 +364,22 @@ t.test('state tables: every state and trigger', async (t) => {
 t.test('audit chain', async (t) => {
   const key = randomBytes(32);
   const entries: AuditEntry[] = [];
-  for (let i = 0; i < 6; i++) entries.push(chainAudit(key, entries.at(-1), { partnerId: 'ptr_1', action: 'key_created', at: 100 + i, actor: 'operator', subjects: [`key_${i}`] }));
+  for (let i = 0; i < 6; i++)
+    entries.push(
+      chainAudit(key, entries.at(-1), {
+        partnerId: 'ptr_1',
+        action: 'key_created',
+        at: 100 + i,
+        actor: 'operator',
+        subjects: [`key_${i}`],
+      }),
+    );
   const head: AuditHead = { partnerId: 'ptr_1', sequence: 6, mac: entries[5]!.mac };
-  const walk = (log: readonly AuditEntry[], against: AuditHead | null = head, keys: readonly Uint8Array[] = [key]) => {
+  const walk = (
+    log: readonly AuditEntry[],
+    against: AuditHead | null = head,
+    keys: readonly Uint8Array[] = [key],
+  ) => {
     const walking = new AuditWalk(keys, against ?? undefined);
     log.every((entry) => walking.take(entry));
     return walking.end();
@@ -227,18 +387,47 @@ t.test('audit chain', async (t) => {
   const fault = (sequence: number, reason: string) => ({ ok: false, fault: { sequence, reason } });
   t.same(walk(entries), { ok: true, entries: 6, head: 6 });
   t.same(walk(entries, null), { ok: true, entries: 6 }, 'without a head that is said');
-  t.same(walk(entries, { ...head, sequence: 4, mac: entries[3]!.mac }), { ok: true, entries: 6, head: 4 }, 'ahead of its head');
+  t.same(
+    walk(entries, { ...head, sequence: 4, mac: entries[3]!.mac }),
+    { ok: true, entries: 6, head: 4 },
+    'ahead of its head',
+  );
   t.match(walk(entries, head, [randomBytes(32), key]), { ok: true }, 'a former secret');
-  const edits: Partial<AuditEntry>[] = [{ partnerId: 'ptr_2' }, { action: 'key_revoked' }, { at: 1 }, { actor: 'key_1' }, { subjects: ['key_9'] }, { subjects: [] }, { mac: '0'.repeat(64) }];
+  const edits: Partial<AuditEntry>[] = [
+    { partnerId: 'ptr_2' },
+    { action: 'key_revoked' },
+    { at: 1 },
+    { actor: 'key_1' },
+    { subjects: ['key_9'] },
+    { subjects: [] },
+    { mac: '0'.repeat(64) },
+  ];
   for (const edit of edits) {
-    for (let i = 0; i < 6; i++) t.match(walk(entries.map((entry, at) => (at === i ? { ...entry, ...edit } : entry))), fault(i + 1, 'mac_mismatch'));
+    for (let i = 0; i < 6; i++)
+      t.match(
+        walk(entries.map((entry, at) => (at === i ? { ...entry, ...edit } : entry))),
+        fault(i + 1, 'mac_mismatch'),
+      );
   }
   for (let i = 0; i < 6; i++) {
     const without = entries.filter((_, at) => at !== i);
-    t.match(walk(without), i === 5 ? fault(5, 'truncated') : fault(i + 1, 'sequence_broken'), `entry ${i + 1} deleted`);
-    t.match(walk(without.map((entry, at) => ({ ...entry, sequence: at + 1 }))), i === 5 ? fault(5, 'truncated') : fault(i + 1, 'mac_mismatch'), 'and renumbered');
+    t.match(
+      walk(without),
+      i === 5 ? fault(5, 'truncated') : fault(i + 1, 'sequence_broken'),
+      `entry ${i + 1} deleted`,
+    );
+    t.match(
+      walk(without.map((entry, at) => ({ ...entry, sequence: at + 1 }))),
+      i === 5 ? fault(5, 'truncated') : fault(i + 1, 'mac_mismatch'),
+      'and renumbered',
+    );
     t.match(walk(entries.slice(0, i)), fault(i, 'truncated'), `cut off after ${i}`);
-    if (i < 5) t.match(walk([...entries.slice(0, i), entries[i + 1]!, entries[i]!, ...entries.slice(i + 2)]), fault(i + 1, 'sequence_broken'), 'reordered');
+    if (i < 5)
+      t.match(
+        walk([...entries.slice(0, i), entries[i + 1]!, entries[i]!, ...entries.slice(i + 2)]),
+        fault(i + 1, 'sequence_broken'),
+        'reordered',
+      );
   }
   const other = [...entries.slice(0, 5), chainAudit(key, entries[4], { ...entries[5]!, at: 1 })];
   t.match(walk(other), fault(6, 'head_mismatch'), 'rewritten with the key');
@@ -254,17 +443,62 @@ t.test('the successor of a key', async (t) => {
   const sent = { apiKey, idempotencyKey };
   const made = deriveSuccessor({ environment, secrets }, rotation, replay, sent);
   t.equal(parseApiKey('production', made), rotation.newKeyId);
-  t.equal(deriveSuccessor({ environment, secrets }, rotation, replay, sent), made, 'every replay gives the same bytes');
-  t.equal(deriveSuccessor({ environment, secrets: secrets.replaced() }, rotation, replay, sent), made, 'also after the secret was replaced');
+  t.equal(
+    deriveSuccessor({ environment, secrets }, rotation, replay, sent),
+    made,
+    'every replay gives the same bytes',
+  );
+  t.equal(
+    deriveSuccessor({ environment, secrets: secrets.replaced() }, rotation, replay, sent),
+    made,
+    'also after the secret was replaced',
+  );
   const secretOf = (text: string) => text.split('_')[4];
-  for (const other of [{ partnerId: 'ptr_2' }, { keyId: 'key_2' }, { newKeyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZX' }]) {
-    t.not(secretOf(deriveSuccessor({ environment, secrets }, { ...rotation, ...other }, replay, sent)), secretOf(made));
+  for (const other of [
+    { partnerId: 'ptr_2' },
+    { keyId: 'key_2' },
+    { newKeyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZX' },
+  ]) {
+    t.not(
+      secretOf(deriveSuccessor({ environment, secrets }, { ...rotation, ...other }, replay, sent)),
+      secretOf(made),
+    );
   }
-  t.not(secretOf(deriveSuccessor({ environment, secrets }, rotation, { ...replay, nonce: 'ac'.repeat(32) }, sent)), secretOf(made), 'needs the nonce');
-  t.not(secretOf(deriveSuccessor({ environment, secrets }, rotation, replay, { ...sent, apiKey: `${apiKey}x` })), secretOf(made), "needs the caller's own key");
-  t.not(secretOf(deriveSuccessor({ environment, secrets }, rotation, replay, { ...sent, idempotencyKey: `${idempotencyKey}x` })), secretOf(made), 'needs the Idempotency-Key');
+  t.not(
+    secretOf(
+      deriveSuccessor({ environment, secrets }, rotation, { ...replay, nonce: 'ac'.repeat(32) }, sent),
+    ),
+    secretOf(made),
+    'needs the nonce',
+  );
+  t.not(
+    secretOf(deriveSuccessor({ environment, secrets }, rotation, replay, { ...sent, apiKey: `${apiKey}x` })),
+    secretOf(made),
+    "needs the caller's own key",
+  );
+  t.not(
+    secretOf(
+      deriveSuccessor({ environment, secrets }, rotation, replay, {
+        ...sent,
+        idempotencyKey: `${idempotencyKey}x`,
+      }),
+    ),
+    secretOf(made),
+    'needs the Idempotency-Key',
+  );
   const otherService = secretsOf();
-  t.not(secretOf(deriveSuccessor({ environment, secrets: otherService }, rotation, { ...replay, secretId: otherService.current('rotation').id }, sent)), secretOf(made), "needs the service's secret");
+  t.not(
+    secretOf(
+      deriveSuccessor(
+        { environment, secrets: otherService },
+        rotation,
+        { ...replay, secretId: otherService.current('rotation').id },
+        sent,
+      ),
+    ),
+    secretOf(made),
+    "needs the service's secret",
+  );
   t.throws(() => deriveSuccessor({ environment, secrets: otherService }, rotation, replay, sent));
 
   const claims = createRotationClaims(20);
@@ -288,8 +522,26 @@ t.test('rotation between processes', async (t) => {
   const clock = stillClock();
   const secrets = secretsOf();
   const apiKey = formatApiKey('production', 'key_01HZZZZZZZZZZZZZZZZZZZZZZZ', randomBytes(32));
-  const caller: Caller = { partnerId: 'ptr_1', keyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZZ', scopes: SCOPES, plan: { ...trial, rotationsPerDay: 1 } };
-  const keys = new Map<string, PartnerKey>([[caller.keyId, { keyId: caller.keyId, partnerId: 'ptr_1', name: 'main', scopes: SCOPES, secretHash: '', pepperId: '', createdAt: 1 }]]);
+  const caller: Caller = {
+    partnerId: 'ptr_1',
+    keyId: 'key_01HZZZZZZZZZZZZZZZZZZZZZZZ',
+    scopes: SCOPES,
+    plan: { ...trial, rotationsPerDay: 1 },
+  };
+  const keys = new Map<string, PartnerKey>([
+    [
+      caller.keyId,
+      {
+        keyId: caller.keyId,
+        partnerId: 'ptr_1',
+        name: 'main',
+        scopes: SCOPES,
+        secretHash: '',
+        pepperId: '',
+        createdAt: 1,
+      },
+    ],
+  ]);
   const rotations = new Map<string, Rotation>();
   let down = false;
   let writes = 0;
@@ -311,23 +563,53 @@ t.test('rotation between processes', async (t) => {
     },
   } as unknown as KeyStore;
   const process = () => {
-    const deps = { stores, environment: 'production', secrets, clock, ids: createIds(clock), limits: createRateLimits(clock), claims: createRotationClaims() } as const;
+    const deps = {
+      stores,
+      environment: 'production',
+      secrets,
+      clock,
+      ids: createIds(clock),
+      limits: createRateLimits(clock),
+      claims: createRotationClaims(),
+    } as const;
     return { deps, rotate: (idempotencyKey: string) => rotateKey(deps, caller, apiKey, idempotencyKey) };
   };
   const [one, two, three] = [process(), process(), process()];
   down = true;
   await t.rejects(one.rotate('0123456789abcdef'), { code: 'unavailable' });
-  t.equal(refusal(() => one.deps.limits.spend('ptr_1', caller.plan, 'rotation')), undefined, 'what failed gave the lane back');
+  t.equal(
+    refusal(() => one.deps.limits.spend('ptr_1', caller.plan, 'rotation')),
+    undefined,
+    'what failed gave the lane back',
+  );
   one.deps.limits.giveBack('ptr_1', caller.plan, 'rotation');
   down = false;
-  const [first, second, other] = await Promise.allSettled([one.rotate('0123456789abcdef'), two.rotate('0123456789abcdef'), three.rotate('fedcba9876543210')]);
+  const [first, second, other] = await Promise.allSettled([
+    one.rotate('0123456789abcdef'),
+    two.rotate('0123456789abcdef'),
+    three.rotate('fedcba9876543210'),
+  ]);
   t.equal(writes, 3, 'all three came to the store');
   t.match(first, { status: 'fulfilled', value: { replayed: false, name: 'main' } });
-  t.same(second, { status: 'fulfilled', value: { ...(first as { value: object }).value, replayed: true } }, 'answered by the one that was first');
+  t.same(
+    second,
+    { status: 'fulfilled', value: { ...(first as { value: object }).value, replayed: true } },
+    'answered by the one that was first',
+  );
   t.match(other, { status: 'rejected', reason: { code: 'conflict', reason: 'already_rotated' } });
-  t.ok(refusal(() => one.deps.limits.spend('ptr_1', caller.plan, 'rotation')), 'the winner spent');
-  t.equal(refusal(() => two.deps.limits.spend('ptr_1', caller.plan, 'rotation')), undefined, 'the others did not');
-  t.equal(refusal(() => three.deps.limits.spend('ptr_1', caller.plan, 'rotation')), undefined);
+  t.ok(
+    refusal(() => one.deps.limits.spend('ptr_1', caller.plan, 'rotation')),
+    'the winner spent',
+  );
+  t.equal(
+    refusal(() => two.deps.limits.spend('ptr_1', caller.plan, 'rotation')),
+    undefined,
+    'the others did not',
+  );
+  t.equal(
+    refusal(() => three.deps.limits.spend('ptr_1', caller.plan, 'rotation')),
+    undefined,
+  );
 });
 
 t.test('settings', async (t) => {
@@ -335,9 +617,25 @@ t.test('settings', async (t) => {
   t.match(readConfig({ TAKEMARK_DATA_DIR: '/srv/takemark' }), { journalDirectory: '/srv/takemark/journals' });
   t.match(readConfig({ TAKEMARK_JOURNAL_DIR: '/mnt/journals' }), { journalDirectory: '/mnt/journals' });
   const downloads = '{"plugin/macos-arm64":"https://downloads.example/a b.pkg"}';
-  t.same([...readConfig({ TAKEMARK_DOWNLOADS: downloads }).downloads], [['plugin/macos-arm64', 'https://downloads.example/a%20b.pkg']], 'fit for a header');
-  for (const bad of ['x', '[]', '"https://x.example"', '{"plugin":"https://x.example"}', '{"a/b/c":"https://x.example"}', '{"a/b":"javascript:alert(1)"}', '{"a/b":7}', 'null']) {
-    t.throws(() => readConfig({ TAKEMARK_DOWNLOADS: bad }), { name: 'ConfigError', message: /^TAKEMARK_DOWNLOADS/ });
+  t.same(
+    [...readConfig({ TAKEMARK_DOWNLOADS: downloads }).downloads],
+    [['plugin/macos-arm64', 'https://downloads.example/a%20b.pkg']],
+    'fit for a header',
+  );
+  for (const bad of [
+    'x',
+    '[]',
+    '"https://x.example"',
+    '{"plugin":"https://x.example"}',
+    '{"a/b/c":"https://x.example"}',
+    '{"a/b":"javascript:alert(1)"}',
+    '{"a/b":7}',
+    'null',
+  ]) {
+    t.throws(() => readConfig({ TAKEMARK_DOWNLOADS: bad }), {
+      name: 'ConfigError',
+      message: /^TAKEMARK_DOWNLOADS/,
+    });
   }
 });
 
@@ -345,12 +643,15 @@ t.test('what is gathered before it is written', async (t) => {
   const clock = stillClock(Date.UTC(2026, 0, 31, 23, 59, 59));
   const written: { at: number; count: number; operation: string; partnerId: string }[] = [];
   let failing = true;
-  const meter = createUsageMeter({
-    meter: async (counts, at) => {
-      if (failing) throw new Error('no');
-      written.push(...counts.map((count) => ({ ...count, at })));
+  const meter = createUsageMeter(
+    {
+      meter: async (counts, at) => {
+        if (failing) throw new Error('no');
+        written.push(...counts.map((count) => ({ ...count, at })));
+      },
     },
-  }, clock);
+    clock,
+  );
   for (let i = 0; i < 3; i++) meter.count('ptr_1', 'list_proofs');
   clock.advanceMs(1_000);
   meter.count('ptr_1', 'list_proofs');
@@ -359,7 +660,14 @@ t.test('what is gathered before it is written', async (t) => {
   await meter.flush();
   await meter.flush();
   const midnight = Date.UTC(2026, 1, 1) / 1_000;
-  t.same(written, [{ partnerId: 'ptr_1', operation: 'list_proofs', count: 3, at: midnight - 1 }, { partnerId: 'ptr_1', operation: 'list_proofs', count: 1, at: midnight }], 'nothing is lost, each in its day');
+  t.same(
+    written,
+    [
+      { partnerId: 'ptr_1', operation: 'list_proofs', count: 3, at: midnight - 1 },
+      { partnerId: 'ptr_1', operation: 'list_proofs', count: 1, at: midnight },
+    ],
+    'nothing is lost, each in its day',
+  );
 
   const touched: unknown[] = [];
   const uses = createKeyUses({ touchKeys: async (batch) => void touched.push(...batch) });

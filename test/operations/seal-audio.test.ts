@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import t from 'tap';
 import { createAudioEngine } from '../../src/engine/create-engine.js';
-import { sealBesideFile, sealInFile, type PlainAudio } from '../../src/operations/seal-audio.js';
-import { readStore, readPair } from '../fixtures/credentialed-file.js';
+import { type PlainAudio, sealBesideFile, sealInFile } from '../../src/operations/seal-audio.js';
+import { readPair, readStore } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
@@ -34,8 +34,17 @@ t.test('seals as a device would', async (t) => {
   const { trust } = testSigning();
 
   for (const algorithm of ['Ed25519', 'ES256'] as const) {
-    const deps = { engine, signer: testDevice('Studio laptop', algorithm), clock: { now: () => SEALED_AT * 1_000 }, random: (length: number) => randomBytes(length) };
-    for (const [dataBytes, size] of [[1_000, 1], [1_001, 5], [300_000, 65_536]] as const) {
+    const deps = {
+      engine,
+      signer: testDevice('Studio laptop', algorithm),
+      clock: { now: () => SEALED_AT * 1_000 },
+      random: (length: number) => randomBytes(length),
+    };
+    for (const [dataBytes, size] of [
+      [1_000, 1],
+      [1_001, 5],
+      [300_000, 65_536],
+    ] as const) {
       const plain = wav(dataBytes, dataBytes % 2 === 1 ? { bits: 8 } : {});
       const before = Buffer.from(plain);
       const { file, ...facts } = await sealInFile(deps, inChunks(plain, size));
@@ -50,23 +59,43 @@ t.test('seals as a device would', async (t) => {
       const measurement = await ingest.end();
       t.same(measurement.findings, []);
       const reading = readStore(measurement.credential!.data, measurement.credential!, trust);
-      t.match(reading, { kind: 'local_seal', statement: facts, binding: { sha256: measurement.bindingSha256 } });
+      t.match(reading, {
+        kind: 'local_seal',
+        statement: facts,
+        binding: { sha256: measurement.bindingSha256 },
+      });
       const judged = await judge(sealed);
       t.equal(judged.state, 'Valid', `${algorithm}, ${dataBytes} bytes: ${judged.text.slice(0, 200)}`);
       t.ok(judged.codes.includes('assertion.dataHash.match'));
-      t.match(await refusal(sealInFile(deps, inChunks(sealed, 1_000))), { reason: 'audio_already_credentialed' });
+      t.match(await refusal(sealInFile(deps, inChunks(sealed, 1_000))), {
+        reason: 'audio_already_credentialed',
+      });
     }
     const audio = noise(12_345);
     const { sidecar, ...facts } = await sealBesideFile(deps, inChunks(audio, 1_000));
-    t.match(readPair(sidecar, trust), { kind: 'local_seal', statement: facts, binding: { bytes: 12_345, sha256: createHash('sha256').update(audio).digest('hex') } });
+    t.match(readPair(sidecar, trust), {
+      kind: 'local_seal',
+      statement: facts,
+      binding: { bytes: 12_345, sha256: createHash('sha256').update(audio).digest('hex') },
+    });
 
     t.match(await refusal(sealInFile(deps, inChunks(audio, 1_000))), { reason: 'container_needs_sidecar' });
-    t.match(await refusal(sealInFile(deps, inChunks(Buffer.concat([wav(10), Buffer.from('tail')]), 1_000))), { reason: 'audio_malformed' });
-    t.match(await refusal(sealInFile(deps, inChunks(riff([fmtChunk(), chunk({ id: 'data', data: Buffer.alloc(0) })]), 1_000))), { reason: /audio_/ });
+    t.match(await refusal(sealInFile(deps, inChunks(Buffer.concat([wav(10), Buffer.from('tail')]), 1_000))), {
+      reason: 'audio_malformed',
+    });
+    t.match(
+      await refusal(
+        sealInFile(deps, inChunks(riff([fmtChunk(), chunk({ id: 'data', data: Buffer.alloc(0) })]), 1_000)),
+      ),
+      { reason: /audio_/ },
+    );
     t.match(await refusal(sealBesideFile(deps, inChunks(Buffer.alloc(0), 1))), { reason: 'audio_empty' });
 
     let reads = 0;
-    const shrinking = { bytes: 1_044, read: () => inChunks(reads++ === 0 ? wav(1_000) : wav(998), 100).read() };
+    const shrinking = {
+      bytes: 1_044,
+      read: () => inChunks(reads++ === 0 ? wav(1_000) : wav(998), 100).read(),
+    };
     const { file } = await sealInFile(deps, shrinking);
     t.match(await refusal(buffer(file)), { code: 'conflict' }, 'a file that changes is not sealed');
   }

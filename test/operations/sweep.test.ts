@@ -11,7 +11,10 @@ function setUp(names: readonly string[], states: Readonly<Record<string, string>
       return names.length - left.size;
     },
   };
-  const stores = { getProof: async (proofId: string) => (states[proofId] === undefined ? undefined : ({ state: states[proofId] } as Proof)) };
+  const stores = {
+    getProof: async (proofId: string) =>
+      states[proofId] === undefined ? undefined : ({ state: states[proofId] } as Proof),
+  };
   return { left, sweep: (shared: boolean) => sweepOrphans({ stores, assets, shared }) };
 }
 
@@ -19,7 +22,11 @@ const many = (count: number, name: string) => Array.from({ length: count }, (_, 
 
 t.test('deliverables of no proof go, those of proofs and of reserved ids stay', async (t) => {
   for (const shared of [true, false]) {
-    const { left, sweep } = setUp(['prf_1', 'prf_2', 'prf_3', 'prf_4'], { prf_1: 'issued', prf_2: 'pending', prf_3: 'erased' });
+    const { left, sweep } = setUp(['prf_1', 'prf_2', 'prf_3', 'prf_4'], {
+      prf_1: 'issued',
+      prf_2: 'pending',
+      prf_3: 'erased',
+    });
     await sweep(shared);
     t.same([...left], ['prf_1', 'prf_2']);
   }
@@ -27,7 +34,11 @@ t.test('deliverables of no proof go, those of proofs and of reserved ids stay', 
 
 t.test('a bucket of another registry, or a registry that was put back: nothing is removed', async (t) => {
   const own = Object.fromEntries(many(2_000, 'own').map((name) => [name, 'issued']));
-  for (const names of [many(4, 'foreign'), [...many(10, 'own'), ...many(14, 'foreign')], [...Object.keys(own), ...many(1_001, 'foreign')]]) {
+  for (const names of [
+    many(4, 'foreign'),
+    [...many(10, 'own'), ...many(14, 'foreign')],
+    [...Object.keys(own), ...many(1_001, 'foreign')],
+  ]) {
     const { left, sweep } = setUp(names, own);
     await t.rejects(sweep(true), /another registry's.*nothing was removed/);
     t.equal(left.size, names.length);

@@ -6,13 +6,19 @@ import { inParallel, seeded, TestService } from '../fixtures/service.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
 
 const SEED = Number(process.env['TAKEMARK_SEED'] ?? 20_261_121);
-/** Bytes by which a store is recognised: the superbox header and the description box's type. Altered there, it is no store. */
+/**
+ * Bytes by which a store is recognised: the superbox header and the description box's type. Altered there, it
+ * is no store.
+ */
 const STORE_HEAD = 8 + 38;
 
 t.test('single-byte changes of an issued WAV', async (t) => {
   t.comment(`seed ${SEED}`);
   for (const algorithm of ['Ed25519', 'ES256']) {
-    const service = await TestService.start({ TAKEMARK_SIGNING_ALGORITHM: algorithm, TAKEMARK_MAX_UPLOADS: '64' });
+    const service = await TestService.start({
+      TAKEMARK_SIGNING_ALGORITHM: algorithm,
+      TAKEMARK_MAX_UPLOADS: '64',
+    });
     t.teardown(() => service.stop());
     const { partnerId, caller } = await service.partner();
     const random = seeded(SEED);
@@ -30,40 +36,75 @@ t.test('single-byte changes of an issued WAV', async (t) => {
         const { verdict, good, decision } = await service.verify(caller, changed);
         verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
         const inStore = offset >= store + STORE_HEAD && offset < file.length - 1;
-        if (good || verdict === 'valid' || !['tampered', 'unreadable'].includes(verdict) || (inStore && verdict !== 'tampered') || (offset < store && verdict !== 'unreadable')) {
+        if (
+          good ||
+          verdict === 'valid' ||
+          !['tampered', 'unreadable'].includes(verdict) ||
+          (inStore && verdict !== 'tampered') ||
+          (offset < store && verdict !== 'unreadable')
+        ) {
           wrong.push({ offset, verdict, reasons: decision.reasons });
         }
       });
-      t.same(wrong.slice(0, 10), [], `${name}, ${algorithm}: ${[...verdicts].map(([verdict, count]) => `${count} ${verdict}`).join(', ')}`);
+      t.same(
+        wrong.slice(0, 10),
+        [],
+        `${name}, ${algorithm}: ${[...verdicts].map(([verdict, count]) => `${count} ${verdict}`).join(', ')}`,
+      );
     };
 
     const all = (length: number) => Array.from({ length }, (_, offset) => offset);
-    await sweep('a small file, every offset', riff([fmtChunk({ bits: 8 }), chunk({ id: 'LIST', data: Buffer.from('INFOISFT\x04\0\0\0abc\0', 'latin1') }), chunk({ id: 'data', data: noise(301) })]), all);
+    await sweep(
+      'a small file, every offset',
+      riff([
+        fmtChunk({ bits: 8 }),
+        chunk({ id: 'LIST', data: Buffer.from('INFOISFT\x04\0\0\0abc\0', 'latin1') }),
+        chunk({ id: 'data', data: noise(301) }),
+      ]),
+      all,
+    );
     if (algorithm === 'Ed25519') {
-      await sweep('a large file, 10,000 offsets', wav(600_000, { channels: 2 }), (length) => Array.from({ length: 10_000 }, (_, i) => (i < 4_000 ? length - 1 - (i % 2_000) : Math.floor(random() * length))));
+      await sweep('a large file, 10,000 offsets', wav(600_000, { channels: 2 }), (length) =>
+        Array.from({ length: 10_000 }, (_, i) =>
+          i < 4_000 ? length - 1 - (i % 2_000) : Math.floor(random() * length),
+        ),
+      );
     }
   }
 });
 
-t.test('every file of the corpus as a legacy pair', { skip: corpusFiles() === undefined && NO_CORPUS }, async (t) => {
-  const service = await TestService.start({ TAKEMARK_MAX_UPLOADS: '64' });
-  t.teardown(() => service.stop());
-  const { partnerId, caller } = await service.partner();
-  const random = seeded(SEED);
-  t.comment(`seed ${SEED}`);
-  for (const { name, path } of corpusFiles()!) {
-    const audio = readFileSync(path);
-    const { file, sidecar } = await service.issue(partnerId, audio, { carrier: 'sidecar', fileName: name });
-    t.ok(file.equals(audio), `${name}: the audio of a pair is untouched`);
-    t.match(await service.verify(caller, audio, sidecar), { verdict: 'valid', good: true }, `${name}: valid with its own sidecar`);
-    const wrong: unknown[] = [];
-    const offsets = audio.length <= 128 ? audio.keys() : Array.from({ length: 24 }, (_, i) => (i === 0 ? 0 : i === 1 ? audio.length - 1 : Math.floor(random() * audio.length)));
-    await inParallel(offsets, 16, async (offset) => {
-      const changed = Buffer.from(audio);
-      changed[offset] = changed[offset]! ^ (1 + Math.floor(random() * 255));
-      const { verdict, good } = await service.verify(caller, changed, sidecar);
-      if (verdict !== 'audioChanged' || good) wrong.push({ offset, verdict });
-    });
-    t.same(wrong, [], `${name}: audioChanged after any single-byte change`);
-  }
-});
+t.test(
+  'every file of the corpus as a legacy pair',
+  { skip: corpusFiles() === undefined && NO_CORPUS },
+  async (t) => {
+    const service = await TestService.start({ TAKEMARK_MAX_UPLOADS: '64' });
+    t.teardown(() => service.stop());
+    const { partnerId, caller } = await service.partner();
+    const random = seeded(SEED);
+    t.comment(`seed ${SEED}`);
+    for (const { name, path } of corpusFiles()!) {
+      const audio = readFileSync(path);
+      const { file, sidecar } = await service.issue(partnerId, audio, { carrier: 'sidecar', fileName: name });
+      t.ok(file.equals(audio), `${name}: the audio of a pair is untouched`);
+      t.match(
+        await service.verify(caller, audio, sidecar),
+        { verdict: 'valid', good: true },
+        `${name}: valid with its own sidecar`,
+      );
+      const wrong: unknown[] = [];
+      const offsets =
+        audio.length <= 128
+          ? audio.keys()
+          : Array.from({ length: 24 }, (_, i) =>
+              i === 0 ? 0 : i === 1 ? audio.length - 1 : Math.floor(random() * audio.length),
+            );
+      await inParallel(offsets, 16, async (offset) => {
+        const changed = Buffer.from(audio);
+        changed[offset] = changed[offset]! ^ (1 + Math.floor(random() * 255));
+        const { verdict, good } = await service.verify(caller, changed, sidecar);
+        if (verdict !== 'audioChanged' || good) wrong.push({ offset, verdict });
+      });
+      t.same(wrong, [], `${name}: audioChanged after any single-byte change`);
+    }
+  },
+);

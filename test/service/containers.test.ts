@@ -32,20 +32,51 @@ t.test('pairs of every container', { skip: needs('ffmpeg') }, async (t) => {
     const path = join(directory, `take.${extension}`);
     execFileSync('ffmpeg', ['-v', 'error', '-i', source, ...codec, path]);
     const audio = readFileSync(path);
-    const { file, sidecar, asset } = await service.issue(partnerId, audio, { carrier: 'sidecar', fileName: `take.${extension}` });
+    const { file, sidecar, asset } = await service.issue(partnerId, audio, {
+      carrier: 'sidecar',
+      fileName: `take.${extension}`,
+    });
     t.ok(file.equals(audio), `${extension}: the audio is untouched`);
     t.match(asset, { mediaType, fileName: `take.${extension}` }, `${extension}: media type and name`);
-    t.match(await service.verify(caller, audio, sidecar), { verdict: 'valid', good: true, audio: { container } }, `${extension}: valid`);
+    t.match(
+      await service.verify(caller, audio, sidecar),
+      { verdict: 'valid', good: true, audio: { container } },
+      `${extension}: valid`,
+    );
     for (const offset of [0, audio.length >> 1, audio.length - 1]) {
       const changed = Buffer.from(audio);
       changed[offset]! ^= 1;
-      t.match(await service.verify(caller, changed, sidecar), { verdict: 'audioChanged', good: false }, `${extension}: audioChanged at ${offset}`);
+      t.match(
+        await service.verify(caller, changed, sidecar),
+        { verdict: 'audioChanged', good: false },
+        `${extension}: audioChanged at ${offset}`,
+      );
     }
-    t.match(await service.verify(caller, Buffer.concat([audio, Buffer.of(0)]), sidecar), { verdict: 'audioChanged' }, `${extension}: a byte more`);
-    t.match(await service.verify(caller, audio.subarray(0, -1), sidecar), { verdict: 'audioChanged' }, `${extension}: a byte less`);
+    t.match(
+      await service.verify(caller, Buffer.concat([audio, Buffer.of(0)]), sidecar),
+      { verdict: 'audioChanged' },
+      `${extension}: a byte more`,
+    );
+    t.match(
+      await service.verify(caller, audio.subarray(0, -1), sidecar),
+      { verdict: 'audioChanged' },
+      `${extension}: a byte less`,
+    );
     const alone = await service.verify(caller, audio);
-    t.match(alone, { verdict: 'unreadable', decision: { reasons: [container === 'riff' ? 'credential_missing' : 'container_unsupported'] } }, `${extension}: alone it says nothing`);
-    if (container !== 'riff') await t.rejects(service.issue(partnerId, audio), { code: 'unprocessable', reason: 'container_needs_sidecar' }, `${extension}: cannot carry its credential`);
+    t.match(
+      alone,
+      {
+        verdict: 'unreadable',
+        decision: { reasons: [container === 'riff' ? 'credential_missing' : 'container_unsupported'] },
+      },
+      `${extension}: alone it says nothing`,
+    );
+    if (container !== 'riff')
+      await t.rejects(
+        service.issue(partnerId, audio),
+        { code: 'unprocessable', reason: 'container_needs_sidecar' },
+        `${extension}: cannot carry its credential`,
+      );
   }
 });
 
@@ -53,7 +84,12 @@ const JUNK = chunk({ id: 'JUNK', data: Buffer.alloc(4) });
 
 /** A file whose chunk table, which is bounded, ends before its last chunk. */
 function credentialBehind(chunks: number, data: Buffer): Buffer {
-  return riff([fmtChunk(), ...Array.from({ length: chunks }, () => JUNK), chunk({ id: 'data', data: noise(100) }), chunk({ id: 'C2PA', data })]);
+  return riff([
+    fmtChunk(),
+    ...Array.from({ length: chunks }, () => JUNK),
+    chunk({ id: 'data', data: noise(100) }),
+    chunk({ id: 'C2PA', data }),
+  ]);
 }
 
 t.test('issuing refuses what could not be verified, and says why', async (t) => {
@@ -64,19 +100,55 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
   const refusals: readonly [name: string, audio: Uint8Array, reason: string][] = [
     ['a file that carries a credential', issued.file, 'audio_already_credentialed'],
     ['a file with bytes after the RIFF end', Buffer.concat([wav(1_000), Buffer.of(0, 0)]), 'audio_malformed'],
-    ['a RIFF that was never closed', riff([fmtChunk(), chunk({ id: 'data', data: noise(100) })], { riffSize: 0xffff_ffff }), 'audio_malformed'],
-    ['a second data chunk', riff([fmtChunk(), chunk({ id: 'data', data: noise(100) }), chunk({ id: 'data', data: noise(100) })]), 'audio_malformed'],
-    ['a credential behind 300 other chunks', credentialBehind(300, issued.file.subarray(1_052)), 'audio_already_credentialed'],
-    ['a chunk of the credential’s id that is none', credentialBehind(300, Buffer.from('hello!')), 'audio_already_credentialed'],
-    ['no room for one more chunk', riff([fmtChunk(), ...Array.from({ length: 4_094 }, () => JUNK), chunk({ id: 'data', data: noise(100) })]), 'audio_malformed'],
+    [
+      'a RIFF that was never closed',
+      riff([fmtChunk(), chunk({ id: 'data', data: noise(100) })], { riffSize: 0xffff_ffff }),
+      'audio_malformed',
+    ],
+    [
+      'a second data chunk',
+      riff([fmtChunk(), chunk({ id: 'data', data: noise(100) }), chunk({ id: 'data', data: noise(100) })]),
+      'audio_malformed',
+    ],
+    [
+      'a credential behind 300 other chunks',
+      credentialBehind(300, issued.file.subarray(1_052)),
+      'audio_already_credentialed',
+    ],
+    [
+      'a chunk of the credential’s id that is none',
+      credentialBehind(300, Buffer.from('hello!')),
+      'audio_already_credentialed',
+    ],
+    [
+      'no room for one more chunk',
+      riff([
+        fmtChunk(),
+        ...Array.from({ length: 4_094 }, () => JUNK),
+        chunk({ id: 'data', data: noise(100) }),
+      ]),
+      'audio_malformed',
+    ],
     ['no audio at all', wav(0), 'audio_empty'],
     ['an empty file', new Uint8Array(0), 'container_needs_sidecar'],
   ];
-  for (const [name, audio, reason] of refusals) await t.rejects(service.issue(partnerId, audio), { code: 'unprocessable', reason }, name);
-  await t.rejects(service.issue(partnerId, new Uint8Array(0), { carrier: 'sidecar' }), { code: 'unprocessable', reason: 'audio_empty' }, 'an empty pair');
-  await t.rejects(service.issue('ptr_00000000000000000000000000', wav(1_000)), { code: 'not_found' }, 'an unknown partner');
+  for (const [name, audio, reason] of refusals)
+    await t.rejects(service.issue(partnerId, audio), { code: 'unprocessable', reason }, name);
+  await t.rejects(
+    service.issue(partnerId, new Uint8Array(0), { carrier: 'sidecar' }),
+    { code: 'unprocessable', reason: 'audio_empty' },
+    'an empty pair',
+  );
+  await t.rejects(
+    service.issue('ptr_00000000000000000000000000', wav(1_000)),
+    { code: 'not_found' },
+    'an unknown partner',
+  );
   t.match(await service.verify(caller, issued.file), { verdict: 'valid' });
-  const most = await service.issue(partnerId, riff([fmtChunk(), ...Array.from({ length: 4_093 }, () => JUNK), chunk({ id: 'data', data: noise(100) })]));
+  const most = await service.issue(
+    partnerId,
+    riff([fmtChunk(), ...Array.from({ length: 4_093 }, () => JUNK), chunk({ id: 'data', data: noise(100) })]),
+  );
   t.match(await service.verify(caller, most.file), { verdict: 'valid' }, '4,096 chunks with the credential');
 });
 
@@ -85,15 +157,23 @@ t.test('65 MiB is exact', async (t) => {
   t.teardown(() => service.stop());
   const { partnerId, caller } = await service.partner();
   const limit = 68_157_440;
-  // An issued file that is exactly as large as an upload may be: its credential grows with nothing but its own bytes.
+  // An issued file that is exactly as large as an upload may be: its credential grows with nothing but its
+  // own bytes.
   const probe = await service.issue(partnerId, wav(10_000_000));
   const credential = probe.file.length - 10_000_044;
   const largest = await service.issue(partnerId, wav(limit - credential - 44));
   t.equal(largest.file.length, limit);
   t.match(await service.verify(caller, largest.file), { verdict: 'valid', audio: { bytes: limit } });
-  await t.rejects(service.issue(partnerId, wav(limit - credential - 42)), { code: 'unprocessable', reason: 'result_too_large' });
-  await t.rejects(service.upload(caller, Buffer.concat([largest.file, Buffer.of(0)])), { code: 'payload_too_large' });
-  await t.rejects(service.issue(partnerId, Buffer.alloc(limit + 1), { carrier: 'sidecar' }), { code: 'payload_too_large' });
+  await t.rejects(service.issue(partnerId, wav(limit - credential - 42)), {
+    code: 'unprocessable',
+    reason: 'result_too_large',
+  });
+  await t.rejects(service.upload(caller, Buffer.concat([largest.file, Buffer.of(0)])), {
+    code: 'payload_too_large',
+  });
+  await t.rejects(service.issue(partnerId, Buffer.alloc(limit + 1), { carrier: 'sidecar' }), {
+    code: 'payload_too_large',
+  });
 });
 
 t.test('an Idempotency-Key is bound to the complete request', async (t) => {
@@ -108,15 +188,39 @@ t.test('an Idempotency-Key is bound to the complete request', async (t) => {
   t.ok(again.file.equals(first.file));
   const reused = { code: 'conflict', reason: 'idempotency_key_reused' };
   await t.rejects(service.issue(partnerId, wav(1_002), request), reused, 'other audio');
-  await t.rejects(service.issue(partnerId, wav(1_000), { ...request, song: 'Take two' }), reused, 'another title');
-  await t.rejects(service.issue(partnerId, wav(1_000), { ...request, fileName: 'other.wav' }), reused, 'another name');
-  await t.rejects(service.issue(partnerId, wav(1_000), { ...request, carrier: 'sidecar' }), reused, 'another carrier');
+  await t.rejects(
+    service.issue(partnerId, wav(1_000), { ...request, song: 'Take two' }),
+    reused,
+    'another title',
+  );
+  await t.rejects(
+    service.issue(partnerId, wav(1_000), { ...request, fileName: 'other.wav' }),
+    reused,
+    'another name',
+  );
+  await t.rejects(
+    service.issue(partnerId, wav(1_000), { ...request, carrier: 'sidecar' }),
+    reused,
+    'another carrier',
+  );
   const other = await service.partner();
-  t.not((await service.issue(other.partnerId, wav(1_000), request)).proofId, first.proofId, 'keys of other partners are other keys');
-  const parallel = await Promise.all(Array.from({ length: 10 }, () => service.issue(partnerId, wav(1_000, {}, 7), { idempotencyKey: 'parallel' })));
+  t.not(
+    (await service.issue(other.partnerId, wav(1_000), request)).proofId,
+    first.proofId,
+    'keys of other partners are other keys',
+  );
+  const parallel = await Promise.all(
+    Array.from({ length: 10 }, () =>
+      service.issue(partnerId, wav(1_000, {}, 7), { idempotencyKey: 'parallel' }),
+    ),
+  );
   t.equal(new Set(parallel.map(({ proofId }) => proofId)).size, 1, 'ten at once make one proof');
   service.clock.advance(24 * 3_600 - 1);
-  t.match(await service.issue(partnerId, wav(1_000), request), { proofId: first.proofId, replayed: true }, 'remembered for 24 hours');
+  t.match(
+    await service.issue(partnerId, wav(1_000), request),
+    { proofId: first.proofId, replayed: true },
+    'remembered for 24 hours',
+  );
   service.clock.advance(2);
   t.match(await service.issue(partnerId, wav(1_000), request), { replayed: false }, 'and no longer');
 });
@@ -130,18 +234,29 @@ t.test('uploads: one use, own partner, lives of slot and facts to the second', a
   const stranger = await service.partner();
 
   const open = await partner.createUpload(caller, { purpose: 'verify' });
-  await t.rejects(partner.verifyUpload(caller, { uploadId: open.uploadId }), { code: 'conflict', reason: 'upload_incomplete' });
+  await t.rejects(partner.verifyUpload(caller, { uploadId: open.uploadId }), {
+    code: 'conflict',
+    reason: 'upload_incomplete',
+  });
   await t.rejects(partner.verifyUpload(stranger.caller, { uploadId: open.uploadId }), { code: 'not_found' });
-  await t.rejects(partner.verifyUpload(caller, { uploadId: 'upl_00000000000000000000000000' }), { code: 'not_found' });
+  await t.rejects(partner.verifyUpload(caller, { uploadId: 'upl_00000000000000000000000000' }), {
+    code: 'not_found',
+  });
 
   const fields = new Map(Object.entries(open.fields));
   const first = await partner.receiveUpload(open.uploadId, fields);
-  await t.rejects(partner.receiveUpload(open.uploadId, fields), { code: 'conflict', reason: 'upload_in_progress' });
+  await t.rejects(partner.receiveUpload(open.uploadId, fields), {
+    code: 'conflict',
+    reason: 'upload_in_progress',
+  });
   first.abort();
   const second = await partner.receiveUpload(open.uploadId, fields);
   await second.write(wav(100));
   await second.finish();
-  await t.rejects(partner.receiveUpload(open.uploadId, fields), { code: 'conflict', reason: 'upload_already_used' });
+  await t.rejects(partner.receiveUpload(open.uploadId, fields), {
+    code: 'conflict',
+    reason: 'upload_already_used',
+  });
   await t.resolves(partner.verifyUpload(caller, { uploadId: open.uploadId }));
   await t.rejects(partner.verifyUpload(stranger.caller, { uploadId: open.uploadId }), { code: 'not_found' });
 
@@ -150,17 +265,33 @@ t.test('uploads: one use, own partner, lives of slot and facts to the second', a
   service.clock.advance(15 * 60 - 2);
   (await partner.receiveUpload(late.uploadId, new Map(Object.entries(late.fields)))).abort();
   service.clock.advance(3);
-  await t.rejects(partner.receiveUpload(tooLate.uploadId, new Map(Object.entries(tooLate.fields))), { code: 'forbidden', reason: 'form_policy_expired' });
+  await t.rejects(partner.receiveUpload(tooLate.uploadId, new Map(Object.entries(tooLate.fields))), {
+    code: 'forbidden',
+    reason: 'form_policy_expired',
+  });
   await t.rejects(partner.verifyUpload(caller, { uploadId: tooLate.uploadId }), { code: 'not_found' });
   service.clock.advance(45 * 60 - 5);
   await t.resolves(partner.verifyUpload(caller, { uploadId: open.uploadId }), 'facts live for an hour');
   service.clock.advance(10);
-  await t.rejects(partner.verifyUpload(caller, { uploadId: open.uploadId }), { code: 'not_found' }, 'and no longer');
+  await t.rejects(
+    partner.verifyUpload(caller, { uploadId: open.uploadId }),
+    { code: 'not_found' },
+    'and no longer',
+  );
 
   const limited = await service.partner('trial');
-  const slots = await Promise.all([1, 2, 3].map(() => partner.createUpload(limited.caller, { purpose: 'verify' })));
-  const receivers = await Promise.all(slots.slice(0, 2).map((slot) => partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields)))));
-  await t.rejects(partner.receiveUpload(slots[2]!.uploadId, new Map(Object.entries(slots[2]!.fields))), { code: 'rate_limited', reason: 'concurrency_exceeded' });
+  const slots = await Promise.all(
+    [1, 2, 3].map(() => partner.createUpload(limited.caller, { purpose: 'verify' })),
+  );
+  const receivers = await Promise.all(
+    slots
+      .slice(0, 2)
+      .map((slot) => partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields)))),
+  );
+  await t.rejects(partner.receiveUpload(slots[2]!.uploadId, new Map(Object.entries(slots[2]!.fields))), {
+    code: 'rate_limited',
+    reason: 'concurrency_exceeded',
+  });
   for (const receiver of receivers) receiver.abort();
   (await partner.receiveUpload(slots[2]!.uploadId, new Map(Object.entries(slots[2]!.fields)))).abort();
 
@@ -170,7 +301,9 @@ t.test('uploads: one use, own partner, lives of slot and facts to the second', a
   await t.rejects(short.finish(), { code: 'invalid_request', reason: 'content_length_mismatch' });
   const long = await partner.receiveUpload(sized.uploadId, new Map(Object.entries(sized.fields)));
   t.throws(() => long.write(Buffer.alloc(101)), { code: 'payload_too_large' });
-  await t.rejects(partner.createUpload(caller, { purpose: 'verify', contentLength: 68_157_441 }), { code: 'payload_too_large' });
+  await t.rejects(partner.createUpload(caller, { purpose: 'verify', contentLength: 68_157_441 }), {
+    code: 'payload_too_large',
+  });
 });
 
 t.test('the quota is exact, and the same upload is billed once', async (t) => {
@@ -181,11 +314,23 @@ t.test('the quota is exact, and the same upload is billed once', async (t) => {
   const { partner } = service.service.operations;
   const uploads = [];
   for (let i = 0; i < 20; i += 1) uploads.push(await service.upload(caller, wav(100, {}, i + 1)));
-  const answers = await Promise.allSettled(uploads.flatMap(({ uploadId }) => [1, 2, 3].map(() => partner.verifyUpload(small, { uploadId }))));
-  t.equal(answers.filter(({ status }) => status === 'fulfilled').length, 15, 'five uploads, three times each');
-  for (const answer of answers) if (answer.status === 'rejected') t.match(answer.reason, { code: 'rate_limited', reason: 'quota_exceeded' });
-  const retryAfter = answers.find((answer) => answer.status === 'rejected')!.reason.retryAfterSeconds as number;
+  const answers = await Promise.allSettled(
+    uploads.flatMap(({ uploadId }) => [1, 2, 3].map(() => partner.verifyUpload(small, { uploadId }))),
+  );
+  t.equal(
+    answers.filter(({ status }) => status === 'fulfilled').length,
+    15,
+    'five uploads, three times each',
+  );
+  for (const answer of answers)
+    if (answer.status === 'rejected')
+      t.match(answer.reason, { code: 'rate_limited', reason: 'quota_exceeded' });
+  const retryAfter = answers.find((answer) => answer.status === 'rejected')!.reason
+    .retryAfterSeconds as number;
   service.clock.advance(retryAfter);
   const fresh = await service.upload(caller, wav(100));
-  await t.resolves(partner.verifyUpload(small, { uploadId: fresh.uploadId }), 'after Retry-After the next call succeeds');
+  await t.resolves(
+    partner.verifyUpload(small, { uploadId: fresh.uploadId }),
+    'after Retry-After the next call succeeds',
+  );
 });

@@ -1,8 +1,8 @@
 /** From a write through outbox and bus to the consumers and back to what people read, on a whole service. */
 import { randomBytes } from 'node:crypto';
 import { cp, rm } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { DeadLetterFile } from '../../src/adapters/local-bus/dead-letter-file.js';
 import { run } from '../../src/cli/program.js';
@@ -12,34 +12,60 @@ import { readConfig } from '../../src/config.js';
 import { unitsCounted } from '../../src/domain/events.js';
 import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
 import { dropTopics, makeTopics } from '../adapters/kafka-trials.js';
+import { authenticatorOf } from '../fixtures/authentication.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
 import { bindings, RestartedService } from '../operations/restarted-service.js';
-import { authenticatorOf } from '../fixtures/authentication.js';
 
 const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
 
 async function until(done: () => Promise<boolean>, timeoutMs = 60_000): Promise<boolean> {
-  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(10)) if (await done()) return true;
+  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(10))
+    if (await done()) return true;
   return false;
 }
 
 /** A counter of the operator's metrics, summed over its labels where none are given. */
 async function metric(house: RestartedService, name: string, labels = ''): Promise<number> {
   const text = (await call(house.service.operatorUrl, 'GET', '/metrics')).body.toString();
-  return text.split('\n').reduce((sum, line) => (line.startsWith(`${name}${labels}`) ? sum + Number(line.split(' ').at(-1)) : sum), 0);
+  return text
+    .split('\n')
+    .reduce(
+      (sum, line) => (line.startsWith(`${name}${labels}`) ? sum + Number(line.split(' ').at(-1)) : sum),
+      0,
+    );
 }
 
-const published = (house: RestartedService, topic: string) => metric(house, 'takemark_events_published_total', `{topic="${topic}"}`);
-const handled = (house: RestartedService, topic: string) => metric(house, 'takemark_events_handled_total', `{topic="${topic}"}`);
+const published = (house: RestartedService, topic: string) =>
+  metric(house, 'takemark_events_published_total', `{topic="${topic}"}`);
+const handled = (house: RestartedService, topic: string) =>
+  metric(house, 'takemark_events_handled_total', `{topic="${topic}"}`);
 
-async function takemark(house: RestartedService, ...words: string[]): Promise<{ readonly code: number; readonly out: string }> {
+async function takemark(
+  house: RestartedService,
+  ...words: string[]
+): Promise<{ readonly code: number; readonly out: string }> {
   let out = '';
   const output = (keep: boolean) => ({ write: (chunk: string) => ((out += keep ? chunk : ''), true) });
   const { service, operatorUrl, partnerUrl } = house.service;
-  const config = { url: partnerUrl, operatorUrl, operatorToken: service.operatorToken, apiKey: undefined, dataDirectory: house.directory, ca: undefined, allowPlainHttp: false };
+  const config = {
+    url: partnerUrl,
+    operatorUrl,
+    operatorToken: service.operatorToken,
+    apiKey: undefined,
+    dataDirectory: house.directory,
+    ca: undefined,
+    allowPlainHttp: false,
+  };
   const unused = undefined as never;
-  const code = await run(words, { terminal: new Terminal(output(true), output(false)), config, version: '0', signal: new AbortController().signal, openSealer: unused, cluster: unused });
+  const code = await run(words, {
+    terminal: new Terminal(output(true), output(false)),
+    config,
+    version: '0',
+    signal: new AbortController().signal,
+    openSealer: unused,
+    cluster: unused,
+  });
   return { code, out };
 }
 
@@ -52,22 +78,60 @@ async function carriesEvents(t: Test, house: RestartedService, patienceMs: numbe
   for (let calls = 1; calls <= 3; calls += 1) {
     await house.service.verify(caller, audio);
     const { days, used } = await house.partner.readUsage(caller, { days: 1 });
-    t.match([used, days.at(-1)?.operations['verify']], [calls, calls], 'the days count a call that has just been answered');
+    t.match(
+      [used, days.at(-1)?.operations['verify']],
+      [calls, calls],
+      'the days count a call that has just been answered',
+    );
   }
-  t.ok(await until(async () => (await handled(house, 'usage')) >= 1 && (await metric(house, 'takemark_outbox_waiting')) === 0, patienceMs), 'the charges were folded');
-  t.match((await house.partner.readUsage(caller, { days: 1 })).days.at(-1)?.operations, { verify: 3 }, 'and count once');
+  t.ok(
+    await until(
+      async () =>
+        (await handled(house, 'usage')) >= 1 && (await metric(house, 'takemark_outbox_waiting')) === 0,
+      patienceMs,
+    ),
+    'the charges were folded',
+  );
+  t.match(
+    (await house.partner.readUsage(caller, { days: 1 })).days.at(-1)?.operations,
+    { verify: 3 },
+    'and count once',
+  );
 
-  const { reviewId } = await house.partner.createReview(caller, { proofId: proof.proofId, bindings: bindings('sub_1') });
+  const { reviewId } = await house.partner.createReview(caller, {
+    proofId: proof.proofId,
+    bindings: bindings('sub_1'),
+  });
   await house.partner.createReview(caller, { proofId: doomed.proofId, bindings: bindings('sub_2') });
-  t.ok(await until(async () => (await handled(house, 'retention')) >= 2, patienceMs), 'both cases were announced');
+  t.ok(
+    await until(async () => (await handled(house, 'retention')) >= 2, patienceMs),
+    'both cases were announced',
+  );
   await house.partner.eraseProof(caller, doomed.proofId);
-  t.ok(await until(async () => (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined, patienceMs), 'the erasure is confirmed');
-  t.match(await house.operator.erasureStatus(doomed.proofId), { state: 'erased', erasedAt: house.seconds(), confirmedAt: house.seconds(), assetPresent: false });
+  t.ok(
+    await until(
+      async () => (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined,
+      patienceMs,
+    ),
+    'the erasure is confirmed',
+  );
+  t.match(await house.operator.erasureStatus(doomed.proofId), {
+    state: 'erased',
+    erasedAt: house.seconds(),
+    confirmedAt: house.seconds(),
+    assetPresent: false,
+  });
   t.equal((await house.partner.readReview(caller, reviewId)).status, 'open');
 
-  for (const [days, what] of [[173, 'soon to expire'], [7, 'expired']] as const) {
+  for (const [days, what] of [
+    [173, 'soon to expire'],
+    [7, 'expired'],
+  ] as const) {
     await house.restart(async () => house.clock.advance(days * 86_400));
-    t.ok(await until(async () => (await published(house, 'retention')) === 1, patienceMs), `${what}: announced, and the case that went with its proof is not`);
+    t.ok(
+      await until(async () => (await published(house, 'retention')) === 1, patienceMs),
+      `${what}: announced, and the case that went with its proof is not`,
+    );
     await house.restart();
     await sleep(300);
     t.equal(await published(house, 'retention'), 0, `${what}: once`);
@@ -83,7 +147,14 @@ t.test('the embedded bus', async (t) => {
 });
 
 t.test('Kafka', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, async (t) => {
-  const settings = { TAKEMARK_BUS: 'kafka', TAKEMARK_KAFKA: BROKERS!, TAKEMARK_KAFKA_PREFIX: `tm-test-${randomBytes(4).toString('hex')}`, TAKEMARK_KAFKA_PARTITIONS: '2', TAKEMARK_KAFKA_REPLICATION: '1', TAKEMARK_CONSUMERS: 'on' };
+  const settings = {
+    TAKEMARK_BUS: 'kafka',
+    TAKEMARK_KAFKA: BROKERS!,
+    TAKEMARK_KAFKA_PREFIX: `tm-test-${randomBytes(4).toString('hex')}`,
+    TAKEMARK_KAFKA_PARTITIONS: '2',
+    TAKEMARK_KAFKA_REPLICATION: '1',
+    TAKEMARK_CONSUMERS: 'on',
+  };
   await withTopics(t, settings);
   const house = await RestartedService.start(settings);
   t.teardown(() => house.stop());
@@ -95,7 +166,9 @@ t.test('Kafka', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, 
   const backup = join(t.testdir(), 'backup');
   await house.restart(() => cp(house.directory, backup, { recursive: true }));
   const { erasedAt } = await house.partner.eraseProof(caller, proofId);
-  t.ok(await until(async () => (await house.operator.erasureStatus(proofId)).confirmedAt !== undefined, 120_000));
+  t.ok(
+    await until(async () => (await house.operator.erasureStatus(proofId)).confirmedAt !== undefined, 120_000),
+  );
   const config = readConfig({ ...settings, TAKEMARK_DATA_DIR: house.directory });
   let replayed = { taken: 0, left: 0 };
   await house.restart(async () => {
@@ -105,11 +178,18 @@ t.test('Kafka', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, 
   });
   t.ok(replayed.taken >= 2, 'the whole topic');
   t.equal(replayed.left, 0);
-  t.match(await house.operator.erasureStatus(proofId), { state: 'erased', erasedAt, confirmedAt: house.seconds() + 60, assetPresent: false }, 'erased again, at the time of the first erasure');
+  t.match(
+    await house.operator.erasureStatus(proofId),
+    { state: 'erased', erasedAt, confirmedAt: house.seconds() + 60, assetPresent: false },
+    'erased again, at the time of the first erasure',
+  );
 });
 
 t.test('what does not fit together is refused in words', async (t) => {
-  await t.rejects(startConsumers(readConfig({}), { version: '0' }), /need TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka/);
+  await t.rejects(
+    startConsumers(readConfig({}), { version: '0' }),
+    /need TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka/,
+  );
   await t.rejects(replayErasureTopic(readConfig({})), /TAKEMARK_BUS=kafka/);
   await t.rejects(migrate(readConfig({})), /TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC/);
 });
@@ -120,24 +200,53 @@ t.test('dead letters are listed with their reason, and taken once they can be', 
   const { partnerId, caller } = await house.service.partner();
   const at = house.seconds();
   const day = new Date(at * 1_000).toISOString().slice(0, 10);
-  const good = unitsCounted({ partnerId, source: 'free/elsewhere', from: 0, to: 1, counts: [{ day, operation: 'list', units: 4 }] }, at);
-  const bad = unitsCounted({ partnerId, source: 'free/elsewhere', from: 9, to: 9, counts: [{ day, operation: 'list', units: 40 }] }, at);
+  const good = unitsCounted(
+    { partnerId, source: 'free/elsewhere', from: 0, to: 1, counts: [{ day, operation: 'list', units: 4 }] },
+    at,
+  );
+  const bad = unitsCounted(
+    { partnerId, source: 'free/elsewhere', from: 9, to: 9, counts: [{ day, operation: 'list', units: 40 }] },
+    at,
+  );
   await house.restart(async () => {
-    const letters = await DeadLetterFile.open(join(house.directory, 'dead-letters'), { authenticator: await authenticatorOf(house.directory, 'event'), acceptWithoutMac: false });
+    const letters = await DeadLetterFile.open(join(house.directory, 'dead-letters'), {
+      authenticator: await authenticatorOf(house.directory, 'event'),
+      acceptWithoutMac: false,
+    });
     for (const event of [bad, good]) await letters.append(event, 'a reason of an earlier version', at);
     await letters.close();
   });
   const listed = await takemark(house, 'operator', 'dlq', 'list', '--json');
-  t.match(listed.out.trim().split('\n').map((line) => JSON.parse(line) as object), [
-    { topic: 'usage', eventId: bad.id, reason: 'a reason of an earlier version' },
-    { topic: 'usage', eventId: good.id },
-  ]);
+  t.match(
+    listed.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object),
+    [
+      { topic: 'usage', eventId: bad.id, reason: 'a reason of an earlier version' },
+      { topic: 'usage', eventId: good.id },
+    ],
+  );
   t.same(await takemark(house, 'operator', 'dlq', 'list', '--topic', 'erasure'), { code: 0, out: '' });
-  t.same(await takemark(house, 'operator', 'dlq', 'replay', '--topic', 'usage'), { code: 0, out: '2 replayed\n' });
+  t.same(await takemark(house, 'operator', 'dlq', 'replay', '--topic', 'usage'), {
+    code: 0,
+    out: '2 replayed\n',
+  });
   const left = await takemark(house, 'operator', 'dlq', 'list', '--json');
-  t.match(left.out.trim().split('\n').map((line) => JSON.parse(line) as object), [{ eventId: bad.id, reason: 'the span is empty' }], 'what can never be taken is a dead letter again');
+  t.match(
+    left.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object),
+    [{ eventId: bad.id, reason: 'the span is empty' }],
+    'what can never be taken is a dead letter again',
+  );
   t.equal(left.out.trim().split('\n').length, 1);
-  t.match((await house.partner.readUsage(caller, { days: 1 })).days.at(-1)?.operations, { list: 4 }, 'what can be taken was');
+  t.match(
+    (await house.partner.readUsage(caller, { days: 1 })).days.at(-1)?.operations,
+    { list: 4 },
+    'what can be taken was',
+  );
   t.equal(await metric(house, 'takemark_dead_letters_total', '{topic="usage"}'), 1);
 });
 

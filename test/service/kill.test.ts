@@ -1,5 +1,5 @@
 /** Issuing is atomic: killed at any moment there is an issued proof or none. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -27,13 +27,25 @@ async function start(directory: string): Promise<Running> {
   await rm(join(directory, 'endpoints.json'), { force: true });
   const child = spawn(process.execPath, [MAIN], {
     stdio: 'ignore',
-    env: { PATH: process.env['PATH'], TAKEMARK_DATA_DIR: directory, TAKEMARK_PORT: '0', TAKEMARK_OPERATOR_PORT: '0', TAKEMARK_HOST: '127.0.0.1', TAKEMARK_LOG_LEVEL: 'silent' },
+    env: {
+      PATH: process.env['PATH'],
+      TAKEMARK_DATA_DIR: directory,
+      TAKEMARK_PORT: '0',
+      TAKEMARK_OPERATOR_PORT: '0',
+      TAKEMARK_HOST: '127.0.0.1',
+      TAKEMARK_LOG_LEVEL: 'silent',
+    },
   });
   for (;;) {
     const text = await readFile(join(directory, 'endpoints.json'), 'utf8').catch(() => undefined);
     if (text !== undefined) {
       const { partner, operator } = JSON.parse(text) as { partner: number; operator: number };
-      return { child, partner: `http://127.0.0.1:${partner}`, operator: `http://127.0.0.1:${operator}/operator/v1`, startedInMs: performance.now() - began };
+      return {
+        child,
+        partner: `http://127.0.0.1:${partner}`,
+        operator: `http://127.0.0.1:${operator}/operator/v1`,
+        startedInMs: performance.now() - began,
+      };
     }
     if (child.exitCode !== null) throw new Error(`the service ended with ${child.exitCode}`);
     await delay(10);
@@ -47,21 +59,37 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   let running = await start(directory);
   t.teardown(() => running.child.kill('SIGKILL'));
-  const headers = { authorization: `Bearer ${(await readFile(join(directory, 'operator-token'), 'utf8')).trim()}` };
+  const headers = {
+    authorization: `Bearer ${(await readFile(join(directory, 'operator-token'), 'utf8')).trim()}`,
+  };
   const post = async (path: string, body: unknown): Promise<Record<string, string>> =>
-    (await fetch(`${running.operator}${path}`, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json() as Promise<Record<string, string>>;
+    (
+      await fetch(`${running.operator}${path}`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    ).json() as Promise<Record<string, string>>;
   const { partnerId } = await post('/partners', { name: 'Killed', plan: 'volume' });
   const { apiKey } = await post(`/partners/${partnerId}/keys`, { name: 'key' });
 
-  interface Acked { readonly proofId: string; readonly asset: { readonly sha256: string }; readonly key: string; readonly audio: Buffer }
+  interface Acked {
+    readonly proofId: string;
+    readonly asset: { readonly sha256: string };
+    readonly key: string;
+    readonly audio: Buffer;
+  }
   const acked: Acked[] = [];
   const unanswered: { readonly key: string; readonly audio: Buffer }[] = [];
   const issue = async (key: string, audio: Buffer): Promise<Acked> => {
-    const response = await fetch(`${running.operator}/proofs?partnerId=${partnerId}&song=Song&fileName=take.wav&carrier=embedded`, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/octet-stream', 'idempotency-key': key },
-      body: new Uint8Array(audio),
-    });
+    const response = await fetch(
+      `${running.operator}/proofs?partnerId=${partnerId}&song=Song&fileName=take.wav&carrier=embedded`,
+      {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/octet-stream', 'idempotency-key': key },
+        body: new Uint8Array(audio),
+      },
+    );
     if (response.status !== 201) throw new Error(`issuing answered ${response.status}`);
     return { ...((await response.json()) as Acked), key, audio };
   };
@@ -72,7 +100,11 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
     const work = Array.from({ length: 3 }, async (_, lane) => {
       for (let i = 0; !killed; i += 1) {
         const key = `kill-${kill}-lane-${lane}-call-${i}`;
-        const audio = wav(20_000 + Math.floor(random() * 200_000) * 4, { channels: 2 }, kill * 1_000 + lane * 100 + i + 1);
+        const audio = wav(
+          20_000 + Math.floor(random() * 200_000) * 4,
+          { channels: 2 },
+          kill * 1_000 + lane * 100 + i + 1,
+        );
         try {
           acked.push(await issue(key, audio));
         } catch (error) {
@@ -96,8 +128,11 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   t.teardown(() => client.close());
   const wrong: unknown[] = [];
   for (const { proofId, asset, key, audio } of acked) {
-    const file = Buffer.from(await (await fetch(`${running.operator}/proofs/${proofId}/asset`, { headers })).arrayBuffer());
-    if (createHash('sha256').update(file).digest('hex') !== asset.sha256) wrong.push({ proofId, what: 'deliverable' });
+    const file = Buffer.from(
+      await (await fetch(`${running.operator}/proofs/${proofId}/asset`, { headers })).arrayBuffer(),
+    );
+    if (createHash('sha256').update(file).digest('hex') !== asset.sha256)
+      wrong.push({ proofId, what: 'deliverable' });
     const { verdict, proofId: verified } = await client.verifyFile(file);
     if (verdict !== 'valid' || verified !== proofId) wrong.push({ proofId, verdict });
     if ((await issue(key, audio)).proofId !== proofId) wrong.push({ proofId, what: 'issued twice' });
@@ -108,7 +143,11 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   const settled: Acked[] = [];
   for (const { key, audio } of unanswered) settled.push(await issue(key, audio));
   const known = new Set([...acked, ...settled].map(({ proofId }) => proofId));
-  t.equal(known.size, acked.length + settled.length, `${settled.length} calls without an answer are one proof each`);
+  t.equal(
+    known.size,
+    acked.length + settled.length,
+    `${settled.length} calls without an answer are one proof each`,
+  );
 
   running.child.kill('SIGTERM');
   await once(running.child, 'exit');
@@ -116,7 +155,11 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   running.child.kill('SIGTERM');
   await once(running.child, 'exit');
   const files = await readdir(join(directory, 'assets'), { recursive: true });
-  t.same(files.filter((name) => ![...known].some((proofId) => name.includes(proofId))), [], 'no file of a killed issuing is left');
+  t.same(
+    files.filter((name) => ![...known].some((proofId) => name.includes(proofId))),
+    [],
+    'no file of a killed issuing is left',
+  );
   t.equal(files.length, known.size, 'and no deliverable is missing');
   t.comment(`slowest start after a kill: ${Math.round(slowest)} ms`);
 });

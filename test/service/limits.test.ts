@@ -1,12 +1,23 @@
-/** Rate, quota, concurrency and the rotation lane, over HTTP, on a clock that stands still unless it is moved. */
+/**
+ * Rate, quota, concurrency and the rotation lane, over HTTP, on a clock that stands still unless it is moved.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { PARTNER_ROUTES } from '../../src/contract/partner-routes.js';
-import { SHIPPED_PLANS, type Plan } from '../../src/domain/partner.js';
+import { type Plan, SHIPPED_PLANS } from '../../src/domain/partner.js';
 import { monthEnd } from '../../src/domain/usage-window.js';
 import { inParallel, TestClock, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
-import { call, closeWire, FORM_TYPE, postForm, slotFor, slotForm, upload, type WireAnswer } from '../fixtures/wire.js';
+import {
+  call,
+  closeWire,
+  FORM_TYPE,
+  postForm,
+  slotFor,
+  slotForm,
+  upload,
+  type WireAnswer,
+} from '../fixtures/wire.js';
 import { RawClient, request } from '../http/raw-client.js';
 
 /** A running clock would refill a bucket while a burst is counted. */
@@ -29,7 +40,12 @@ t.teardown(async () => {
   await service.stop();
 });
 
-const statuses = (answers: readonly WireAnswer[]) => Object.fromEntries([...new Set(answers.map(({ status }) => status))].sort().map((status) => [status, answers.filter((answer) => answer.status === status).length]));
+const statuses = (answers: readonly WireAnswer[]) =>
+  Object.fromEntries(
+    [...new Set(answers.map(({ status }) => status))]
+      .sort()
+      .map((status) => [status, answers.filter((answer) => answer.status === status).length]),
+  );
 const retryAfter = (answer: WireAnswer) => Number(answer.headers.get('retry-after'));
 const planOf = (name: string) => SHIPPED_PLANS.find((plan) => plan.name === name)!;
 
@@ -46,23 +62,46 @@ t.test('the rate and burst of each plan', async (t) => {
   for (const name of ['trial', 'standard'] as const) {
     const plan = planOf(name);
     const { apiKey } = await service.partner(name);
-    const answers = await Promise.all(Array.from({ length: 200 }, () => call(base, 'GET', '/v1/proofs', { key: apiKey })));
-    t.same(statuses(answers), { 200: plan.burst, 429: 200 - plan.burst }, `${name}: of 200 calls at once not one more than its burst`);
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () => call(base, 'GET', '/v1/proofs', { key: apiKey })),
+    );
+    t.same(
+      statuses(answers),
+      { 200: plan.burst, 429: 200 - plan.burst },
+      `${name}: of 200 calls at once not one more than its burst`,
+    );
     const refused = answers.filter(({ status }) => status === 429);
-    t.same([...new Set(refused.map((answer) => `${answer.json!['code']} ${answer.json!['reason']}`))], ['rate_limited rate_exceeded']);
+    t.same(
+      [...new Set(refused.map((answer) => `${answer.json!['code']} ${answer.json!['reason']}`))],
+      ['rate_limited rate_exceeded'],
+    );
     for (const answer of [answers[0]!, refused[0]!]) numbers(t, answer, plan, 0, `${name} ${answer.status}`);
 
     clock.advance(retryAfter(refused.at(-1)!));
-    const later = await Promise.all(Array.from({ length: plan.requestsPerSecond + 5 }, () => call(base, 'GET', '/v1/proofs', { key: apiKey })));
-    t.same(statuses(later), { 200: plan.requestsPerSecond, 429: 5 }, `${name}: a second gives back its rate and the refused calls took nothing`);
+    const later = await Promise.all(
+      Array.from({ length: plan.requestsPerSecond + 5 }, () =>
+        call(base, 'GET', '/v1/proofs', { key: apiKey }),
+      ),
+    );
+    t.same(
+      statuses(later),
+      { 200: plan.requestsPerSecond, 429: 5 },
+      `${name}: a second gives back its rate and the refused calls took nothing`,
+    );
     clock.advance(3_600);
-    const rested = await Promise.all(Array.from({ length: plan.burst + 5 }, () => call(base, 'GET', '/v1/proofs', { key: apiKey })));
+    const rested = await Promise.all(
+      Array.from({ length: plan.burst + 5 }, () => call(base, 'GET', '/v1/proofs', { key: apiKey })),
+    );
     t.same(statuses(rested), { 200: plan.burst, 429: 5 }, `${name}: an hour gives no more than the burst`);
     for (let i = 0; i < 20; i += 1) {
       const answer = await call(base, 'GET', '/v1/proofs', { key: apiKey });
       if (answer.status === 200) continue;
       clock.advance(retryAfter(answer));
-      t.equal((await call(base, 'GET', '/v1/proofs', { key: apiKey })).status, 200, `${name}: Retry-After is kept`);
+      t.equal(
+        (await call(base, 'GET', '/v1/proofs', { key: apiKey })).status,
+        200,
+        `${name}: Retry-After is kept`,
+      );
       break;
     }
   }
@@ -70,46 +109,89 @@ t.test('the rate and burst of each plan', async (t) => {
 
 t.test('one partner, two keys, one bucket; another partner is not touched', async (t) => {
   const one = await service.partner('trial');
-  const { apiKey: second } = await service.service.operations.operator.createKey({ partnerId: one.partnerId, name: 'second' });
+  const { apiKey: second } = await service.service.operations.operator.createKey({
+    partnerId: one.partnerId,
+    name: 'second',
+  });
   const other = await service.partner('trial');
-  const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => call(base, 'GET', '/v1/proofs', { key: i % 2 === 0 ? one.apiKey : second })));
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, (_, i) =>
+      call(base, 'GET', '/v1/proofs', { key: i % 2 === 0 ? one.apiKey : second }),
+    ),
+  );
   t.equal(statuses(answers)[200], planOf('trial').burst);
   t.equal((await call(base, 'GET', '/v1/proofs', { key: other.apiKey })).status, 200);
 });
 
-t.test('bad keys change nobody\'s numbers', async (t) => {
+t.test("bad keys change nobody's numbers", async (t) => {
   const { apiKey, partnerId, keyId } = await service.partner('trial');
-  const { apiKey: revoked, keyId: revokedId } = await service.service.operations.operator.createKey({ partnerId, name: 'revoked' });
+  const { apiKey: revoked, keyId: revokedId } = await service.service.operations.operator.createKey({
+    partnerId,
+    name: 'revoked',
+  });
   await service.service.operations.operator.revokeKey({ partnerId, keyId: revokedId });
   const flipped = `${apiKey.slice(0, -1)}${apiKey.endsWith('0') ? '1' : '0'}`;
-  const bad = [undefined, '', 'x', flipped, revoked, apiKey.replace('_production_', '_beta_'), ` ${keyId}`, `${apiKey}, ${apiKey}`];
-  const refusals = (await Promise.all(Array.from({ length: 10 }, () => bad).flat().map((key) => call(base, 'GET', '/v1/partner/usage', { ...(key === undefined ? {} : { key }) }))));
+  const bad = [
+    undefined,
+    '',
+    'x',
+    flipped,
+    revoked,
+    apiKey.replace('_production_', '_beta_'),
+    ` ${keyId}`,
+    `${apiKey}, ${apiKey}`,
+  ];
+  const refusals = await Promise.all(
+    Array.from({ length: 10 }, () => bad)
+      .flat()
+      .map((key) => call(base, 'GET', '/v1/partner/usage', { ...(key === undefined ? {} : { key }) })),
+  );
   t.same(statuses(refusals), { 403: 80 });
   t.same([...new Set(refusals.map(({ body }) => body.toString()))].length, 1, 'one refusal, to the byte');
-  t.notOk(refusals.some(({ headers }) => headers.has('x-ratelimit-limit')), 'and nobody\'s counters with it');
+  t.notOk(
+    refusals.some(({ headers }) => headers.has('x-ratelimit-limit')),
+    "and nobody's counters with it",
+  );
   const { burst } = planOf('trial');
-  const answers = await Promise.all(Array.from({ length: burst }, () => call(base, 'GET', '/v1/partner/usage', { key: apiKey })));
+  const answers = await Promise.all(
+    Array.from({ length: burst }, () => call(base, 'GET', '/v1/partner/usage', { key: apiKey })),
+  );
   t.same(statuses(answers), { 200: burst }, 'the whole burst is still there');
   t.equal(answers[0]!.json!['used'], 0);
 });
 
-t.test('every row of the table answers with exact numbers, errors after authentication included', async (t) => {
-  const plan = planOf('volume');
-  const { apiKey, partnerId } = await service.partner('volume');
-  const id = (await service.issue(partnerId, wav(4_000))).proofId;
-  for (const [name, route] of Object.entries(PARTNER_ROUTES)) {
-    if (route.auth !== 'key') continue;
-    for (const [what, value] of [['an own id', id], ['no such id', 'prf_none'], ['a malformed id', '%40']] as const) {
-      const target = route.path.replaceAll(/\{\w+\}/g, value);
-      const answer = await call(base, route.method, target, { key: apiKey, headers: { 'content-type': 'text/plain' }, ...(route.method === 'GET' || route.method === 'DELETE' ? {} : { body: Buffer.from('x') }) });
-      numbers(t, answer, plan, 0, `${name}, ${what}, ${answer.status}`);
+t.test(
+  'every row of the table answers with exact numbers, errors after authentication included',
+  async (t) => {
+    const plan = planOf('volume');
+    const { apiKey, partnerId } = await service.partner('volume');
+    const id = (await service.issue(partnerId, wav(4_000))).proofId;
+    for (const [name, route] of Object.entries(PARTNER_ROUTES)) {
+      if (route.auth !== 'key') continue;
+      for (const [what, value] of [
+        ['an own id', id],
+        ['no such id', 'prf_none'],
+        ['a malformed id', '%40'],
+      ] as const) {
+        const target = route.path.replaceAll(/\{\w+\}/g, value);
+        const answer = await call(base, route.method, target, {
+          key: apiKey,
+          headers: { 'content-type': 'text/plain' },
+          ...(route.method === 'GET' || route.method === 'DELETE' ? {} : { body: Buffer.from('x') }),
+        });
+        numbers(t, answer, plan, 0, `${name}, ${what}, ${answer.status}`);
+      }
     }
-  }
-  const { apiKey: narrow } = await service.service.operations.operator.createKey({ partnerId, name: 'narrow', scopes: ['verify'] });
-  const forbidden = await call(base, 'GET', '/v1/partner/usage', { key: narrow });
-  t.equal(forbidden.status, 403);
-  numbers(t, forbidden, plan, 0, 'a key without the scope');
-});
+    const { apiKey: narrow } = await service.service.operations.operator.createKey({
+      partnerId,
+      name: 'narrow',
+      scopes: ['verify'],
+    });
+    const forbidden = await call(base, 'GET', '/v1/partner/usage', { key: narrow });
+    t.equal(forbidden.status, 403);
+    numbers(t, forbidden, plan, 0, 'a key without the scope');
+  },
+);
 
 t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   const plan = planOf('volume') as { -readonly [Key in keyof Plan]: Plan[Key] };
@@ -119,7 +201,11 @@ t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   t.teardown(() => void (plan.monthlyQuota = shipped));
   const { apiKey } = await service.partner('volume');
   const uploadId = await upload(base, apiKey, wav(2_000));
-  const verify = (i: number) => call(base, 'POST', '/v1/verify', { key: apiKey, body: { uploadId, sidecar: Buffer.from(`sidecar ${i}`).toString('base64') } });
+  const verify = (i: number) =>
+    call(base, 'POST', '/v1/verify', {
+      key: apiKey,
+      body: { uploadId, sidecar: Buffer.from(`sidecar ${i}`).toString('base64') },
+    });
   const first = await verify(0);
   numbers(t, first, plan, 1, 'the first unit');
   numbers(t, await verify(0), plan, 1, 'the same again is billed once');
@@ -131,7 +217,11 @@ t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   t.equal((await verify(0)).status, 200, 'what was paid for stays answered');
   const usage = (await call(base, 'GET', '/v1/partner/usage', { key: apiKey })).json!;
   t.match(usage, { used: 120, remaining: 0, limit: 120 });
-  t.equal((usage['days'] as { units: number }[]).reduce((sum, { units }) => sum + units, 0), 120, 'the refused ones are on no day');
+  t.equal(
+    (usage['days'] as { units: number }[]).reduce((sum, { units }) => sum + units, 0),
+    120,
+    'the refused ones are on no day',
+  );
 
   const wait = retryAfter(refused[0]!);
   t.equal(wait, monthEnd(clock.now() / 1_000) - clock.now() / 1_000);
@@ -156,7 +246,12 @@ t.test('concurrent uploads of a plan', async (t) => {
     const body = slotForm(slot, audio);
     const client = new RawClient(service.service.partner.port);
     open.push(client);
-    await client.send(Buffer.concat([request('POST', new URL(slot.url).pathname, { ...FORM_TYPE, 'Content-Length': String(body.length) }), body.subarray(0, 100_000)]));
+    await client.send(
+      Buffer.concat([
+        request('POST', new URL(slot.url).pathname, { ...FORM_TYPE, 'Content-Length': String(body.length) }),
+        body.subarray(0, 100_000),
+      ]),
+    );
   }
   t.teardown(() => open.forEach((client) => client.destroy()));
   const slot = await slotFor(base, apiKey);
@@ -175,7 +270,11 @@ t.test('concurrent uploads of a plan', async (t) => {
 
 t.test('100 rotations at once under one Idempotency-Key', async (t) => {
   const { apiKey, partnerId } = await service.partner('volume');
-  const rotateOnce = (idempotencyKey: string) => call(base, 'POST', '/v1/partner/keys/rotate', { key: apiKey, headers: { 'idempotency-key': idempotencyKey } });
+  const rotateOnce = (idempotencyKey: string) =>
+    call(base, 'POST', '/v1/partner/keys/rotate', {
+      key: apiKey,
+      headers: { 'idempotency-key': idempotencyKey },
+    });
   // A disk that stands still for seconds keeps the first one busy: the others are told to come again.
   const rotate = async (idempotencyKey: string) => {
     for (let attempt = 1; ; attempt += 1) {
@@ -189,27 +288,59 @@ t.test('100 rotations at once under one Idempotency-Key', async (t) => {
   const answers = await Promise.all(Array.from({ length: 100 }, () => rotate(name)));
   t.same(statuses(answers), { 201: 100 });
   t.equal(new Set(answers.map(({ body }) => body.toString('hex'))).size, 1, 'the same bytes');
-  t.same(answers.filter(({ headers }) => headers.has('idempotency-replayed')).map(({ headers }) => headers.get('idempotency-replayed')), Array.from({ length: 99 }, () => 'true'), 'all but one are replays');
-  t.equal(new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size, 100, 'under request ids of their own');
-  t.equal((await call(base, 'GET', '/v1/partner/keys', { key: answers[0]!.json!['apiKey'] as string })).status, 200, 'the secret works');
-  const keys = (await call(base, 'GET', '/v1/partner/keys', { key: apiKey })).json!['keys'] as { status: string }[];
+  t.same(
+    answers
+      .filter(({ headers }) => headers.has('idempotency-replayed'))
+      .map(({ headers }) => headers.get('idempotency-replayed')),
+    Array.from({ length: 99 }, () => 'true'),
+    'all but one are replays',
+  );
+  t.equal(
+    new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size,
+    100,
+    'under request ids of their own',
+  );
+  t.equal(
+    (await call(base, 'GET', '/v1/partner/keys', { key: answers[0]!.json!['apiKey'] as string })).status,
+    200,
+    'the secret works',
+  );
+  const keys = (await call(base, 'GET', '/v1/partner/keys', { key: apiKey })).json!['keys'] as {
+    status: string;
+  }[];
   t.same(keys.map(({ status }) => status).sort(), ['active', 'expiring'], 'one successor');
   t.match(await rotate('another-key-16-characters'), { status: 409, json: { reason: 'already_rotated' } });
-  const audit = await service.service.operations.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 });
+  const audit = await service.service.operations.operator.readAudit({
+    partnerId,
+    fromSequence: 1,
+    limit: 100,
+  });
   t.equal(audit.filter(({ action }) => action === 'key_rotated').length, 1, 'one line in the audit log');
 });
 
 t.test('the rotation lane', async (t) => {
   const partner = await service.partner('trial');
   const { rotationsPerDay, burst } = planOf('trial');
-  const rotate = (key: string, idempotencyKey: string) => call(base, 'POST', '/v1/partner/keys/rotate', { key, headers: { 'idempotency-key': idempotencyKey } });
-  await Promise.all(Array.from({ length: burst }, () => call(base, 'GET', '/v1/proofs', { key: partner.apiKey })));
-  t.equal((await call(base, 'GET', '/v1/proofs', { key: partner.apiKey })).status, 429, 'the standard lane is used up');
+  const rotate = (key: string, idempotencyKey: string) =>
+    call(base, 'POST', '/v1/partner/keys/rotate', { key, headers: { 'idempotency-key': idempotencyKey } });
+  await Promise.all(
+    Array.from({ length: burst }, () => call(base, 'GET', '/v1/proofs', { key: partner.apiKey })),
+  );
+  t.equal(
+    (await call(base, 'GET', '/v1/proofs', { key: partner.apiKey })).status,
+    429,
+    'the standard lane is used up',
+  );
   let key = partner.apiKey;
   for (let i = 0; i < rotationsPerDay; i += 1) {
     const answer = await rotate(key, `rotation-number-${i}`);
     t.equal(answer.status, 201, `rotation ${i + 1}`);
-    for (let again = 0; again < 3; again += 1) t.equal((await rotate(key, `rotation-number-${i}`)).headers.get('idempotency-replayed'), 'true', 'a replay spends nothing');
+    for (let again = 0; again < 3; again += 1)
+      t.equal(
+        (await rotate(key, `rotation-number-${i}`)).headers.get('idempotency-replayed'),
+        'true',
+        'a replay spends nothing',
+      );
     t.match(await rotate(key, `another-number-${i}`), { status: 409 }, 'nor does a conflict');
     key = answer.json!['apiKey'] as string;
   }
@@ -226,14 +357,31 @@ t.test('the rotation lane', async (t) => {
   clock.advance(1);
   const answer = await rotate(key, last);
   t.equal(answer.status, 201, 'after Retry-After');
-  t.notOk(answer.headers.has('idempotency-replayed'), 'a refusal is not remembered under its Idempotency-Key');
+  t.notOk(
+    answer.headers.has('idempotency-replayed'),
+    'a refusal is not remembered under its Idempotency-Key',
+  );
 });
 
 t.test('keys of a hundred callers at once are charged one by one', async (t) => {
   const { apiKey } = await service.partner('volume');
   const uploads: string[] = [];
-  await inParallel(Array.from({ length: 40 }), 8, async () => void uploads.push(await upload(base, apiKey, wav(1_000))));
-  const answers = await Promise.all([...uploads, ...uploads, ...uploads].map((uploadId) => call(base, 'POST', '/v1/verify', { key: apiKey, body: { uploadId } })));
+  await inParallel(
+    Array.from({ length: 40 }),
+    8,
+    async () => void uploads.push(await upload(base, apiKey, wav(1_000))),
+  );
+  const answers = await Promise.all(
+    [...uploads, ...uploads, ...uploads].map((uploadId) =>
+      call(base, 'POST', '/v1/verify', { key: apiKey, body: { uploadId } }),
+    ),
+  );
   t.same(statuses(answers), { 200: 120 });
-  numbers(t, await call(base, 'GET', '/v1/partner/usage', { key: apiKey }), planOf('volume'), 40, '40 uploads, each verified three times at once');
+  numbers(
+    t,
+    await call(base, 'GET', '/v1/partner/usage', { key: apiKey }),
+    planOf('volume'),
+    40,
+    '40 uploads, each verified three times at once',
+  );
 });

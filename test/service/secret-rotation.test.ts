@@ -1,4 +1,7 @@
-/** Secrets of a cluster are replaced while processes with the bundle before and after each step work on the same store. */
+/**
+ * Secrets of a cluster are replaced while processes with the bundle before and after each step work on the
+ * same store.
+ */
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
@@ -8,9 +11,9 @@ import { makeSecrets, rotateSecrets } from '../../src/compose.js';
 import { readConfig } from '../../src/config.js';
 import { withLevel } from '../adapters/embedded-process.js';
 import { authenticatorOf, formerRecord } from '../fixtures/authentication.js';
+import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
-import { TestService } from '../fixtures/service.js';
 import { RestartedService } from '../operations/restarted-service.js';
 
 const config = readConfig({});
@@ -21,7 +24,13 @@ t.test('what was made before a step works after it, and the other way round', as
   const path = join(directory, 'bundle.json');
   const bundles = [makeSecrets(config)];
   const now = { at: Date.now() };
-  const step = (name: 'add' | 'use' | 'drop') => rotateSecrets(config, { text: bundles.at(-1)!, name: 'bundle.json' }, { step: name }, { now: () => now.at });
+  const step = (name: 'add' | 'use' | 'drop') =>
+    rotateSecrets(
+      config,
+      { text: bundles.at(-1)!, name: 'bundle.json' },
+      { step: name },
+      { now: () => now.at },
+    );
   bundles.push(step('add'));
   bundles.push(step('use'));
   t.throws(() => step('drop'), /upload-policy: the former one was replaced less than 25 hours ago.*--early/);
@@ -29,7 +38,10 @@ t.test('what was made before a step works after it, and the other way round', as
   bundles.push(step('drop'));
   const [initial, added, used, dropped] = bundles.map((text) => JSON.parse(text) as Record<string, unknown>);
   t.notSame(used?.['operatorToken'], initial?.['operatorToken']);
-  t.same([added?.['operatorToken'], dropped?.['operatorToken']], [initial?.['operatorToken'], used?.['operatorToken']]);
+  t.same(
+    [added?.['operatorToken'], dropped?.['operatorToken']],
+    [initial?.['operatorToken'], used?.['operatorToken']],
+  );
 
   await writeFile(path, bundles[0]!);
   const house = await RestartedService.start({ TAKEMARK_SECRETS_FILE: path });
@@ -40,14 +52,25 @@ t.test('what was made before a step works after it, and the other way round', as
   const files: Buffer[] = [];
   const kids = new Set<string>();
 
-  // Two processes side by side, as the store sees them: one with the bundle before the step, one with that after it, in turns.
-  for (const [before, after] of [[0, 1], [1, 2], [2, 3]] as const) {
+  // Two processes side by side, as the store sees them: one with the bundle before the step, one with that
+  // after it, in turns.
+  for (const [before, after] of [
+    [0, 1],
+    [1, 2],
+    [2, 3],
+  ] as const) {
     const mix = `${before}|${after}`;
-    for (const [maker, checker] of [[before, after], [after, before]] as const) {
+    for (const [maker, checker] of [
+      [before, after],
+      [after, before],
+    ] as const) {
       await give(maker);
       const caller = await house.partner.authenticate(keys[0]);
-      for (const song of ['one', 'two']) files.push((await house.service.issue(partnerId, wav(2_000, {}, files.length + 1), { song })).file);
-      kids.add((house.service.log.find((line) => line.includes('"kid"')) ?? '').replace(/.*"kid":"(\w+)".*/s, '$1'));
+      for (const song of ['one', 'two'])
+        files.push((await house.service.issue(partnerId, wav(2_000, {}, files.length + 1), { song })).file);
+      kids.add(
+        (house.service.log.find((line) => line.includes('"kid"')) ?? '').replace(/.*"kid":"(\w+)".*/s, '$1'),
+      );
       const slot = await house.partner.createUpload(caller, { purpose: 'verify' });
       const { nextCursor } = await house.partner.listProofs(caller, { limit: 1 });
       const made = (await house.operator.createKey({ partnerId, name: mix })).apiKey;
@@ -56,23 +79,40 @@ t.test('what was made before a step works after it, and the other way round', as
       const rotated = await house.partner.rotateKey(rotating, made, `${KEY}-${maker}-${checker}`);
 
       await give(checker);
-      for (const key of [...keys, made, rotated.apiKey]) t.equal((await house.partner.authenticate(key)).partnerId, partnerId, `${mix}: keys`);
-      const again = await house.partner.rotateKey(await house.partner.authenticate(made), made, `${KEY}-${maker}-${checker}`);
+      for (const key of [...keys, made, rotated.apiKey])
+        t.equal((await house.partner.authenticate(key)).partnerId, partnerId, `${mix}: keys`);
+      const again = await house.partner.rotateKey(
+        await house.partner.authenticate(made),
+        made,
+        `${KEY}-${maker}-${checker}`,
+      );
       t.match(again, { apiKey: rotated.apiKey, replayed: true }, `${mix}: a replay gives the same key`);
-      t.equal((await house.partner.listProofs(caller, { limit: 1, cursor: nextCursor! })).proofs.length, 1, `${mix}: a cursor goes on`);
+      t.equal(
+        (await house.partner.listProofs(caller, { limit: 1, cursor: nextCursor! })).proofs.length,
+        1,
+        `${mix}: a cursor goes on`,
+      );
       const receiver = await house.partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields)));
       await receiver.write(wav(1_000));
       await receiver.finish();
-      for (const file of files) t.equal((await house.service.verify(caller, file)).verdict, 'valid', `${mix}: what was issued stays valid`);
+      for (const file of files)
+        t.equal(
+          (await house.service.verify(caller, file)).verdict,
+          'valid',
+          `${mix}: what was issued stays valid`,
+        );
       t.match(await house.operator.verifyAudit(partnerId), { ok: true }, `${mix}: the audit log`);
-      const asked = await call(house.service.operatorUrl, 'GET', '/operator/v1/partners', { headers: { authorization: `Bearer ${token}` } });
+      const asked = await call(house.service.operatorUrl, 'GET', '/operator/v1/partners', {
+        headers: { authorization: `Bearer ${token}` },
+      });
       t.equal(asked.status, 200, `${mix}: the operator's token`);
       keys.push(rotated.apiKey);
     }
   }
   t.equal(kids.size, 2, 'two identities signed');
 
-  // Two steps at once are what the order is there to prevent: the journals were written on with a secret that is unknown here.
+  // Two steps at once are what the order is there to prevent: the journals were written on with a secret that
+  // is unknown here.
   await give(2);
   await house.partner.createUpload(await house.partner.authenticate(keys[0]), { purpose: 'verify' });
   await t.rejects(give(0), /does not hold together.*signed with a secret that is not kept/);
@@ -89,8 +129,14 @@ t.test('an identity that is given in files leaves the one of the bundle known', 
   const { file } = await before.issue(partnerId, wav(2_000));
   await before.stop({ keep: true });
   const signing: Record<string, string> = {};
-  for (const [name, pem] of Object.entries((JSON.parse(given) as { readonly signing: Readonly<Record<string, string>> }).signing)) {
-    const variable = { certificate: 'TAKEMARK_SIGNING_CERT', key: 'TAKEMARK_SIGNING_KEY', authority: 'TAKEMARK_SIGNING_AUTHORITY' }[name];
+  for (const [name, pem] of Object.entries(
+    (JSON.parse(given) as { readonly signing: Readonly<Record<string, string>> }).signing,
+  )) {
+    const variable = {
+      certificate: 'TAKEMARK_SIGNING_CERT',
+      key: 'TAKEMARK_SIGNING_KEY',
+      authority: 'TAKEMARK_SIGNING_AUTHORITY',
+    }[name];
     if (variable !== undefined) await writeFile((signing[variable] = join(own, name)), pem);
   }
   t.equal(Object.keys(signing).length, 3);
@@ -104,26 +150,53 @@ t.test('an identity that is given in files leaves the one of the bundle known', 
 t.test('steps that do not fit are refused, each with what to do', (t) => {
   const first = makeSecrets(config);
   const at = (seconds: number) => ({ now: () => seconds * 1_000 });
-  const rotate = (text: string, step: 'add' | 'use' | 'drop', purposes?: readonly string[], seconds = 0, early = false) => rotateSecrets(config, { text, name: 'bundle.json' }, { step, purposes, early }, at(seconds));
+  const rotate = (
+    text: string,
+    step: 'add' | 'use' | 'drop',
+    purposes?: readonly string[],
+    seconds = 0,
+    early = false,
+  ) => rotateSecrets(config, { text, name: 'bundle.json' }, { step, purposes, early }, at(seconds));
   t.throws(() => rotate(first, 'use'), /key-pepper: there is no new one to use; --step add comes first/);
   t.throws(() => rotate(first, 'drop'), /upload-policy: there is no former one to drop/);
-  t.throws(() => rotate(first, 'add', ['cursors']), /no secret for cursors; there are key-pepper, .*operator-token/);
+  t.throws(
+    () => rotate(first, 'add', ['cursors']),
+    /no secret for cursors; there are key-pepper, .*operator-token/,
+  );
   const added = rotate(first, 'add', ['cursor']);
   t.throws(() => rotate(added, 'add', ['cursor']), /cursor: the one that was added before is not used yet/);
-  t.same({ ...JSON.parse(added), secrets: undefined }, { ...JSON.parse(first), secrets: undefined }, 'only what was asked for');
+  t.same(
+    { ...JSON.parse(added), secrets: undefined },
+    { ...JSON.parse(first), secrets: undefined },
+    'only what was asked for',
+  );
   const used = rotate(added, 'use', ['cursor'], 1_000);
   t.throws(() => rotate(used, 'drop', ['cursor'], 1_000 + 25 * 3_600 - 1), /--early/);
-  for (const dropped of [rotate(used, 'drop', ['cursor'], 1_000 + 25 * 3_600), rotate(used, 'drop', ['cursor'], 1_000, true)]) {
+  for (const dropped of [
+    rotate(used, 'drop', ['cursor'], 1_000 + 25 * 3_600),
+    rotate(used, 'drop', ['cursor'], 1_000, true),
+  ]) {
     const { cursor } = (JSON.parse(dropped) as { secrets: Record<string, { id: string }[]> }).secrets;
     t.equal(cursor?.length, 1);
-    t.not(cursor?.[0]?.id, (JSON.parse(first) as { secrets: Record<string, { id: string }[]> }).secrets['cursor']?.[0]?.id);
+    t.not(
+      cursor?.[0]?.id,
+      (JSON.parse(first) as { secrets: Record<string, { id: string }[]> }).secrets['cursor']?.[0]?.id,
+    );
   }
   for (const purpose of ['key-pepper', 'audit', 'event', 'row', 'signing']) {
     const next = rotate(rotate(first, 'add', [purpose]), 'use', [purpose]);
     t.throws(() => rotate(next, 'drop', [purpose], 9_999_999, true), /they are not dropped/);
     t.ok(rotate(next, 'add', [purpose]), 'and the next rotation is possible');
   }
-  t.throws(() => rotateSecrets({ ...config, environment: 'beta' }, { text: first, name: 'bundle.json' }, { step: 'add' }), /belongs to the environment production/);
+  t.throws(
+    () =>
+      rotateSecrets(
+        { ...config, environment: 'beta' },
+        { text: first, name: 'bundle.json' },
+        { step: 'add' },
+      ),
+    /belongs to the environment production/,
+  );
   t.throws(() => rotate('{}', 'add'), /format/);
   t.end();
 });
@@ -137,8 +210,12 @@ function former(text: string): string {
 
 t.test('a bundle of before needs no step: what it lacks follows from what it has', (t) => {
   const text = former(makeSecrets(config));
-  const rotate = (given: string, step: 'add' | 'use') => rotateSecrets(config, { text: given, name: 'bundle.json' }, { step }, { now: () => 0 });
-  const idsOf = (given: string, purpose: 'event' | 'row') => clusterIdentity(given, 'bundle.json', 'production').secrets.all(purpose).map(({ id, key }) => `${id} ${Buffer.from(key).toString('hex')}`);
+  const rotate = (given: string, step: 'add' | 'use') =>
+    rotateSecrets(config, { text: given, name: 'bundle.json' }, { step }, { now: () => 0 });
+  const idsOf = (given: string, purpose: 'event' | 'row') =>
+    clusterIdentity(given, 'bundle.json', 'production')
+      .secrets.all(purpose)
+      .map(({ id, key }) => `${id} ${Buffer.from(key).toString('hex')}`);
   const before = idsOf(text, 'row');
   t.equal(before.length, 1);
   t.strictSame(idsOf(text, 'row'), before, 'the same in every process');
@@ -149,7 +226,11 @@ t.test('a bundle of before needs no step: what it lacks follows from what it has
   t.equal(idsOf(added, 'row')[0], before[0]);
   t.ok(idsOf(used, 'row').includes(before[0]!), 'what was made before goes on to verify');
   t.not(idsOf(used, 'row')[0], before[0]);
-  t.strictSame(Object.keys((JSON.parse(added) as { secrets: object }).secrets).toSorted(), Object.keys((JSON.parse(makeSecrets(config)) as { secrets: object }).secrets).toSorted(), 'written out from then on');
+  t.strictSame(
+    Object.keys((JSON.parse(added) as { secrets: object }).secrets).toSorted(),
+    Object.keys((JSON.parse(makeSecrets(config)) as { secrets: object }).secrets).toSorted(),
+    'written out from then on',
+  );
   t.strictSame(idsOf(former(added), 'row')[0], before[0]);
   t.ok(idsOf(former(used), 'row').includes(before[0]!));
   t.end();
@@ -164,7 +245,18 @@ t.test('a data directory of before is taken over at its first start, and at no o
   const codec = new RecordCodec(await authenticatorOf(house.directory, 'row'));
   const asBefore = () =>
     withLevel(join(house.directory, 'store'), async (level) => {
-      for (const [key, row] of await level.iterator().all()) await level.put(key, formerRecord(key, key === 'meta/format' ? { format: 3 } : row[0] === 1 ? codec.decodeFormer(key, row) : codec.decode(key, row)));
+      for (const [key, row] of await level.iterator().all())
+        await level.put(
+          key,
+          formerRecord(
+            key,
+            key === 'meta/format'
+              ? { format: 3 }
+              : row[0] === 1
+                ? codec.decodeFormer(key, row)
+                : codec.decode(key, row),
+          ),
+        );
     });
   await house.restart(async () => {
     await asBefore();
@@ -172,7 +264,10 @@ t.test('a data directory of before is taken over at its first start, and at no o
   });
   t.equal((await house.service.verify(caller, file)).verdict, 'valid');
   const whole = JSON.parse(await readFile(secretsPath, 'utf8')) as { secrets: Record<string, unknown> };
-  t.ok(whole.secrets['row'] !== undefined && whole.secrets['event'] !== undefined, 'the secrets are written out once the store has its codes');
+  t.ok(
+    whole.secrets['row'] !== undefined && whole.secrets['event'] !== undefined,
+    'the secrets are written out once the store has its codes',
+  );
   t.equal((await stat(secretsPath)).mode & 0o777, 0o600);
   await house.restart();
   t.equal((await house.service.verify(caller, file)).verdict, 'valid');
@@ -180,7 +275,11 @@ t.test('a data directory of before is taken over at its first start, and at no o
   await t.rejects(
     house.restart(() =>
       withLevel(join(house.directory, 'store'), async (level) => {
-        for (const [key, row] of await level.iterator().all()) await level.put(key, formerRecord(key, key === 'meta/format' ? { format: 3 } : own.decode(key, row)));
+        for (const [key, row] of await level.iterator().all())
+          await level.put(
+            key,
+            formerRecord(key, key === 'meta/format' ? { format: 3 } : own.decode(key, row)),
+          );
       }),
     ),
     { name: 'StoreOpenError', code: 'unauthenticated' },

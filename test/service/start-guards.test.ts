@@ -21,15 +21,26 @@ t.test('a clock that is set back revives nothing, and a start on one is refused'
   t.equal(Math.floor(clock.now() / 1000), rotated.previousKeyExpiresAt);
   await t.rejects(partner.authenticate(apiKey), { code: 'forbidden' }, 'expired');
   clock.advance(-48 * 3_600);
-  await t.rejects(partner.authenticate(apiKey), { code: 'forbidden' }, 'and still expired when the clock is set back');
+  await t.rejects(
+    partner.authenticate(apiKey),
+    { code: 'forbidden' },
+    'and still expired when the clock is set back',
+  );
   t.ok(await partner.authenticate(rotated.apiKey));
   await house.stop({ keep: true });
 
-  await t.rejects(TestService.start({ TAKEMARK_DATA_DIR: directory }, clock), /the clock says .* has seen .*: with a clock set back/);
+  await t.rejects(
+    TestService.start({ TAKEMARK_DATA_DIR: directory }, clock),
+    /the clock says .* has seen .*: with a clock set back/,
+  );
   clock.advance(48 * 3_600 - 240);
   const again = await TestService.start({ TAKEMARK_DATA_DIR: directory }, clock);
   t.teardown(() => again.stop());
-  await t.rejects(again.service.operations.partner.authenticate(apiKey), { code: 'forbidden' }, 'a few minutes are not refused, and change nothing');
+  await t.rejects(
+    again.service.operations.partner.authenticate(apiKey),
+    { code: 'forbidden' },
+    'a few minutes are not refused, and change nothing',
+  );
   await again.stop({ keep: true });
   clock.advance(-48 * 3_600);
   await rm(join(directory, 'clock'));
@@ -42,7 +53,8 @@ t.test('a clock that is set back does not stop request rates from coming back', 
   const house = await TestService.start({}, clock);
   t.teardown(() => house.stop());
   const { apiKey } = await house.partner('trial');
-  const call = async (): Promise<number> => (await fetch(`${house.partnerUrl}/v1/partner/usage`, { headers: { 'x-api-key': apiKey } })).status;
+  const call = async (): Promise<number> =>
+    (await fetch(`${house.partnerUrl}/v1/partner/usage`, { headers: { 'x-api-key': apiKey } })).status;
   clock.advance(-3_600);
   let status = 0;
   for (let calls = 0; calls < 1_000 && (status = await call()) === 200; calls++);
@@ -59,23 +71,32 @@ t.test('time stands still until the clock has caught up', async (t) => {
   t.equal(clock.behind(), 1_100);
 });
 
-t.test('secrets that others can read are closed to them at the start, and the log says so', { skip: process.platform === 'win32' && 'there are no modes' }, async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'takemark-modes-'));
-  t.teardown(() => rm(directory, { recursive: true, force: true }));
-  await (await TestService.start({ TAKEMARK_DATA_DIR: directory })).stop({ keep: true });
-  const files = ['secrets.json', 'operator-token', 'signing/production/authority/key.pem', 'signing/production/leaf-ed25519/key.pem'].map((name) => join(directory, name));
-  for (const path of files) await chmod(path, 0o644);
-  const house = await TestService.start({ TAKEMARK_DATA_DIR: directory });
-  t.teardown(() => house.stop());
-  for (const path of files) {
-    t.equal((await stat(path)).mode & 0o777, 0o600, path);
-    t.ok(house.log.some((line) => line.includes('"secret_file_tightened"') && line.includes(path)));
-  }
-  const untouched = join(directory, 'other');
-  await writeFile(untouched, 'x', { mode: 0o640 });
-  t.equal(await secureFile(untouched, 'win32'), 'sound');
-  t.equal((await stat(untouched)).mode & 0o777, 0o640);
-  t.equal(await secureFile(join(directory, 'none')), 'sound');
-  t.equal(await secureFile(untouched), 'tightened');
-  t.equal(await readFile(untouched, 'utf8'), 'x');
-});
+t.test(
+  'secrets that others can read are closed to them at the start, and the log says so',
+  { skip: process.platform === 'win32' && 'there are no modes' },
+  async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), 'takemark-modes-'));
+    t.teardown(() => rm(directory, { recursive: true, force: true }));
+    await (await TestService.start({ TAKEMARK_DATA_DIR: directory })).stop({ keep: true });
+    const files = [
+      'secrets.json',
+      'operator-token',
+      'signing/production/authority/key.pem',
+      'signing/production/leaf-ed25519/key.pem',
+    ].map((name) => join(directory, name));
+    for (const path of files) await chmod(path, 0o644);
+    const house = await TestService.start({ TAKEMARK_DATA_DIR: directory });
+    t.teardown(() => house.stop());
+    for (const path of files) {
+      t.equal((await stat(path)).mode & 0o777, 0o600, path);
+      t.ok(house.log.some((line) => line.includes('"secret_file_tightened"') && line.includes(path)));
+    }
+    const untouched = join(directory, 'other');
+    await writeFile(untouched, 'x', { mode: 0o640 });
+    t.equal(await secureFile(untouched, 'win32'), 'sound');
+    t.equal((await stat(untouched)).mode & 0o777, 0o640);
+    t.equal(await secureFile(join(directory, 'none')), 'sound');
+    t.equal(await secureFile(untouched), 'tightened');
+    t.equal(await readFile(untouched, 'utf8'), 'x');
+  },
+);

@@ -2,11 +2,11 @@ import { createHash, randomBytes, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import https from 'node:https';
-import { connect as connectPlain, createServer, type AddressInfo, type Socket } from 'node:net';
+import { type AddressInfo, connect as connectPlain, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import t, { type Test } from 'tap';
 import { createClient } from '../../src/client/index.js';
 import { readConfig } from '../../src/config.js';
@@ -29,7 +29,8 @@ async function setUp(t: Test): Promise<SecureHouse> {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-tls-'));
   const paths = { cert: join(directory, 'certificate.pem'), key: join(directory, 'key.pem') };
   const write = async (identity: Partial<TlsIdentity>): Promise<void> => {
-    for (const name of ['cert', 'key'] as const) if (identity[name] !== undefined) await writeFile(paths[name], identity[name]);
+    for (const name of ['cert', 'key'] as const)
+      if (identity[name] !== undefined) await writeFile(paths[name], identity[name]);
   };
   const identity = makeTlsIdentity();
   await write(identity);
@@ -58,7 +59,8 @@ async function shown(port: number): Promise<string> {
 }
 
 async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (const deadline = Date.now() + PATIENCE_MS; !(await holds()); await sleep(20)) if (Date.now() > deadline) throw new Error('it has not come to hold');
+  for (const deadline = Date.now() + PATIENCE_MS; !(await holds()); await sleep(20))
+    if (Date.now() > deadline) throw new Error('it has not come to hold');
 }
 
 t.test('partners are served over TLS: slot, a streamed upload, verdict', async (t) => {
@@ -72,8 +74,14 @@ t.test('partners are served over TLS: slot, a streamed upload, verdict', async (
   randomBytes(1_000_000).copy(audio, 1_000);
   const slot = await client.createUpload();
   t.ok(slot.url.startsWith(`${url}/uploads/`));
-  t.match(await client.upload(slot, audio), { bytes: audio.length, sha256: createHash('sha256').update(audio).digest('hex') });
-  t.match(await client.verify({ uploadId: slot.uploadId }), { verdict: 'unreadable', audio: { bytes: audio.length } });
+  t.match(await client.upload(slot, audio), {
+    bytes: audio.length,
+    sha256: createHash('sha256').update(audio).digest('hex'),
+  });
+  t.match(await client.verify({ uploadId: slot.uploadId }), {
+    verdict: 'unreadable',
+    audio: { bytes: audio.length },
+  });
 
   // Plain HTTP is answered by nothing that could be taken for an answer.
   const plain = connectPlain(port, '127.0.0.1');
@@ -87,8 +95,19 @@ t.test('partners are served over TLS: slot, a streamed upload, verdict', async (
   const both = await handshake(port, { ca: identity.cert, ALPNProtocols: ['h2', 'http/1.1'] });
   t.equal(both.alpnProtocol, 'http/1.1');
   both.destroy();
-  await t.rejects(handshake(port, { ca: identity.cert, ALPNProtocols: ['h2'] }), 'no other protocol is spoken');
-  await t.rejects(handshake(port, { ca: identity.cert, maxVersion: 'TLSv1.1', minVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }), 'nor an old version');
+  await t.rejects(
+    handshake(port, { ca: identity.cert, ALPNProtocols: ['h2'] }),
+    'no other protocol is spoken',
+  );
+  await t.rejects(
+    handshake(port, {
+      ca: identity.cert,
+      maxVersion: 'TLSv1.1',
+      minVersion: 'TLSv1.1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+    }),
+    'nor an old version',
+  );
   const old = await handshake(port, { ca: identity.cert, maxVersion: 'TLSv1.2' });
   t.equal(old.getProtocol(), 'TLSv1.2');
   old.destroy();
@@ -102,17 +121,24 @@ t.test('partners are served over TLS: slot, a streamed upload, verdict', async (
 t.test('another certificate is taken without a restart, and one that is broken is not', async (t) => {
   const { service, port, url, identity, write } = await setUp(t);
   const first = await shown(port);
-  const faults = async (): Promise<number> => Number(/^takemark_faults_total\{where="tls"\} (\d+)$/m.exec(await (await fetch(`${service.operatorUrl}/metrics`)).text())?.[1] ?? 0);
+  const faults = async (): Promise<number> =>
+    Number(
+      /^takemark_faults_total\{where="tls"\} (\d+)$/m.exec(
+        await (await fetch(`${service.operatorUrl}/metrics`)).text(),
+      )?.[1] ?? 0,
+    );
   const agent = new https.Agent({ keepAlive: true, maxSockets: 1, ca: identity.cert });
   t.teardown(() => agent.destroy());
   const ask = () =>
-    new Promise<{ readonly status: number | undefined; readonly port: number | undefined }>((resolve, reject) => {
-      const request = https.get(`${url}/v1/health`, { agent }, (response) => {
-        const { localPort } = response.socket;
-        response.resume().on('end', () => resolve({ status: response.statusCode, port: localPort }));
-      });
-      request.on('error', reject);
-    });
+    new Promise<{ readonly status: number | undefined; readonly port: number | undefined }>(
+      (resolve, reject) => {
+        const request = https.get(`${url}/v1/health`, { agent }, (response) => {
+          const { localPort } = response.socket;
+          response.resume().on('end', () => resolve({ status: response.statusCode, port: localPort }));
+        });
+        request.on('error', reject);
+      },
+    );
   const before = await ask();
   t.equal(before.status, 200);
 
@@ -126,7 +152,11 @@ t.test('another certificate is taken without a restart, and one that is broken i
   t.equal(await faults(), 0);
 
   const other = makeTlsIdentity();
-  for (const [what, broken] of Object.entries({ 'a key of another certificate': { key: other.key }, 'no certificate': { cert: 'not PEM' }, 'one that has ended': makeTlsIdentity(new Date(Date.now() - 1_000)) })) {
+  for (const [what, broken] of Object.entries({
+    'a key of another certificate': { key: other.key },
+    'no certificate': { cert: 'not PEM' },
+    'one that has ended': makeTlsIdentity(new Date(Date.now() - 1_000)),
+  })) {
     const known = await faults();
     await write(broken);
     process.emit('SIGHUP');
@@ -143,10 +173,14 @@ t.test('another certificate is taken without a restart, and one that is broken i
 t.test('whoever does not finish a handshake keeps nobody out', async (t) => {
   const { cert, key } = makeTlsIdentity();
   const secured: Socket[] = [];
-  const front = new TlsFront({ certificate: Buffer.from(cert), key: Buffer.from(key), expiresAt: 0 }, { handshakes: 8, handshakeMs: 2_000 }, (socket) => {
-    secured.push(socket);
-    socket.on('error', () => undefined).resume();
-  });
+  const front = new TlsFront(
+    { certificate: Buffer.from(cert), key: Buffer.from(key), expiresAt: 0 },
+    { handshakes: 8, handshakeMs: 2_000 },
+    (socket) => {
+      secured.push(socket);
+      socket.on('error', () => undefined).resume();
+    },
+  );
   const server = createServer((socket) => front.accept(socket)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -171,10 +205,23 @@ t.test('whoever does not finish a handshake keeps nobody out', async (t) => {
 });
 
 t.test('settings: both files or none, and a pair that cannot be used is told at start', async (t) => {
-  t.throws(() => readConfig({ TAKEMARK_TLS_CERT: 'a' }), /TAKEMARK_TLS_CERT: and TAKEMARK_TLS_KEY: both or none/);
+  t.throws(
+    () => readConfig({ TAKEMARK_TLS_CERT: 'a' }),
+    /TAKEMARK_TLS_CERT: and TAKEMARK_TLS_KEY: both or none/,
+  );
   t.throws(() => readConfig({ TAKEMARK_TLS_KEY: 'a' }), /both or none/);
-  t.match(readConfig({ TAKEMARK_TLS_CERT: 'a', TAKEMARK_TLS_KEY: 'b' }), { publicUrl: 'https://127.0.0.1:8080', partner: { tls: { certificate: 'a', key: 'b' } } });
-  t.equal(readConfig({ TAKEMARK_TLS_CERT: 'a', TAKEMARK_TLS_KEY: 'b', TAKEMARK_PUBLIC_URL: 'https://api.example.com' }).publicUrl, 'https://api.example.com');
+  t.match(readConfig({ TAKEMARK_TLS_CERT: 'a', TAKEMARK_TLS_KEY: 'b' }), {
+    publicUrl: 'https://127.0.0.1:8080',
+    partner: { tls: { certificate: 'a', key: 'b' } },
+  });
+  t.equal(
+    readConfig({
+      TAKEMARK_TLS_CERT: 'a',
+      TAKEMARK_TLS_KEY: 'b',
+      TAKEMARK_PUBLIC_URL: 'https://api.example.com',
+    }).publicUrl,
+    'https://api.example.com',
+  );
   const directory = await mkdtemp(join(tmpdir(), 'takemark-tls-'));
   t.teardown(() => rm(directory, { recursive: true }));
   const files = { TAKEMARK_TLS_CERT: join(directory, 'c'), TAKEMARK_TLS_KEY: join(directory, 'k') };

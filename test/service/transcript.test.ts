@@ -13,7 +13,9 @@ import { noise, wav } from '../fixtures/wav.js';
 const README = new URL('../../../README.md', import.meta.url);
 
 t.test('the transcript of the README', { skip: needs('curl') }, async (t) => {
-  const [, script] = /^## Three partner flows\n[^]*?^```sh\n([^]*?)^```$/m.exec(await readFile(README, 'utf8'))!;
+  const [, script] = /^## Three partner flows\n[^]*?^```sh\n([^]*?)^```$/m.exec(
+    await readFile(README, 'utf8'),
+  )!;
   const service = await TestService.start();
   const directory = await mkdtemp(join(tmpdir(), 'takemark-transcript-'));
   t.teardown(async () => {
@@ -23,32 +25,70 @@ t.test('the transcript of the README', { skip: needs('curl') }, async (t) => {
   const { partnerId } = await service.partner();
   const single = await service.issue(partnerId, wav(1_400_000, { channels: 2 }));
   // A sidecar proof takes any bytes that begin like its container: an MP3 frame's head.
-  const pair = await service.issue(partnerId, Buffer.concat([Buffer.from('fffb9064', 'hex'), noise(300_000)]), { carrier: 'sidecar', fileName: 'song.mp3' });
+  const pair = await service.issue(
+    partnerId,
+    Buffer.concat([Buffer.from('fffb9064', 'hex'), noise(300_000)]),
+    { carrier: 'sidecar', fileName: 'song.mp3' },
+  );
   await writeFile(join(directory, 'credentialed.wav'), single.file);
   await writeFile(join(directory, 'song.mp3'), pair.file);
   await writeFile(join(directory, 'song.sidecar'), pair.sidecar!);
 
   for (const shell of ['bash', 'sh']) {
     const { keyId, apiKey } = await service.service.operations.operator.createKey({ partnerId, name: shell });
-    // Standard input is no pipe: bash would take itself for a remote shell and read the start-up files of whoever runs the tests.
-    const child = spawn(shell, ['-c', script!], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], TAKEMARK: service.partnerUrl, KEY: apiKey } });
+    // Standard input is no pipe: bash would take itself for a remote shell and read the start-up files of
+    // whoever runs the tests.
+    const child = spawn(shell, ['-c', script!], {
+      cwd: directory,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], TAKEMARK: service.partnerUrl, KEY: apiKey },
+    });
     const output = [collect(child.stdout), collect(child.stderr)];
     const [code] = (await once(child, 'exit')) as [number];
     const [stdout, stderr] = (await Promise.all(output)).map(String);
     t.equal(code, 0, `${shell} ends well`);
     t.equal(stderr, '', 'and nothing is complained about');
-    const answers = stdout!.trim().split('\n').map((line) => (line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : line));
+    const answers = stdout!
+      .trim()
+      .split('\n')
+      .map((line) => (line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : line));
     const stored = ({ length }: Buffer, sha256: string) => ({ uploadId: /^upl_/, bytes: length, sha256 });
     const digest = (file: Buffer) => createHash('sha256').update(file).digest('hex');
     t.equal(answers.length, 6, 'every answer is there');
     t.match(answers[0], stored(single.file, digest(single.file)), 'one file: stored');
-    t.match(answers[1], { verdict: 'valid', good: true, proofId: single.proofId, decision: { status: 'verified_binding', credentialCarrier: 'embedded' } }, 'one file: valid');
+    t.match(
+      answers[1],
+      {
+        verdict: 'valid',
+        good: true,
+        proofId: single.proofId,
+        decision: { status: 'verified_binding', credentialCarrier: 'embedded' },
+      },
+      'one file: valid',
+    );
     t.match(answers[2], stored(pair.file, digest(pair.file)), 'pair: stored');
-    t.match(answers[3], { verdict: 'valid', good: true, proofId: pair.proofId, decision: { status: 'verified_binding', credentialCarrier: 'sidecar' } }, 'pair: valid');
+    t.match(
+      answers[3],
+      {
+        verdict: 'valid',
+        good: true,
+        proofId: pair.proofId,
+        decision: { status: 'verified_binding', credentialCarrier: 'sidecar' },
+      },
+      'pair: valid',
+    );
     t.equal(answers[4], 'the same answer again', 'rotation: replayed to the byte');
     const { keys } = answers[5] as { keys: { keyId: string; status: string; name: string }[] };
-    t.match(keys.find((key) => key.keyId === keyId), { status: 'expiring', name: shell }, 'rotation: the old key is in its grace window');
-    t.equal(keys.filter(({ status, name }) => status === 'active' && name === shell).length, 1, 'beside its successor, which listed them');
+    t.match(
+      keys.find((key) => key.keyId === keyId),
+      { status: 'expiring', name: shell },
+      'rotation: the old key is in its grace window',
+    );
+    t.equal(
+      keys.filter(({ status, name }) => status === 'active' && name === shell).length,
+      1,
+      'beside its successor, which listed them',
+    );
     t.notOk(stdout!.includes('tmk_'), 'no secret is printed');
   }
 });

@@ -13,7 +13,10 @@ export async function publish(assets: AssetStore, proofId: string, bytes: Uint8A
   await staged.publish();
 }
 
-/** Every backend of deliverables passes all of this. `open` gives an empty store each time, without a grace for orphans. */
+/**
+ * Every backend of deliverables passes all of this. `open` gives an empty store each time, without a grace
+ * for orphans.
+ */
 export function assetContract(t: Test, name: string, open: (t: Test) => Promise<AssetStore>): void {
   void t.test(`${name}: a deliverable is staged, published, read, deleted`, async (t) => {
     const assets = await open(t);
@@ -25,7 +28,11 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     await staged.patch(audio.length - 2, Buffer.from('ok'));
     audio.write('SIZE', 4);
     audio.write('ok', audio.length - 2);
-    await t.rejects(staged.patch(audio.length - 1, Buffer.from('no')), RangeError, 'only what was appended can be overwritten');
+    await t.rejects(
+      staged.patch(audio.length - 1, Buffer.from('no')),
+      RangeError,
+      'only what was appended can be overwritten',
+    );
     await t.rejects(staged.patch(-1, Buffer.from('no')), RangeError);
     await staged.append(Buffer.from('end'));
     const whole = Buffer.concat([audio, Buffer.from('end')]);
@@ -37,10 +44,23 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     await staged.publish();
     await staged.discard();
     t.equal(await assets.size('prf_1'), whole.length);
-    t.ok((await bytesOf(await assets.read('prf_1')))?.equals(whole), 'discarding afterwards takes nothing back');
+    t.ok(
+      (await bytesOf(await assets.read('prf_1')))?.equals(whole),
+      'discarding afterwards takes nothing back',
+    );
 
-    for (const [start, end] of [[0, 0], [0, whole.length - 1], [70_000, 140_000], [whole.length - 3, whole.length - 1], [whole.length - 3, whole.length + 10], [whole.length, whole.length + 10]] as const) {
-      t.ok((await bytesOf(await assets.read('prf_1', { start, end })))?.equals(whole.subarray(start, end + 1)), `range ${start}-${end}`);
+    for (const [start, end] of [
+      [0, 0],
+      [0, whole.length - 1],
+      [70_000, 140_000],
+      [whole.length - 3, whole.length - 1],
+      [whole.length - 3, whole.length + 10],
+      [whole.length, whole.length + 10],
+    ] as const) {
+      t.ok(
+        (await bytesOf(await assets.read('prf_1', { start, end })))?.equals(whole.subarray(start, end + 1)),
+        `range ${start}-${end}`,
+      );
     }
 
     const reading = (await assets.read('prf_1'))!;
@@ -48,7 +68,13 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await assets.delete('prf_1'), false);
     t.equal(await assets.read('prf_1'), undefined);
     t.equal(await assets.size('prf_1'), undefined);
-    t.equal(createHash('sha256').update((await bytesOf(reading))!).digest('hex'), createHash('sha256').update(whole).digest('hex'), 'a read that had begun ends well');
+    t.equal(
+      createHash('sha256')
+        .update((await bytesOf(reading))!)
+        .digest('hex'),
+      createHash('sha256').update(whole).digest('hex'),
+      'a read that had begun ends well',
+    );
     t.equal(await assets.sweep(async () => false), 0, 'nothing is left');
   });
 
@@ -80,13 +106,29 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     await building.publish();
     t.equal(await assets.size('prf_building'), 1, 'what is being built is not taken for an orphan');
     t.equal(await assets.size('prf:orphan'), undefined);
-    await t.rejects(assets.sweep(async () => Promise.reject(new Error('the registry is away'))), { code: 'unavailable' }, 'who cannot be asked is not taken for no');
+    await t.rejects(
+      assets.sweep(async () => Promise.reject(new Error('the registry is away'))),
+      { code: 'unavailable' },
+      'who cannot be asked is not taken for no',
+    );
     t.equal(await assets.size('prf_kept'), 4);
   });
 
   void t.test(`${name}: names are ids and nothing else`, async (t) => {
     const assets = await open(t);
-    for (const hostile of ['', '.', '..', '../secret', 'a/../../secret', 'a\\b', 'a\0b', '.hidden', 'a=b', 'ü', 'a'.repeat(129)]) {
+    for (const hostile of [
+      '',
+      '.',
+      '..',
+      '../secret',
+      'a/../../secret',
+      'a\\b',
+      'a\0b',
+      '.hidden',
+      'a=b',
+      'ü',
+      'a'.repeat(129),
+    ]) {
       await t.rejects(assets.read(hostile), { code: 'invalid_request' }, JSON.stringify(hostile));
       await t.rejects(assets.stage(hostile), { code: 'invalid_request' });
       await t.rejects(assets.size(hostile), { code: 'invalid_request' });

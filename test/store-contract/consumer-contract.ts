@@ -1,7 +1,22 @@
 import type { Test } from 'tap';
-import { noticeDue, noticesOf, reviewCreated, unitsCounted, type UsageEvent } from '../../src/domain/events.js';
+import {
+  noticeDue,
+  noticesOf,
+  reviewCreated,
+  type UsageEvent,
+  unitsCounted,
+} from '../../src/domain/events.js';
 import { actionsOf } from './audit-contract.js';
-import { dailyUnits, DAY, eraseProof, issueProof, NEXT_DAY, takeWaiting, unitsOf, usageOf } from './outbox-contract.js';
+import {
+  DAY,
+  dailyUnits,
+  eraseProof,
+  issueProof,
+  NEXT_DAY,
+  takeWaiting,
+  unitsOf,
+  usageOf,
+} from './outbox-contract.js';
 import { audit, issuingReplay, NOW, reviewCase, usageCharge } from './samples.js';
 import type { Contract } from './suite.js';
 
@@ -13,29 +28,53 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     const { stores } = opened();
     await takeWaiting(stores);
     const partners = [id('ptr', 'fold-1'), id('ptr', 'fold-2')];
-    const sources = ['billed/2026-03', 'billed/2026-04', `free/${id('process', 1)}`, `free/${id('process', 2)}`];
+    const sources = [
+      'billed/2026-03',
+      'billed/2026-04',
+      `free/${id('process', 1)}`,
+      `free/${id('process', 2)}`,
+    ];
     const events = partners.flatMap((partnerId, p) =>
       sources.flatMap((source, s) => {
         let from = 0;
         return Array.from({ length: 8 }, (_, i) => {
-          const counts = [{ day: s === 1 ? NEXT_DAY : DAY, operation: 'verify', units: 1 + ((i + s + p) % 3) }, { day: NEXT_DAY, operation: 'identify', units: 2 }];
-          const event = unitsCounted({ partnerId, source, from, to: from + 2 + counts[0]!.units, counts }, NOW);
+          const counts = [
+            { day: s === 1 ? NEXT_DAY : DAY, operation: 'verify', units: 1 + ((i + s + p) % 3) },
+            { day: NEXT_DAY, operation: 'identify', units: 2 },
+          ];
+          const event = unitsCounted(
+            { partnerId, source, from, to: from + 2 + counts[0]!.units, counts },
+            NOW,
+          );
           from = event.data.to;
           return event;
         });
       }),
     );
-    const total = (of: readonly UsageEvent[], partnerId: string) => unitsOf(of.filter(({ key }) => key === partnerId).flatMap(({ data }) => data.counts));
+    const total = (of: readonly UsageEvent[], partnerId: string) =>
+      unitsOf(of.filter(({ key }) => key === partnerId).flatMap(({ data }) => data.counts));
     const agree = async (folded: readonly UsageEvent[], why: string) => {
-      for (const partnerId of partners) t.strictSame(await dailyUnits(stores, partnerId), total(folded, partnerId), why);
+      for (const partnerId of partners)
+        t.strictSame(await dailyUnits(stores, partnerId), total(folded, partnerId), why);
     };
     const odd = events.filter((_, i) => i % 2 === 1);
     await stores.foldUsage(odd.toReversed());
     await agree(odd, 'later ones first, with gaps between them');
     await stores.foldUsage([...odd, odd[0]!]);
     await agree(odd, 'again');
-    const shuffled = events.map((event, i) => ({ event, order: (i * 37) % 64 })).sort((a, b) => a.order - b.order).map(({ event }) => event);
-    await Promise.all([shuffled, shuffled.toReversed(), events.slice(0, 40), events.slice(20), events.filter((_, i) => i % 3 === 0)].map((batch) => stores.foldUsage(batch)));
+    const shuffled = events
+      .map((event, i) => ({ event, order: (i * 37) % 64 }))
+      .sort((a, b) => a.order - b.order)
+      .map(({ event }) => event);
+    await Promise.all(
+      [
+        shuffled,
+        shuffled.toReversed(),
+        events.slice(0, 40),
+        events.slice(20),
+        events.filter((_, i) => i % 3 === 0),
+      ].map((batch) => stores.foldUsage(batch)),
+    );
     await agree(events, 'overlapping batches at once');
     await stores.foldUsage([]);
     await Promise.all(events.slice(0, 8).map((event) => stores.foldUsage([event])));
@@ -48,11 +87,27 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     const { stores } = opened();
     await takeWaiting(stores);
     const partnerId = id('ptr', 'live');
-    const expected = { [`${DAY} verify`]: 4, [`${DAY} identify`]: 1, [`${NEXT_DAY} verify`]: 1, [`${DAY} list_proofs`]: 7 };
-    for (const [dedupeKey, over] of [['a', {}], ['b', {}], ['c', { operation: 'identify' }], ['d', {}], ['e', {}], ['f', { at: NOW + 1 }]] as const) await stores.charge(usageCharge(partnerId, dedupeKey, over));
+    const expected = {
+      [`${DAY} verify`]: 4,
+      [`${DAY} identify`]: 1,
+      [`${NEXT_DAY} verify`]: 1,
+      [`${DAY} list_proofs`]: 7,
+    };
+    for (const [dedupeKey, over] of [
+      ['a', {}],
+      ['b', {}],
+      ['c', { operation: 'identify' }],
+      ['d', {}],
+      ['e', {}],
+      ['f', { at: NOW + 1 }],
+    ] as const)
+      await stores.charge(usageCharge(partnerId, dedupeKey, over));
     await stores.meter([{ partnerId, operation: 'list_proofs', count: 7 }], NOW);
     const waiting = await stores.waitingEvents(500);
-    const events = usageOf(waiting.map(({ event }) => event), partnerId);
+    const events = usageOf(
+      waiting.map(({ event }) => event),
+      partnerId,
+    );
     // Of what is free a store promises the counts that were folded, no others.
     await stores.foldUsage(events.filter(({ data }) => data.source.startsWith('free/')));
     t.strictSame(await dailyUnits(stores, partnerId), expected, 'nothing that was charged was folded yet');
@@ -67,7 +122,11 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     await stores.foldUsage(events);
     t.strictSame(await dailyUnits(stores, partnerId), expected, 'all was folded');
     await stores.charge(usageCharge(partnerId, 'g'));
-    t.strictSame(await dailyUnits(stores, partnerId), { ...expected, [`${DAY} verify`]: 5 }, 'and it goes on');
+    t.strictSame(
+      await dailyUnits(stores, partnerId),
+      { ...expected, [`${DAY} verify`]: 5 },
+      'and it goes on',
+    );
     t.equal(await stores.getUsed(partnerId, NOW), 6);
     await stores.foldUsage(usageOf(await takeWaiting(stores), partnerId));
     t.strictSame(await dailyUnits(stores, partnerId), { ...expected, [`${DAY} verify`]: 5 });
@@ -92,7 +151,10 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
       for (;;) {
         const last = ended.charges;
         const waiting = await stores.waitingEvents(7);
-        const events = usageOf(waiting.map(({ event }) => event), partnerId);
+        const events = usageOf(
+          waiting.map(({ event }) => event),
+          partnerId,
+        );
         // Delivered before or after the mark, and twice.
         folds.push(stores.foldUsage(events));
         await stores.markPublished(waiting);
@@ -114,7 +176,11 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
         reads++;
       }
     };
-    await Promise.all([Promise.all(Array.from({ length: 8 }, (_, i) => charger(i))).then(() => (ended.charges = true)), relay(), reader()]);
+    await Promise.all([
+      Promise.all(Array.from({ length: 8 }, (_, i) => charger(i))).then(() => (ended.charges = true)),
+      relay(),
+      reader(),
+    ]);
     t.strictSame(wrong, [], `${reads} reads`);
     t.strictSame(await dailyUnits(stores, partnerId), { [`${DAY} verify`]: 240 });
     t.equal(await stores.getUsed(partnerId, NOW), 240);
@@ -123,13 +189,21 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
   await t.test('notices: in the order of time, until they are settled', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);
-    const reviews = [40, 20, 30].map((after, i) => reviewCase(id('rev', `notice-${i}`), id('ptr', 'notice'), id('prf', 'notice'), { createdAt: NOW + after }));
+    const reviews = [40, 20, 30].map((after, i) =>
+      reviewCase(id('rev', `notice-${i}`), id('ptr', 'notice'), id('prf', 'notice'), {
+        createdAt: NOW + after,
+      }),
+    );
     const notices = reviews.flatMap((review) => noticesOf(reviewCreated(review)));
     const own = new Set(reviews.map(({ reviewId }) => reviewId));
-    const due = async (now: number) => (await stores.dueNotices(now, 500)).filter(({ reviewId }) => own.has(reviewId));
+    const due = async (now: number) =>
+      (await stores.dueNotices(now, 500)).filter(({ reviewId }) => own.has(reviewId));
     const byTime = notices.toSorted((a, b) => a.dueAt - b.dueAt);
     await stores.scheduleNotices(notices, NOW);
-    await Promise.all([stores.scheduleNotices(notices, NOW + 1), stores.scheduleNotices(notices.slice(2), NOW + 2)]);
+    await Promise.all([
+      stores.scheduleNotices(notices, NOW + 1),
+      stores.scheduleNotices(notices.slice(2), NOW + 2),
+    ]);
     await stores.scheduleNotices([], NOW);
     t.strictSame(await due(byTime[0]!.dueAt - 1), []);
     t.strictSame(await due(byTime[0]!.dueAt), byTime.slice(0, 1), 'due at its own second');
@@ -147,13 +221,22 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     t.strictSame(await due(byTime[5]!.dueAt), byTime.slice(2));
     await stores.settleNotice(byTime[0]!, undefined);
     await stores.settleNotice(told, noticeDue(told));
-    for (const event of await takeWaiting(stores)) t.strictSame(event, noticeDue(told), 'again, at most the same event');
+    for (const event of await takeWaiting(stores))
+      t.strictSame(event, noticeDue(told), 'again, at most the same event');
     t.strictSame(await due(byTime[5]!.dueAt), byTime.slice(2));
     await Promise.all(byTime.slice(2).map((notice) => stores.settleNotice(notice, noticeDue(notice))));
     t.strictSame(await due(byTime[5]!.dueAt), []);
-    t.strictSame((await takeWaiting(stores)).map((event) => event.id).sort(), byTime.slice(2).map((notice) => noticeDue(notice).id).sort());
+    t.strictSame(
+      (await takeWaiting(stores)).map((event) => event.id).sort(),
+      byTime
+        .slice(2)
+        .map((notice) => noticeDue(notice).id)
+        .sort(),
+    );
 
-    const late = reviewCase(id('rev', 'notice-late'), id('ptr', 'notice'), id('prf', 'notice'), { createdAt: NOW - 400 * 86_400 });
+    const late = reviewCase(id('rev', 'notice-late'), id('ptr', 'notice'), id('prf', 'notice'), {
+      createdAt: NOW - 400 * 86_400,
+    });
     own.add(late.reviewId);
     const overdue = noticesOf(reviewCreated(late));
     await stores.scheduleNotices(overdue, NOW);
@@ -164,18 +247,41 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
 
   await t.test('an erasure takes the notices of its cases with it, and no others', async (t) => {
     const { stores } = opened();
-    const proofs = [await issueProof(contract, stores, 'noticed'), await issueProof(contract, stores, 'noticed-other')] as const;
+    const proofs = [
+      await issueProof(contract, stores, 'noticed'),
+      await issueProof(contract, stores, 'noticed-other'),
+    ] as const;
     // Not late: those of before were looked at as far as half a year on.
     const createdAt = NOW + 200 * 86_400;
-    const reviews = proofs.flatMap(({ proofId, partnerId }, p) => [1, 2].map((i) => reviewCase(id('rev', `noticed-${p}-${i}`), partnerId, proofId, { createdAt, bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: `${i}` } })));
-    for (const review of reviews) t.strictSame(await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId)), { outcome: 'created' });
+    const reviews = proofs.flatMap(({ proofId, partnerId }, p) =>
+      [1, 2].map((i) =>
+        reviewCase(id('rev', `noticed-${p}-${i}`), partnerId, proofId, {
+          createdAt,
+          bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: `${i}` },
+        }),
+      ),
+    );
+    for (const review of reviews)
+      t.strictSame(
+        await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId)),
+        { outcome: 'created' },
+      );
     const notices = reviews.flatMap((review) => noticesOf(reviewCreated(review)));
     await stores.scheduleNotices(notices, NOW);
-    const named = async () => (await stores.dueNotices(Math.max(...notices.map(({ dueAt }) => dueAt)), 500)).filter(({ proofId }) => proofs.some((proof) => proof.proofId === proofId)).map(({ kind, reviewId }) => `${kind} ${reviewId}`);
+    const named = async () =>
+      (await stores.dueNotices(Math.max(...notices.map(({ dueAt }) => dueAt)), 500))
+        .filter(({ proofId }) => proofs.some((proof) => proof.proofId === proofId))
+        .map(({ kind, reviewId }) => `${kind} ${reviewId}`);
     t.equal((await named()).length, 8);
     await eraseProof(stores, proofs[0]);
     t.equal(await stores.confirmErasure(proofs[0].proofId, NOW), 'confirmed');
-    t.strictSame((await named()).toSorted(), notices.slice(4).map(({ kind, reviewId }) => `${kind} ${reviewId}`).toSorted());
+    t.strictSame(
+      (await named()).toSorted(),
+      notices
+        .slice(4)
+        .map(({ kind, reviewId }) => `${kind} ${reviewId}`)
+        .toSorted(),
+    );
     for (const notice of notices.slice(4)) await stores.settleNotice(notice, undefined);
     await takeWaiting(stores);
   });
@@ -194,15 +300,28 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     await eraseProof(stores, proof);
     const tombstone = { state: 'erased', proofId, partnerId, erasedAt: NOW };
     t.strictSame(await stores.getProof(proofId), tombstone);
-    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, i) => stores.confirmErasure(proofId, NOW + 10 + i)));
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => stores.confirmErasure(proofId, NOW + 10 + i)),
+    );
     t.equal(outcomes.filter((outcome) => outcome === 'confirmed').length, 1);
     const confirmed = { ...tombstone, confirmedAt: NOW + 10 + outcomes.indexOf('confirmed') };
     t.strictSame(await stores.getProof(proofId), confirmed);
     t.equal(await stores.confirmErasure(proofId, NOW + 100), 'already_confirmed');
     t.strictSame(await stores.getProof(proofId), confirmed, 'the first time stays');
     t.strictSame(await eraseProof(stores, proof, NOW + 200), { outcome: 'already_erased', proof: confirmed });
-    t.strictSame((await takeWaiting(stores)).map((event) => event.id), [`proof_erased/${proofId}`], 'confirming tells nobody');
+    t.strictSame(
+      (await takeWaiting(stores)).map((event) => event.id),
+      [`proof_erased/${proofId}`],
+      'confirming tells nobody',
+    );
     t.strictSame(await actionsOf(opened(), partnerId), ['proof_issued', 'proof_erased']);
-    await t.rejects(stores.issueProof(proof, audit(partnerId, 'proof_issued', proofId), issuingReplay(id('replay', 'confirm'), proofId)), { code: 'conflict' });
+    await t.rejects(
+      stores.issueProof(
+        proof,
+        audit(partnerId, 'proof_issued', proofId),
+        issuingReplay(id('replay', 'confirm'), proofId),
+      ),
+      { code: 'conflict' },
+    );
   });
 }

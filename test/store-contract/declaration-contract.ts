@@ -22,18 +22,38 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
     const first = storedDeclaration('sub_1');
     t.strictSame(await record(stores, proof, first), { outcome: 'recorded', declarations: [first] });
     const retried = storedDeclaration('sub_1', { recordedAt: NOW + 60, mac: 'cd'.repeat(32) });
-    t.strictSame(await record(stores, proof, retried), { outcome: 'already_recorded', declaration: first }, 'the first one stays');
-    for (const over of [{ subject: 'creator_2' }, { submittedAt: NOW - 61 }, { surveyVersion: '2' }, { answers: { manualWork: 'some' } }] as const) {
-      t.strictSame(await record(stores, proof, storedDeclaration('sub_1', over)), { outcome: 'refused', reason: 'submission_id_reused' });
+    t.strictSame(
+      await record(stores, proof, retried),
+      { outcome: 'already_recorded', declaration: first },
+      'the first one stays',
+    );
+    for (const over of [
+      { subject: 'creator_2' },
+      { submittedAt: NOW - 61 },
+      { surveyVersion: '2' },
+      { answers: { manualWork: 'some' } },
+    ] as const) {
+      t.strictSame(await record(stores, proof, storedDeclaration('sub_1', over)), {
+        outcome: 'refused',
+        reason: 'submission_id_reused',
+      });
     }
     const second = storedDeclaration('sub_2', { answers: { disputedAssessment: 'disputed' } });
     t.equal((await record(stores, proof, second)).outcome, 'recorded');
     const declared = { ...proof, declarations: [first, second] };
     t.strictSame(await stores.getProof(proofId), declared, 'and nothing else of the proof has changed');
     t.strictSame(await stores.listProofs(partnerId, { limit: 10 }), [declared]);
-    t.equal(await stores.issueProof(proof, audit(partnerId, 'proof_issued', proofId)), 'issued', 'an issuing that is repeated');
+    t.equal(
+      await stores.issueProof(proof, audit(partnerId, 'proof_issued', proofId)),
+      'issued',
+      'an issuing that is repeated',
+    );
     t.strictSame(await stores.getProof(proofId), declared, 'takes none away');
-    t.strictSame(await actionsOf(opened(), partnerId), ['proof_issued', 'declaration_recorded', 'declaration_recorded'], 'what was not written is not audited');
+    t.strictSame(
+      await actionsOf(opened(), partnerId),
+      ['proof_issued', 'declaration_recorded', 'declaration_recorded'],
+      'what was not written is not audited',
+    );
   });
 
   await t.test('only an issued proof takes one', async (t) => {
@@ -45,9 +65,17 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
     t.strictSame(await record(stores, pending, storedDeclaration('sub_1')), gone, 'reserved');
     await record(stores, proof, storedDeclaration('sub_1'));
     await erase(stores, proof);
-    t.strictSame(await stores.getProof(proof.proofId), { state: 'erased', proofId: proof.proofId, partnerId: proof.partnerId, erasedAt: NOW }, 'the tombstone holds none');
+    t.strictSame(
+      await stores.getProof(proof.proofId),
+      { state: 'erased', proofId: proof.proofId, partnerId: proof.partnerId, erasedAt: NOW },
+      'the tombstone holds none',
+    );
     t.strictSame(await record(stores, proof, storedDeclaration('sub_1')), gone, 'erased');
-    t.strictSame(await actionsOf(opened(), proof.partnerId), ['proof_issued', 'declaration_recorded', 'proof_erased']);
+    t.strictSame(await actionsOf(opened(), proof.partnerId), [
+      'proof_issued',
+      'declaration_recorded',
+      'proof_erased',
+    ]);
   });
 
   await t.test('100 parallel recordings of one submission: one is written', async (t) => {
@@ -55,40 +83,76 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
     const tries = Array.from({ length: 100 }, (_, i) => storedDeclaration('sub_1', { recordedAt: NOW + i }));
     const steps = await Promise.all(tries.map((declaration) => record(stores, proof, declaration)));
     const winner = steps.findIndex(({ outcome }) => outcome === 'recorded');
-    for (const [i, step] of steps.entries()) if (i !== winner) t.strictSame(step, { outcome: 'already_recorded', declaration: tries[winner] });
+    for (const [i, step] of steps.entries())
+      if (i !== winner) t.strictSame(step, { outcome: 'already_recorded', declaration: tries[winner] });
     t.strictSame(await stores.getProof(proof.proofId), { ...proof, declarations: [tries[winner]] });
   });
 
-  await t.test('more submissions at once than a proof holds: as many as it holds are written, each once', async (t) => {
-    const { stores, proof } = await issued('declared-full');
-    const tries = Array.from({ length: 100 }, (_, i) => storedDeclaration(`sub_${i}`));
-    // All but some at their leisure: what waits for seconds is given up.
-    const early = MAX_DECLARATIONS - 8;
-    const steps: Awaited<ReturnType<typeof record>>[] = [];
-    for (const declaration of tries.slice(0, early)) steps.push(await record(stores, proof, declaration));
-    steps.push(...(await Promise.all(tries.slice(early).map((declaration) => record(stores, proof, declaration)))));
-    const taken = tries.filter((_, i) => steps[i]!.outcome === 'recorded').map(({ submissionId }) => submissionId);
-    t.equal(taken.length, MAX_DECLARATIONS);
-    for (const step of steps) if (step.outcome !== 'recorded') t.strictSame(step, { outcome: 'refused', reason: 'declarations_full' });
-    const row = await stores.getProof(proof.proofId);
-    t.strictSame(row?.state === 'issued' && row.declarations?.map(({ submissionId }) => submissionId).toSorted(), taken.toSorted());
-    t.equal((await record(stores, proof, tries.find(({ submissionId }) => submissionId === taken[0])!)).outcome, 'already_recorded', 'a full proof still answers again');
-  });
+  await t.test(
+    'more submissions at once than a proof holds: as many as it holds are written, each once',
+    async (t) => {
+      const { stores, proof } = await issued('declared-full');
+      const tries = Array.from({ length: 100 }, (_, i) => storedDeclaration(`sub_${i}`));
+      // All but some at their leisure: what waits for seconds is given up.
+      const early = MAX_DECLARATIONS - 8;
+      const steps: Awaited<ReturnType<typeof record>>[] = [];
+      for (const declaration of tries.slice(0, early)) steps.push(await record(stores, proof, declaration));
+      steps.push(
+        ...(await Promise.all(tries.slice(early).map((declaration) => record(stores, proof, declaration)))),
+      );
+      const taken = tries
+        .filter((_, i) => steps[i]!.outcome === 'recorded')
+        .map(({ submissionId }) => submissionId);
+      t.equal(taken.length, MAX_DECLARATIONS);
+      for (const step of steps)
+        if (step.outcome !== 'recorded')
+          t.strictSame(step, { outcome: 'refused', reason: 'declarations_full' });
+      const row = await stores.getProof(proof.proofId);
+      t.strictSame(
+        row?.state === 'issued' && row.declarations?.map(({ submissionId }) => submissionId).toSorted(),
+        taken.toSorted(),
+      );
+      t.equal(
+        (await record(stores, proof, tries.find(({ submissionId }) => submissionId === taken[0])!)).outcome,
+        'already_recorded',
+        'a full proof still answers again',
+      );
+    },
+  );
 
   await t.test('recording against erasing: none is left', async (t) => {
     const { stores } = opened();
-    const proofs = await Promise.all(Array.from({ length: 30 }, async (_, i) => (await issued(`declared-erased-${i}`)).proof));
+    const proofs = await Promise.all(
+      Array.from({ length: 30 }, async (_, i) => (await issued(`declared-erased-${i}`)).proof),
+    );
     await Promise.all(
       proofs.map(async (proof) => {
-        await Promise.all([record(stores, proof, storedDeclaration('sub_1')), erase(stores, proof), record(stores, proof, storedDeclaration('sub_2'))]);
-        t.strictSame(await stores.getProof(proof.proofId), { state: 'erased', proofId: proof.proofId, partnerId: proof.partnerId, erasedAt: NOW });
+        await Promise.all([
+          record(stores, proof, storedDeclaration('sub_1')),
+          erase(stores, proof),
+          record(stores, proof, storedDeclaration('sub_2')),
+        ]);
+        t.strictSame(await stores.getProof(proof.proofId), {
+          state: 'erased',
+          proofId: proof.proofId,
+          partnerId: proof.partnerId,
+          erasedAt: NOW,
+        });
       }),
     );
   });
 }
 
-function record(stores: Stores, { proofId, partnerId }: IssuedProof, declaration: ReturnType<typeof storedDeclaration>) {
-  return stores.recordDeclaration(proofId, declaration, audit(partnerId, 'declaration_recorded', proofId, declaration.submissionId));
+function record(
+  stores: Stores,
+  { proofId, partnerId }: IssuedProof,
+  declaration: ReturnType<typeof storedDeclaration>,
+) {
+  return stores.recordDeclaration(
+    proofId,
+    declaration,
+    audit(partnerId, 'declaration_recorded', proofId, declaration.submissionId),
+  );
 }
 
 function erase(stores: Stores, { proofId, partnerId }: IssuedProof) {

@@ -13,13 +13,23 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     t.equal(await stores.getPartner(first.partnerId), undefined);
     await stores.createPartner(first, draft);
     t.strictSame(await stores.getPartner(first.partnerId), first);
-    t.strictSame((await stores.listPartners()).filter((each) => each.partnerId === first.partnerId), [first]);
+    t.strictSame(
+      (await stores.listPartners()).filter((each) => each.partnerId === first.partnerId),
+      [first],
+    );
     await t.resolves(stores.createPartner(first, draft), 'the same call again is harmless');
     await t.rejects(stores.createPartner({ ...first, name: 'Another' }, draft), { code: 'conflict' });
 
     const key = partnerKey(id('key', 1), first.partnerId);
-    const rotated: PartnerKey = { ...key, keyId: id('key', 2), expiresAt: NOW + 72 * 3600, revokedAt: NOW + 1, publicKey: 'MCowBQ==' };
-    const create = (each: PartnerKey) => stores.createKey(each, audit(each.partnerId, 'key_created', each.keyId));
+    const rotated: PartnerKey = {
+      ...key,
+      keyId: id('key', 2),
+      expiresAt: NOW + 72 * 3600,
+      revokedAt: NOW + 1,
+      publicKey: 'MCowBQ==',
+    };
+    const create = (each: PartnerKey) =>
+      stores.createKey(each, audit(each.partnerId, 'key_created', each.keyId));
     await Promise.all([create(key), create(rotated)]);
     t.strictSame(await stores.getKey(key.keyId), key, 'absent members stay absent');
     t.strictSame(await stores.getKey(rotated.keyId), rotated);
@@ -27,16 +37,27 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     await t.resolves(create(key), 'the same call again is harmless');
     await t.rejects(create({ ...key, name: 'other' }), { code: 'conflict' });
     await t.rejects(create({ ...key, partnerId: id('ptr', 2) }), { code: 'conflict' });
-    t.strictSame(await actionsOf(opened(), first.partnerId), ['partner_created', 'key_created', 'key_created']);
+    t.strictSame(await actionsOf(opened(), first.partnerId), [
+      'partner_created',
+      'key_created',
+      'key_created',
+    ]);
   });
 
   await t.test('a partner’s keys, oldest first, in pages', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'keys');
     t.strictSame(await stores.listKeys(partnerId), []);
-    const keys = Array.from({ length: 10 }, (_, i) => partnerKey(id('key', `list-${i}`), partnerId, { createdAt: NOW + Math.floor(i / 3) }));
-    await Promise.all(keys.toReversed().map((key) => stores.createKey(key, audit(partnerId, 'key_created', key.keyId))));
-    await stores.createKey(partnerKey(id('key', 'foreign'), id('ptr', 'keys2')), audit(id('ptr', 'keys2'), 'key_created'));
+    const keys = Array.from({ length: 10 }, (_, i) =>
+      partnerKey(id('key', `list-${i}`), partnerId, { createdAt: NOW + Math.floor(i / 3) }),
+    );
+    await Promise.all(
+      keys.toReversed().map((key) => stores.createKey(key, audit(partnerId, 'key_created', key.keyId))),
+    );
+    await stores.createKey(
+      partnerKey(id('key', 'foreign'), id('ptr', 'keys2')),
+      audit(id('ptr', 'keys2'), 'key_created'),
+    );
     t.strictSame(await stores.listKeys(partnerId), keys);
     const read: PartnerKey[] = [];
     for (let page = await stores.listKeys(partnerId, { limit: 4 }); page.length > 0; ) {
@@ -51,7 +72,8 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     const { stores } = opened();
     const partnerId = id('ptr', 'revoke');
     const key = partnerKey(id('key', 'revoke'), partnerId);
-    const revoke = (at: number, owner = partnerId) => stores.revokeKey(owner, key.keyId, at, audit(owner, 'key_revoked', key.keyId));
+    const revoke = (at: number, owner = partnerId) =>
+      stores.revokeKey(owner, key.keyId, at, audit(owner, 'key_revoked', key.keyId));
     t.equal(await revoke(NOW), 'not_found');
     await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
     t.equal(await revoke(NOW, id('ptr', 'revoke2')), 'not_found', 'another partner’s key is not there');
@@ -70,20 +92,39 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
     t.equal(await stores.getRotation(key.keyId), undefined);
     const tries = Array.from({ length: 100 }, (_, i) => rotation(key, id('key', `successor-${i}`), i));
-    const successor = (each: (typeof tries)[number]) => partnerKey(each.newKeyId, partnerId, { createdAt: each.rotatedAt });
-    const results = await Promise.all(tries.map((each) => stores.rotateKey(each, successor(each), audit(partnerId, 'key_rotated', key.keyId, each.newKeyId))));
+    const successor = (each: (typeof tries)[number]) =>
+      partnerKey(each.newKeyId, partnerId, { createdAt: each.rotatedAt });
+    const results = await Promise.all(
+      tries.map((each) =>
+        stores.rotateKey(each, successor(each), audit(partnerId, 'key_rotated', key.keyId, each.newKeyId)),
+      ),
+    );
     const [holds] = results;
-    t.ok(tries.some((each) => each.newKeyId === holds?.newKeyId && each.replay?.nonce === holds.replay?.nonce), 'it is one of them, whole');
+    t.ok(
+      tries.some((each) => each.newKeyId === holds?.newKeyId && each.replay?.nonce === holds.replay?.nonce),
+      'it is one of them, whole',
+    );
     for (const result of results) t.strictSame(result, holds);
     t.strictSame(await stores.getRotation(key.keyId), holds);
     const rotated = { ...key, expiresAt: holds!.previousKeyExpiresAt };
     t.strictSame(await stores.getKey(key.keyId), rotated);
-    t.strictSame(await stores.listKeys(partnerId), [rotated, successor(holds!)], 'no other successor was written');
-    t.strictSame(await stores.rotateKey(tries[99]!, successor(tries[99]!), audit(partnerId, 'key_rotated')), holds, 'later, too');
-    t.strictSame((await stores.readAudit(partnerId, 1, 10)).map(({ action, subjects }) => [action, ...subjects]), [
-      ['key_created', key.keyId],
-      ['key_rotated', key.keyId, holds!.newKeyId],
-    ]);
+    t.strictSame(
+      await stores.listKeys(partnerId),
+      [rotated, successor(holds!)],
+      'no other successor was written',
+    );
+    t.strictSame(
+      await stores.rotateKey(tries[99]!, successor(tries[99]!), audit(partnerId, 'key_rotated')),
+      holds,
+      'later, too',
+    );
+    t.strictSame(
+      (await stores.readAudit(partnerId, 1, 10)).map(({ action, subjects }) => [action, ...subjects]),
+      [
+        ['key_created', key.keyId],
+        ['key_rotated', key.keyId, holds!.newKeyId],
+      ],
+    );
     await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
     t.strictSame(await stores.getKey(key.keyId), rotated, 'a repeated creation takes nothing back');
   });
@@ -93,11 +134,16 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     const partnerId = id('ptr', 'rotate2');
     const keys = ['a', 'b', 'c'].map((name) => partnerKey(id('key', `chain-${name}`), partnerId));
     const [first, second, third] = keys as [PartnerKey, PartnerKey, PartnerKey];
-    const rotate = (from: PartnerKey, to: PartnerKey) => stores.rotateKey(rotation(from, to.keyId, 1), to, audit(partnerId, 'key_rotated', from.keyId));
+    const rotate = (from: PartnerKey, to: PartnerKey) =>
+      stores.rotateKey(rotation(from, to.keyId, 1), to, audit(partnerId, 'key_rotated', from.keyId));
     t.equal(await rotate(first, second), undefined);
     t.equal(await stores.getKey(second.keyId), undefined);
     await stores.createKey(first, audit(partnerId, 'key_created', first.keyId));
-    t.equal(await rotate({ ...first, partnerId: id('ptr', 'other') }, second), undefined, 'another partner’s key is not there');
+    t.equal(
+      await rotate({ ...first, partnerId: id('ptr', 'other') }, second),
+      undefined,
+      'another partner’s key is not there',
+    );
     t.ok(await rotate(first, second));
     t.ok(await rotate(second, third));
     t.equal((await stores.listKeys(partnerId)).length, 3);
@@ -106,7 +152,13 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     await stores.revokeKey(partnerId, third.keyId, NOW, audit(partnerId, 'key_revoked', third.keyId));
     t.equal(await rotate(third, partnerKey(id('key', 'chain-d'), partnerId)), undefined);
     t.equal(await stores.getKey(id('key', 'chain-d')), undefined);
-    t.strictSame(await actionsOf(opened(), partnerId), ['key_created', 'key_rotated', 'key_rotated', 'key_revoked', 'key_revoked']);
+    t.strictSame(await actionsOf(opened(), partnerId), [
+      'key_created',
+      'key_rotated',
+      'key_rotated',
+      'key_revoked',
+      'key_revoked',
+    ]);
   });
 
   await t.test('no successor outruns a revocation, and uses disturb neither', async (t) => {
@@ -117,17 +169,33 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
         const key = partnerKey(id('key', `outrun-${i}`), partnerId);
         const next = partnerKey(id('key', `outrun-${i}-next`), partnerId);
         await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
-        const touch = (at: number) => stores.touchKeys([{ partnerId, keyId: key.keyId, at }, { partnerId, keyId: next.keyId, at: at - 1 }]);
-        const rotate = () => stores.rotateKey(rotation(key, next.keyId, i), next, audit(partnerId, 'key_rotated', key.keyId));
-        const revoke = () => stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId));
-        const race = i % 2 === 0 ? [touch(NOW), rotate(), touch(NOW + 7), revoke(), touch(NOW + 3)] : [touch(NOW), revoke(), touch(NOW + 7), rotate(), touch(NOW + 3)];
+        const touch = (at: number) =>
+          stores.touchKeys([
+            { partnerId, keyId: key.keyId, at },
+            { partnerId, keyId: next.keyId, at: at - 1 },
+          ]);
+        const rotate = () =>
+          stores.rotateKey(rotation(key, next.keyId, i), next, audit(partnerId, 'key_rotated', key.keyId));
+        const revoke = () =>
+          stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId));
+        const race =
+          i % 2 === 0
+            ? [touch(NOW), rotate(), touch(NOW + 7), revoke(), touch(NOW + 3)]
+            : [touch(NOW), revoke(), touch(NOW + 7), rotate(), touch(NOW + 3)];
         const rotated = (await Promise.all(race)).some((result) => typeof result === 'object');
         const stored = await stores.getKey(key.keyId);
         const entries = rotated ? [NOW, rotation(key, next.keyId, i).previousKeyExpiresAt] : [NOW, undefined];
         t.strictSame([stored?.revokedAt, stored?.expiresAt], entries);
         t.equal((await stores.getKey(next.keyId)) !== undefined, rotated);
         t.equal((await stores.getRotation(key.keyId)) !== undefined, rotated);
-        t.strictSame(new Map(await stores.getKeyUses(partnerId, [key.keyId, next.keyId, id('key', 'never')])), new Map([[key.keyId, NOW + 7], [next.keyId, NOW + 6]]), 'the latest use wins');
+        t.strictSame(
+          new Map(await stores.getKeyUses(partnerId, [key.keyId, next.keyId, id('key', 'never')])),
+          new Map([
+            [key.keyId, NOW + 7],
+            [next.keyId, NOW + 6],
+          ]),
+          'the latest use wins',
+        );
       }),
     );
     t.equal((await stores.getKeyUses(id('ptr', 'outrun2'), [id('key', 'outrun-0')])).size, 0);

@@ -1,5 +1,14 @@
 import type { Test } from 'tap';
-import { noticeDue, noticesOf, proofErased, reviewCreated, type ServiceEvent, unitsCounted, type UsageCount, type UsageEvent } from '../../src/domain/events.js';
+import {
+  noticeDue,
+  noticesOf,
+  proofErased,
+  reviewCreated,
+  type ServiceEvent,
+  type UsageCount,
+  type UsageEvent,
+  unitsCounted,
+} from '../../src/domain/events.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
@@ -28,7 +37,8 @@ export function usageOf(events: readonly ServiceEvent[], partnerId: string): rea
 /** Units by `day operation`. */
 export function unitsOf(counts: readonly UsageCount[]): Readonly<Record<string, number>> {
   const units: Record<string, number> = {};
-  for (const { day, operation, units: more } of counts) units[`${day} ${operation}`] = (units[`${day} ${operation}`] ?? 0) + more;
+  for (const { day, operation, units: more } of counts)
+    units[`${day} ${operation}`] = (units[`${day} ${operation}`] ?? 0) + more;
   return units;
 }
 
@@ -40,14 +50,25 @@ export async function issueProof({ id }: Contract, stores: Stores, name: string)
   return proof;
 }
 
-export function eraseProof(stores: Stores, { proofId, partnerId }: IssuedProof, at = NOW): ReturnType<Stores['eraseProof']> {
+export function eraseProof(
+  stores: Stores,
+  { proofId, partnerId }: IssuedProof,
+  at = NOW,
+): ReturnType<Stores['eraseProof']> {
   return stores.eraseProof(proofId, partnerId, at, audit(partnerId, 'proof_erased', proofId));
 }
 
 /** What a read says of a partner's days, as `unitsOf`. */
-export async function dailyUnits(stores: Stores, partnerId: string): Promise<Readonly<Record<string, number>>> {
+export async function dailyUnits(
+  stores: Stores,
+  partnerId: string,
+): Promise<Readonly<Record<string, number>>> {
   const days = await stores.getDailyUsage(partnerId, '2026-01-01', '2026-12-31');
-  return unitsOf(days.flatMap(({ day, operations }) => Object.entries(operations).map(([operation, units]) => ({ day, operation, units }))));
+  return unitsOf(
+    days.flatMap(({ day, operations }) =>
+      Object.entries(operations).map(([operation, units]) => ({ day, operation, units })),
+    ),
+  );
 }
 
 /** Events are written together with what they tell of, and wait. */
@@ -55,7 +76,12 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
   const { opened, id } = contract;
   const issue = (stores: Stores, name: string) => issueProof(contract, stores, name);
   /** Whole events, whose spans follow each other from the source's first number on. */
-  const checkSpans = (t: Test, events: readonly UsageEvent[], source: string | undefined, counts: Readonly<Record<string, number>>) => {
+  const checkSpans = (
+    t: Test,
+    events: readonly UsageEvent[],
+    source: string | undefined,
+    counts: Readonly<Record<string, number>>,
+  ) => {
     let position = 0;
     for (const event of events) {
       const { data, at } = event;
@@ -67,7 +93,11 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
       if (source === undefined) t.match(data.source, /^free\/[^/]+$/);
       else {
         t.equal(data.source, source);
-        t.equal(data.counts.reduce((sum, { units }) => sum + units, 0), data.to - data.from, 'the numbers of what is billed are units');
+        t.equal(
+          data.counts.reduce((sum, { units }) => sum + units, 0),
+          data.to - data.from,
+          'the numbers of what is billed are units',
+        );
       }
     }
     t.strictSame(unitsOf(events.flatMap(({ data }) => data.counts)), counts);
@@ -78,17 +108,24 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     await takeWaiting(stores);
     const proof = await issue(stores, 'told');
     const { proofId, partnerId } = proof;
-    await stores.createKey(partnerKey(id('key', 'told'), partnerId), audit(partnerId, 'key_created', id('key', 'told')));
+    await stores.createKey(
+      partnerKey(id('key', 'told'), partnerId),
+      audit(partnerId, 'key_created', id('key', 'told')),
+    );
     await stores.createSlot(uploadSlot(id('upl', 'told')));
     t.strictSame(await takeWaiting(stores), [], 'of other changes nobody is told');
 
     const review = reviewCase(id('rev', 'told'), partnerId, proofId);
-    const create = (over = {}) => stores.createReview({ ...review, ...over }, audit(partnerId, 'review_created', review.reviewId));
+    const create = (over = {}) =>
+      stores.createReview({ ...review, ...over }, audit(partnerId, 'review_created', review.reviewId));
     t.equal((await create()).outcome, 'created');
     t.strictSame(await takeWaiting(stores), [reviewCreated(review)]);
     t.equal((await create()).outcome, 'created');
     t.equal((await create({ reviewId: id('rev', 'told-2') })).outcome, 'exists');
-    t.equal((await create({ reviewId: id('rev', 'told-3'), proofId: id('prf', 'told-never') })).outcome, 'proof_gone');
+    t.equal(
+      (await create({ reviewId: id('rev', 'told-3'), proofId: id('prf', 'told-never') })).outcome,
+      'proof_gone',
+    );
     t.strictSame(await takeWaiting(stores), []);
 
     t.equal(await eraseProof(stores, { ...proof, partnerId: id('ptr', 'told-other') }), 'not_found');
@@ -122,11 +159,22 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.match(third, [{ data: { source: 'billed/2026-03', from: 3, to: 4 } }], 'numbers go on where they were');
 
     const other = id('ptr', 'spans-2');
-    await stores.meter([{ partnerId, operation: 'list_proofs', count: 2 }, { partnerId, operation: 'read_record', count: 1 }, { partnerId: other, operation: 'read_record', count: 4 }], NOW);
+    await stores.meter(
+      [
+        { partnerId, operation: 'list_proofs', count: 2 },
+        { partnerId, operation: 'read_record', count: 1 },
+        { partnerId: other, operation: 'read_record', count: 4 },
+      ],
+      NOW,
+    );
     await stores.meter([{ partnerId, operation: 'list_proofs', count: 5 }], NOW + 1);
     await stores.meter([], NOW);
     const free = await takeWaiting(stores);
-    checkSpans(t, usageOf(free, partnerId), undefined, { [`${DAY} list_proofs`]: 2, [`${DAY} read_record`]: 1, [`${NEXT_DAY} list_proofs`]: 5 });
+    checkSpans(t, usageOf(free, partnerId), undefined, {
+      [`${DAY} list_proofs`]: 2,
+      [`${DAY} read_record`]: 1,
+      [`${NEXT_DAY} list_proofs`]: 5,
+    });
     checkSpans(t, usageOf(free, other), undefined, { [`${DAY} read_record`]: 4 });
   });
 
@@ -135,15 +183,27 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     await takeWaiting(stores);
     const proof = await issue(stores, 'crowd');
     const { proofId, partnerId } = proof;
-    const reviews = Array.from({ length: 100 }, (_, i) => reviewCase(id('rev', `crowd-${i}`), partnerId, proofId));
-    const created = await Promise.all(reviews.map((review) => stores.createReview(review, audit(partnerId, 'review_created', review.reviewId))));
-    t.strictSame(await takeWaiting(stores), [reviewCreated(reviews[created.findIndex(({ outcome }) => outcome === 'created')]!)]);
+    const reviews = Array.from({ length: 100 }, (_, i) =>
+      reviewCase(id('rev', `crowd-${i}`), partnerId, proofId),
+    );
+    const created = await Promise.all(
+      reviews.map((review) =>
+        stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
+      ),
+    );
+    t.strictSame(await takeWaiting(stores), [
+      reviewCreated(reviews[created.findIndex(({ outcome }) => outcome === 'created')]!),
+    ]);
     const erased = await Promise.all(reviews.map((_, i) => eraseProof(stores, proof, NOW + i)));
     const first = erased.findIndex((each) => each !== 'not_found' && each.outcome === 'erased');
     t.strictSame(await takeWaiting(stores), [proofErased({ proofId, partnerId, erasedAt: NOW + first })]);
 
     const charger = id('ptr', 'crowd-charges');
-    const charges = await Promise.all(Array.from({ length: 200 }, (_, i) => stores.charge(usageCharge(charger, `call-${Math.floor(i / 2)}`, { monthlyQuota: 50 }))));
+    const charges = await Promise.all(
+      Array.from({ length: 200 }, (_, i) =>
+        stores.charge(usageCharge(charger, `call-${Math.floor(i / 2)}`, { monthlyQuota: 50 })),
+      ),
+    );
     t.equal(charges.filter(({ outcome }) => outcome === 'charged').length, 50);
     checkSpans(t, usageOf(await takeWaiting(stores), charger), 'billed/2026-03', { [`${DAY} verify`]: 50 });
   });
@@ -170,8 +230,20 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     const erasure = all.filter(({ event }) => event.topic === 'erasure');
     await stores.markPublished(erasure);
     const rest = await stores.waitingEvents(500);
-    t.strictSame(rest.map(({ event }) => event), all.filter(({ event }) => event.topic === 'usage').map(({ event }) => event), 'those that were marked, and no others, are gone');
-    checkSpans(t, usageOf(rest.map(({ event }) => event), partnerId), 'billed/2026-03', { [`${DAY} verify`]: 6 });
+    t.strictSame(
+      rest.map(({ event }) => event),
+      all.filter(({ event }) => event.topic === 'usage').map(({ event }) => event),
+      'those that were marked, and no others, are gone',
+    );
+    checkSpans(
+      t,
+      usageOf(
+        rest.map(({ event }) => event),
+        partnerId,
+      ),
+      'billed/2026-03',
+      { [`${DAY} verify`]: 6 },
+    );
     t.equal(stores.countWaiting(), rest.length);
     await stores.markPublished([...erasure, ...rest]);
     t.strictSame(await stores.waitingEvents(500), [], 'marking again is harmless');
@@ -188,9 +260,14 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     const { stores } = bounded;
     await takeWaiting(stores);
     const kept = await issue(stores, 'bound-kept');
-    const [one, two, late] = ['bound-1', 'bound-2', 'bound-late'].map((name) => id('ptr', name)) as [string, string, string];
+    const [one, two, late] = ['bound-1', 'bound-2', 'bound-late'].map((name) => id('ptr', name)) as [
+      string,
+      string,
+      string,
+    ];
     const review = reviewCase(id('rev', 'bound'), kept.partnerId, kept.proofId);
-    const create = () => stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
+    const create = () =>
+      stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
     await stores.scheduleNotices(noticesOf(reviewCreated(review)), NOW);
     const notice = noticesOf(reviewCreated(review))[0]!;
     const settle = () => stores.settleNotice(notice, noticeDue(notice));
@@ -210,18 +287,36 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.strictSame(await stores.getProof(kept.proofId), kept, 'nothing erased');
     t.equal(await stores.getReview(review.partnerId, review.reviewId, NOW), undefined, 'nothing created');
     t.strictSame(await actionsOf(bounded, kept.partnerId), ['proof_issued'], 'nor audited');
-    t.equal((await stores.dueNotices(notice.dueAt, 500)).filter(({ reviewId }) => reviewId === review.reviewId).length, 1, 'nor settled');
+    t.equal(
+      (await stores.dueNotices(notice.dueAt, 500)).filter(({ reviewId }) => reviewId === review.reviewId)
+        .length,
+      1,
+      'nor settled',
+    );
     t.equal((await stores.waitingEvents(500)).length, 3);
 
-    t.strictSame(await stores.charge(usageCharge(one, 'a')), { outcome: 'already_charged', used: 1 }, 'what adds no event is answered');
-    t.strictSame(await stores.charge(usageCharge(late, 'a', { monthlyQuota: 0 })), { outcome: 'quota_exceeded', used: 0 });
+    t.strictSame(
+      await stores.charge(usageCharge(one, 'a')),
+      { outcome: 'already_charged', used: 1 },
+      'what adds no event is answered',
+    );
+    t.strictSame(await stores.charge(usageCharge(late, 'a', { monthlyQuota: 0 })), {
+      outcome: 'quota_exceeded',
+      used: 0,
+    });
     t.equal(await eraseProof(stores, { ...kept, partnerId: late }), 'not_found');
 
     const promised = await issue(stores, 'bound-promised');
     const { proofId, partnerId } = promised;
-    t.match(await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId), 'waived'), { outcome: 'erased' }, 'what was promised before is kept');
+    t.match(
+      await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId), 'waived'),
+      { outcome: 'erased' },
+      'what was promised before is kept',
+    );
     t.equal(stores.countWaiting(), 4);
-    const extra = (await stores.waitingEvents(500)).filter(({ event }) => event.id === `proof_erased/${proofId}`);
+    const extra = (await stores.waitingEvents(500)).filter(
+      ({ event }) => event.id === `proof_erased/${proofId}`,
+    );
     t.equal(extra.length, 1);
     await stores.markPublished(extra);
 
@@ -232,7 +327,11 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.strictSame(await stores.charge(usageCharge(late, 'a')), { outcome: 'charged', used: 1 });
     await settle();
     t.match(await eraseProof(stores, kept), { outcome: 'erased' });
-    t.strictSame((await takeWaiting(stores)).map((event) => event.id).sort(), [`proof_erased/${kept.proofId}`, `review_expiring/${review.reviewId}`, `units_counted/${late}/billed/2026-03/0`]);
+    t.strictSame((await takeWaiting(stores)).map((event) => event.id).sort(), [
+      `proof_erased/${kept.proofId}`,
+      `review_expiring/${review.reviewId}`,
+      `units_counted/${late}/billed/2026-03/0`,
+    ]);
     const last = noticesOf(reviewCreated(review))[1]!;
     await stores.settleNotice(last, undefined);
   });
@@ -242,10 +341,14 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.teardown(() => bounded.close());
     const { stores } = bounded;
     await takeWaiting(stores);
-    const results = await Promise.allSettled(Array.from({ length: 40 }, (_, i) => stores.charge(usageCharge(id('ptr', `outrun-${i}`), 'a'))));
+    const results = await Promise.allSettled(
+      Array.from({ length: 40 }, (_, i) => stores.charge(usageCharge(id('ptr', `outrun-${i}`), 'a'))),
+    );
     const taken = results.filter(({ status }) => status === 'fulfilled').length;
     t.ok(taken > 0 && taken <= 10, `${taken} of 10`);
-    for (const result of results) if (result.status === 'rejected') t.match(result.reason, { code: 'unavailable', reason: 'outbox_full' });
+    for (const result of results)
+      if (result.status === 'rejected')
+        t.match(result.reason, { code: 'unavailable', reason: 'outbox_full' });
     t.equal((await takeWaiting(stores)).length, taken);
   });
 }

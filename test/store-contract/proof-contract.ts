@@ -11,12 +11,17 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
   await t.test('the list: newest first, bounds to the second', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'list');
-    const proofs = [100, 101, 101, 102, 110].map((at, i) => issuedProof(id('prf', `list-${i}`), partnerId, { createdAt: NOW + at }));
+    const proofs = [100, 101, 101, 102, 110].map((at, i) =>
+      issuedProof(id('prf', `list-${i}`), partnerId, { createdAt: NOW + at }),
+    );
     t.strictSame(await stores.listProofs(partnerId, { limit: 10 }), []);
     for (const proof of proofs) await issue(stores, proof);
     await issue(stores, issuedProof(id('prf', 'list-foreign'), id('ptr', 'list2')));
     await stores.reserveProof(id('prf', 'list-pending'), partnerId, NOW);
-    const list = async (query: Omit<Parameters<Stores['listProofs']>[1], 'limit'>, limit = 10) => (await stores.listProofs(partnerId, { ...query, limit })).map(({ proofId }) => proofs.findIndex((proof) => proof.proofId === proofId));
+    const list = async (query: Omit<Parameters<Stores['listProofs']>[1], 'limit'>, limit = 10) =>
+      (await stores.listProofs(partnerId, { ...query, limit })).map(({ proofId }) =>
+        proofs.findIndex((proof) => proof.proofId === proofId),
+      );
     t.strictSame(await stores.listProofs(partnerId, { limit: 10 }), proofs.toReversed());
     t.strictSame(await list({}, 2), [4, 3]);
     t.strictSame(await list({ issuedAfter: NOW + 101 }), [4, 3, 2, 1], 'the bound’s own second is in');
@@ -28,16 +33,30 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     t.strictSame(await list({ issuedAfter: 0, issuedBefore: Number.MAX_SAFE_INTEGER }), [4, 3, 2, 1, 0]);
     t.strictSame(await list({ issuedAfter: Number.MAX_SAFE_INTEGER }), []);
     t.strictSame(await list({ issuedBefore: 0 }), []);
-    t.strictSame(await list({ before: { createdAt: NOW + 101, proofId: proofs[2]!.proofId } }), [1, 0], 'strictly before the position, within a second too');
-    t.strictSame(await list({ before: { createdAt: NOW + 110, proofId: proofs[4]!.proofId }, issuedBefore: NOW + 101 }), [2, 1, 0], 'the tighter bound holds');
-    t.strictSame(await list({ before: { createdAt: NOW + 101, proofId: proofs[1]!.proofId }, issuedBefore: NOW + 102 }), [0]);
+    t.strictSame(
+      await list({ before: { createdAt: NOW + 101, proofId: proofs[2]!.proofId } }),
+      [1, 0],
+      'strictly before the position, within a second too',
+    );
+    t.strictSame(
+      await list({ before: { createdAt: NOW + 110, proofId: proofs[4]!.proofId }, issuedBefore: NOW + 101 }),
+      [2, 1, 0],
+      'the tighter bound holds',
+    );
+    t.strictSame(
+      await list({ before: { createdAt: NOW + 101, proofId: proofs[1]!.proofId }, issuedBefore: NOW + 102 }),
+      [0],
+    );
   });
 
   await t.test('pages are complete while proofs come and go', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'pages');
-    const make = (name: string, at: number) => issuedProof(id('prf', `pages-${name}`), partnerId, { createdAt: NOW + at });
-    const kept = Array.from({ length: 120 }, (_, i) => make(`kept-${String(i).padStart(3, '0')}`, Math.floor(i / 5)));
+    const make = (name: string, at: number) =>
+      issuedProof(id('prf', `pages-${name}`), partnerId, { createdAt: NOW + at });
+    const kept = Array.from({ length: 120 }, (_, i) =>
+      make(`kept-${String(i).padStart(3, '0')}`, Math.floor(i / 5)),
+    );
     const erased = Array.from({ length: 30 }, (_, i) => make(`erased-${i}`, i));
     await Promise.all([...kept, ...erased].map((proof) => issue(stores, proof)));
 
@@ -47,27 +66,51 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
       read.push(...page);
       if (round < 5) t.equal(page.length, 7, 'a page is full while there is more');
       const { createdAt, proofId } = page.at(-1)!;
-      const busy = [issue(stores, make(`new-${round}`, 1000 + round)), issue(stores, make(`old-${round}`, round % 20)), erase(stores, erased[29 - round] ?? erased[0]!)];
+      const busy = [
+        issue(stores, make(`new-${round}`, 1000 + round)),
+        issue(stores, make(`old-${round}`, round % 20)),
+        erase(stores, erased[29 - round] ?? erased[0]!),
+      ];
       page = await stores.listProofs(partnerId, { before: { createdAt, proofId }, limit: 7 });
       await Promise.all(busy);
     }
     const ids = read.map(({ proofId }) => proofId);
     t.equal(new Set(ids).size, ids.length, 'nothing twice');
-    t.strictSame(kept.filter(({ proofId }) => !ids.includes(proofId)), [], 'nothing left out');
+    t.strictSame(
+      kept.filter(({ proofId }) => !ids.includes(proofId)),
+      [],
+      'nothing left out',
+    );
     const sorted = read.toSorted((a, b) => b.createdAt - a.createdAt || (a.proofId < b.proofId ? 1 : -1));
-    t.strictSame(ids, sorted.map(({ proofId }) => proofId), 'in order');
-    t.notOk(ids.some((each) => each.includes('new-')), 'what came later is not in the pages behind it');
+    t.strictSame(
+      ids,
+      sorted.map(({ proofId }) => proofId),
+      'in order',
+    );
+    t.notOk(
+      ids.some((each) => each.includes('new-')),
+      'what came later is not in the pages behind it',
+    );
   });
 
   await t.test('proofs by digest', async (t) => {
     const { stores } = opened();
     const bound = createHash('sha256').update(id('digest', 'bound')).digest('hex');
     const original = createHash('sha256').update(id('digest', 'original')).digest('hex');
-    const proofs = ['a', 'b', 'c'].map((name, i) => issuedProof(id('prf', `digest-${name}`), id('ptr', `digest-${name}`), { originalSha256: original, ...(i === 0 ? { boundAudioSha256: bound } : {}) }));
+    const proofs = ['a', 'b', 'c'].map((name, i) =>
+      issuedProof(id('prf', `digest-${name}`), id('ptr', `digest-${name}`), {
+        originalSha256: original,
+        ...(i === 0 ? { boundAudioSha256: bound } : {}),
+      }),
+    );
     t.strictSame(await stores.findProofs('bound', bound, 5), []);
     for (const proof of proofs) await issue(stores, proof);
     t.strictSame(await stores.findProofs('bound', bound, 5), [proofs[0]]);
-    t.strictSame(await stores.findProofs('original', original, 5), proofs.toReversed(), 'of all partners, newest first');
+    t.strictSame(
+      await stores.findProofs('original', original, 5),
+      proofs.toReversed(),
+      'of all partners, newest first',
+    );
     t.strictSame(await stores.findProofs('original', original, 2), [proofs[2], proofs[1]]);
     t.strictSame(await stores.findProofs('bound', original, 5), []);
     await erase(stores, proofs[0]!);
@@ -79,20 +122,28 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     const { stores } = opened();
     const proof = issuedProof(id('prf', 'erase'), id('ptr', 'erase'));
     const { proofId, partnerId } = proof;
-    const attempt = (at: number, owner = partnerId) => stores.eraseProof(proofId, owner, at, audit(owner, 'proof_erased', proofId));
+    const attempt = (at: number, owner = partnerId) =>
+      stores.eraseProof(proofId, owner, at, audit(owner, 'proof_erased', proofId));
     t.equal(await attempt(NOW), 'not_found');
     await stores.reserveProof(proofId, partnerId, NOW);
     t.equal(await attempt(NOW), 'not_found', 'a reserved id is not a proof');
     const replay = issuingReplay(id('replay', 'erase'), proofId);
     await issue(stores, proof, replay);
     t.equal(await attempt(NOW, id('ptr', 'erase2')), 'not_found', 'another partner’s is not there');
-    const reviews = ['erase', 'erase2', 'erase3'].map((name) => reviewCase(id('rev', name), id('ptr', name), proofId));
-    for (const review of reviews) t.strictSame(await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId)), { outcome: 'created' });
+    const reviews = ['erase', 'erase2', 'erase3'].map((name) =>
+      reviewCase(id('rev', name), id('ptr', name), proofId),
+    );
+    for (const review of reviews)
+      t.strictSame(
+        await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId)),
+        { outcome: 'created' },
+      );
 
     const outcomes = await Promise.all(Array.from({ length: 100 }, (_, i) => attempt(NOW + i)));
     const first = outcomes.findIndex((each) => each !== 'not_found' && each.outcome === 'erased');
     const tombstone = { state: 'erased', proofId, partnerId, erasedAt: NOW + first };
-    for (const [i, each] of outcomes.entries()) t.strictSame(each, { outcome: i === first ? 'erased' : 'already_erased', proof: tombstone });
+    for (const [i, each] of outcomes.entries())
+      t.strictSame(each, { outcome: i === first ? 'erased' : 'already_erased', proof: tombstone });
     t.strictSame(await stores.getProof(proofId), tombstone);
     t.strictSame(await stores.listProofs(partnerId, { limit: 10 }), []);
     t.equal(await stores.getIssuingReplay(replay.key, NOW), undefined);
@@ -106,7 +157,11 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
 
     await t.rejects(issue(stores, proof), { code: 'conflict' }, 'an erased id is never issued again');
     const again = issuedProof(id('prf', 'erase-again'), partnerId);
-    t.equal(await issue(stores, again, { ...replay, proofId: again.proofId }), 'issued', 'its Idempotency-Key is free');
+    t.equal(
+      await issue(stores, again, { ...replay, proofId: again.proofId }),
+      'issued',
+      'its Idempotency-Key is free',
+    );
     t.strictSame(await attempt(NOW + 1000), { outcome: 'already_erased', proof: tombstone });
     t.equal((await stores.getIssuingReplay(replay.key, NOW))?.proofId, again.proofId);
   });
@@ -118,27 +173,44 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     const replay = issuingReplay(id('replay', 'taken'), first.proofId);
     await issue(stores, first, replay);
     const second = issuedProof(id('prf', 'taken-2'), partnerId, { createdAt: replay.expiresAt });
-    t.equal(await issue(stores, second, issuingReplay(replay.key, second.proofId, replay.expiresAt + 60)), 'issued');
+    t.equal(
+      await issue(stores, second, issuingReplay(replay.key, second.proofId, replay.expiresAt + 60)),
+      'issued',
+    );
     await erase(stores, first);
     t.equal((await stores.getIssuingReplay(replay.key, replay.expiresAt))?.proofId, second.proofId);
   });
 
   await t.test('erasing against creating cases: none is left', async (t) => {
     const { stores } = opened();
-    const proofs = Array.from({ length: 40 }, (_, i) => issuedProof(id('prf', `raced-${i}`), id('ptr', 'raced')));
+    const proofs = Array.from({ length: 40 }, (_, i) =>
+      issuedProof(id('prf', `raced-${i}`), id('ptr', 'raced')),
+    );
     await Promise.all(proofs.map((proof) => issue(stores, proof)));
     const outcomes = new Set<string>();
     await Promise.all(
       proofs.map(async (proof, i) => {
         const create = (name: string) => {
-          const review = reviewCase(id('rev', `raced-${i}-${name}`), id('ptr', `raced-${name}`), proof.proofId);
+          const review = reviewCase(
+            id('rev', `raced-${i}-${name}`),
+            id('ptr', `raced-${name}`),
+            proof.proofId,
+          );
           return stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
         };
-        const [a, , b, c] = await Promise.all([create('a'), erase(stores, proof), create('b'), Promise.resolve().then(() => create('c'))]);
+        const [a, , b, c] = await Promise.all([
+          create('a'),
+          erase(stores, proof),
+          create('b'),
+          Promise.resolve().then(() => create('c')),
+        ]);
         for (const { outcome } of [a, b, c]) outcomes.add(outcome);
         t.strictSame(await create('late'), { outcome: 'proof_gone' });
         for (const name of ['a', 'b', 'c', 'late']) {
-          t.equal(await stores.getReview(id('ptr', `raced-${name}`), id('rev', `raced-${i}-${name}`), NOW), undefined);
+          t.equal(
+            await stores.getReview(id('ptr', `raced-${name}`), id('rev', `raced-${i}-${name}`), NOW),
+            undefined,
+          );
           t.equal(await stores.findReviewPartner(id('rev', `raced-${i}-${name}`), NOW), undefined);
         }
       }),
@@ -149,8 +221,13 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
 }
 
 /** Reserves, where needed, and issues. */
-async function issue(stores: Stores, proof: IssuedProof, replay?: Parameters<Stores['issueProof']>[2]): Promise<string> {
-  if ((await stores.getProof(proof.proofId)) === undefined) await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
+async function issue(
+  stores: Stores,
+  proof: IssuedProof,
+  replay?: Parameters<Stores['issueProof']>[2],
+): Promise<string> {
+  if ((await stores.getProof(proof.proofId)) === undefined)
+    await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
   return stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId), replay);
 }
 

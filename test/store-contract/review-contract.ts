@@ -1,6 +1,16 @@
 import type { Test } from 'tap';
 import type { IssuedProof } from '../../src/domain/proof.js';
-import { EVIDENCE_KINDS, type EvidenceKind, openEvidence, resolveReview, REVIEW_LIFE_SECONDS, type ReviewCase, type ReviewChange, type ReviewOutcome, stepEvidence } from '../../src/domain/review.js';
+import {
+  EVIDENCE_KINDS,
+  type EvidenceKind,
+  openEvidence,
+  REVIEW_LIFE_SECONDS,
+  type ReviewCase,
+  type ReviewChange,
+  type ReviewOutcome,
+  resolveReview,
+  stepEvidence,
+} from '../../src/domain/review.js';
 import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, NOW, reviewCase } from './samples.js';
 import type { Contract } from './suite.js';
@@ -14,19 +24,41 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
   await opened().stores.reserveProof(proofId, proof.partnerId, NOW);
   await opened().stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proofId));
 
-  const create = (review: ReviewCase) => opened().stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
-  const change = (review: ReviewCase, rule: (current: ReviewCase) => ReviewChange | undefined, now = NOW + 1) => opened().stores.changeReview(review.partnerId, review.reviewId, now, rule, audit(review.partnerId, 'review_resolved', review.reviewId));
-  const resolve = (review: ReviewCase, outcome: ReviewOutcome, now = NOW + 1) => change(review, (current) => resolveReview(current, outcome, now), now);
-  const open = (review: ReviewCase, kind: EvidenceKind, requestId: string) => change(review, (current) => openEvidence(current, kind, requestId, NOW + 1));
+  const create = (review: ReviewCase) =>
+    opened().stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
+  const change = (
+    review: ReviewCase,
+    rule: (current: ReviewCase) => ReviewChange | undefined,
+    now = NOW + 1,
+  ) =>
+    opened().stores.changeReview(
+      review.partnerId,
+      review.reviewId,
+      now,
+      rule,
+      audit(review.partnerId, 'review_resolved', review.reviewId),
+    );
+  const resolve = (review: ReviewCase, outcome: ReviewOutcome, now = NOW + 1) =>
+    change(review, (current) => resolveReview(current, outcome, now), now);
+  const open = (review: ReviewCase, kind: EvidenceKind, requestId: string) =>
+    change(review, (current) => openEvidence(current, kind, requestId, NOW + 1));
   /** A case of its own: bindings that no other has. */
-  const fresh = (name: string, over: Partial<ReviewCase> = {}) => reviewCase(id('rev', name), partnerId, proofId, { bindings: { creatorId: id('c', name), accountId: 'a', submissionId: 's', trackId: 't' }, ...over });
+  const fresh = (name: string, over: Partial<ReviewCase> = {}) =>
+    reviewCase(id('rev', name), partnerId, proofId, {
+      bindings: { creatorId: id('c', name), accountId: 'a', submissionId: 's', trackId: 't' },
+      ...over,
+    });
 
   await t.test('a case: created, read, changed, by its partner alone', async (t) => {
     const { stores } = opened();
     const review = fresh('one');
     t.strictSame(await create({ ...review, proofId: id('prf', 'never') }), { outcome: 'proof_gone' });
     await stores.reserveProof(id('prf', 'review-pending'), partnerId, NOW);
-    t.strictSame(await create({ ...review, proofId: id('prf', 'review-pending') }), { outcome: 'proof_gone' }, 'a reserved id is not a proof');
+    t.strictSame(
+      await create({ ...review, proofId: id('prf', 'review-pending') }),
+      { outcome: 'proof_gone' },
+      'a reserved id is not a proof',
+    );
     t.equal(await stores.getReview(partnerId, review.reviewId, NOW), undefined);
     t.strictSame(await create(review), { outcome: 'created' });
     t.strictSame(await create(review), { outcome: 'created' }, 'the same call again is harmless');
@@ -37,14 +69,25 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     await t.rejects(create({ ...review, partnerId: foreign }), { code: 'conflict' }, 'an id that is taken');
 
     t.equal(await change(review, () => undefined), undefined);
-    t.strictSame(await change(review, () => ({ refused: 'evidence_requests_open' })), { refused: 'evidence_requests_open' });
+    t.strictSame(await change(review, () => ({ refused: 'evidence_requests_open' })), {
+      refused: 'evidence_requests_open',
+    });
     t.strictSame(await change(review, (current) => ({ review: current })), { review });
     t.strictSame(await stores.getReview(partnerId, review.reviewId, NOW), review, 'none of this changed it');
-    await t.rejects(change(review, () => { throw new RangeError('a rule that fails'); }), RangeError);
+    await t.rejects(
+      change(review, () => {
+        throw new RangeError('a rule that fails');
+      }),
+      RangeError,
+    );
     const changed = await open(review, 'source_evidence', id('req', 1));
     t.strictSame(changed, openEvidence(review, 'source_evidence', id('req', 1), NOW + 1));
     t.strictSame({ review: await stores.getReview(partnerId, review.reviewId, NOW) }, changed);
-    t.strictSame(await actionsOf(opened(), partnerId), ['review_created', 'review_resolved'], 'one entry for each change');
+    t.strictSame(
+      await actionsOf(opened(), partnerId),
+      ['review_created', 'review_resolved'],
+      'one entry for each change',
+    );
     t.strictSame(await actionsOf(opened(), foreign), []);
   });
 
@@ -55,21 +98,44 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     const outcomes = await Promise.all(tries.map(create));
     const won = outcomes.findIndex(({ outcome }) => outcome === 'created');
     const winner = tries[won]!;
-    for (const [i, each] of outcomes.entries()) t.strictSame(each, i === won ? { outcome: 'created' } : { outcome: 'exists', reviewId: winner.reviewId });
+    for (const [i, each] of outcomes.entries())
+      t.strictSame(
+        each,
+        i === won ? { outcome: 'created' } : { outcome: 'exists', reviewId: winner.reviewId },
+      );
     const found = await Promise.all(tries.map(({ reviewId }) => stores.getReview(partnerId, reviewId, NOW)));
-    t.strictSame(found.filter((each) => each !== undefined), [winner]);
+    t.strictSame(
+      found.filter((each) => each !== undefined),
+      [winner],
+    );
     // Any other binding, partner or proof is another case.
-    t.strictSame(await create(fresh('same-track', { bindings: { ...bindings, trackId: 't2' } })), { outcome: 'created' });
-    t.strictSame(await create({ ...fresh('same-partner', { bindings }), partnerId: foreign }), { outcome: 'created' });
+    t.strictSame(await create(fresh('same-track', { bindings: { ...bindings, trackId: 't2' } })), {
+      outcome: 'created',
+    });
+    t.strictSame(await create({ ...fresh('same-partner', { bindings }), partnerId: foreign }), {
+      outcome: 'created',
+    });
 
     t.ok(await resolve(winner, 'held'));
-    t.strictSame(await create(fresh('same-held', { bindings })), { outcome: 'exists', reviewId: winner.reviewId }, 'held is unresolved');
+    t.strictSame(
+      await create(fresh('same-held', { bindings })),
+      { outcome: 'exists', reviewId: winner.reviewId },
+      'held is unresolved',
+    );
     t.ok(await resolve(winner, 'rejected'));
     const next = fresh('same-next', { bindings });
     t.strictSame(await create(next), { outcome: 'created' }, 'a final outcome gives the place up');
     t.strictSame(await resolve(winner, 'accepted'), { refused: 'review_resolved' });
-    t.strictSame(await create(fresh('same-third', { bindings })), { outcome: 'exists', reviewId: next.reviewId }, 'and the old case does not touch it again');
-    t.equal((await stores.getReview(partnerId, winner.reviewId, NOW))?.outcome, 'rejected', 'which is still to be read');
+    t.strictSame(
+      await create(fresh('same-third', { bindings })),
+      { outcome: 'exists', reviewId: next.reviewId },
+      'and the old case does not touch it again',
+    );
+    t.equal(
+      (await stores.getReview(partnerId, winner.reviewId, NOW))?.outcome,
+      'rejected',
+      'which is still to be read',
+    );
   });
 
   await t.test('100 parallel openings of one evidence kind give one', async (t) => {
@@ -78,10 +144,26 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     await create(review);
     // A store may do what changes one case one by one, and gives up what waits for seconds: kind after kind.
     const results: Awaited<ReturnType<typeof open>>[] = [];
-    for (const kind of EVIDENCE_KINDS) results.push(...(await Promise.all(Array.from({ length: 100 }, (_, i) => open(review, kind, id('req', `${kind}-${i}`))))));
+    for (const kind of EVIDENCE_KINDS)
+      results.push(
+        ...(await Promise.all(
+          Array.from({ length: 100 }, (_, i) => open(review, kind, id('req', `${kind}-${i}`))),
+        )),
+      );
     t.equal(results.filter((result) => result !== undefined && 'review' in result).length, 3);
-    t.equal(results.filter((result) => result !== undefined && 'refused' in result && result.refused === 'evidence_kind_already_open').length, 297);
-    t.strictSame((await stores.getReview(partnerId, review.reviewId, NOW))?.evidenceRequests.map(({ kind }) => kind).sort(), [...EVIDENCE_KINDS].sort());
+    t.equal(
+      results.filter(
+        (result) =>
+          result !== undefined && 'refused' in result && result.refused === 'evidence_kind_already_open',
+      ).length,
+      297,
+    );
+    t.strictSame(
+      (await stores.getReview(partnerId, review.reviewId, NOW))?.evidenceRequests
+        .map(({ kind }) => kind)
+        .sort(),
+      [...EVIDENCE_KINDS].sort(),
+    );
   });
 
   await t.test('resolving against opening: one of the two came first', async (t) => {
@@ -92,12 +174,22 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
         const review = fresh(`race-${i}`);
         await create(review);
         const requestId = id('req', `race-${i}`);
-        const calls = [() => resolve(review, 'accepted'), () => open(review, 'source_licence', requestId), () => change(review, (current) => stepEvidence(current, requestId, 'decline', undefined, NOW + 1))];
-        const order = [[0, 1, 2], [1, 0, 2], [1, 2, 0]][i % 3]!;
+        const calls = [
+          () => resolve(review, 'accepted'),
+          () => open(review, 'source_licence', requestId),
+          () => change(review, (current) => stepEvidence(current, requestId, 'decline', undefined, NOW + 1)),
+        ];
+        const order = [
+          [0, 1, 2],
+          [1, 0, 2],
+          [1, 2, 0],
+        ][i % 3]!;
         const results = await Promise.all(order.map((each) => calls[each]!()));
         const [resolved, requested, declined] = [0, 1, 2].map((each) => results[order.indexOf(each)]);
         const stored = await stores.getReview(partnerId, review.reviewId, NOW);
-        const story = [resolved, requested, declined].map((result) => (result === undefined ? 'none' : 'refused' in result ? result.refused : 'done')).join();
+        const story = [resolved, requested, declined]
+          .map((result) => (result === undefined ? 'none' : 'refused' in result ? result.refused : 'done'))
+          .join();
         seen.add(story);
         const state = `${stored?.outcome ?? 'open'} ${stored?.evidenceRequests.map(({ status }) => status).join() ?? ''}`;
         const sound: Record<string, string> = {
@@ -116,64 +208,123 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     const { stores } = opened();
     const bounded = id('ptr', 'bounded');
     const bounds = { perProof: 3, perPartner: 5 };
-    const [first, second, third] = ['bounded-1', 'bounded-2', 'bounded-3'].map((name) => issuedProof(id('prf', name), proof.partnerId)) as [IssuedProof, IssuedProof, IssuedProof];
+    const [first, second, third] = ['bounded-1', 'bounded-2', 'bounded-3'].map((name) =>
+      issuedProof(id('prf', name), proof.partnerId),
+    ) as [IssuedProof, IssuedProof, IssuedProof];
     for (const each of [first, second, third]) {
       await stores.reserveProof(each.proofId, each.partnerId, NOW);
       await stores.issueProof(each, audit(each.partnerId, 'proof_issued', each.proofId));
     }
     const attempt = (name: string, of: IssuedProof, createdAt: number, owner = bounded) => {
-      const review = reviewCase(id('rev', name), owner, of.proofId, { createdAt, bindings: { creatorId: id('c', name), accountId: 'a', submissionId: 's', trackId: 't' } });
-      return { review, made: stores.createReview(review, audit(owner, 'review_created', review.reviewId), bounds) };
+      const review = reviewCase(id('rev', name), owner, of.proofId, {
+        createdAt,
+        bindings: { creatorId: id('c', name), accountId: 'a', submissionId: 's', trackId: 't' },
+      });
+      return {
+        review,
+        made: stores.createReview(review, audit(owner, 'review_created', review.reviewId), bounds),
+      };
     };
     const outcome = async (...parameters: Parameters<typeof attempt>) => attempt(...parameters).made;
     const created = { outcome: 'created' };
     const endOf = (createdAt: number) => ({ outcome: 'full', until: createdAt + REVIEW_LIFE_SECONDS });
 
     const oldest = attempt('bounded-a1', first, NOW).review;
-    t.strictSame(await stores.createReview(oldest, audit(bounded, 'review_created', oldest.reviewId), bounds), { outcome: 'created' });
+    t.strictSame(
+      await stores.createReview(oldest, audit(bounded, 'review_created', oldest.reviewId), bounds),
+      { outcome: 'created' },
+    );
     for (const i of [2, 3]) t.strictSame(await outcome(`bounded-a${i}`, first, NOW + i), created);
-    t.strictSame(await outcome('bounded-a4', first, NOW + 4), endOf(NOW), 'until the oldest on this proof ends');
-    t.strictSame(await stores.createReview({ ...oldest, reviewId: id('rev', 'bounded-again') }, audit(bounded, 'review_created'), bounds), { outcome: 'exists', reviewId: oldest.reviewId }, 'what exists is told so');
+    t.strictSame(
+      await outcome('bounded-a4', first, NOW + 4),
+      endOf(NOW),
+      'until the oldest on this proof ends',
+    );
+    t.strictSame(
+      await stores.createReview(
+        { ...oldest, reviewId: id('rev', 'bounded-again') },
+        audit(bounded, 'review_created'),
+        bounds,
+      ),
+      { outcome: 'exists', reviewId: oldest.reviewId },
+      'what exists is told so',
+    );
     t.equal(await stores.getReview(bounded, id('rev', 'bounded-a4'), NOW + 4), undefined);
-    t.strictSame(await actionsOf(opened(), bounded), ['review_created', 'review_created', 'review_created'], 'who is refused leaves no entry');
-    for (const i of [1, 2, 3]) t.strictSame(await outcome(`bounded-foreign${i}`, first, NOW + i, id('ptr', 'bounded2')), created, 'nobody else’s count');
+    t.strictSame(
+      await actionsOf(opened(), bounded),
+      ['review_created', 'review_created', 'review_created'],
+      'who is refused leaves no entry',
+    );
+    for (const i of [1, 2, 3])
+      t.strictSame(
+        await outcome(`bounded-foreign${i}`, first, NOW + i, id('ptr', 'bounded2')),
+        created,
+        'nobody else’s count',
+      );
     await resolve(oldest, 'accepted');
     t.strictSame(await outcome('bounded-a5', first, NOW + 5), endOf(NOW), 'a resolved case counts');
 
     for (const i of [1, 2]) t.strictSame(await outcome(`bounded-b${i}`, second, NOW + 10 + i), created);
     t.strictSame(await outcome('bounded-b3', second, NOW + 13), endOf(NOW), 'until the oldest of all ends');
     t.strictSame(await outcome('bounded-c1', third, oldest.expiresAt - 1), endOf(NOW), 'to the second');
-    t.strictSame(await outcome('bounded-c1', third, oldest.expiresAt), created, 'one that ended does not count');
+    t.strictSame(
+      await outcome('bounded-c1', third, oldest.expiresAt),
+      created,
+      'one that ended does not count',
+    );
     t.strictSame(await outcome('bounded-c2', third, oldest.expiresAt), endOf(NOW + 2));
 
-    await stores.eraseProof(first.proofId, first.partnerId, NOW, audit(first.partnerId, 'proof_erased', first.proofId));
+    await stores.eraseProof(
+      first.proofId,
+      first.partnerId,
+      NOW,
+      audit(first.partnerId, 'proof_erased', first.proofId),
+    );
     t.equal(await stores.confirmErasure(first.proofId, NOW), 'confirmed');
-    for (const i of [3, 4]) t.strictSame(await outcome(`bounded-c${i}`, third, oldest.expiresAt), created, 'those of an erased proof do not count');
+    for (const i of [3, 4])
+      t.strictSame(
+        await outcome(`bounded-c${i}`, third, oldest.expiresAt),
+        created,
+        'those of an erased proof do not count',
+      );
     t.strictSame(await outcome('bounded-c5', third, oldest.expiresAt), endOf(oldest.expiresAt));
     t.strictSame(await outcome('bounded-b5', second, oldest.expiresAt), endOf(NOW + 11));
   });
 
-  await t.test('a case is gone with its proof: for every call, and before anything is cleaned up', async (t) => {
-    const { stores } = opened();
-    const erased = issuedProof(id('prf', 'gone'), id('ptr', 'gone'));
-    await stores.reserveProof(erased.proofId, erased.partnerId, NOW);
-    await stores.issueProof(erased, audit(erased.partnerId, 'proof_issued', erased.proofId));
-    const review = fresh('gone', { proofId: erased.proofId });
-    await create(review);
-    const requestId = id('req', 'gone');
-    await open(review, 'source_evidence', requestId);
-    await stores.eraseProof(erased.proofId, erased.partnerId, NOW, audit(erased.partnerId, 'proof_erased', erased.proofId));
-    for (const cleaned of [false, true]) {
-      if (cleaned) t.equal(await stores.confirmErasure(erased.proofId, NOW), 'confirmed');
-      t.equal(await stores.getReview(partnerId, review.reviewId, NOW), undefined);
-      t.equal(await stores.findReviewPartner(review.reviewId, NOW), undefined);
-      t.equal(await resolve(review, 'accepted'), undefined);
-      t.equal(await open(review, 'source_licence', id('req', 'gone2')), undefined);
-      t.equal(await change(review, (current) => stepEvidence(current, requestId, 'supply', undefined, NOW)), undefined);
-      t.strictSame(await create(review), { outcome: 'proof_gone' }, 'the same call again');
-      t.strictSame(await create(fresh('gone-other', { proofId: erased.proofId })), { outcome: 'proof_gone' });
-    }
-  });
+  await t.test(
+    'a case is gone with its proof: for every call, and before anything is cleaned up',
+    async (t) => {
+      const { stores } = opened();
+      const erased = issuedProof(id('prf', 'gone'), id('ptr', 'gone'));
+      await stores.reserveProof(erased.proofId, erased.partnerId, NOW);
+      await stores.issueProof(erased, audit(erased.partnerId, 'proof_issued', erased.proofId));
+      const review = fresh('gone', { proofId: erased.proofId });
+      await create(review);
+      const requestId = id('req', 'gone');
+      await open(review, 'source_evidence', requestId);
+      await stores.eraseProof(
+        erased.proofId,
+        erased.partnerId,
+        NOW,
+        audit(erased.partnerId, 'proof_erased', erased.proofId),
+      );
+      for (const cleaned of [false, true]) {
+        if (cleaned) t.equal(await stores.confirmErasure(erased.proofId, NOW), 'confirmed');
+        t.equal(await stores.getReview(partnerId, review.reviewId, NOW), undefined);
+        t.equal(await stores.findReviewPartner(review.reviewId, NOW), undefined);
+        t.equal(await resolve(review, 'accepted'), undefined);
+        t.equal(await open(review, 'source_licence', id('req', 'gone2')), undefined);
+        t.equal(
+          await change(review, (current) => stepEvidence(current, requestId, 'supply', undefined, NOW)),
+          undefined,
+        );
+        t.strictSame(await create(review), { outcome: 'proof_gone' }, 'the same call again');
+        t.strictSame(await create(fresh('gone-other', { proofId: erased.proofId })), {
+          outcome: 'proof_gone',
+        });
+      }
+    },
+  );
 
   await t.test('180 days, to the second', async (t) => {
     const { stores } = opened();
@@ -189,7 +340,11 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     const early = fresh('expiry-early', { bindings: review.bindings, createdAt: last });
     t.strictSame(await create(early), { outcome: 'exists', reviewId: review.reviewId });
     const next = fresh('expiry-next', { bindings: review.bindings, createdAt: review.expiresAt });
-    t.strictSame(await create(next), { outcome: 'created' }, 'an expired case gives its place up before it is swept');
+    t.strictSame(
+      await create(next),
+      { outcome: 'created' },
+      'an expired case gives its place up before it is swept',
+    );
 
     const other = fresh('expiry-other', { createdAt: NOW + 100 });
     await create(other);
@@ -204,7 +359,11 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     t.equal(await stores.getReview(partnerId, other.reviewId, other.expiresAt - 1), undefined, 'swept');
     t.equal(await stores.getReview(partnerId, resolved.reviewId, other.expiresAt - 1), undefined);
     t.strictSame(await create(fresh('expiry-again', { bindings: other.bindings })), { outcome: 'created' });
-    t.strictSame(await create(fresh('expiry-second', { bindings: resolved.bindings, createdAt: NOW + 201 })), { outcome: 'exists', reviewId: successor.reviewId }, 'a sweep does not free a place that is another’s');
+    t.strictSame(
+      await create(fresh('expiry-second', { bindings: resolved.bindings, createdAt: NOW + 201 })),
+      { outcome: 'exists', reviewId: successor.reviewId },
+      'a sweep does not free a place that is another’s',
+    );
     t.strictSame(await stores.getReview(partnerId, next.reviewId, next.expiresAt - 1), next);
   });
 }

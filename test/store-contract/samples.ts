@@ -3,7 +3,12 @@ import type { StoredDeclaration } from '../../src/domain/declaration.js';
 import type { Partner, PartnerKey } from '../../src/domain/partner.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import { REVIEW_LIFE_SECONDS, type ReviewCase } from '../../src/domain/review.js';
-import { FACTS_LIFE_SECONDS, SLOT_LIFE_SECONDS, type UploadFacts, type UploadSlot } from '../../src/domain/upload.js';
+import {
+  FACTS_LIFE_SECONDS,
+  SLOT_LIFE_SECONDS,
+  type UploadFacts,
+  type UploadSlot,
+} from '../../src/domain/upload.js';
 import type { IssuingReplay, Rotation, UsageCharge } from '../../src/ports/stores.js';
 
 /** 2026-03-31T23:59:59Z: the last second of a month. */
@@ -14,7 +19,16 @@ export function partner(partnerId: string): Partner {
 }
 
 export function partnerKey(keyId: string, partnerId: string, over: Partial<PartnerKey> = {}): PartnerKey {
-  return { keyId, partnerId, name: 'live', scopes: ['verify', 'usage'], secretHash: 'ab'.repeat(32), pepperId: 'pepper-1', createdAt: NOW, ...over };
+  return {
+    keyId,
+    partnerId,
+    name: 'live',
+    scopes: ['verify', 'usage'],
+    secretHash: 'ab'.repeat(32),
+    pepperId: 'pepper-1',
+    createdAt: NOW,
+    ...over,
+  };
 }
 
 /** @param mark tells one caller's rotation from another's */
@@ -30,13 +44,23 @@ export function rotation(key: PartnerKey, newKeyId: string, mark: number): Rotat
   };
 }
 
-export function reviewCase(reviewId: string, partnerId: string, proofId: string, over: Partial<ReviewCase> = {}): ReviewCase {
+export function reviewCase(
+  reviewId: string,
+  partnerId: string,
+  proofId: string,
+  over: Partial<ReviewCase> = {},
+): ReviewCase {
   const createdAt = over.createdAt ?? NOW;
   return {
     reviewId,
     partnerId,
     proofId,
-    bindings: { creatorId: 'creator-1', accountId: 'account:1', submissionId: 'submission.1', trackId: 'track_1' },
+    bindings: {
+      creatorId: 'creator-1',
+      accountId: 'account:1',
+      submissionId: 'submission.1',
+      trackId: 'track_1',
+    },
     status: 'open',
     createdAt,
     updatedAt: createdAt,
@@ -51,7 +75,14 @@ export function audit(partnerId: string, action: AuditAction, ...subjects: reado
 }
 
 export function uploadSlot(uploadId: string, createdAt = NOW): UploadSlot {
-  return { uploadId, partnerId: 'ptr_test', purpose: 'verify', contentLength: 1000, createdAt, expiresAt: createdAt + SLOT_LIFE_SECONDS };
+  return {
+    uploadId,
+    partnerId: 'ptr_test',
+    purpose: 'verify',
+    contentLength: 1000,
+    createdAt,
+    expiresAt: createdAt + SLOT_LIFE_SECONDS,
+  };
 }
 
 /** @param mark tells one writer's facts from another's */
@@ -76,7 +107,11 @@ export function uploadFacts(slot: UploadSlot, mark: string, uploadedAt = slot.cr
   };
 }
 
-export function issuedProof(proofId: string, partnerId: string, over: Partial<IssuedProof> = {}): IssuedProof {
+export function issuedProof(
+  proofId: string,
+  partnerId: string,
+  over: Partial<IssuedProof> = {},
+): IssuedProof {
   return {
     state: 'issued',
     proofId,
@@ -94,7 +129,10 @@ export function issuedProof(proofId: string, partnerId: string, over: Partial<Is
   };
 }
 
-export function storedDeclaration(submissionId: string, over: Partial<StoredDeclaration> = {}): StoredDeclaration {
+export function storedDeclaration(
+  submissionId: string,
+  over: Partial<StoredDeclaration> = {},
+): StoredDeclaration {
   return {
     surveyVersion: '1',
     submissionId,
@@ -111,6 +149,18 @@ export function issuingReplay(key: string, proofId: string, expiresAt = NOW + 86
   return { key, requestSha256: 'be'.repeat(32), proofId, expiresAt };
 }
 
-export function usageCharge(partnerId: string, dedupeKey: string, over: Partial<UsageCharge> = {}): UsageCharge {
-  return { partnerId, operation: 'verify', dedupeKey, at: NOW, monthlyQuota: 1_000_000, dedupeUntil: NOW + 7200, ...over };
+export function usageCharge(
+  partnerId: string,
+  dedupeKey: string,
+  over: Partial<UsageCharge> = {},
+): UsageCharge {
+  return {
+    partnerId,
+    operation: 'verify',
+    dedupeKey,
+    at: NOW,
+    monthlyQuota: 1_000_000,
+    dedupeUntil: NOW + 7200,
+    ...over,
+  };
 }

@@ -10,7 +10,20 @@ import { keyContract } from './key-contract.js';
 import { outboxContract, takeWaiting, usageOf } from './outbox-contract.js';
 import { proofContract } from './proof-contract.js';
 import { reviewContract } from './review-contract.js';
-import { audit, issuedProof, issuingReplay, NOW, partner, partnerKey, reviewCase, rotation, storedDeclaration, uploadFacts, uploadSlot, usageCharge } from './samples.js';
+import {
+  audit,
+  issuedProof,
+  issuingReplay,
+  NOW,
+  partner,
+  partnerKey,
+  reviewCase,
+  rotation,
+  storedDeclaration,
+  uploadFacts,
+  uploadSlot,
+  usageCharge,
+} from './samples.js';
 
 /** A store under test. */
 export interface OpenedStore {
@@ -38,7 +51,11 @@ export interface Contract {
 }
 
 /** Every store passes all of this. Ids are new in every run, so a store may hold what earlier runs left. */
-export function storeContract(t: Test, name: string, open: (options?: OpenOptions) => Promise<OpenedStore>): void {
+export function storeContract(
+  t: Test,
+  name: string,
+  open: (options?: OpenOptions) => Promise<OpenedStore>,
+): void {
   void t.test(`${name} keeps the store contract`, async (t) => {
     let opened = await open();
     t.teardown(() => opened.close());
@@ -53,21 +70,35 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
       const slot = uploadSlot(id('upl', 1));
       t.equal(await stores.getUpload(slot.uploadId, NOW), undefined);
       await stores.createSlot(slot);
-      t.strictSame(await stores.getUpload(slot.uploadId, slot.expiresAt - 1), { slot }, 'one second before its end it is there');
+      t.strictSame(
+        await stores.getUpload(slot.uploadId, slot.expiresAt - 1),
+        { slot },
+        'one second before its end it is there',
+      );
       t.equal(await stores.getUpload(slot.uploadId, slot.expiresAt), undefined, 'at its end it is not');
 
       const facts = uploadFacts(slot, 'first');
       t.equal(await stores.putFacts(facts), 'stored');
       t.equal(await stores.putFacts(uploadFacts(slot, 'second')), 'already_used');
-      t.strictSame(await stores.getUpload(slot.uploadId, slot.expiresAt), { slot, facts }, 'facts outlive the slot');
+      t.strictSame(
+        await stores.getUpload(slot.uploadId, slot.expiresAt),
+        { slot, facts },
+        'facts outlive the slot',
+      );
       t.strictSame(await stores.getUpload(slot.uploadId, facts.expiresAt - 1), { slot, facts });
       t.equal(await stores.getUpload(slot.uploadId, facts.expiresAt), undefined);
 
       const late = uploadSlot(id('upl', 2));
       await stores.createSlot(late);
-      t.equal(await stores.putFacts(uploadFacts(late, 'late', late.expiresAt + 300)), 'stored', 'a post that began in time may end late');
+      t.equal(
+        await stores.putFacts(uploadFacts(late, 'late', late.expiresAt + 300)),
+        'stored',
+        'a post that began in time may end late',
+      );
       t.ok((await stores.getUpload(late.uploadId, late.expiresAt + 301))?.facts);
-      await t.rejects(stores.putFacts(uploadFacts(uploadSlot(id('upl', 'never')), 'x')), { code: 'not_found' });
+      await t.rejects(stores.putFacts(uploadFacts(uploadSlot(id('upl', 'never')), 'x')), {
+        code: 'not_found',
+      });
     });
 
     await t.test('100 parallel facts of one slot: one is stored', async (t) => {
@@ -78,7 +109,11 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
       const outcomes = await Promise.all(tries.map((facts) => stores.putFacts(facts)));
       t.equal(outcomes.filter((outcome) => outcome === 'stored').length, 1);
       const winner = tries[outcomes.indexOf('stored')];
-      t.strictSame((await stores.getUpload(slot.uploadId, NOW))?.facts, winner, 'and it is the one that was told so');
+      t.strictSame(
+        (await stores.getUpload(slot.uploadId, NOW))?.facts,
+        winner,
+        'and it is the one that was told so',
+      );
     });
 
     await t.test('sweeping takes what has expired, and only that', async (t) => {
@@ -108,8 +143,17 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
       t.equal(await stores.getProof(proof.proofId), undefined);
       await t.rejects(stores.issueProof(proof, draft, replay), { code: 'conflict' }, 'not reserved');
       await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
-      t.strictSame(await stores.getProof(proof.proofId), { state: 'pending', proofId: proof.proofId, partnerId: proof.partnerId, reservedAt: NOW });
-      await t.rejects(stores.reserveProof(proof.proofId, id('ptr', 2), NOW), { code: 'conflict' }, 'reserved by another partner');
+      t.strictSame(await stores.getProof(proof.proofId), {
+        state: 'pending',
+        proofId: proof.proofId,
+        partnerId: proof.partnerId,
+        reservedAt: NOW,
+      });
+      await t.rejects(
+        stores.reserveProof(proof.proofId, id('ptr', 2), NOW),
+        { code: 'conflict' },
+        'reserved by another partner',
+      );
       await t.rejects(stores.issueProof({ ...proof, partnerId: id('ptr', 2) }, draft), { code: 'conflict' });
       t.equal(await stores.getIssuingReplay(replay.key, NOW), undefined);
 
@@ -118,14 +162,29 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
       t.strictSame(await stores.getIssuingReplay(replay.key, replay.expiresAt - 1), replay);
       t.equal(await stores.getIssuingReplay(replay.key, replay.expiresAt), undefined);
       t.equal(await stores.issueProof(proof, draft, replay), 'issued', 'repeating a call is harmless');
-      await t.rejects(stores.issueProof({ ...proof, credentialSha256: '0'.repeat(64) }, draft), { code: 'conflict' }, 'issuing something else under the same id is not');
+      await t.rejects(
+        stores.issueProof({ ...proof, credentialSha256: '0'.repeat(64) }, draft),
+        { code: 'conflict' },
+        'issuing something else under the same id is not',
+      );
 
       const second = issuedProof(id('prf', 2), id('ptr', 1));
       await stores.reserveProof(second.proofId, second.partnerId, NOW);
-      t.equal(await stores.issueProof(second, draft, { ...replay, proofId: second.proofId }), 'replay_exists');
+      t.equal(
+        await stores.issueProof(second, draft, { ...replay, proofId: second.proofId }),
+        'replay_exists',
+      );
       t.equal((await stores.getProof(second.proofId))?.state, 'pending', 'nothing was written');
       const afterwards = { ...second, createdAt: replay.expiresAt };
-      t.equal(await stores.issueProof(afterwards, draft, issuingReplay(replay.key, second.proofId, replay.expiresAt + 60)), 'issued', 'an expired replay gives way');
+      t.equal(
+        await stores.issueProof(
+          afterwards,
+          draft,
+          issuingReplay(replay.key, second.proofId, replay.expiresAt + 60),
+        ),
+        'issued',
+        'an expired replay gives way',
+      );
       t.equal((await stores.getIssuingReplay(replay.key, replay.expiresAt))?.proofId, second.proofId);
     });
 
@@ -134,13 +193,26 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
       const proofs = Array.from({ length: 20 }, (_, i) => issuedProof(id('prf', `race-${i}`), id('ptr', 1)));
       await Promise.all(proofs.map((proof) => stores.reserveProof(proof.proofId, proof.partnerId, NOW)));
       const key = id('replay', 'race');
-      const outcomes = await Promise.all(proofs.map((proof) => stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId), issuingReplay(key, proof.proofId))));
+      const outcomes = await Promise.all(
+        proofs.map((proof) =>
+          stores.issueProof(
+            proof,
+            audit(proof.partnerId, 'proof_issued', proof.proofId),
+            issuingReplay(key, proof.proofId),
+          ),
+        ),
+      );
       t.equal(outcomes.filter((outcome) => outcome === 'issued').length, 1);
       t.equal(outcomes.filter((outcome) => outcome === 'replay_exists').length, 19);
       const winner = proofs[outcomes.indexOf('issued')]!;
       t.equal((await stores.getIssuingReplay(key, NOW))?.proofId, winner.proofId);
-      const states = await Promise.all(proofs.map(async (proof) => (await stores.getProof(proof.proofId))?.state));
-      t.strictSame(states, outcomes.map((outcome) => (outcome === 'issued' ? 'issued' : 'pending')));
+      const states = await Promise.all(
+        proofs.map(async (proof) => (await stores.getProof(proof.proofId))?.state),
+      );
+      t.strictSame(
+        states,
+        outcomes.map((outcome) => (outcome === 'issued' ? 'issued' : 'pending')),
+      );
     });
 
     await t.test('reserved ids that nobody came back for', async (t) => {
@@ -156,41 +228,63 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
       t.notOk(swept.includes(young));
       t.equal(await stores.getProof(old), undefined);
       t.equal((await stores.getProof(young))?.state, 'pending');
-      await t.rejects(stores.issueProof(issuedProof(old, id('ptr', 1)), audit(id('ptr', 1), 'proof_issued', old)), { code: 'conflict' }, 'an issuing that was given up cannot end');
+      await t.rejects(
+        stores.issueProof(issuedProof(old, id('ptr', 1)), audit(id('ptr', 1), 'proof_issued', old)),
+        { code: 'conflict' },
+        'an issuing that was given up cannot end',
+      );
     });
 
     await t.test('charges: dedupe, quota, windows', async (t) => {
       const { stores } = opened;
       const partnerId = id('ptr', 'usage');
-      const charge = (dedupeKey: string, over: Partial<UsageCharge> = {}) => stores.charge(usageCharge(partnerId, dedupeKey, over));
+      const charge = (dedupeKey: string, over: Partial<UsageCharge> = {}) =>
+        stores.charge(usageCharge(partnerId, dedupeKey, over));
       t.equal(await stores.getUsed(partnerId, NOW), 0);
       t.strictSame(await charge('a'), { outcome: 'charged', used: 1 });
       t.strictSame(await charge('a'), { outcome: 'already_charged', used: 1 });
       t.strictSame(await charge('b', { operation: 'identify' }), { outcome: 'charged', used: 2 });
       t.strictSame(await charge('c', { monthlyQuota: 2 }), { outcome: 'quota_exceeded', used: 2 });
-      t.strictSame(await charge('a', { monthlyQuota: 2 }), { outcome: 'already_charged', used: 2 }, 'a repeated call is answered in a full month too');
+      t.strictSame(
+        await charge('a', { monthlyQuota: 2 }),
+        { outcome: 'already_charged', used: 2 },
+        'a repeated call is answered in a full month too',
+      );
       t.strictSame(await charge('c'), { outcome: 'charged', used: 3 }, 'a refused call left nothing behind');
       t.strictSame(await charge('odd / key ☃'), { outcome: 'charged', used: 4 });
-      t.strictSame(await stores.charge(usageCharge(id('ptr', 'usage2'), 'a')), { outcome: 'charged', used: 1 }, 'another partner’s dedupeKey is another');
+      t.strictSame(
+        await stores.charge(usageCharge(id('ptr', 'usage2'), 'a')),
+        { outcome: 'charged', used: 1 },
+        'another partner’s dedupeKey is another',
+      );
       t.strictSame(await charge('zero', { monthlyQuota: 0 }), { outcome: 'quota_exceeded', used: 4 });
 
       // One second later is the next day and the next month.
       t.equal(await stores.getUsed(partnerId, NOW + 1), 0);
       t.strictSame(await charge('a', { at: NOW + 1 }), { outcome: 'already_charged', used: 0 });
       t.strictSame(await charge('d', { at: NOW + 1, monthlyQuota: 1 }), { outcome: 'charged', used: 1 });
-      t.strictSame(await charge('e', { at: NOW + 1, monthlyQuota: 1 }), { outcome: 'quota_exceeded', used: 1 });
+      t.strictSame(await charge('e', { at: NOW + 1, monthlyQuota: 1 }), {
+        outcome: 'quota_exceeded',
+        used: 1,
+      });
       t.equal(await stores.getUsed(partnerId, NOW), 4, 'the month before keeps its count');
 
       const until = usageCharge(partnerId, 'a').dedupeUntil;
       t.equal((await charge('a', { at: until - 1 })).outcome, 'already_charged');
-      t.equal((await charge('a', { at: until, dedupeUntil: until + 60 })).outcome, 'charged', 'at its end a dedupeKey may come again');
+      t.equal(
+        (await charge('a', { at: until, dedupeUntil: until + 60 })).outcome,
+        'charged',
+        'at its end a dedupeKey may come again',
+      );
       t.equal((await charge('a', { at: until + 59 })).outcome, 'already_charged');
 
       t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-04-01'), [
         { day: '2026-03-31', operations: { verify: 3, identify: 1 } },
         { day: '2026-04-01', operations: { verify: 2 } },
       ]);
-      t.strictSame(await stores.getDailyUsage(partnerId, '2026-04-01', '2026-04-01'), [{ day: '2026-04-01', operations: { verify: 2 } }]);
+      t.strictSame(await stores.getDailyUsage(partnerId, '2026-04-01', '2026-04-01'), [
+        { day: '2026-04-01', operations: { verify: 2 } },
+      ]);
       t.strictSame(await stores.getDailyUsage(partnerId, '2026-04-02', '2026-12-31'), []);
       t.strictSame(await stores.getDailyUsage(id('ptr', 'none'), '2026-01-01', '2026-12-31'), []);
     });
@@ -198,19 +292,31 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
     await t.test('200 parallel charges of a quota of 50: 50 pass', async (t) => {
       const { stores } = opened;
       const partnerId = id('ptr', 'quota');
-      const results = await Promise.all(Array.from({ length: 200 }, (_, i) => stores.charge(usageCharge(partnerId, `call-${i}`, { monthlyQuota: 50 }))));
+      const results = await Promise.all(
+        Array.from({ length: 200 }, (_, i) =>
+          stores.charge(usageCharge(partnerId, `call-${i}`, { monthlyQuota: 50 })),
+        ),
+      );
       const charged = results.filter(({ outcome }) => outcome === 'charged');
       t.equal(charged.length, 50);
-      t.strictSame(charged.map(({ used }) => used).sort((a, b) => a - b), Array.from({ length: 50 }, (_, i) => i + 1), 'every unit was given once');
+      t.strictSame(
+        charged.map(({ used }) => used).sort((a, b) => a - b),
+        Array.from({ length: 50 }, (_, i) => i + 1),
+        'every unit was given once',
+      );
       t.equal(results.filter(({ outcome }) => outcome === 'quota_exceeded').length, 150);
       t.equal(await stores.getUsed(partnerId, NOW), 50);
-      t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-03-31'), [{ day: '2026-03-31', operations: { verify: 50 } }]);
+      t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-03-31'), [
+        { day: '2026-03-31', operations: { verify: 50 } },
+      ]);
     });
 
     await t.test('200 parallel charges of ten calls: ten are billed', async (t) => {
       const { stores } = opened;
       const partnerId = id('ptr', 'dedupe');
-      const results = await Promise.all(Array.from({ length: 200 }, (_, i) => stores.charge(usageCharge(partnerId, `call-${i % 10}`))));
+      const results = await Promise.all(
+        Array.from({ length: 200 }, (_, i) => stores.charge(usageCharge(partnerId, `call-${i % 10}`))),
+      );
       t.equal(results.filter(({ outcome }) => outcome === 'charged').length, 10);
       t.equal(results.filter(({ outcome }) => outcome === 'already_charged').length, 190);
       t.equal(await stores.getUsed(partnerId, NOW), 10);
@@ -223,9 +329,24 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
       await stores.charge(usageCharge(partnerId, 'a'));
       await stores.meter([], NOW);
       await Promise.all([
-        ...Array.from({ length: 50 }, () => stores.meter([{ partnerId, operation: 'list_proofs', count: 2 }, { partnerId, operation: 'read_record', count: 1 }, { partnerId: other, operation: 'read_record', count: 3 }], NOW)),
+        ...Array.from({ length: 50 }, () =>
+          stores.meter(
+            [
+              { partnerId, operation: 'list_proofs', count: 2 },
+              { partnerId, operation: 'read_record', count: 1 },
+              { partnerId: other, operation: 'read_record', count: 3 },
+            ],
+            NOW,
+          ),
+        ),
         ...Array.from({ length: 50 }, (_, i) => stores.charge(usageCharge(partnerId, `call-${i}`))),
-        stores.meter([{ partnerId, operation: 'read_record', count: 1 }, { partnerId, operation: 'read_record', count: 1 }], NOW + 1),
+        stores.meter(
+          [
+            { partnerId, operation: 'read_record', count: 1 },
+            { partnerId, operation: 'read_record', count: 1 },
+          ],
+          NOW + 1,
+        ),
       ]);
       t.equal(await stores.getUsed(partnerId, NOW), 51);
       const told = await takeWaiting(stores);
@@ -235,7 +356,9 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
         { day: '2026-03-31', operations: { verify: 51, list_proofs: 100, read_record: 50 } },
         { day: '2026-04-01', operations: { read_record: 2 } },
       ]);
-      t.strictSame(await stores.getDailyUsage(other, '2026-03-31', '2026-04-01'), [{ day: '2026-03-31', operations: { read_record: 150 } }]);
+      t.strictSame(await stores.getDailyUsage(other, '2026-03-31', '2026-04-01'), [
+        { day: '2026-03-31', operations: { read_record: 150 } },
+      ]);
     });
 
     await proofContract(t, contract);
@@ -261,10 +384,15 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
       const key = partnerKey(id('key', 'reopen'), partnerId);
       const rotated = rotation(key, id('key', 'reopened'), 1);
       const review = reviewCase(id('rev', 'reopen'), partnerId, proof.proofId);
-      // One after another where one call needs another's outcome: of calls that are not waited for, a store promises no order.
+      // One after another where one call needs another's outcome: of calls that are not waited for, a store
+      // promises no order.
       await before.createPartner(partner(partnerId), audit(partnerId, 'partner_created', partnerId));
       await before.createKey(key, audit(partnerId, 'key_created', key.keyId));
-      await before.rotateKey(rotated, partnerKey(rotated.newKeyId, partnerId), audit(partnerId, 'key_rotated', key.keyId));
+      await before.rotateKey(
+        rotated,
+        partnerKey(rotated.newKeyId, partnerId),
+        audit(partnerId, 'key_rotated', key.keyId),
+      );
       await before.reserveProof(proof.proofId, proof.partnerId, NOW);
       await before.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId), replay);
       await before.createSlot(slot);
@@ -275,7 +403,11 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
         before.charge(usageCharge(partnerId, 'a')),
       ]);
       const declaration = storedDeclaration('sub_reopen');
-      await before.recordDeclaration(proof.proofId, declaration, audit(proof.partnerId, 'declaration_recorded', proof.proofId));
+      await before.recordDeclaration(
+        proof.proofId,
+        declaration,
+        audit(proof.partnerId, 'declaration_recorded', proof.proofId),
+      );
       opened = await opened.reopen!();
       const { stores } = opened;
       await t.rejects(before.ping(), DomainError, 'the closed one refuses');
@@ -289,7 +421,15 @@ export function storeContract(t: Test, name: string, open: (options?: OpenOption
       t.strictSame(await stores.getRotation(key.keyId), rotated);
       t.strictSame([...(await stores.getKeyUses(partnerId, [key.keyId]))], [[key.keyId, NOW + 5]]);
       t.strictSame(await stores.getReview(partnerId, review.reviewId, NOW), review);
-      t.strictSame((await stores.readAudit(partnerId, 1, 10)).map(({ sequence, action }) => [sequence, action]), [[1, 'partner_created'], [2, 'key_created'], [3, 'key_rotated'], [4, 'review_created']]);
+      t.strictSame(
+        (await stores.readAudit(partnerId, 1, 10)).map(({ sequence, action }) => [sequence, action]),
+        [
+          [1, 'partner_created'],
+          [2, 'key_created'],
+          [3, 'key_rotated'],
+          [4, 'review_created'],
+        ],
+      );
     });
   });
 }

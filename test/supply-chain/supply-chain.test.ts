@@ -1,4 +1,7 @@
-/** The rules over lock file, licences and bill of materials: each finds the one thing that is wrong with a document. */
+/**
+ * The rules over lock file, licences and bill of materials: each finds the one thing that is wrong with a
+ * document.
+ */
 import { readFile } from 'node:fs/promises';
 import t from 'tap';
 
@@ -53,7 +56,8 @@ interface Rules {
 
 const ROOT = new URL('../../../', import.meta.url);
 const rules = (await import(new URL('deploy/supply-chain/rules.mjs', ROOT).href)) as Rules;
-const readJson = async <Document>(name: string) => JSON.parse(await readFile(new URL(name, ROOT), 'utf8')) as Document;
+const readJson = async <Document>(name: string) =>
+  JSON.parse(await readFile(new URL(name, ROOT), 'utf8')) as Document;
 
 const digest = `sha512-${'A'.repeat(86)}==`;
 const lock = (): Lock => ({
@@ -61,7 +65,11 @@ const lock = (): Lock => ({
   packages: {
     '': { dependencies: { one: '^1.0.0' } },
     'node_modules/one': { version: '1.0.0', integrity: digest, license: 'MIT', hasInstallScript: true },
-    'node_modules/one/node_modules/two': { version: '2.0.0', integrity: digest, license: '(MIT OR GPL-3.0-only)' },
+    'node_modules/one/node_modules/two': {
+      version: '2.0.0',
+      integrity: digest,
+      license: '(MIT OR GPL-3.0-only)',
+    },
     'node_modules/tool': { version: '3.0.0', integrity: digest, license: 'GPL-3.0-only', dev: true },
   },
 });
@@ -79,39 +87,100 @@ t.test('each way in which a lock file pins less is found', async (t) => {
     return rules.lockFaults(changedLock, changedManifest);
   };
   const one = (lock: Lock): Package => lock.packages['node_modules/one']!;
-  t.match(altered((lock) => void (lock.lockfileVersion = 2)), [/version 2/]);
-  t.match(altered((lock) => void delete one(lock).integrity), [/node_modules\/one has no SHA-512/]);
-  t.match(altered((lock) => void (one(lock).integrity = 'sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=')), [/no SHA-512/], 'a weaker digest');
-  t.match(altered((lock) => void (one(lock).resolved = 'git+ssh://git@example.com/one.git#main')), [/registry over TLS/]);
-  t.match(altered((lock) => void (one(lock).resolved = 'http://registry.example/one.tgz')), [/registry over TLS/]);
-  t.match(altered((lock) => void (one(lock).link = true)), [/is a link/]);
-  t.match(altered((lock) => void (lock.packages['node_modules/tool']!.hasInstallScript = true)), [/node_modules\/tool runs a script/]);
-  t.match(altered((_, manifest) => void (manifest.allowScripts = { one: false, gone: true })), [/names gone/]);
-  t.match(altered((_, manifest) => void (manifest.dependencies = { one: '^2.0.0' })), [/dependencies of package.json/]);
+  t.match(
+    altered((lock) => void (lock.lockfileVersion = 2)),
+    [/version 2/],
+  );
+  t.match(
+    altered((lock) => void delete one(lock).integrity),
+    [/node_modules\/one has no SHA-512/],
+  );
+  t.match(
+    altered((lock) => void (one(lock).integrity = 'sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=')),
+    [/no SHA-512/],
+    'a weaker digest',
+  );
+  t.match(
+    altered((lock) => void (one(lock).resolved = 'git+ssh://git@example.com/one.git#main')),
+    [/registry over TLS/],
+  );
+  t.match(
+    altered((lock) => void (one(lock).resolved = 'http://registry.example/one.tgz')),
+    [/registry over TLS/],
+  );
+  t.match(
+    altered((lock) => void (one(lock).link = true)),
+    [/is a link/],
+  );
+  t.match(
+    altered((lock) => void (lock.packages['node_modules/tool']!.hasInstallScript = true)),
+    [/node_modules\/tool runs a script/],
+  );
+  t.match(
+    altered((_, manifest) => void (manifest.allowScripts = { one: false, gone: true })),
+    [/names gone/],
+  );
+  t.match(
+    altered((_, manifest) => void (manifest.dependencies = { one: '^2.0.0' })),
+    [/dependencies of package.json/],
+  );
 });
 
-t.test('a licence that nobody accepted is found, and what only development needs is not asked for one', async (t) => {
-  const licences = (change: (lock: Lock) => void = () => {}) => {
-    const changed = lock();
-    change(changed);
-    return rules.licencesOf(changed, (path) => (path === 'node_modules/one' ? 'ISC' : undefined));
-  };
-  t.strictSame(licences().map(({ name }) => name), ['one', 'two']);
-  t.strictSame(rules.licenceFaults(licences()), []);
-  t.match(rules.licenceFaults(licences((lock) => void (lock.packages['node_modules/one']!.license = 'GPL-3.0-only'))), [/one@1.0.0 has the licence GPL-3.0-only/]);
-  t.match(rules.licenceFaults(licences((lock) => void (lock.packages['node_modules/one']!.license = 'MIT AND GPL-3.0-only'))), [/one@1.0.0/]);
-  t.strictSame(licences((lock) => void delete lock.packages['node_modules/one']!.license)[0]?.licence, 'ISC', 'read from the package where the lock file has none');
-  t.match(rules.licenceFaults(licences((lock) => void delete lock.packages['node_modules/one/node_modules/two']!.license)), [/two@2.0.0 has the licence unknown/]);
-});
+t.test(
+  'a licence that nobody accepted is found, and what only development needs is not asked for one',
+  async (t) => {
+    const licences = (change: (lock: Lock) => void = () => {}) => {
+      const changed = lock();
+      change(changed);
+      return rules.licencesOf(changed, (path) => (path === 'node_modules/one' ? 'ISC' : undefined));
+    };
+    t.strictSame(
+      licences().map(({ name }) => name),
+      ['one', 'two'],
+    );
+    t.strictSame(rules.licenceFaults(licences()), []);
+    t.match(
+      rules.licenceFaults(
+        licences((lock) => void (lock.packages['node_modules/one']!.license = 'GPL-3.0-only')),
+      ),
+      [/one@1.0.0 has the licence GPL-3.0-only/],
+    );
+    t.match(
+      rules.licenceFaults(
+        licences((lock) => void (lock.packages['node_modules/one']!.license = 'MIT AND GPL-3.0-only')),
+      ),
+      [/one@1.0.0/],
+    );
+    t.strictSame(
+      licences((lock) => void delete lock.packages['node_modules/one']!.license)[0]?.licence,
+      'ISC',
+      'read from the package where the lock file has none',
+    );
+    t.match(
+      rules.licenceFaults(
+        licences((lock) => void delete lock.packages['node_modules/one/node_modules/two']!.license),
+      ),
+      [/two@2.0.0 has the licence unknown/],
+    );
+  },
+);
 
 t.test('the page of licences lists what the lock file of the project holds', async (t) => {
   const rows = rules.licencesOf(await readJson('package-lock.json'), () => 'MIT');
-  t.equal(await readFile(new URL('docs/licences.md', ROOT), 'utf8'), rules.licencePage(rows), 'npm run build:licences');
+  t.equal(
+    await readFile(new URL('docs/licences.md', ROOT), 'utf8'),
+    rules.licencePage(rows),
+    'npm run build:licences',
+  );
   t.ok(rows.length > 100, `${rows.length} packages`);
 });
 
 t.test('a package that the bill of materials leaves out or does not pin is found', async (t) => {
-  const component = (reference: string): Component => ({ 'bom-ref': reference, purl: `pkg:npm/${reference}`, hashes: [{ alg: 'SHA-512', content: '00' }] });
+  const component = (reference: string): Component => ({
+    'bom-ref': reference,
+    purl: `pkg:npm/${reference}`,
+    hashes: [{ alg: 'SHA-512', content: '00' }],
+  });
   const whole = (): Bom => ({
     bomFormat: 'CycloneDX',
     specVersion: '1.5',
@@ -124,13 +193,27 @@ t.test('a package that the bill of materials leaves out or does not pin is found
     ],
   });
   const shipped = rules.shippedPart(whole(), lock());
-  t.strictSame(shipped.components.map((one) => one['bom-ref']), ['one@1.0.0', 'two@2.0.0']);
+  t.strictSame(
+    shipped.components.map((one) => one['bom-ref']),
+    ['one@1.0.0', 'two@2.0.0'],
+  );
   t.strictSame(shipped.dependencies, [
     { ref: 'takemark@1.0.0', dependsOn: ['one@1.0.0'] },
     { ref: 'one@1.0.0', dependsOn: ['two@2.0.0'] },
   ]);
   t.strictSame(rules.bomFaults(shipped, lock()), []);
-  t.match(rules.bomFaults({ ...shipped, components: shipped.components.slice(1) }, lock()), [/one@1.0.0 is not in/]);
-  t.match(rules.bomFaults({ ...shipped, components: [component('two@2.0.0'), { 'bom-ref': 'one@1.0.0', purl: 'pkg:npm/one@1.0.0' }] }, lock()), [/one@1.0.0 stands there without digest/]);
+  t.match(rules.bomFaults({ ...shipped, components: shipped.components.slice(1) }, lock()), [
+    /one@1.0.0 is not in/,
+  ]);
+  t.match(
+    rules.bomFaults(
+      {
+        ...shipped,
+        components: [component('two@2.0.0'), { 'bom-ref': 'one@1.0.0', purl: 'pkg:npm/one@1.0.0' }],
+      },
+      lock(),
+    ),
+    [/one@1.0.0 stands there without digest/],
+  );
   t.match(rules.bomFaults({ ...shipped, bomFormat: 'SPDX' }, lock()), [/not CycloneDX/]);
 });

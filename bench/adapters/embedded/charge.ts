@@ -1,8 +1,8 @@
-import { ClassicLevel } from 'classic-level';
 import { join } from 'node:path';
+import { ClassicLevel } from 'classic-level';
 import { openEmbeddedStore } from '../../../src/adapters/embedded/store.js';
+import { figure, interleave, type Measure, type Run, ratio, type Section } from '../../measure.js';
 import { UNAUDITED } from './unaudited.js';
-import { figure, interleave, ratio, type Measure, type Run, type Section } from '../../measure.js';
 
 const CONCURRENCY = 64;
 const PARTNER = 'ptr_bench';
@@ -20,12 +20,23 @@ async function measureStore(run: Run): Promise<Section> {
   try {
     const speeds = await interleave(run, 'store', rounds, [
       // A sync for each write is slow on real disks: fewer of them.
-      { name: 'put', once: () => perSecond(Math.ceil(charges / 8), () => level.put(`key-${put++}`, String(now), { sync: true })) },
+      {
+        name: 'put',
+        once: () =>
+          perSecond(Math.ceil(charges / 8), () => level.put(`key-${put++}`, String(now), { sync: true })),
+      },
       {
         name: 'charge',
         once: () =>
           perSecond(charges, async () => {
-            const { outcome } = await stores.charge({ partnerId: PARTNER, operation: 'verify', dedupeKey: `unit-${charged++}`, at: now, monthlyQuota: 1e9, dedupeUntil: now + 3_600 });
+            const { outcome } = await stores.charge({
+              partnerId: PARTNER,
+              operation: 'verify',
+              dedupeKey: `unit-${charged++}`,
+              at: now,
+              monthlyQuota: 1e9,
+              dedupeUntil: now + 3_600,
+            });
             if (outcome !== 'charged') run.wrong(`store: a new unit was answered with ${outcome}`);
           }),
       },
@@ -40,7 +51,16 @@ async function measureStore(run: Run): Promise<Section> {
         figure('store.charge', 'charge(), durable', 'calls/s', 'ours', speeds.get('charge')!),
         figure('store.put', 'classic-level put with sync', 'calls/s', 'baseline', speeds.get('put')!),
       ],
-      comparisons: [ratio('store.charge/put', 'charge()', 'classic-level put with sync', 'calls/s', speeds.get('charge')!, speeds.get('put')!)],
+      comparisons: [
+        ratio(
+          'store.charge/put',
+          'charge()',
+          'classic-level put with sync',
+          'calls/s',
+          speeds.get('charge')!,
+          speeds.get('put')!,
+        ),
+      ],
       notes: [],
     };
   } finally {

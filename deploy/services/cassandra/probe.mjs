@@ -3,10 +3,22 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
-const OPCODE = { error: 0x00, startup: 0x01, ready: 0x02, authenticate: 0x03, query: 0x07, result: 0x08, authResponse: 0x0f, authSuccess: 0x10 };
+const OPCODE = {
+  error: 0x00,
+  startup: 0x01,
+  ready: 0x02,
+  authenticate: 0x03,
+  query: 0x07,
+  result: 0x08,
+  authResponse: 0x0f,
+  authSuccess: 0x10,
+};
 const CONSISTENCY_ONE = 1;
 
-/** @typedef {{ address: string, port: number, security?: { ca: Buffer, user: string, password: string } }} Node */
+/**
+ * @typedef {{ address: string, port: number, security?: { ca: Buffer, user: string, password: string } }}
+ * Node
+ */
 
 /**
  * Resolves with how many other nodes this one knows, and so says that it answers queries.
@@ -24,18 +36,28 @@ export async function countPeers(node) {
  * @param {string} text
  */
 export async function query({ address, port, security }, text) {
-  const socket = security ? connectTls({ host: address, port, ca: security.ca, timeout: 5_000 }) : connect({ host: address, port, timeout: 5_000 });
+  const socket = security
+    ? connectTls({ host: address, port, ca: security.ca, timeout: 5_000 })
+    : connect({ host: address, port, timeout: 5_000 });
   socket.on('timeout', () => socket.destroy(new Error('no answer')));
   try {
     await once(socket, security ? 'secureConnect' : 'connect');
-    let answer = await ask(socket, OPCODE.startup, Buffer.concat([short(1), string('CQL_VERSION'), string('3.0.0')]));
+    let answer = await ask(
+      socket,
+      OPCODE.startup,
+      Buffer.concat([short(1), string('CQL_VERSION'), string('3.0.0')]),
+    );
     if (answer.opcode === OPCODE.authenticate) {
       const token = Buffer.from(`\0${security?.user ?? ''}\0${security?.password ?? ''}`);
       answer = await ask(socket, OPCODE.authResponse, Buffer.concat([int(token.length), token]));
     }
     if (answer.opcode !== OPCODE.ready && answer.opcode !== OPCODE.authSuccess) throw refused(answer);
     const statement = Buffer.from(text);
-    answer = await ask(socket, OPCODE.query, Buffer.concat([int(statement.length), statement, short(CONSISTENCY_ONE), Buffer.of(0)]));
+    answer = await ask(
+      socket,
+      OPCODE.query,
+      Buffer.concat([int(statement.length), statement, short(CONSISTENCY_ONE), Buffer.of(0)]),
+    );
     if (answer.opcode !== OPCODE.result) throw refused(answer);
     return answer.body;
   } finally {
@@ -47,7 +69,10 @@ async function ask(socket, opcode, body) {
   socket.write(Buffer.concat([Buffer.of(0x04, 0, 0, 0, opcode), int(body.length), body]));
   let got = Buffer.alloc(0);
   while (got.length < 9 || got.length < 9 + got.readUInt32BE(5)) {
-    const [chunk] = await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => Promise.reject(new Error('closed')))]);
+    const [chunk] = await Promise.race([
+      once(socket, 'data'),
+      once(socket, 'close').then(() => Promise.reject(new Error('closed'))),
+    ]);
     got = Buffer.concat([got, chunk]);
   }
   return { opcode: got[4], body: got.subarray(9) };

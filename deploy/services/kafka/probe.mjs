@@ -1,4 +1,7 @@
-/** Produces one message to a Kafka broker, with nothing but sockets. Topic `takemark.probe` is there for this alone. */
+/**
+ * Produces one message to a Kafka broker, with nothing but sockets. Topic `takemark.probe` is there for this
+ * alone.
+ */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -11,21 +14,47 @@ const MECHANISM = 'SCRAM-SHA-256';
 
 /**
  * Resolves when the broker has acknowledged a message.
- * @param {{ address: string, port: number, security?: { ca: Buffer, user: string, password: string } }} broker
+ * @param {{ address: string, port: number, security?: { ca: Buffer, user: string, password: string } }}
+ * broker
  */
 export async function produce({ address, port, security }) {
-  const socket = security ? connectTls({ host: address, port, ca: security.ca, timeout: 5_000 }) : connect({ host: address, port, timeout: 5_000 });
+  const socket = security
+    ? connectTls({ host: address, port, ca: security.ca, timeout: 5_000 })
+    : connect({ host: address, port, timeout: 5_000 });
   socket.on('timeout', () => socket.destroy(new Error('no answer')));
   try {
     await once(socket, security ? 'secureConnect' : 'connect');
     if (security) await authenticate(socket, security);
     const name = string(TOPIC);
     // Throttle time, one topic: its name, the error code.
-    const created = (await ask(socket, API.createTopics, 4, [int(1), name, int(1), short(1), int(0), int(0), int(5_000), Buffer.of(0)])).readInt16BE(8 + name.length);
+    const created = (
+      await ask(socket, API.createTopics, 4, [
+        int(1),
+        name,
+        int(1),
+        short(1),
+        int(0),
+        int(0),
+        int(5_000),
+        Buffer.of(0),
+      ])
+    ).readInt16BE(8 + name.length);
     if (created !== 0 && created !== TOPIC_ALREADY_EXISTS) throw new Error(`topic refused: error ${created}`);
     const batch = recordBatch('ready');
     // One topic: its name, one partition: its index, the error code.
-    const produced = (await ask(socket, API.produce, 3, [short(-1), short(-1), int(5_000), int(1), name, int(1), int(0), int(batch.length), batch])).readInt16BE(4 + name.length + 8);
+    const produced = (
+      await ask(socket, API.produce, 3, [
+        short(-1),
+        short(-1),
+        int(5_000),
+        int(1),
+        name,
+        int(1),
+        int(0),
+        int(batch.length),
+        batch,
+      ])
+    ).readInt16BE(4 + name.length + 8);
     if (produced !== 0) throw new Error(`message refused: error ${produced}`);
   } finally {
     socket.destroy();
@@ -42,7 +71,9 @@ async function authenticate(socket, { user, password }) {
   const final = `c=biws,r=${r}`;
   const salted = pbkdf2Sync(password, Buffer.from(s, 'base64'), Number(i), 32, 'sha256');
   const clientKey = createHmac('sha256', salted).update('Client Key').digest();
-  const signature = createHmac('sha256', createHash('sha256').update(clientKey).digest()).update(`${first},${challenge},${final}`).digest();
+  const signature = createHmac('sha256', createHash('sha256').update(clientKey).digest())
+    .update(`${first},${challenge},${final}`)
+    .digest();
   const proof = clientKey.map((byte, index) => byte ^ signature[index]);
   await saslStep(socket, `${final},p=${Buffer.from(proof).toString('base64')}`);
 }
@@ -60,7 +91,10 @@ async function ask(socket, api, version, fields) {
   socket.write(Buffer.concat([int(message.length), message]));
   let got = Buffer.alloc(0);
   while (got.length < 4 || got.length < 4 + got.readInt32BE(0)) {
-    const [chunk] = await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => Promise.reject(new Error('closed')))]);
+    const [chunk] = await Promise.race([
+      once(socket, 'data'),
+      once(socket, 'close').then(() => Promise.reject(new Error('closed'))),
+    ]);
     got = Buffer.concat([got, chunk]);
   }
   return got.subarray(8);
@@ -72,7 +106,18 @@ function recordBatch(text) {
   // Attributes, time and offset deltas 0; no key (-1); the value; no headers. Lengths are zigzag.
   const record = Buffer.concat([Buffer.of(0, 0, 0, 1, value.length * 2), value, Buffer.of(0)]);
   const now = long(Date.now());
-  const checked = Buffer.concat([short(0), int(0), now, now, long(-1), short(-1), int(-1), int(1), Buffer.of(record.length * 2), record]);
+  const checked = Buffer.concat([
+    short(0),
+    int(0),
+    now,
+    now,
+    long(-1),
+    short(-1),
+    int(-1),
+    int(1),
+    Buffer.of(record.length * 2),
+    record,
+  ]);
   const rest = Buffer.concat([int(-1), Buffer.of(2), int(crc32c(checked) | 0), checked]);
   return Buffer.concat([long(0), int(rest.length), rest]);
 }

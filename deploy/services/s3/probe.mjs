@@ -1,4 +1,7 @@
-/** Makes the bucket and writes and removes one object, with nothing but an HTTP client and signature version 2. */
+/**
+ * Makes the bucket and writes and removes one object, with nothing but an HTTP client and signature version
+ * 2.
+ */
 import { createHmac } from 'node:crypto';
 
 const OBJECT = 'probe/ready';
@@ -14,13 +17,20 @@ export async function writeObject(store) {
 async function call({ endpoint, accessKey, secretKey }, method, path, body, alsoFine = []) {
   const date = new Date().toUTCString();
   const type = body === undefined ? '' : 'text/plain';
-  const signature = createHmac('sha1', secretKey).update([method, '', type, date, path].join('\n')).digest('base64');
+  const signature = createHmac('sha1', secretKey)
+    .update([method, '', type, date, path].join('\n'))
+    .digest('base64');
   const answer = await fetch(endpoint + path, {
     method,
-    headers: { date, authorization: `AWS ${accessKey}:${signature}`, ...(type === '' ? {} : { 'content-type': type }) },
+    headers: {
+      date,
+      authorization: `AWS ${accessKey}:${signature}`,
+      ...(type === '' ? {} : { 'content-type': type }),
+    },
     ...(body === undefined ? {} : { body }),
     signal: AbortSignal.timeout(5_000),
   });
   const text = await answer.text();
-  if (!answer.ok && !alsoFine.includes(answer.status)) throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 200)}`);
+  if (!answer.ok && !alsoFine.includes(answer.status))
+    throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 200)}`);
 }

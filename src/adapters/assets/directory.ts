@@ -9,10 +9,10 @@ const PUBLISHED = '.asset';
 const STAGED = '.staged';
 
 /**
- * Deliverables as files of one directory (mode 0700, files 0600): `<proof id>.asset`, and `<proof id>.<random>.staged` while
- * they are built. It belongs to one process at a time, as the store beside it does. Renaming makes a file visible; file and
- * directory are synced before anyone is told.
- * I/O failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
+ * Deliverables as files of one directory (mode 0700, files 0600): `<proof id>.asset`, and `<proof
+ * id>.<random>.staged` while they are built. It belongs to one process at a time, as the store beside it
+ * does. Renaming makes a file visible; file and directory are synced before anyone is told. I/O failures are
+ * DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
  */
 export async function openAssetDirectory({ directory }: { readonly directory: string }): Promise<AssetStore> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -27,7 +27,9 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
         building.add(name);
         try {
           const handle = await open(join(directory, name), 'wx+', 0o600);
-          return new StagedFile(handle, directory, name, fileName(proofId) + PUBLISHED, () => building.delete(name));
+          return new StagedFile(handle, directory, name, fileName(proofId) + PUBLISHED, () =>
+            building.delete(name),
+          );
         } catch (error) {
           building.delete(name);
           throw error;
@@ -40,7 +42,8 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
         return handle?.createReadStream(range === undefined ? {} : { start: range.start, end: range.end });
       }),
 
-    size: (proofId) => guarded(async () => (await ifPresent(stat(join(directory, fileName(proofId) + PUBLISHED))))?.size),
+    size: (proofId) =>
+      guarded(async () => (await ifPresent(stat(join(directory, fileName(proofId) + PUBLISHED))))?.size),
 
     delete: (proofId) =>
       guarded(async () => {
@@ -54,7 +57,9 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
       guarded(async () => {
         let swept = 0;
         for await (const { name } of await opendir(directory)) {
-          const left = name.endsWith(STAGED) ? !building.has(name) : name.endsWith(PUBLISHED) && !(await keep(proofIdOf(name)));
+          const left = name.endsWith(STAGED)
+            ? !building.has(name)
+            : name.endsWith(PUBLISHED) && !(await keep(proofIdOf(name)));
           if (left && (await remove(join(directory, name)))) swept++;
         }
         if (swept > 0) await syncDirectory(directory);
@@ -72,7 +77,13 @@ class StagedFile implements StagedAsset {
   #length = 0;
   #closed = false;
 
-  constructor(handle: FileHandle, directory: string, name: string, publishedName: string, release: () => void) {
+  constructor(
+    handle: FileHandle,
+    directory: string,
+    name: string,
+    publishedName: string,
+    release: () => void,
+  ) {
     this.#handle = handle;
     this.#directory = directory;
     this.#path = join(directory, name);
@@ -88,7 +99,8 @@ class StagedFile implements StagedAsset {
   }
 
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
-    if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#length) throw new RangeError('patch outside of what was appended');
+    if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#length)
+      throw new RangeError('patch outside of what was appended');
     await guarded(() => this.#write(bytes, offset));
   }
 

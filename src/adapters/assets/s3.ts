@@ -12,8 +12,8 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
-import type { AssetStore, StagedAsset } from '../../ports/assets.js';
 import { formatIdentifier, IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
+import type { AssetStore, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
 import { SpoolFile } from './spool-file.js';
 
@@ -22,7 +22,10 @@ export interface AssetBucketOptions {
   readonly endpoint: string | undefined;
   readonly region: string;
   readonly bucket: string;
-  /** Before each proof id. Whatever else begins with it and could be an asset's name is taken for one, and swept. */
+  /**
+   * Before each proof id. Whatever else begins with it and could be an asset's name is taken for one, and
+   * swept.
+   */
   readonly prefix: string;
   /** Undefined: what the platform offers, as its workload identity. */
   readonly credentials: { readonly accessKey: string; readonly secretKey: string } | undefined;
@@ -30,7 +33,10 @@ export interface AssetBucketOptions {
   readonly spoolDirectory: string;
   /** How old an asset that nobody registered must be before it is swept. Longer than any issuing takes. */
   readonly sweepGraceSeconds: number;
-  /** How old by its id an asset may be to be looked at: what is older was seen by many sweeps. All of them where it is not given. */
+  /**
+   * How old by its id an asset may be to be looked at: what is older was seen by many sweeps. All of them
+   * where it is not given.
+   */
   readonly sweepWindowSeconds?: number;
 }
 
@@ -52,10 +58,11 @@ const MAX_FAILURES = 20;
 const SWEPT_AT_ONCE = 16;
 
 /**
- * Deliverables in a bucket of an S3-compatible store, `<prefix><proof id>` each, for any number of processes. A deliverable
- * is built in a local file, because parts of it are overwritten at the end, and sent as one object, which is all there or
- * not there. The bucket must keep no versions: what was erased would live on in them.
- * Failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
+ * Deliverables in a bucket of an S3-compatible store, `<prefix><proof id>` each, for any number of processes.
+ * A deliverable is built in a local file, because parts of it are overwritten at the end, and sent as one
+ * object, which is all there or not there. The bucket must keep no versions: what was erased would live on in
+ * them. Failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error
+ * of its stream.
  * @throws Error where the bucket keeps versions; DomainError where it cannot be reached
  */
 export async function openAssetBucket(options: AssetBucketOptions): Promise<AssetBucket> {
@@ -64,8 +71,11 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
   const client = new S3Client({
     region: options.region,
     ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
-    ...(credentials === undefined ? {} : { credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey } }),
-    // What is common to the stores that call themselves compatible: no host name a bucket, no checksum trailers.
+    ...(credentials === undefined
+      ? {}
+      : { credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey } }),
+    // What is common to the stores that call themselves compatible: no host name a bucket, no checksum
+    // trailers.
     forcePathStyle: true,
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
@@ -81,9 +91,13 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     checkProofId(proofId);
     return { Bucket: bucket, Key: prefix + proofId };
   };
-  const sizeOf = async (name: { readonly Bucket: string; readonly Key: string }) => (await ifPresent(client.send(new HeadObjectCommand(name))))?.ContentLength;
+  const sizeOf = async (name: { readonly Bucket: string; readonly Key: string }) =>
+    (await ifPresent(client.send(new HeadObjectCommand(name))))?.ContentLength;
 
-  async function put(name: { readonly Bucket: string; readonly Key: string }, spool: SpoolFile): Promise<void> {
+  async function put(
+    name: { readonly Bucket: string; readonly Key: string },
+    spool: SpoolFile,
+  ): Promise<void> {
     const md5 = createHash('md5');
     for await (const chunk of spool.read()) md5.update(chunk as Uint8Array);
     // The server compares: a body that was damaged on its way is refused.
@@ -91,7 +105,9 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     for (let attempt = 1; ; attempt++) {
       const body = spool.read();
       try {
-        await client.send(new PutObjectCommand({ ...name, ...content, Body: body }), { requestTimeout: PUT_MS });
+        await client.send(new PutObjectCommand({ ...name, ...content, Body: body }), {
+          requestTimeout: PUT_MS,
+        });
         break;
       } catch (error) {
         // The client repeats nothing that has a stream for a body: it would send the rest of it.
@@ -119,7 +135,14 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     read: (proofId, range) =>
       guarded(async () => {
         try {
-          const found = await ifPresent(client.send(new GetObjectCommand({ ...object(proofId), ...(range === undefined ? {} : { Range: `bytes=${range.start}-${range.end}` }) })));
+          const found = await ifPresent(
+            client.send(
+              new GetObjectCommand({
+                ...object(proofId),
+                ...(range === undefined ? {} : { Range: `bytes=${range.start}-${range.end}` }),
+              }),
+            ),
+          );
           return found?.Body as Readable | undefined;
         } catch (error) {
           if (statusOf(error) === 416) return Readable.from([]);
@@ -133,7 +156,8 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
       guarded(async () => {
         const name = object(proofId);
         const wasThere = (await sizeOf(name)) !== undefined;
-        // Also where it was not there: another process may be writing it, and what was asked for is that it is gone.
+        // Also where it was not there: another process may be writing it, and what was asked for is that it
+        // is gone.
         await remove(name);
         return wasThere;
       }),
@@ -143,14 +167,34 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
         const youngest = Date.now() - options.sweepGraceSeconds * 1_000;
         const { sweepWindowSeconds: window } = options;
         // Ids go with time.
-        const start = window === undefined ? {} : { StartAfter: prefix + formatIdentifier('proof', Date.now() - window * 1_000, new Uint8Array(10)) };
+        const start =
+          window === undefined
+            ? {}
+            : {
+                StartAfter:
+                  prefix + formatIdentifier('proof', Date.now() - window * 1_000, new Uint8Array(10)),
+              };
         let swept = 0;
         const failures: unknown[] = [];
         let after: string | undefined;
         do {
-          const page = await client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ...(after === undefined ? start : { ContinuationToken: after }) }));
-          // Without a time nothing is known of its age: it stays. Other names are not ours: the folder that a console shows, say.
-          const names = (page.Contents ?? []).flatMap(({ Key: key, LastModified: modified }) => (key === undefined || modified === undefined || modified.getTime() > youngest || !IDENTIFIER_PATTERN.test(key.slice(prefix.length)) ? [] : [key]));
+          const page = await client.send(
+            new ListObjectsV2Command({
+              Bucket: bucket,
+              Prefix: prefix,
+              ...(after === undefined ? start : { ContinuationToken: after }),
+            }),
+          );
+          // Without a time nothing is known of its age: it stays. Other names are not ours: the folder that a
+          // console shows, say.
+          const names = (page.Contents ?? []).flatMap(({ Key: key, LastModified: modified }) =>
+            key === undefined ||
+            modified === undefined ||
+            modified.getTime() > youngest ||
+            !IDENTIFIER_PATTERN.test(key.slice(prefix.length))
+              ? []
+              : [key],
+          );
           for (let first = 0; first < names.length; first += SWEPT_AT_ONCE) {
             const part = names.slice(first, first + SWEPT_AT_ONCE);
             const results = await Promise.allSettled(
@@ -190,7 +234,8 @@ class StagedObject implements StagedAsset {
   }
 
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
-    if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#spool.length) throw new RangeError('patch outside of what was appended');
+    if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#spool.length)
+      throw new RangeError('patch outside of what was appended');
     await guarded(() => this.#spool.patch(offset, bytes));
   }
 
@@ -223,7 +268,8 @@ async function checkBucket(client: S3Client, bucket: string): Promise<void> {
       throw error;
     }
   });
-  if (versioning?.Status !== undefined) throw new Error(`bucket ${bucket} keeps versions: an erased deliverable would live on in them`);
+  if (versioning?.Status !== undefined)
+    throw new Error(`bucket ${bucket} keeps versions: an erased deliverable would live on in them`);
 }
 
 async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {
@@ -231,7 +277,8 @@ async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefine
     return await found;
   } catch (error) {
     // A missing bucket is a fault. HEAD has no body to tell it by; `checkBucket` has.
-    if (statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket')) return undefined;
+    if (statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket'))
+      return undefined;
     throw error;
   }
 }
@@ -240,7 +287,10 @@ function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 }
 
-/** Whether the same request may succeed when it is repeated: the store was not reached, or says that it is the one to blame. */
+/**
+ * Whether the same request may succeed when it is repeated: the store was not reached, or says that it is the
+ * one to blame.
+ */
 function isTransient(error: unknown): boolean {
   const status = statusOf(error);
   return status === undefined || status >= 500 || status === 429;

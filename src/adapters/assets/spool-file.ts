@@ -40,7 +40,10 @@ export class SpoolFile {
     await this.#write(bytes, offset);
   }
 
-  /** From the beginning, any number of times. Not the platform's stream of a file: that one closes the file when it is destroyed. */
+  /**
+   * From the beginning, any number of times. Not the platform's stream of a file: that one closes the file
+   * when it is destroyed.
+   */
   read(): Readable {
     return Readable.from(this.#chunks(), { objectMode: false });
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type AuditDraft, type AuditEntry, AUDIT_GENESIS, chainAudit } from '../../domain/audit.js';
+import { AUDIT_GENESIS, type AuditDraft, type AuditEntry, chainAudit } from '../../domain/audit.js';
 import type { AuditHeads } from '../../ports/journals.js';
 import type { AuditStore } from '../../ports/stores.js';
 import { numberIn, type Row, type Session, type Statement, storeUnavailable, textIn } from './session.js';
@@ -24,7 +24,8 @@ const ATTEMPTS = 200;
 const COLUMNS = 'sequence, action, happened_at, actor, subjects, mac, op';
 const RANGE = `SELECT ${COLUMNS} FROM audit_entry WHERE partner_id = ? AND bucket = ? AND sequence >= ? LIMIT ?`;
 const LAST = `SELECT ${COLUMNS} FROM audit_entry WHERE partner_id = ? AND bucket = ? ORDER BY sequence DESC LIMIT 1`;
-const INSERT = 'INSERT INTO audit_entry (partner_id, bucket, sequence, action, happened_at, actor, subjects, mac, op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
+const INSERT =
+  'INSERT INTO audit_entry (partner_id, bucket, sequence, action, happened_at, actor, subjects, mac, op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
 const POSITION = 'SELECT bucket FROM audit_position WHERE partner_id = ?';
 const SET_POSITION = 'INSERT INTO audit_position (partner_id, bucket) VALUES (?, ?)';
 
@@ -49,9 +50,10 @@ interface Tail {
 }
 
 /**
- * The partners' logs. The next entry is inserted on the condition that its sequence is free, so the log's own end is its lock. An
- * operation is chained once, however often it is asked for: whoever appends has looked at every entry since the operation's
- * floor, sequence by sequence, and the one that finds the operation there is done.
+ * The partners' logs. The next entry is inserted on the condition that its sequence is free, so the log's own
+ * end is its lock. An operation is chained once, however often it is asked for: whoever appends has looked at
+ * every entry since the operation's floor, sequence by sequence, and the one that finds the operation there
+ * is done.
  */
 export class AuditLog implements AuditStore {
   readonly #session: Session;
@@ -134,7 +136,14 @@ export class AuditLog implements AuditStore {
     // The position was set before the bucket's first entry was kept: what comes before it is complete.
     if (last === undefined && bucket > 0) last = await this.#session.first(LAST, [partnerId, bucket - 1]);
     const sequence = last === undefined ? 0 : numberIn(last, 'sequence')!;
-    return { sequence, mac: last === undefined ? AUDIT_GENESIS : textIn(last, 'mac')!, ops: new Map(), knownFrom: sequence, waiting: [], draining: false };
+    return {
+      sequence,
+      mac: last === undefined ? AUDIT_GENESIS : textIn(last, 'mac')!,
+      ops: new Map(),
+      knownFrom: sequence,
+      waiting: [],
+      draining: false,
+    };
   }
 
   async #drain(partnerId: string, tail: Tail): Promise<void> {
@@ -145,9 +154,11 @@ export class AuditLog implements AuditStore {
       const group = tail.waiting.splice(0, GROUP);
       try {
         await this.#chain(partnerId, tail, group);
-        await this.#heads.record({ partnerId, sequence: tail.sequence, mac: tail.mac }).catch((error: unknown) => {
-          throw storeUnavailable(error);
-        });
+        await this.#heads
+          .record({ partnerId, sequence: tail.sequence, mac: tail.mac })
+          .catch((error: unknown) => {
+            throw storeUnavailable(error);
+          });
         for (const { done } of group) done();
       } catch (error) {
         for (const { failed } of group) failed(error);
@@ -174,8 +185,11 @@ export class AuditLog implements AuditStore {
         head = { partnerId, sequence: entry.sequence, mac: entry.mac };
       }
       // Before the first entry, so that no search begins in a bucket after a gap.
-      if (entries[0]!.entry.sequence % BUCKET_ENTRIES === 1 && bucket > 0) await this.#session.write(SET_POSITION, [partnerId, bucket]);
-      const { applied } = await this.#session.decide(...entries.map(({ entry, op }) => insertion(entry, bucket, op)));
+      if (entries[0]!.entry.sequence % BUCKET_ENTRIES === 1 && bucket > 0)
+        await this.#session.write(SET_POSITION, [partnerId, bucket]);
+      const { applied } = await this.#session.decide(
+        ...entries.map(({ entry, op }) => insertion(entry, bucket, op)),
+      );
       if (applied) for (const { entry, op } of entries) advance(tail, entry.sequence, entry.mac, op);
       // Refused: by another process's entries, or by these, of an attempt whose answer was lost.
       else await this.#walk(partnerId, tail);
@@ -196,8 +210,14 @@ export class AuditLog implements AuditStore {
   }
 
   async #walk(partnerId: string, tail: Tail): Promise<void> {
-    const rows = await this.#session.rows(RANGE, [partnerId, bucketOf(tail.sequence + 1), tail.sequence + 1, WALK_STEP]);
-    for (const row of rows) advance(tail, numberIn(row, 'sequence')!, textIn(row, 'mac')!, textIn(row, 'op')!);
+    const rows = await this.#session.rows(RANGE, [
+      partnerId,
+      bucketOf(tail.sequence + 1),
+      tail.sequence + 1,
+      WALK_STEP,
+    ]);
+    for (const row of rows)
+      advance(tail, numberIn(row, 'sequence')!, textIn(row, 'mac')!, textIn(row, 'op')!);
   }
 }
 
@@ -214,7 +234,11 @@ function bucketOf(sequence: number): number {
   return Math.floor((sequence - 1) / BUCKET_ENTRIES);
 }
 
-function insertion({ partnerId, sequence, action, at, actor, subjects, mac }: AuditEntry, bucket: number, op: string): Statement {
+function insertion(
+  { partnerId, sequence, action, at, actor, subjects, mac }: AuditEntry,
+  bucket: number,
+  op: string,
+): Statement {
   return { query: INSERT, params: [partnerId, bucket, sequence, action, at, actor, subjects, mac, op] };
 }
 

@@ -6,17 +6,29 @@ import { keyOfColumns, keyValues } from './partner-keys.js';
 import { partnerOfColumns, partnerValues, SHARDS } from './partners.js';
 import { columnsOf, proofValues } from './proof-rows.js';
 import { RowCodes } from './row-codes.js';
-import { connect, type ConnectionOptions, type Row, type Session, type Statement, textIn } from './session.js';
+import {
+  type ConnectionOptions,
+  connect,
+  type Row,
+  type Session,
+  type Statement,
+  textIn,
+} from './session.js';
 
 const STEP = 500;
 const AT_ONCE = 16;
 
 const PARTNERS = 'SELECT shard, partner_id, name, plan, created_at, mac FROM partner WHERE shard = ?';
-const SET_PARTNER = 'UPDATE partner SET mac = ? WHERE shard = ? AND partner_id = ? IF name = ? AND plan = ? AND mac = ?';
-const KEYS = 'SELECT token(key_id) AS position, key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, rotate_op, rotation, successor, mac FROM api_key WHERE token(key_id) > ? LIMIT ?';
-const SET_KEY = 'UPDATE api_key SET rotation = ?, successor = ?, mac = ? WHERE key_id = ? IF revoked_at = ? AND rotate_op = ? AND mac = ?';
-const PROOFS = 'SELECT token(proof_id) AS position, proof_id, partner_id, state, reserved_at, body, replay_key, erased_at, confirmed_at, mac FROM proof WHERE token(proof_id) > ? LIMIT ?';
-const SET_PROOF = 'UPDATE proof SET body = ?, mac = ? WHERE proof_id = ? IF state = ? AND body = ? AND confirmed_at = ? AND mac = ?';
+const SET_PARTNER =
+  'UPDATE partner SET mac = ? WHERE shard = ? AND partner_id = ? IF name = ? AND plan = ? AND mac = ?';
+const KEYS =
+  'SELECT token(key_id) AS position, key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, rotate_op, rotation, successor, mac FROM api_key WHERE token(key_id) > ? LIMIT ?';
+const SET_KEY =
+  'UPDATE api_key SET rotation = ?, successor = ?, mac = ? WHERE key_id = ? IF revoked_at = ? AND rotate_op = ? AND mac = ?';
+const PROOFS =
+  'SELECT token(proof_id) AS position, proof_id, partner_id, state, reserved_at, body, replay_key, erased_at, confirmed_at, mac FROM proof WHERE token(proof_id) > ? LIMIT ?';
+const SET_PROOF =
+  'UPDATE proof SET body = ?, mac = ? WHERE proof_id = ? IF state = ? AND body = ? AND confirmed_at = ? AND mac = ?';
 
 /** Rows that were given their codes, and rows that no longer are what a version without codes wrote. */
 export interface AuthenticatedRows {
@@ -25,14 +37,19 @@ export interface AuthenticatedRows {
 }
 
 /**
- * Gives rows of a version that made no codes theirs, as they are; those that have one are left alone. Safe to run again, beside
- * processes of this version: a row that one of them changes meanwhile gets its code from that change.
+ * Gives rows of a version that made no codes theirs, as they are; those that have one are left alone. Safe to
+ * run again, beside processes of this version: a row that one of them changes meanwhile gets its code from
+ * that change.
  */
-export async function authenticateRows(options: ConnectionOptions & { readonly keyspace: string }, authenticator: Authenticator): Promise<AuthenticatedRows> {
+export async function authenticateRows(
+  options: ConnectionOptions & { readonly keyspace: string },
+  authenticator: Authenticator,
+): Promise<AuthenticatedRows> {
   const session = await connect(options, options.keyspace);
   const codes = new RowCodes(authenticator, false);
   const blobs = new Blobs(authenticator, true);
-  const renewed = (key: string, blob: unknown): Buffer | undefined => (blob === null || blob === undefined ? undefined : blobs.renewed(key, blob));
+  const renewed = (key: string, blob: unknown): Buffer | undefined =>
+    blob === null || blob === undefined ? undefined : blobs.renewed(key, blob);
   const count = { authenticated: 0, damaged: 0 };
 
   const visit = async (isDue: () => boolean, statement: () => Statement): Promise<void> => {
@@ -47,27 +64,62 @@ export async function authenticateRows(options: ConnectionOptions & { readonly k
   const partner = (row: Row): Promise<void> => {
     const known = partnerOfColumns(row);
     const values = partnerValues(known);
-    return visit(() => !codes.holds('partner', known.partnerId, values, textIn(row, 'mac')), () => ({
-      query: SET_PARTNER,
-      params: [codes.make('partner', known.partnerId, values), row['shard'], known.partnerId, known.name, known.plan, row['mac']],
-    }));
+    return visit(
+      () => !codes.holds('partner', known.partnerId, values, textIn(row, 'mac')),
+      () => ({
+        query: SET_PARTNER,
+        params: [
+          codes.make('partner', known.partnerId, values),
+          row['shard'],
+          known.partnerId,
+          known.name,
+          known.plan,
+          row['mac'],
+        ],
+      }),
+    );
   };
   const key = (row: Row): Promise<void> => {
     const known = keyOfColumns(row);
     const values = keyValues(known);
     const { keyId } = known;
-    return visit(() => !codes.holds('api_key', keyId, values, textIn(row, 'mac')), () => ({
-      query: SET_KEY,
-      params: [renewed(`rotation/${keyId}`, row['rotation']), renewed(`successor/${keyId}`, row['successor']), codes.make('api_key', keyId, values), keyId, row['revoked_at'], row['rotate_op'], row['mac']],
-    }));
+    return visit(
+      () => !codes.holds('api_key', keyId, values, textIn(row, 'mac')),
+      () => ({
+        query: SET_KEY,
+        params: [
+          renewed(`rotation/${keyId}`, row['rotation']),
+          renewed(`successor/${keyId}`, row['successor']),
+          codes.make('api_key', keyId, values),
+          keyId,
+          row['revoked_at'],
+          row['rotate_op'],
+          row['mac'],
+        ],
+      }),
+    );
   };
   const proof = (row: Row): Promise<void> => {
     const columns = columnsOf(row);
     const { proofId } = columns;
-    return visit(() => !codes.holds('proof', proofId, proofValues(columns), textIn(row, 'mac')), () => {
-      const body = renewed(`proof/${proofId}`, row['body']);
-      return { query: SET_PROOF, params: [body, codes.make('proof', proofId, proofValues({ ...columns, body })), proofId, row['state'], row['body'], row['confirmed_at'], row['mac']] };
-    });
+    return visit(
+      () => !codes.holds('proof', proofId, proofValues(columns), textIn(row, 'mac')),
+      () => {
+        const body = renewed(`proof/${proofId}`, row['body']);
+        return {
+          query: SET_PROOF,
+          params: [
+            body,
+            codes.make('proof', proofId, proofValues({ ...columns, body })),
+            proofId,
+            row['state'],
+            row['body'],
+            row['confirmed_at'],
+            row['mac'],
+          ],
+        };
+      },
+    );
   };
   try {
     for (let shard = 0; shard < SHARDS; shard++) await each(await session.rows(PARTNERS, [shard]), partner);
@@ -91,5 +143,6 @@ async function walk(session: Session, query: string, visit: (row: Row) => Promis
 }
 
 async function each(rows: readonly Row[], visit: (row: Row) => Promise<void>): Promise<void> {
-  for (let from = 0; from < rows.length; from += AT_ONCE) await Promise.all(rows.slice(from, from + AT_ONCE).map(visit));
+  for (let from = 0; from < rows.length; from += AT_ONCE)
+    await Promise.all(rows.slice(from, from + AT_ONCE).map(visit));
 }

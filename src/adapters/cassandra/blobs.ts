@@ -2,7 +2,10 @@ import type { Authenticator } from '../../codec/authenticator.js';
 import { RecordCodec, RecordError } from '../../codec/record.js';
 import { recordDamaged } from '../../domain/errors.js';
 
-/** Values that are read whole and never asked for in part, as one authenticated blob. `key` says what it is, so that none is taken for another. */
+/**
+ * Values that are read whole and never asked for in part, as one authenticated blob. `key` says what it is,
+ * so that none is taken for another.
+ */
 export class Blobs {
   readonly #codec: RecordCodec;
   readonly #acceptUnauthenticated: boolean;
@@ -20,14 +23,23 @@ export class Blobs {
 
   /** The same value with its code; what has one is given back as it is. @throws as `decode` */
   renewed(key: string, bytes: unknown): Buffer {
-    return bytes instanceof Uint8Array && this.#codec.isFormer(bytes) ? this.encode(key, this.decode(key, bytes)) : (bytes as Buffer);
+    return bytes instanceof Uint8Array && this.#codec.isFormer(bytes)
+      ? this.encode(key, this.decode(key, bytes))
+      : (bytes as Buffer);
   }
 
-  /** @throws DomainError `internal` / `record_damaged` for a blob that is not what was written, or of a later version */
+  /**
+   * @throws DomainError `internal` / `record_damaged` for a blob that is not what was written, or of a later
+   * version
+   */
   decode<Value>(key: string, bytes: unknown): Value {
     try {
       if (!(bytes instanceof Uint8Array)) throw new RecordError('blob is missing');
-      return (this.#acceptUnauthenticated && this.#codec.isFormer(bytes) ? this.#codec.decodeFormer(key, bytes) : this.#codec.decode(key, bytes)) as Value;
+      return (
+        this.#acceptUnauthenticated && this.#codec.isFormer(bytes)
+          ? this.#codec.decodeFormer(key, bytes)
+          : this.#codec.decode(key, bytes)
+      ) as Value;
     } catch (error) {
       throw error instanceof RecordError ? recordDamaged(error) : error;
     }

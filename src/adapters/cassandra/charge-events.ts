@@ -1,21 +1,23 @@
-import { unitsCounted, type UsageCount, type UsageEvent } from '../../domain/events.js';
+import { type UsageCount, type UsageEvent, unitsCounted } from '../../domain/events.js';
 import type { Blobs } from './blobs.js';
 import type { Consumption } from './consumption.js';
-import { isTimely, minuteOf, SWEPT_TTL_SECONDS, type Seen } from './minute-rows.js';
+import { isTimely, minuteOf, type Seen, SWEPT_TTL_SECONDS } from './minute-rows.js';
 import type { Charges, Outbox } from './outbox.js';
 import { type Session, type Statement, storeUnavailable, textIn } from './session.js';
 import { covers, type Spans } from './spans.js';
 
 const INSERT = 'INSERT INTO charge (partner_id, item, event) VALUES (?, ?, ?) USING TTL ?';
 const OF_WRITER = 'SELECT item, event FROM charge WHERE partner_id = ? AND item > ? AND item < ? LIMIT ?';
-const NEWEST = "SELECT item, event FROM charge WHERE partner_id = ? AND item >= 'event/' AND item < ? ORDER BY item DESC LIMIT ?";
+const NEWEST =
+  "SELECT item, event FROM charge WHERE partner_id = ? AND item >= 'event/' AND item < ? ORDER BY item DESC LIMIT ?";
 const REMOVE = 'DELETE FROM charge USING TIMESTAMP ? WHERE partner_id = ? AND item >= ? AND item < ?';
 
 const PAGE = 500;
 /**
- * Minutes after which folded events are removed. They were written by conditional batches, under a node's clock, and are removed
- * by a plain write under this process's: that is safe because a name is written once and never again, and after so long no
- * clock of the cluster is still before the minute. One that stayed all the same would be passed over, and goes with its TTL.
+ * Minutes after which folded events are removed. They were written by conditional batches, under a node's
+ * clock, and are removed by a plain write under this process's: that is safe because a name is written once
+ * and never again, and after so long no clock of the cluster is still before the minute. One that stayed all
+ * the same would be passed over, and goes with its TTL.
  */
 const KEEP_MINUTES = 10;
 /** Minutes whose removal waits for a consumer; beyond them the oldest are left to their TTL. */
@@ -51,9 +53,9 @@ interface StoredEvent {
 }
 
 /**
- * Events of charges lie in the partition of the charges, written by the batch that they tell of. For each minute and partner
- * a row in the outbox says so; it goes when all of the minute was published. The events themselves stay until they were folded, so
- * that a read can add what is on its way.
+ * Events of charges lie in the partition of the charges, written by the batch that they tell of. For each
+ * minute and partner a row in the outbox says so; it goes when all of the minute was published. The events
+ * themselves stay until they were folded, so that a read can add what is on its way.
  */
 export class ChargeEvents {
   readonly #session: Session;
@@ -97,7 +99,10 @@ export class ChargeEvents {
   insertion({ bucket }: Charging, { data, at }: UsageEvent): Statement {
     const item = `${prefixOf(bucket)}${data.source.slice(-7)}/${String(data.from).padStart(10, '0')}`;
     const stored: StoredEvent = { to: data.to, at, counts: data.counts };
-    return { query: INSERT, params: [data.partnerId, item, this.#blobs.encode(item, stored), SWEPT_TTL_SECONDS] };
+    return {
+      query: INSERT,
+      params: [data.partnerId, item, this.#blobs.encode(item, stored), SWEPT_TTL_SECONDS],
+    };
   }
 
   /** The batch is in: its events wait from now on. */
@@ -121,8 +126,11 @@ export class ChargeEvents {
     const prefix = prefixOf(bucket);
     for (let after = prefix, more = true; more; ) {
       // Settled: a batch that hangs between two replicas either shows here or will never be.
-      const rows = await this.#session.settled().rows(OF_WRITER, [charges.partnerId, after, endOf(prefix), PAGE]);
-      for (const row of rows) this.#hold(bucket, this.#eventOf(charges.partnerId, textIn(row, 'item')!, row['event']));
+      const rows = await this.#session
+        .settled()
+        .rows(OF_WRITER, [charges.partnerId, after, endOf(prefix), PAGE]);
+      for (const row of rows)
+        this.#hold(bucket, this.#eventOf(charges.partnerId, textIn(row, 'item')!, row['event']));
       more = rows.length === PAGE;
       if (more) after = textIn(rows.at(-1)!, 'item')!;
     }
@@ -146,7 +154,11 @@ export class ChargeEvents {
       if (bucket.inFlight > 0 || bucket.waiting > 0 || !bucket.certain) continue;
       if (!bucket.withdrawn) await this.#withdraw(bucket);
       if (bucket.minute + KEEP_MINUTES >= minuteOf(now)) continue;
-      if (asked.size >= ASKED && ![...bucket.spans.keys()].every((month) => asked.has(`${month} ${bucket.partnerId}`))) continue;
+      if (
+        asked.size >= ASKED &&
+        ![...bucket.spans.keys()].every((month) => asked.has(`${month} ${bucket.partnerId}`))
+      )
+        continue;
       if (await this.#isFolded(bucket, asked)) {
         const prefix = prefixOf(bucket);
         await this.#session.write(REMOVE, [now * 1_000, bucket.partnerId, prefix, endOf(prefix)]);
@@ -180,7 +192,17 @@ export class ChargeEvents {
     const name = nameOf({ minute, partnerId, writer });
     let bucket = this.#buckets.get(name);
     if (bucket === undefined) {
-      bucket = { minute, partnerId, writer, announced: announced ?? this.#outbox.announceCharges(minute, { partnerId, writer }), inFlight: 0, waiting: 0, certain: true, withdrawn: false, spans: new Map() };
+      bucket = {
+        minute,
+        partnerId,
+        writer,
+        announced: announced ?? this.#outbox.announceCharges(minute, { partnerId, writer }),
+        inFlight: 0,
+        waiting: 0,
+        certain: true,
+        withdrawn: false,
+        spans: new Map(),
+      };
       this.#buckets.set(name, bucket);
     }
     return bucket;
@@ -194,7 +216,10 @@ export class ChargeEvents {
     bucket.waiting += 1;
     const month = event.data.source.slice(-7);
     const span = bucket.spans.get(month);
-    bucket.spans.set(month, { from: Math.min(span?.from ?? event.data.from, event.data.from), to: Math.max(span?.to ?? 0, event.data.to) });
+    bucket.spans.set(month, {
+      from: Math.min(span?.from ?? event.data.from, event.data.from),
+      to: Math.max(span?.to ?? 0, event.data.to),
+    });
   }
 
   async #withdraw(bucket: Bucket): Promise<void> {
@@ -205,7 +230,8 @@ export class ChargeEvents {
   async #isFolded({ partnerId, spans }: Bucket, asked: Map<string, Promise<Spans>>): Promise<boolean> {
     for (const [month, { from, to }] of spans) {
       const name = `${month} ${partnerId}`;
-      const billed = asked.get(name) ?? this.#consumption.read(partnerId, month).then((folded) => folded.billed);
+      const billed =
+        asked.get(name) ?? this.#consumption.read(partnerId, month).then((folded) => folded.billed);
       asked.set(name, billed);
       if (!covers(await billed, from, to)) return false;
     }

@@ -4,8 +4,10 @@ import { overlaps, type Spans, withSpan } from './spans.js';
 
 const ITEMS = 'SELECT item, units, spans FROM consumption WHERE partner_id = ? AND month = ? AND item IN ?';
 // `billed` and all of `day/`, which stand beside each other; `0` sorts behind the `/`.
-const FOLDED = "SELECT item, units, spans FROM consumption WHERE partner_id = ? AND month = ? AND item >= 'billed' AND item < 'day0'";
-const SET_VERSION = 'UPDATE consumption SET units = ? WHERE partner_id = ? AND month = ? AND item = ? IF units = ?';
+const FOLDED =
+  "SELECT item, units, spans FROM consumption WHERE partner_id = ? AND month = ? AND item >= 'billed' AND item < 'day0'";
+const SET_VERSION =
+  'UPDATE consumption SET units = ? WHERE partner_id = ? AND month = ? AND item = ? IF units = ?';
 const SET_UNITS = 'UPDATE consumption SET units = ? WHERE partner_id = ? AND month = ? AND item = ?';
 const SET_SPANS = 'UPDATE consumption SET spans = ? WHERE partner_id = ? AND month = ? AND item = ?';
 
@@ -24,9 +26,10 @@ export interface Folded {
 }
 
 /**
- * What consumers have added up. The spans of a source and the totals lie in one partition and move in one conditional batch, so
- * an event is added once, in whatever order events come and however often. An event belongs to one partition, which follows
- * from the event alone: that of its source's month, or, of free calls, that of its first day.
+ * What consumers have added up. The spans of a source and the totals lie in one partition and move in one
+ * conditional batch, so an event is added once, in whatever order events come and however often. An event
+ * belongs to one partition, which follows from the event alone: that of its source's month, or, of free
+ * calls, that of its first day.
  */
 export class Consumption {
   readonly #session: Session;
@@ -45,21 +48,31 @@ export class Consumption {
       if (group === undefined) groups.set(name, [event]);
       else group.push(event);
     }
-    await Promise.all([...groups].map(([name, group]) => this.#foldGroup(group[0]!.data.partnerId, name.slice(0, 7), group)));
+    await Promise.all(
+      [...groups].map(([name, group]) => this.#foldGroup(group[0]!.data.partnerId, name.slice(0, 7), group)),
+    );
   }
 
   async read(partnerId: string, month: string): Promise<Folded> {
     const rows = await this.#session.rows(FOLDED, [partnerId, month]);
-    const days = rows.filter((row) => textIn(row, 'item')!.startsWith(DAY)).map((row) => {
-      const [day, ...operation] = textIn(row, 'item')!.slice(DAY.length).split('/') as [string, ...string[]];
-      return { day, operation: operation.join('/'), units: numberIn(row, 'units')! };
-    });
+    const days = rows
+      .filter((row) => textIn(row, 'item')!.startsWith(DAY))
+      .map((row) => {
+        const [day, ...operation] = textIn(row, 'item')!.slice(DAY.length).split('/') as [
+          string,
+          ...string[],
+        ];
+        return { day, operation: operation.join('/'), units: numberIn(row, 'units')! };
+      });
     const billed = rows.find((row) => textIn(row, 'item') === BILLED);
     return { billed: (billed?.['spans'] as Spans | null | undefined) ?? [], days };
   }
 
   async #foldGroup(partnerId: string, month: string, events: readonly UsageEvent[]): Promise<void> {
-    const names = new Set([VERSION, ...events.flatMap(({ data }) => [sourceItem(data.source), ...data.counts.map(dayItem)])]);
+    const names = new Set([
+      VERSION,
+      ...events.flatMap(({ data }) => [sourceItem(data.source), ...data.counts.map(dayItem)]),
+    ]);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const units = new Map<string, number>();
       const spans = new Map<string, Spans>();
@@ -72,10 +85,16 @@ export class Consumption {
       // After a refusal too: what an attempt whose answer was lost has added is seen here.
       if (changed.size === 0) return;
       const version = units.get(VERSION);
-      const statements = [...changed].map((item): Statement =>
-        item.startsWith(DAY) ? { query: SET_UNITS, params: [units.get(item), partnerId, month, item] } : { query: SET_SPANS, params: [spans.get(item), partnerId, month, item] },
+      const statements = [...changed].map(
+        (item): Statement =>
+          item.startsWith(DAY)
+            ? { query: SET_UNITS, params: [units.get(item), partnerId, month, item] }
+            : { query: SET_SPANS, params: [spans.get(item), partnerId, month, item] },
       );
-      const condition: Statement = { query: SET_VERSION, params: [(version ?? 0) + 1, partnerId, month, VERSION, version ?? null] };
+      const condition: Statement = {
+        query: SET_VERSION,
+        params: [(version ?? 0) + 1, partnerId, month, VERSION, version ?? null],
+      };
       if ((await this.#session.decide(condition, ...statements)).applied) return;
     }
     throw storeUnavailable();
@@ -83,7 +102,11 @@ export class Consumption {
 }
 
 /** Adds what is not there yet. @returns the items that changed */
-function addUp(events: readonly UsageEvent[], units: Map<string, number>, spans: Map<string, Spans>): ReadonlySet<string> {
+function addUp(
+  events: readonly UsageEvent[],
+  units: Map<string, number>,
+  spans: Map<string, Spans>,
+): ReadonlySet<string> {
   const changed = new Set<string>();
   for (const { data } of events) {
     const source = sourceItem(data.source);
@@ -101,7 +124,9 @@ function addUp(events: readonly UsageEvent[], units: Map<string, number>, spans:
 }
 
 function monthOf({ data }: UsageEvent): string | undefined {
-  return data.source.startsWith(BILLED_SOURCE) ? data.source.slice(BILLED_SOURCE.length) : data.counts[0]?.day.slice(0, 7);
+  return data.source.startsWith(BILLED_SOURCE)
+    ? data.source.slice(BILLED_SOURCE.length)
+    : data.counts[0]?.day.slice(0, 7);
 }
 
 function sourceItem(source: string): string {

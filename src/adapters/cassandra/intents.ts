@@ -2,17 +2,19 @@ import { randomUUID } from 'node:crypto';
 import type { AuditDraft } from '../../domain/audit.js';
 import type { AuditLog } from './audit-log.js';
 import type { Blobs } from './blobs.js';
-import { isTimely, minuteOf, MinuteRows } from './minute-rows.js';
+import { isTimely, MinuteRows, minuteOf } from './minute-rows.js';
 import { type Session, storeUnavailable } from './session.js';
 
 /**
- * An operation that writes more than one partition, which nothing commits together. The order that makes every crash point safe:
+ * An operation that writes more than one partition, which nothing commits together. The order that makes
+ * every crash point safe:
  *   1. the intent, with all that is needed to finish the rest
  *   2. the decision: one conditional write of one partition, with the operation's id as witness
  *   3. what follows from it, each write of which can be repeated: indexes, removals, the audit entry
  *   4. the intent is removed, and the caller hears of it
- * A crash before 2 leaves an intent without a decision: it is dropped. A crash after 2 leaves one with it: the sweep of any
- * process does 3 and 4. What readers see between 2 and 3 is the decision: they look at the row it was made in.
+ * A crash before 2 leaves an intent without a decision: it is dropped. A crash after 2 leaves one with it:
+ * the sweep of any process does 3 and 4. What readers see between 2 and 3 is the decision: they look at the
+ * row it was made in.
  */
 export interface Intent<Target = unknown> {
   /** Witness of the decision. */
@@ -42,8 +44,8 @@ export class Intents {
   }
 
   /**
-   * What the sweep calls for intents of this kind. Whether the decision was taken is to be read by a settled session: the intent is
-   * dropped afterwards.
+   * What the sweep calls for intents of this kind. Whether the decision was taken is to be read by a settled
+   * session: the intent is dropped afterwards.
    */
   onAbandoned<Target>(kind: string, finish: (intent: Intent<Target>) => Promise<void>): void {
     this.#finishers.set(kind, finish as Finisher);
@@ -52,11 +54,18 @@ export class Intents {
   async begin<Target>(kind: string, target: Target, audit: AuditDraft): Promise<Intent<Target>> {
     const floor = await this.#log.position(audit.partnerId);
     const intent: Intent<Target> = { op: randomUUID(), kind, target, audit, floor, startedAt: Date.now() };
-    await this.#rows.put(minuteOf(intent.startedAt), intent.op, this.#blobs.encode(`intent/${intent.op}`, intent));
+    await this.#rows.put(
+      minuteOf(intent.startedAt),
+      intent.op,
+      this.#blobs.encode(`intent/${intent.op}`, intent),
+    );
     return intent;
   }
 
-  /** To be called right before the decision: a process that was stopped in between must not decide what the sweep has dropped. */
+  /**
+   * To be called right before the decision: a process that was stopped in between must not decide what the
+   * sweep has dropped.
+   */
   assertTimely({ startedAt }: Intent): void {
     if (!isTimely(startedAt)) throw storeUnavailable();
   }
@@ -78,7 +87,8 @@ export class Intents {
   }
 
   /**
-   * Finishes what crashed processes left, of any process. Two processes that sweep at once do the same twice, which is harmless.
+   * Finishes what crashed processes left, of any process. Two processes that sweep at once do the same twice,
+   * which is harmless.
    * @returns how many intents were seen to
    */
   sweep(now: number): Promise<number> {

@@ -1,8 +1,8 @@
 import { GIVE_UP_MS, storeUnavailable } from './session.js';
 
 /**
- * Calls of this process on one row, one after another: they would otherwise contend for it in Paxos, which costs round trips
- * and decides nothing better. Other processes are kept apart by conditions alone.
+ * Calls of this process on one row, one after another: they would otherwise contend for it in Paxos, which
+ * costs round trips and decides nothing better. Other processes are kept apart by conditions alone.
  */
 export class Lanes {
   readonly #tails = new Map<string, Promise<void>>();
@@ -10,7 +10,10 @@ export class Lanes {
   async run<Value>(key: string, task: () => Promise<Value>): Promise<Value> {
     const before = this.#tails.get(key);
     const since = Date.now();
-    const result = before === undefined ? task() : before.then(() => (Date.now() - since > GIVE_UP_MS ? Promise.reject(storeUnavailable()) : task()));
+    const result =
+      before === undefined
+        ? task()
+        : before.then(() => (Date.now() - since > GIVE_UP_MS ? Promise.reject(storeUnavailable()) : task()));
     const tail = result.then(
       () => undefined,
       () => undefined,

@@ -7,9 +7,15 @@ export const SHARDS = 8;
 export const SWEPT_TTL_SECONDS = 30 * 24 * 3_600;
 /** No decision is begun later than this after its row. */
 const DECIDE_WITHIN_MS = 60_000;
-/** From then on nobody is still at it: past the last moment to decide, every timeout of driver and server, and some skew of clocks. */
+/**
+ * From then on nobody is still at it: past the last moment to decide, every timeout of driver and server, and
+ * some skew of clocks.
+ */
 const ABANDONED_MS = 2 * MINUTE_MS;
-/** Minutes that are looked at again although they were seen to: processes whose clocks are behind write into them. */
+/**
+ * Minutes that are looked at again although they were seen to: processes whose clocks are behind write into
+ * them.
+ */
 const LOOK_BACK_MINUTES = 10;
 /** Of a long way, after a long outage. */
 const STORE_EVERY_MINUTES = 240;
@@ -28,7 +34,10 @@ export interface MinuteRow {
   readonly data: Buffer;
 }
 
-/** What became of a row: it is gone, it stays and must be looked at again, or there is no room for it and what follows. */
+/**
+ * What became of a row: it is gone, it stays and must be looked at again, or there is no room for it and what
+ * follows.
+ */
 export type Seen = 'gone' | 'kept' | 'no_room';
 
 /** One sweep on its way. */
@@ -42,8 +51,8 @@ interface Sweep {
 }
 
 /**
- * Rows that processes leave for the sweep of any other, by the minute in which they were written: a minute is read some times and
- * then, behind the position, never again, so that nothing scans what has been deleted.
+ * Rows that processes leave for the sweep of any other, by the minute in which they were written: a minute is
+ * read some times and then, behind the position, never again, so that nothing scans what has been deleted.
  */
 export class MinuteRows {
   readonly #session: Session;
@@ -56,7 +65,10 @@ export class MinuteRows {
   /** Those, the one first that was looked at longest ago. */
   readonly #kept = new Set<number>();
 
-  constructor(session: Session, { table, key, position }: { readonly table: string; readonly key: string; readonly position: string }) {
+  constructor(
+    session: Session,
+    { table, key, position }: { readonly table: string; readonly key: string; readonly position: string },
+  ) {
     this.#session = session;
     this.#position = position;
     this.#insert = `INSERT INTO ${table} (minute, shard, ${key}, data) VALUES (?, ?, ?, ?) USING TTL ?`;
@@ -74,12 +86,13 @@ export class MinuteRows {
 
   /** From then on the sweep begins here. */
   async start(now: number): Promise<void> {
-    if ((await this.#readPosition()) === undefined) await this.#session.write(SET_POSITION, [this.#position, minuteOf(now) - LOOK_BACK_MINUTES]);
+    if ((await this.#readPosition()) === undefined)
+      await this.#session.write(SET_POSITION, [this.#position, minuteOf(now) - LOOK_BACK_MINUTES]);
   }
 
   /**
-   * Shows the rows of minutes that are old enough, oldest first, then those in which something stayed, and moves the position up
-   * to the first that is kept. One that fails is kept, and keeps none of the others.
+   * Shows the rows of minutes that are old enough, oldest first, then those in which something stayed, and
+   * moves the position up to the first that is kept. One that fails is kept, and keeps none of the others.
    * @returns how many rows were seen to
    * @throws what the first of those that failed threw, at the end
    */
@@ -110,12 +123,18 @@ export class MinuteRows {
 
   async #seeMinute(minute: number, sweep: Sweep): Promise<void> {
     let stays = false;
-    const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => this.#rowsOf(minute, shard, '')));
+    const shards = await Promise.all(
+      Array.from({ length: SHARDS }, (_, shard) => this.#rowsOf(minute, shard, '')),
+    );
     // Until all of it was seen.
     this.#kept.delete(minute);
     this.#kept.add(minute);
     for (const [shard, page] of shards.entries()) {
-      for (let rows = page; rows.length > 0; rows = rows.length < PAGE ? [] : await this.#rowsOf(minute, shard, rows.at(-1)!.id)) {
+      for (
+        let rows = page;
+        rows.length > 0;
+        rows = rows.length < PAGE ? [] : await this.#rowsOf(minute, shard, rows.at(-1)!.id)
+      ) {
         for (const row of rows) {
           const seen = await this.#seeRow(row, sweep);
           if (seen === 'gone') sweep.gone += 1;
@@ -142,7 +161,11 @@ export class MinuteRows {
   }
 
   async #rowsOf(minute: number, shard: number, after: string): Promise<readonly MinuteRow[]> {
-    return (await this.#session.rows(this.#page, [minute, shard, after])).map((row) => ({ minute, id: row['id'] as string, data: row['data'] as Buffer }));
+    return (await this.#session.rows(this.#page, [minute, shard, after])).map((row) => ({
+      minute,
+      id: row['id'] as string,
+      data: row['data'] as Buffer,
+    }));
   }
 
   async #readPosition(): Promise<number | undefined> {
@@ -155,7 +178,10 @@ export function minuteOf(now: number): number {
   return Math.floor(now / MINUTE_MS);
 }
 
-/** Whether what began then may still be decided: a process that was stopped in between must not decide what the sweep has dropped. */
+/**
+ * Whether what began then may still be decided: a process that was stopped in between must not decide what
+ * the sweep has dropped.
+ */
 export function isTimely(startedAt: number): boolean {
   return Date.now() - startedAt <= DECIDE_WITHIN_MS;
 }

@@ -2,7 +2,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { ServiceEvent } from '../../domain/events.js';
 import type { OutboxStore, WaitingEvent } from '../../ports/stores.js';
 import type { Blobs } from './blobs.js';
-import { isTimely, minuteOf, MinuteRows, type Seen } from './minute-rows.js';
+import { isTimely, MinuteRows, minuteOf, type Seen } from './minute-rows.js';
 import type { Session } from './session.js';
 
 /** Events that a process takes over from others: with more of its own it does not look for them. */
@@ -28,9 +28,10 @@ export interface Charges {
 }
 
 /**
- * What this process has to publish, in memory, oldest first. Each event is durable elsewhere before it is here: in a row of
- * table `outbox`, or in the partition of the charges that it tells of. Rows that are minutes old were left by a process that
- * died, or by one that cannot publish: whoever sweeps publishes them too, under the same id.
+ * What this process has to publish, in memory, oldest first. Each event is durable elsewhere before it is
+ * here: in a row of table `outbox`, or in the partition of the charges that it tells of. Rows that are
+ * minutes old were left by a process that died, or by one that cannot publish: whoever sweeps publishes them
+ * too, under the same id.
  */
 export class Outbox implements OutboxStore {
   readonly #rows: MinuteRows;
@@ -72,8 +73,8 @@ export class Outbox implements OutboxStore {
   }
 
   /**
-   * Adds counts of free calls. Where a row's outcome is not known its event waits all the same: counted again under another
-   * number it might be added twice, and what a crash loses of it costs nobody anything.
+   * Adds counts of free calls. Where a row's outcome is not known its event waits all the same: counted again
+   * under another number it might be added twice, and what a crash loses of it costs nobody anything.
    * @param begun called when there is room for all of them
    * @throws DomainError `unavailable` / `outbox_full`
    */
@@ -82,7 +83,11 @@ export class Outbox implements OutboxStore {
     begun();
     const rows = events.map((event) => ({ event, minute: minuteOf(Date.now()) }));
     for (const { event, minute } of rows) this.#holdRow(event, minute);
-    await Promise.allSettled(rows.map(({ event, minute }) => this.#rows.put(minute, event.id, this.#blobs.encode(`outbox/${event.id}`, { event } satisfies Left))));
+    await Promise.allSettled(
+      rows.map(({ event, minute }) =>
+        this.#rows.put(minute, event.id, this.#blobs.encode(`outbox/${event.id}`, { event } satisfies Left)),
+      ),
+    );
   }
 
   /** Has an event wait that is durable already. @returns false where it waits */
@@ -114,11 +119,14 @@ export class Outbox implements OutboxStore {
 
   async markPublished(events: readonly WaitingEvent[]): Promise<void> {
     const held = events.flatMap(({ position }) => this.#held.get(position) ?? []);
-    // Forgotten first: where a row cannot be deleted now the sweep finds it, and nothing is published again and again meanwhile.
+    // Forgotten first: where a row cannot be deleted now the sweep finds it, and nothing is published again
+    // and again meanwhile.
     for (const { position } of events) this.#held.delete(position);
     const failures: unknown[] = [];
     for (let i = 0; i < held.length; i += DELETES_AT_ONCE) {
-      const results = await Promise.allSettled(held.slice(i, i + DELETES_AT_ONCE).map(({ published }) => published()));
+      const results = await Promise.allSettled(
+        held.slice(i, i + DELETES_AT_ONCE).map(({ published }) => published()),
+      );
       for (const result of results) if (result.status === 'rejected') failures.push(result.reason);
     }
     if (failures.length > 0) throw failures[0];
@@ -146,7 +154,8 @@ export class Outbox implements OutboxStore {
     await this.#rows.sweep(now, async ({ minute, id, data }) => {
       const held = this.#held.get(id);
       if (held?.minute !== undefined && held.minute !== minute) {
-        // An operation that was finished twice left two rows. One is enough: the older one, for every process that holds either.
+        // An operation that was finished twice left two rows. One is enough: the older one, for every process
+        // that holds either.
         await this.#rows.remove(Math.max(held.minute, minute), id);
         if (held.minute < minute) return 'gone';
         if (this.#held.has(id)) {
@@ -182,7 +191,10 @@ export class Outbox implements OutboxStore {
 }
 
 export function outboxFull(): DomainError {
-  return new DomainError('unavailable', 'Too much waits to be passed on at the moment.', { reason: 'outbox_full', retryAfterSeconds: RETRY_AFTER_SECONDS });
+  return new DomainError('unavailable', 'Too much waits to be passed on at the moment.', {
+    reason: 'outbox_full',
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
 }
 
 function chargesId({ partnerId, writer }: Charges): string {

@@ -8,9 +8,11 @@ import { numberIn, type Row, type Session, textIn } from './session.js';
 
 export const SHARDS = 16;
 
-const GET = 'SELECT partner_id, name, plan, created_at, create_op, mac FROM partner WHERE shard = ? AND partner_id = ?';
+const GET =
+  'SELECT partner_id, name, plan, created_at, create_op, mac FROM partner WHERE shard = ? AND partner_id = ?';
 const OF_SHARD = 'SELECT partner_id, name, plan, created_at, mac FROM partner WHERE shard = ?';
-const INSERT = 'INSERT INTO partner (shard, partner_id, name, plan, created_at, create_op, mac) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
+const INSERT =
+  'INSERT INTO partner (shard, partner_id, name, plan, created_at, create_op, mac) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
 
 export function partnerStore(session: Session, intents: Intents, codes: RowCodes): PartnerStore {
   const partnerOf = (row: Row): Partner => checked(codes, row);
@@ -26,10 +28,27 @@ export function partnerStore(session: Session, intents: Intents, codes: RowCodes
       const { partnerId, name, plan, createdAt } = partner;
       const intent = await intents.begin('partner_created', { partnerId }, audit);
       intents.assertTimely(intent);
-      const { applied, current } = await session.decide({ query: INSERT, params: [shardOf(partnerId), partnerId, name, plan, createdAt, intent.op, codes.make('partner', partnerId, partnerValues(partner))] });
-      if (applied || (current !== undefined && textIn(current, 'create_op') === intent.op)) return intents.finish(intent);
+      const { applied, current } = await session.decide({
+        query: INSERT,
+        params: [
+          shardOf(partnerId),
+          partnerId,
+          name,
+          plan,
+          createdAt,
+          intent.op,
+          codes.make('partner', partnerId, partnerValues(partner)),
+        ],
+      });
+      if (applied || (current !== undefined && textIn(current, 'create_op') === intent.op))
+        return intents.finish(intent);
       intents.drop(intent);
-      if (current === undefined || numberIn(current, 'created_at') !== createdAt || textIn(current, 'name') !== name) throw new DomainError('conflict', 'This id is taken.');
+      if (
+        current === undefined ||
+        numberIn(current, 'created_at') !== createdAt ||
+        textIn(current, 'name') !== name
+      )
+        throw new DomainError('conflict', 'This id is taken.');
     },
 
     async getPartner(partnerId) {
@@ -38,7 +57,9 @@ export function partnerStore(session: Session, intents: Intents, codes: RowCodes
     },
 
     async listPartners() {
-      const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => session.rows(OF_SHARD, [shard])));
+      const shards = await Promise.all(
+        Array.from({ length: SHARDS }, (_, shard) => session.rows(OF_SHARD, [shard])),
+      );
       return shards
         .flat()
         .map(partnerOf)
@@ -52,7 +73,12 @@ function shardOf(partnerId: string): number {
 }
 
 export function partnerOfColumns(row: Row): Partner {
-  return { partnerId: textIn(row, 'partner_id')!, name: textIn(row, 'name')!, plan: textIn(row, 'plan')!, createdAt: numberIn(row, 'created_at')! };
+  return {
+    partnerId: textIn(row, 'partner_id')!,
+    name: textIn(row, 'name')!,
+    plan: textIn(row, 'plan')!,
+    createdAt: numberIn(row, 'created_at')!,
+  };
 }
 
 function checked(codes: RowCodes, row: Row): Partner {

@@ -3,7 +3,8 @@ import type { Blobs } from './blobs.js';
 import type { RowCodes } from './row-codes.js';
 import { numberIn, type Row, type Session, textIn } from './session.js';
 
-const GET = 'SELECT proof_id, partner_id, state, reserved_at, body, declared, replay_key, erased_at, confirmed_at, issue_op, erase_op, mac FROM proof WHERE proof_id = ?';
+const GET =
+  'SELECT proof_id, partner_id, state, reserved_at, body, declared, replay_key, erased_at, confirmed_at, issue_op, erase_op, mac FROM proof WHERE proof_id = ?';
 
 /** Columns that a proof's code covers. */
 export interface ProofColumns {
@@ -17,7 +18,10 @@ export interface ProofColumns {
   readonly confirmedAt?: number | undefined;
 }
 
-/** Rows of `proof`, which reviews and replays look at too: a proof's tombstone hides everything that was derived from it. */
+/**
+ * Rows of `proof`, which reviews and replays look at too: a proof's tombstone hides everything that was
+ * derived from it.
+ */
 export class ProofRows {
   readonly #session: Session;
   readonly #blobs: Blobs;
@@ -37,7 +41,8 @@ export class ProofRows {
   /** @throws DomainError `internal` / `record_damaged` */
   async row(proofId: string): Promise<Row | undefined> {
     const row = await this.#session.first(GET, [proofId]);
-    if (row !== undefined) this.#codes.check('proof', proofId, proofValues(columnsOf(row)), textIn(row, 'mac'));
+    if (row !== undefined)
+      this.#codes.check('proof', proofId, proofValues(columnsOf(row)), textIn(row, 'mac'));
     return row;
   }
 
@@ -66,13 +71,20 @@ export class ProofRows {
 
   erasedOf(row: Row): ErasedProof {
     const confirmedAt = numberIn(row, 'confirmed_at');
-    return { state: 'erased', proofId: textIn(row, 'proof_id')!, partnerId: textIn(row, 'partner_id')!, erasedAt: numberIn(row, 'erased_at')!, ...(confirmedAt === undefined ? {} : { confirmedAt }) };
+    return {
+      state: 'erased',
+      proofId: textIn(row, 'proof_id')!,
+      partnerId: textIn(row, 'partner_id')!,
+      erasedAt: numberIn(row, 'erased_at')!,
+      ...(confirmedAt === undefined ? {} : { confirmedAt }),
+    };
   }
 
   proofOf(row: Row): Proof | undefined {
     const proofId = textIn(row, 'proof_id')!;
     const partnerId = textIn(row, 'partner_id')!;
-    if (isIn(row, 'pending')) return { state: 'pending', proofId, partnerId, reservedAt: numberIn(row, 'reserved_at')! };
+    if (isIn(row, 'pending'))
+      return { state: 'pending', proofId, partnerId, reservedAt: numberIn(row, 'reserved_at')! };
     if (isIn(row, 'erased')) return this.erasedOf(row);
     return isIn(row, 'issued') ? this.issuedOf(row) : undefined;
   }
@@ -91,7 +103,15 @@ export function columnsOf(row: Row): ProofColumns {
   };
 }
 
-export function proofValues({ partnerId, state, reservedAt, body, replayKey, erasedAt, confirmedAt }: ProofColumns) {
+export function proofValues({
+  partnerId,
+  state,
+  reservedAt,
+  body,
+  replayKey,
+  erasedAt,
+  confirmedAt,
+}: ProofColumns) {
   return [partnerId, state, reservedAt, body, replayKey, erasedAt, confirmedAt];
 }
 

@@ -1,5 +1,5 @@
 import { DomainError, isRecordDamaged } from '../../domain/errors.js';
-import { type ProofRows, isIn } from './proof-rows.js';
+import { isIn, type ProofRows } from './proof-rows.js';
 import { numberIn, type Session, textIn } from './session.js';
 
 const BUCKET_SECONDS = 600;
@@ -12,11 +12,16 @@ const DELETE_BUCKET = "DELETE FROM proof_reserved_bucket WHERE all_buckets = 'al
 const BUCKETS = "SELECT bucket FROM proof_reserved_bucket WHERE all_buckets = 'all' AND bucket <= ?";
 const SET = 'INSERT INTO proof_reserved (bucket, reserved_at, proof_id) VALUES (?, ?, ?)';
 const DELETE = 'DELETE FROM proof_reserved WHERE bucket = ? AND reserved_at = ? AND proof_id = ?';
-const OLD = 'SELECT reserved_at, proof_id FROM proof_reserved WHERE bucket = ? AND (reserved_at, proof_id) > (?, ?) AND (reserved_at) < (?) LIMIT ?';
-const RESERVE = "INSERT INTO proof (proof_id, partner_id, state, reserved_at, mac) VALUES (?, ?, 'pending', ?, ?) IF NOT EXISTS";
+const OLD =
+  'SELECT reserved_at, proof_id FROM proof_reserved WHERE bucket = ? AND (reserved_at, proof_id) > (?, ?) AND (reserved_at) < (?) LIMIT ?';
+const RESERVE =
+  "INSERT INTO proof (proof_id, partner_id, state, reserved_at, mac) VALUES (?, ?, 'pending', ?, ?) IF NOT EXISTS";
 const TAKE_BACK = "DELETE FROM proof WHERE proof_id = ? IF state = 'pending' AND reserved_at = ?";
 
-/** Ids that are reserved and not issued yet. The entry by age is written before the row: a row without one would never be swept. */
+/**
+ * Ids that are reserved and not issued yet. The entry by age is written before the row: a row without one
+ * would never be swept.
+ */
 export class Reservations {
   readonly #session: Session;
   readonly #rows: ProofRows;
@@ -30,9 +35,24 @@ export class Reservations {
     const bucket = bucketOf(now);
     await this.#session.write(SET_BUCKET, [bucket]);
     await this.#session.write(SET, [bucket, now, proofId]);
-    const { applied, current } = await this.#session.decide({ query: RESERVE, params: [proofId, partnerId, now, this.#rows.codeOf({ proofId, partnerId, state: 'pending', reservedAt: now })] });
-    // The row is its own witness; an entry that is left over points at nothing pending, and the sweep removes it.
-    if (!applied && (current === undefined || textIn(current, 'state') !== 'pending' || textIn(current, 'partner_id') !== partnerId)) throw new DomainError('conflict', 'This id is taken.');
+    const { applied, current } = await this.#session.decide({
+      query: RESERVE,
+      params: [
+        proofId,
+        partnerId,
+        now,
+        this.#rows.codeOf({ proofId, partnerId, state: 'pending', reservedAt: now }),
+      ],
+    });
+    // The row is its own witness; an entry that is left over points at nothing pending, and the sweep removes
+    // it.
+    if (
+      !applied &&
+      (current === undefined ||
+        textIn(current, 'state') !== 'pending' ||
+        textIn(current, 'partner_id') !== partnerId)
+    )
+      throw new DomainError('conflict', 'This id is taken.');
   }
 
   /** The proof has been issued. */
@@ -46,18 +66,32 @@ export class Reservations {
       const bucket = numberIn(row, 'bucket')!;
       let after = { reservedAt: -1, proofId: '' };
       for (;;) {
-        const entries = (await this.#session.rows(OLD, [bucket, after.reservedAt, after.proofId, before, STEP])).map((entry) => ({ reservedAt: numberIn(entry, 'reserved_at')!, proofId: textIn(entry, 'proof_id')! }));
-        const taken = await Promise.all(entries.map(async (entry) => ((await this.#takeBack(entry)) ? [entry.proofId] : [])));
+        const entries = (
+          await this.#session.rows(OLD, [bucket, after.reservedAt, after.proofId, before, STEP])
+        ).map((entry) => ({
+          reservedAt: numberIn(entry, 'reserved_at')!,
+          proofId: textIn(entry, 'proof_id')!,
+        }));
+        const taken = await Promise.all(
+          entries.map(async (entry) => ((await this.#takeBack(entry)) ? [entry.proofId] : [])),
+        );
         swept.push(...taken.flat());
         if (entries.length < STEP) break;
         after = entries.at(-1)!;
       }
-      if ((bucket + 1) * BUCKET_SECONDS + LISTED_SECONDS <= before) await this.#session.write(DELETE_BUCKET, [bucket]);
+      if ((bucket + 1) * BUCKET_SECONDS + LISTED_SECONDS <= before)
+        await this.#session.write(DELETE_BUCKET, [bucket]);
     }
     return swept;
   }
 
-  async #takeBack({ proofId, reservedAt }: { readonly proofId: string; readonly reservedAt: number }): Promise<boolean> {
+  async #takeBack({
+    proofId,
+    reservedAt,
+  }: {
+    readonly proofId: string;
+    readonly reservedAt: number;
+  }): Promise<boolean> {
     const row = await this.#rows.row(proofId).catch((error: unknown) => {
       // Readers of the record meet the fault; the others need not wait for it.
       if (isRecordDamaged(error)) return undefined;
@@ -65,7 +99,10 @@ export class Reservations {
     });
     let taken = false;
     if (isIn(row, 'pending') && numberIn(row!, 'reserved_at') === reservedAt) {
-      const { applied, current } = await this.#session.decide({ query: TAKE_BACK, params: [proofId, reservedAt] });
+      const { applied, current } = await this.#session.decide({
+        query: TAKE_BACK,
+        params: [proofId, reservedAt],
+      });
       // Not there any more: by this call or another's sweep, and its files may go either way.
       taken = applied || current === undefined;
     }

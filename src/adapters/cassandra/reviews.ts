@@ -1,6 +1,12 @@
 import { DomainError } from '../../domain/errors.js';
 import { reviewCreated } from '../../domain/events.js';
-import { isUnresolved, REVIEW_BOUNDS, type ReviewBounds, type ReviewBindings, type ReviewCase } from '../../domain/review.js';
+import {
+  isUnresolved,
+  REVIEW_BOUNDS,
+  type ReviewBindings,
+  type ReviewBounds,
+  type ReviewCase,
+} from '../../domain/review.js';
 import type { ReviewCreation, ReviewStore } from '../../ports/stores.js';
 import type { Blobs } from './blobs.js';
 import type { Intent, Intents } from './intents.js';
@@ -12,12 +18,16 @@ import { ReviewCounts } from './review-counts.js';
 import { ReviewRows, type StoredCase, ttlOf } from './review-rows.js';
 import { aheadOfClocks, numberIn, type Row, type Session, textIn } from './session.js';
 
-const PLACE = 'SELECT review_id, expires_at, op, creation FROM review_place WHERE proof_id = ? AND partner_id = ? AND bindings = ?';
+const PLACE =
+  'SELECT review_id, expires_at, op, creation FROM review_place WHERE proof_id = ? AND partner_id = ? AND bindings = ?';
 const FORGET_PLACES = 'DELETE FROM review_place USING TIMESTAMP ? WHERE proof_id = ?';
-const CLAIM = 'INSERT INTO review_place (proof_id, partner_id, bindings, review_id, expires_at, op, creation) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
-const TAKE_OVER = 'UPDATE review_place USING TTL ? SET review_id = ?, expires_at = ?, op = ?, creation = ? WHERE proof_id = ? AND partner_id = ? AND bindings = ? IF op = ?';
+const CLAIM =
+  'INSERT INTO review_place (proof_id, partner_id, bindings, review_id, expires_at, op, creation) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
+const TAKE_OVER =
+  'UPDATE review_place USING TTL ? SET review_id = ?, expires_at = ?, op = ?, creation = ? WHERE proof_id = ? AND partner_id = ? AND bindings = ? IF op = ?';
 // All but the witness: a node that hung may still carry out what took the place, after it was given up.
-const RELEASE = 'DELETE review_id, expires_at, creation FROM review_place WHERE proof_id = ? AND partner_id = ? AND bindings = ? IF op = ?';
+const RELEASE =
+  'DELETE review_id, expires_at, creation FROM review_place WHERE proof_id = ? AND partner_id = ? AND bindings = ? IF op = ?';
 const INDEX = 'INSERT INTO review_by_proof (proof_id, review_id) VALUES (?, ?) USING TTL ?';
 const OF_PROOF = 'SELECT review_id FROM review_by_proof WHERE proof_id = ? AND review_id > ? LIMIT ?';
 const UNINDEX = 'DELETE FROM review_by_proof WHERE proof_id = ? AND review_id = ?';
@@ -35,7 +45,12 @@ interface Creation {
 interface Change {
   readonly reviewId: string;
   /** Set by a change to a final outcome, which gives the place up. */
-  readonly place?: { readonly proofId: string; readonly partnerId: string; readonly bindings: ReviewBindings; readonly createOp: string };
+  readonly place?: {
+    readonly proofId: string;
+    readonly partnerId: string;
+    readonly bindings: ReviewBindings;
+    readonly createOp: string;
+  };
 }
 
 export interface CassandraReviews {
@@ -47,27 +62,42 @@ export interface CassandraReviews {
 }
 
 /**
- * Creating: a look at the bounds, intent, the place of these bindings (the decision), indexes by proof and partner, the case, its event, audit. The place holds all of
- * the creation, so that whoever finds it without its case writes the case. A look at the proof comes last: an erasure that did not
- * find the case in the index yet has then written its tombstone, and the creation takes its case back.
+ * Creating: a look at the bounds, intent, the place of these bindings (the decision), indexes by proof and
+ * partner, the case, its event, audit. The place holds all of the creation, so that whoever finds it without
+ * its case writes the case. A look at the proof comes last: an erasure that did not find the case in the
+ * index yet has then written its tombstone, and the creation takes its case back.
  *
- * Changing: intent, the case (the decision), the place where the outcome is final, audit. Whether a place is held is its case's
- * word, not the row's.
+ * Changing: intent, the case (the decision), the place where the outcome is final, audit. Whether a place is
+ * held is its case's word, not the row's.
  */
-export function reviewStore(session: Session, intents: Intents, blobs: Blobs, proofs: ProofRows, outbox: Outbox): CassandraReviews {
+export function reviewStore(
+  session: Session,
+  intents: Intents,
+  blobs: Blobs,
+  proofs: ProofRows,
+  outbox: Outbox,
+): CassandraReviews {
   const lanes = new Lanes();
   const rows = new ReviewRows(session);
   const counts = new ReviewCounts(session);
   let passed = 0;
-  const isOver = ({ expiresAt }: Pick<ReviewCase, 'expiresAt'>, now: number): boolean => expiresAt <= Math.max(now, passed);
+  const isOver = ({ expiresAt }: Pick<ReviewCase, 'expiresAt'>, now: number): boolean =>
+    expiresAt <= Math.max(now, passed);
 
   /** A case that is there for everybody: in its time, and of a proof that is issued. */
   const visible = async (reviewId: string, now: number): Promise<StoredCase | undefined> => {
     const stored = await rows.get(reviewId);
-    return stored !== undefined && !isOver(stored.review, now) && (await proofs.isIssued(stored.review.proofId)) ? stored : undefined;
+    return stored !== undefined &&
+      !isOver(stored.review, now) &&
+      (await proofs.isIssued(stored.review.proofId))
+      ? stored
+      : undefined;
   };
 
-  const release = async ({ proofId, partnerId, bindings }: Pick<ReviewCase, 'proofId' | 'partnerId' | 'bindings'>, op: string): Promise<void> => {
+  const release = async (
+    { proofId, partnerId, bindings }: Pick<ReviewCase, 'proofId' | 'partnerId' | 'bindings'>,
+    op: string,
+  ): Promise<void> => {
     await session.decide({ query: RELEASE, params: [proofId, partnerId, textOf(bindings), op] });
   };
 
@@ -78,7 +108,10 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
     const { reviewId, proofId } = review;
     // Whoever finishes it later writes for what remains by then.
     const now = review.createdAt + Math.floor(Math.max(0, Date.now() - intent.startedAt) / 1_000);
-    await Promise.all([session.write(INDEX, [proofId, reviewId, ttlOf(review, now)]), counts.add(review, ttlOf(review, now))]);
+    await Promise.all([
+      session.write(INDEX, [proofId, reviewId, ttlOf(review, now)]),
+      counts.add(review, ttlOf(review, now)),
+    ]);
     const created = await rows.create(review, op, now);
     const gone = !(await proofs.isIssued(proofId));
     if (created && !gone) {
@@ -107,10 +140,14 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
   const settled = new ReviewRows(session.settled());
   intents.onAbandoned('review_created', async (intent: Intent<Creation>) => {
     const { review } = intent.target;
-    const place = await session.settled().first(PLACE, [review.proofId, review.partnerId, textOf(review.bindings)]);
+    const place = await session
+      .settled()
+      .first(PLACE, [review.proofId, review.partnerId, textOf(review.bindings)]);
     const stored = await settled.get(review.reviewId);
-    const claimed = place !== undefined && textIn(place, 'op') === intent.op && textIn(place, 'review_id') !== undefined;
-    // In both cases with a last look at the proof: it may have been erased before the case was there to be found.
+    const claimed =
+      place !== undefined && textIn(place, 'op') === intent.op && textIn(place, 'review_id') !== undefined;
+    // In both cases with a last look at the proof: it may have been erased before the case was there to be
+    // found.
     if (stored?.createOp === intent.op || claimed) await finishCreating(intent);
   });
   intents.onAbandoned('review_changed', async (intent: Intent<Change>) => {
@@ -121,14 +158,20 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
   /** The case that holds a place, once it is written; undefined where the place may be taken over. */
   const holderOf = async (place: Row, now: number): Promise<string | undefined> => {
     const reviewId = textIn(place, 'review_id');
-    if (reviewId === undefined || isOver({ expiresAt: numberIn(place, 'expires_at')! }, now)) return undefined;
+    if (reviewId === undefined || isOver({ expiresAt: numberIn(place, 'expires_at')! }, now))
+      return undefined;
     const stored = await rows.get(reviewId);
-    if (stored !== undefined) return isUnresolved(stored.review) && !isOver(stored.review, now) ? reviewId : undefined;
+    if (stored !== undefined)
+      return isUnresolved(stored.review) && !isOver(stored.review, now) ? reviewId : undefined;
     const creation = blobs.decode<Intent<Creation>>(`creation/${textIn(place, 'op')!}`, place['creation']);
     return (await finishCreating(creation)) === 'created' ? reviewId : undefined;
   };
 
-  const create = async (review: ReviewCase, audit: Parameters<ReviewStore['createReview']>[1], bounds: ReviewBounds): Promise<ReviewCreation> => {
+  const create = async (
+    review: ReviewCase,
+    audit: Parameters<ReviewStore['createReview']>[1],
+    bounds: ReviewBounds,
+  ): Promise<ReviewCreation> => {
     const { reviewId, partnerId, proofId, createdAt, expiresAt } = review;
     const bindings = textOf(review.bindings);
     let intent: Intent<Creation> | undefined;
@@ -137,7 +180,8 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
       if (!(await proofs.isIssued(proofId))) return { outcome: 'proof_gone' };
       const same = (await rows.get(reviewId))?.review;
       if (same !== undefined) {
-        if (same.partnerId === partnerId && same.proofId === proofId && same.createdAt === createdAt) return { outcome: 'created' };
+        if (same.partnerId === partnerId && same.proofId === proofId && same.createdAt === createdAt)
+          return { outcome: 'created' };
         throw taken();
       }
       const place = await session.first(PLACE, [proofId, partnerId, bindings]);
@@ -159,10 +203,28 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
         const ttl = ttlOf(review, createdAt);
         const { applied, current } = await session.decide(
           place === undefined
-            ? { query: CLAIM, params: [proofId, partnerId, bindings, reviewId, expiresAt, intent.op, creation, ttl] }
-            : { query: TAKE_OVER, params: [ttl, reviewId, expiresAt, intent.op, creation, proofId, partnerId, bindings, textIn(place, 'op')] },
+            ? {
+                query: CLAIM,
+                params: [proofId, partnerId, bindings, reviewId, expiresAt, intent.op, creation, ttl],
+              }
+            : {
+                query: TAKE_OVER,
+                params: [
+                  ttl,
+                  reviewId,
+                  expiresAt,
+                  intent.op,
+                  creation,
+                  proofId,
+                  partnerId,
+                  bindings,
+                  textIn(place, 'op'),
+                ],
+              },
         );
-        return applied || (current !== undefined && textIn(current, 'op') === intent.op) ? finishCreating(intent) : 'refused';
+        return applied || (current !== undefined && textIn(current, 'op') === intent.op)
+          ? finishCreating(intent)
+          : 'refused';
       });
       if (outcome === 'refused') continue;
       if (outcome === 'taken') throw taken();
@@ -172,7 +234,10 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
   };
 
   const store: ReviewStore = {
-    createReview: (review, audit, bounds = REVIEW_BOUNDS) => lanes.run(`${review.proofId}/${review.partnerId}/${textOf(review.bindings)}`, () => create(review, audit, bounds)),
+    createReview: (review, audit, bounds = REVIEW_BOUNDS) =>
+      lanes.run(`${review.proofId}/${review.partnerId}/${textOf(review.bindings)}`, () =>
+        create(review, audit, bounds),
+      ),
 
     async getReview(partnerId, reviewId, now) {
       const stored = await visible(reviewId, now);
@@ -185,10 +250,14 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
           const stored = await visible(reviewId, now);
           if (stored?.review.partnerId !== partnerId) return undefined;
           const changed = change(stored.review);
-          if (changed === undefined || 'refused' in changed || changed.review === stored.review) return changed;
+          if (changed === undefined || 'refused' in changed || changed.review === stored.review)
+            return changed;
           const { proofId, bindings } = stored.review;
           const final = isUnresolved(stored.review) && !isUnresolved(changed.review);
-          const target: Change = { reviewId, ...(final ? { place: { proofId, partnerId, bindings, createOp: stored.createOp } } : {}) };
+          const target: Change = {
+            reviewId,
+            ...(final ? { place: { proofId, partnerId, bindings, createOp: stored.createOp } } : {}),
+          };
           const intent = await intents.begin('review_changed', target, audit);
           intents.assertTimely(intent);
           if (await rows.change(stored, changed.review, intent.op, now)) {
@@ -197,7 +266,10 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
           }
           intents.drop(intent);
         }
-        throw new DomainError('unavailable', 'The case is being changed by many at once.', { reason: 'store_unavailable', retryAfterSeconds: 1 });
+        throw new DomainError('unavailable', 'The case is being changed by many at once.', {
+          reason: 'store_unavailable',
+          retryAfterSeconds: 1,
+        });
       }),
 
     async findReviewPartner(reviewId, now) {
@@ -217,13 +289,17 @@ export function reviewStore(session: Session, intents: Intents, blobs: Blobs, pr
           partners.add(review.partnerId);
         });
       for (let after = ''; ; ) {
-        const page = (await session.rows(OF_PROOF, [proofId, after, REMOVAL_PAGE])).map((row) => textIn(row, 'review_id')!);
-        for (let from = 0; from < page.length; from += REMOVED_AT_ONCE) await Promise.all(page.slice(from, from + REMOVED_AT_ONCE).map(remove));
+        const page = (await session.rows(OF_PROOF, [proofId, after, REMOVAL_PAGE])).map(
+          (row) => textIn(row, 'review_id')!,
+        );
+        for (let from = 0; from < page.length; from += REMOVED_AT_ONCE)
+          await Promise.all(page.slice(from, from + REMOVED_AT_ONCE).map(remove));
         if (page.length < REMOVAL_PAGE) break;
         after = page.at(-1)!;
       }
-      // Whole partitions, unread: a read would pass over all that was ever released there, and fail where that is too much. Without
-      // a condition, and ahead of every clock: on this proof nothing comes to be any more that is not taken back.
+      // Whole partitions, unread: a read would pass over all that was ever released there, and fail where
+      // that is too much. Without a condition, and ahead of every clock: on this proof nothing comes to be
+      // any more that is not taken back.
       const at = aheadOfClocks();
       await session.write(FORGET_INDEX, [at, proofId]);
       await session.write(FORGET_PLACES, [at, proofId]);

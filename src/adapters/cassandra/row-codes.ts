@@ -4,12 +4,17 @@ import { recordDamaged } from '../../domain/errors.js';
 
 type Value = string | number | readonly string[] | Uint8Array | undefined;
 
-/** The codes of rows whose columns statements change: each such statement writes, with its columns, the code of what the row is then. */
+/**
+ * The codes of rows whose columns statements change: each such statement writes, with its columns, the code
+ * of what the row is then.
+ */
 export class RowCodes {
   readonly #authenticator: Authenticator;
   readonly #acceptUnauthenticated: boolean;
 
-  /** @param acceptUnauthenticated takes any row: while processes of a version that made no codes change them */
+  /**
+   * @param acceptUnauthenticated takes any row: while processes of a version that made no codes change them
+   */
   constructor(authenticator: Authenticator, acceptUnauthenticated: boolean) {
     this.#authenticator = authenticator;
     this.#acceptUnauthenticated = acceptUnauthenticated;
@@ -27,7 +32,8 @@ export class RowCodes {
 
   /** @throws DomainError `internal` / `record_damaged` where the row is not what was written under its key */
   check(table: string, id: string, values: readonly Value[], code: string | undefined): void {
-    if (!this.#acceptUnauthenticated && !this.holds(table, id, values, code)) throw recordDamaged(new RecordError('row is not authentic'));
+    if (!this.#acceptUnauthenticated && !this.holds(table, id, values, code))
+      throw recordDamaged(new RecordError('row is not authentic'));
   }
 }
 
@@ -37,5 +43,11 @@ function label(table: string, id: string): string {
 
 /** JSON: of the same table each place is of the same type, so two rows never come to the same text. */
 function bytesOf(values: readonly Value[]): Buffer {
-  return Buffer.from(JSON.stringify(values.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('base64') : (value ?? null)))));
+  return Buffer.from(
+    JSON.stringify(
+      values.map((value) =>
+        value instanceof Uint8Array ? Buffer.from(value).toString('base64') : (value ?? null),
+      ),
+    ),
+  );
 }

@@ -29,7 +29,9 @@ export interface Statement {
 /** What a conditional statement came to. */
 export interface Decision {
   readonly applied: boolean;
-  /** Where it was refused: the row as it is, as far as the condition names it; undefined where there is none. */
+  /**
+   * Where it was refused: the row as it is, as far as the condition names it; undefined where there is none.
+   */
   readonly current: Row | undefined;
 }
 
@@ -42,12 +44,16 @@ const LIMIT_MS = 9_000;
 /** After which a call's caller has been told so, and what has not begun is not begun. */
 export const GIVE_UP_MS = 10_000;
 const SETTLE_PAUSE_MS = 20;
-/** Clocks of processes and nodes agree better than that, and no node that hangs carries out so late what it was sent. */
+/**
+ * Clocks of processes and nodes agree better than that, and no node that hangs carries out so late what it
+ * was sent.
+ */
 const AHEAD_MICROSECONDS = 3_600_000_000;
 
 /**
- * One keyspace of a cluster. Every statement is prepared. Plain statements here are idempotent, and the driver may send them
- * again; conditional ones it never does: that is `decide`'s, which knows that they carry a witness.
+ * One keyspace of a cluster. Every statement is prepared. Plain statements here are idempotent, and the
+ * driver may send them again; conditional ones it never does: that is `decide`'s, which knows that they carry
+ * a witness.
  */
 export class Session {
   readonly #client: Client;
@@ -55,15 +61,20 @@ export class Session {
   readonly #reads: { readonly consistency?: types.consistencies };
 
   /** @param reads another consistency than the client's, for reads alone */
-  constructor(client: Client, serial: types.consistencies, reads: { readonly consistency?: types.consistencies } = {}) {
+  constructor(
+    client: Client,
+    serial: types.consistencies,
+    reads: { readonly consistency?: types.consistencies } = {},
+  ) {
     this.#client = client;
     this.#serial = serial;
     this.#reads = reads;
   }
 
   /**
-   * The same, for reads of rows that are written under conditions: each ends what others have left half done in its partition. So
-   * a decision that it does not show, of a process that is not at it any more, will never be.
+   * The same, for reads of rows that are written under conditions: each ends what others have left half done
+   * in its partition. So a decision that it does not show, of a process that is not at it any more, will
+   * never be.
    */
   settled(): Session {
     return new Session(this.#client, this.#serial, { consistency: this.#serial });
@@ -72,7 +83,12 @@ export class Session {
   /** All of them, of as many pages as there are. */
   rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
     return this.#run(async () => {
-      const result = await this.#client.execute(query, [...params], { prepare: true, isIdempotent: true, fetchSize: 5_000, ...this.#reads });
+      const result = await this.#client.execute(query, [...params], {
+        prepare: true,
+        isIdempotent: true,
+        fetchSize: 5_000,
+        ...this.#reads,
+      });
       if (!result.pageState) return result.rows ?? [];
       const rows: Row[] = [];
       for await (const row of result) rows.push(row);
@@ -89,10 +105,11 @@ export class Session {
   }
 
   /**
-   * Runs one conditional statement, or several on one partition as one. An outcome that is not known (a timeout, a lost
-   * connection) is settled by sending the same again: so every statement must leave a witness, and a refusal by what the same
-   * call has left counts as success. That is the caller's to see, in `current`. The witness must outlive what it stands for: a node
-   * that hung carries out the first one seconds after the second, and must find itself refused even then.
+   * Runs one conditional statement, or several on one partition as one. An outcome that is not known (a
+   * timeout, a lost connection) is settled by sending the same again: so every statement must leave a
+   * witness, and a refusal by what the same call has left counts as success. That is the caller's to see, in
+   * `current`. The witness must outlive what it stands for: a node that hung carries out the first one
+   * seconds after the second, and must find itself refused even then.
    * @throws DomainError `unavailable` where it stays unknown, or nothing could be sent
    */
   async decide(...statements: readonly Statement[]): Promise<Decision> {
@@ -106,7 +123,12 @@ export class Session {
         return { applied: false, current: row !== undefined && row.keys().length > 1 ? row : undefined };
       } catch (error) {
         if (isDefect(error)) throw error;
-        if (isRefusal(error) || (attempt === 0 && error instanceof errors.NoHostAvailableError) || Date.now() - begun > SETTLE_MS) throw storeUnavailable(error);
+        if (
+          isRefusal(error) ||
+          (attempt === 0 && error instanceof errors.NoHostAvailableError) ||
+          Date.now() - begun > SETTLE_MS
+        )
+          throw storeUnavailable(error);
         await delay(Math.min(500, SETTLE_PAUSE_MS * 2 ** attempt) * (0.5 + Math.random()));
         // A process that was stopped meanwhile must not decide what others have given up.
         if (Date.now() - begun > SETTLE_MS) throw storeUnavailable(error);
@@ -132,7 +154,8 @@ export class Session {
 
   #send(statements: readonly Statement[]): Promise<types.ResultSet> {
     const [only] = statements;
-    if (statements.length === 1 && only !== undefined) return this.#client.execute(only.query, [...only.params], { prepare: true, isIdempotent: false });
+    if (statements.length === 1 && only !== undefined)
+      return this.#client.execute(only.query, [...only.params], { prepare: true, isIdempotent: false });
     return this.#client.batch(
       statements.map(({ query, params }) => ({ query, params: [...params] })),
       { prepare: true, isIdempotent: false },
@@ -155,14 +178,26 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
     contactPoints: [...options.contactPoints],
     localDataCenter: options.localDataCenter,
     ...(keyspace === undefined ? {} : { keyspace }),
-    ...(options.credentials === undefined ? {} : { authProvider: new auth.PlainTextAuthProvider(options.credentials.username, options.credentials.password) }),
-    ...(options.tls === undefined ? {} : { sslOptions: { ca: [readFileSync(options.tls.authority)], rejectUnauthorized: true } }),
+    ...(options.credentials === undefined
+      ? {}
+      : {
+          authProvider: new auth.PlainTextAuthProvider(
+            options.credentials.username,
+            options.credentials.password,
+          ),
+        }),
+    ...(options.tls === undefined
+      ? {}
+      : { sslOptions: { ca: [readFileSync(options.tls.authority)], rejectUnauthorized: true } }),
     policies: {
       // The default policy re-sends conditional statements to another host.
       retry: new policies.retry.IdempotenceAwareRetryPolicy(new policies.retry.RetryPolicy()),
       reconnection: new policies.reconnection.ExponentialReconnectionPolicy(100, 1_000, false),
     },
-    queryOptions: { consistency: types.consistencies[consistencyName(options.consistency ?? 'LOCAL_QUORUM')], serialConsistency },
+    queryOptions: {
+      consistency: types.consistencies[consistencyName(options.consistency ?? 'LOCAL_QUORUM')],
+      serialConsistency,
+    },
     socketOptions: { connectTimeout: CONNECT_MS, readTimeout: REQUEST_MS },
     // An undefined value leaves its column as it is: a null would write a tombstone.
     encoding: { useUndefinedAsUnset: true },
@@ -191,8 +226,20 @@ export async function within<Value>(milliseconds: number, promise: Promise<Value
 
 type ConsistencyName = 'localQuorum' | 'quorum' | 'localOne' | 'one' | 'all' | 'localSerial' | 'serial';
 
-function consistencyName(name: NonNullable<ConnectionOptions['consistency'] | ConnectionOptions['serialConsistency']>): ConsistencyName {
-  return ({ LOCAL_QUORUM: 'localQuorum', QUORUM: 'quorum', LOCAL_ONE: 'localOne', ONE: 'one', ALL: 'all', LOCAL_SERIAL: 'localSerial', SERIAL: 'serial' } as const)[name];
+function consistencyName(
+  name: NonNullable<ConnectionOptions['consistency'] | ConnectionOptions['serialConsistency']>,
+): ConsistencyName {
+  return (
+    {
+      LOCAL_QUORUM: 'localQuorum',
+      QUORUM: 'quorum',
+      LOCAL_ONE: 'localOne',
+      ONE: 'one',
+      ALL: 'all',
+      LOCAL_SERIAL: 'localSerial',
+      SERIAL: 'serial',
+    } as const
+  )[name];
 }
 
 export function storeUnavailable(cause?: unknown): DomainError {
@@ -210,7 +257,10 @@ function isDefect(error: unknown): boolean {
 
 /** The server understood and did nothing: syntax, rights, schema, overload before the first step. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof errors.ResponseError && (error.code >= 0x2000 || error.code === types.responseErrorCodes.unavailableException);
+  return (
+    error instanceof errors.ResponseError &&
+    (error.code >= 0x2000 || error.code === types.responseErrorCodes.unavailableException)
+  );
 }
 
 /** Replicas gave a read up, as they do when it passes over too much that was removed. */
@@ -219,7 +269,10 @@ export function isReadFailure(error: unknown): boolean {
   return cause instanceof errors.ResponseError && cause.code === types.responseErrorCodes.readFailure;
 }
 
-/** The time, in microseconds, of a removal after which nothing of the kind is written: later than what any process or node has stamped. */
+/**
+ * The time, in microseconds, of a removal after which nothing of the kind is written: later than what any
+ * process or node has stamped.
+ */
 export function aheadOfClocks(): number {
   return Date.now() * 1_000 + AHEAD_MICROSECONDS;
 }

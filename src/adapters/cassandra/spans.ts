@@ -1,4 +1,7 @@
-/** Numbers that were added: ends of intervals (after, up to and with, after, ...), ascending, none touching the next. */
+/**
+ * Numbers that were added: ends of intervals (after, up to and with, after, ...), ascending, none touching
+ * the next.
+ */
 export type Spans = readonly number[];
 
 export function sizeOf(spans: Spans): number {
@@ -22,7 +25,12 @@ export function withSpan(spans: Spans, from: number, to: number): Spans {
   const i = firstEnding(spans, from);
   const joinsBefore = i >= 2 && spans[i - 1] === from;
   const joinsAfter = i < spans.length && spans[i] === to;
-  return [...spans.slice(0, joinsBefore ? i - 1 : i), ...(joinsBefore ? [] : [from]), ...(joinsAfter ? [] : [to]), ...spans.slice(joinsAfter ? i + 1 : i)];
+  return [
+    ...spans.slice(0, joinsBefore ? i - 1 : i),
+    ...(joinsBefore ? [] : [from]),
+    ...(joinsAfter ? [] : [to]),
+    ...spans.slice(joinsAfter ? i + 1 : i),
+  ];
 }
 
 /** Where the first interval begins that ends after a number. */

@@ -19,7 +19,7 @@ import { ProofRows } from './proof-rows.js';
 import { proofStore } from './proofs.js';
 import { reviewStore } from './reviews.js';
 import { RowCodes } from './row-codes.js';
-import { connect, type ConnectionOptions, GIVE_UP_MS, type Session, within } from './session.js';
+import { type ConnectionOptions, connect, GIVE_UP_MS, type Session, within } from './session.js';
 import { uploadStore } from './uploads.js';
 import { usageStore } from './usage.js';
 
@@ -30,7 +30,9 @@ export interface CassandraStoreOptions extends ConnectionOptions {
   readonly audit: Pick<AuditOptions, 'key'> & { readonly heads?: AuditHeads };
   /** Makes and checks the codes of rows and blobs. */
   readonly authenticator: Authenticator;
-  /** Takes what has no code, or another's: while a version that made none is being replaced. False by default. */
+  /**
+   * Takes what has no code, or another's: while a version that made none is being replaced. False by default.
+   */
   readonly acceptUnauthenticated?: boolean;
   /** Events that may wait in this process; 100,000 by default, of some 500 bytes each. */
   readonly outboxLimit?: number;
@@ -45,8 +47,8 @@ const SET_PING = "INSERT INTO ping (name, at) VALUES ('ping', ?)";
 const GET_PING = "SELECT at FROM ping WHERE name = 'ping'";
 
 /**
- * The store of a cluster: any number of processes over one keyspace. Nothing is kept in a process but queues, so a process that
- * dies takes nothing with it but what `Intents` finishes and the outbox's sweep finds.
+ * The store of a cluster: any number of processes over one keyspace. Nothing is kept in a process but queues,
+ * so a process that dies takes nothing with it but what `Intents` finishes and the outbox's sweep finds.
  * @throws CassandraOpenError where it cannot be reached, or its schema is not this version's
  */
 export async function openCassandraStore(options: CassandraStoreOptions): Promise<CassandraStore> {
@@ -64,7 +66,9 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
   try {
     const version = await schemaVersion(session, options.keyspace);
     if (version !== SCHEMA_VERSION) {
-      throw new CassandraOpenError(`The keyspace ${options.keyspace} has schema version ${version}; this version needs ${SCHEMA_VERSION}. ${version < SCHEMA_VERSION ? 'Run takemark operator migrate.' : 'Use the version that migrated it, or a later one.'}`);
+      throw new CassandraOpenError(
+        `The keyspace ${options.keyspace} has schema version ${version}; this version needs ${SCHEMA_VERSION}. ${version < SCHEMA_VERSION ? 'Run takemark operator migrate.' : 'Use the version that migrated it, or a later one.'}`,
+      );
     }
     await intents.start(Date.now());
     await outbox.start(Date.now());
@@ -73,7 +77,14 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     throw error;
   }
   const reviews = reviewStore(session, intents, blobs, proofs, outbox);
-  const { sweepPending, confirmErasure, ...proofCalls } = proofStore(session, intents, blobs, proofs, outbox, reviews.removeReviewsOf);
+  const { sweepPending, confirmErasure, ...proofCalls } = proofStore(
+    session,
+    intents,
+    blobs,
+    proofs,
+    outbox,
+    reviews.removeReviewsOf,
+  );
   const { foldUsage, ...usageCalls } = usageStore({ session, outbox, events, consumption, writer });
   return {
     ...inTime({
@@ -84,7 +95,8 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       ...usageCalls,
       ...reviews.store,
       ...noticeStore(session, outbox),
-      readAudit: (partnerId: string, fromSequence: number, limit: number) => log.readAudit(partnerId, fromSequence, limit),
+      readAudit: (partnerId: string, fromSequence: number, limit: number) =>
+        log.readAudit(partnerId, fromSequence, limit),
       appendAudit: (draft: AuditDraft) => log.appendAudit(draft),
       async ping() {
         await session.write(SET_PING, [Math.floor(Date.now() / 1_000)]);
@@ -118,15 +130,26 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
   };
 }
 
-/** The same calls, each of which ends within a bound; what it was at may still come to be, and asking again tells. */
+/**
+ * The same calls, each of which ends within a bound; what it was at may still come to be, and asking again
+ * tells.
+ */
 function inTime<Calls extends object>(calls: Calls): Calls {
-  return Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, (...args: unknown[]) => within(GIVE_UP_MS, (call as (...args: unknown[]) => Promise<unknown>)(...args))])) as Calls;
+  return Object.fromEntries(
+    Object.entries(calls).map(([name, call]) => [
+      name,
+      (...args: unknown[]) => within(GIVE_UP_MS, (call as (...args: unknown[]) => Promise<unknown>)(...args)),
+    ]),
+  ) as Calls;
 }
 
 async function connectTo(options: CassandraStoreOptions): Promise<Session> {
   try {
     return await connect(options, options.keyspace);
   } catch (cause) {
-    throw new CassandraOpenError(`Cassandra at ${options.contactPoints.join(', ')} could not be opened: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new CassandraOpenError(
+      `Cassandra at ${options.contactPoints.join(', ')} could not be opened: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause },
+    );
   }
 }

@@ -1,14 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { DomainError } from '../../domain/errors.js';
-import { FACTS_LIFE_SECONDS, SLOT_LIFE_SECONDS, type UploadFacts, type UploadPurpose, type UploadSlot } from '../../domain/upload.js';
+import {
+  FACTS_LIFE_SECONDS,
+  SLOT_LIFE_SECONDS,
+  type UploadFacts,
+  type UploadPurpose,
+  type UploadSlot,
+} from '../../domain/upload.js';
 import type { UploadStore } from '../../ports/stores.js';
 import type { Blobs } from './blobs.js';
 import { numberIn, type Row, type Session, textIn } from './session.js';
 
-const GET = 'SELECT upload_id, partner_id, purpose, content_length, created_at, expires_at, facts FROM upload WHERE upload_id = ?';
-const INSERT = 'INSERT INTO upload (upload_id, partner_id, purpose, content_length, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
+const GET =
+  'SELECT upload_id, partner_id, purpose, content_length, created_at, expires_at, facts FROM upload WHERE upload_id = ?';
+const INSERT =
+  'INSERT INTO upload (upload_id, partner_id, purpose, content_length, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
 // partner_id is in every row, so that a row that is not there refuses as one without columns.
-const PUT_FACTS = 'UPDATE upload USING TTL ? SET facts = ?, facts_op = ? WHERE upload_id = ? IF partner_id = ? AND facts_op = null';
+const PUT_FACTS =
+  'UPDATE upload USING TTL ? SET facts = ?, facts_op = ? WHERE upload_id = ? IF partner_id = ? AND facts_op = null';
 
 /** Beyond the caller's clock, which alone decides what is there. */
 const SPARE_SECONDS = 3_600;
@@ -19,9 +28,18 @@ export function uploadStore(session: Session, blobs: Blobs): UploadStore {
   return {
     async createSlot(slot) {
       const { uploadId, partnerId, purpose, contentLength, createdAt, expiresAt } = slot;
-      const { applied, current } = await session.decide({ query: INSERT, params: [uploadId, partnerId, purpose, contentLength, createdAt, expiresAt, ROW_SECONDS] });
+      const { applied, current } = await session.decide({
+        query: INSERT,
+        params: [uploadId, partnerId, purpose, contentLength, createdAt, expiresAt, ROW_SECONDS],
+      });
       // The row is its own witness: ids are drawn once.
-      if (!applied && (current === undefined || textIn(current, 'partner_id') !== partnerId || numberIn(current, 'created_at') !== createdAt)) throw new DomainError('conflict', 'This id is taken.');
+      if (
+        !applied &&
+        (current === undefined ||
+          textIn(current, 'partner_id') !== partnerId ||
+          numberIn(current, 'created_at') !== createdAt)
+      )
+        throw new DomainError('conflict', 'This id is taken.');
     },
 
     async getUpload(uploadId, now) {
@@ -37,9 +55,13 @@ export function uploadStore(session: Session, blobs: Blobs): UploadStore {
       const { uploadId, partnerId } = facts;
       const op = randomUUID();
       // As long as the slot's own columns at least, so that a used slot stays used.
-      const { applied, current } = await session.decide({ query: PUT_FACTS, params: [ROW_SECONDS, blobs.encode(`facts/${uploadId}`, facts), op, uploadId, partnerId] });
+      const { applied, current } = await session.decide({
+        query: PUT_FACTS,
+        params: [ROW_SECONDS, blobs.encode(`facts/${uploadId}`, facts), op, uploadId, partnerId],
+      });
       if (applied || (current !== undefined && textIn(current, 'facts_op') === op)) return 'stored';
-      if (current === undefined || textIn(current, 'partner_id') !== partnerId) throw new DomainError('not_found', 'There is no such upload.');
+      if (current === undefined || textIn(current, 'partner_id') !== partnerId)
+        throw new DomainError('not_found', 'There is no such upload.');
       return 'already_used';
     },
   };

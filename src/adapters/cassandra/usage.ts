@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { DomainError } from '../../domain/errors.js';
-import { billedSource, freeSource, unitsCounted, type UsageCount, type UsageEvent } from '../../domain/events.js';
+import {
+  billedSource,
+  freeSource,
+  type UsageCount,
+  type UsageEvent,
+  unitsCounted,
+} from '../../domain/events.js';
 import { dayOf, monthOf } from '../../domain/usage-window.js';
 import type { UsageCharge, UsageStore } from '../../ports/stores.js';
 import type { ChargeEvents } from './charge-events.js';
@@ -11,7 +17,8 @@ import { overlaps, sizeOf } from './spans.js';
 
 const ITEMS = 'SELECT item, used, until, op FROM charge WHERE partner_id = ? AND item IN ?';
 const SET_MONTH = 'UPDATE charge SET used = ? WHERE partner_id = ? AND item = ? IF used = ?';
-const SET_BILLED = 'UPDATE charge USING TTL ? SET until = ?, op = ? WHERE partner_id = ? AND item = ? IF until = ?';
+const SET_BILLED =
+  'UPDATE charge USING TTL ? SET until = ?, op = ? WHERE partner_id = ? AND item = ? IF until = ?';
 
 /** Charges decided in one batch: some 10 kB. */
 const GROUP = 40;
@@ -47,9 +54,10 @@ export interface UsageParts {
 }
 
 /**
- * One partition a partner: the month, the dedupe rows and the event commit together, so a charge is exact without leases, and no
- * process's death strands a unit. Charges that arrive while a batch is under way share the next one, and its event. A partner's
- * month is one row, so processes contend for it; groups are what makes that cheap.
+ * One partition a partner: the month, the dedupe rows and the event commit together, so a charge is exact
+ * without leases, and no process's death strands a unit. Charges that arrive while a batch is under way share
+ * the next one, and its event. A partner's month is one row, so processes contend for it; groups are what
+ * makes that cheap.
  */
 export function usageStore(parts: UsageParts): UsageStore {
   const { session, outbox, events, consumption, writer } = parts;
@@ -68,7 +76,11 @@ export function usageStore(parts: UsageParts): UsageStore {
       });
       if (group.length === 0) continue;
       try {
-        const answers = await chargeGroup(parts, partnerId, group.map(({ charge }) => charge));
+        const answers = await chargeGroup(
+          parts,
+          partnerId,
+          group.map(({ charge }) => charge),
+        );
         for (const [i, { resolve, reject }] of group.entries()) {
           const answer = answers[i]!;
           if (answer instanceof DomainError) reject(answer);
@@ -85,7 +97,8 @@ export function usageStore(parts: UsageParts): UsageStore {
   const daysOf = async (partnerId: string, month: string): Promise<readonly UsageCount[]> => {
     let folded = await consumption.read(partnerId, month);
     for (let read = 1; ; read++) {
-      // In this order: what is folded from here on is still looked for below, and what is charged from there on the count leaves out.
+      // In this order: what is folded from here on is still looked for below, and what is charged from there
+      // on the count leaves out.
       const used = (await itemsOf(session, partnerId, [`month/${month}`])).used.get(`month/${month}`) ?? 0;
       const counts: UsageCount[] = [...folded.days];
       let missing = used - sizeOf(folded.billed);
@@ -128,7 +141,16 @@ export function usageStore(parts: UsageParts): UsageStore {
       }
       const metered = [...units].map(([partnerId, operations]): UsageEvent => {
         const from = freeCalls.get(partnerId) ?? 0;
-        return unitsCounted({ partnerId, source: freeSource(writer), from, to: from + 1, counts: [...operations].map(([operation, count]) => ({ day, operation, units: count })) }, at);
+        return unitsCounted(
+          {
+            partnerId,
+            source: freeSource(writer),
+            from,
+            to: from + 1,
+            counts: [...operations].map(([operation, count]) => ({ day, operation, units: count })),
+          },
+          at,
+        );
       });
       await outbox.addAll(metered, () => {
         for (const { data } of metered) freeCalls.set(data.partnerId, data.to);
@@ -139,7 +161,9 @@ export function usageStore(parts: UsageParts): UsageStore {
 
     async getDailyUsage(partnerId, fromDay, toDay) {
       const days = new Map<string, Record<string, number>>();
-      for (const { day, operation, units } of (await Promise.all(monthsOf(fromDay, toDay).map((month) => daysOf(partnerId, month)))).flat()) {
+      for (const { day, operation, units } of (
+        await Promise.all(monthsOf(fromDay, toDay).map((month) => daysOf(partnerId, month)))
+      ).flat()) {
         if (day < fromDay || day > toDay) continue;
         const operations = days.get(day) ?? {};
         operations[operation] = (operations[operation] ?? 0) + units;
@@ -150,21 +174,30 @@ export function usageStore(parts: UsageParts): UsageStore {
   };
 }
 
-async function chargeGroup({ session, outbox, events }: UsageParts, partnerId: string, group: readonly UsageCharge[]): Promise<readonly (Answer | DomainError)[]> {
+async function chargeGroup(
+  { session, outbox, events }: UsageParts,
+  partnerId: string,
+  group: readonly UsageCharge[],
+): Promise<readonly (Answer | DomainError)[]> {
   const op = randomUUID();
   const names = new Set(group.flatMap((charge) => [billedItem(charge), monthItem(charge.at)]));
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const found = await itemsOf(session, partnerId, [...names]);
     const { answers, statements, billed, told } = decideGroup(partnerId, group, found, op, outbox.hasRoom());
-    // What was only looked at holds: units are never given back, and a dedupe key that is seen has been charged.
+    // What was only looked at holds: units are never given back, and a dedupe key that is seen has been
+    // charged.
     if (statements.length === 0) return answers;
     const charged = await outbox.withRoom(async () => {
       const charging = await events.begin(partnerId);
       let certain = false;
       try {
         events.assertTimely(charging);
-        const { applied } = await session.decide(...statements, ...told.map((event) => events.insertion(charging, event)));
-        // Refused by another process's charges, or by this very batch of an attempt whose answer was lost: its rows tell.
+        const { applied } = await session.decide(
+          ...statements,
+          ...told.map((event) => events.insertion(charging, event)),
+        );
+        // Refused by another process's charges, or by this very batch of an attempt whose answer was lost:
+        // its rows tell.
         const ours = applied || (await itemsOf(session, partnerId, [billed])).billed.get(billed)?.op === op;
         certain = true;
         if (ours) events.charged(charging, told);
@@ -180,9 +213,16 @@ async function chargeGroup({ session, outbox, events }: UsageParts, partnerId: s
 
 /**
  * Answers each charge as if they came one after another, and says what must then be written and told.
- * @param hasRoom whether an event may come to be; without it, what would be charged is refused and the rest answered
+ * @param hasRoom whether an event may come to be; without it, what would be charged is refused and the rest
+ * answered
  */
-function decideGroup(partnerId: string, group: readonly UsageCharge[], found: Items, op: string, hasRoom: boolean) {
+function decideGroup(
+  partnerId: string,
+  group: readonly UsageCharge[],
+  found: Items,
+  op: string,
+  hasRoom: boolean,
+) {
   const used = new Map(found.used);
   const until = new Map([...found.billed].map(([item, row]) => [item, row.until]));
   const statements: Statement[] = [];
@@ -195,17 +235,40 @@ function decideGroup(partnerId: string, group: readonly UsageCharge[], found: It
     if ((until.get(item) ?? 0) > charge.at) return { outcome: 'already_charged', used: so };
     if (so >= charge.monthlyQuota) return { outcome: 'quota_exceeded', used: so };
     if (!hasRoom) return outboxFull();
-    statements.push({ query: SET_BILLED, params: [charge.dedupeUntil - charge.at + SPARE_SECONDS, charge.dedupeUntil, op, partnerId, item, found.billed.get(item)?.until ?? null] });
+    statements.push({
+      query: SET_BILLED,
+      params: [
+        charge.dedupeUntil - charge.at + SPARE_SECONDS,
+        charge.dedupeUntil,
+        op,
+        partnerId,
+        item,
+        found.billed.get(item)?.until ?? null,
+      ],
+    });
     until.set(item, charge.dedupeUntil);
     billed = item;
     charges.set(month, [...(charges.get(month) ?? []), charge]);
     used.set(month, so + 1);
     return { outcome: 'charged', used: so + 1 };
   });
-  for (const month of charges.keys()) statements.push({ query: SET_MONTH, params: [used.get(month), partnerId, month, found.used.get(month) ?? null] });
+  for (const month of charges.keys())
+    statements.push({
+      query: SET_MONTH,
+      params: [used.get(month), partnerId, month, found.used.get(month) ?? null],
+    });
   const told = [...charges].map(([month, of]) => {
     const at = of.at(-1)!.at;
-    return unitsCounted({ partnerId, source: billedSource(at), from: found.used.get(month) ?? 0, to: used.get(month)!, counts: countsOf(of) }, at);
+    return unitsCounted(
+      {
+        partnerId,
+        source: billedSource(at),
+        from: found.used.get(month) ?? 0,
+        to: used.get(month)!,
+        counts: countsOf(of),
+      },
+      at,
+    );
   });
   return { answers, statements, billed, told };
 }
@@ -244,7 +307,11 @@ function monthItem(at: number): string {
 function monthsOf(fromDay: string, toDay: string): readonly string[] {
   const months: string[] = [];
   const last = toDay.slice(0, 7);
-  for (let at = Date.parse(`${fromDay.slice(0, 7)}-01T00:00:00Z`) / 1_000; monthOf(at) <= last; at += 31 * 86_400) {
+  for (
+    let at = Date.parse(`${fromDay.slice(0, 7)}-01T00:00:00Z`) / 1_000;
+    monthOf(at) <= last;
+    at += 31 * 86_400
+  ) {
     // The first of a month and 31 days is always in the next month; from there on back to its first.
     months.push(monthOf(at));
     at = Date.parse(`${monthOf(at)}-01T00:00:00Z`) / 1_000;

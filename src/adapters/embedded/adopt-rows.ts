@@ -7,8 +7,9 @@ const STEP = 1_000;
 const ALL = { gte: '', lt: '\uffff' };
 
 /**
- * Gives every row of a store of a former format its code. A kill leaves rows of both forms and the former format, so the next start
- * goes on. A row whose checksum does not hold is left as it is: whoever reads it meets a fault.
+ * Gives every row of a store of a former format its code. A kill leaves rows of both forms and the former
+ * format, so the next start goes on. A row whose checksum does not hold is left as it is: whoever reads it
+ * meets a fault.
  */
 export async function adoptRows(database: Database, codec: RecordCodec): Promise<void> {
   for (let range = ALL; ; ) {

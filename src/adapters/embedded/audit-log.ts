@@ -13,7 +13,10 @@ export interface AuditOptions {
   readonly heads: AuditHeads;
 }
 
-/** The partners' logs. An entry is written with what it tells of, in one transaction; its head is recorded before anybody hears of it. */
+/**
+ * The partners' logs. An entry is written with what it tells of, in one transaction; its head is recorded
+ * before anybody hears of it.
+ */
 export class AuditLog implements AuditStore {
   readonly #rows: Rows;
   readonly #key: Uint8Array;
@@ -27,9 +30,12 @@ export class AuditLog implements AuditStore {
 
   /**
    * As `Rows.run`, for operations that may call `append`, once, when they change something.
-   * @throws DomainError `unavailable` where the head cannot be recorded, too: the operation took effect, and repeating it tells
+   * @throws DomainError `unavailable` where the head cannot be recorded, too: the operation took effect, and
+   * repeating it tells
    */
-  async run<Value>(operation: (tx: Transaction, append: (draft: AuditDraft) => void) => Value): Promise<Value> {
+  async run<Value>(
+    operation: (tx: Transaction, append: (draft: AuditDraft) => void) => Value,
+  ): Promise<Value> {
     let head: AuditHead | undefined;
     const value = await this.#rows.run((tx) => operation(tx, (draft) => (head = this.#append(tx, draft))));
     if (head === undefined) return value;
@@ -41,9 +47,15 @@ export class AuditLog implements AuditStore {
     return value;
   }
 
-  /** A crash or a failure between the two writes left heads behind: until they are caught up with, a cut that short is not found. */
+  /**
+   * A crash or a failure between the two writes left heads behind: until they are caught up with, a cut that
+   * short is not found.
+   */
   async catchUp(): Promise<void> {
-    for (const [, head] of await this.#rows.soundEntries<AuditHead>(under('audit-head'), Number.POSITIVE_INFINITY)) {
+    for (const [, head] of await this.#rows.soundEntries<AuditHead>(
+      under('audit-head'),
+      Number.POSITIVE_INFINITY,
+    )) {
       const recorded = await this.#heads.get(head.partnerId);
       if (recorded === undefined || recorded.sequence < head.sequence) await this.#heads.record(head);
     }
@@ -54,7 +66,10 @@ export class AuditLog implements AuditStore {
   }
 
   async readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]> {
-    const found = await this.#rows.entries<AuditEntry>(within({ from: fromSequence }, 'audit', partnerId), limit);
+    const found = await this.#rows.entries<AuditEntry>(
+      within({ from: fromSequence }, 'audit', partnerId),
+      limit,
+    );
     return found.map(([, entry]) => entry);
   }
 

@@ -1,7 +1,7 @@
 import { type RecordCodec, RecordError } from '../../codec/record.js';
 import { DomainError, recordDamaged } from '../../domain/errors.js';
-import { type Database, storeUnavailable } from './database.js';
 import type { Damages } from './damages.js';
+import { type Database, storeUnavailable } from './database.js';
 import type { RowKey } from './keys.js';
 
 /** What an operation may do. All of it is synchronous, so no other operation runs in between. */
@@ -20,8 +20,9 @@ export interface Transaction {
 export interface Batch {
   readonly settled: Promise<void>;
   /**
-   * `finish` is called when no more operations come to the batch, and gives the last state of rows that operations go on
-   * writing: encoded once, and not for each of them. No operation may read such a row before the batch has settled.
+   * `finish` is called when no more operations come to the batch, and gives the last state of rows that
+   * operations go on writing: encoded once, and not for each of them. No operation may read such a row before
+   * the batch has settled.
    */
   beforeWrite(finish: (put: Transaction['put']) => void): void;
 }
@@ -35,17 +36,20 @@ export interface Commit {
   readonly milliseconds: number;
 }
 
-/** Operations and bytes that may wait for the disk. Beyond them callers are refused rather than memory filled. */
+/**
+ * Operations and bytes that may wait for the disk. Beyond them callers are refused rather than memory filled.
+ */
 const MAX_WAITING_OPERATIONS = 16_384;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
 /**
- * The one writer. An operation reads, checks and writes against memory at once, in the order of the calls; then it waits for
- * the disk with everyone who came while the batch before was being synced (group commit). So conditions are linearizable,
- * and a sync is paid once for a group.
+ * The one writer. An operation reads, checks and writes against memory at once, in the order of the calls;
+ * then it waits for the disk with everyone who came while the batch before was being synced (group commit).
+ * So conditions are linearizable, and a sync is paid once for a group.
  *
- * An operation that wrote nothing waits as well where what it saw is not yet on disk: an answer never rests on a write that
- * may still be lost. When a batch fails, its operations and those that ran on top of it fail, and their writes are forgotten.
+ * An operation that wrote nothing waits as well where what it saw is not yet on disk: an answer never rests
+ * on a write that may still be lost. When a batch fails, its operations and those that ran on top of it fail,
+ * and their writes are forgotten.
  */
 export class CommitQueue {
   readonly #database: Database;
@@ -76,13 +80,16 @@ export class CommitQueue {
   }
 
   /**
-   * Runs `operation` now and resolves with its value when all it wrote and saw is on disk. What it throws undoes its writes.
+   * Runs `operation` now and resolves with its value when all it wrote and saw is on disk. What it throws
+   * undoes its writes.
    * @throws DomainError `unavailable`: whether the operation took effect is not known; repeating it tells
    */
   async run<Value>(operation: (transaction: Transaction) => Value): Promise<Value> {
-    if (this.#closed) throw new DomainError('unavailable', 'The service is stopping.', { reason: 'shutting_down' });
+    if (this.#closed)
+      throw new DomainError('unavailable', 'The service is stopping.', { reason: 'shutting_down' });
     const group = this.#gathering;
-    if (group.operations >= MAX_WAITING_OPERATIONS || group.bytes >= MAX_WAITING_BYTES) throw storeUnavailable();
+    if (group.operations >= MAX_WAITING_OPERATIONS || group.bytes >= MAX_WAITING_BYTES)
+      throw storeUnavailable();
     let value: Value;
     this.#staged = new Map();
     try {
@@ -121,7 +128,11 @@ export class CommitQueue {
         group.finish((key, row) => group.write(key, this.#codec.encode(key, row)));
         if (group.writes.size > 0) {
           await this.#database.write(group.writes);
-          this.#onCommit?.({ operations: group.operations, rows: group.writes.size, milliseconds: performance.now() - start });
+          this.#onCommit?.({
+            operations: group.operations,
+            rows: group.writes.size,
+            milliseconds: performance.now() - start,
+          });
         }
         this.#syncing = undefined;
         group.resolve();
@@ -152,7 +163,10 @@ export class CommitQueue {
   }
 }
 
-/** @throws DomainError `internal` / `record_damaged` for a row that is not what was written, or of a later version */
+/**
+ * @throws DomainError `internal` / `record_damaged` for a row that is not what was written, or of a later
+ * version
+ */
 export function decodeRow<Row>(codec: RecordCodec, key: RowKey<Row>, bytes: Uint8Array): Row {
   try {
     return codec.decode(key, bytes) as Row;

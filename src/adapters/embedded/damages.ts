@@ -3,7 +3,10 @@ import { isRecordDamaged } from '../../domain/errors.js';
 /** Rows that are remembered as told. */
 const MOST_TOLD = 1_000;
 
-/** Tells of damaged rows that are passed over, each once: work for everybody goes on without them, and meets them again and again. */
+/**
+ * Tells of damaged rows that are passed over, each once: work for everybody goes on without them, and meets
+ * them again and again.
+ */
 export class Damages {
   readonly #tell: (error: unknown) => void;
   readonly #told = new Set<string>();

@@ -10,14 +10,17 @@ import { StoreOpenError } from './open-error.js';
 /** Keys to their new rows; null removes. */
 export type Writes = ReadonlyMap<string, Uint8Array | null>;
 
-/** Larger than LevelDB's default, for fewer compactions under load; a log of this size is read back in well under a second. */
+/**
+ * Larger than LevelDB's default, for fewer compactions under load; a log of this size is read back in well
+ * under a second.
+ */
 const WRITE_BUFFER_BYTES = 16 * 1024 * 1024;
 const CACHE_BYTES = 32 * 1024 * 1024;
 const REOPEN_DELAY_MS = 250;
 
 /**
- * LevelDB in one directory, owned by this process. What `get` and `scan` see is on disk: LevelDB shows a batch only after
- * its log was synced.
+ * LevelDB in one directory, owned by this process. What `get` and `scan` see is on disk: LevelDB shows a
+ * batch only after its log was synced.
  */
 export class Database {
   readonly #level: ClassicLevel<string, Uint8Array>;
@@ -48,9 +51,14 @@ export class Database {
       if (error instanceof StoreOpenError) throw error;
       const code = causeCode(error);
       if (code === 'LEVEL_LOCKED') {
-        throw new StoreOpenError('in_use', `The store in ${directory} is in use by another process. It belongs to one process at a time.`, error);
+        throw new StoreOpenError(
+          'in_use',
+          `The store in ${directory} is in use by another process. It belongs to one process at a time.`,
+          error,
+        );
       }
-      if (code === 'LEVEL_CORRUPTION') throw new StoreOpenError('damaged', `The store in ${directory} is damaged.`, error);
+      if (code === 'LEVEL_CORRUPTION')
+        throw new StoreOpenError('damaged', `The store in ${directory} is damaged.`, error);
       throw new StoreOpenError('io_failed', `The store in ${directory} could not be opened.`, error);
     }
   }
@@ -65,25 +73,31 @@ export class Database {
   }
 
   /** Rows in key order. @throws as `get` */
-  async scan(range: KeyRange, options: { readonly limit?: number; readonly reverse?: boolean } = {}): Promise<readonly (readonly [key: string, row: Uint8Array])[]> {
+  async scan(
+    range: KeyRange,
+    options: { readonly limit?: number; readonly reverse?: boolean } = {},
+  ): Promise<readonly (readonly [key: string, row: Uint8Array])[]> {
     try {
-      return await this.#level.iterator({ ...range, limit: options.limit ?? -1, reverse: options.reverse ?? false }).all();
+      return await this.#level
+        .iterator({ ...range, limit: options.limit ?? -1, reverse: options.reverse ?? false })
+        .all();
     } catch (error) {
       throw storeUnavailable(error);
     }
   }
 
   /**
-   * One atomic batch, on disk when it resolves. After a failure it is unknown whether the batch is kept, and LevelDB must not
-   * be written to again as it is: a record that was written in part would hide those after it, and a failed sync blocks it for
-   * good. So it is closed and opened anew, which reads the log back up to the last whole batch; until then everything is
-   * refused.
+   * One atomic batch, on disk when it resolves. After a failure it is unknown whether the batch is kept, and
+   * LevelDB must not be written to again as it is: a record that was written in part would hide those after
+   * it, and a failed sync blocks it for good. So it is closed and opened anew, which reads the log back up to
+   * the last whole batch; until then everything is refused.
    * @throws as `get`
    */
   async write(writes: Writes): Promise<void> {
     if (this.#reopening !== undefined) throw storeUnavailable();
     try {
-      // Chained, because an array of operations costs three times as much here: abstract-level copies each one.
+      // Chained, because an array of operations costs three times as much here: abstract-level copies each
+      // one.
       const batch = this.#level.batch();
       for (const [key, row] of writes) {
         if (row === null) batch.del(key);
@@ -99,9 +113,9 @@ export class Database {
   }
 
   /**
-   * Takes the former values of removed rows out of the files, where they lie until a compaction happens to come by. One compaction
-   * may put a row and its removal into the same file of the lowest level, which it then leaves as it is; a second removal ends above
-   * that file, and the second compaction merges the two.
+   * Takes the former values of removed rows out of the files, where they lie until a compaction happens to
+   * come by. One compaction may put a row and its removal into the same file of the lowest level, which it
+   * then leaves as it is; a second removal ends above that file, and the second compaction merges the two.
    * @param keys of one kind of rows, none of which is written again
    * @throws as `get`
    */
@@ -134,7 +148,9 @@ export class Database {
         return;
       } catch {
         // Waiting is cut short by `close`; the timer alone keeps no process alive.
-        await delay(REOPEN_DELAY_MS, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
+        await delay(REOPEN_DELAY_MS, undefined, { signal: this.#closing.signal, ref: false }).catch(
+          () => undefined,
+        );
       }
     }
   }

@@ -7,8 +7,9 @@ import type { UploadFacts, UploadSlot } from '../../domain/upload.js';
 import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores.js';
 
 /**
- * Key layout. A key is ASCII: a partition's name and its parts, joined by `/`. No part holds a `/`, so everything under
- * `a/b/` is the range [`a/b/`, `a/b0`). Times are unix seconds and numbers count up, both in 12 digits, so that they sort as text.
+ * Key layout. A key is ASCII: a partition's name and its parts, joined by `/`. No part holds a `/`, so
+ * everything under `a/b/` is the range [`a/b/`, `a/b0`). Times are unix seconds and numbers count up, both in
+ * 12 digits, so that they sort as text.
  *
  *   meta/format                            format version of the whole store
  *   meta/ping                              what the readiness check writes
@@ -45,20 +46,21 @@ import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores
  *   notice/{time}/{kind}/{reviewId}        ReviewNotice, by when it is due
  *   expiry/{time}/{row's key}              index: what may be swept from then on. A row that moves its expiry moves its entry
  *
- * The life of one proof. `reserveProof` writes proof/P (pending) and pending/T/P. `issueProof` then writes, in one synced
- * batch: proof/P (issued) over the pending row, proof-time, bound, original and credential entries, replay/K with its expiry
- * entry, and removes pending/T/P. A kill before that batch leaves a pending row that `sweepPending` takes back; a kill after
- * it leaves an issued proof: there is nothing between.
+ * The life of one proof. `reserveProof` writes proof/P (pending) and pending/T/P. `issueProof` then writes,
+ * in one synced batch: proof/P (issued) over the pending row, proof-time, bound, original and credential
+ * entries, replay/K with its expiry entry, and removes pending/T/P. A kill before that batch leaves a pending
+ * row that `sweepPending` takes back; a kill after it leaves an issued proof: there is nothing between.
  *
- * The life of one case. `createReview` writes review/R, review-open/…, both index entries with their counts, and an expiry entry.
- * A resolution that is final removes review-open/… and leaves the rest; expiry removes it all. An erasure writes the tombstone and
- * erasing/P alone: whoever reads or changes a case reads proof/P too, so none is there from then on, and creating one is refused.
- * The rows go afterwards, in steps, and erasing/P with the last of them.
+ * The life of one case. `createReview` writes review/R, review-open/…, both index entries with their counts,
+ * and an expiry entry. A resolution that is final removes review-open/… and leaves the rest; expiry removes
+ * it all. An erasure writes the tombstone and erasing/P alone: whoever reads or changes a case reads proof/P
+ * too, so none is there from then on, and creating one is refused. The rows go afterwards, in steps, and
+ * erasing/P with the last of them.
  *
- * The life of one charge. One operation reads billed/…, usage-month/… and usage-day/…, and writes all three, an expiry entry
- * and its event. Charges that arrive while a batch is being synced run against what the ones before them wrote and share the
- * next batch, in which a month's row appears once, and its event too. Folding moves the event's units within usage-day/… and
- * notes its span in usage-month/…, in one operation.
+ * The life of one charge. One operation reads billed/…, usage-month/… and usage-day/…, and writes all three,
+ * an expiry entry and its event. Charges that arrive while a batch is being synced run against what the ones
+ * before them wrote and share the next batch, in which a month's row appears once, and its event too. Folding
+ * moves the event's units within usage-day/… and notes its span in usage-month/…, in one operation.
  */
 
 /** A key that says what its row is. Index entries hold null. */
@@ -114,40 +116,56 @@ export const formatKey = key<{ readonly format: number }>('meta', 'format');
 export const pingKey = key<{ readonly at: number }>('meta', 'ping');
 export const partnerKey = (partnerId: string) => key<Partner>('partner', partnerId);
 export const keyKey = (keyId: string) => key<PartnerKey>('key', keyId);
-export const partnerKeyKey = (partnerId: string, createdAt: number, keyId: string) => key<null>('partner-key', partnerId, digits(createdAt), keyId);
+export const partnerKeyKey = (partnerId: string, createdAt: number, keyId: string) =>
+  key<null>('partner-key', partnerId, digits(createdAt), keyId);
 export const uploadKey = (uploadId: string) => key<UploadRow>('upload', uploadId);
 export const proofKey = (proofId: string) => key<Proof>('proof', proofId);
-export const pendingKey = (reservedAt: number, proofId: string) => key<null>('pending', digits(reservedAt), proofId);
-export const proofTimeKey = (partnerId: string, createdAt: number, proofId: string) => key<null>('proof-time', partnerId, digits(createdAt), proofId);
-export const digestKey = (kind: 'bound' | 'original' | 'credential', sha256: string, proofId: string) => key<null>(kind, sha256, proofId);
+export const pendingKey = (reservedAt: number, proofId: string) =>
+  key<null>('pending', digits(reservedAt), proofId);
+export const proofTimeKey = (partnerId: string, createdAt: number, proofId: string) =>
+  key<null>('proof-time', partnerId, digits(createdAt), proofId);
+export const digestKey = (kind: 'bound' | 'original' | 'credential', sha256: string, proofId: string) =>
+  key<null>(kind, sha256, proofId);
 export const replayKey = (replay: string) => key<IssuingReplay>('replay', replay);
 export const replayLinkKey = (proofId: string) => key<ReplayLinkRow>('proof-replay', proofId);
 export const rotationKey = (keyId: string) => key<Rotation>('rotation', keyId);
 export const rotationReplayKey = (keyId: string) => key<RotationReplay>('rotation-replay', keyId);
 export const keyUseKey = (partnerId: string, keyId: string) => key<KeyUseRow>('key-use', partnerId, keyId);
 export const reviewKey = (reviewId: string) => key<ReviewRow>('review', reviewId);
-export const reviewOpenKey = (proofId: string, partnerId: string, { creatorId, accountId, submissionId, trackId }: ReviewBindings) =>
-  key<ReviewLinkRow>('review-open', proofId, partnerId, creatorId, accountId, submissionId, trackId);
-export const partnerReviewKey = ({ partnerId, createdAt, reviewId }: ReviewCase) => key<null>('partner-review', partnerId, digits(createdAt), reviewId);
-export const proofReviewKey = ({ proofId, partnerId, createdAt, reviewId }: ReviewCase) => key<null>('proof-review', proofId, partnerId, digits(createdAt), reviewId);
+export const reviewOpenKey = (
+  proofId: string,
+  partnerId: string,
+  { creatorId, accountId, submissionId, trackId }: ReviewBindings,
+) => key<ReviewLinkRow>('review-open', proofId, partnerId, creatorId, accountId, submissionId, trackId);
+export const partnerReviewKey = ({ partnerId, createdAt, reviewId }: ReviewCase) =>
+  key<null>('partner-review', partnerId, digits(createdAt), reviewId);
+export const proofReviewKey = ({ proofId, partnerId, createdAt, reviewId }: ReviewCase) =>
+  key<null>('proof-review', proofId, partnerId, digits(createdAt), reviewId);
 /** @param proofId of the cases on this proof alone */
-export const reviewCountKey = (partnerId: string, proofId?: string) => key<ReviewCountRow>('review-count', partnerId, ...(proofId === undefined ? [] : [proofId]));
+export const reviewCountKey = (partnerId: string, proofId?: string) =>
+  key<ReviewCountRow>('review-count', partnerId, ...(proofId === undefined ? [] : [proofId]));
 export const erasingKey = (proofId: string) => key<null>('erasing', proofId);
-export const auditKey = (partnerId: string, sequence: number) => key<AuditEntry>('audit', partnerId, digits(sequence));
+export const auditKey = (partnerId: string, sequence: number) =>
+  key<AuditEntry>('audit', partnerId, digits(sequence));
 export const auditHeadKey = (partnerId: string) => key<AuditHead>('audit-head', partnerId);
 export const monthKey = (partnerId: string, month: string) => key<SourceRow>('usage-month', partnerId, month);
 /** @param source of usage events; the numbers of billed ones are the units of the month's row */
 export const sourceKey = (partnerId: string, source: string) =>
-  source.startsWith(BILLED) ? monthKey(partnerId, source.slice(BILLED.length)) : key<SourceRow>('usage-source', partnerId, source);
+  source.startsWith(BILLED)
+    ? monthKey(partnerId, source.slice(BILLED.length))
+    : key<SourceRow>('usage-source', partnerId, source);
 export const dayKey = (partnerId: string, day: string) => key<DayRow>('usage-day', partnerId, day);
-export const billedKey = (partnerId: string, dedupeKey: string) => key<BilledRow>('billed', partnerId, dedupeKey);
+export const billedKey = (partnerId: string, dedupeKey: string) =>
+  key<BilledRow>('billed', partnerId, dedupeKey);
 export const outboxKey = (number: number) => key<ServiceEvent>('outbox', digits(number));
-export const noticeKey = ({ dueAt, kind, reviewId }: ReviewNotice) => key<ReviewNotice>('notice', digits(dueAt), kind, reviewId);
+export const noticeKey = ({ dueAt, kind, reviewId }: ReviewNotice) =>
+  key<ReviewNotice>('notice', digits(dueAt), kind, reviewId);
 export const expiryKey = (at: number, row: RowKey<unknown>) => `expiry/${digits(at)}/${row}` as RowKey<null>;
 /** The row that an expiry entry speaks of. */
 export const expiringRow = (entry: string) => entry.slice('expiry/'.length + DIGITS + 1) as RowKey<unknown>;
 export const isReviewKey = (row: RowKey<unknown>): row is RowKey<ReviewRow> => row.startsWith('review/');
-export const isRotationReplayKey = (row: RowKey<unknown>): row is RowKey<RotationReplay> => row.startsWith('rotation-replay/');
+export const isRotationReplayKey = (row: RowKey<unknown>): row is RowKey<RotationReplay> =>
+  row.startsWith('rotation-replay/');
 /** The last part of a key. */
 export const lastPart = (text: string) => decodeURIComponent(text.slice(text.lastIndexOf('/') + 1));
 
@@ -167,7 +185,10 @@ export function before(end: number, ...parts: readonly string[]): KeyRange {
   return { gte, lt: gte + digits(end) };
 }
 /** Everything under `parts` whose next part is a number (or a time) in these bounds, both inclusive. */
-export function within({ from, to }: { readonly from?: number | undefined; readonly to?: number | undefined }, ...parts: readonly string[]): KeyRange {
+export function within(
+  { from, to }: { readonly from?: number | undefined; readonly to?: number | undefined },
+  ...parts: readonly string[]
+): KeyRange {
   const { gte, lt } = under(...parts);
   // Bounds are the caller's wish, and may lie where no row can be.
   return {
@@ -178,18 +199,25 @@ export function within({ from, to }: { readonly from?: number | undefined; reado
 /** What lies behind an entry, in the same range. */
 export const following = (range: KeyRange, entry: string): KeyRange => ({ gte: `${entry}\0`, lt: range.lt });
 /** What lies before an entry, in the same range. */
-export const preceding = (range: KeyRange, entry: string): KeyRange => ({ gte: range.gte, lt: entry < range.lt ? entry : range.lt });
+export const preceding = (range: KeyRange, entry: string): KeyRange => ({
+  gte: range.gte,
+  lt: entry < range.lt ? entry : range.lt,
+});
 
 function key<Row>(...parts: readonly string[]): RowKey<Row> {
   return parts.map(part).join('/') as RowKey<Row>;
 }
 
-/** Identifiers, digests and dates stand as they are; anything else is percent-encoded, so that two texts never share a key. */
+/**
+ * Identifiers, digests and dates stand as they are; anything else is percent-encoded, so that two texts never
+ * share a key.
+ */
 function part(text: string): string {
   return PLAIN_PART.test(text) ? text : encodeURIComponent(text);
 }
 
 function digits(number: number): string {
-  if (!Number.isSafeInteger(number) || number < 0 || number > MAX_NUMBER) throw new RangeError('not a time in unix seconds, nor a number in a row');
+  if (!Number.isSafeInteger(number) || number < 0 || number > MAX_NUMBER)
+    throw new RangeError('not a time in unix seconds, nor a number in a row');
   return String(number).padStart(DIGITS, '0');
 }

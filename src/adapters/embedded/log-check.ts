@@ -4,9 +4,9 @@ import { crc32c } from '../../codec/crc32c.js';
 import { StoreOpenError } from './open-error.js';
 
 /**
- * LevelDB drops what it cannot read of its log without a word, and starts a new store where its CURRENT file is missing. Both
- * would turn damage into "no such proof", so a directory is looked at before it is opened. Logs hold what was not yet moved
- * into tables: at most a few write buffers, some tens of megabytes.
+ * LevelDB drops what it cannot read of its log without a word, and starts a new store where its CURRENT file
+ * is missing. Both would turn damage into "no such proof", so a directory is looked at before it is opened.
+ * Logs hold what was not yet moved into tables: at most a few write buffers, some tens of megabytes.
  *
  * @throws StoreOpenError `damaged`
  */
@@ -22,7 +22,10 @@ export async function checkDirectory(directory: string): Promise<void> {
     });
     const offset = findDamage(log);
     if (offset !== undefined) {
-      throw new StoreOpenError('damaged', `The log ${name} of the store in ${directory} is damaged at byte ${offset}: acknowledged writes after it would be lost.`);
+      throw new StoreOpenError(
+        'damaged',
+        `The log ${name} of the store in ${directory} is damaged at byte ${offset}: acknowledged writes after it would be lost.`,
+      );
     }
   }
 }
@@ -34,9 +37,9 @@ const FIRST = 2;
 const LAST = 4;
 
 /**
- * Walks a LevelDB log (doc/log_format.md): blocks of 32 KiB; records of masked CRC-32C, length, type, data; no header in the
- * last six bytes of a block. A process that dies leaves at most one batch unfinished, at the end. So an unreadable record
- * is damage exactly when another batch begins after it.
+ * Walks a LevelDB log (doc/log_format.md): blocks of 32 KiB; records of masked CRC-32C, length, type, data;
+ * no header in the last six bytes of a block. A process that dies leaves at most one batch unfinished, at the
+ * end. So an unreadable record is damage exactly when another batch begins after it.
  *
  * @returns offset of the first unreadable record that a later batch follows
  */
@@ -53,7 +56,12 @@ export function findDamage(log: Uint8Array): number | undefined {
     const length = view.getUint16(offset + 4, true);
     const type = log[offset + 6]!;
     const end = offset + HEADER_BYTES + length;
-    const readable = type >= FULL && type <= LAST && HEADER_BYTES + length <= left && end <= log.length && unmask(view.getUint32(offset, true)) === crc32c(log.subarray(offset + 6, end));
+    const readable =
+      type >= FULL &&
+      type <= LAST &&
+      HEADER_BYTES + length <= left &&
+      end <= log.length &&
+      unmask(view.getUint32(offset, true)) === crc32c(log.subarray(offset + 6, end));
     if (readable && bad !== undefined && (type === FULL || type === FIRST)) return bad;
     if (!readable) bad ??= offset;
     // A length that cannot be true gives no place to go on from but the next block.

@@ -1,4 +1,6 @@
-/** Why a directory cannot be served. For the operator who starts the service: its message names the directory. */
+/**
+ * Why a directory cannot be served. For the operator who starts the service: its message names the directory.
+ */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
   readonly code: 'in_use' | 'newer_format' | 'not_a_store' | 'unauthenticated' | 'damaged' | 'io_failed';

@@ -7,7 +7,10 @@ import type { Rows } from './rows.js';
 
 const RETRY_SECONDS = 5;
 
-/** Events that wait, written by the operations that they tell of. Rows are numbered in the order of the operations. */
+/**
+ * Events that wait, written by the operations that they tell of. Rows are numbered in the order of the
+ * operations.
+ */
 export class Outbox implements OutboxStore {
   readonly #rows: Rows;
   readonly #limit: number;
@@ -36,11 +39,17 @@ export class Outbox implements OutboxStore {
   /** @throws DomainError `unavailable` / `outbox_full` where this many more have no room */
   checkRoom(events: number): void {
     if (this.#waiting + events > this.#limit) {
-      throw new DomainError('unavailable', 'Too much waits to be passed on.', { reason: 'outbox_full', retryAfterSeconds: RETRY_SECONDS });
+      throw new DomainError('unavailable', 'Too much waits to be passed on.', {
+        reason: 'outbox_full',
+        retryAfterSeconds: RETRY_SECONDS,
+      });
     }
   }
 
-  /** The last thing that an operation does: what it throws afterwards would leave the event counted. @throws as `checkRoom` */
+  /**
+   * The last thing that an operation does: what it throws afterwards would leave the event counted. @throws
+   * as `checkRoom`
+   */
   add(tx: Transaction, event: ServiceEvent, room?: 'waived'): RowKey<ServiceEvent> {
     if (room !== 'waived') this.checkRoom(1);
     const key = outboxKey(this.#next);
@@ -72,7 +81,8 @@ export class Outbox implements OutboxStore {
       }
       return rows;
     });
-    // Of a batch that failed it is not known whether it was kept after all: an outbox that runs empty puts the count right.
+    // Of a batch that failed it is not known whether it was kept after all: an outbox that runs empty puts
+    // the count right.
     this.#waiting = Math.max(0, this.#waiting - removed);
   }
 

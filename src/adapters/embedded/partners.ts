@@ -3,7 +3,19 @@ import type { Partner } from '../../domain/partner.js';
 import type { KeyStore, PartnerStore, Rotation, RotationReplay } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
-import { expiryKey, following, keyKey, keyUseKey, lastPart, partnerKey, partnerKeyKey, rotationKey, rotationReplayKey, type RowKey, under } from './keys.js';
+import {
+  expiryKey,
+  following,
+  keyKey,
+  keyUseKey,
+  lastPart,
+  partnerKey,
+  partnerKeyKey,
+  type RowKey,
+  rotationKey,
+  rotationReplayKey,
+  under,
+} from './keys.js';
 import type { Rows } from './rows.js';
 
 export function partnerStore(rows: Rows, log: AuditLog): PartnerStore {
@@ -30,7 +42,10 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
 
     async listKeys(partnerId, page) {
       const all = under('partner-key', partnerId);
-      const range = page?.after === undefined ? all : following(all, partnerKeyKey(partnerId, page.after.createdAt, page.after.keyId));
+      const range =
+        page?.after === undefined
+          ? all
+          : following(all, partnerKeyKey(partnerId, page.after.createdAt, page.after.keyId));
       const entries = await rows.keys(range, page?.limit ?? -1);
       // A key's row is never removed.
       return entries.map((entry) => rows.get(keyKey(lastPart(entry)))!);
@@ -57,7 +72,8 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
         if (key?.partnerId !== rotation.partnerId || key.revokedAt !== undefined) return undefined;
         const earlier = tx.get(rotationKey(rotation.keyId));
         if (earlier !== undefined) return whole(earlier, tx.get(rotationReplayKey(rotation.keyId)));
-        if (!insert(tx, keyKey(successor.keyId), successor)) throw new DomainError('conflict', 'This id is taken.');
+        if (!insert(tx, keyKey(successor.keyId), successor))
+          throw new DomainError('conflict', 'This id is taken.');
         tx.put(partnerKeyKey(successor.partnerId, successor.createdAt, successor.keyId), null);
         tx.put(keyKey(rotation.keyId), { ...key, expiresAt: rotation.previousKeyExpiresAt });
         const { replay, ...kept } = rotation;
@@ -94,15 +110,23 @@ function whole(rotation: Rotation, replay: RotationReplay | undefined): Rotation
 }
 
 /**
- * Writes a row that must be new, or the same as before: ids are drawn once, so an equal creation time is the same call again.
+ * Writes a row that must be new, or the same as before: ids are drawn once, so an equal creation time is the
+ * same call again.
  * @returns whether it is new
  */
-function insert<Row extends { readonly partnerId: string; readonly createdAt: number; readonly name: string }>(tx: Transaction, key: RowKey<Row>, row: Row): boolean {
+function insert<
+  Row extends { readonly partnerId: string; readonly createdAt: number; readonly name: string },
+>(tx: Transaction, key: RowKey<Row>, row: Row): boolean {
   const existing = tx.get(key);
   if (existing === undefined) {
     tx.put(key, row);
     return true;
   }
-  if (existing.partnerId === row.partnerId && existing.createdAt === row.createdAt && existing.name === row.name) return false;
+  if (
+    existing.partnerId === row.partnerId &&
+    existing.createdAt === row.createdAt &&
+    existing.name === row.name
+  )
+    return false;
   throw new DomainError('conflict', 'This id is taken.');
 }

@@ -5,7 +5,24 @@ import type { ErasedProof, IssuedProof } from '../../domain/proof.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
-import { before, digestKey, erasingKey, expiryKey, following, type KeyRange, lastPart, pendingKey, preceding, proofKey, proofTimeKey, replayKey, replayLinkKey, type RowKey, under, within } from './keys.js';
+import {
+  before,
+  digestKey,
+  erasingKey,
+  expiryKey,
+  following,
+  type KeyRange,
+  lastPart,
+  pendingKey,
+  preceding,
+  proofKey,
+  proofTimeKey,
+  type RowKey,
+  replayKey,
+  replayLinkKey,
+  under,
+  within,
+} from './keys.js';
 import type { Outbox } from './outbox.js';
 import type { ReviewRows } from './review-rows.js';
 import type { Rows } from './rows.js';
@@ -29,11 +46,17 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
     issueProof: (proof, audit, replay) =>
       log.run((tx, append) => {
         const row = tx.get(proofKey(proof.proofId));
-        if (row?.state === 'issued' && row.partnerId === proof.partnerId && row.credentialSha256 === proof.credentialSha256) return 'issued';
+        if (
+          row?.state === 'issued' &&
+          row.partnerId === proof.partnerId &&
+          row.credentialSha256 === proof.credentialSha256
+        )
+          return 'issued';
         const earlier = replay && tx.get(replayKey(replay.key));
         // One that has expired gives way; the time is that of the statement.
         if (earlier !== undefined && earlier.expiresAt > proof.createdAt) return 'replay_exists';
-        if (row?.state !== 'pending' || row.partnerId !== proof.partnerId) throw new DomainError('conflict', 'This id is not reserved any more.');
+        if (row?.state !== 'pending' || row.partnerId !== proof.partnerId)
+          throw new DomainError('conflict', 'This id is not reserved any more.');
         tx.delete(pendingKey(row.reservedAt, proof.proofId));
         tx.put(proofKey(proof.proofId), proof);
         for (const entry of indexEntries(proof)) tx.put(entry, null);
@@ -52,7 +75,14 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
 
     listProofs(partnerId, { issuedAfter, issuedBefore, before: position, limit }) {
       const range = within({ from: issuedAfter, to: issuedBefore }, 'proof-time', partnerId);
-      return issuedIn(rows, position === undefined ? range : preceding(range, proofTimeKey(partnerId, position.createdAt, position.proofId)), limit, true);
+      return issuedIn(
+        rows,
+        position === undefined
+          ? range
+          : preceding(range, proofTimeKey(partnerId, position.createdAt, position.proofId)),
+        limit,
+        true,
+      );
     },
 
     findProofs: (kind, sha256, limit) => issuedIn(rows, under(kind, sha256), limit, true),
@@ -60,7 +90,8 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
     eraseProof: (proofId, partnerId, at, audit, room) =>
       log.run((tx, append) => {
         const proof = tx.get(proofKey(proofId));
-        if (proof === undefined || proof.partnerId !== partnerId || proof.state === 'pending') return 'not_found';
+        if (proof === undefined || proof.partnerId !== partnerId || proof.state === 'pending')
+          return 'not_found';
         if (proof.state === 'erased') return { outcome: 'already_erased', proof };
         const tombstone: ErasedProof = { state: 'erased', proofId, partnerId, erasedAt: at };
         tx.put(proofKey(proofId), tombstone);
@@ -142,15 +173,24 @@ function removeReplay(tx: Transaction, proofId: string): void {
   if (link === undefined) return;
   const replay = tx.get(replayKey(link.key));
   tx.delete(replayLinkKey(proofId));
-  // Where it has expired, another proof may have come under the same key; the link's own expiry entry is left to the sweep.
+  // Where it has expired, another proof may have come under the same key; the link's own expiry entry is left
+  // to the sweep.
   if (replay?.proofId !== proofId) return;
   tx.delete(replayKey(link.key));
   tx.delete(expiryKey(replay.expiresAt, replayKey(link.key)));
   tx.delete(expiryKey(replay.expiresAt, replayLinkKey(proofId)));
 }
 
-/** The first `limit` issued proofs that an index's range names. One that is erased while it is read is not counted, so that only a page at the end is short. */
-async function issuedIn(rows: Rows, range: KeyRange, limit: number, reverse = false): Promise<readonly IssuedProof[]> {
+/**
+ * The first `limit` issued proofs that an index's range names. One that is erased while it is read is not
+ * counted, so that only a page at the end is short.
+ */
+async function issuedIn(
+  rows: Rows,
+  range: KeyRange,
+  limit: number,
+  reverse = false,
+): Promise<readonly IssuedProof[]> {
   const found: IssuedProof[] = [];
   while (found.length < limit) {
     const entries = await rows.keys(range, limit - found.length, reverse);

@@ -1,7 +1,23 @@
 import { noticesOf, reviewCreated } from '../../domain/events.js';
 import type { ReviewCase } from '../../domain/review.js';
 import type { Transaction } from './commit-queue.js';
-import { erasingKey, expiryKey, following, type KeyRange, lastPart, noticeKey, partnerReviewKey, proofKey, proofReviewKey, reviewCountKey, reviewKey, reviewOpenKey, type ReviewRow, type RowKey, under } from './keys.js';
+import {
+  erasingKey,
+  expiryKey,
+  following,
+  type KeyRange,
+  lastPart,
+  noticeKey,
+  partnerReviewKey,
+  proofKey,
+  proofReviewKey,
+  type ReviewRow,
+  type RowKey,
+  reviewCountKey,
+  reviewKey,
+  reviewOpenKey,
+  under,
+} from './keys.js';
 import type { Rows } from './rows.js';
 
 /** Cases removed in one batch: about a millisecond, in which nobody else has a turn. */
@@ -46,7 +62,10 @@ export class ReviewRows {
     return removed;
   }
 
-  /** Removes cases of erased proofs, whoever was at it before. @returns how many, at most `limit`; fewer means that none are left */
+  /**
+   * Removes cases of erased proofs, whoever was at it before. @returns how many, at most `limit`; fewer means
+   * that none are left
+   */
   async removeErased(limit: number): Promise<number> {
     for (let removed = 0; ; ) {
       const proofs = await this.erasing();
@@ -89,7 +108,10 @@ export class ReviewRows {
     }
   }
 
-  /** Makes the indexes and counts of the cases of format 2, which numbered them by proof. From the start, where a crash cut it short. */
+  /**
+   * Makes the indexes and counts of the cases of format 2, which numbered them by proof. From the start,
+   * where a crash cut it short.
+   */
   async index(): Promise<void> {
     for (const former of ['proof-review', 'review-count']) {
       for (let range = under(former), last: string | undefined; ; range = following(range, last)) {

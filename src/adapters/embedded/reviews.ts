@@ -4,9 +4,9 @@ import { isUnresolved, REVIEW_BOUNDS, type ReviewCase } from '../../domain/revie
 import type { ReviewCreation, ReviewStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
-import { proofKey, reviewCountKey, reviewKey, reviewOpenKey, type RowKey, under } from './keys.js';
+import { proofKey, type RowKey, reviewCountKey, reviewKey, reviewOpenKey, under } from './keys.js';
 import type { Outbox } from './outbox.js';
-import { addReview, removeReview, type ReviewRows } from './review-rows.js';
+import { addReview, type ReviewRows, removeReview } from './review-rows.js';
 import type { Rows } from './rows.js';
 
 type Read = <Row>(key: RowKey<Row>) => Row | undefined;
@@ -15,7 +15,9 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Re
   /** A case that is there for everybody: in its time, and of a proof that is issued. */
   const visible = (get: Read, reviewId: string, now: number): ReviewCase | undefined => {
     const review = get(reviewKey(reviewId))?.review;
-    return review !== undefined && review.expiresAt > now && get(proofKey(review.proofId))?.state === 'issued' ? review : undefined;
+    return review !== undefined && review.expiresAt > now && get(proofKey(review.proofId))?.state === 'issued'
+      ? review
+      : undefined;
   };
   const onDisk: Read = (key) => rows.get(key);
 
@@ -28,7 +30,8 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Re
           if (tx.get(proofKey(proofId))?.state !== 'issued') return { outcome: 'proof_gone' };
           const same = tx.get(reviewKey(reviewId))?.review;
           if (same !== undefined) {
-            if (same.partnerId === partnerId && same.proofId === proofId && same.createdAt === createdAt) return { outcome: 'created' };
+            if (same.partnerId === partnerId && same.proofId === proofId && same.createdAt === createdAt)
+              return { outcome: 'created' };
             throw new DomainError('conflict', 'This id is taken.');
           }
           const open = tx.get(reviewOpenKey(proofId, partnerId, review.bindings));
@@ -50,7 +53,13 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Re
       const first = await create([]);
       if (typeof first !== 'string') return first;
       // The counts hold what has ended and was not removed yet.
-      const firstEnd = (full: typeof first & string) => cases.firstEnd(full === 'proof_full' ? under('proof-review', proofId, partnerId) : under('partner-review', partnerId), createdAt);
+      const firstEnd = (full: typeof first & string) =>
+        cases.firstEnd(
+          full === 'proof_full'
+            ? under('proof-review', proofId, partnerId)
+            : under('partner-review', partnerId),
+          createdAt,
+        );
       const until = await firstEnd(first);
       const second = await create(await cases.erasing());
       if (typeof second !== 'string') return second;
@@ -69,7 +78,8 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Re
         const changed = change(review);
         if (changed === undefined || 'refused' in changed || changed.review === review) return changed;
         tx.put(reviewKey(reviewId), { review: changed.review });
-        if (isUnresolved(review) && !isUnresolved(changed.review)) tx.delete(reviewOpenKey(review.proofId, partnerId, review.bindings));
+        if (isUnresolved(review) && !isUnresolved(changed.review))
+          tx.delete(reviewOpenKey(review.proofId, partnerId, review.bindings));
         append(audit);
         return changed;
       }),

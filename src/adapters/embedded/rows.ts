@@ -29,7 +29,10 @@ export class Rows {
   }
 
   /** Rows of a range, in key order. Without a limit for ranges that are small by nature. */
-  async entries<Row>(range: KeyRange, limit?: number): Promise<readonly (readonly [key: RowKey<Row>, row: Row])[]> {
+  async entries<Row>(
+    range: KeyRange,
+    limit?: number,
+  ): Promise<readonly (readonly [key: RowKey<Row>, row: Row])[]> {
     const found = await this.#database.scan(range, limit === undefined ? {} : { limit });
     return found.map(([text, row]) => {
       const key = text as RowKey<Row>;
@@ -37,8 +40,14 @@ export class Rows {
     });
   }
 
-  /** The first `limit` rows of a range that are not damaged, for work that goes through the rows of everybody; the others are told. */
-  async soundEntries<Row>(range: KeyRange, limit: number): Promise<readonly (readonly [key: RowKey<Row>, row: Row])[]> {
+  /**
+   * The first `limit` rows of a range that are not damaged, for work that goes through the rows of everybody;
+   * the others are told.
+   */
+  async soundEntries<Row>(
+    range: KeyRange,
+    limit: number,
+  ): Promise<readonly (readonly [key: RowKey<Row>, row: Row])[]> {
     const sound: (readonly [key: RowKey<Row>, row: Row])[] = [];
     while (sound.length < limit) {
       const asked = limit - sound.length;

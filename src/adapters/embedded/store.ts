@@ -1,24 +1,36 @@
 import type { Authenticator } from '../../codec/authenticator.js';
 import { RecordCodec, RecordError } from '../../codec/record.js';
 import type { Stores } from '../../ports/stores.js';
-import { AuditLog, type AuditOptions } from './audit-log.js';
 import { adoptRows } from './adopt-rows.js';
+import { AuditLog, type AuditOptions } from './audit-log.js';
 import { type Commit, CommitQueue } from './commit-queue.js';
 import { Damages } from './damages.js';
 import { Database } from './database.js';
-import { before, expiringRow, following, formatKey, isReviewKey, isRotationReplayKey, lastPart, pingKey } from './keys.js';
+import {
+  before,
+  expiringRow,
+  following,
+  formatKey,
+  isReviewKey,
+  isRotationReplayKey,
+  lastPart,
+  pingKey,
+} from './keys.js';
 import { retentionStore } from './notices.js';
 import { StoreOpenError } from './open-error.js';
 import { Outbox } from './outbox.js';
-import { partnerStore, keyStore } from './partners.js';
+import { keyStore, partnerStore } from './partners.js';
 import { proofStore } from './proofs.js';
-import { removeReview, ReviewRows } from './review-rows.js';
+import { ReviewRows, removeReview } from './review-rows.js';
 import { reviewStore } from './reviews.js';
 import { Rows } from './rows.js';
 import { uploadStore } from './uploads.js';
 import { usageStore } from './usage.js';
 
-/** Layout of keys.ts. A change that older code would misread takes the next number and a step that brings stores up to it. */
+/**
+ * Layout of keys.ts. A change that older code would misread takes the next number and a step that brings
+ * stores up to it.
+ */
 export const STORE_FORMAT = 4;
 /** The last one in which rows had no codes. */
 const FORMER_FORMAT = 3;
@@ -35,7 +47,9 @@ export interface EmbeddedStoreOptions {
   readonly audit: AuditOptions;
   /** Makes and checks the codes of the rows. */
   readonly authenticator: Authenticator;
-  /** Gives codes to the rows of a former format, which had none. Without it a store with such rows is refused. */
+  /**
+   * Gives codes to the rows of a former format, which had none. Without it a store with such rows is refused.
+   */
   readonly adoptFormerRows?: boolean;
   /** Told of damaged rows that are passed over. Those that a call asks for fail the call. */
   readonly onDamage?: (error: unknown) => void;
@@ -45,9 +59,18 @@ export interface EmbeddedStoreOptions {
 
 /**
  * The store of one machine: LevelDB with a synced log, one writer that gathers, reads of what is on disk.
- * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `unauthenticated`, `damaged`, `io_failed`; what the audit heads throw when they cannot be opened
+ * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `unauthenticated`, `damaged`, `io_failed`;
+ * what the audit heads throw when they cannot be opened
  */
-export async function openEmbeddedStore({ directory, onCommit, audit, authenticator, adoptFormerRows = false, onDamage = () => undefined, outboxLimit = OUTBOX_LIMIT }: EmbeddedStoreOptions): Promise<Stores> {
+export async function openEmbeddedStore({
+  directory,
+  onCommit,
+  audit,
+  authenticator,
+  adoptFormerRows = false,
+  onDamage = () => undefined,
+  outboxLimit = OUTBOX_LIMIT,
+}: EmbeddedStoreOptions): Promise<Stores> {
   const codec = new RecordCodec(authenticator);
   const damages = new Damages(onDamage);
   const database = await Database.open(directory);
@@ -128,22 +151,35 @@ interface FormatCheck {
   readonly adoptFormerRows: boolean;
 }
 
-async function checkFormat({ directory, database, codec, queue, cases, adoptFormerRows }: FormatCheck): Promise<void> {
+async function checkFormat({
+  directory,
+  database,
+  codec,
+  queue,
+  cases,
+  adoptFormerRows,
+}: FormatCheck): Promise<void> {
   const stored = database.get(formatKey);
   if (stored === undefined) {
     const first = await database.scan({ gte: '', lt: '\uffff' }, { limit: 1 });
-    if (first.length > 0) throw new StoreOpenError('not_a_store', `${directory} holds data that is not a Takemark store.`);
+    if (first.length > 0)
+      throw new StoreOpenError('not_a_store', `${directory} holds data that is not a Takemark store.`);
     await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
     return;
   }
   if (codec.isFormer(stored)) {
-    // Not whenever it says so: whoever can write there could make it say so, and have rows of their own believed.
-    if (!adoptFormerRows) throw new StoreOpenError('unauthenticated', `The store in ${directory} is of a former format, in which rows were not authenticated, or was made to look so. TAKEMARK_UNAUTHENTICATED=accept for one start takes its rows as they are.`);
+    // Not whenever it says so: whoever can write there could make it say so, and have rows of their own
+    // believed.
+    if (!adoptFormerRows)
+      throw new StoreOpenError(
+        'unauthenticated',
+        `The store in ${directory} is of a former format, in which rows were not authenticated, or was made to look so. TAKEMARK_UNAUTHENTICATED=accept for one start takes its rows as they are.`,
+      );
     const { format } = codec.decodeFormer(formatKey, stored) as { readonly format: number };
     if (format > FORMER_FORMAT) throw newerFormat(directory, format);
     await adoptRows(database, codec);
-    // Format 1 had no events: its rows are valid as they are, but older code would not see what is still to be folded. Format 2 had
-    // other indexes of cases.
+    // Format 1 had no events: its rows are valid as they are, but older code would not see what is still to
+    // be folded. Format 2 had other indexes of cases.
     if (format < 3) await cases.index();
     await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
     return;
@@ -153,7 +189,10 @@ async function checkFormat({ directory, database, codec, queue, cases, adoptForm
 }
 
 function newerFormat(directory: string, format: number): StoreOpenError {
-  return new StoreOpenError('newer_format', `The store in ${directory} has format ${format}; this version reads formats up to ${STORE_FORMAT}. Use the version that wrote it, or a later one.`);
+  return new StoreOpenError(
+    'newer_format',
+    `The store in ${directory} has format ${format}; this version reads formats up to ${STORE_FORMAT}. Use the version that wrote it, or a later one.`,
+  );
 }
 
 function formatOf(directory: string, codec: RecordCodec, stored: Uint8Array): number {
@@ -161,6 +200,10 @@ function formatOf(directory: string, codec: RecordCodec, stored: Uint8Array): nu
     return (codec.decode(formatKey, stored) as { readonly format: number }).format;
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
-    throw new StoreOpenError('unauthenticated', `The store in ${directory} was not written with the secrets that this service has, or is damaged.`, error);
+    throw new StoreOpenError(
+      'unauthenticated',
+      `The store in ${directory} was not written with the secrets that this service has, or is damaged.`,
+      error,
+    );
   }
 }

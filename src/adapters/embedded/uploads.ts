@@ -11,7 +11,8 @@ export function uploadStore(rows: Rows): UploadStore {
         const key = uploadKey(slot.uploadId);
         const existing = tx.get(key);
         if (existing !== undefined) {
-          if (existing.slot.partnerId === slot.partnerId && existing.slot.createdAt === slot.createdAt) return;
+          if (existing.slot.partnerId === slot.partnerId && existing.slot.createdAt === slot.createdAt)
+            return;
           throw new DomainError('conflict', 'This id is taken.');
         }
         // The row outlives the slot, unseen, so that a post that began in time finds it when it ends.

@@ -1,9 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { billedSource, freeSource, unitsCounted, type UsageCount, type UsageEvent } from '../../domain/events.js';
+import {
+  billedSource,
+  freeSource,
+  type UsageCount,
+  type UsageEvent,
+  unitsCounted,
+} from '../../domain/events.js';
 import { dayOf, monthOf } from '../../domain/usage-window.js';
 import type { UsageCharge, UsageStore } from '../../ports/stores.js';
 import type { Batch, Transaction } from './commit-queue.js';
-import { billedKey, type DayRow, dayKey, expiryKey, lastPart, monthKey, sourceKey, type Span } from './keys.js';
+import {
+  billedKey,
+  type DayRow,
+  dayKey,
+  expiryKey,
+  lastPart,
+  monthKey,
+  type Span,
+  sourceKey,
+} from './keys.js';
 import type { Outbox } from './outbox.js';
 import type { Rows } from './rows.js';
 
@@ -45,7 +60,8 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
       rows.run((tx) => {
         const day = dayOf(at);
         const partners = new Map<string, Counting[]>();
-        for (const { partnerId, operation, count: units } of counts) partners.set(partnerId, add(partners.get(partnerId) ?? [], day, operation, units));
+        for (const { partnerId, operation, count: units } of counts)
+          partners.set(partnerId, add(partners.get(partnerId) ?? [], day, operation, units));
         outbox.checkRoom(partners.size);
         for (const [partnerId, own] of partners) {
           const key = sourceKey(partnerId, free);
@@ -53,16 +69,23 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
           const used = row?.used ?? 0;
           tx.put(key, { ...row, used: used + 1 });
           for (const { operation, units } of own) countUnits(tx, partnerId, day, operation, units);
-          outbox.add(tx, unitsCounted({ partnerId, source: free, from: used, to: used + 1, counts: own }, at));
+          outbox.add(
+            tx,
+            unitsCounted({ partnerId, source: free, from: used, to: used + 1, counts: own }, at),
+          );
         }
       }),
 
     async getDailyUsage(partnerId, fromDay, toDay) {
       // Up to and with `toDay`: `/` sorts behind its end and before any later day.
-      const days = await rows.entries<DayRow>({ gte: dayKey(partnerId, fromDay), lt: `${dayKey(partnerId, toDay)}/` });
+      const days = await rows.entries<DayRow>({
+        gte: dayKey(partnerId, fromDay),
+        lt: `${dayKey(partnerId, toDay)}/`,
+      });
       return days.map(([key, { operations, unfolded = {} }]) => {
         const all = { ...operations };
-        for (const [operation, units] of Object.entries(unfolded)) all[operation] = (all[operation] ?? 0) + units;
+        for (const [operation, units] of Object.entries(unfolded))
+          all[operation] = (all[operation] ?? 0) + units;
         return { day: lastPart(key), operations: all };
       });
     },
@@ -83,16 +106,23 @@ function fold(tx: Transaction, { data }: UsageEvent): void {
   const folded = withSpan(row.folded ?? [], [from, to]);
   if (folded === undefined) return;
   tx.put(key, { ...row, folded });
-  // Numbers that were never given here are of a store that this one is an older copy of: nothing of theirs is on its way.
+  // Numbers that were never given here are of a store that this one is an older copy of: nothing of theirs is
+  // on its way.
   const own = to <= row.used;
   for (const { day, operation, units } of counts) {
     const dayRow = dayKey(partnerId, day);
     const { operations = {}, unfolded = {} } = tx.get(dayRow) ?? {};
-    tx.put(dayRow, { operations: moved(operations, operation, units), unfolded: own ? moved(unfolded, operation, -units) : unfolded });
+    tx.put(dayRow, {
+      operations: moved(operations, operation, units),
+      unfolded: own ? moved(unfolded, operation, -units) : unfolded,
+    });
   }
 }
 
-/** @returns ordered spans that do not touch, with this one in them; undefined where some of it is there already */
+/**
+ * @returns ordered spans that do not touch, with this one in them; undefined where some of it is there
+ * already
+ */
 function withSpan(spans: readonly Span[], [from, to]: Span): readonly Span[] | undefined {
   if (spans.some((span) => span[0] < to && from < span[1])) return undefined;
   const before = spans.filter((span) => span[1] < from);
@@ -102,8 +132,12 @@ function withSpan(spans: readonly Span[], [from, to]: Span): readonly Span[] | u
   return [...before, [start, end], ...after];
 }
 
-/** One event for the units of a month that reach the disk in one batch: each is there whole, and fewer wait. */
-function unitEvents(outbox: Outbox): (tx: Transaction, charge: UsageCharge, day: string, used: number) => void {
+/**
+ * One event for the units of a month that reach the disk in one batch: each is there whole, and fewer wait.
+ */
+function unitEvents(
+  outbox: Outbox,
+): (tx: Transaction, charge: UsageCharge, day: string, used: number) => void {
   const gathering = new WeakMap<Batch, Map<string, { to: number; readonly counts: Counting[] }>>();
   return (tx, { partnerId, operation, at }, day, used) => {
     let events = gathering.get(tx.batch);

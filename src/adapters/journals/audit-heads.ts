@@ -12,12 +12,20 @@ const PUT_BACK = 'put back';
 const SURPLUS_LINES = 100_000;
 
 /**
- * The last head of each partner's audit log, apart from the logs. A line a change, written anew with one line a partner when it
- * is opened and when it has grown. Opened when it is first asked: by then its caller owns the store, and no other process is
- * at work here.
+ * The last head of each partner's audit log, apart from the logs. A line a change, written anew with one line
+ * a partner when it is opened and when it has grown. Opened when it is first asked: by then its caller owns
+ * the store, and no other process is at work here.
  * @throws JournalOpenError, from that first call
  */
-export function createAuditHeads({ directory, secrets, surplus = SURPLUS_LINES }: { readonly directory: string; readonly secrets: Secrets; readonly surplus?: number }): OwnAuditHeads {
+export function createAuditHeads({
+  directory,
+  secrets,
+  surplus = SURPLUS_LINES,
+}: {
+  readonly directory: string;
+  readonly secrets: Secrets;
+  readonly surplus?: number;
+}): OwnAuditHeads {
   const heads = new Map<string, AuditHead>();
   const keep = (head: AuditHead): boolean => {
     if ((heads.get(head.partnerId)?.sequence ?? 0) >= head.sequence) return false;

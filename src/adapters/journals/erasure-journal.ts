@@ -8,12 +8,22 @@ export const ERASURE_JOURNAL_FILE = 'erasures.log';
 type Erasure = Parameters<ErasureJournal['record']>[0];
 
 /**
- * Erasures in a file of their own, apart from the store. It grows by one line an erasure and is never compacted: a backup of any
- * age may come back.
+ * Erasures in a file of their own, apart from the store. It grows by one line an erasure and is never
+ * compacted: a backup of any age may come back.
  * @throws JournalOpenError
  */
-export async function openErasureJournal({ directory, secrets }: { readonly directory: string; readonly secrets: Secrets }): Promise<ErasureJournal> {
-  const log = await SignedLog.open({ path: join(directory, ERASURE_JOURNAL_FILE), purpose: 'erasure journal', secrets });
+export async function openErasureJournal({
+  directory,
+  secrets,
+}: {
+  readonly directory: string;
+  readonly secrets: Secrets;
+}): Promise<ErasureJournal> {
+  const log = await SignedLog.open({
+    path: join(directory, ERASURE_JOURNAL_FILE),
+    purpose: 'erasure journal',
+    secrets,
+  });
   return {
     record: ({ proofId, partnerId, erasedAt }) => log.append([proofId, partnerId, erasedAt]),
     async *read() {

@@ -23,7 +23,9 @@ export interface SignedLogOptions {
 
 /** The state of the chain behind a line, which the next line covers. */
 interface Chain {
-  /** Mac of the last line; over lines of a former version, a digest of all their macs. 64 hexadecimal digits. */
+  /**
+   * Mac of the last line; over lines of a former version, a digest of all their macs. 64 hexadecimal digits.
+   */
   readonly link: string;
   readonly chained: boolean;
 }
@@ -39,13 +41,13 @@ interface Waiting {
 }
 
 /**
- * A file (mode 0600) to which lines are appended and synced: `<mac> <secret id> <JSON>`, the mac over purpose, the mac of the line
- * before and JSON under the audit secret. So a line that is edited, taken out, moved or repeated is found when the file is opened;
- * a whole end that is cut off is not. Lines that come while others are being synced share the next sync. It belongs to one process
- * at a time.
+ * A file (mode 0600) to which lines are appended and synced: `<mac> <secret id> <JSON>`, the mac over
+ * purpose, the mac of the line before and JSON under the audit secret. So a line that is edited, taken out,
+ * moved or repeated is found when the file is opened; a whole end that is cut off is not. Lines that come
+ * while others are being synced share the next sync. It belongs to one process at a time.
  *
- * Files of former versions begin with lines whose mac covers the line alone. They are read, and followed at once by a line without an
- * entry that covers all of their macs.
+ * Files of former versions begin with lines whose mac covers the line alone. They are read, and followed at
+ * once by a line without an entry that covers all of their macs.
  */
 export class SignedLog {
   readonly #options: SignedLogOptions;
@@ -58,7 +60,11 @@ export class SignedLog {
   #writing: Promise<void> | undefined;
   #closed = false;
 
-  private constructor(options: SignedLogOptions, handle: FileHandle, found: { readonly length: number; readonly lines: number; readonly chain: Chain }) {
+  private constructor(
+    options: SignedLogOptions,
+    handle: FileHandle,
+    found: { readonly length: number; readonly lines: number; readonly chain: Chain },
+  ) {
     this.#options = options;
     this.#handle = handle;
     this.#length = found.length;
@@ -67,8 +73,9 @@ export class SignedLog {
   }
 
   /**
-   * Reads the whole file once. A last line without its end is what a kill in the middle of a write leaves, or one with zeros where
-   * the power failed: nobody was told of it, and it is cut off. Anything else that does not fit was not written here.
+   * Reads the whole file once. A last line without its end is what a kill in the middle of a write leaves, or
+   * one with zeros where the power failed: nobody was told of it, and it is cut off. Anything else that does
+   * not fit was not written here.
    * @throws JournalOpenError
    */
   static async open(options: SignedLogOptions): Promise<SignedLog> {
@@ -86,7 +93,9 @@ export class SignedLog {
         const read = end > size ? undefined : readLine(line, found.chain, options);
         if (read === undefined) {
           if (end < size || (end === size && !line.includes('\0'))) {
-            throw new JournalOpenError(`${basename(path)} does not hold together at line ${found.lines + 1}: that line was changed, one before it was taken out, moved or repeated, or it is signed with a secret that is not kept any more`);
+            throw new JournalOpenError(
+              `${basename(path)} does not hold together at line ${found.lines + 1}: that line was changed, one before it was taken out, moved or repeated, or it is signed with a secret that is not kept any more`,
+            );
           }
           break;
         }
@@ -154,9 +163,14 @@ export class SignedLog {
       const batch = this.#waiting;
       this.#waiting = [];
       try {
-        const { bytes, chain } = this.#linesOf(batch.map(({ entry }) => entry), this.#chain);
+        const { bytes, chain } = this.#linesOf(
+          batch.map(({ entry }) => entry),
+          this.#chain,
+        );
         for (let written = 0; written < bytes.length; ) {
-          written += (await this.#handle.write(bytes, written, bytes.length - written, this.#length + written)).bytesWritten;
+          written += (
+            await this.#handle.write(bytes, written, bytes.length - written, this.#length + written)
+          ).bytesWritten;
         }
         await this.#handle.datasync();
         this.#length += bytes.length;
@@ -207,21 +221,32 @@ export class SignedLog {
       link = chainedMac(key, this.#options.purpose, link, text).toString('hex');
       return `${link} ${id} ${text}\n`;
     });
-    return { bytes: Buffer.from(lines.join('')), chain: { link, chained: before.chained || entries.length > 0 } };
+    return {
+      bytes: Buffer.from(lines.join('')),
+      chain: { link, chained: before.chained || entries.length > 0 },
+    };
   }
 }
 
 /** @returns undefined for a line that does not follow on `before` */
-function readLine(line: string, before: Chain, { purpose, secrets }: SignedLogOptions): { readonly entry: unknown; readonly chain: Chain } | undefined {
+function readLine(
+  line: string,
+  before: Chain,
+  { purpose, secrets }: SignedLogOptions,
+): { readonly entry: unknown; readonly chain: Chain } | undefined {
   const [, mac, id, text] = /^([0-9a-f]{64}) ([0-9a-zA-Z_-]+) (.+)$/.exec(line) ?? [];
   const secret = id === undefined ? undefined : secrets.find('audit', id);
   if (mac === undefined || text === undefined || secret === undefined) return undefined;
   const isMac = (expected: Buffer): boolean => timingSafeEqual(Buffer.from(mac, 'hex'), expected);
   const entry = (): unknown => JSON.parse(text);
-  if (isMac(chainedMac(secret.key, purpose, before.link, text))) return { entry: entry(), chain: { link: mac, chained: true } };
+  if (isMac(chainedMac(secret.key, purpose, before.link, text)))
+    return { entry: entry(), chain: { link: mac, chained: true } };
   // A line of a former version, of which none can come behind those of today.
   if (before.chained || !isMac(loneMac(secret.key, purpose, text))) return undefined;
-  return { entry: entry(), chain: { link: createHash('sha256').update(before.link).update(mac).digest('hex'), chained: false } };
+  return {
+    entry: entry(),
+    chain: { link: createHash('sha256').update(before.link).update(mac).digest('hex'), chained: false },
+  };
 }
 
 function chainedMac(key: Uint8Array, purpose: string, link: string, text: string): Buffer {
@@ -233,7 +258,10 @@ function loneMac(key: Uint8Array, purpose: string, text: string): Buffer {
 }
 
 function linesOf(handle: FileHandle): AsyncIterable<string> {
-  return createInterface({ input: handle.createReadStream({ start: 0, autoClose: false, encoding: 'utf8' }), crlfDelay: Number.POSITIVE_INFINITY });
+  return createInterface({
+    input: handle.createReadStream({ start: 0, autoClose: false, encoding: 'utf8' }),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  });
 }
 
 async function syncDirectory(directory: string): Promise<void> {
@@ -246,5 +274,9 @@ async function syncDirectory(directory: string): Promise<void> {
 }
 
 function unavailable(cause: unknown): DomainError {
-  return new DomainError('unavailable', 'The journals cannot be written at the moment.', { reason: 'store_unavailable', retryAfterSeconds: 1, cause });
+  return new DomainError('unavailable', 'The journals cannot be written at the moment.', {
+    reason: 'store_unavailable',
+    retryAfterSeconds: 1,
+    cause,
+  });
 }

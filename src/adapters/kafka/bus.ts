@@ -1,9 +1,15 @@
 import { DomainError } from '../../domain/errors.js';
-import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
-import { type BuriedReport, type EventBus, type EventHandler, giveBatch, type Replayed } from '../../ports/bus.js';
+import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
+import {
+  type BuriedReport,
+  type EventBus,
+  type EventHandler,
+  giveBatch,
+  type Replayed,
+} from '../../ports/bus.js';
 import { ConsumerClient, type KafkaConnection, KafkaError, loadLibrary, type Message } from './client.js';
 import { buried, letterOf, passLetters, raised, readLetters } from './dead-letters.js';
-import { decodeEvent, encodeEvent, eventHeaders, type EventReader } from './event-message.js';
+import { decodeEvent, type EventReader, encodeEvent, eventHeaders } from './event-message.js';
 import { Outgoing } from './outgoing.js';
 import { readTopic } from './read-topic.js';
 import { TopicConsumer } from './topic-consumer.js';
@@ -46,7 +52,9 @@ class KafkaBus implements EventBus {
   constructor(library: Library, options: KafkaBusOptions) {
     this.#library = library;
     this.#options = options;
-    this.#outgoing = new Outgoing(library, options, allNames(options.prefix), (error) => this.#fault('producer', error));
+    this.#outgoing = new Outgoing(library, options, allNames(options.prefix), (error) =>
+      this.#fault('producer', error),
+    );
   }
 
   publish(events: readonly ServiceEvent[]): Promise<void> {
@@ -68,7 +76,8 @@ class KafkaBus implements EventBus {
   }
 
   handle(topic: Topic, handler: EventHandler): void {
-    if (this.#consumers !== undefined || this.#handlers.has(topic)) throw new Error(`a handler of ${topic} comes once, and before the start`);
+    if (this.#consumers !== undefined || this.#handlers.has(topic))
+      throw new Error(`a handler of ${topic} comes once, and before the start`);
     this.#handlers.set(topic, handler);
   }
 
@@ -83,7 +92,17 @@ class KafkaBus implements EventBus {
         await this.#outgoing.reach();
         return ConsumerClient.connect(this.#library, this.#options, { group: `${group}.${topic}`, fault });
       };
-      return [new TopicConsumer({ topic, name: topicName(prefix, topic), reader: this.#options, handler, connect, bury: (message, reason) => this.#bury(topic, message, reason), fault })];
+      return [
+        new TopicConsumer({
+          topic,
+          name: topicName(prefix, topic),
+          reader: this.#options,
+          handler,
+          connect,
+          bury: (message, reason) => this.#bury(topic, message, reason),
+          fault,
+        }),
+      ];
     });
   }
 
@@ -106,12 +125,18 @@ class KafkaBus implements EventBus {
   }
 
   behind(): ReadonlyMap<Topic, number> {
-    return new Map((this.#consumers ?? []).flatMap(({ topic, behind }) => (behind === undefined ? [] : [[topic, behind] as const])));
+    return new Map(
+      (this.#consumers ?? []).flatMap(({ topic, behind }) =>
+        behind === undefined ? [] : [[topic, behind] as const],
+      ),
+    );
   }
 
   deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
     const name = deadLetterName(this.#options.prefix, topic);
-    return this.#reading(this.#letterGroup(topic), async (client) => (await readLetters(client, name, limit)).map((message) => letterOf(topic, message)));
+    return this.#reading(this.#letterGroup(topic), async (client) =>
+      (await readLetters(client, name, limit)).map((message) => letterOf(topic, message)),
+    );
   }
 
   replayDeadLetters(topic: Topic, limit: number): Promise<number> {
@@ -151,7 +176,9 @@ class KafkaBus implements EventBus {
   }
 
   async #bury(topic: Topic, message: Message, reason: string): Promise<void> {
-    await this.#outgoing.send([buried(message, deadLetterName(this.#options.prefix, topic), reason, Math.floor(Date.now() / 1_000))]);
+    await this.#outgoing.send([
+      buried(message, deadLetterName(this.#options.prefix, topic), reason, Math.floor(Date.now() / 1_000)),
+    ]);
     this.#options.buried?.(topic);
   }
 
@@ -160,7 +187,10 @@ class KafkaBus implements EventBus {
     this.#checkOpen();
     const client = await passedOn(async () => {
       await this.#outgoing.reach();
-      return ConsumerClient.connect(this.#library, this.#options, { group, fault: (error) => this.#fault('reader', error) });
+      return ConsumerClient.connect(this.#library, this.#options, {
+        group,
+        fault: (error) => this.#fault('reader', error),
+      });
     });
     try {
       return await work(client);
@@ -186,5 +216,9 @@ async function passedOn<Value>(work: () => Promise<Value>): Promise<Value> {
 }
 
 function unavailable(cause: unknown): DomainError {
-  return new DomainError('unavailable', 'Events cannot be passed on at the moment.', { reason: 'bus_unavailable', retryAfterSeconds: RETRY_SECONDS, cause });
+  return new DomainError('unavailable', 'Events cannot be passed on at the moment.', {
+    reason: 'bus_unavailable',
+    retryAfterSeconds: RETRY_SECONDS,
+    cause,
+  });
 }

@@ -1,5 +1,20 @@
-/** node-rdkafka as promises and plain functions: what its callbacks and events are about stays in this file. */
-import type { ConsumerGlobalConfig, GlobalConfig, IAdminClient, KafkaConsumer, LibrdKafkaError, Message, MessageHeader, NewTopic, Producer, TopicPartition, TopicPartitionOffset, WatermarkOffsets } from 'node-rdkafka';
+/**
+ * node-rdkafka as promises and plain functions: what its callbacks and events are about stays in this file.
+ */
+import type {
+  ConsumerGlobalConfig,
+  GlobalConfig,
+  IAdminClient,
+  KafkaConsumer,
+  LibrdKafkaError,
+  Message,
+  MessageHeader,
+  NewTopic,
+  Producer,
+  TopicPartition,
+  TopicPartitionOffset,
+  WatermarkOffsets,
+} from 'node-rdkafka';
 
 import { ServerError } from '../../domain/errors.js';
 
@@ -46,7 +61,18 @@ const CONNECT_MS = 3_000;
 const ASK_MS = 5_000;
 const POLL_MS = 5;
 const IDLE_POLL_MS = 500;
-const CODE = { queueFull: -184, state: -172, fatal: -150, authentication: -169, saslRefused: 58, tls: -181, assign: -175, revoke: -174, allDown: -187, exists: 36 } as const;
+const CODE = {
+  queueFull: -184,
+  state: -172,
+  fatal: -150,
+  authentication: -169,
+  saslRefused: 58,
+  tls: -181,
+  assign: -175,
+  revoke: -174,
+  allDown: -187,
+  exists: 36,
+} as const;
 /** Events have no code, only these words. */
 const WORDS: Readonly<Record<string, number>> = {
   'authentication failure': CODE.authentication,
@@ -57,7 +83,13 @@ const WORDS: Readonly<Record<string, number>> = {
   'erroneous state': CODE.state,
 };
 /** The rest is about single connections, and mends itself. */
-const TOLD: ReadonlySet<number> = new Set([CODE.fatal, CODE.authentication, CODE.saslRefused, CODE.tls, CODE.allDown]);
+const TOLD: ReadonlySet<number> = new Set([
+  CODE.fatal,
+  CODE.authentication,
+  CODE.saslRefused,
+  CODE.tls,
+  CODE.allDown,
+]);
 
 /** @throws Error with a message for the operator */
 export async function loadLibrary(): Promise<Library> {
@@ -65,7 +97,10 @@ export async function loadLibrary(): Promise<Library> {
     const { default: library } = (await import('node-rdkafka')) as unknown as { readonly default: Library };
     return library;
   } catch (cause) {
-    throw new Error('Kafka needs the optional dependency node-rdkafka, which is not installed or cannot be loaded; see deploy/kafka/README.md', { cause });
+    throw new Error(
+      'Kafka needs the optional dependency node-rdkafka, which is not installed or cannot be loaded; see deploy/kafka/README.md',
+      { cause },
+    );
   }
 }
 
@@ -82,7 +117,11 @@ export class ProducerClient {
   }
 
   /** @returns also the topics that are there. @throws KafkaError */
-  static async connect(library: Library, connection: KafkaConnection, fault: FaultReport): Promise<{ readonly client: ProducerClient; readonly topics: ReadonlySet<string> }> {
+  static async connect(
+    library: Library,
+    connection: KafkaConnection,
+    fault: FaultReport,
+  ): Promise<{ readonly client: ProducerClient; readonly topics: ReadonlySet<string> }> {
     const producer = new library.Producer(
       {
         ...settings(connection),
@@ -93,7 +132,8 @@ export class ProducerClient {
         'linger.ms': 5,
         dr_cb: true,
       },
-      // Never given up here: a message that is dropped while a later one of its key goes on would come again behind it.
+      // Never given up here: a message that is dropped while a later one of its key goes on would come again
+      // behind it.
       { acks: -1, 'message.timeout.ms': 0, 'request.timeout.ms': 10_000, partitioner: 'murmur2_random' },
     );
     const client = new ProducerClient(producer);
@@ -101,10 +141,14 @@ export class ProducerClient {
       if (error.code === CODE.fatal) client.broken = true;
       fault(error);
     });
-    producer.on('delivery-report', (error, { opaque }) => client.#settle(opaque as number, error ? failure(error) : undefined));
+    producer.on('delivery-report', (error, { opaque }) =>
+      client.#settle(opaque as number, error ? failure(error) : undefined),
+    );
     client.#poll();
     try {
-      const metadata = await asked<{ readonly topics: readonly { readonly name: string }[] }>((done) => producer.connect({ allTopics: true, timeout: CONNECT_MS }, done));
+      const metadata = await asked<{ readonly topics: readonly { readonly name: string }[] }>((done) =>
+        producer.connect({ allTopics: true, timeout: CONNECT_MS }, done),
+      );
       return { client, topics: new Set(metadata.topics.map(({ name }) => name)) };
     } catch (error) {
       clearTimeout(client.#timer);
@@ -112,11 +156,25 @@ export class ProducerClient {
     }
   }
 
-  /** @param reported called once, with the delivery report. @returns false where the queue is full: nothing was taken */
-  produce({ topic, key, value, headers }: OutgoingMessage, reported: (error: Error | undefined) => void): boolean {
+  /**
+   * @param reported called once, with the delivery report. @returns false where the queue is full: nothing
+   * was taken
+   */
+  produce(
+    { topic, key, value, headers }: OutgoingMessage,
+    reported: (error: Error | undefined) => void,
+  ): boolean {
     const number = this.#sent++;
     try {
-      this.#producer.produce(topic, null, value, key, null, number, Object.entries(headers).map(([name, text]) => ({ [name]: text })));
+      this.#producer.produce(
+        topic,
+        null,
+        value,
+        key,
+        null,
+        number,
+        Object.entries(headers).map(([name, text]) => ({ [name]: text })),
+      );
     } catch (error) {
       if ((error as LibrdKafkaError).code === CODE.queueFull) return false;
       throw failure(error as LibrdKafkaError);
@@ -130,7 +188,8 @@ export class ProducerClient {
   async close(flushMs: number): Promise<void> {
     await new Promise<void>((resolve) => this.#producer.disconnect(flushMs, () => resolve()));
     clearTimeout(this.#timer);
-    for (const number of [...this.#reports.keys()]) this.#settle(number, new KafkaError('the producer was closed'));
+    for (const number of [...this.#reports.keys()])
+      this.#settle(number, new KafkaError('the producer was closed'));
   }
 
   #settle(number: number, error: Error | undefined): void {
@@ -146,11 +205,17 @@ export class ProducerClient {
     } catch {
       // It is not connected yet, or not any more.
     }
-    this.#timer = setTimeout(() => this.#poll(), this.#reports.size > 0 || !this.#producer.isConnected() ? POLL_MS : IDLE_POLL_MS).unref();
+    this.#timer = setTimeout(
+      () => this.#poll(),
+      this.#reports.size > 0 || !this.#producer.isConnected() ? POLL_MS : IDLE_POLL_MS,
+    ).unref();
   }
 }
 
-export type Rebalance = { readonly kind: 'assign' | 'revoke'; readonly partitions: readonly TopicPartition[] };
+export type Rebalance = {
+  readonly kind: 'assign' | 'revoke';
+  readonly partitions: readonly TopicPartition[];
+};
 
 export interface ConsumerOptions {
   readonly group: string;
@@ -173,7 +238,11 @@ export class ConsumerClient {
   }
 
   /** @throws KafkaError */
-  static async connect(library: Library, connection: KafkaConnection, { group, fault }: ConsumerOptions): Promise<ConsumerClient> {
+  static async connect(
+    library: Library,
+    connection: KafkaConnection,
+    { group, fault }: ConsumerOptions,
+  ): Promise<ConsumerClient> {
     const config: ConsumerGlobalConfig = {
       ...settings(connection),
       'group.id': group,
@@ -195,7 +264,8 @@ export class ConsumerClient {
     consumer.on('partition.eof', ({ partition }) => void client.ended.add(partition));
     consumer.on('offset.commit', (error) => {
       client.commitsUnderWay = Math.max(0, client.commitsUnderWay - 1);
-      if (error) fault((client.commitFault = new KafkaError(`a position was not kept: ${error.message}`, error.code)));
+      if (error)
+        fault((client.commitFault = new KafkaError(`a position was not kept: ${error.message}`, error.code)));
     });
     try {
       await asked((done) => consumer.connect({ allTopics: false, timeout: CONNECT_MS }, done));
@@ -221,7 +291,10 @@ export class ConsumerClient {
     this.#consumer.unassign();
   }
 
-  /** What is there, at most `limit`. It also keeps the group's membership, so it has to be called all the time. @throws KafkaError */
+  /**
+   * What is there, at most `limit`. It also keeps the group's membership, so it has to be called all the
+   * time. @throws KafkaError
+   */
   poll(limit: number): Promise<readonly Message[]> {
     return asked((done) => this.#consumer.consume(limit, done));
   }
@@ -230,7 +303,8 @@ export class ConsumerClient {
   get unread(): number {
     try {
       return this.#consumer.position().reduce((sum, { topic, partition, offset }) => {
-        // Before its first message a partition has no position; a negative end is one that no broker has told yet.
+        // Before its first message a partition has no position; a negative end is one that no broker has told
+        // yet.
         const { highOffset } = this.#consumer.getWatermarkOffsets(topic, partition);
         return offset === undefined || offset < 0 ? sum : sum + Math.max(0, highOffset - offset);
       }, 0);
@@ -259,9 +333,12 @@ export class ConsumerClient {
   }
 
   async partitions(topic: string): Promise<readonly number[]> {
-    const { topics } = await asked<{ readonly topics: readonly { readonly name: string; readonly partitions: readonly { readonly id: number }[] }[] }>((done) =>
-      this.#consumer.getMetadata({ topic, allTopics: false, timeout: ASK_MS }, done),
-    );
+    const { topics } = await asked<{
+      readonly topics: readonly {
+        readonly name: string;
+        readonly partitions: readonly { readonly id: number }[];
+      }[];
+    }>((done) => this.#consumer.getMetadata({ topic, allTopics: false, timeout: ASK_MS }, done));
     const found = topics.find(({ name }) => name === topic)?.partitions ?? [];
     if (found.length === 0) throw new KafkaError(`there is no topic ${topic}`);
     return found.map(({ id }) => id);
@@ -269,19 +346,33 @@ export class ConsumerClient {
 
   /** First and next offset of a partition. */
   async bounds(topic: string, partition: number): Promise<{ readonly low: number; readonly high: number }> {
-    const { lowOffset, highOffset } = await asked<WatermarkOffsets>((done) => this.#consumer.queryWatermarkOffsets(topic, partition, ASK_MS, done));
+    const { lowOffset, highOffset } = await asked<WatermarkOffsets>((done) =>
+      this.#consumer.queryWatermarkOffsets(topic, partition, ASK_MS, done),
+    );
     return { low: lowOffset, high: highOffset };
   }
 
   /** The group's positions; a partition without one is absent. */
   async committed(topic: string, partitions: readonly number[]): Promise<ReadonlyMap<number, number>> {
-    const found = await asked<readonly Partial<TopicPartitionOffset>[]>((done) => this.#consumer.committed(partitions.map((partition) => ({ topic, partition })), ASK_MS, done));
-    return new Map(found.flatMap(({ partition, offset }) => (partition !== undefined && offset !== undefined && offset >= 0 ? [[partition, offset] as const] : [])));
+    const found = await asked<readonly Partial<TopicPartitionOffset>[]>((done) =>
+      this.#consumer.committed(
+        partitions.map((partition) => ({ topic, partition })),
+        ASK_MS,
+        done,
+      ),
+    );
+    return new Map(
+      found.flatMap(({ partition, offset }) =>
+        partition !== undefined && offset !== undefined && offset >= 0 ? [[partition, offset] as const] : [],
+      ),
+    );
   }
 
   async close(): Promise<void> {
     this.#closing = true;
-    await new Promise<void>((resolve) => (this.#consumer.isConnected() ? this.#consumer.disconnect(() => resolve()) : resolve()));
+    await new Promise<void>((resolve) =>
+      this.#consumer.isConnected() ? this.#consumer.disconnect(() => resolve()) : resolve(),
+    );
   }
 
   #rebalance(rebalance: Rebalance): void {
@@ -292,7 +383,11 @@ export class ConsumerClient {
 }
 
 /** Makes topics; one that is there already is left as it is. @throws KafkaError */
-export async function makeTopics(library: Library, connection: KafkaConnection, topics: readonly NewTopic[]): Promise<void> {
+export async function makeTopics(
+  library: Library,
+  connection: KafkaConnection,
+  topics: readonly NewTopic[],
+): Promise<void> {
   const admin: IAdminClient = library.AdminClient.create(settings(connection));
   try {
     for (const topic of topics) {
@@ -306,8 +401,16 @@ export async function makeTopics(library: Library, connection: KafkaConnection, 
 }
 
 /** The text of a message's headers; the last one of a name counts. */
-export function headersOf({ headers }: { readonly headers?: readonly MessageHeader[] }): Readonly<Record<string, string>> {
-  return Object.fromEntries((headers ?? []).flatMap((header) => Object.entries(header).map(([name, value]) => [name, value.toString()])));
+export function headersOf({
+  headers,
+}: {
+  readonly headers?: readonly MessageHeader[];
+}): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    (headers ?? []).flatMap((header) =>
+      Object.entries(header).map(([name, value]) => [name, value.toString()]),
+    ),
+  );
 }
 
 function settings({ brokers, credentials, tls }: KafkaConnection): GlobalConfig {
@@ -318,13 +421,30 @@ function settings({ brokers, credentials, tls }: KafkaConnection): GlobalConfig 
     'socket.timeout.ms': 10_000,
     'reconnect.backoff.ms': 100,
     'reconnect.backoff.max.ms': 1_000,
-    'security.protocol': credentials === undefined ? (tls === undefined ? 'plaintext' : 'ssl') : tls === undefined ? 'sasl_plaintext' : 'sasl_ssl',
-    ...(credentials === undefined ? {} : { 'sasl.mechanisms': 'SCRAM-SHA-512', 'sasl.username': credentials.username, 'sasl.password': credentials.password }),
-    ...(tls === undefined ? {} : { 'ssl.ca.location': tls.authority, 'ssl.endpoint.identification.algorithm': 'https' }),
+    'security.protocol':
+      credentials === undefined
+        ? tls === undefined
+          ? 'plaintext'
+          : 'ssl'
+        : tls === undefined
+          ? 'sasl_plaintext'
+          : 'sasl_ssl',
+    ...(credentials === undefined
+      ? {}
+      : {
+          'sasl.mechanisms': 'SCRAM-SHA-512',
+          'sasl.username': credentials.username,
+          'sasl.password': credentials.password,
+        }),
+    ...(tls === undefined
+      ? {}
+      : { 'ssl.ca.location': tls.authority, 'ssl.endpoint.identification.algorithm': 'https' }),
   };
 }
 
-/** Tells faults, as often as they come: with every attempt. @returns what gives the last refusal of a broker */
+/**
+ * Tells faults, as often as they come: with every attempt. @returns what gives the last refusal of a broker
+ */
 function listen(client: Producer | KafkaConsumer, fault: FaultReport): () => KafkaError | undefined {
   let refusal: KafkaError | undefined;
   (client as Producer).on('event.error', (raw) => {
@@ -339,12 +459,20 @@ function listen(client: Producer | KafkaConsumer, fault: FaultReport): () => Kaf
 function failure(error: Error | LibrdKafkaError): KafkaError {
   const given = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
   const code = WORDS[error.message.toLowerCase().replace(/^(local|broker): /, '')] ?? given;
-  if (code === CODE.authentication || code === CODE.saslRefused) return new KafkaError('Kafka refuses the user name or the password', code);
-  if (code === CODE.tls) return new KafkaError("Kafka's certificate is not of the authority that was given, or it speaks no TLS", code);
+  if (code === CODE.authentication || code === CODE.saslRefused)
+    return new KafkaError('Kafka refuses the user name or the password', code);
+  if (code === CODE.tls)
+    return new KafkaError(
+      "Kafka's certificate is not of the authority that was given, or it speaks no TLS",
+      code,
+    );
   return new KafkaError(error.message, code);
 }
 
-/** Whether this library can do SCRAM with every Kafka: before 2.6.1 its nonce is wrong, and Kafka 4 refuses it. */
+/**
+ * Whether this library can do SCRAM with every Kafka: before 2.6.1 its nonce is wrong, and Kafka 4 refuses
+ * it.
+ */
 export function provesPasswords({ librdkafkaVersion }: Library): boolean {
   const [major = 0, minor = 0, patch = 0] = librdkafkaVersion.split('.').map(Number.parseFloat);
   return major > 2 || (major === 2 && (minor > 6 || (minor === 6 && patch >= 1)));
@@ -352,10 +480,17 @@ export function provesPasswords({ librdkafkaVersion }: Library): boolean {
 
 function explained(library: Library, refusal: KafkaError | undefined): KafkaError | undefined {
   const oldLibrary = refusal?.code === CODE.authentication && !provesPasswords(library);
-  return oldLibrary ? new KafkaError(`${refusal.message}; or it is Kafka 4, with which librdkafka ${library.librdkafkaVersion} cannot do SCRAM (2.6.1 can)`, refusal.code) : refusal;
+  return oldLibrary
+    ? new KafkaError(
+        `${refusal.message}; or it is Kafka 4, with which librdkafka ${library.librdkafkaVersion} cannot do SCRAM (2.6.1 can)`,
+        refusal.code,
+      )
+    : refusal;
 }
 
-function asked<Value>(ask: (done: (error: Error | LibrdKafkaError | null | undefined, value?: unknown) => void) => unknown): Promise<Value> {
+function asked<Value>(
+  ask: (done: (error: Error | LibrdKafkaError | null | undefined, value?: unknown) => void) => unknown,
+): Promise<Value> {
   return new Promise((resolve, reject) => {
     ask((error, value) => (error ? reject(failure(error)) : resolve(value as Value)));
   });

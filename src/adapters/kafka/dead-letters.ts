@@ -6,50 +6,81 @@ import type { NamedMessage } from './outgoing.js';
 import { readTopic } from './read-topic.js';
 
 /** Headers that a message has among the dead letters, and loses when it goes back. */
-const OWN = { reason: 'dead-letter-reason', at: 'dead-letter-at', topic: 'dead-letter-topic', partition: 'dead-letter-partition', offset: 'dead-letter-offset' } as const;
+const OWN = {
+  reason: 'dead-letter-reason',
+  at: 'dead-letter-at',
+  topic: 'dead-letter-topic',
+  partition: 'dead-letter-partition',
+  offset: 'dead-letter-offset',
+} as const;
 const OWN_NAMES: ReadonlySet<string> = new Set(Object.values(OWN));
 const COMMIT_MS = 10_000;
 /** Some less than what the topic of dead letters takes. A compressed message can be larger. */
 const LARGEST_BYTES = 2_000_000;
 const NOTHING = Buffer.alloc(0);
 
-/** The message as it came, and why it is here. Of one that is too large, which nobody here has sent, only where it was. */
+/**
+ * The message as it came, and why it is here. Of one that is too large, which nobody here has sent, only
+ * where it was.
+ */
 export function buried(message: Message, name: string, reason: string, at: number): NamedMessage {
   const { topic, partition, offset } = message;
   const whole = { key: bytesOf(message.key), value: message.value, headers: headersOf(message) };
   const bytes = sizeOf(whole);
   // Under a key all the same: a compacted topic takes none without.
-  const { key, value, headers } = bytes > LARGEST_BYTES ? { key: `${topic} ${partition} ${offset}`, value: NOTHING, headers: {} } : whole;
+  const { key, value, headers } =
+    bytes > LARGEST_BYTES ? { key: `${topic} ${partition} ${offset}`, value: NOTHING, headers: {} } : whole;
   const why = bytes > LARGEST_BYTES ? `${reason}; ${bytes} bytes, too many to keep` : reason;
   return {
     name: `${name} ${partition} ${offset}`,
     topic: name,
     key,
     value,
-    headers: { ...headers, [OWN.reason]: why, [OWN.at]: String(at), [OWN.topic]: topic, [OWN.partition]: String(partition), [OWN.offset]: String(offset) },
+    headers: {
+      ...headers,
+      [OWN.reason]: why,
+      [OWN.at]: String(at),
+      [OWN.topic]: topic,
+      [OWN.partition]: String(partition),
+      [OWN.offset]: String(offset),
+    },
   };
 }
 
 function sizeOf({ key, value, headers }: Pick<NamedMessage, 'key' | 'value' | 'headers'>): number {
-  const texts = Object.entries(headers).flat().reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const texts = Object.entries(headers)
+    .flat()
+    .reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   return texts + (value?.length ?? 0) + (key === null ? 0 : Buffer.byteLength(key));
 }
 
 /** The same message for its topic again. */
 export function raised(message: Message, name: string): NamedMessage {
   const { topic, partition, offset, key, value } = message;
-  const headers = Object.fromEntries(Object.entries(headersOf(message)).filter(([header]) => !OWN_NAMES.has(header)));
+  const headers = Object.fromEntries(
+    Object.entries(headersOf(message)).filter(([header]) => !OWN_NAMES.has(header)),
+  );
   return { name: `${topic} ${partition} ${offset} again`, topic: name, key: bytesOf(key), value, headers };
 }
 
 export function letterOf(topic: Topic, message: Message): DeadLetter {
   const headers = headersOf(message);
   const at = Number(headers[OWN.at]);
-  return { topic, position: `${message.partition}:${message.offset}`, reason: headers[OWN.reason] ?? 'unknown', at: Number.isSafeInteger(at) ? at : 0, ...namesOf(message.value) };
+  return {
+    topic,
+    position: `${message.partition}:${message.offset}`,
+    reason: headers[OWN.reason] ?? 'unknown',
+    at: Number.isSafeInteger(at) ? at : 0,
+    ...namesOf(message.value),
+  };
 }
 
 /** Those after the group's position, in the order of their partition. */
-export async function readLetters(client: ConsumerClient, name: string, limit: number): Promise<readonly Message[]> {
+export async function readLetters(
+  client: ConsumerClient,
+  name: string,
+  limit: number,
+): Promise<readonly Message[]> {
   const from = await client.committed(name, await client.partitions(name));
   const letters: Message[] = [];
   await readTopic(client, { name, from, limit }, async (messages) => void letters.push(...messages));
@@ -58,11 +89,16 @@ export async function readLetters(client: ConsumerClient, name: string, limit: n
 
 /** Moves the group's position behind these. @throws KafkaError where it was not kept */
 export async function passLetters(client: ConsumerClient, letters: readonly Message[]): Promise<void> {
-  const last = new Map(letters.map(({ topic, partition, offset }) => [partition, { topic, partition, offset: offset + 1 }]));
+  const last = new Map(
+    letters.map(({ topic, partition, offset }) => [partition, { topic, partition, offset: offset + 1 }]),
+  );
   client.commitFault = undefined;
   client.commit([...last.values()]);
   for (const deadline = Date.now() + COMMIT_MS; client.commitsUnderWay > 0; ) {
-    if (Date.now() > deadline) throw new KafkaError('the position among the dead letters was not kept: they may be put back once more');
+    if (Date.now() > deadline)
+      throw new KafkaError(
+        'the position among the dead letters was not kept: they may be put back once more',
+      );
     await client.poll(1);
   }
   if (client.commitFault !== undefined) throw client.commitFault;

@@ -1,5 +1,9 @@
 import type { Authenticator } from '../../codec/authenticator.js';
-import { decodeMessagePackStrict, encodeMessagePack, type MessagePackValue } from '../../codec/messagepack.js';
+import {
+  decodeMessagePackStrict,
+  encodeMessagePack,
+  type MessagePackValue,
+} from '../../codec/messagepack.js';
 import { type EventReading, readEvent } from '../../domain/event-reading.js';
 import type { ServiceEvent, Topic } from '../../domain/events.js';
 import { headersOf, type Message } from './client.js';
@@ -15,18 +19,36 @@ const MAX_MEMBERS = 256;
 
 /** `{ v, id, kind, key, at, data }` as MessagePack. */
 export function encodeEvent({ id, kind, key, at, data }: ServiceEvent): Buffer {
-  const bytes = encodeMessagePack({ v: SCHEMA_VERSION, id, kind, key, at, data } as unknown as MessagePackValue);
+  const bytes = encodeMessagePack({
+    v: SCHEMA_VERSION,
+    id,
+    kind,
+    key,
+    at,
+    data,
+  } as unknown as MessagePackValue);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** Header of the message authentication code. */
 export const MAC_HEADER = 'mac';
-/** Why a message that nobody of this installation wrote, or one that was altered, goes to the dead letters. */
-export const UNAUTHENTICATED = 'the message is not authenticated: it carries no code of a secret that is known here';
+/**
+ * Why a message that nobody of this installation wrote, or one that was altered, goes to the dead letters.
+ */
+export const UNAUTHENTICATED =
+  'the message is not authenticated: it carries no code of a secret that is known here';
 
 /** Headers of an event's message; the code covers its topic and the whole value. */
-export function eventHeaders(authenticator: Authenticator, { topic, id }: ServiceEvent, value: Uint8Array): Readonly<Record<string, string>> {
-  return { 'schema-version': String(SCHEMA_VERSION), 'event-id': id, [MAC_HEADER]: authenticator.sign(macLabel(topic), value) };
+export function eventHeaders(
+  authenticator: Authenticator,
+  { topic, id }: ServiceEvent,
+  value: Uint8Array,
+): Readonly<Record<string, string>> {
+  return {
+    'schema-version': String(SCHEMA_VERSION),
+    'event-id': id,
+    [MAC_HEADER]: authenticator.sign(macLabel(topic), value),
+  };
 }
 
 export interface EventReader {
@@ -35,21 +57,33 @@ export interface EventReader {
   readonly acceptWithoutMac: boolean;
 }
 
-/** Takes what `encodeEvent` made for this topic under this key, with the code of `eventHeaders`, and nothing else. */
-export function decodeEvent({ authenticator, acceptWithoutMac }: EventReader, topic: Topic, message: ReceivedMessage): EventReading {
+/**
+ * Takes what `encodeEvent` made for this topic under this key, with the code of `eventHeaders`, and nothing
+ * else.
+ */
+export function decodeEvent(
+  { authenticator, acceptWithoutMac }: EventReader,
+  topic: Topic,
+  message: ReceivedMessage,
+): EventReading {
   const { value, key } = message;
   // An empty value is sent as none where Node gives empty memory no address, as Node 20 does.
   if (value === null || value.length === 0) return { ok: false, fault: 'a message without a value' };
   const mac = headersOf(message)[MAC_HEADER];
   // First of all: what strangers wrote is not even parsed.
-  if (mac === undefined ? !acceptWithoutMac : !authenticator.verify(macLabel(topic), value, mac)) return { ok: false, fault: UNAUTHENTICATED };
+  if (mac === undefined ? !acceptWithoutMac : !authenticator.verify(macLabel(topic), value, mac))
+    return { ok: false, fault: UNAUTHENTICATED };
   const document = decodeMessagePackStrict(value, MAX_BYTES, MAX_MEMBERS);
-  if (!document.ok) return { ok: false, fault: `the value is not a MessagePack document of ours: ${document.fault}` };
-  if (typeof document.value !== 'object' || document.value === null || !('v' in document.value)) return { ok: false, fault: 'the schema version is missing' };
+  if (!document.ok)
+    return { ok: false, fault: `the value is not a MessagePack document of ours: ${document.fault}` };
+  if (typeof document.value !== 'object' || document.value === null || !('v' in document.value))
+    return { ok: false, fault: 'the schema version is missing' };
   const { v, ...event } = document.value;
   if (v !== SCHEMA_VERSION) return { ok: false, fault: 'the schema version is not known' };
   const reading = readEvent(topic, event);
-  return reading.ok && reading.event.key !== key?.toString() ? { ok: false, fault: "the message's key is not the event's" } : reading;
+  return reading.ok && reading.event.key !== key?.toString()
+    ? { ok: false, fault: "the message's key is not the event's" }
+    : reading;
 }
 
 function macLabel(topic: Topic): string {

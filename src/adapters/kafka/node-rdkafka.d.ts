@@ -1,11 +1,17 @@
-/** What this folder uses of node-rdkafka: an optional package, without which everything else still has to compile. */
+/**
+ * What this folder uses of node-rdkafka: an optional package, without which everything else still has to
+ * compile.
+ */
 declare module 'node-rdkafka' {
   export interface LibrdKafkaError extends Error {
     /** Negative where it did not come from a broker. */
     readonly code: number;
   }
   /** Called once. */
-  export type Done<Value = unknown> = (error: Error | LibrdKafkaError | null | undefined, value?: Value) => void;
+  export type Done<Value = unknown> = (
+    error: Error | LibrdKafkaError | null | undefined,
+    value?: Value,
+  ) => void;
 
   /** librdkafka's own properties, by name. */
   export type GlobalConfig = Readonly<Record<string, string | number | boolean>>;
@@ -47,9 +53,20 @@ declare module 'node-rdkafka' {
     isConnected(): boolean;
     poll(): unknown;
     /** @throws LibrdKafkaError where the queue is full */
-    produce(topic: string, partition: number | null, value: Buffer | null, key: string | Buffer | null, timestamp: number | null, opaque: unknown, headers: readonly MessageHeader[]): unknown;
+    produce(
+      topic: string,
+      partition: number | null,
+      value: Buffer | null,
+      key: string | Buffer | null,
+      timestamp: number | null,
+      opaque: unknown,
+      headers: readonly MessageHeader[],
+    ): unknown;
     on(event: 'event.error', listener: (error: LibrdKafkaError) => void): unknown;
-    on(event: 'delivery-report', listener: (error: LibrdKafkaError | null, report: { readonly opaque?: unknown }) => void): unknown;
+    on(
+      event: 'delivery-report',
+      listener: (error: LibrdKafkaError | null, report: { readonly opaque?: unknown }) => void,
+    ): unknown;
   }
   export class KafkaConsumer {
     constructor(config: ConsumerGlobalConfig, topicConfig: GlobalConfig);
@@ -75,7 +92,10 @@ declare module 'node-rdkafka' {
     queryWatermarkOffsets(topic: string, partition: number, timeoutMs: number, done: Done): void;
     on(event: 'event.error', listener: (error: LibrdKafkaError) => void): unknown;
     on(event: 'partition.eof', listener: (position: TopicPartitionOffset) => void): unknown;
-    on(event: 'offset.commit', listener: (error: LibrdKafkaError | null, positions: readonly TopicPartitionOffset[]) => void): unknown;
+    on(
+      event: 'offset.commit',
+      listener: (error: LibrdKafkaError | null, positions: readonly TopicPartitionOffset[]) => void,
+    ): unknown;
   }
   export interface WatermarkOffsets {
     readonly lowOffset: number;

@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type FaultReport, type KafkaConnection, KafkaError, type loadLibrary, type OutgoingMessage, ProducerClient } from './client.js';
+import {
+  type FaultReport,
+  type KafkaConnection,
+  KafkaError,
+  type loadLibrary,
+  type OutgoingMessage,
+  ProducerClient,
+} from './client.js';
 
 export interface NamedMessage extends OutgoingMessage {
   /** Two messages of one name are the same message. */
@@ -12,9 +19,9 @@ const FULL_MS = 20;
 const FLUSH_MS = 5_000;
 
 /**
- * What is on its way to Kafka. The connection is made with the first message, and again as often as it takes. A message stays
- * in the producer's queue until it is delivered, also after its sender was told that it takes too long: one that is sent
- * again meanwhile is the one that waits, so that nothing overtakes it.
+ * What is on its way to Kafka. The connection is made with the first message, and again as often as it takes.
+ * A message stays in the producer's queue until it is delivered, also after its sender was told that it takes
+ * too long: one that is sent again meanwhile is the one that waits, so that nothing overtakes it.
  */
 export class Outgoing {
   readonly #library: Awaited<ReturnType<typeof loadLibrary>>;
@@ -28,7 +35,12 @@ export class Outgoing {
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  constructor(library: Awaited<ReturnType<typeof loadLibrary>>, connection: KafkaConnection, needed: readonly string[], fault: FaultReport) {
+  constructor(
+    library: Awaited<ReturnType<typeof loadLibrary>>,
+    connection: KafkaConnection,
+    needed: readonly string[],
+    fault: FaultReport,
+  ) {
     this.#library = library;
     this.#connection = connection;
     this.#needed = needed;
@@ -97,7 +109,8 @@ export class Outgoing {
     if (this.#client?.broken === true) {
       const broken = this.#client;
       this.#client = undefined;
-      // What it had in hand has failed before the next one sends anything, or one key's events could change places.
+      // What it had in hand has failed before the next one sends anything, or one key's events could change
+      // places.
       await broken.close(0);
     }
     if (this.#client !== undefined) return this.#client;

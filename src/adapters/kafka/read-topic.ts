@@ -14,7 +14,11 @@ const IDLE_MS = 20;
  */
 export async function readTopic(
   client: ConsumerClient,
-  { name, from, limit = Number.POSITIVE_INFINITY }: { readonly name: string; readonly from?: ReadonlyMap<number, number>; readonly limit?: number },
+  {
+    name,
+    from,
+    limit = Number.POSITIVE_INFINITY,
+  }: { readonly name: string; readonly from?: ReadonlyMap<number, number>; readonly limit?: number },
   each: (messages: readonly Message[]) => Promise<void>,
 ): Promise<void> {
   let left = limit;
@@ -34,7 +38,8 @@ export async function readTopic(
       if (messages.length > 0) next = messages.at(-1)!.offset + 1;
       if (polled.length > 0) {
         heard = Date.now();
-      } else if (Date.now() - heard > SILENCE_MS) throw new KafkaError(`${name} cannot be read at the moment`);
+      } else if (Date.now() - heard > SILENCE_MS)
+        throw new KafkaError(`${name} cannot be read at the moment`);
       else await sleep(IDLE_MS);
     }
     client.unassign();

@@ -32,7 +32,10 @@ const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 const LEAVE_MS = 5_000;
 
-/** One topic's events for one handler, as a member of the group. A position is committed when its batch was taken. */
+/**
+ * One topic's events for one handler, as a member of the group. A position is committed when its batch was
+ * taken.
+ */
 export class TopicConsumer {
   readonly #options: TopicConsumerOptions;
   readonly #closing = new AbortController();
@@ -52,7 +55,10 @@ export class TopicConsumer {
     return this.#options.topic;
   }
 
-  /** Messages of its partitions that were not taken yet, those that it has in hand included; undefined while it is not connected. */
+  /**
+   * Messages of its partitions that were not taken yet, those that it has in hand included; undefined while
+   * it is not connected.
+   */
   get behind(): number | undefined {
     return this.#client === undefined ? undefined : this.#inHand + this.#held.length + this.#client.unread;
   }
@@ -144,7 +150,13 @@ export class TopicConsumer {
       } catch (error) {
         if (!(error instanceof PoisonError)) throw error;
         const [only, ...others] = step.give;
-        steps.splice(0, 1, ...(others.length === 0 ? [{ bury: only!.message, reason: error.message }] : step.give.map((one) => ({ give: [one] }))));
+        steps.splice(
+          0,
+          1,
+          ...(others.length === 0
+            ? [{ bury: only!.message, reason: error.message }]
+            : step.give.map((one) => ({ give: [one] }))),
+        );
         return;
       }
     }
@@ -158,7 +170,8 @@ export class TopicConsumer {
       () => true,
     );
     try {
-      while (!(await Promise.race([settled, sleep(KEEPALIVE_MS, false, { ref: false })]))) this.#held.push(...(await this.#poll(client, 1)));
+      while (!(await Promise.race([settled, sleep(KEEPALIVE_MS, false, { ref: false })])))
+        this.#held.push(...(await this.#poll(client, 1)));
     } finally {
       // Never two batches at once, whatever became of the connection.
       await settled;
@@ -178,7 +191,8 @@ export class TopicConsumer {
 
   /** So that the next owner does not begin with what was taken here. */
   async #settleCommits(client: ConsumerClient): Promise<void> {
-    for (const deadline = Date.now() + LEAVE_MS; client.commitsUnderWay > 0 && Date.now() < deadline; ) this.#held.push(...(await this.#poll(client, 1)));
+    for (const deadline = Date.now() + LEAVE_MS; client.commitsUnderWay > 0 && Date.now() < deadline; )
+      this.#held.push(...(await this.#poll(client, 1)));
   }
 
   async #leave(client: ConsumerClient): Promise<void> {
@@ -217,6 +231,7 @@ export class TopicConsumer {
 /** Where each partition goes on after these. */
 function positionsAfter(messages: readonly Message[]): readonly TopicPartitionOffset[] {
   const last = new Map<number, TopicPartitionOffset>();
-  for (const { topic, partition, offset } of messages) last.set(partition, { topic, partition, offset: offset + 1 });
+  for (const { topic, partition, offset } of messages)
+    last.set(partition, { topic, partition, offset: offset + 1 });
   return [...last.values()];
 }

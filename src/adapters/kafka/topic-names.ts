@@ -1,4 +1,4 @@
-import { type Topic, TOPICS } from '../../domain/events.js';
+import { TOPICS, type Topic } from '../../domain/events.js';
 
 export function topicName(prefix: string, topic: Topic): string {
   return `${prefix}.${topic}`;

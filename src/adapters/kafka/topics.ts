@@ -1,7 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Topic } from '../../domain/events.js';
 import { TOPICS } from '../../domain/events.js';
-import { type KafkaConnection, KafkaError, loadLibrary, makeTopics, type NewTopic, ProducerClient } from './client.js';
+import {
+  type KafkaConnection,
+  KafkaError,
+  loadLibrary,
+  makeTopics,
+  type NewTopic,
+  ProducerClient,
+} from './client.js';
 import { allNames, deadLetterName, topicName } from './topic-names.js';
 
 export interface TopicOptions extends KafkaConnection {
@@ -18,17 +25,27 @@ const KEEPING: Readonly<Record<Topic, Readonly<Record<string, string>>>> = {
   retention: { 'cleanup.policy': 'delete', 'retention.ms': String(14 * DAY_MS) },
 };
 // Room for the headers of a letter beside the largest message that a topic takes by default.
-const DEAD_LETTERS = { 'cleanup.policy': 'delete', 'retention.ms': String(90 * DAY_MS), 'max.message.bytes': '2097152' };
+const DEAD_LETTERS = {
+  'cleanup.policy': 'delete',
+  'retention.ms': String(90 * DAY_MS),
+  'max.message.bytes': '2097152',
+};
 const LOOKS = 40;
 const LOOK_MS = 250;
 
 /**
- * Makes the topics that are missing; several machines may do it at the same time. A topic that is there keeps its settings,
- * its partitions above all: with another number of them, keys would change their places and lose their order.
+ * Makes the topics that are missing; several machines may do it at the same time. A topic that is there keeps
+ * its settings, its partitions above all: with another number of them, keys would change their places and
+ * lose their order.
  * @returns the names of those that were missing
  * @throws Error with a message for the operator
  */
-export async function createTopics({ prefix, partitions, replication, ...connection }: TopicOptions): Promise<readonly string[]> {
+export async function createTopics({
+  prefix,
+  partitions,
+  replication,
+  ...connection
+}: TopicOptions): Promise<readonly string[]> {
   const library = await loadLibrary();
   const look = async () => {
     const { client, topics } = await ProducerClient.connect(library, connection, () => undefined);
@@ -37,13 +54,30 @@ export async function createTopics({ prefix, partitions, replication, ...connect
   };
   const missing = await look();
   if (missing.length === 0) return [];
-  const common = { replication_factor: replication, config: { 'min.insync.replicas': String(Math.max(1, replication - 1)) } };
+  const common = {
+    replication_factor: replication,
+    config: { 'min.insync.replicas': String(Math.max(1, replication - 1)) },
+  };
   const all = TOPICS.flatMap((topic): NewTopic[] => [
-    { topic: topicName(prefix, topic), num_partitions: partitions, ...common, config: { ...common.config, ...KEEPING[topic] } },
+    {
+      topic: topicName(prefix, topic),
+      num_partitions: partitions,
+      ...common,
+      config: { ...common.config, ...KEEPING[topic] },
+    },
     // One partition: dead letters are few, and are listed in their order.
-    { topic: deadLetterName(prefix, topic), num_partitions: 1, ...common, config: { ...common.config, ...DEAD_LETTERS } },
+    {
+      topic: deadLetterName(prefix, topic),
+      num_partitions: 1,
+      ...common,
+      config: { ...common.config, ...DEAD_LETTERS },
+    },
   ]);
-  await makeTopics(library, connection, all.filter(({ topic }) => missing.includes(topic)));
+  await makeTopics(
+    library,
+    connection,
+    all.filter(({ topic }) => missing.includes(topic)),
+  );
   // The brokers hear of a topic some time after it was made.
   for (let looks = 0; looks < LOOKS; looks++) {
     if ((await look()).length === 0) return missing;

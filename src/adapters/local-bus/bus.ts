@@ -1,7 +1,13 @@
 import { DomainError } from '../../domain/errors.js';
-import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
+import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
+import {
+  type BuriedReport,
+  type EventBus,
+  type EventHandler,
+  giveBatch,
+  type Replayed,
+} from '../../ports/bus.js';
 import type { Clock } from '../../ports/clock.js';
-import { type BuriedReport, type EventBus, type EventHandler, giveBatch, type Replayed } from '../../ports/bus.js';
 import { DeadLetterFile, type DeadLetterReader } from './dead-letter-file.js';
 
 /** Of events that a handler gets at once. */
@@ -15,11 +21,22 @@ export interface LocalBusOptions extends DeadLetterReader {
 }
 
 /**
- * The bus of a service that is one process: `publish` hands the events to this process's handlers and resolves when they took
- * them. The outbox they come from is the log, so nothing else is kept but the dead letters, in files of `directory`.
+ * The bus of a service that is one process: `publish` hands the events to this process's handlers and
+ * resolves when they took them. The outbox they come from is the log, so nothing else is kept but the dead
+ * letters, in files of `directory`.
  */
-export async function openLocalBus({ directory, authenticator, acceptWithoutMac, clock, buried = () => undefined }: LocalBusOptions): Promise<EventBus> {
-  return new LocalBus(await DeadLetterFile.open(directory, { authenticator, acceptWithoutMac }), clock, buried);
+export async function openLocalBus({
+  directory,
+  authenticator,
+  acceptWithoutMac,
+  clock,
+  buried = () => undefined,
+}: LocalBusOptions): Promise<EventBus> {
+  return new LocalBus(
+    await DeadLetterFile.open(directory, { authenticator, acceptWithoutMac }),
+    clock,
+    buried,
+  );
 }
 
 class LocalBus implements EventBus {
@@ -39,7 +56,8 @@ class LocalBus implements EventBus {
   }
 
   handle(topic: Topic, handler: EventHandler): void {
-    if (this.#state !== 'made' || this.#handlers.has(topic)) throw new Error(`a handler of ${topic} comes once, and before the start`);
+    if (this.#state !== 'made' || this.#handlers.has(topic))
+      throw new Error(`a handler of ${topic} comes once, and before the start`);
     this.#handlers.set(topic, handler);
   }
 
@@ -68,7 +86,13 @@ class LocalBus implements EventBus {
   deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
     return this.#next(async () => {
       const letters = await this.#letters.list(topic, limit);
-      return letters.map(({ number, reason, at, event }) => ({ topic, position: String(number), reason, at, ...(event === undefined ? {} : { id: event.id, kind: event.kind }) }));
+      return letters.map(({ number, reason, at, event }) => ({
+        topic,
+        position: String(number),
+        reason,
+        at,
+        ...(event === undefined ? {} : { id: event.id, kind: event.kind }),
+      }));
     });
   }
 
@@ -130,5 +154,9 @@ class LocalBus implements EventBus {
 }
 
 function unavailable(cause?: unknown): DomainError {
-  return new DomainError('unavailable', 'Events cannot be passed on at the moment.', { reason: 'bus_unavailable', retryAfterSeconds: RETRY_SECONDS, ...(cause === undefined ? {} : { cause }) });
+  return new DomainError('unavailable', 'Events cannot be passed on at the moment.', {
+    reason: 'bus_unavailable',
+    retryAfterSeconds: RETRY_SECONDS,
+    ...(cause === undefined ? {} : { cause }),
+  });
 }

@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, readFile, rename } from 'node:fs/promises
 import { dirname, join, resolve } from 'node:path';
 import type { Authenticator } from '../../codec/authenticator.js';
 import { readEvent } from '../../domain/event-reading.js';
-import { type ServiceEvent, type Topic, TOPICS } from '../../domain/events.js';
+import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
 
 export const DEAD_LETTER_FILE = 'dead-letters.log';
 export const REPLAY_POSITION_FILE = 'dead-letters.position';
@@ -28,8 +28,9 @@ const MAC_LABEL = 'dead-letter';
 type Positions = Partial<Record<Topic, number>>;
 
 /**
- * Events that nobody could take: authenticated JSON lines in a file that only grows (mode 0600), and beside it, for each topic, the number up
- * to which they were replayed. Both are on disk when a call resolves. They belong to one process at a time.
+ * Events that nobody could take: authenticated JSON lines in a file that only grows (mode 0600), and beside
+ * it, for each topic, the number up to which they were replayed. Both are on disk when a call resolves. They
+ * belong to one process at a time.
  */
 export class DeadLetterFile {
   readonly #directory: string;
@@ -39,7 +40,12 @@ export class DeadLetterFile {
   #length: number;
   #positions: Positions;
 
-  private constructor(directory: string, reader: DeadLetterReader, handle: FileHandle, found: { readonly lines: number; readonly length: number; readonly positions: Positions }) {
+  private constructor(
+    directory: string,
+    reader: DeadLetterReader,
+    handle: FileHandle,
+    found: { readonly lines: number; readonly length: number; readonly positions: Positions },
+  ) {
     this.#directory = directory;
     this.#reader = reader;
     this.#handle = handle;
@@ -48,7 +54,10 @@ export class DeadLetterFile {
     this.#positions = found.positions;
   }
 
-  /** A torn last line is what a kill in the middle of a write leaves: the event of it comes again, so it is cut off. */
+  /**
+   * A torn last line is what a kill in the middle of a write leaves: the event of it comes again, so it is
+   * cut off.
+   */
   static async open(directory: string, reader: DeadLetterReader): Promise<DeadLetterFile> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const path = join(directory, DEAD_LETTER_FILE);
@@ -60,7 +69,11 @@ export class DeadLetterFile {
       if (length < text.length) await handle.truncate(length);
       await handle.sync();
       await syncDirectory(directory);
-      return new DeadLetterFile(directory, reader, handle, { length, lines: linesOf(text.subarray(0, length)).length, positions: await readPositions(directory) });
+      return new DeadLetterFile(directory, reader, handle, {
+        length,
+        lines: linesOf(text.subarray(0, length)).length,
+        positions: await readPositions(directory),
+      });
     } catch (error) {
       await handle.close();
       throw error;
@@ -70,14 +83,21 @@ export class DeadLetterFile {
   async append(event: ServiceEvent, reason: string, at: number): Promise<void> {
     const { topic, id, kind, key, at: happenedAt, data } = event;
     const letter = { at, reason, topic, event: { id, kind, key, at: happenedAt, data } };
-    await this.appendLine(JSON.stringify({ ...letter, mac: this.#reader.authenticator.sign(MAC_LABEL, Buffer.from(JSON.stringify(letter))) }));
+    await this.appendLine(
+      JSON.stringify({
+        ...letter,
+        mac: this.#reader.authenticator.sign(MAC_LABEL, Buffer.from(JSON.stringify(letter))),
+      }),
+    );
   }
 
   /** A line that is here already, once more. */
   async appendLine(text: string): Promise<void> {
     const line = Buffer.from(`${text}\n`);
     // At the end of what is known to be good: a write that failed half-way is written over.
-    for (let written = 0; written < line.length; ) written += (await this.#handle.write(line, written, line.length - written, this.#length + written)).bytesWritten;
+    for (let written = 0; written < line.length; )
+      written += (await this.#handle.write(line, written, line.length - written, this.#length + written))
+        .bytesWritten;
     await this.#handle.sync();
     this.#length += line.length;
     this.#lines += 1;
@@ -122,15 +142,32 @@ function linesOf(text: Buffer): readonly string[] {
   return text.toString('utf8').split('\n').slice(0, -1);
 }
 
-/** @returns undefined for a letter of another topic; one that nobody vouches for and that names no topic is shown in each */
-function readLetter({ authenticator, acceptWithoutMac }: DeadLetterReader, line: string, number: number, wanted: Topic): KeptLetter | undefined {
+/**
+ * @returns undefined for a letter of another topic; one that nobody vouches for and that names no topic is
+ * shown in each
+ */
+function readLetter(
+  { authenticator, acceptWithoutMac }: DeadLetterReader,
+  line: string,
+  number: number,
+  wanted: Topic,
+): KeptLetter | undefined {
   const { mac, ...letter } = parsedLine(line);
   const { at, reason, topic, event } = letter;
   if (topic !== wanted && TOPICS.some((known) => known === topic)) return undefined;
-  const isOurs = mac === undefined ? acceptWithoutMac : typeof mac === 'string' && authenticator.verify(MAC_LABEL, Buffer.from(JSON.stringify(letter)), mac);
+  const isOurs =
+    mac === undefined
+      ? acceptWithoutMac
+      : typeof mac === 'string' && authenticator.verify(MAC_LABEL, Buffer.from(JSON.stringify(letter)), mac);
   const reading = isOurs ? readEvent(wanted, event) : undefined;
   if (reading?.ok !== true || typeof at !== 'number' || typeof reason !== 'string') {
-    return { number, at: typeof at === 'number' ? at : 0, reason: 'the line is not authenticated, or it is damaged', event: undefined, line };
+    return {
+      number,
+      at: typeof at === 'number' ? at : 0,
+      reason: 'the line is not authenticated, or it is damaged',
+      event: undefined,
+      line,
+    };
   }
   return { number, at, reason, event: reading.event, line };
 }
@@ -153,7 +190,11 @@ async function readPositions(directory: string): Promise<Positions> {
     throw error;
   }
   const parsed = JSON.parse(text) as Record<string, unknown>;
-  return Object.fromEntries(TOPICS.flatMap((topic) => (Number.isSafeInteger(parsed[topic]) ? [[topic, parsed[topic] as number]] : [])));
+  return Object.fromEntries(
+    TOPICS.flatMap((topic) =>
+      Number.isSafeInteger(parsed[topic]) ? [[topic, parsed[topic] as number]] : [],
+    ),
+  );
 }
 
 async function syncDirectory(directory: string): Promise<void> {

@@ -1,11 +1,18 @@
 import { SIGNATURE_ALGORITHMS } from '../../credential/signature.js';
 import { isSha256Hex, sealStatement } from '../../credential/statement.js';
-import type { CredentialReport, EmbeddedReading, HardBinding, SidecarReading, WholeFileBinding } from '../../domain/credential-reading.js';
+import type {
+  CredentialReport,
+  EmbeddedReading,
+  HardBinding,
+  SidecarReading,
+  WholeFileBinding,
+} from '../../domain/credential-reading.js';
 import { shownText } from '../../domain/display-name.js';
 
 /**
- * Answers of the reading process, taken apart and put together anew: whoever sends a certificate may have got hold of that process, and
- * its answers then are a stranger's bytes. It cannot say `service`: what the service signed is recognised in the service itself.
+ * Answers of the reading process, taken apart and put together anew: whoever sends a certificate may have got
+ * hold of that process, and its answers then are a stranger's bytes. It cannot say `service`: what the
+ * service signed is recognised in the service itself.
  */
 
 /** Of a frame, in bytes. A reading has a dozen short texts. */
@@ -20,14 +27,25 @@ type Members = Readonly<Record<string, unknown>>;
 export function embeddedAnswer(payload: Buffer): EmbeddedReading {
   const answer = parse(payload);
   const { kind } = answer;
-  if (kind === 'altered') return { kind, reason: slug(answer.reason), report: report(answer.report, ['failed'], ['unknown']) };
+  if (kind === 'altered')
+    return { kind, reason: slug(answer.reason), report: report(answer.report, ['failed'], ['unknown']) };
   if (kind === 'foreign') {
     const shown = report(answer.report, ['verified', 'not_checked'], ['unknown']);
-    return { kind, ...(answer.binding === undefined ? {} : { binding: hardBinding(answer.binding) }), report: shown };
+    return {
+      kind,
+      ...(answer.binding === undefined ? {} : { binding: hardBinding(answer.binding) }),
+      report: shown,
+    };
   }
   if (kind !== 'local_seal') throw new TypeError('no such kind of reading');
   const shown = report(answer.report, ['verified'], ['device']);
-  return { kind, statement: seal(answer.statement), binding: hardBinding(answer.binding), chunkSha256: sha256(answer.chunkSha256), report: shown };
+  return {
+    kind,
+    statement: seal(answer.statement),
+    binding: hardBinding(answer.binding),
+    chunkSha256: sha256(answer.chunkSha256),
+    report: shown,
+  };
 }
 
 /** @throws TypeError for what is no reading of a stranger's sidecar */
@@ -36,7 +54,8 @@ export function sidecarAnswer(payload: Buffer): SidecarReading {
   const { kind } = answer;
   if (kind === 'altered') return { kind, reason: slug(answer.reason) };
   const bound = { binding: fileBinding(answer.binding), sidecarSha256: sha256(answer.sidecarSha256) };
-  if (kind === 'foreign') return { kind, reason: slug(answer.reason), namesService: answer.namesService === true, ...bound };
+  if (kind === 'foreign')
+    return { kind, reason: slug(answer.reason), namesService: answer.namesService === true, ...bound };
   if (kind !== 'local_seal') throw new TypeError('no such kind of reading');
   return { kind, statement: seal(answer.statement), ...bound };
 }
@@ -50,9 +69,25 @@ function parse(payload: Buffer): Members {
   return members(JSON.parse(payload.toString()));
 }
 
-function report(value: unknown, integrities: readonly CredentialReport['integrity'][], trusts: readonly CredentialReport['trust'][]): CredentialReport {
-  const { format, issuer, device, generator, algorithm, claimVersion, manifestLabel, integrity, trust, reasons } = members(value);
-  if (format !== 'c2pa' || !Array.isArray(reasons) || reasons.length > MAX_REASONS) throw new TypeError('no report');
+function report(
+  value: unknown,
+  integrities: readonly CredentialReport['integrity'][],
+  trusts: readonly CredentialReport['trust'][],
+): CredentialReport {
+  const {
+    format,
+    issuer,
+    device,
+    generator,
+    algorithm,
+    claimVersion,
+    manifestLabel,
+    integrity,
+    trust,
+    reasons,
+  } = members(value);
+  if (format !== 'c2pa' || !Array.isArray(reasons) || reasons.length > MAX_REASONS)
+    throw new TypeError('no report');
   return {
     format,
     ...(issuer === undefined ? {} : { issuer: shown(issuer) }),

@@ -23,7 +23,13 @@ export interface CredentialReaderOptions {
   readonly maxWaitingBytes?: number;
 }
 
-const DEFAULTS = { readingMs: 3_000, waitingMs: 10_000, startMs: 30_000, maxWaiting: 256, maxWaitingBytes: 16 * 1_048_576 } as const;
+const DEFAULTS = {
+  readingMs: 3_000,
+  waitingMs: 10_000,
+  startMs: 30_000,
+  maxWaiting: 256,
+  maxWaitingBytes: 16 * 1_048_576,
+} as const;
 /** The reading that a process ended in, and one more, in case that the end had another cause. */
 const TRIES = 2;
 const BACKOFF_MS = { first: 50, most: 5_000 } as const;
@@ -37,15 +43,19 @@ export interface StartedReader extends CredentialReader {
 }
 
 /**
- * Recognises in place what the service signed itself, byte for byte, and has everything else read in a process without secrets. Not yet
- * started.
+ * Recognises in place what the service signed itself, byte for byte, and has everything else read in a
+ * process without secrets. Not yet started.
  */
 export function createCredentialReader(options: CredentialReaderOptions): StartedReader {
   const { trust } = options;
   const queue = new ReadingQueue({ ...DEFAULTS, ...options });
   return {
-    readEmbedded: async (store, extent) => recogniseEmbedded(store, extent, trust) ?? (await queue.ask({ kind: 'embedded', bytes: store, extent }, embeddedAnswer)),
-    readSidecar: async (sidecar) => recogniseSidecar(sidecar, trust) ?? (await queue.ask({ kind: 'sidecar', bytes: sidecar }, sidecarAnswer)),
+    readEmbedded: async (store, extent) =>
+      recogniseEmbedded(store, extent, trust) ??
+      (await queue.ask({ kind: 'embedded', bytes: store, extent }, embeddedAnswer)),
+    readSidecar: async (sidecar) =>
+      recogniseSidecar(sidecar, trust) ??
+      (await queue.ask({ kind: 'sidecar', bytes: sidecar }, sidecarAnswer)),
     start: () => queue.start(),
     stop: () => queue.stop(),
   };
@@ -84,7 +94,8 @@ class ReadingQueue {
   ask<Answer>(question: Question, read: (answer: Buffer) => Answer): Promise<Answer> {
     const { maxWaiting, maxWaitingBytes, waitingMs } = this.#options;
     if (this.#stopping.signal.aborted) return Promise.reject(stopping());
-    if (this.#open >= maxWaiting || this.#openBytes + question.bytes.length > maxWaitingBytes) return Promise.reject(full());
+    if (this.#open >= maxWaiting || this.#openBytes + question.bytes.length > maxWaitingBytes)
+      return Promise.reject(full());
     return new Promise<Answer>((resolve, reject) => {
       const ended = (): void => {
         clearTimeout(reading.deadline);
@@ -165,7 +176,10 @@ class ReadingQueue {
   async #running(): Promise<ReadingProcess | undefined> {
     if (this.#process?.running === true) return this.#process;
     try {
-      if (this.#ends > 0) await sleep(Math.min(BACKOFF_MS.first * 2 ** (this.#ends - 1), BACKOFF_MS.most), undefined, { signal: this.#stopping.signal });
+      if (this.#ends > 0)
+        await sleep(Math.min(BACKOFF_MS.first * 2 ** (this.#ends - 1), BACKOFF_MS.most), undefined, {
+          signal: this.#stopping.signal,
+        });
       return await this.#begin();
     } catch {
       // Reported when it ended.
@@ -186,13 +200,23 @@ class ReadingQueue {
 }
 
 function full(): DomainError {
-  return new DomainError('unavailable', 'Too many credentials wait to be read.', { reason: 'reader_full', retryAfterSeconds: RETRY_AFTER_SECONDS });
+  return new DomainError('unavailable', 'Too many credentials wait to be read.', {
+    reason: 'reader_full',
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
 }
 
 function failed(cause?: unknown): DomainError {
-  return new DomainError('unavailable', 'The credential could not be read.', { reason: 'reader_failed', retryAfterSeconds: RETRY_AFTER_SECONDS, cause });
+  return new DomainError('unavailable', 'The credential could not be read.', {
+    reason: 'reader_failed',
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+    cause,
+  });
 }
 
 function stopping(): DomainError {
-  return new DomainError('unavailable', 'The service is shutting down.', { reason: 'shutting_down', retryAfterSeconds: RETRY_AFTER_SECONDS });
+  return new DomainError('unavailable', 'The service is shutting down.', {
+    reason: 'shutting_down',
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
 }

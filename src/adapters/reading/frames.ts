@@ -1,4 +1,7 @@
-/** What service and reading process say to each other over two pipes: frames of four bytes of length (big-endian) and a payload. */
+/**
+ * What service and reading process say to each other over two pipes: frames of four bytes of length
+ * (big-endian) and a payload.
+ */
 
 const LENGTH_BYTES = 4;
 

@@ -1,13 +1,22 @@
 import type { SigningIdentity } from '../../ports/signing.js';
 
-/** What the reading process is asked: a kind, where the chunk lies, and the bytes. The first payload it gets are the anchors instead. */
+/**
+ * What the reading process is asked: a kind, where the chunk lies, and the bytes. The first payload it gets
+ * are the anchors instead.
+ */
 export type Question =
-  | { readonly kind: 'embedded'; readonly bytes: Uint8Array; readonly extent: { readonly offset: number; readonly length: number } }
+  | {
+      readonly kind: 'embedded';
+      readonly bytes: Uint8Array;
+      readonly extent: { readonly offset: number; readonly length: number };
+    }
   | { readonly kind: 'sidecar'; readonly bytes: Uint8Array };
 
 const KINDS = { embedded: 1, sidecar: 2 } as const;
 const HEAD_BYTES = 17;
-/** The audio core hands over a store of at most 1 MiB, and a request body holds a sidecar of at most 1 MiB. */
+/**
+ * The audio core hands over a store of at most 1 MiB, and a request body holds a sidecar of at most 1 MiB.
+ */
 export const MAX_QUESTION_BYTES = HEAD_BYTES + 1_048_576;
 
 /** The head of a question; its bytes follow. */
@@ -24,7 +33,11 @@ export function questionHead(question: Question): Buffer {
 export function questionIn(payload: Buffer): Question {
   const bytes = payload.subarray(HEAD_BYTES);
   if (payload[0] === KINDS.sidecar) return { kind: 'sidecar', bytes };
-  return { kind: 'embedded', bytes, extent: { offset: payload.readDoubleLE(1), length: payload.readDoubleLE(9) } };
+  return {
+    kind: 'embedded',
+    bytes,
+    extent: { offset: payload.readDoubleLE(1), length: payload.readDoubleLE(9) },
+  };
 }
 
 /** Public parts of the trust list: all that a reading needs to know of the service. */
@@ -36,10 +49,25 @@ export interface Anchors {
 
 /** JSON, certificates of identities in base64. */
 export function anchorsText({ identities, authorities }: Anchors): string {
-  return JSON.stringify({ identities: identities.map((identity) => ({ ...identity, certificate: Buffer.from(identity.certificate).toString('base64') })), authorities });
+  return JSON.stringify({
+    identities: identities.map((identity) => ({
+      ...identity,
+      certificate: Buffer.from(identity.certificate).toString('base64'),
+    })),
+    authorities,
+  });
 }
 
 export function anchorsIn(text: string): Anchors {
-  const { identities, authorities } = JSON.parse(text) as { identities: (Omit<SigningIdentity, 'certificate'> & { certificate: string })[]; authorities: string[] };
-  return { identities: identities.map((identity) => ({ ...identity, certificate: Buffer.from(identity.certificate, 'base64') })), authorities };
+  const { identities, authorities } = JSON.parse(text) as {
+    identities: (Omit<SigningIdentity, 'certificate'> & { certificate: string })[];
+    authorities: string[];
+  };
+  return {
+    identities: identities.map((identity) => ({
+      ...identity,
+      certificate: Buffer.from(identity.certificate, 'base64'),
+    })),
+    authorities,
+  };
 }

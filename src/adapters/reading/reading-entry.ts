@@ -1,20 +1,22 @@
 /**
- * The process in which credentials of strangers are read. It has no secret, no environment and no descriptors but three pipes, of which
- * one goes nowhere. One question at a time, one answer each; it ends when the service closes its end.
+ * The process in which credentials of strangers are read. It has no secret, no environment and no descriptors
+ * but three pipes, of which one goes nowhere. One question at a time, one answer each; it ends when the
+ * service closes its end.
  */
 import { X509Certificate } from 'node:crypto';
 import { readEmbedded } from '../../credential/read-embedded.js';
 import { readSidecar } from '../../credential/sidecar.js';
 import { createTrustList } from '../../credential/trust-list.js';
 import type { TrustList } from '../../ports/signing.js';
-import { frame, FrameCutter } from './frames.js';
+import { FrameCutter, frame } from './frames.js';
 import { anchorsIn, MAX_QUESTION_BYTES, questionIn } from './question.js';
 
 const cutter = new FrameCutter(MAX_QUESTION_BYTES);
 let trust: TrustList | undefined;
 
 process.stdin.on('data', (piece: Buffer) => {
-  for (const payload of cutter.cut(piece)) process.stdout.write(frame(Buffer.from(JSON.stringify(answer(payload)))));
+  for (const payload of cutter.cut(piece))
+    process.stdout.write(frame(Buffer.from(JSON.stringify(answer(payload)))));
 });
 process.stdin.once('end', () => process.exit(0));
 // The service is gone in the middle of an answer.
@@ -23,9 +25,14 @@ process.stdout.on('error', () => process.exit(0));
 function answer(payload: Buffer): object {
   if (trust === undefined) {
     const { identities, authorities } = anchorsIn(payload.toString());
-    trust = createTrustList(identities, authorities.map((pem) => new X509Certificate(pem)));
+    trust = createTrustList(
+      identities,
+      authorities.map((pem) => new X509Certificate(pem)),
+    );
     return { ready: true };
   }
   const question = questionIn(payload);
-  return question.kind === 'sidecar' ? readSidecar(question.bytes, trust) : readEmbedded(question.bytes, question.extent, trust);
+  return question.kind === 'sidecar'
+    ? readSidecar(question.bytes, trust)
+    : readEmbedded(question.bytes, question.extent, trust);
 }

@@ -1,12 +1,12 @@
-import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isReady, MAX_ANSWER_BYTES } from './answer.js';
-import { frame, FrameCutter } from './frames.js';
-import { anchorsText, questionHead, type Anchors, type Question } from './question.js';
+import { FrameCutter, frame } from './frames.js';
+import { type Anchors, anchorsText, type Question, questionHead } from './question.js';
 
 const ENTRY = fileURLToPath(new URL('./reading-entry.js', import.meta.url));
 /** Root of the compiled code. */
@@ -17,7 +17,13 @@ const HEAP_MIB = 64;
 export class ReadingProcess {
   readonly #child: ChildProcess;
   readonly #cutter = new FrameCutter(MAX_ANSWER_BYTES);
-  #asked: { readonly resolve: (answer: Buffer) => void; readonly reject: (error: Error) => void; readonly limit: NodeJS.Timeout } | undefined;
+  #asked:
+    | {
+        readonly resolve: (answer: Buffer) => void;
+        readonly reject: (error: Error) => void;
+        readonly limit: NodeJS.Timeout;
+      }
+    | undefined;
   readonly #onEnd: (reason: Error) => void;
   #fault: Error | undefined;
   /** Resolves when the process is gone. */
@@ -26,12 +32,19 @@ export class ReadingProcess {
   /** @param onEnd called once, as soon as it is of no more use */
   constructor(onEnd: (reason: Error) => void) {
     this.#onEnd = onEnd;
-    // Nothing of the service's environment, directory, flags or descriptors, and no channel over which descriptors could be passed.
+    // Nothing of the service's environment, directory, flags or descriptors, and no channel over which
+    // descriptors could be passed.
     const nothing = openSync(devNull, 'r');
-    this.#child = spawn(process.execPath, [...flags(), ENTRY], { cwd: '/', env: {}, stdio: descriptors(nothing), windowsHide: true });
+    this.#child = spawn(process.execPath, [...flags(), ENTRY], {
+      cwd: '/',
+      env: {},
+      stdio: descriptors(nothing),
+      windowsHide: true,
+    });
     closeSync(nothing);
     // Where memory is short this process goes before the service does. Linux alone has the file.
-    if (this.#child.pid !== undefined) writeFile(`/proc/${this.#child.pid}/oom_score_adj`, '1000').catch(() => undefined);
+    if (this.#child.pid !== undefined)
+      writeFile(`/proc/${this.#child.pid}/oom_score_adj`, '1000').catch(() => undefined);
     this.#child.stdin!.on('error', () => undefined);
     this.#child.stdout!.on('data', (piece: Buffer) => this.#take(piece));
     this.gone = new Promise((resolve) => {
@@ -40,7 +53,9 @@ export class ReadingProcess {
         resolve();
       };
       this.#child.once('error', settle);
-      this.#child.once('exit', (code, signal) => settle(new Error(`the reading process ended with ${signal ?? code}`)));
+      this.#child.once('exit', (code, signal) =>
+        settle(new Error(`the reading process ended with ${signal ?? code}`)),
+      );
     });
   }
 
@@ -48,15 +63,21 @@ export class ReadingProcess {
     return this.#fault === undefined;
   }
 
-  /** Gives it what it has to know; before the first question. @throws Error when it does not come to answer */
+  /**
+   * Gives it what it has to know; before the first question. @throws Error when it does not come to answer
+   */
   async prepare(anchors: Anchors, limitMs: number): Promise<void> {
     const answer = await this.#exchange(frame(Buffer.from(anchorsText(anchors))), limitMs);
     if (!isReady(answer)) throw this.end(new Error('the reading process did not become ready'));
     // What another thread opened between the look and the start.
-    if (await holdsFiles(this.#child.pid!)) throw this.end(new Error('the reading process inherited an open file'));
+    if (await holdsFiles(this.#child.pid!))
+      throw this.end(new Error('the reading process inherited an open file'));
   }
 
-  /** One at a time. @throws Error when the process ends, or is ended because it did not answer within `limitMs` */
+  /**
+   * One at a time. @throws Error when the process ends, or is ended because it did not answer within
+   * `limitMs`
+   */
   ask(question: Question, limitMs: number): Promise<Buffer> {
     return this.#exchange(frame(questionHead(question), question.bytes), limitMs);
   }
@@ -74,7 +95,10 @@ export class ReadingProcess {
   #exchange(message: Buffer, limitMs: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       if (this.#fault !== undefined) return reject(this.#fault);
-      const limit = setTimeout(() => this.end(new Error(`the reading process did not answer within ${limitMs} ms`)), limitMs);
+      const limit = setTimeout(
+        () => this.end(new Error(`the reading process did not answer within ${limitMs} ms`)),
+        limitMs,
+      );
       this.#asked = { resolve, reject, limit };
       this.#child.stdin!.write(message);
     });
@@ -93,7 +117,9 @@ export class ReadingProcess {
     }
   }
 
-  #settle(): { readonly resolve: (answer: Buffer) => void; readonly reject: (error: Error) => void } | undefined {
+  #settle():
+    | { readonly resolve: (answer: Buffer) => void; readonly reject: (error: Error) => void }
+    | undefined {
     const asked = this.#asked;
     this.#asked = undefined;
     clearTimeout(asked?.limit);
@@ -104,8 +130,8 @@ export class ReadingProcess {
 const CLOSES_ON_EXEC = 0o2000000;
 
 /**
- * Two pipes, and nothing in place of every descriptor that the new process would inherit: LevelDB, for one, opens its files without
- * the flag that closes them. Only Linux says which ones those are.
+ * Two pipes, and nothing in place of every descriptor that the new process would inherit: LevelDB, for one,
+ * opens its files without the flag that closes them. Only Linux says which ones those are.
  */
 function descriptors(nothing: number): StdioOptions {
   const stdio: (number | 'pipe' | 'ignore')[] = ['pipe', 'pipe', 'ignore'];
@@ -130,11 +156,16 @@ function closesOnExec(fd: number): boolean {
 
 async function holdsFiles(pid: number): Promise<boolean> {
   if (process.platform !== 'linux') return false;
-  const paths = await readdir(`/proc/${pid}/fd`).then((fds) => Promise.all(fds.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''))));
+  const paths = await readdir(`/proc/${pid}/fd`).then((fds) =>
+    Promise.all(fds.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''))),
+  );
   return paths.some((path) => path.startsWith('/') && path !== devNull);
 }
 
-/** The permission model, under the name that this Node knows it by: it reads its own code, and writes, starts, loads and (from 25 on) connects to nothing. */
+/**
+ * The permission model, under the name that this Node knows it by: it reads its own code, and writes, starts,
+ * loads and (from 25 on) connects to nothing.
+ */
 function flags(): string[] {
   const known = process.allowedNodeEnvironmentFlags;
   const permission = ['--permission', '--experimental-permission'].find((flag) => known.has(flag));

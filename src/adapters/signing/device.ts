@@ -6,7 +6,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { LocalSigner } from '../../ports/signing.js';
 import { makeCertificate } from './certificate-profile.js';
 import { createSigner, generateKey, privatePem } from './identity.js';
-import { keepKeyPair, readKeyPair, removeUnfinished, type KeyPair } from './key-directory.js';
+import { type KeyPair, keepKeyPair, readKeyPair, removeUnfinished } from './key-directory.js';
 
 export interface DeviceOptions {
   /** The pair is kept in `device/` below it. */
@@ -21,22 +21,31 @@ export interface DeviceOptions {
 const LIFE_MS = 7_305 * 86_400_000;
 
 /**
- * An artist's device: the key that local seals are made with, made on first use. Its identity's `issuer` is its name.
+ * An artist's device: the key that local seals are made with, made on first use. Its identity's `issuer` is
+ * its name.
  * @throws Error for a name that cannot be shown, or is the service's
  */
 export async function createDevice(options: DeviceOptions): Promise<LocalSigner> {
   await removeUnfinished(options.directory, options.clock.now());
-  const pair = (await readKeyPair(join(options.directory, 'device'))) ?? (await keepKeyPair(options.directory, 'device', newDevice(options)));
+  const pair =
+    (await readKeyPair(join(options.directory, 'device'))) ??
+    (await keepKeyPair(options.directory, 'device', newDevice(options)));
   const device = createSigner(new X509Certificate(pair.certificate), createPrivateKey(pair.key));
   assertDeviceName(device.identity.issuer);
   return device;
 }
 
 /**
- * A leaf under an authority of its own, whose key is thrown away: validators refuse a self-signed leaf without an authority key
- * identifier, or with issuer and subject alike, and nobody needs that authority again.
+ * A leaf under an authority of its own, whose key is thrown away: validators refuse a self-signed leaf
+ * without an authority key identifier, or with issuer and subject alike, and nobody needs that authority
+ * again.
  */
-export function newDevice({ name, algorithm = 'Ed25519', clock, random }: Omit<DeviceOptions, 'directory'>): KeyPair {
+export function newDevice({
+  name,
+  algorithm = 'Ed25519',
+  clock,
+  random,
+}: Omit<DeviceOptions, 'directory'>): KeyPair {
   assertDeviceName(name);
   const authority = generateKey(algorithm);
   const device = generateKey(algorithm);
@@ -57,5 +66,6 @@ export function newDevice({ name, algorithm = 'Ed25519', clock, random }: Omit<D
 /** A seal is shown under its device's name: the service's own is not to be had. */
 function assertDeviceName(name: string): void {
   if (!DISPLAY_NAME_PATTERN.test(name)) throw new Error('a device has a name of 1 to 64 visible characters');
-  if (holdsServiceName(name)) throw new Error('a device is not called by the name of the service, nor by one that looks like it');
+  if (holdsServiceName(name))
+    throw new Error('a device is not called by the name of the service, nor by one that looks like it');
 }

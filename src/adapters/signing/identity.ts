@@ -1,4 +1,11 @@
-import { createHash, createPublicKey, generateKeyPairSync, sign, X509Certificate, type KeyObject } from 'node:crypto';
+import {
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  X509Certificate,
+} from 'node:crypto';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import { DISPLAY_NAME_PATTERN } from '../../domain/display-name.js';
 import type { LocalSigner, SigningIdentity } from '../../ports/signing.js';
@@ -14,7 +21,8 @@ export function identityOf(certificate: X509Certificate): SigningIdentity {
   // The legacy form has the values as they are; `subject` escapes them.
   const { O: organisation, CN: commonName } = certificate.toLegacyObject().subject as Record<string, unknown>;
   const issuer = organisation ?? commonName;
-  if (typeof issuer !== 'string' || !DISPLAY_NAME_PATTERN.test(issuer)) throw new Error('a signing certificate names its organisation in 1 to 64 visible characters');
+  if (typeof issuer !== 'string' || !DISPLAY_NAME_PATTERN.test(issuer))
+    throw new Error('a signing certificate names its organisation in 1 to 64 visible characters');
   return {
     kid: createHash('sha256').update(certificate.raw).digest('hex'),
     algorithm: algorithmOf(certificate.publicKey),
@@ -32,12 +40,23 @@ export function createSigner(certificate: X509Certificate, privateKey: KeyObject
 }
 
 /** Ed25519: 64 bytes; ES256: r || s, low S. */
-export function signRaw(privateKey: KeyObject, algorithm: SignatureAlgorithm, message: Uint8Array): Uint8Array {
-  return algorithm === 'Ed25519' ? sign(null, message, privateKey) : lowS(sign('sha256', message, { key: privateKey, dsaEncoding: 'ieee-p1363' }));
+export function signRaw(
+  privateKey: KeyObject,
+  algorithm: SignatureAlgorithm,
+  message: Uint8Array,
+): Uint8Array {
+  return algorithm === 'Ed25519'
+    ? sign(null, message, privateKey)
+    : lowS(sign('sha256', message, { key: privateKey, dsaEncoding: 'ieee-p1363' }));
 }
 
-export function generateKey(algorithm: SignatureAlgorithm): { readonly publicKey: KeyObject; readonly privateKey: KeyObject } {
-  return algorithm === 'Ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+export function generateKey(algorithm: SignatureAlgorithm): {
+  readonly publicKey: KeyObject;
+  readonly privateKey: KeyObject;
+} {
+  return algorithm === 'Ed25519'
+    ? generateKeyPairSync('ed25519')
+    : generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 }
 
 /** PKCS#8, unencrypted: the file's mode protects it. */
@@ -53,12 +72,16 @@ export function publicOf(privateKey: KeyObject): KeyObject {
 export function lowS(signature: Uint8Array): Uint8Array {
   const s = BigInt(`0x${Buffer.from(signature.subarray(32)).toString('hex')}`);
   if (s <= P256_ORDER >> 1n) return signature;
-  return Buffer.concat([signature.subarray(0, 32), Buffer.from((P256_ORDER - s).toString(16).padStart(64, '0'), 'hex')]);
+  return Buffer.concat([
+    signature.subarray(0, 32),
+    Buffer.from((P256_ORDER - s).toString(16).padStart(64, '0'), 'hex'),
+  ]);
 }
 
 /** @throws Error for a key that is neither Ed25519 nor P-256 */
 export function algorithmOf(publicKey: KeyObject): SignatureAlgorithm {
   if (publicKey.asymmetricKeyType === 'ed25519') return 'Ed25519';
-  if (publicKey.asymmetricKeyType === 'ec' && publicKey.asymmetricKeyDetails?.namedCurve === 'prime256v1') return 'ES256';
+  if (publicKey.asymmetricKeyType === 'ec' && publicKey.asymmetricKeyDetails?.namedCurve === 'prime256v1')
+    return 'ES256';
   throw new Error('a signing key is Ed25519 or P-256');
 }

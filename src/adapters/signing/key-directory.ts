@@ -13,7 +13,10 @@ const KEY = 'key.pem';
 const UNFINISHED = '.unfinished-';
 const UNFINISHED_LIFE_MS = 600_000;
 
-/** Undefined where there is none yet. A directory without a key file was made by hand: that is an error, never a reason to make new keys. */
+/**
+ * Undefined where there is none yet. A directory without a key file was made by hand: that is an error, never
+ * a reason to make new keys.
+ */
 export async function readKeyPair(directory: string): Promise<KeyPair | undefined> {
   try {
     await stat(directory);
@@ -21,12 +24,15 @@ export async function readKeyPair(directory: string): Promise<KeyPair | undefine
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-  return { certificate: await readFile(join(directory, CERTIFICATE), 'utf8'), key: await readFile(join(directory, KEY), 'utf8') };
+  return {
+    certificate: await readFile(join(directory, CERTIFICATE), 'utf8'),
+    key: await readFile(join(directory, KEY), 'utf8'),
+  };
 }
 
 /**
- * Writes a pair under `parent/name`: into a directory beside it, synced, then renamed. Killed at any moment it leaves the pair
- * or nothing. When another process was quicker its pair stays.
+ * Writes a pair under `parent/name`: into a directory beside it, synced, then renamed. Killed at any moment
+ * it leaves the pair or nothing. When another process was quicker its pair stays.
  * @returns the pair that is there now
  */
 export async function keepKeyPair(parent: string, name: string, pair: KeyPair): Promise<KeyPair> {
@@ -37,7 +43,11 @@ export async function keepKeyPair(parent: string, name: string, pair: KeyPair): 
 }
 
 /** The same, of a certificate whose key may be elsewhere. */
-export async function keepPair(parent: string, name: string, { certificate, key }: Pick<KeyPair, 'certificate'> & Partial<KeyPair>): Promise<void> {
+export async function keepPair(
+  parent: string,
+  name: string,
+  { certificate, key }: Pick<KeyPair, 'certificate'> & Partial<KeyPair>,
+): Promise<void> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
   const unfinished = await mkdtemp(join(parent, UNFINISHED));
   if (key !== undefined) await writeSynced(join(unfinished, KEY), key);
@@ -53,7 +63,10 @@ export async function keepPair(parent: string, name: string, { certificate, key 
   await sync(parent);
 }
 
-/** Text of the certificates in a pair's directory, whether or not the key is there; undefined where there is no such directory. */
+/**
+ * Text of the certificates in a pair's directory, whether or not the key is there; undefined where there is
+ * no such directory.
+ */
 export async function readCertificates(directory: string): Promise<string | undefined> {
   try {
     return await readFile(join(directory, CERTIFICATE), 'utf8');
@@ -63,12 +76,17 @@ export async function readCertificates(directory: string): Promise<string | unde
   }
 }
 
-/** Name of the directory of an algorithm's leaf: `leaf-ed25519`, and `leaf-ed25519.2` for the second one that was installed. */
+/**
+ * Name of the directory of an algorithm's leaf: `leaf-ed25519`, and `leaf-ed25519.2` for the second one that
+ * was installed.
+ */
 export function leafDirectory(algorithm: SignatureAlgorithm, number: number): string {
   return `leaf-${algorithm.toLowerCase()}${number === 1 ? '' : `.${number}`}`;
 }
 
-/** Numbers of an algorithm's leaves, the one that signs first: a later one takes the place of those before it. */
+/**
+ * Numbers of an algorithm's leaves, the one that signs first: a later one takes the place of those before it.
+ */
 export async function leavesOf(home: string, algorithm: SignatureAlgorithm): Promise<readonly number[]> {
   const numbers = (await entriesOf(home)).flatMap((entry) => {
     const [, name, number = '1'] = /^(leaf-[a-z0-9]+)(?:\.([1-9][0-9]{0,5}))?$/.exec(entry) ?? [];
@@ -85,7 +103,12 @@ export async function removeUnfinished(parent: string, now: number): Promise<voi
   for (const entry of await entriesOf(parent)) {
     const path = join(parent, entry);
     if (!entry.startsWith(UNFINISHED)) continue;
-    const age = now - (await stat(path).then((found) => found.mtimeMs, () => now));
+    const age =
+      now -
+      (await stat(path).then(
+        (found) => found.mtimeMs,
+        () => now,
+      ));
     if (age > UNFINISHED_LIFE_MS) await rm(path, { recursive: true, force: true });
   }
 }

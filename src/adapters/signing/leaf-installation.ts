@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
@@ -21,17 +21,24 @@ export interface InstallationOptions {
 }
 
 /**
- * PEM of a request for a new leaf. Its key is made here and stays here, or it is the token's; asked again before the leaf is
- * installed, the key is the same.
+ * PEM of a request for a new leaf. Its key is made here and stays here, or it is the token's; asked again
+ * before the leaf is installed, the key is the same.
  */
-export async function requestLeaf({ directory, environment, algorithm, token }: InstallationOptions): Promise<string> {
+export async function requestLeaf({
+  directory,
+  environment,
+  algorithm,
+  token,
+}: InstallationOptions): Promise<string> {
   const subject = leafNameOf(environment, algorithm);
   if (token !== undefined) {
     const publicKey = await token.publicKey();
     if (algorithmOf(publicKey) !== algorithm) throw new Error(`the token's key is not one for ${algorithm}`);
     return makeCertificateRequest(subject, publicKey, (message) => token.sign(algorithm, message));
   }
-  const { text } = await keepFile(requestDirectory(directory, environment, algorithm), REQUEST_KEY, () => privatePem(generateKey(algorithm).privateKey));
+  const { text } = await keepFile(requestDirectory(directory, environment, algorithm), REQUEST_KEY, () =>
+    privatePem(generateKey(algorithm).privateKey),
+  );
   const key = createPrivateKey(text);
   return makeCertificateRequest(subject, publicOf(key), (message) => signRaw(key, algorithm, message));
 }
@@ -44,8 +51,8 @@ export interface InstalledLeaf {
 }
 
 /**
- * Makes a leaf that was issued for the request the one that signs from the next start on. The former one goes to `known/`, without its
- * key. Killed at any moment it leaves the former one in use, or the new one.
+ * Makes a leaf that was issued for the request the one that signs from the next start on. The former one goes
+ * to `known/`, without its key. Killed at any moment it leaves the former one in use, or the new one.
  * @param pem the leaf, then its authority
  * @throws Error with words for the operator
  */
@@ -53,27 +60,44 @@ export async function installLeaf(options: InstallationOptions, pem: string): Pr
   const { directory, environment, algorithm, token, clock } = options;
   const home = join(directory, environment);
   const [leaf, authority, ...more] = certificatesIn(pem);
-  if (leaf === undefined || authority === undefined || more.length > 0) throw new Error('the file must hold two certificates: the leaf, then its authority');
+  if (leaf === undefined || authority === undefined || more.length > 0)
+    throw new Error('the file must hold two certificates: the leaf, then its authority');
   const key = token === undefined ? await requestedKey(options) : await token.publicKey();
-  if (algorithmOf(leaf.publicKey) !== algorithm) throw new Error(`the certificate's key is not one for ${algorithm}: TAKEMARK_SIGNING_ALGORITHM says which is wanted`);
+  if (algorithmOf(leaf.publicKey) !== algorithm)
+    throw new Error(
+      `the certificate's key is not one for ${algorithm}: TAKEMARK_SIGNING_ALGORITHM says which is wanted`,
+    );
   const held = token === undefined ? leaf.checkPrivateKey(key) : leaf.publicKey.equals(key);
   if (!held) throw new Error('the certificate is for another key than the one that was requested for');
   const expected = leafNameOf(environment, algorithm);
-  if (!names(leaf.subject, expected.commonName) || !names(authority.subject, authorityNameOf({ environment }).commonName)) throw new Error(`the certificate is not one of the environment ${environment}`);
+  if (
+    !names(leaf.subject, expected.commonName) ||
+    !names(authority.subject, authorityNameOf({ environment }).commonName)
+  )
+    throw new Error(`the certificate is not one of the environment ${environment}`);
   assertUsable({ leaf, authority }, clock.now());
 
   const { kid } = identityOf(leaf);
   const [former] = await leavesOf(home, algorithm);
-  const pair = { certificate: `${leaf.toString()}${authority.toString()}`, ...(token === undefined ? { key: privatePem(key) } : {}) };
+  const pair = {
+    certificate: `${leaf.toString()}${authority.toString()}`,
+    ...(token === undefined ? { key: privatePem(key) } : {}),
+  };
   if (former === undefined) {
     await keepPair(home, leafDirectory(algorithm, 1), pair);
   } else {
     const formerPath = join(home, leafDirectory(algorithm, former));
-    const [formerLeaf, formerAuthority = await authorityOf(home)] = certificatesIn((await readCertificates(formerPath)) ?? '');
+    const [formerLeaf, formerAuthority = await authorityOf(home)] = certificatesIn(
+      (await readCertificates(formerPath)) ?? '',
+    );
     if (formerLeaf === undefined) throw new Error(`no certificate in ${formerPath}`);
     const formerKid = identityOf(formerLeaf).kid;
     if (formerKid === kid) throw new Error('this certificate is installed already');
-    await keepFile(join(home, 'known'), `${formerKid}.pem`, () => `${formerLeaf.toString()}${formerAuthority?.toString() ?? ''}`);
+    await keepFile(
+      join(home, 'known'),
+      `${formerKid}.pem`,
+      () => `${formerLeaf.toString()}${formerAuthority?.toString() ?? ''}`,
+    );
     await keepPair(home, leafDirectory(algorithm, former + 1), pair);
     await rm(formerPath, { recursive: true });
     await rm(requestDirectory(directory, environment, algorithm), { recursive: true, force: true });
@@ -90,7 +114,10 @@ function requestDirectory(directory: string, environment: string, algorithm: Sig
 }
 
 async function requestedKey({ directory, environment, algorithm }: InstallationOptions): Promise<KeyObject> {
-  const text = await readFile(join(requestDirectory(directory, environment, algorithm), REQUEST_KEY), 'utf8').catch((cause: unknown) => {
+  const text = await readFile(
+    join(requestDirectory(directory, environment, algorithm), REQUEST_KEY),
+    'utf8',
+  ).catch((cause: unknown) => {
     throw new Error('nothing was requested here: takemark operator signing request comes first', { cause });
   });
   return createPrivateKey(text);

@@ -1,13 +1,22 @@
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createTrustList } from '../../credential/trust-list.js';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
-import { makeCertificate, type CertificateName } from './certificate-profile.js';
+import { type CertificateName, makeCertificate } from './certificate-profile.js';
 import { createSigner, generateKey, identityOf, privatePem, publicOf } from './identity.js';
-import { entriesOf, keepKeyPair, leafDirectory, leavesOf, readCertificates, readKeyPair, removeUnfinished, type KeyPair } from './key-directory.js';
+import {
+  entriesOf,
+  type KeyPair,
+  keepKeyPair,
+  leafDirectory,
+  leavesOf,
+  readCertificates,
+  readKeyPair,
+  removeUnfinished,
+} from './key-directory.js';
 import { createTokenSigner, type TokenKey } from './pkcs11-token.js';
 
 /** Paths of PEM files made elsewhere. */
@@ -28,7 +37,10 @@ export interface SigningPems {
 }
 
 export interface SigningOptions {
-  /** Kept below it, by environment: `authority/`, `leaf-ed25519/`, `leaf-es256/`, their successors `leaf-ed25519.2/`, and `known/*.pem` that the operator puts there. */
+  /**
+   * Kept below it, by environment: `authority/`, `leaf-ed25519/`, `leaf-es256/`, their successors
+   * `leaf-ed25519.2/`, and `known/*.pem` that the operator puts there.
+   */
   readonly directory: string;
   readonly environment: string;
   /** Of the leaf that signs when no files are given; Ed25519 by default. */
@@ -54,13 +66,17 @@ export interface Signing {
 
 const ORGANISATION = 'Takemark';
 const DAY_MS = 86_400_000;
-/** Without a time-stamp a file turns invalid for others on the day its leaf expires (C2PA 2.2 section 10.3.2.5.1), so both live long. */
+/**
+ * Without a time-stamp a file turns invalid for others on the day its leaf expires (C2PA 2.2 section
+ * 10.3.2.5.1), so both live long.
+ */
 const LIFE_MS = 7_305 * DAY_MS;
 const ALGORITHMS: readonly SignatureAlgorithm[] = ['Ed25519', 'ES256'];
 
 /**
- * The signing identity of an environment, made on the first start. What signs: the given files, else the leaf of the wanted
- * algorithm. What verifies: that one, every leaf kept here, and each leaf in `known/` (a PEM file: the leaf, then its authorities).
+ * The signing identity of an environment, made on the first start. What signs: the given files, else the leaf
+ * of the wanted algorithm. What verifies: that one, every leaf kept here, and each leaf in `known/` (a PEM
+ * file: the leaf, then its authorities).
  * @throws Error when files are missing, do not belong together, or the leaf's time has passed
  */
 export async function loadSigning(options: SigningOptions): Promise<Signing> {
@@ -69,16 +85,26 @@ export async function loadSigning(options: SigningOptions): Promise<Signing> {
   const local = options.token === undefined ? await localPair(home, options) : undefined;
   const current = local ?? (await tokenLeaf(home, options));
   assertUsable(current, options.clock.now());
-  const signer = local === undefined ? createTokenSigner(current.leaf, options.token!) : createSigner(local.leaf, local.key);
+  const signer =
+    local === undefined
+      ? createTokenSigner(current.leaf, options.token!)
+      : createSigner(local.leaf, local.key);
 
   const identities: SigningIdentity[] = [signer.identity];
   const authorities = [current.authority];
-  const known = (options.known ?? []).map(({ certificate, authority }) => ({ leaf: new X509Certificate(certificate), above: [new X509Certificate(authority)] }));
+  const known = (options.known ?? []).map(({ certificate, authority }) => ({
+    leaf: new X509Certificate(certificate),
+    above: [new X509Certificate(authority)],
+  }));
   for (const { leaf, above } of [...known, ...(await formerLeaves(home))]) {
     identities.push(identityOf(leaf));
     authorities.push(...above);
   }
-  return { signer, notAfter: Math.floor(Date.parse(current.leaf.validTo) / 1000), trust: createTrustList(identities, authorities) };
+  return {
+    signer,
+    notAfter: Math.floor(Date.parse(current.leaf.validTo) / 1000),
+    trust: createTrustList(identities, authorities),
+  };
 }
 
 interface Certified {
@@ -93,46 +119,71 @@ interface Current extends Certified {
 async function localPair(home: string, options: SigningOptions): Promise<Current> {
   const given = options.files === undefined ? options.pems : await readPems(options.files);
   const current = given === undefined ? await ownPair(home, options) : givenPair(given);
-  if (!current.leaf.checkPrivateKey(current.key)) throw new Error('the signing key is not the certificate\'s');
+  if (!current.leaf.checkPrivateKey(current.key)) throw new Error("the signing key is not the certificate's");
   return current;
 }
 
 /** The key is looked at with each signature: a token that is away now may be back by then. */
 async function tokenLeaf(home: string, { files, algorithm = 'Ed25519' }: SigningOptions): Promise<Certified> {
   if (files !== undefined) {
-    const [certificate, authority] = await Promise.all([files.certificate, files.authority].map((path) => readFile(path, 'utf8')));
+    const [certificate, authority] = await Promise.all(
+      [files.certificate, files.authority].map((path) => readFile(path, 'utf8')),
+    );
     return { leaf: new X509Certificate(certificate!), authority: new X509Certificate(authority!) };
   }
   const [number] = await leavesOf(home, algorithm);
-  const [leaf, authority] = number === undefined ? [] : certificatesIn((await readCertificates(join(home, leafDirectory(algorithm, number)))) ?? '');
-  if (leaf === undefined || authority === undefined) throw new Error(`no certificate is installed for the token's ${algorithm} key: takemark operator signing request, then install`);
+  const [leaf, authority] =
+    number === undefined
+      ? []
+      : certificatesIn((await readCertificates(join(home, leafDirectory(algorithm, number)))) ?? '');
+  if (leaf === undefined || authority === undefined)
+    throw new Error(
+      `no certificate is installed for the token's ${algorithm} key: takemark operator signing request, then install`,
+    );
   return { leaf, authority };
 }
 
 async function readPems({ certificate, key, authority }: SigningFiles): Promise<SigningPems> {
   if (key === undefined) throw new Error('the signing certificate is given without its key');
-  const [leafPem, keyPem, authorityPem] = await Promise.all([certificate, key, authority].map((path) => readFile(path, 'utf8')));
+  const [leafPem, keyPem, authorityPem] = await Promise.all(
+    [certificate, key, authority].map((path) => readFile(path, 'utf8')),
+  );
   return { certificate: leafPem!, key: keyPem!, authority: authorityPem! };
 }
 
 function givenPair({ certificate, key, authority }: SigningPems): Current {
-  return { leaf: new X509Certificate(certificate), key: createPrivateKey(key), authority: new X509Certificate(authority) };
+  return {
+    leaf: new X509Certificate(certificate),
+    key: createPrivateKey(key),
+    authority: new X509Certificate(authority),
+  };
 }
 
-/** A new authority and a leaf of it, for a bundle. The authority's key is not kept: it signs this one leaf. */
-export function makeSigningPems(options: Pick<SigningOptions, 'environment' | 'algorithm' | 'clock' | 'random'>): SigningPems {
+/**
+ * A new authority and a leaf of it, for a bundle. The authority's key is not kept: it signs this one leaf.
+ */
+export function makeSigningPems(
+  options: Pick<SigningOptions, 'environment' | 'algorithm' | 'clock' | 'random'>,
+): SigningPems {
   const name = authorityNameOf(options);
   const authority = newAuthority(name, options);
-  return { ...newLeaf(options.algorithm ?? 'Ed25519', name, authority, options), authority: authority.certificate };
+  return {
+    ...newLeaf(options.algorithm ?? 'Ed25519', name, authority, options),
+    authority: authority.certificate,
+  };
 }
 
 async function ownPair(home: string, options: SigningOptions): Promise<Current> {
   const algorithm = options.algorithm ?? 'Ed25519';
   const [number] = await leavesOf(home, algorithm);
-  const pair = number === undefined ? await makeLeaf(home, algorithm, options) : await readKeyPair(join(home, leafDirectory(algorithm, number)));
+  const pair =
+    number === undefined
+      ? await makeLeaf(home, algorithm, options)
+      : await readKeyPair(join(home, leafDirectory(algorithm, number)));
   // One that was installed brings its authority along.
   const [leaf, authority = await ownAuthority(home)] = certificatesIn(pair?.certificate ?? '');
-  if (pair === undefined || leaf === undefined || authority === undefined) throw new Error(`no certificate, or none of its authority, in ${home}`);
+  if (pair === undefined || leaf === undefined || authority === undefined)
+    throw new Error(`no certificate, or none of its authority, in ${home}`);
   return { leaf, key: createPrivateKey(pair.key), authority };
 }
 
@@ -140,13 +191,29 @@ async function ownAuthority(home: string): Promise<X509Certificate | undefined> 
   return certificatesIn((await readCertificates(join(home, 'authority'))) ?? '')[0];
 }
 
-async function makeLeaf(home: string, algorithm: SignatureAlgorithm, options: SigningOptions): Promise<KeyPair> {
+async function makeLeaf(
+  home: string,
+  algorithm: SignatureAlgorithm,
+  options: SigningOptions,
+): Promise<KeyPair> {
   const name = authorityNameOf(options);
   const authority = await readKeyPair(join(home, 'authority')).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
-    throw new Error(`there is no ${algorithm} leaf here, and the authority's key is elsewhere: takemark operator signing request, then install`, { cause: error });
+    throw new Error(
+      `there is no ${algorithm} leaf here, and the authority's key is elsewhere: takemark operator signing request, then install`,
+      { cause: error },
+    );
   });
-  return keepKeyPair(home, leafDirectory(algorithm, 1), newLeaf(algorithm, name, authority ?? (await keepKeyPair(home, 'authority', newAuthority(name, options))), options));
+  return keepKeyPair(
+    home,
+    leafDirectory(algorithm, 1),
+    newLeaf(
+      algorithm,
+      name,
+      authority ?? (await keepKeyPair(home, 'authority', newAuthority(name, options))),
+      options,
+    ),
+  );
 }
 
 /** The subject of an environment's leaf, whoever keeps its key. */
@@ -163,21 +230,46 @@ type Making = Pick<SigningOptions, 'environment' | 'clock' | 'random'>;
 export function newAuthority(name: CertificateName, options: Making): KeyPair {
   // P-256: the one kind of key every validator of certificates knows.
   const { publicKey, privateKey } = generateKey('ES256');
-  const der = makeCertificate({ subject: name, issuer: name, subjectKey: publicKey, issuerKey: privateKey, issuerPublicKey: publicKey, ...life(options), kind: 'authority' });
+  const der = makeCertificate({
+    subject: name,
+    issuer: name,
+    subjectKey: publicKey,
+    issuerKey: privateKey,
+    issuerPublicKey: publicKey,
+    ...life(options),
+    kind: 'authority',
+  });
   return { certificate: new X509Certificate(der).toString(), key: privatePem(privateKey) };
 }
 
-function newLeaf(algorithm: SignatureAlgorithm, issuer: CertificateName, authority: KeyPair, options: Making): KeyPair {
+function newLeaf(
+  algorithm: SignatureAlgorithm,
+  issuer: CertificateName,
+  authority: KeyPair,
+  options: Making,
+): KeyPair {
   const { publicKey, privateKey } = generateKey(algorithm);
   const issuerKey = createPrivateKey(authority.key);
   const subject = leafNameOf(options.environment, algorithm);
-  const der = makeCertificate({ subject, issuer, subjectKey: publicKey, issuerKey, issuerPublicKey: publicOf(issuerKey), ...life(options), kind: 'leaf' });
+  const der = makeCertificate({
+    subject,
+    issuer,
+    subjectKey: publicKey,
+    issuerKey,
+    issuerPublicKey: publicOf(issuerKey),
+    ...life(options),
+    kind: 'leaf',
+  });
   return { certificate: new X509Certificate(der).toString(), key: privatePem(privateKey) };
 }
 
 function life({ clock, random }: Making): { notBefore: Date; notAfter: Date; serial: Uint8Array } {
   // A day earlier than now, for validators whose clock is behind.
-  return { notBefore: new Date(clock.now() - DAY_MS), notAfter: new Date(clock.now() + LIFE_MS), serial: random(16) };
+  return {
+    notBefore: new Date(clock.now() - DAY_MS),
+    notAfter: new Date(clock.now() + LIFE_MS),
+    serial: random(16),
+  };
 }
 
 async function formerLeaves(home: string): Promise<{ leaf: X509Certificate; above: X509Certificate[] }[]> {
@@ -185,8 +277,11 @@ async function formerLeaves(home: string): Promise<{ leaf: X509Certificate; abov
   const authority = await ownAuthority(home);
   for (const algorithm of ALGORITHMS) {
     for (const number of await leavesOf(home, algorithm)) {
-      const [leaf, ...above] = certificatesIn((await readCertificates(join(home, leafDirectory(algorithm, number)))) ?? '');
-      if (leaf !== undefined) former.push({ leaf, above: above.length > 0 || authority === undefined ? above : [authority] });
+      const [leaf, ...above] = certificatesIn(
+        (await readCertificates(join(home, leafDirectory(algorithm, number)))) ?? '',
+      );
+      if (leaf !== undefined)
+        former.push({ leaf, above: above.length > 0 || authority === undefined ? above : [authority] });
     }
   }
   for (const entry of await entriesOf(join(home, 'known'))) {
@@ -200,15 +295,23 @@ async function formerLeaves(home: string): Promise<{ leaf: X509Certificate; abov
 
 /** Certificates of a PEM text, in their order. */
 export function certificatesIn(pem: string): X509Certificate[] {
-  return (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map((text) => new X509Certificate(text));
+  return (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
+    (text) => new X509Certificate(text),
+  );
 }
 
 /** What a wrong file would otherwise show only on some partner's screen. */
 export function assertUsable({ leaf, authority }: Certified, now: number): void {
-  if (leaf.ca || !leaf.checkIssued(authority) || !leaf.verify(authority.publicKey)) throw new Error('the signing certificate is not a leaf that the authority issued');
+  if (leaf.ca || !leaf.checkIssued(authority) || !leaf.verify(authority.publicKey))
+    throw new Error('the signing certificate is not a leaf that the authority issued');
   // Validators demand an authority key identifier and one of these two usages (C2PA 2.2 section 14.5.1).
   const usages: readonly string[] = leaf.keyUsage ?? [];
-  if (!usages.includes('1.3.6.1.5.5.7.3.4') && !usages.includes('1.3.6.1.4.1.62558.2.1')) throw new Error('the signing certificate lacks the extended key usage emailProtection or c2pa-kp-claimSigning');
-  if (!leaf.raw.includes(Buffer.from('0603551d23', 'hex'))) throw new Error('the signing certificate lacks an authority key identifier');
-  if (now < Date.parse(leaf.validFrom) || now > Date.parse(leaf.validTo)) throw new Error('the signing certificate is not valid at this time');
+  if (!usages.includes('1.3.6.1.5.5.7.3.4') && !usages.includes('1.3.6.1.4.1.62558.2.1'))
+    throw new Error(
+      'the signing certificate lacks the extended key usage emailProtection or c2pa-kp-claimSigning',
+    );
+  if (!leaf.raw.includes(Buffer.from('0603551d23', 'hex')))
+    throw new Error('the signing certificate lacks an authority key identifier');
+  if (now < Date.parse(leaf.validFrom) || now > Date.parse(leaf.validTo))
+    throw new Error('the signing certificate is not valid at this time');
 }

@@ -9,8 +9,8 @@ import { keepKeyPair, readKeyPair } from './key-directory.js';
 import { authorityNameOf, leafNameOf, newAuthority } from './load-signing.js';
 
 /**
- * An authority on a machine of its own: its directory holds its key and certificate, and nothing of it is ever needed by a service
- * but the certificate.
+ * An authority on a machine of its own: its directory holds its key and certificate, and nothing of it is
+ * ever needed by a service but the certificate.
  */
 export interface AuthorityOptions {
   readonly directory: string;
@@ -24,7 +24,8 @@ const DAY_MS = 86_400_000;
 
 /** @returns PEM of the new authority's certificate. @throws Error where there is one already */
 export async function initAuthority(options: AuthorityOptions): Promise<string> {
-  if ((await readKeyPair(join(options.directory, NAME))) !== undefined) throw new Error(`${join(options.directory, NAME)} holds an authority already`);
+  if ((await readKeyPair(join(options.directory, NAME))) !== undefined)
+    throw new Error(`${join(options.directory, NAME)} holds an authority already`);
   const made = newAuthority(authorityNameOf(options), options);
   const kept = await keepKeyPair(options.directory, NAME, made);
   if (kept.key !== made.key) throw new Error(`${join(options.directory, NAME)} holds an authority already`);
@@ -42,20 +43,32 @@ export interface IssuedLeaf {
 }
 
 /**
- * Signs a leaf for a request: of this environment's name and the closed profile, nothing else the request might want.
+ * Signs a leaf for a request: of this environment's name and the closed profile, nothing else the request
+ * might want.
  * @param days that it lives, at most as long as its authority
  * @throws Error with words for the operator
  */
-export async function issueLeaf({ directory, environment, clock, random }: AuthorityOptions, requestPem: string, days: number): Promise<IssuedLeaf> {
+export async function issueLeaf(
+  { directory, environment, clock, random }: AuthorityOptions,
+  requestPem: string,
+  days: number,
+): Promise<IssuedLeaf> {
   const pair = await readKeyPair(join(directory, NAME));
-  if (pair === undefined) throw new Error(`there is no authority in ${directory}; takemark authority init makes one`);
+  if (pair === undefined)
+    throw new Error(`there is no authority in ${directory}; takemark authority init makes one`);
   const authority = new X509Certificate(pair.certificate);
   const issuer = authorityNameOf({ environment });
-  if (!authority.subject.split('\n').includes(`CN=${issuer.commonName}`)) throw new Error(`this authority is of another environment than ${environment}`);
+  if (!authority.subject.split('\n').includes(`CN=${issuer.commonName}`))
+    throw new Error(`this authority is of another environment than ${environment}`);
   const request = readCertificateRequest(requestPem);
   const subject = leafNameOf(environment, request.algorithm);
-  if (request.subject.organisation !== subject.organisation || request.subject.commonName !== subject.commonName) {
-    throw new Error(`the request is for '${request.subject.commonName}'; this authority signs for '${subject.commonName}' alone`);
+  if (
+    request.subject.organisation !== subject.organisation ||
+    request.subject.commonName !== subject.commonName
+  ) {
+    throw new Error(
+      `the request is for '${request.subject.commonName}'; this authority signs for '${subject.commonName}' alone`,
+    );
   }
   const now = clock.now();
   const notAfter = new Date(Math.min(now + days * DAY_MS, Date.parse(authority.validTo)));
@@ -63,7 +76,24 @@ export async function issueLeaf({ directory, environment, clock, random }: Autho
   const notBefore = new Date(Math.max(now - DAY_MS, Date.parse(authority.validFrom)));
   const issuerKey = createPrivateKey(pair.key);
   const leaf = new X509Certificate(
-    makeCertificate({ subject, issuer, subjectKey: request.publicKey, issuerKey, issuerPublicKey: publicOf(issuerKey), notBefore, notAfter, serial: random(16), kind: 'leaf' }),
+    makeCertificate({
+      subject,
+      issuer,
+      subjectKey: request.publicKey,
+      issuerKey,
+      issuerPublicKey: publicOf(issuerKey),
+      notBefore,
+      notAfter,
+      serial: random(16),
+      kind: 'leaf',
+    }),
   );
-  return { pem: `${leaf.toString()}${authority.toString()}`, kid: identityOf(leaf).kid, algorithm: request.algorithm, subject: subject.commonName, notBefore, notAfter };
+  return {
+    pem: `${leaf.toString()}${authority.toString()}`,
+    kid: identityOf(leaf).kid,
+    algorithm: request.algorithm,
+    subject: subject.commonName,
+    notBefore,
+    notAfter,
+  };
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { createHash, createPublicKey, verify, type KeyObject, type X509Certificate } from 'node:crypto';
+import { createHash, createPublicKey, type KeyObject, verify, type X509Certificate } from 'node:crypto';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import { DomainError, ServerError } from '../../domain/errors.js';
 import type { Signer } from '../../ports/signing.js';
@@ -29,7 +29,10 @@ export interface TokenKey {
 const TOOL = 'pkcs11-tool';
 const PIN_VARIABLE = 'TOKEN_PIN';
 const TIMEOUT_MS = 10_000;
-/** Calls that may be under way or wait. One is made at a time: a token is one device, and SoftHSM's files are not read while another writes. */
+/**
+ * Calls that may be under way or wait. One is made at a time: a token is one device, and SoftHSM's files are
+ * not read while another writes.
+ */
 const MOST_CALLS = 64;
 const MAX_OUTPUT_BYTES = 16_384;
 const SIGNATURE_BYTES = 64;
@@ -37,8 +40,9 @@ const SIGNATURE_BYTES = 64;
 const PIN_REFUSED = /CKR_PIN_(?:INCORRECT|LOCKED|EXPIRED|INVALID|LEN_RANGE)/;
 
 /**
- * A key in a PKCS#11 token. The module runs in a child process: it blocks nobody, its crash is one lost signature, a session is new
- * each time, so a token that comes back is in use again, and of the service it sees nothing.
+ * A key in a PKCS#11 token. The module runs in a child process: it blocks nobody, its crash is one lost
+ * signature, a session is new each time, so a token that comes back is in use again, and of the service it
+ * sees nothing.
  */
 export function openToken(options: TokenOptions): TokenKey {
   const calls = new Calls(options);
@@ -47,18 +51,35 @@ export function openToken(options: TokenOptions): TokenKey {
       const output = await calls.run(['--read-object', '--type', 'pubkey', '--label', options.key]);
       try {
         // Some versions write Ed25519 keys as PEM.
-        return output.toString('latin1').startsWith('-----') ? createPublicKey(output.toString('latin1')) : createPublicKey({ key: output, format: 'der', type: 'spki' });
+        return output.toString('latin1').startsWith('-----')
+          ? createPublicKey(output.toString('latin1'))
+          : createPublicKey({ key: output, format: 'der', type: 'spki' });
       } catch (cause) {
-        throw new ServerError(`the token has no public key with the label ${options.key} that can be read`, { cause });
+        throw new ServerError(`the token has no public key with the label ${options.key} that can be read`, {
+          cause,
+        });
       }
     },
     async sign(algorithm, message) {
       // The hash is made here, since many tokens only do the rest.
       const signature =
         algorithm === 'ES256'
-          ? await calls.run(['--login', '--sign', '--mechanism', 'ECDSA', '--signature-format', 'rs', '--label', options.key], createHash('sha256').update(message).digest())
+          ? await calls.run(
+              [
+                '--login',
+                '--sign',
+                '--mechanism',
+                'ECDSA',
+                '--signature-format',
+                'rs',
+                '--label',
+                options.key,
+              ],
+              createHash('sha256').update(message).digest(),
+            )
           : await calls.run(['--login', '--sign', '--mechanism', 'EDDSA', '--label', options.key], message);
-      if (signature.length !== SIGNATURE_BYTES) throw unavailable(`the token gave a signature of ${signature.length} bytes`);
+      if (signature.length !== SIGNATURE_BYTES)
+        throw unavailable(`the token gave a signature of ${signature.length} bytes`);
       return algorithm === 'ES256' ? lowS(signature) : signature;
     },
   };
@@ -72,8 +93,11 @@ export function createTokenSigner(certificate: X509Certificate, token: TokenKey)
     identity,
     async sign(message) {
       const signature = await token.sign(identity.algorithm, message);
-      const good = identity.algorithm === 'Ed25519' ? verify(null, message, publicKey, signature) : verify('sha256', message, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature);
-      if (!good) throw unavailable('the token signs with another key than the certificate\'s');
+      const good =
+        identity.algorithm === 'Ed25519'
+          ? verify(null, message, publicKey, signature)
+          : verify('sha256', message, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature);
+      if (!good) throw unavailable("the token signs with another key than the certificate's");
       return signature;
     },
   };
@@ -97,8 +121,12 @@ class Calls {
     const call = this.#last
       .then(() => {
         // Tried again and again, a wrong PIN locks the token for good.
-        if (this.#pinRefused) throw unavailable('the token refused the PIN; it is not tried again until the service is started with another one');
-        if (performance.now() - since > (this.#options.timeoutMs ?? TIMEOUT_MS)) throw unavailable('the token did not come to this call in time');
+        if (this.#pinRefused)
+          throw unavailable(
+            'the token refused the PIN; it is not tried again until the service is started with another one',
+          );
+        if (performance.now() - since > (this.#options.timeoutMs ?? TIMEOUT_MS))
+          throw unavailable('the token did not come to this call in time');
         return this.#spawn(words, input);
       })
       .finally(() => (this.#calls -= 1));
@@ -110,7 +138,12 @@ class Calls {
     const { module, token, pin, environment, timeoutMs = TIMEOUT_MS } = this.#options;
     const login = words.includes('--login') ? ['--pin', `env:${PIN_VARIABLE}`] : [];
     return new Promise((resolve, reject) => {
-      const child = spawn(TOOL, ['--module', module, '--token-label', token, ...words, ...login], { env: { ...environment, [PIN_VARIABLE]: pin }, stdio: ['pipe', 'pipe', 'pipe'], timeout: timeoutMs, killSignal: 'SIGKILL' });
+      const child = spawn(TOOL, ['--module', module, '--token-label', token, ...words, ...login], {
+        env: { ...environment, [PIN_VARIABLE]: pin },
+        stdio: ['pipe', 'pipe', 'pipe'],
+        timeout: timeoutMs,
+        killSignal: 'SIGKILL',
+      });
       const output: Buffer[] = [];
       const errors: Buffer[] = [];
       let bytes = 0;
@@ -121,12 +154,23 @@ class Calls {
       };
       child.stdout.on('data', keep(output));
       child.stderr.on('data', keep(errors));
-      child.on('error', (error: NodeJS.ErrnoException) => reject(unavailable(error.code === 'ENOENT' ? `${TOOL} of OpenSC is not installed` : 'the token could not be asked', error)));
+      child.on('error', (error: NodeJS.ErrnoException) =>
+        reject(
+          unavailable(
+            error.code === 'ENOENT' ? `${TOOL} of OpenSC is not installed` : 'the token could not be asked',
+            error,
+          ),
+        ),
+      );
       child.on('close', (code, signal) => {
         if (code === 0) return resolve(Buffer.concat(output));
         const said = Buffer.concat(errors).toString('utf8');
         this.#pinRefused ||= PIN_REFUSED.test(said);
-        reject(unavailable(signal === null ? `the token: ${firstFault(said)}` : 'the token did not answer in time'));
+        reject(
+          unavailable(
+            signal === null ? `the token: ${firstFault(said)}` : 'the token did not answer in time',
+          ),
+        );
       });
       // A child that ends before it has read everything says why on its other end.
       child.stdin.on('error', () => undefined);
@@ -137,10 +181,15 @@ class Calls {
 
 /** One line, without what could be of a caller: the tool's words are about the token. */
 function firstFault(said: string): string {
-  const line = said.split('\n').find((text) => /error|no slot|not found|fail/i.test(text)) ?? 'no reason was given';
+  const line =
+    said.split('\n').find((text) => /error|no slot|not found|fail/i.test(text)) ?? 'no reason was given';
   return line.replace(/[^\x20-\x7e]/g, '').slice(0, 160);
 }
 
 function unavailable(words: string, cause?: unknown): DomainError {
-  return new DomainError('unavailable', 'The key that signs cannot be reached at the moment.', { reason: 'signer_unavailable', retryAfterSeconds: 5, cause: new ServerError(words, cause === undefined ? undefined : { cause }) });
+  return new DomainError('unavailable', 'The key that signs cannot be reached at the moment.', {
+    reason: 'signer_unavailable',
+    retryAfterSeconds: 5,
+    cause: new ServerError(words, cause === undefined ? undefined : { cause }),
+  });
 }

@@ -1,7 +1,7 @@
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import type { Clock } from '../../ports/clock.js';
 import { SECRET_PURPOSES, type SecretPurpose } from '../../ports/secrets.js';
-import { parseClusterBundle, type ClusterBundle } from './cluster-bundle.js';
+import { type ClusterBundle, parseClusterBundle } from './cluster-bundle.js';
 import { makeSigningPems } from './load-signing.js';
 import { newOperatorToken } from './operator-token.js';
 import { newSecret, type StoredSecret } from './secrets.js';
@@ -13,9 +13,15 @@ export type RotatedPurpose = (typeof ROTATED_PURPOSES)[number];
 export const ROTATION_STEPS = ['add', 'use', 'drop'] as const;
 export type RotationStep = (typeof ROTATION_STEPS)[number];
 
-/** Keys, audit logs, rows, the topic of erasures and credentials live on with what made them: of these the former ones are kept for good. */
+/**
+ * Keys, audit logs, rows, the topic of erasures and credentials live on with what made them: of these the
+ * former ones are kept for good.
+ */
 const KEPT: readonly RotatedPurpose[] = ['key-pepper', 'audit', 'event', 'row', 'signing'];
-/** The longest that anything else made with a secret lives is a day, a rotation's replay; an hour for the rollout of the step before. */
+/**
+ * The longest that anything else made with a secret lives is a day, a rotation's replay; an hour for the
+ * rollout of the step before.
+ */
 const DROP_AFTER_SECONDS = 25 * 3_600;
 
 export interface BundleRotation {
@@ -31,9 +37,10 @@ export interface BundleRotation {
 }
 
 /**
- * One step of replacing secrets without a moment at which a process meets what it does not know: `add` makes a new one known
- * and, when every process has that bundle, `use` makes it the current one and, when every process has that, `drop` forgets the
- * former one. Processes with the bundle before and after a step work side by side.
+ * One step of replacing secrets without a moment at which a process meets what it does not know: `add` makes
+ * a new one known and, when every process has that bundle, `use` makes it the current one and, when every
+ * process has that, `drop` forgets the former one. Processes with the bundle before and after a step work
+ * side by side.
  * @param text of the bundle
  * @param name of its file, for messages
  * @returns the text of the next bundle
@@ -42,54 +49,97 @@ export interface BundleRotation {
 export function rotateClusterBundle(text: string, name: string, rotation: BundleRotation): string {
   const { step, environment, early = false } = rotation;
   const now = Math.floor(rotation.clock.now() / 1000);
-  const purposes = rotation.purposes ?? ROTATED_PURPOSES.filter((purpose) => step !== 'drop' || !KEPT.includes(purpose));
+  const purposes =
+    rotation.purposes ?? ROTATED_PURPOSES.filter((purpose) => step !== 'drop' || !KEPT.includes(purpose));
   let bundle = parseClusterBundle(text, name);
-  if (bundle.environment !== environment) throw new Error(`${name} belongs to the environment ${bundle.environment}, not ${environment}`);
+  if (bundle.environment !== environment)
+    throw new Error(`${name} belongs to the environment ${bundle.environment}, not ${environment}`);
   for (const purpose of purposes) {
-    if (step === 'drop' && KEPT.includes(purpose)) throw new Error(`${purpose}: what was made with the former ones needs them for good; they are not dropped`);
-    if (step === 'add' && hasNext(bundle, purpose)) throw new Error(`${purpose}: the one that was added before is not used yet; --step use comes first`);
-    if (step === 'use' && !hasNext(bundle, purpose)) throw new Error(`${purpose}: there is no new one to use; --step add comes first, and every process must have read that bundle`);
+    if (step === 'drop' && KEPT.includes(purpose))
+      throw new Error(
+        `${purpose}: what was made with the former ones needs them for good; they are not dropped`,
+      );
+    if (step === 'add' && hasNext(bundle, purpose))
+      throw new Error(`${purpose}: the one that was added before is not used yet; --step use comes first`);
+    if (step === 'use' && !hasNext(bundle, purpose))
+      throw new Error(
+        `${purpose}: there is no new one to use; --step add comes first, and every process must have read that bundle`,
+      );
     if (step === 'drop') assertDroppable(purpose, formerTimes(bundle, purpose), now, early);
     bundle = steps[step](bundle, purpose, rotation, now);
   }
   return `${JSON.stringify(bundle, null, 2)}\n`;
 }
 
-function assertDroppable(purpose: RotatedPurpose, former: readonly number[], now: number, early: boolean): void {
+function assertDroppable(
+  purpose: RotatedPurpose,
+  former: readonly number[],
+  now: number,
+  early: boolean,
+): void {
   if (former.length === 0) throw new Error(`${purpose}: there is no former one to drop`);
-  if (!early && former.some((since) => now < since + DROP_AFTER_SECONDS)) throw new Error(`${purpose}: the former one was replaced less than 25 hours ago, and something made with it may still be in use; --early drops it all the same`);
+  if (!early && former.some((since) => now < since + DROP_AFTER_SECONDS))
+    throw new Error(
+      `${purpose}: the former one was replaced less than 25 hours ago, and something made with it may still be in use; --early drops it all the same`,
+    );
 }
 
-const steps: Readonly<Record<RotationStep, (bundle: ClusterBundle, purpose: RotatedPurpose, rotation: BundleRotation, now: number) => ClusterBundle>> = {
+const steps: Readonly<
+  Record<
+    RotationStep,
+    (bundle: ClusterBundle, purpose: RotatedPurpose, rotation: BundleRotation, now: number) => ClusterBundle
+  >
+> = {
   add(bundle, purpose, rotation) {
     if (purpose === 'signing') return { ...bundle, nextSigning: makeSigningPems(rotation) };
-    if (purpose === 'operator-token') return { ...bundle, nextOperatorToken: newOperatorToken(rotation.random) };
+    if (purpose === 'operator-token')
+      return { ...bundle, nextOperatorToken: newOperatorToken(rotation.random) };
     const [current, ...former] = bundle.secrets[purpose];
     return withSecrets(bundle, purpose, [current!, { ...newSecret(rotation.random), next: true }, ...former]);
   },
   use(bundle, purpose, _rotation, now) {
     if (purpose === 'signing') {
       const { nextSigning, formerSigning = [], signing, ...rest } = bundle;
-      return { ...rest, signing: nextSigning!, formerSigning: [{ certificate: signing.certificate, authority: signing.authority }, ...formerSigning] };
+      return {
+        ...rest,
+        signing: nextSigning!,
+        formerSigning: [{ certificate: signing.certificate, authority: signing.authority }, ...formerSigning],
+      };
     }
     if (purpose === 'operator-token') {
       const { nextOperatorToken, operatorToken, ...rest } = bundle;
-      return { ...rest, operatorToken: nextOperatorToken!, formerOperatorToken: { token: operatorToken, since: now } };
+      return {
+        ...rest,
+        operatorToken: nextOperatorToken!,
+        formerOperatorToken: { token: operatorToken, since: now },
+      };
     }
     const known = bundle.secrets[purpose];
     const { id, key } = known.find(({ next }) => next)!;
-    return withSecrets(bundle, purpose, [{ id, key }, { ...known[0]!, formerSince: now }, ...known.slice(1).filter(({ next }) => next !== true)]);
+    return withSecrets(bundle, purpose, [
+      { id, key },
+      { ...known[0]!, formerSince: now },
+      ...known.slice(1).filter(({ next }) => next !== true),
+    ]);
   },
   drop(bundle, purpose) {
     if (purpose === 'operator-token') {
       const { formerOperatorToken, ...rest } = bundle;
       return rest;
     }
-    return withSecrets(bundle, purpose as SecretPurpose, bundle.secrets[purpose as SecretPurpose].filter(({ formerSince }) => formerSince === undefined));
+    return withSecrets(
+      bundle,
+      purpose as SecretPurpose,
+      bundle.secrets[purpose as SecretPurpose].filter(({ formerSince }) => formerSince === undefined),
+    );
   },
 };
 
-function withSecrets(bundle: ClusterBundle, purpose: SecretPurpose, known: readonly StoredSecret[]): ClusterBundle {
+function withSecrets(
+  bundle: ClusterBundle,
+  purpose: SecretPurpose,
+  known: readonly StoredSecret[],
+): ClusterBundle {
   return { ...bundle, secrets: { ...bundle.secrets, [purpose]: known } };
 }
 
@@ -100,7 +150,8 @@ function hasNext(bundle: ClusterBundle, purpose: RotatedPurpose): boolean {
 }
 
 function formerTimes(bundle: ClusterBundle, purpose: RotatedPurpose): readonly number[] {
-  if (purpose === 'operator-token') return bundle.formerOperatorToken === undefined ? [] : [bundle.formerOperatorToken.since];
+  if (purpose === 'operator-token')
+    return bundle.formerOperatorToken === undefined ? [] : [bundle.formerOperatorToken.since];
   if (purpose === 'signing') return [];
   return bundle.secrets[purpose].flatMap(({ formerSince }) => formerSince ?? []);
 }

@@ -4,12 +4,17 @@ const GROUP_OR_OTHERS = 0o077;
 const OTHERS = 0o007;
 
 /**
- * Makes sure that nobody but its owner can read a secret file. Where the mode cannot be changed, on a mount of secrets that is
- * read-only for example, its group may go on reading it and others may not. On Windows, which has no modes, nothing is looked at.
- * @returns what was found: `sound`, also where there is no such file; `tightened`: the mode is 0600 now; `group`: it is as it was
+ * Makes sure that nobody but its owner can read a secret file. Where the mode cannot be changed, on a mount
+ * of secrets that is read-only for example, its group may go on reading it and others may not. On Windows,
+ * which has no modes, nothing is looked at.
+ * @returns what was found: `sound`, also where there is no such file; `tightened`: the mode is 0600 now;
+ * `group`: it is as it was
  * @throws Error where others can read it and the mode cannot be changed
  */
-export async function secureFile(path: string, platform: NodeJS.Platform = process.platform): Promise<'sound' | 'tightened' | 'group'> {
+export async function secureFile(
+  path: string,
+  platform: NodeJS.Platform = process.platform,
+): Promise<'sound' | 'tightened' | 'group'> {
   if (platform === 'win32') return 'sound';
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -21,6 +26,9 @@ export async function secureFile(path: string, platform: NodeJS.Platform = proce
     return 'tightened';
   } catch (cause) {
     if ((found.mode & OTHERS) === 0) return 'group';
-    throw new Error(`${path} holds a secret and can be read by everybody on this machine: its mode must be 0600, or 0440 for a group`, { cause });
+    throw new Error(
+      `${path} holds a secret and can be read by everybody on this machine: its mode must be 0600, or 0440 for a group`,
+      { cause },
+    );
   }
 }

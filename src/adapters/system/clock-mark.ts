@@ -5,7 +5,10 @@ import { SteadyClock } from './steady-clock.js';
 
 /** In the data directory: the latest time that a process on it has seen, in milliseconds since the epoch. */
 export const CLOCK_MARK_FILE = 'clock';
-/** What a machine without a battery, or one that is moved between hosts, may be off by until it has asked for the time. */
+/**
+ * What a machine without a battery, or one that is moved between hosts, may be off by until it has asked for
+ * the time.
+ */
 const TOLERANCE_MS = 300_000;
 
 /**
@@ -21,7 +24,9 @@ export async function openClock(directory: string, below: Clock): Promise<Steady
   const mark = /^\d{1,16}\n?$/.test(text) ? Number(text) : 0;
   const behind = mark - below.now();
   if (behind > TOLERANCE_MS) {
-    throw new Error(`the clock says ${timeWords(below.now())}, and a process on this data directory has seen ${timeWords(mark)}: with a clock set back, expired keys would work again. Set the clock right; if it was that earlier time that was wrong, remove ${path}`);
+    throw new Error(
+      `the clock says ${timeWords(below.now())}, and a process on this data directory has seen ${timeWords(mark)}: with a clock set back, expired keys would work again. Set the clock right; if it was that earlier time that was wrong, remove ${path}`,
+    );
   }
   return new SteadyClock(below, mark);
 }

@@ -27,7 +27,10 @@ export class TlsFiles {
     try {
       return new TlsFiles(paths, await looksOf(paths), await readIdentity(paths));
     } catch (cause) {
-      throw new Error(`the certificate ${paths.certificate} and the key ${paths.key} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+      throw new Error(
+        `the certificate ${paths.certificate} and the key ${paths.key} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
+        { cause },
+      );
     }
   }
 
@@ -46,7 +49,8 @@ export class TlsFiles {
     // Taken down before the reading: a file that changes meanwhile is read again the next time.
     this.#seen = looks;
     const identity = await readIdentity(this.#paths);
-    if (identity.expiresAt * 1_000 <= Date.now()) throw Object.assign(new Error('the new certificate has expired'), { code: 'CERT_HAS_EXPIRED' });
+    if (identity.expiresAt * 1_000 <= Date.now())
+      throw Object.assign(new Error('the new certificate has expired'), { code: 'CERT_HAS_EXPIRED' });
     this.#identity = identity;
     return identity;
   }
@@ -62,5 +66,9 @@ async function looksOf({ certificate, key }: TlsPaths): Promise<string> {
 async function readIdentity(paths: TlsPaths): Promise<TlsIdentity> {
   const [certificate, key] = await Promise.all([readFile(paths.certificate), readFile(paths.key)]);
   createSecureContext({ cert: certificate, key });
-  return { certificate, key, expiresAt: Math.floor(Date.parse(new X509Certificate(certificate).validTo) / 1_000) };
+  return {
+    certificate,
+    key,
+    expiresAt: Math.floor(Date.parse(new X509Certificate(certificate).validTo) / 1_000),
+  };
 }

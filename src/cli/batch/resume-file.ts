@@ -1,5 +1,5 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { open, type FileHandle } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Verification } from '../../client/index.js';
 import { UsageError } from '../command.js';
@@ -45,10 +45,11 @@ interface Remembered {
 }
 
 /**
- * Verdicts that a batch was given, so that another run after it need not ask for them again: lines of a MAC and JSON, each durable
- * before its row is reported. A verdict is one on contents, wherever they lie, and it is believed where the MAC is that of the same
- * API key at the same service, and while it is young: a proof may be erased. Memory holds a short key and a place for each line that is
- * believed; verdicts are read when they are asked for.
+ * Verdicts that a batch was given, so that another run after it need not ask for them again: lines of a MAC
+ * and JSON, each durable before its row is reported. A verdict is one on contents, wherever they lie, and it
+ * is believed where the MAC is that of the same API key at the same service, and while it is young: a proof
+ * may be erased. Memory holds a short key and a place for each line that is believed; verdicts are read when
+ * they are asked for.
  */
 export class ResumeFile {
   readonly #handle: FileHandle;
@@ -67,7 +68,15 @@ export class ResumeFile {
     this.#handle = handle;
     this.#trust = trust;
     // RFC 5869. The key that signs lines says nothing of the API key, and is another one for another service.
-    this.#macKey = Buffer.from(hkdfSync('sha256', trust.apiKey, 'takemark verify state', JSON.stringify([trust.service, trust.environment]), 32));
+    this.#macKey = Buffer.from(
+      hkdfSync(
+        'sha256',
+        trust.apiKey,
+        'takemark verify state',
+        JSON.stringify([trust.service, trust.environment]),
+        32,
+      ),
+    );
   }
 
   /** @throws UsageError for a file that is another thing, or of the former form: it would be written to */
@@ -102,7 +111,9 @@ export class ResumeFile {
     if (at === undefined) return undefined;
     // Read again, and so judged again: the file may have been written to, and time has gone by.
     const remembered = this.#believed(await lineAt(this.#handle, at));
-    return remembered?.audio === judged.audio && remembered.sidecar === (judged.sidecar ?? null) ? remembered.result : undefined;
+    return remembered?.audio === judged.audio && remembered.sidecar === (judged.sidecar ?? null)
+      ? remembered.result
+      : undefined;
   }
 
   /**
@@ -132,7 +143,10 @@ export class ResumeFile {
   async #scan(path: string): Promise<number> {
     const head = (await read(this.#handle, 0, HEADER.length)).toString('latin1');
     if (head.length < HEADER.length && HEADER.startsWith(head)) return 0;
-    if (head === FORMER_HEADER) throw new UsageError(`${path} is a state file of a former version, which nothing vouches for: its verdicts are not believed. Name another file; this one is left as it is`);
+    if (head === FORMER_HEADER)
+      throw new UsageError(
+        `${path} is a state file of a former version, which nothing vouches for: its verdicts are not believed. Name another file; this one is left as it is`,
+      );
     if (head !== HEADER) throw new UsageError(`${path} is not a state file of takemark verify`);
     let soundBytes = HEADER.length;
     for await (const { start, end, line } of linesOf(this.#handle, HEADER.length)) {

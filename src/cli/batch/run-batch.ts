@@ -14,7 +14,14 @@ export interface BatchPlan<Job, Row> {
 }
 
 /** Works on several jobs at a time, in memory that does not grow with their number. */
-export async function runBatch<Job, Row>({ jobs, concurrency, ordered, work, report, stopped }: BatchPlan<Job, Row>): Promise<void> {
+export async function runBatch<Job, Row>({
+  jobs,
+  concurrency,
+  ordered,
+  work,
+  report,
+  stopped,
+}: BatchPlan<Job, Row>): Promise<void> {
   const early = new Map<number, Row>();
   let taken = 0;
   let due = 0;
@@ -39,7 +46,8 @@ export async function runBatch<Job, Row>({ jobs, concurrency, ordered, work, rep
 
   const lane = async (): Promise<void> => {
     for (;;) {
-      while (ordered && !failed && taken - due >= MAX_AHEAD) await new Promise<void>((resolve) => wake.push(resolve));
+      while (ordered && !failed && taken - due >= MAX_AHEAD)
+        await new Promise<void>((resolve) => wake.push(resolve));
       if (failed || stopped()) return;
       // A generator answers in the order it is asked, so the number taken here is that of the job to come.
       const at = taken;

@@ -3,16 +3,22 @@ import { setMaxListeners } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { parseBase } from '../../client/connection.js';
 import { TakemarkError } from '../../client/errors.js';
-import { createClient, type AudioSummary, type Client, type Progress, type Verification } from '../../client/index.js';
+import {
+  type AudioSummary,
+  type Client,
+  createClient,
+  type Progress,
+  type Verification,
+} from '../../client/index.js';
 import { sidecarBytes } from '../../client/source.js';
-import { EXIT, TroubleError, type Surroundings } from '../command.js';
+import { EXIT, type Surroundings, TroubleError } from '../command.js';
 import { partnerAccess } from '../commands/partner-account.js';
-import { serviceAccess, type ServiceAccess } from '../service-access.js';
-import { printable, type ProgressBar } from '../terminal.js';
-import { findAudio, type FoundAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
-import { ResumeFile, type Judged } from './resume-file.js';
+import { type ServiceAccess, serviceAccess } from '../service-access.js';
+import { type ProgressBar, printable } from '../terminal.js';
+import { type FoundAudio, findAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
+import { type Judged, ResumeFile } from './resume-file.js';
 import { failedRow, type Row } from './row.js';
-import { rowWriter, type Format } from './row-formats.js';
+import { type Format, rowWriter } from './row-formats.js';
 import { runBatch } from './run-batch.js';
 
 export interface BatchRequest {
@@ -34,10 +40,16 @@ export interface BatchRequest {
 const NAMED_OTHERS = 10;
 const HASH_CHUNK_BYTES = 1_048_576;
 
-/** Patient, because nobody watches: a restart of the service, or a full one, delays a batch and does not end it. */
+/**
+ * Patient, because nobody watches: a restart of the service, or a full one, delays a batch and does not end
+ * it.
+ */
 const RETRY = { maxAttempts: 10, baseDelayMs: 250, maxDelayMs: 60_000 };
 
-/** Verifies any number of files. A file that fails is a row; what would fail every file ends the batch. @returns the exit code */
+/**
+ * Verifies any number of files. A file that fails is a row; what would fail every file ends the batch.
+ * @returns the exit code
+ */
 export async function verifyBatch(request: BatchRequest, surroundings: Surroundings): Promise<number> {
   const { terminal, config, signal } = surroundings;
   const access = await serviceAccess(config, config.url);
@@ -48,8 +60,17 @@ export async function verifyBatch(request: BatchRequest, surroundings: Surroundi
     const environment = await beUp(config.url, access, signal);
     if (request.resume !== undefined) {
       const { apiKey, maxAgeSeconds } = request;
-      state = await ResumeFile.open(request.resume, { apiKey, service: parseBase(config.url).href, environment, maxAgeSeconds, now: unixSeconds });
-      if (state.ignored > 0) terminal.note(`${state.ignored} ${state.ignored === 1 ? 'line' : 'lines'} of the state file not believed: too old, of another key or service, or of another hand`);
+      state = await ResumeFile.open(request.resume, {
+        apiKey,
+        service: parseBase(config.url).href,
+        environment,
+        maxAgeSeconds,
+        now: unixSeconds,
+      });
+      if (state.ignored > 0)
+        terminal.note(
+          `${state.ignored} ${state.ignored === 1 ? 'line' : 'lines'} of the state file not believed: too old, of another key or service, or of another hand`,
+        );
     }
     const batch = new Batch(request, surroundings, client, state, bar);
     return await batch.run();
@@ -60,7 +81,10 @@ export async function verifyBatch(request: BatchRequest, surroundings: Surroundi
   }
 }
 
-/** With the patience of a batch, a wrong address would be found out after minutes. @returns the service's environment */
+/**
+ * With the patience of a batch, a wrong address would be found out after minutes. @returns the service's
+ * environment
+ */
 async function beUp(url: string, access: ServiceAccess, signal: AbortSignal): Promise<string> {
   const client = createClient({ baseUrl: url, ...access });
   try {
@@ -94,7 +118,13 @@ class Batch {
   /** Ends what is running when the batch cannot go on. */
   readonly #broken = new AbortController();
 
-  constructor(request: BatchRequest, surroundings: Surroundings, client: Client, state: ResumeFile | undefined, bar: ProgressBar) {
+  constructor(
+    request: BatchRequest,
+    surroundings: Surroundings,
+    client: Client,
+    state: ResumeFile | undefined,
+    bar: ProgressBar,
+  ) {
     this.#request = request;
     this.#surroundings = surroundings;
     this.#client = client;
@@ -167,9 +197,16 @@ class Batch {
     }
   }
 
-  async #verdict(found: FoundAudio, companion: Uint8Array | undefined, signal: AbortSignal): Promise<Verification> {
+  async #verdict(
+    found: FoundAudio,
+    companion: Uint8Array | undefined,
+    signal: AbortSignal,
+  ): Promise<Verification> {
     if (this.#state === undefined) return this.#ask(found, companion, signal);
-    const judged: Judged = { audio: await fileDigest(found, signal), sidecar: companion === undefined ? undefined : createHash('sha256').update(companion).digest('hex') };
+    const judged: Judged = {
+      audio: await fileDigest(found, signal),
+      sidecar: companion === undefined ? undefined : createHash('sha256').update(companion).digest('hex'),
+    };
     const known = await this.#state.find(judged);
     if (known !== undefined && (await this.#stillStands(known, signal))) {
       this.#resumed += 1;
@@ -178,7 +215,8 @@ class Batch {
     }
     const askedAt = unixSeconds();
     const result = await this.#ask(found, companion, signal);
-    // The service's own digest of what it judged. A file that was changed while it was sent has a verdict, but on something else.
+    // The service's own digest of what it judged. A file that was changed while it was sent has a verdict,
+    // but on something else.
     const measured = (result.audio as AudioSummary | undefined)?.sha256;
     if (measured === judged.audio) {
       await this.#state.append(judged, askedAt, result).catch((error: unknown) => {
@@ -189,7 +227,10 @@ class Batch {
     return result;
   }
 
-  /** Whether a remembered verdict is still true: a good one is while its proof has a record, which erasing takes away. */
+  /**
+   * Whether a remembered verdict is still true: a good one is while its proof has a record, which erasing
+   * takes away.
+   */
   async #stillStands({ accepted, proofId }: Verification, signal: AbortSignal): Promise<boolean> {
     if (!accepted) return true;
     if (proofId === undefined) return false;
@@ -229,7 +270,11 @@ class Batch {
     if (code === 'tls_failed') return message;
     // The form's own refusals say something about one upload.
     if (status === 403 && reason?.startsWith('form_') !== true) return message;
-    if ((status === 429 || status === 503) && retryAfterSeconds !== undefined && retryAfterSeconds * 1_000 > RETRY.maxDelayMs) {
+    if (
+      (status === 429 || status === 503) &&
+      retryAfterSeconds !== undefined &&
+      retryAfterSeconds * 1_000 > RETRY.maxDelayMs
+    ) {
       return `${message} The service asks to wait ${retryAfterSeconds} s${this.#state === undefined ? '' : '; run again with the same state file then'}`;
     }
     if (code !== 'connection_failed' && code !== 'timed_out') {
@@ -237,7 +282,9 @@ class Batch {
       return undefined;
     }
     this.#unanswered += 1;
-    return this.#unanswered >= Math.max(4, this.#request.concurrency) ? `no answer from the service: ${message}` : undefined;
+    return this.#unanswered >= Math.max(4, this.#request.concurrency)
+      ? `no answer from the service: ${message}`
+      : undefined;
   }
 
   #counted(row: Row): Row {
@@ -245,7 +292,10 @@ class Batch {
     return row;
   }
 
-  /** Goes through the files a second time, for the total alone: holding them would cost memory, waiting would cost time. */
+  /**
+   * Goes through the files a second time, for the total alone: holding them would cost memory, waiting would
+   * cost time.
+   */
   async #count(signal: AbortSignal): Promise<void> {
     if (!this.#bar.visible) return;
     const { operands, search, strict } = this.#request;
@@ -267,7 +317,10 @@ class Batch {
     const finished = good + notGood + failed;
     const bad = notGood + failed === 0 ? '' : `, ${notGood + failed} not good`;
     const label = `${finished}${this.#total.known ? `/${this.#total.files}` : ''} files${bad}`;
-    this.#bar.update(this.#bytes.done, this.#total.known ? this.#total.bytes : undefined, { label, workedBytes: this.#bytes.uploaded });
+    this.#bar.update(this.#bytes.done, this.#total.known ? this.#total.bytes : undefined, {
+      label,
+      workedBytes: this.#bytes.uploaded,
+    });
   }
 
   #summarise(): void {
@@ -275,10 +328,15 @@ class Batch {
     const { good, not_good: notGood, failed } = this.#counts;
     const finished = good + notGood + failed;
     const resumed = this.#resumed === 0 ? '' : ` (${this.#resumed} known from the state file)`;
-    if (finished > 0) terminal.note(`${finished} ${finished === 1 ? 'file' : 'files'}: ${good} good, ${notGood} not good, ${failed} failed${resumed}`);
+    if (finished > 0)
+      terminal.note(
+        `${finished} ${finished === 1 ? 'file' : 'files'}: ${good} good, ${notGood} not good, ${failed} failed${resumed}`,
+      );
     const { count, named } = this.#others;
     if (count === 0) return;
-    terminal.note(`${count} ${count === 1 ? 'other was' : 'others were'} not looked at${count > named.length ? ', among them' : ''}:`);
+    terminal.note(
+      `${count} ${count === 1 ? 'other was' : 'others were'} not looked at${count > named.length ? ', among them' : ''}:`,
+    );
     for (const { path, passedOver } of named) terminal.note(`  ${printable(path)} (${passedOver})`);
   }
 }
@@ -288,7 +346,11 @@ async function fileDigest({ path, bytes }: FoundAudio, signal: AbortSignal): Pro
   const hash = createHash('sha256');
   let read = 0;
   // To one byte more than is expected: a file that grows without end is not read without end.
-  for await (const chunk of createReadStream(path, { end: bytes, highWaterMark: HASH_CHUNK_BYTES, signal }) as AsyncIterable<Buffer>) {
+  for await (const chunk of createReadStream(path, {
+    end: bytes,
+    highWaterMark: HASH_CHUNK_BYTES,
+    signal,
+  }) as AsyncIterable<Buffer>) {
     hash.update(chunk);
     read += chunk.length;
   }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { EXIT, UsageError, type Command, type Surroundings } from '../command.js';
+import { type Command, EXIT, type Surroundings, UsageError } from '../command.js';
 import { findOperatorToken, OperatorClient } from '../operator-client.js';
 import { serviceAccess } from '../service-access.js';
 import { formatTime, printable, table } from '../terminal.js';
@@ -13,8 +13,16 @@ export const OPERATOR_DETAILS = [
 ];
 
 /** Runs `work` with a client that is closed at the end. */
-export async function withOperator<T>({ config, signal }: Surroundings, work: (client: OperatorClient) => Promise<T>): Promise<T> {
-  const client = new OperatorClient({ url: config.operatorUrl, token: await findOperatorToken(config), signal, ...(await serviceAccess(config, config.operatorUrl)) });
+export async function withOperator<T>(
+  { config, signal }: Surroundings,
+  work: (client: OperatorClient) => Promise<T>,
+): Promise<T> {
+  const client = new OperatorClient({
+    url: config.operatorUrl,
+    token: await findOperatorToken(config),
+    signal,
+    ...(await serviceAccess(config, config.operatorUrl)),
+  });
   try {
     return await work(client);
   } finally {
@@ -34,7 +42,9 @@ export const createPartner: Command = {
   async run(given, surroundings) {
     const { terminal } = surroundings;
     const plan = given.text('plan');
-    const partner = await withOperator(surroundings, (client) => client.createPartner({ name: given.operand('name'), ...(plan === undefined ? {} : { plan }) }));
+    const partner = await withOperator(surroundings, (client) =>
+      client.createPartner({ name: given.operand('name'), ...(plan === undefined ? {} : { plan }) }),
+    );
     if (given.flag('json')) terminal.printJson(partner);
     else terminal.print(printable(`${partner.partnerId}  ${partner.name} (plan ${partner.plan})`));
     return EXIT.good;
@@ -51,7 +61,12 @@ export const listPartners: Command = {
     const { terminal } = surroundings;
     for (const partner of await withOperator(surroundings, (client) => client.listPartners())) {
       if (given.flag('json')) terminal.printJson(partner);
-      else terminal.print(printable(`${partner.partnerId}  ${formatTime(partner.createdAt)}  ${partner.name} (plan ${partner.plan})`));
+      else
+        terminal.print(
+          printable(
+            `${partner.partnerId}  ${formatTime(partner.createdAt)}  ${partner.name} (plan ${partner.plan})`,
+          ),
+        );
     }
     return EXIT.good;
   },
@@ -70,8 +85,22 @@ export const listPlans: Command = {
       for (const plan of plans) terminal.printJson(plan);
       return EXIT.good;
     }
-    const rows = plans.map((plan) => [plan.name, plan.monthlyQuota, plan.requestsPerSecond, plan.burst, plan.concurrentUploads, plan.rotationsPerDay].map((cell) => printable(String(cell))));
-    for (const line of table(['plan', 'units a month', 'requests a second', 'burst', 'uploads at once', 'rotations a day'], rows, (cell) => cell)) terminal.print(line);
+    const rows = plans.map((plan) =>
+      [
+        plan.name,
+        plan.monthlyQuota,
+        plan.requestsPerSecond,
+        plan.burst,
+        plan.concurrentUploads,
+        plan.rotationsPerDay,
+      ].map((cell) => printable(String(cell))),
+    );
+    for (const line of table(
+      ['plan', 'units a month', 'requests a second', 'burst', 'uploads at once', 'rotations a day'],
+      rows,
+      (cell) => cell,
+    ))
+      terminal.print(line);
     return EXIT.good;
   },
 };
@@ -85,18 +114,29 @@ export const createKey: Command = {
     partner: { value: 'partnerId', required: true, help: 'whose key it is' },
     name: { value: 'name', required: true, help: 'what the key is called in lists' },
     scopes: { value: 'list', help: 'verify,proofs,erase,reviews,keys,usage, or some of them (all)' },
-    'public-key': { value: 'file', help: 'PEM of an Ed25519 or P-256 key: calls with the key must be signed' },
+    'public-key': {
+      value: 'file',
+      help: 'PEM of an Ed25519 or P-256 key: calls with the key must be signed',
+    },
     json: { help: 'keyId, apiKey and name as one line of JSON' },
   },
   async run(given, surroundings) {
     const { terminal } = surroundings;
-    const request = { name: given.requiredText('name'), ...scopesOf(given.text('scopes')), ...(await publicKeyOf(given.text('public-key'))) };
-    const key = await withOperator(surroundings, (client) => client.createKey(given.requiredText('partner'), request));
+    const request = {
+      name: given.requiredText('name'),
+      ...scopesOf(given.text('scopes')),
+      ...(await publicKeyOf(given.text('public-key'))),
+    };
+    const key = await withOperator(surroundings, (client) =>
+      client.createKey(given.requiredText('partner'), request),
+    );
     if (given.flag('json')) {
       terminal.printJson(key);
     } else {
       // The secret alone on stdout, so that it can be piped into a vault.
-      terminal.note(`${printable(`${key.keyId}  ${key.name}`)}. Keep the secret now: it is never shown again.`);
+      terminal.note(
+        `${printable(`${key.keyId}  ${key.name}`)}. Keep the secret now: it is never shown again.`,
+      );
       terminal.print(key.apiKey);
     }
     return EXIT.good;
@@ -133,7 +173,9 @@ export const listPartnerKeys: Command = {
   },
   async run(given, surroundings) {
     const { terminal } = surroundings;
-    for (const key of await withOperator(surroundings, (client) => client.listPartnerKeys(given.requiredText('partner')))) {
+    for (const key of await withOperator(surroundings, (client) =>
+      client.listPartnerKeys(given.requiredText('partner')),
+    )) {
       if (given.flag('json')) terminal.printJson(key);
       else terminal.print(keyLine(key));
     }
@@ -152,7 +194,9 @@ export const revokeKey: Command = {
   },
   async run(given, surroundings) {
     const { terminal } = surroundings;
-    const key = await withOperator(surroundings, (client) => client.revokeKey(given.requiredText('partner'), given.operand('keyId')));
+    const key = await withOperator(surroundings, (client) =>
+      client.revokeKey(given.requiredText('partner'), given.operand('keyId')),
+    );
     if (given.flag('json')) terminal.printJson(key);
     else terminal.print(keyLine(key));
     return EXIT.good;

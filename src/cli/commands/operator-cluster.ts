@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { EXIT, UsageError, type Command } from '../command.js';
+import { type Command, EXIT, UsageError } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { printable } from '../terminal.js';
 
@@ -20,9 +20,14 @@ export const migrateStore: Command = {
       terminal.printJson({ applied, topics, rows });
       return EXIT.good;
     }
-    if (applied !== undefined) terminal.print(applied.length === 0 ? 'the schema is up to date' : printable(`applied ${applied.join(', ')}`));
-    if (topics !== undefined) terminal.print(topics.length === 0 ? 'the topics are there' : printable(`made ${topics.join(', ')}`));
-    if (rows !== undefined) terminal.print(`${rows.authenticated} rows were given their codes, ${rows.damaged} are damaged`);
+    if (applied !== undefined)
+      terminal.print(
+        applied.length === 0 ? 'the schema is up to date' : printable(`applied ${applied.join(', ')}`),
+      );
+    if (topics !== undefined)
+      terminal.print(topics.length === 0 ? 'the topics are there' : printable(`made ${topics.join(', ')}`));
+    if (rows !== undefined)
+      terminal.print(`${rows.authenticated} rows were given their codes, ${rows.damaged} are damaged`);
     return EXIT.good;
   },
 };
@@ -32,7 +37,10 @@ const BUNDLE_HELP = 'where the bundle goes, mode 0600; never over a file that ex
 export const initSecrets: Command = {
   name: 'operator secrets init',
   summary: 'Write a bundle of secrets that all processes of a cluster share',
-  details: ['Signing identity, operator token and every secret, for TAKEMARK_ENVIRONMENT. Each process reads the', 'file named by TAKEMARK_SECRETS_FILE. Whoever has it is the service: keep it like a private key.'],
+  details: [
+    'Signing identity, operator token and every secret, for TAKEMARK_ENVIRONMENT. Each process reads the',
+    'file named by TAKEMARK_SECRETS_FILE. Whoever has it is the service: keep it like a private key.',
+  ],
   operands: [],
   options: { out: { value: 'file', required: true, help: BUNDLE_HELP } },
   async run(given, { terminal, cluster }) {
@@ -51,7 +59,8 @@ const NEXT: Readonly<Record<'add' | 'use' | 'drop', string>> = {
 
 export const rotateSecrets: Command = {
   name: 'operator secrets rotate',
-  summary: 'Write the next bundle of a rotation: a new secret is known, then used, then the former one dropped',
+  summary:
+    'Write the next bundle of a rotation: a new secret is known, then used, then the former one dropped',
   details: [
     'Three bundles, one after the other, each given to every process (restart them one by one) before the',
     'next is made. Processes with the bundle before and after a step work side by side.',
@@ -75,7 +84,10 @@ export const rotateSecrets: Command = {
     if (early && step !== 'drop') throw new UsageError('--early is for --step drop');
     const name = given.requiredText('in');
     const output = await planOutput(given.requiredText('out'), false, [name]);
-    const next = await cluster.rotateSecrets({ text: await readFile(name, 'utf8'), name }, { step, early, purposes });
+    const next = await cluster.rotateSecrets(
+      { text: await readFile(name, 'utf8'), name },
+      { step, early, purposes },
+    );
     await writeOutput(output, [Buffer.from(next)], 0o600);
     terminal.print(printable(`wrote ${output.path}: ${NEXT[step]}`));
     return EXIT.good;
@@ -85,13 +97,20 @@ export const rotateSecrets: Command = {
 export const replayErasures: Command = {
   name: 'operator erasures replay',
   summary: 'Erase again, from the topic of erasures, whatever a restored backup brought back',
-  details: ['Directly over the servers of a cluster, with the service running or stopped. A single service needs', 'none of it: it replays its journal at every start. Exit code 1: there are messages that nobody', 'can take; the others were taken.'],
+  details: [
+    'Directly over the servers of a cluster, with the service running or stopped. A single service needs',
+    'none of it: it replays its journal at every start. Exit code 1: there are messages that nobody',
+    'can take; the others were taken.',
+  ],
   operands: [],
   options: { json: { help: 'how many were taken, and left, as one line of JSON' } },
   async run(given, { terminal, cluster }) {
     const { taken: replayed, left } = await cluster.replayErasures();
     if (given.flag('json')) terminal.printJson({ replayed, left });
-    else terminal.print(`${replayed} erasures replayed${left === 0 ? '' : `, ${left} messages of the topic are no erasures of this store's proofs`}`);
+    else
+      terminal.print(
+        `${replayed} erasures replayed${left === 0 ? '' : `, ${left} messages of the topic are no erasures of this store's proofs`}`,
+      );
     return left === 0 ? EXIT.good : EXIT.notGood;
   },
 };

@@ -1,4 +1,4 @@
-import { EXIT, type Command } from '../command.js';
+import { type Command, EXIT } from '../command.js';
 import { TOPICS } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
@@ -20,7 +20,12 @@ export const listDeadLetters: Command = {
     const letters = await withOperator(surroundings, (client) => client.listDeadLetters({ topic, limit }));
     for (const letter of letters) {
       if (given.flag('json')) terminal.printJson(letter);
-      else terminal.print(printable(`${letter.topic.padEnd(9)}  ${letter.position.padEnd(8)}  ${formatTime(letter.at)}  ${letter.reason}${letter.eventId === undefined ? '' : `  ${letter.eventId}`}`));
+      else
+        terminal.print(
+          printable(
+            `${letter.topic.padEnd(9)}  ${letter.position.padEnd(8)}  ${formatTime(letter.at)}  ${letter.reason}${letter.eventId === undefined ? '' : `  ${letter.eventId}`}`,
+          ),
+        );
     }
     return EXIT.good;
   },

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
-import { EXIT, TroubleError, type Command } from '../command.js';
-import { formatTime, printable } from '../terminal.js';
+import { type Command, EXIT, TroubleError } from '../command.js';
 import type { Declaration } from '../operator-client.js';
+import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
 /** What the service takes as a JSON body. */
@@ -33,7 +33,9 @@ export const recordDeclaration: Command = {
   async run(given, surroundings) {
     const { terminal } = surroundings;
     const submission = await readSubmission(given.requiredText('file'));
-    const declaration = await withOperator(surroundings, (client) => client.recordDeclaration(given.requiredText('proof'), submission));
+    const declaration = await withOperator(surroundings, (client) =>
+      client.recordDeclaration(given.requiredText('proof'), submission),
+    );
     if (given.flag('json')) terminal.printJson(declaration);
     else terminal.print(declarationLine(declaration));
     return EXIT.good;
@@ -51,7 +53,9 @@ export const listDeclarations: Command = {
   },
   async run(given, surroundings) {
     const { terminal } = surroundings;
-    const declarations = await withOperator(surroundings, (client) => client.listDeclarations(given.requiredText('proof')));
+    const declarations = await withOperator(surroundings, (client) =>
+      client.listDeclarations(given.requiredText('proof')),
+    );
     for (const declaration of declarations) {
       if (given.flag('json')) terminal.printJson(declaration);
       else terminal.print(declarationLine(declaration));
@@ -62,7 +66,8 @@ export const listDeclarations: Command = {
 
 /** Which answers there are is the service's to say. @throws TroubleError */
 async function readSubmission(path: string): Promise<object> {
-  if ((await stat(path)).size > MAX_FILE_BYTES) throw new TroubleError(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
+  if ((await stat(path)).size > MAX_FILE_BYTES)
+    throw new TroubleError(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
   let value: unknown;
   try {
     value = JSON.parse(await readFile(path, 'utf8'));
@@ -70,11 +75,14 @@ async function readSubmission(path: string): Promise<object> {
     if (error instanceof SyntaxError) throw new TroubleError(`${path} is not JSON`);
     throw error;
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TroubleError(`${path} holds no JSON object`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new TroubleError(`${path} holds no JSON object`);
   return value;
 }
 
 function declarationLine({ submissionId, submittedAt, subject, answers, authentic }: Declaration): string {
   const given = Object.entries(answers).map(([dimension, answer]) => `${dimension}=${answer}`);
-  return printable(`${submissionId}  ${formatTime(submittedAt)}  ${subject}  ${given.join(' ')}${authentic === false ? '  ALTERED' : ''}`);
+  return printable(
+    `${submissionId}  ${formatTime(submittedAt)}  ${subject}  ${given.join(' ')}${authentic === false ? '  ALTERED' : ''}`,
+  );
 }

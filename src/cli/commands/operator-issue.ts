@@ -4,8 +4,8 @@ import { TakemarkError } from '../../client/errors.js';
 import { isTransient } from '../../client/retry.js';
 import { audioSource } from '../../client/source.js';
 import type { Progress } from '../../client/transport.js';
-import { EXIT, TroubleError, type Command } from '../command.js';
-import { planOutputs, writtenPaths, type CredentialOutputs } from '../credential-outputs.js';
+import { type Command, EXIT, TroubleError } from '../command.js';
+import { type CredentialOutputs, planOutputs, writtenPaths } from '../credential-outputs.js';
 import type { IssuedProof, OperatorClient } from '../operator-client.js';
 import { writeOutput } from '../output-file.js';
 import { formatTime, printable } from '../terminal.js';
@@ -27,7 +27,10 @@ export const issue: Command = {
     song: { value: 'title', required: true, help: 'title in the production record' },
     out: { value: 'file', help: 'where the credentialed file goes' },
     'sidecar-out': { value: 'file', help: 'where the sidecar of a pair goes' },
-    'idempotency-key': { value: 'key', help: '16 to 128 characters; the same call under it is answered again' },
+    'idempotency-key': {
+      value: 'key',
+      help: '16 to 128 characters; the same call under it is answered again',
+    },
     force: { help: 'replace files that exist' },
     json: { help: 'the result as one line of JSON' },
   },
@@ -57,11 +60,16 @@ export const issue: Command = {
           surroundings.signal.throwIfAborted();
           // Issued is issued: the message has what fetches the files after all.
           const reason = cause instanceof Error ? cause.message : String(cause);
-          throw new TroubleError(`${proof.proofId} was issued but not written (${reason}); run again with --idempotency-key ${idempotencyKey}`);
+          throw new TroubleError(
+            `${proof.proofId} was issued but not written (${reason}); run again with --idempotency-key ${idempotencyKey}`,
+          );
         });
         const written = writtenPaths(outputs);
         if (given.flag('json')) terminal.printJson({ ...proof, ...written });
-        else terminal.print(`${proof.proofId}  issued ${formatTime(proof.issuedAt)}  ${printable(Object.values(written).join(', '))}`);
+        else
+          terminal.print(
+            `${proof.proofId}  issued ${formatTime(proof.issuedAt)}  ${printable(Object.values(written).join(', '))}`,
+          );
       });
     } finally {
       bar.end();
@@ -73,21 +81,35 @@ export const issue: Command = {
 /** Without an answer nobody here knows whether a proof was issued; the key makes it safe to ask again. */
 function withRetryHint(error: TakemarkError, idempotencyKey: string): TakemarkError {
   const { code, status, reason, requestId, retryAfterSeconds } = error;
-  return new TakemarkError(code, `${error.message}; to issue it once only, run again with --idempotency-key ${idempotencyKey}`, { status, reason, requestId, retryAfterSeconds, cause: error });
+  return new TakemarkError(
+    code,
+    `${error.message}; to issue it once only, run again with --idempotency-key ${idempotencyKey}`,
+    { status, reason, requestId, retryAfterSeconds, cause: error },
+  );
 }
 
-async function fetchDeliverables(client: OperatorClient, proof: IssuedProof, outputs: CredentialOutputs): Promise<void> {
+async function fetchDeliverables(
+  client: OperatorClient,
+  proof: IssuedProof,
+  outputs: CredentialOutputs,
+): Promise<void> {
   const { audio, sidecar } = outputs;
-  if (audio !== undefined) await client.readAsset(proof.proofId, 'audio', (body) => writeOutput(audio, checked(body, proof.asset)));
-  if (sidecar !== undefined) await client.readAsset(proof.proofId, 'sidecar', (body) => writeOutput(sidecar, body));
+  if (audio !== undefined)
+    await client.readAsset(proof.proofId, 'audio', (body) => writeOutput(audio, checked(body, proof.asset)));
+  if (sidecar !== undefined)
+    await client.readAsset(proof.proofId, 'sidecar', (body) => writeOutput(sidecar, body));
 }
 
 /** Ends in an error, and so without a file, where the bytes are not those that were issued. */
-async function* checked(body: AsyncIterable<Uint8Array>, expected: IssuedProof['asset']): AsyncGenerator<Uint8Array> {
+async function* checked(
+  body: AsyncIterable<Uint8Array>,
+  expected: IssuedProof['asset'],
+): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
   for await (const chunk of body) {
     hash.update(chunk);
     yield chunk;
   }
-  if (hash.digest('hex') !== expected.sha256) throw new TroubleError('the file that arrived is not the one that was issued');
+  if (hash.digest('hex') !== expected.sha256)
+    throw new TroubleError('the file that arrived is not the one that was issued');
 }

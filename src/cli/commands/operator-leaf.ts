@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { EXIT, type Command } from '../command.js';
+import { type Command, EXIT } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { formatTime, printable } from '../terminal.js';
 
@@ -17,14 +17,28 @@ const FORCE = { help: 'replace a file that exists' } as const;
 export const requestLeaf: Command = {
   name: 'operator signing request',
   summary: 'Write a request (PKCS#10) for a new signing certificate',
-  details: ['Its key is made here and stays here. Take the request to the authority, and install what it', 'issues.', '', ...HERE],
+  details: [
+    'Its key is made here and stays here. Take the request to the authority, and install what it',
+    'issues.',
+    '',
+    ...HERE,
+  ],
   operands: [],
-  options: { out: { value: 'file', required: true, help: 'where the request goes' }, force: FORCE, json: { help: 'where it went as one line of JSON' } },
+  options: {
+    out: { value: 'file', required: true, help: 'where the request goes' },
+    force: FORCE,
+    json: { help: 'where it went as one line of JSON' },
+  },
   async run(given, { terminal, cluster }) {
     const output = await planOutput(given.requiredText('out'), given.flag('force'), []);
     await writeOutput(output, [Buffer.from(await cluster.requestLeaf())]);
     if (given.flag('json')) terminal.printJson({ out: output.path });
-    else terminal.print(printable(`wrote ${output.path}: takemark authority issue --request ${output.path}, where the authority is`));
+    else
+      terminal.print(
+        printable(
+          `wrote ${output.path}: takemark authority issue --request ${output.path}, where the authority is`,
+        ),
+      );
     return EXIT.good;
   },
 };
@@ -32,13 +46,30 @@ export const requestLeaf: Command = {
 export const installLeaf: Command = {
   name: 'operator signing install',
   summary: 'Install the certificate that was issued for the request; the next start signs with it',
-  details: ['The former certificate goes to known/, where it verifies on, and its key is removed.', '', ...HERE],
+  details: [
+    'The former certificate goes to known/, where it verifies on, and its key is removed.',
+    '',
+    ...HERE,
+  ],
   operands: [],
-  options: { certificate: { value: 'file', required: true, help: 'what takemark authority issue wrote: the leaf, then its authority' }, json: { help: 'what was installed as one line of JSON' } },
+  options: {
+    certificate: {
+      value: 'file',
+      required: true,
+      help: 'what takemark authority issue wrote: the leaf, then its authority',
+    },
+    json: { help: 'what was installed as one line of JSON' },
+  },
   async run(given, { terminal, cluster }) {
-    const { kid, notAfter, former } = await cluster.installLeaf(await readFile(given.requiredText('certificate'), 'utf8'));
-    if (given.flag('json')) terminal.printJson({ kid, notAfter, ...(former === undefined ? {} : { former }) });
-    else terminal.print(`installed ${kid}, until ${formatTime(notAfter)}${former === undefined ? '' : `; ${former} verifies on`}. Restart the service to sign with it.`);
+    const { kid, notAfter, former } = await cluster.installLeaf(
+      await readFile(given.requiredText('certificate'), 'utf8'),
+    );
+    if (given.flag('json'))
+      terminal.printJson({ kid, notAfter, ...(former === undefined ? {} : { former }) });
+    else
+      terminal.print(
+        `installed ${kid}, until ${formatTime(notAfter)}${former === undefined ? '' : `; ${former} verifies on`}. Restart the service to sign with it.`,
+      );
     return EXIT.good;
   },
 };
@@ -73,10 +104,19 @@ export const issueLeaf: Command = {
   async run(given, { terminal, cluster }) {
     const request = given.requiredText('request');
     const output = await planOutput(given.requiredText('out'), given.flag('force'), [request]);
-    const { pem, ...leaf } = await cluster.issueLeaf(given.requiredText('dir'), await readFile(request, 'utf8'), given.count('days', { min: 1, max: 7_305 }) ?? 7_305);
+    const { pem, ...leaf } = await cluster.issueLeaf(
+      given.requiredText('dir'),
+      await readFile(request, 'utf8'),
+      given.count('days', { min: 1, max: 7_305 }) ?? 7_305,
+    );
     await writeOutput(output, [Buffer.from(pem)]);
     if (given.flag('json')) terminal.printJson({ ...leaf, out: output.path });
-    else terminal.print(printable(`signed '${leaf.subject}' (${leaf.algorithm}, ${leaf.kid}), ${formatTime(leaf.notBefore)} to ${formatTime(leaf.notAfter)}, into ${output.path}`));
+    else
+      terminal.print(
+        printable(
+          `signed '${leaf.subject}' (${leaf.algorithm}, ${leaf.kid}), ${formatTime(leaf.notBefore)} to ${formatTime(leaf.notAfter)}, into ${output.path}`,
+        ),
+      );
     return EXIT.good;
   },
 };

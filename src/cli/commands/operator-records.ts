@@ -1,4 +1,4 @@
-import { EXIT, type Command } from '../command.js';
+import { type Command, EXIT } from '../command.js';
 import type { AuditVerification } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
@@ -6,18 +6,25 @@ import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 export const supplyEvidence: Command = {
   name: 'operator evidence supply',
   summary: 'Say that the evidence of a request was supplied',
-  details: ['The evidence itself never passes through the service; the partner then accepts or declines it.', '', ...OPERATOR_DETAILS],
+  details: [
+    'The evidence itself never passes through the service; the partner then accepts or declines it.',
+    '',
+    ...OPERATOR_DETAILS,
+  ],
   operands: ['reviewId', 'requestId'],
   options: { json: { help: 'the review case as one line of JSON' } },
   async run(given, surroundings) {
     const { terminal } = surroundings;
-    const review = await withOperator(surroundings, (client) => client.supplyEvidence(given.operand('reviewId'), given.operand('requestId')));
+    const review = await withOperator(surroundings, (client) =>
+      client.supplyEvidence(given.operand('reviewId'), given.operand('requestId')),
+    );
     if (given.flag('json')) {
       terminal.printJson(review);
       return EXIT.good;
     }
     terminal.print(printable(`${review.reviewId}  ${review.status}  proof ${review.proofId}`));
-    for (const { requestId, kind, status } of review.evidenceRequests) terminal.print(printable(`  ${requestId}  ${status.padEnd(9)}  ${kind}`));
+    for (const { requestId, kind, status } of review.evidenceRequests)
+      terminal.print(printable(`  ${requestId}  ${status.padEnd(9)}  ${kind}`));
     return EXIT.good;
   },
 };
@@ -25,15 +32,26 @@ export const supplyEvidence: Command = {
 export const erasureStatus: Command = {
   name: 'operator erasure status',
   summary: 'Show what is left of a proof',
-  details: ['The exit code is 1 where a proof that was erased still has a deliverable.', '', ...OPERATOR_DETAILS],
+  details: [
+    'The exit code is 1 where a proof that was erased still has a deliverable.',
+    '',
+    ...OPERATOR_DETAILS,
+  ],
   operands: ['proofId'],
   options: { json: { help: 'the state as one line of JSON' } },
   async run(given, surroundings) {
     const { terminal } = surroundings;
-    const status = await withOperator(surroundings, (client) => client.erasureStatus(given.operand('proofId')));
+    const status = await withOperator(surroundings, (client) =>
+      client.erasureStatus(given.operand('proofId')),
+    );
     const { proofId, state, erasedAt, confirmedAt, assetPresent } = status;
     if (given.flag('json')) terminal.printJson(status);
-    else terminal.print(printable(`${proofId}  ${state}${erasedAt === undefined ? '' : ` ${formatTime(erasedAt)}`}, deliverable ${assetPresent ? 'present' : 'gone'}${confirmedAt === undefined ? '' : `, confirmed ${formatTime(confirmedAt)}`}`));
+    else
+      terminal.print(
+        printable(
+          `${proofId}  ${state}${erasedAt === undefined ? '' : ` ${formatTime(erasedAt)}`}, deliverable ${assetPresent ? 'present' : 'gone'}${confirmedAt === undefined ? '' : `, confirmed ${formatTime(confirmedAt)}`}`,
+        ),
+      );
     return state === 'erased' && assetPresent ? EXIT.notGood : EXIT.good;
   },
 };
@@ -54,10 +72,20 @@ export const readAudit: Command = {
   },
   async run(given, surroundings) {
     const { terminal } = surroundings;
-    const range = { from: given.count('from', SEQUENCES) ?? 1, limit: given.count('limit', { min: 1, max: 1_000 }) ?? 100 };
-    for (const entry of await withOperator(surroundings, (client) => client.readAudit(given.operand('partnerId'), range))) {
+    const range = {
+      from: given.count('from', SEQUENCES) ?? 1,
+      limit: given.count('limit', { min: 1, max: 1_000 }) ?? 100,
+    };
+    for (const entry of await withOperator(surroundings, (client) =>
+      client.readAudit(given.operand('partnerId'), range),
+    )) {
       if (given.flag('json')) terminal.printJson(entry);
-      else terminal.print(printable(`${String(entry.sequence).padStart(6)}  ${formatTime(entry.at)}  ${entry.action.padEnd(24)}  ${entry.actor}  ${entry.subjects.join(' ')}`).trimEnd());
+      else
+        terminal.print(
+          printable(
+            `${String(entry.sequence).padStart(6)}  ${formatTime(entry.at)}  ${entry.action.padEnd(24)}  ${entry.actor}  ${entry.subjects.join(' ')}`,
+          ).trimEnd(),
+        );
     }
     return EXIT.good;
   },
@@ -66,7 +94,12 @@ export const readAudit: Command = {
 export const verifyAudit: Command = {
   name: 'operator audit verify',
   summary: 'Check whole audit logs for edits, deletions, reordering and truncation',
-  details: ['All partners, and the log of signers, are checked where none is named.', 'The exit code is 0 where every log is sound, and 1 where one is not.', '', ...OPERATOR_DETAILS],
+  details: [
+    'All partners, and the log of signers, are checked where none is named.',
+    'The exit code is 0 where every log is sound, and 1 where one is not.',
+    '',
+    ...OPERATOR_DETAILS,
+  ],
   operands: [],
   optionalOperands: ['partnerId'],
   options: { json: { help: 'one line of JSON for each log' } },
@@ -74,17 +107,25 @@ export const verifyAudit: Command = {
     const { terminal } = surroundings;
     const named = given.optionalOperand('partnerId');
     const results = await withOperator(surroundings, async (client) => {
-      const partnerIds = named === undefined ? [...(await client.listPartners()).map(({ partnerId }) => partnerId), SIGNERS_LOG] : [named];
+      const partnerIds =
+        named === undefined
+          ? [...(await client.listPartners()).map(({ partnerId }) => partnerId), SIGNERS_LOG]
+          : [named];
       const checked: { partnerId: string; result: AuditVerification }[] = [];
-      for (const partnerId of partnerIds) checked.push({ partnerId, result: await client.verifyAudit(partnerId) });
+      for (const partnerId of partnerIds)
+        checked.push({ partnerId, result: await client.verifyAudit(partnerId) });
       return checked;
     });
     for (const { partnerId, result } of results) {
       const { ok, entries, fault } = result;
       const whose = printable(partnerId);
       if (given.flag('json')) terminal.printJson({ partnerId, ...result });
-      else if (ok === true) terminal.print(`${terminal.style('✔ SOUND', 'bold', 'green')}  ${whose}  ${entries} entries`);
-      else terminal.print(`${terminal.style('✘ NOT SOUND', 'bold', 'red')}  ${whose}  ${printable(fault === undefined ? 'no fault named' : `${fault.reason} at entry ${fault.sequence}`)}`);
+      else if (ok === true)
+        terminal.print(`${terminal.style('✔ SOUND', 'bold', 'green')}  ${whose}  ${entries} entries`);
+      else
+        terminal.print(
+          `${terminal.style('✘ NOT SOUND', 'bold', 'red')}  ${whose}  ${printable(fault === undefined ? 'no fault named' : `${fault.reason} at entry ${fault.sequence}`)}`,
+        );
     }
     return results.every(({ result }) => result.ok === true) ? EXIT.good : EXIT.notGood;
   },

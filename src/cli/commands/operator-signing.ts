@@ -1,10 +1,14 @@
-import { EXIT, UsageError, type Arguments, type Command } from '../command.js';
+import { type Arguments, type Command, EXIT, UsageError } from '../command.js';
 import type { SignerEntry } from '../operator-client.js';
 import { formatTime, printable, type Terminal } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
 const REASONS = ['unspecified', 'key_compromise', 'superseded', 'cessation_of_operation'] as const;
-const KID_OPTION = { value: 'kid', required: true, help: 'the certificate: 64 hex digits, as operator signing list shows them' } as const;
+const KID_OPTION = {
+  value: 'kid',
+  required: true,
+  help: 'the certificate: 64 hex digits, as operator signing list shows them',
+} as const;
 const JSON_OPTION = { help: 'the certificate as one line of JSON' } as const;
 
 export const listSigners: Command = {
@@ -14,7 +18,8 @@ export const listSigners: Command = {
   operands: [],
   options: { json: { help: 'one line of JSON for each certificate' } },
   async run(given, surroundings) {
-    for (const entry of await withOperator(surroundings, (client) => client.listSigners())) show(given, surroundings.terminal, entry);
+    for (const entry of await withOperator(surroundings, (client) => client.listSigners()))
+      show(given, surroundings.terminal, entry);
     return EXIT.good;
   },
 };
@@ -32,13 +37,21 @@ export const revokeSigner: Command = {
   operands: [],
   options: {
     kid: KID_OPTION,
-    from: { value: 'time', required: true, help: 'when its key may have been lost: unix seconds, or as 2026-01-31T12:00:00Z' },
+    from: {
+      value: 'time',
+      required: true,
+      help: 'when its key may have been lost: unix seconds, or as 2026-01-31T12:00:00Z',
+    },
     reason: { value: 'reason', required: true, help: REASONS.join(', ') },
     json: JSON_OPTION,
   },
   async run(given, surroundings) {
     const call = { from: timeOf(given.requiredText('from')), reason: given.choice('reason', REASONS)! };
-    show(given, surroundings.terminal, await withOperator(surroundings, (client) => client.revokeSigner(given.requiredText('kid'), call)));
+    show(
+      given,
+      surroundings.terminal,
+      await withOperator(surroundings, (client) => client.revokeSigner(given.requiredText('kid'), call)),
+    );
     return EXIT.good;
   },
 };
@@ -50,7 +63,11 @@ export const reinstateSigner: Command = {
   operands: [],
   options: { kid: KID_OPTION, json: JSON_OPTION },
   async run(given, surroundings) {
-    show(given, surroundings.terminal, await withOperator(surroundings, (client) => client.reinstateSigner(given.requiredText('kid'))));
+    show(
+      given,
+      surroundings.terminal,
+      await withOperator(surroundings, (client) => client.reinstateSigner(given.requiredText('kid'))),
+    );
     return EXIT.good;
   },
 };
@@ -58,13 +75,23 @@ export const reinstateSigner: Command = {
 function show(given: Arguments, terminal: Terminal, entry: SignerEntry): void {
   if (given.flag('json')) return terminal.printJson(entry);
   const { kid, algorithm, issuer, notAfter, signs, revocation } = entry;
-  const state = revocation === undefined ? (signs ? 'signs' : 'verifies') : `revoked from ${formatTime(revocation.from)}, ${revocation.reason}`;
+  const state =
+    revocation === undefined
+      ? signs
+        ? 'signs'
+        : 'verifies'
+      : `revoked from ${formatTime(revocation.from)}, ${revocation.reason}`;
   terminal.print(printable(`${kid}  ${algorithm}  ${issuer}  until ${formatTime(notAfter)}  ${state}`));
 }
 
 /** Unix seconds. @throws UsageError */
 function timeOf(text: string): number {
-  const seconds = /^\d{1,12}$/.test(text) ? Number(text) : /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/.test(text) ? Math.floor(Date.parse(text) / 1000) : NaN;
-  if (!Number.isSafeInteger(seconds)) throw new UsageError('--from must be unix seconds, or as 2026-01-31T12:00:00Z');
+  const seconds = /^\d{1,12}$/.test(text)
+    ? Number(text)
+    : /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/.test(text)
+      ? Math.floor(Date.parse(text) / 1000)
+      : NaN;
+  if (!Number.isSafeInteger(seconds))
+    throw new UsageError('--from must be unix seconds, or as 2026-01-31T12:00:00Z');
   return seconds;
 }

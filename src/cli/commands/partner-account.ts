@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { createClient, type Client } from '../../client/index.js';
-import { UsageError, type ClientConfig, type Surroundings } from '../command.js';
-import { serviceAccess, type ServiceAccess } from '../service-access.js';
+import { type Client, createClient } from '../../client/index.js';
+import { type ClientConfig, type Surroundings, UsageError } from '../command.js';
+import { type ServiceAccess, serviceAccess } from '../service-access.js';
 
 /** What every command of a partner says of its environment. */
 export const PARTNER_DETAILS = [
@@ -17,7 +17,9 @@ export function findApiKey(config: ClientConfig): string {
 }
 
 /** What a partner's calls need. @throws UsageError */
-export async function partnerAccess(config: ClientConfig): Promise<ServiceAccess & { readonly apiKey: string; readonly signingKey?: string }> {
+export async function partnerAccess(
+  config: ClientConfig,
+): Promise<ServiceAccess & { readonly apiKey: string; readonly signingKey?: string }> {
   const access = { apiKey: findApiKey(config), ...(await serviceAccess(config, config.url)) };
   const { signingKey: path } = config;
   if (path === undefined) return access;
@@ -28,7 +30,10 @@ export async function partnerAccess(config: ClientConfig): Promise<ServiceAccess
 }
 
 /** Runs `work` with a client that is closed at the end. */
-export async function withPartner<T>({ config }: Surroundings, work: (client: Client) => Promise<T>): Promise<T> {
+export async function withPartner<T>(
+  { config }: Surroundings,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
   const client = createClient({ baseUrl: config.url, ...(await partnerAccess(config)) });
   try {
     return await work(client);

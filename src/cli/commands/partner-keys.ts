@@ -1,4 +1,4 @@
-import { EXIT, type Command } from '../command.js';
+import { type Command, EXIT } from '../command.js';
 import { rotationFile } from '../rotation-file.js';
 import { formatTime, printable } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
@@ -22,7 +22,14 @@ export const listKeys: Command = {
 };
 
 /** As partners and the operator see a key. */
-export function keyLine(key: { readonly keyId: string; readonly name: string; readonly status: string; readonly plan: string; readonly expiresAt?: number; readonly lastUsedAt?: number }): string {
+export function keyLine(key: {
+  readonly keyId: string;
+  readonly name: string;
+  readonly status: string;
+  readonly plan: string;
+  readonly expiresAt?: number;
+  readonly lastUsedAt?: number;
+}): string {
   const until = key.expiresAt === undefined ? '' : `  until ${formatTime(key.expiresAt)}`;
   const used = key.lastUsedAt === undefined ? '' : `  last used ${formatTime(key.lastUsedAt)}`;
   return printable(`${key.keyId}  ${key.status.padEnd(8)}  ${key.name} (plan ${key.plan})${until}${used}`);
@@ -52,7 +59,11 @@ export const rotateKey: Command = {
       terminal.printJson(rotated);
     } else {
       // The secret alone on stdout, so that it can be piped into a vault.
-      terminal.note(printable(`${rotated.keyId}  ${rotated.name}. The key in use until now works until ${formatTime(rotated.previousKeyExpiresAt)}.`));
+      terminal.note(
+        printable(
+          `${rotated.keyId}  ${rotated.name}. The key in use until now works until ${formatTime(rotated.previousKeyExpiresAt)}.`,
+        ),
+      );
       terminal.print(rotated.apiKey);
     }
     return EXIT.good;
@@ -62,12 +73,18 @@ export const rotateKey: Command = {
 export const revokeKey: Command = {
   name: 'keys revoke',
   summary: 'Revoke a key of your own, at once and for good',
-  details: ['A key that was rotated may revoke itself alone; the last active key is rotated first.', '', ...PARTNER_DETAILS],
+  details: [
+    'A key that was rotated may revoke itself alone; the last active key is rotated first.',
+    '',
+    ...PARTNER_DETAILS,
+  ],
   operands: ['keyId'],
   options: { json: { help: 'the key as one line of JSON' } },
   async run(given, surroundings) {
     const { terminal, signal } = surroundings;
-    const key = await withPartner(surroundings, (client) => client.revokeKey(given.operand('keyId'), { signal }));
+    const key = await withPartner(surroundings, (client) =>
+      client.revokeKey(given.operand('keyId'), { signal }),
+    );
     if (given.flag('json')) terminal.printJson(key);
     else terminal.print(keyLine(key));
     return EXIT.good;

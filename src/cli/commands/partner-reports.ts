@@ -1,4 +1,4 @@
-import { EXIT, type Command } from '../command.js';
+import { type Command, EXIT } from '../command.js';
 import { formatTime, printable, table } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 
@@ -16,11 +16,19 @@ export const listProofs: Command = {
   },
   async run(given, surroundings) {
     const { terminal, signal } = surroundings;
-    const filter = { issuedAfter: given.count('issued-after', SECONDS), issuedBefore: given.count('issued-before', SECONDS) };
+    const filter = {
+      issuedAfter: given.count('issued-after', SECONDS),
+      issuedBefore: given.count('issued-before', SECONDS),
+    };
     await withPartner(surroundings, async (client) => {
       for await (const proof of client.listProofs({ ...filter, signal })) {
         if (given.flag('json')) terminal.printJson(proof);
-        else terminal.print(printable(`${proof.proofId}  ${formatTime(proof.issuedAt)}  ${proof.carrier.padEnd(8)}  ${proof.song.title}`));
+        else
+          terminal.print(
+            printable(
+              `${proof.proofId}  ${formatTime(proof.issuedAt)}  ${proof.carrier.padEnd(8)}  ${proof.song.title}`,
+            ),
+          );
       }
     });
     return EXIT.good;
@@ -38,13 +46,27 @@ export const showUsage: Command = {
   },
   async run(given, surroundings) {
     const { terminal, signal } = surroundings;
-    const report = await withPartner(surroundings, (client) => client.readUsage({ days: given.count('days', { min: 1, max: 92 }), signal }));
+    const report = await withPartner(surroundings, (client) =>
+      client.readUsage({ days: given.count('days', { min: 1, max: 92 }), signal }),
+    );
     if (given.flag('json')) {
       terminal.printJson(report);
       return EXIT.good;
     }
-    terminal.print(printable(`plan ${report.plan}: ${report.used} of ${report.limit} units used, ${report.remaining} left until ${formatTime(report.period.end)}`));
-    const rows = report.days.map(({ day, units, operations }) => [day, String(units), Object.entries(operations).map(([name, count]) => `${name} ${count}`).join(', ')].map(printable));
+    terminal.print(
+      printable(
+        `plan ${report.plan}: ${report.used} of ${report.limit} units used, ${report.remaining} left until ${formatTime(report.period.end)}`,
+      ),
+    );
+    const rows = report.days.map(({ day, units, operations }) =>
+      [
+        day,
+        String(units),
+        Object.entries(operations)
+          .map(([name, count]) => `${name} ${count}`)
+          .join(', '),
+      ].map(printable),
+    );
     for (const line of table(['day', 'units', 'operations'], rows, (cell) => cell)) terminal.print(line);
     return EXIT.good;
   },

@@ -1,10 +1,13 @@
 import { once } from 'node:events';
-import { EXIT, type Command, type LongRunning, type Surroundings } from '../command.js';
+import { type Command, EXIT, type LongRunning, type Surroundings } from '../command.js';
 
 export const serve: Command = {
   name: 'serve',
   summary: 'Run the service in the foreground, as npm start does',
-  details: ['Settings are environment variables; see the README. SIGTERM and SIGINT stop it, and let requests in', 'flight finish.'],
+  details: [
+    'Settings are environment variables; see the README. SIGTERM and SIGINT stop it, and let requests in',
+    'flight finish.',
+  ],
   operands: [],
   options: {},
   run: (_given, surroundings) => runUntilStopped(surroundings, () => surroundings.cluster.serve()),
@@ -22,7 +25,10 @@ export const consumers: Command = {
   run: (_given, surroundings) => runUntilStopped(surroundings, () => surroundings.cluster.consume()),
 };
 
-async function runUntilStopped({ terminal, signal }: Surroundings, start: () => Promise<LongRunning>): Promise<number> {
+async function runUntilStopped(
+  { terminal, signal }: Surroundings,
+  start: () => Promise<LongRunning>,
+): Promise<number> {
   const running = await start();
   terminal.note(running.words);
   if (!signal.aborted) await once(signal, 'abort');

@@ -2,10 +2,10 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { EXIT, TroubleError, type Command } from '../command.js';
-import { planOutputs, writtenPaths, type CredentialOutputs } from '../credential-outputs.js';
+import { type Command, EXIT, TroubleError } from '../command.js';
+import { type CredentialOutputs, planOutputs, writtenPaths } from '../credential-outputs.js';
 import { writeOutput } from '../output-file.js';
-import type { PlainAudio, SealFacts, Sealer } from '../sealer.js';
+import type { PlainAudio, Sealer, SealFacts } from '../sealer.js';
 import { formatTime, printable } from '../terminal.js';
 
 export const seal: Command = {
@@ -33,7 +33,10 @@ export const seal: Command = {
       const { sealedAt, kid, device } = await sealInto(sealer, audio, outputs);
       const written = writtenPaths(outputs);
       if (given.flag('json')) terminal.printJson({ sealedAt, kid, device, ...written });
-      else terminal.print(`sealed ${formatTime(sealedAt)} by ${printable(device)} (key ${kid.slice(0, 16)})  ${printable(Object.values(written).join(', '))}`);
+      else
+        terminal.print(
+          `sealed ${formatTime(sealedAt)} by ${printable(device)} (key ${kid.slice(0, 16)})  ${printable(Object.values(written).join(', '))}`,
+        );
     } finally {
       await sealer.close();
     }

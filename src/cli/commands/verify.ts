@@ -1,10 +1,17 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { createClient, type AudioSummary, type Verification } from '../../client/index.js';
+import { type AudioSummary, createClient, type Verification } from '../../client/index.js';
 import { findOne, type Search } from '../batch/find-audio.js';
 import { FORMATS } from '../batch/row-formats.js';
 import { verifyBatch } from '../batch/verify-batch.js';
-import { EXIT, TroubleError, UsageError, type Arguments, type Command, type Surroundings } from '../command.js';
+import {
+  type Arguments,
+  type Command,
+  EXIT,
+  type Surroundings,
+  TroubleError,
+  UsageError,
+} from '../command.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
 import { verdictWords } from '../verdict-words.js';
 import { findApiKey, PARTNER_DETAILS, partnerAccess } from './partner-account.js';
@@ -57,16 +64,39 @@ export const verify: Command = {
     const maxAgeHours = given.count('max-age', { min: 1, max: 8_760 }) ?? 24;
     const search = { pairs: !given.flag('no-pairs'), followLinks: given.flag('follow-links') };
     const single = operands.length === 1 && path !== undefined && !(await isDirectory(path));
-    if (single && format === undefined && given.text('resume') === undefined) return verifyOne(path, search, given, surroundings);
-    if (given.text('sidecar') !== undefined) throw new UsageError('--sidecar is for one file without --format or --resume; other sidecars stand beside their audio');
+    if (single && format === undefined && given.text('resume') === undefined)
+      return verifyOne(path, search, given, surroundings);
+    if (given.text('sidecar') !== undefined)
+      throw new UsageError(
+        '--sidecar is for one file without --format or --resume; other sidecars stand beside their audio',
+      );
     if (given.flag('json')) throw new UsageError('--json is for one file; use --format jsonl');
     const [ordered, strict, resume] = [given.flag('ordered'), given.flag('strict'), given.text('resume')];
-    if (resume === undefined && given.text('max-age') !== undefined) throw new UsageError('--max-age is for --resume');
-    return verifyBatch({ operands, apiKey, search, strict, format: format ?? 'table', concurrency, ordered, resume, maxAgeSeconds: maxAgeHours * 3_600 }, surroundings);
+    if (resume === undefined && given.text('max-age') !== undefined)
+      throw new UsageError('--max-age is for --resume');
+    return verifyBatch(
+      {
+        operands,
+        apiKey,
+        search,
+        strict,
+        format: format ?? 'table',
+        concurrency,
+        ordered,
+        resume,
+        maxAgeSeconds: maxAgeHours * 3_600,
+      },
+      surroundings,
+    );
   },
 };
 
-async function verifyOne(path: string, search: Search, given: Arguments, { terminal, config, signal }: Surroundings): Promise<number> {
+async function verifyOne(
+  path: string,
+  search: Search,
+  given: Arguments,
+  { terminal, config, signal }: Surroundings,
+): Promise<number> {
   const companion = given.text('sidecar');
   const found = await findOne(path, companion === undefined ? search : { ...search, pairs: false });
   if ('problem' in found) throw new TroubleError(found.problem);
@@ -74,7 +104,11 @@ async function verifyOne(path: string, search: Search, given: Arguments, { termi
   const client = createClient({ baseUrl: config.url, ...(await partnerAccess(config)) });
   const bar = terminal.progressBar(basename(path));
   try {
-    const result = await client.verifyFile(path, { sidecar, signal, onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes) });
+    const result = await client.verifyFile(path, {
+      sidecar,
+      signal,
+      onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes),
+    });
     bar.end();
     if (given.flag('json')) terminal.printJson(result);
     else explain(result, path, sidecar, terminal);
@@ -87,13 +121,18 @@ async function verifyOne(path: string, search: Search, given: Arguments, { termi
 
 /** What is not there is no folder; reading it says what is wrong. */
 async function isDirectory(path: string): Promise<boolean> {
-  return stat(path).then((info) => info.isDirectory(), () => false);
+  return stat(path).then(
+    (info) => info.isDirectory(),
+    () => false,
+  );
 }
 
 function explain(result: Verification, path: string, sidecar: string | undefined, terminal: Terminal): void {
   const { title, meaning, advice } = verdictWords(result.verdict);
   const colour = result.accepted ? 'green' : result.verdict === 'local_seal' ? 'yellow' : 'red';
-  terminal.print(`${terminal.style(`${result.accepted ? '✔' : '✘'} ${printable(title)}`, 'bold', colour)}  ${printable(basename(path))}`);
+  terminal.print(
+    `${terminal.style(`${result.accepted ? '✔' : '✘'} ${printable(title)}`, 'bold', colour)}  ${printable(basename(path))}`,
+  );
   terminal.print(`  ${meaning}`);
   terminal.print(`  ${advice}`);
   const { decision } = result;
@@ -107,15 +146,24 @@ function explain(result: Verification, path: string, sidecar: string | undefined
     ['sha256', audio?.sha256],
     ['decision', decision === undefined ? undefined : `${decision.status}, ${decision.recommendedAction}`],
     ['reasons', decision?.reasons.join(', ')],
-    ['signed by', result.embeddedCredential === undefined ? undefined : signerWords(result.embeddedCredential)],
+    [
+      'signed by',
+      result.embeddedCredential === undefined ? undefined : signerWords(result.embeddedCredential),
+    ],
     ['request', result.requestId],
   ];
   for (const [name, value] of facts) {
-    if (value !== undefined && value !== '') terminal.print(`  ${terminal.style(name.padEnd(9), 'dim')} ${printable(value)}`);
+    if (value !== undefined && value !== '')
+      terminal.print(`  ${terminal.style(name.padEnd(9), 'dim')} ${printable(value)}`);
   }
 }
 
-function signerWords({ issuer, device, trust, integrity }: NonNullable<Verification['embeddedCredential']>): string {
+function signerWords({
+  issuer,
+  device,
+  trust,
+  integrity,
+}: NonNullable<Verification['embeddedCredential']>): string {
   return `${device !== undefined ? `a device that calls itself ${device}` : (issuer ?? 'unknown')} (integrity ${integrity}, trust ${trust})`;
 }
 
@@ -123,7 +171,10 @@ function audioWords(audio: AudioSummary): string {
   const parts = [audio.container.toUpperCase()];
   if (audio.sampleRate !== undefined) parts.push(`${audio.sampleRate / 1000} kHz`);
   if (audio.bitsPerSample !== undefined) parts.push(`${audio.bitsPerSample} bit`);
-  if (audio.channels !== undefined) parts.push(audio.channels === 1 ? 'mono' : audio.channels === 2 ? 'stereo' : `${audio.channels} channels`);
+  if (audio.channels !== undefined)
+    parts.push(
+      audio.channels === 1 ? 'mono' : audio.channels === 2 ? 'stereo' : `${audio.channels} channels`,
+    );
   if (audio.durationSeconds !== undefined) {
     const seconds = Math.round(audio.durationSeconds);
     parts.push(`${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`);

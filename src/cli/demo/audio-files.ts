@@ -9,7 +9,12 @@ export function broadcastWave(recording: Recording, title: string): Buffer {
   fmt.writeUInt32LE(recording.sampleRate * 4, 8);
   fmt.writeUInt16LE(4, 12);
   fmt.writeUInt16LE(16, 14);
-  const body = Buffer.concat([Buffer.from('WAVE'), riffChunk('bext', broadcastExtension(title)), riffChunk('fmt ', fmt), riffChunk('data', samples(recording, 'little'))]);
+  const body = Buffer.concat([
+    Buffer.from('WAVE'),
+    riffChunk('bext', broadcastExtension(title)),
+    riffChunk('fmt ', fmt),
+    riffChunk('data', samples(recording, 'little')),
+  ]);
   return riffChunk('RIFF', body);
 }
 
@@ -25,7 +30,10 @@ export function aiff(recording: Recording): Buffer {
   comm.writeBigUInt64BE(BigInt(recording.sampleRate) << BigInt(63 - exponent), 10);
   // Offset and block size, both 0, stand before the samples.
   const ssnd = Buffer.concat([Buffer.alloc(8), samples(recording, 'big')]);
-  return iffChunk('FORM', Buffer.concat([Buffer.from('AIFF'), iffChunk('COMM', comm), iffChunk('SSND', ssnd)]));
+  return iffChunk(
+    'FORM',
+    Buffer.concat([Buffer.from('AIFF'), iffChunk('COMM', comm), iffChunk('SSND', ssnd)]),
+  );
 }
 
 function samples({ left, right }: Recording, order: 'little' | 'big'): Buffer {

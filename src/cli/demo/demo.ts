@@ -1,19 +1,29 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EXIT, type Command, type Surroundings } from '../command.js';
-import { formatBytes, printable, table, type Terminal } from '../terminal.js';
+import { type Command, EXIT, type Surroundings } from '../command.js';
+import { formatBytes, printable, type Terminal, table } from '../terminal.js';
 import { aiff, broadcastWave } from './audio-files.js';
 import { renderRecording } from './music.js';
 import { ServiceProcess } from './service-process.js';
-import { DemoPartner, sealedCopy, specimens, writeSpecimens, type Ingredients, type Specimen } from './specimens.js';
+import {
+  DemoPartner,
+  type Ingredients,
+  type Specimen,
+  sealedCopy,
+  specimens,
+  writeSpecimens,
+} from './specimens.js';
 
 const TITLE = 'Late Train Home';
 
 export const demo: Command = {
   name: 'demo',
   summary: 'Start a throwaway service and show each of the six verdicts on real files',
-  details: ['Everything happens in a fresh temporary directory and on free ports, and is removed at the', 'end. The exit code is 1 if any verdict differs from what was expected.'],
+  details: [
+    'Everything happens in a fresh temporary directory and on free ports, and is removed at the',
+    'end. The exit code is 1 if any verdict differs from what was expected.',
+  ],
   operands: [],
   options: {
     keep: { value: 'directory', help: 'keep the audio files of the demo here, to listen to them' },
@@ -24,7 +34,10 @@ export const demo: Command = {
     const directory = await mkdtemp(join(tmpdir(), 'takemark-demo-'));
     const services: ServiceProcess[] = [];
     try {
-      return await showVerdicts({ directory, services, startedAt, keep: given.text('keep'), json: given.flag('json') }, surroundings);
+      return await showVerdicts(
+        { directory, services, startedAt, keep: given.text('keep'), json: given.flag('json') },
+        surroundings,
+      );
     } finally {
       await Promise.all(services.map((service) => service.stop()));
       await rm(directory, { recursive: true, force: true, maxRetries: 3 });
@@ -62,7 +75,9 @@ async function showVerdicts(stage: Stage, surroundings: Surroundings): Promise<n
   const stranger = await DemoPartner.create(other, signal);
   try {
     const ingredients = await prepare(stage, partner, stranger, surroundings);
-    say(`  recording  "${TITLE}", synthesised: 10 s, 44.1 kHz, 16 bit, stereo, ${formatBytes(ingredients.wav.length)}`);
+    say(
+      `  recording  "${TITLE}", synthesised: 10 s, 44.1 kHz, 16 bit, stereo, ${formatBytes(ingredients.wav.length)}`,
+    );
     say(`  issued     ${ingredients.embedded.proofId} (embedded), ${ingredients.pair.proofId} (sidecar)\n`);
     const list = specimens(ingredients);
     if (stage.keep !== undefined) {
@@ -71,11 +86,22 @@ async function showVerdicts(stage: Stage, surroundings: Surroundings): Promise<n
     }
     const rows: Row[] = [];
     for (const specimen of list) rows.push(await judge(specimen, partner, signal));
-    if (stage.json) for (const row of rows) terminal.printJson({ file: row.specimen.fileName, done: row.specimen.story, expected: row.specimen.expected, got: row.got, reason: row.reason, asExpected: row.asExpected });
+    if (stage.json)
+      for (const row of rows)
+        terminal.printJson({
+          file: row.specimen.fileName,
+          done: row.specimen.story,
+          expected: row.specimen.expected,
+          got: row.got,
+          reason: row.reason,
+          asExpected: row.asExpected,
+        });
     else printRows(rows, terminal);
     const wrong = rows.filter((row) => !row.asExpected).length;
     const seconds = ((performance.now() - stage.startedAt) / 1000).toFixed(1);
-    say(`\n${wrong === 0 ? terminal.style(`All ${rows.length} verdicts as expected`, 'bold', 'green') : terminal.style(`${wrong} of ${rows.length} verdicts differ`, 'bold', 'red')}, in ${seconds} s.`);
+    say(
+      `\n${wrong === 0 ? terminal.style(`All ${rows.length} verdicts as expected`, 'bold', 'green') : terminal.style(`${wrong} of ${rows.length} verdicts differ`, 'bold', 'red')}, in ${seconds} s.`,
+    );
     if (stage.keep !== undefined) say(`The files are in ${printable(stage.keep)}.`);
     return wrong === 0 ? EXIT.good : EXIT.notGood;
   } finally {
@@ -84,7 +110,11 @@ async function showVerdicts(stage: Stage, surroundings: Surroundings): Promise<n
   }
 }
 
-async function start({ directory, services }: Stage, environment: 'production' | 'beta', signal: AbortSignal): Promise<ServiceProcess> {
+async function start(
+  { directory, services }: Stage,
+  environment: 'production' | 'beta',
+  signal: AbortSignal,
+): Promise<ServiceProcess> {
   const dataDir = join(directory, environment);
   await mkdir(dataDir);
   const service = await ServiceProcess.start(dataDir, environment, signal);
@@ -92,7 +122,12 @@ async function start({ directory, services }: Stage, environment: 'production' |
   return service;
 }
 
-async function prepare({ directory }: Stage, partner: DemoPartner, stranger: DemoPartner, { openSealer }: Surroundings): Promise<Ingredients> {
+async function prepare(
+  { directory }: Stage,
+  partner: DemoPartner,
+  stranger: DemoPartner,
+  { openSealer }: Surroundings,
+): Promise<Ingredients> {
   const recording = renderRecording();
   const wav = broadcastWave(recording, TITLE);
   const sealer = await openSealer(join(directory, 'device'));
@@ -110,18 +145,38 @@ async function prepare({ directory }: Stage, partner: DemoPartner, stranger: Dem
 }
 
 async function judge(specimen: Specimen, { client }: DemoPartner, signal: AbortSignal): Promise<Row> {
-  const { verdict, accepted, decision } = await client.verifyFile(specimen.audio, { sidecar: specimen.sidecar, signal });
-  return { specimen, got: verdict, reason: decision?.reasons[0] ?? '', asExpected: verdict === specimen.expected && accepted === (specimen.expected === 'valid') };
+  const { verdict, accepted, decision } = await client.verifyFile(specimen.audio, {
+    sidecar: specimen.sidecar,
+    signal,
+  });
+  return {
+    specimen,
+    got: verdict,
+    reason: decision?.reasons[0] ?? '',
+    asExpected: verdict === specimen.expected && accepted === (specimen.expected === 'valid'),
+  };
 }
 
 function printRows(rows: readonly Row[], terminal: Terminal): void {
-  const cells = rows.map(({ specimen, got, reason, asExpected }) => [asExpected ? '✔' : '✘', specimen.fileName, specimen.story, specimen.expected, printable(got), printable(reason)]);
-  const lines = table(['', 'file', 'what was done', 'expected', 'got', 'reason'], cells, (cell, row, column) => {
-    if (row < 0) return terminal.style(cell, 'bold');
-    const good = rows[row]?.asExpected === true;
-    if (column === 0) return terminal.style(cell, good ? 'green' : 'red');
-    if (column === 4) return terminal.style(cell, !good ? 'red' : rows[row]?.got === 'valid' ? 'green' : 'yellow');
-    return column === 5 ? terminal.style(cell, 'dim') : cell;
-  });
+  const cells = rows.map(({ specimen, got, reason, asExpected }) => [
+    asExpected ? '✔' : '✘',
+    specimen.fileName,
+    specimen.story,
+    specimen.expected,
+    printable(got),
+    printable(reason),
+  ]);
+  const lines = table(
+    ['', 'file', 'what was done', 'expected', 'got', 'reason'],
+    cells,
+    (cell, row, column) => {
+      if (row < 0) return terminal.style(cell, 'bold');
+      const good = rows[row]?.asExpected === true;
+      if (column === 0) return terminal.style(cell, good ? 'green' : 'red');
+      if (column === 4)
+        return terminal.style(cell, !good ? 'red' : rows[row]?.got === 'valid' ? 'green' : 'yellow');
+      return column === 5 ? terminal.style(cell, 'dim') : cell;
+    },
+  );
   for (const line of lines) terminal.print(line);
 }

@@ -25,7 +25,20 @@ const CHORDS: readonly { readonly bass: number; readonly voices: readonly number
   { bass: 36, voices: [52, 55, 59, 62] },
   { bass: 45, voices: [52, 55, 59, 60] },
 ];
-const MELODY: readonly (readonly [beat: number, pitch: number])[] = [[1.5, 72], [2, 76], [3, 74], [5.5, 71], [6, 74], [7, 69], [9.5, 67], [10, 71], [11, 76], [13.5, 72], [14, 71], [15, 67]];
+const MELODY: readonly (readonly [beat: number, pitch: number])[] = [
+  [1.5, 72],
+  [2, 76],
+  [3, 74],
+  [5.5, 71],
+  [6, 74],
+  [7, 69],
+  [9.5, 67],
+  [10, 71],
+  [11, 76],
+  [13.5, 72],
+  [14, 71],
+  [15, 67],
+];
 const BEAT = 0.58;
 
 /** @returns samples between -1 and 1; the same ones each time */
@@ -43,15 +56,25 @@ function score(): Note[] {
   const notes: Note[] = [];
   for (const [bar, { bass, voices }] of CHORDS.entries()) {
     const at = bar * 4 * BEAT;
-    notes.push({ at, seconds: 3 * BEAT, pitch: bass, loudness: 0.5, pan: 0 }, { at: at + 2.5 * BEAT, seconds: 1.5 * BEAT, pitch: bass + 12, loudness: 0.25, pan: 0 });
+    notes.push(
+      { at, seconds: 3 * BEAT, pitch: bass, loudness: 0.5, pan: 0 },
+      { at: at + 2.5 * BEAT, seconds: 1.5 * BEAT, pitch: bass + 12, loudness: 0.25, pan: 0 },
+    );
     for (const [voice, pitch] of voices.entries()) {
       // A hand does not strike four keys at once.
       const strum = voice * 0.018;
       notes.push({ at: at + strum, seconds: 3.6 * BEAT, pitch, loudness: 0.2, pan: -0.45 + voice * 0.3 });
-      notes.push({ at: at + 2.5 * BEAT + strum, seconds: 1.4 * BEAT, pitch, loudness: 0.12, pan: -0.45 + voice * 0.3 });
+      notes.push({
+        at: at + 2.5 * BEAT + strum,
+        seconds: 1.4 * BEAT,
+        pitch,
+        loudness: 0.12,
+        pan: -0.45 + voice * 0.3,
+      });
     }
   }
-  for (const [beat, pitch] of MELODY) notes.push({ at: beat * BEAT, seconds: 1.8 * BEAT, pitch, loudness: 0.2, pan: 0.2 });
+  for (const [beat, pitch] of MELODY)
+    notes.push({ at: beat * BEAT, seconds: 1.8 * BEAT, pitch, loudness: 0.2, pan: 0.2 });
   return notes;
 }
 
@@ -67,7 +90,9 @@ function play({ at, seconds, pitch, loudness, pan }: Note, left: Float32Array, r
     const release = time < seconds ? 1 : Math.max(0, 1 - (time - seconds) / 0.25);
     const envelope = Math.min(1, time / 0.006) * Math.exp(-time * 1.3) * release;
     const phase = step * i;
-    const tone = Math.sin(phase + 1.4 * Math.exp(-time * 5) * Math.sin(phase)) + 0.12 * Math.exp(-time * 18) * Math.sin(phase * 14);
+    const tone =
+      Math.sin(phase + 1.4 * Math.exp(-time * 5) * Math.sin(phase)) +
+      0.12 * Math.exp(-time * 18) * Math.sin(phase * 14);
     left[start + i] = (left[start + i] ?? 0) + tone * envelope * toLeft;
     right[start + i] = (right[start + i] ?? 0) + tone * envelope * toRight;
   }
@@ -95,5 +120,6 @@ function fadeOut(left: Float32Array, right: Float32Array): void {
 function normalize(left: Float32Array, right: Float32Array): void {
   let peak = 1e-9;
   for (const side of [left, right]) for (const value of side) peak = Math.max(peak, Math.abs(value));
-  for (const side of [left, right]) for (let i = 0; i < side.length; i += 1) side[i] = ((side[i] ?? 0) * 0.85) / peak;
+  for (const side of [left, right])
+    for (let i = 0; i < side.length; i += 1) side[i] = ((side[i] ?? 0) * 0.85) / peak;
 }

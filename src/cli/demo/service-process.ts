@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +18,11 @@ export class ServiceProcess {
   readonly operatorToken: string;
   readonly #child: ChildProcess;
 
-  private constructor(child: ChildProcess, endpoints: { readonly partner: string; readonly operator: string }, operatorToken: string) {
+  private constructor(
+    child: ChildProcess,
+    endpoints: { readonly partner: string; readonly operator: string },
+    operatorToken: string,
+  ) {
     this.#child = child;
     this.url = endpoints.partner;
     this.operatorUrl = endpoints.operator;
@@ -26,22 +30,41 @@ export class ServiceProcess {
   }
 
   /** Resolves when it answers. @throws TroubleError with its last words when it does not start */
-  static async start(dataDir: string, environment: 'production' | 'beta', signal: AbortSignal): Promise<ServiceProcess> {
+  static async start(
+    dataDir: string,
+    environment: 'production' | 'beta',
+    signal: AbortSignal,
+  ): Promise<ServiceProcess> {
     const child = spawn(process.execPath, [SERVICE], {
-      // Nothing of the caller's configuration: the demo must not touch a service or data that is already there.
-      env: { TAKEMARK_DATA_DIR: dataDir, TAKEMARK_ENVIRONMENT: environment, TAKEMARK_PORT: '0', TAKEMARK_OPERATOR_PORT: '0' },
+      // Nothing of the caller's configuration: the demo must not touch a service or data that is already
+      // there.
+      env: {
+        TAKEMARK_DATA_DIR: dataDir,
+        TAKEMARK_ENVIRONMENT: environment,
+        TAKEMARK_PORT: '0',
+        TAKEMARK_OPERATOR_PORT: '0',
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let words = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (words = (words + chunk.toString('utf8')).slice(-2_000)));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (words = (words + chunk.toString('utf8')).slice(-2_000)));
     let failed: Error | undefined;
     child.on('error', (error) => (failed = error));
     try {
-      for (const deadline = Date.now() + START_MS; Date.now() < deadline; await sleep(40, undefined, { signal })) {
+      for (
+        const deadline = Date.now() + START_MS;
+        Date.now() < deadline;
+        await sleep(40, undefined, { signal })
+      ) {
         if (failed !== undefined || child.exitCode !== null || child.signalCode !== null) break;
         const endpoints = await readEndpoints(dataDir);
         if (endpoints !== undefined && (await answers(endpoints.partner))) {
-          return new ServiceProcess(child, endpoints, (await readFile(operatorTokenPath(dataDir), 'utf8')).trim());
+          return new ServiceProcess(
+            child,
+            endpoints,
+            (await readFile(operatorTokenPath(dataDir), 'utf8')).trim(),
+          );
         }
       }
     } catch (error) {
@@ -49,7 +72,9 @@ export class ServiceProcess {
       throw error;
     }
     await stop(child);
-    throw new TroubleError(`the service did not start: ${failed?.message ?? (words.trim().split('\n').slice(-5).join(' | ') || 'it said nothing')}`);
+    throw new TroubleError(
+      `the service did not start: ${failed?.message ?? (words.trim().split('\n').slice(-5).join(' | ') || 'it said nothing')}`,
+    );
   }
 
   stop(): Promise<void> {
@@ -58,9 +83,13 @@ export class ServiceProcess {
 }
 
 /** The service writes the ports it has bound, as it is asked for any free ones. */
-async function readEndpoints(dataDir: string): Promise<{ readonly partner: string; readonly operator: string } | undefined> {
+async function readEndpoints(
+  dataDir: string,
+): Promise<{ readonly partner: string; readonly operator: string } | undefined> {
   try {
-    const { partner, operator } = JSON.parse(await readFile(join(dataDir, 'endpoints.json'), 'utf8')) as Record<string, unknown>;
+    const { partner, operator } = JSON.parse(
+      await readFile(join(dataDir, 'endpoints.json'), 'utf8'),
+    ) as Record<string, unknown>;
     if (typeof partner !== 'number' || typeof operator !== 'number') return undefined;
     return { partner: `http://127.0.0.1:${partner}`, operator: `http://127.0.0.1:${operator}` };
   } catch {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { createClient, type Client, type KnownVerdict } from '../../client/index.js';
+import { type Client, createClient, type KnownVerdict } from '../../client/index.js';
 import { audioSource } from '../../client/source.js';
 import { TroubleError } from '../command.js';
 import { OperatorClient } from '../operator-client.js';
@@ -38,14 +38,31 @@ export class DemoPartner {
   }
 
   static async create(service: ServiceProcess, signal: AbortSignal): Promise<DemoPartner> {
-    const operator = new OperatorClient({ url: service.operatorUrl, token: service.operatorToken, signal, allowPlainHttp: false });
+    const operator = new OperatorClient({
+      url: service.operatorUrl,
+      token: service.operatorToken,
+      signal,
+      allowPlainHttp: false,
+    });
     const { partnerId } = await operator.createPartner({ name: 'Demo Distribution' });
     const { apiKey } = await operator.createKey(partnerId, { name: 'demo' });
     return new DemoPartner(createClient({ baseUrl: service.url, apiKey }), operator, partnerId);
   }
 
-  async issue(audio: Uint8Array, song: string, fileName: string, carrier: 'embedded' | 'sidecar'): Promise<Issued> {
-    const { proofId } = await this.#operator.issue({ partnerId: this.#partnerId, song, fileName, carrier, idempotencyKey: randomUUID(), audio: await audioSource(audio) });
+  async issue(
+    audio: Uint8Array,
+    song: string,
+    fileName: string,
+    carrier: 'embedded' | 'sidecar',
+  ): Promise<Issued> {
+    const { proofId } = await this.#operator.issue({
+      partnerId: this.#partnerId,
+      song,
+      fileName,
+      carrier,
+      idempotencyKey: randomUUID(),
+      audio: await audioSource(audio),
+    });
     const issued = { proofId, audio: await this.#read(proofId, 'audio') };
     return carrier === 'embedded' ? issued : { ...issued, sidecar: await this.#read(proofId, 'sidecar') };
   }
@@ -78,13 +95,45 @@ export function specimens({ wav, embedded, pair, foreign, sealed }: Ingredients)
   const sidecar = pair.sidecar === undefined ? {} : { sidecar: pair.sidecar };
   return [
     { fileName: 'take.wav', story: 'issued, credential embedded', audio: embedded.audio, expected: 'valid' },
-    { fileName: 'take.aiff + take.sidecar', story: 'issued as a pair', audio: pair.audio, ...sidecar, expected: 'valid' },
-    { fileName: 'louder.aiff + take.sidecar', story: 'one sample of the pair changed', audio: flipped(pair.audio, Math.floor(pair.audio.length / 2)), ...sidecar, expected: 'audioChanged' },
-    { fileName: 'renamed.wav', story: 'another proof id written into the credential', audio: withOtherProofId(embedded), expected: 'tampered' },
-    { fileName: 'beta.wav', story: 'issued by another environment', audio: foreign.audio, expected: 'unregistered' },
-    { fileName: 'edited.wav', story: 'one sample changed under the credential', audio: flipped(embedded.audio, Math.floor(wav.length / 2)), expected: 'unreadable' },
+    {
+      fileName: 'take.aiff + take.sidecar',
+      story: 'issued as a pair',
+      audio: pair.audio,
+      ...sidecar,
+      expected: 'valid',
+    },
+    {
+      fileName: 'louder.aiff + take.sidecar',
+      story: 'one sample of the pair changed',
+      audio: flipped(pair.audio, Math.floor(pair.audio.length / 2)),
+      ...sidecar,
+      expected: 'audioChanged',
+    },
+    {
+      fileName: 'renamed.wav',
+      story: 'another proof id written into the credential',
+      audio: withOtherProofId(embedded),
+      expected: 'tampered',
+    },
+    {
+      fileName: 'beta.wav',
+      story: 'issued by another environment',
+      audio: foreign.audio,
+      expected: 'unregistered',
+    },
+    {
+      fileName: 'edited.wav',
+      story: 'one sample changed under the credential',
+      audio: flipped(embedded.audio, Math.floor(wav.length / 2)),
+      expected: 'unreadable',
+    },
     { fileName: 'plain.wav', story: 'never issued, no credential', audio: wav, expected: 'unreadable' },
-    { fileName: 'sealed.wav', story: "sealed by an artist's device, offline", audio: sealed, expected: 'local_seal' },
+    {
+      fileName: 'sealed.wav',
+      story: "sealed by an artist's device, offline",
+      audio: sealed,
+      expected: 'local_seal',
+    },
   ];
 }
 
@@ -103,7 +152,8 @@ export async function writeSpecimens(directory: string, list: readonly Specimen[
   for (const { fileName, audio, sidecar } of list) {
     const [audioName = fileName, sidecarName] = fileName.split(' + ');
     await writeFile(join(directory, audioName), audio);
-    if (sidecar !== undefined && sidecarName !== undefined) await writeFile(join(directory, sidecarName), sidecar);
+    if (sidecar !== undefined && sidecarName !== undefined)
+      await writeFile(join(directory, sidecarName), sidecar);
   }
 }
 
