@@ -41,7 +41,7 @@ function header(purpose) {
 function lanes() {
   const lines = [];
   for (let t = 0; t < 64; t += 1) {
-    const [a, b, c, d, e, f, g, h] = names(t);
+    const [a, b, , d, e, f, g, h] = names(t);
     const w = (i) => `w${(t + i) % 16}`;
     // Maj(a, b, c) = b ^ ((a ^ b) & (b ^ c)), and b ^ c is the a ^ b of the round before.
     const [now, before] = t % 2 === 0 ? ['x', 'y'] : ['y', 'x'];
@@ -167,7 +167,7 @@ function single() {
     if (q < 12) lines.push(`    ${x(0)} = expand(${x(0)}, ${x(1)}, ${x(2)}, ${x(3)});`);
     for (let i = 0; i < 4; i += 1) {
       const t = q * 4 + i;
-      const [a, b, c, d, e, f, g, h] = names(t);
+      const [a, b, , d, e, f, g, h] = names(t);
       const [now, before] = t % 2 === 0 ? ['m', 'n'] : ['n', 'm'];
       lines.push(
         `    ${h} = ${h} + i32x4.extract_lane(k, ${i}) + (${g} ^ (${e} & (${f} ^ ${g}))) + sigma1(${e});`,

@@ -142,7 +142,7 @@ export async function interleave<Result>(
   contenders: readonly Contender<Result>[],
 ): Promise<ReadonlyMap<string, readonly Result[]>> {
   const results = new Map<string, Result[]>(contenders.map(({ name }) => [name, []]));
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = 0; round <= rounds; round += 1) {
     for (const { name, once } of contenders) {
       run.progress(`${title}: ${name}, ${round === 0 ? 'warm-up' : `round ${round} of ${rounds}`}`);
       const result = await once();

@@ -26,7 +26,7 @@ const FULL: Scale = {
   uploadsEach: { 1: 8, 4: 6, 16: 2 },
   memoryRounds: 3,
   memoryBytes: { small: 16 * MIB, large: 64 * MIB },
-  verifyCalls: 4_000,
+  verifyCalls: 4000,
   verifyRounds: 5,
   charges: 30_000,
 };
@@ -39,9 +39,9 @@ const QUICK: Scale = {
   uploadsEach: { 1: 4, 4: 4, 16: 1 },
   memoryRounds: 1,
   memoryBytes: { small: 8 * MIB, large: 32 * MIB },
-  verifyCalls: 1_200,
+  verifyCalls: 1200,
   verifyRounds: 3,
-  charges: 6_000,
+  charges: 6000,
 };
 
 export interface Options {

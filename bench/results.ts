@@ -57,7 +57,7 @@ export function gatherResults({
   const held = barred(sections);
   return {
     startedAt: startedAt.toISOString(),
-    seconds: Math.round((Date.now() - startedAt.getTime()) / 1_000),
+    seconds: Math.round((Date.now() - startedAt.getTime()) / 1000),
     quick: options.quick,
     machine: describeMachine(),
     versions,

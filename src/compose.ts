@@ -116,7 +116,7 @@ export interface Consumers {
 /** Where a started service says which ports it bound, for tools on the same machine. */
 export const ENDPOINTS_FILE = 'endpoints.json';
 const SWEEP_MS = 30_000;
-const METER_MS = 1_000;
+const METER_MS = 1000;
 /** Half of the minute to which `lastUsedAt` is exact. */
 const KEY_USES_MS = 30_000;
 /** How often another certificate is looked for. */
@@ -130,11 +130,11 @@ const SIGNER_MS = 24 * 3_600_000;
  */
 const SIGNER_ENDING_SECONDS = 90 * 86_400;
 /** By which a clock is corrected now and then. */
-const CLOCK_SLACK_MS = 2_000;
+const CLOCK_SLACK_MS = 2000;
 /** Of a reserved id, or a deliverable in a bucket that no record names: another process may be issuing it. */
-const ORPHAN_GRACE_SECONDS = 3_600;
+const ORPHAN_GRACE_SECONDS = 3600;
 /** Longer than any outage after which a cluster comes back with its data. */
-const ORPHAN_WINDOW_SECONDS = 32 * 24 * 3_600;
+const ORPHAN_WINDOW_SECONDS = 32 * 24 * 3600;
 const UNFINISHED_SWEEP_MS = 600_000;
 const ORPHAN_SWEEP_MS = 6 * 3_600_000;
 

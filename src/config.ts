@@ -154,7 +154,7 @@ const variables = {
    * Of the topics that `takemark operator migrate` makes; never to be lowered or raised later, since keys
    * would move.
    */
-  TAKEMARK_KAFKA_PARTITIONS: countSchema(1_000).default(12),
+  TAKEMARK_KAFKA_PARTITIONS: countSchema(1000).default(12),
   TAKEMARK_KAFKA_REPLICATION: countSchema(16).default(3),
   /** Both or none; SASL with SCRAM-SHA-512. */
   TAKEMARK_KAFKA_USERNAME: z.string().min(1).optional(),
@@ -199,10 +199,10 @@ const variables = {
    */
   TAKEMARK_PROCESSES: countSchema(10_000).default(1),
   /** Uploads measured at once; the engine's own default where it is not given. */
-  TAKEMARK_MAX_UPLOADS: countSchema(1_024).optional(),
+  TAKEMARK_MAX_UPLOADS: countSchema(1024).optional(),
   TAKEMARK_WORKERS: countSchema(256).optional(),
   /** Open connections of each listener. */
-  TAKEMARK_MAX_CONNECTIONS: countSchema(1_000_000).default(4_096),
+  TAKEMARK_MAX_CONNECTIONS: countSchema(1_000_000).default(4096),
   /** MiB that may be held for callers before their worth is known, and for answers that they do not read. */
   TAKEMARK_INGRESS_MIB: countSchema(65_536).optional(),
   /**
@@ -211,7 +211,7 @@ const variables = {
    */
   TAKEMARK_TRUSTED_PROXIES: proxiesSchema.default([]),
   /** Seconds that requests in flight get when the service stops. */
-  TAKEMARK_STOP_GRACE_SECONDS: countSchema(3_600).default(30),
+  TAKEMARK_STOP_GRACE_SECONDS: countSchema(3600).default(30),
   TAKEMARK_SIGNING_ALGORITHM: z.enum(['Ed25519', 'ES256']).default('Ed25519'),
   /** PEM files, all three or none; the service makes its own identity otherwise. */
   TAKEMARK_SIGNING_CERT: z.string().min(1).optional(),
@@ -585,7 +585,7 @@ export function readConfig(environment: Environment = process.env): Config {
     ingressBytes:
       values.TAKEMARK_INGRESS_MIB === undefined ? undefined : values.TAKEMARK_INGRESS_MIB * 1_048_576,
     trustedProxies: values.TAKEMARK_TRUSTED_PROXIES,
-    stopGraceMs: values.TAKEMARK_STOP_GRACE_SECONDS * 1_000,
+    stopGraceMs: values.TAKEMARK_STOP_GRACE_SECONDS * 1000,
     signing: {
       algorithm: values.TAKEMARK_SIGNING_ALGORITHM,
       files:

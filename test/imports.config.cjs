@@ -59,12 +59,12 @@ const LIBRARIES = {
   pino: ['telemetry'],
 };
 
-const escape = (text) => text.replace(/[.\\/@-]/g, '\\$&');
-const place = (name) => `^src/${escape(name)}${name.endsWith('.ts') ? '$' : '/'}`;
+const escaped = (text) => text.replace(/[.\\/@-]/g, '\\$&');
+const place = (name) => `^src/${escaped(name)}${name.endsWith('.ts') ? '$' : '/'}`;
 /** Folders with a rule of their own inside one that has another. */
 const within = (name) => Object.keys(MAY_IMPORT).filter((inner) => inner.startsWith(`${name}/`));
 /** A package, wherever it is installed, and its types. */
-const library = (name) => `(^|/)node_modules/(@types/)?${escape(name)}/`;
+const library = (name) => `(^|/)node_modules/(@types/)?${escaped(name)}/`;
 
 module.exports = {
   forbidden: [

@@ -13,7 +13,7 @@ const PREFIX = 'capacity';
 const OPERATOR_TOKEN = 'operator-token-of-the-measurement';
 const TICKS_PER_SECOND = 100;
 /** Batches of events that are on their way between a consumer's poll and its write. */
-const SETTLED_MS = 3_000;
+const SETTLED_MS = 3000;
 
 export const PARTS = ['service', 'consumers', 'cassandra', 'kafka'] as const;
 export type Part = (typeof PARTS)[number];

@@ -62,7 +62,7 @@ class Measurement {
   async costs(): Promise<{ readonly idle: CpuSeconds; readonly costs: readonly Cost[] }> {
     await this.#deployment.idle();
     const before = await this.#deployment.cpu();
-    await sleep(IDLE_SECONDS * 1_000);
+    await sleep(IDLE_SECONDS * 1000);
     const after = await this.#deployment.cpu();
     const idle = byPart((part) => (after[part] - before[part]) / IDLE_SECONDS);
     const costs = this.#works.map(({ name, calls, seconds, elapsed, cpuSeconds, bytes }) => ({
@@ -82,11 +82,11 @@ class Measurement {
     const before = await this.#deployment.cpu();
     const began = performance.now();
     const result = await work();
-    const seconds = (performance.now() - began) / 1_000;
+    const seconds = (performance.now() - began) / 1000;
     // What a call left to do belongs to it.
     await this.#deployment.idle();
     const after = await this.#deployment.cpu();
-    const elapsed = (performance.now() - began) / 1_000;
+    const elapsed = (performance.now() - began) / 1000;
     const stores = await this.#deployment.storage();
     const grown = Object.keys(stores).map(
       (place) => [place, Math.round((stores[place]! - (stored[place] ?? 0)) / calls)] as const,

@@ -38,23 +38,23 @@ export async function chargeOnePartner(connection: {
       ),
     );
     const times: number[] = [];
-    const end = performance.now() + SECONDS * 1_000;
+    const end = performance.now() + SECONDS * 1000;
     const charge = async (store: (typeof stores)[number], unit: string): Promise<void> => {
       const began = performance.now();
-      const at = Math.floor(Date.now() / 1_000);
+      const at = Math.floor(Date.now() / 1000);
       const { outcome } = await store.charge({
         partnerId: `ptr_alone-${pass}`,
         operation: 'verify',
         dedupeKey: unit,
         at,
         monthlyQuota: 1e9,
-        dedupeUntil: at + 3_600,
+        dedupeUntil: at + 3600,
       });
       if (outcome !== 'charged') throw new Error(`a new unit was answered with ${outcome}`);
       times.push(performance.now() - began);
     };
     const lane = async (store: (typeof stores)[number], name: string): Promise<void> => {
-      for (let unit = 0; performance.now() < end; unit++) await charge(store, `${name}-${unit}`);
+      for (let unit = 0; performance.now() < end; unit += 1) await charge(store, `${name}-${unit}`);
     };
     await Promise.all(
       stores.flatMap((store, at) =>

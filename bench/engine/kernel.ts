@@ -77,7 +77,7 @@ export class Kernel {
     for (const lane of lanes) this.#core.init(contextAddress(lane));
     for (const pieces of calls) this.#core.update(pieces);
     for (const lane of lanes) this.#core.finish(contextAddress(lane));
-    const seconds = (performance.now() - start) / 1_000;
+    const seconds = (performance.now() - start) / 1000;
     const bytes = calls.reduce((total, pieces) => total + pieces.length * SLAB_BYTES, 0);
     return {
       megabytesPerSecond: bytes / seconds / 1e6,

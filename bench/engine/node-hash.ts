@@ -8,7 +8,7 @@ export function hashWithNode(slabs: readonly Uint8Array[], count: number): HashR
   const hash = createHash('sha256');
   for (const slab of order) hash.update(slabs[slab]!);
   const digest = hash.digest('hex');
-  const seconds = (performance.now() - start) / 1_000;
+  const seconds = (performance.now() - start) / 1000;
   return {
     megabytesPerSecond: order.reduce((total, slab) => total + slabs[slab]!.length, 0) / seconds / 1e6,
     digests: [digest],

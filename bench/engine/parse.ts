@@ -142,11 +142,11 @@ async function measureParse(run: Run): Promise<Section> {
 /** Microseconds a call. */
 async function perCall(calls: number, once: () => void | Promise<void>): Promise<number> {
   const start = performance.now();
-  for (let i = 0; i < calls; i++) {
+  for (let i = 0; i < calls; i += 1) {
     const pending = once();
     if (pending !== undefined) await pending;
   }
-  return ((performance.now() - start) * 1_000) / calls;
+  return ((performance.now() - start) * 1000) / calls;
 }
 
 function checked(value: number, check: () => void): number {

@@ -17,7 +17,7 @@ async function measureMemory(run: Run): Promise<Section> {
   const grown = { small: [] as number[], large: [] as number[] };
   const rest: number[] = [];
   try {
-    for (let round = 1; round <= memoryRounds; round++) {
+    for (let round = 1; round <= memoryRounds; round += 1) {
       for (const size of ['small', 'large'] as const) {
         run.progress(`memory: ${size} files, round ${round} of ${memoryRounds}`);
         const { base, peak } = await once(run, client, memoryBytes[size], `memory-${size}-${round}`);

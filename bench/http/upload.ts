@@ -144,7 +144,7 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
   const speed = (name: string): readonly number[] => of(name).map((load) => load.megabytesPerSecond);
   const cpu = (name: string): readonly number[] => of(name).map((load) => load.cpuSecondsPerGigabyte);
   const times = (name: string): readonly number[] =>
-    of(name).flatMap((load) => load.times.map((seconds) => seconds * 1_000));
+    of(name).flatMap((load) => load.times.map((seconds) => seconds * 1000));
   const figures: Figure[] = [];
   const comparisons: Comparison[] = [];
   for (const connections of CONCURRENCIES) {
@@ -177,7 +177,7 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
             `${LABELS[server]}, ${connections} at once, p${percent}`,
             'ms',
             'ours',
-            of(name).map((load) => percentile(load.times, percent) * 1_000),
+            of(name).map((load) => percentile(load.times, percent) * 1000),
           ),
         );
     }

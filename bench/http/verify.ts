@@ -170,7 +170,7 @@ async function pairCalls(
 ): Promise<readonly PreparedCall[]> {
   const audio = broadcastWaveFile(FILE_BYTES, 'Pair');
   const issued = [];
-  for (let i = 0; i < SIDECARS; i++)
+  for (let i = 0; i < SIDECARS; i += 1)
     issued.push(await service.issue(partners[0]!.partnerId, `Pair ${i}`, audio, 'sidecar'));
   const slots = await upload(run, service, client, partners, Math.ceil(count / SIDECARS), audio);
   const calls = issued.flatMap(({ proofId, deliverable }) =>

@@ -41,7 +41,7 @@ async function send({ port, connections: count, calls }: RequestLoad): Promise<R
         }
       }),
     );
-    return { seconds: (performance.now() - start) / 1_000, times, wrong };
+    return { seconds: (performance.now() - start) / 1000, times, wrong };
   } finally {
     for (const connection of connections) connection.close();
   }

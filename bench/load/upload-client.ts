@@ -38,7 +38,7 @@ interface Slot {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-const STEP = 4_099;
+const STEP = 4099;
 const takes = new Map<string, Take>();
 let samples: Buffer = Buffer.alloc(0);
 
@@ -91,7 +91,7 @@ async function upload({
       [];
     for (const [index, connection] of connections.entries()) {
       const slots: Slot[] = [];
-      for (let i = 0; i < each; i++) slots.push(await mint(connection, apiKey));
+      for (let i = 0; i < each; i += 1) slots.push(await mint(connection, apiKey));
       jobs.push({ connection, take: takeOf(index, bytes), slots });
     }
     const start = performance.now();
@@ -100,7 +100,7 @@ async function upload({
         for (const { uploadId, path, fields } of slots) {
           const began = performance.now();
           const { status, body } = await connection.request(uploadRequest(path, fields, take.parts));
-          times.push((performance.now() - began) / 1_000);
+          times.push((performance.now() - began) / 1000);
           const answer = JSON.parse(body.toString()) as {
             uploadId?: string;
             bytes?: number;
@@ -117,7 +117,7 @@ async function upload({
         }
       }),
     );
-    const seconds = (performance.now() - start) / 1_000;
+    const seconds = (performance.now() - start) / 1000;
     return { seconds, bytes: jobs.reduce((total, { take }) => total + take.bytes * each, 0), times, wrong };
   } finally {
     for (const connection of connections) connection.close();

@@ -53,7 +53,7 @@ export class Child<M extends Methods> {
       ...options,
     });
     for (const stream of [this.process.stdout, this.process.stderr])
-      stream?.on('data', (chunk: Buffer) => (this.#words = (this.#words + chunk.toString()).slice(-4_000)));
+      stream?.on('data', (chunk: Buffer) => (this.#words = (this.#words + chunk.toString()).slice(-4000)));
     this.process.on('message', (answer: Answer) => {
       const waiting = this.#waiting.get(answer.call);
       this.#waiting.delete(answer.call);

@@ -185,7 +185,7 @@ async function bring(instance, started) {
     instance.prepare?.();
     start(instance);
   }
-  for (let starts = 1; ; starts++) {
+  for (let starts = 1; ; starts += 1) {
     try {
       await ready(instance, instance.probe);
       break;

@@ -232,17 +232,16 @@ export function commandHelp(command: Command): string {
     ),
     ['--help', 'this text'] as const,
   ];
-  return (
-    [
-      `${command.summary}.`,
-      '',
-      `Usage: ${usage.join(' ')}`,
-      ...(command.details === undefined ? [] : ['', ...command.details]),
-      '',
-      'Options:',
-      ...columns(rows),
-    ].join('\n') + '\n'
-  );
+  return [
+    `${command.summary}.`,
+    '',
+    `Usage: ${usage.join(' ')}`,
+    ...(command.details === undefined ? [] : ['', ...command.details]),
+    '',
+    'Options:',
+    ...columns(rows),
+    '',
+  ].join('\n');
 }
 
 /** Two aligned columns, indented. */

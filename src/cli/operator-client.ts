@@ -386,8 +386,8 @@ export class OperatorClient {
     );
     const { port, answers } = value as { readonly port?: unknown; readonly answers?: unknown };
     if (typeof port !== 'number' || !Array.isArray(answers)) throw this.#stranger();
-    if (!answers.includes(challengeAnswer((this.#challengeKey ??= challengeKey(this.#token)), nonce, port)))
-      throw this.#stranger();
+    this.#challengeKey ??= challengeKey(this.#token);
+    if (!answers.includes(challengeAnswer(this.#challengeKey, nonce, port))) throw this.#stranger();
     if (String(port) !== (url.port || '80') && !this.#allowPlainHttp) {
       throw new TroubleError(
         `the service says that it listens at port ${port}, and ${url.host} is another: where a tunnel or a container forwards the port, and nobody else can, give --allow-plain-http; no token was sent`,

@@ -121,8 +121,8 @@ function bar(share: number): string {
 }
 
 export function formatBytes(bytes: number): string {
-  if (bytes < 1_000) return `${Math.round(bytes)} B`;
-  if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(1)} kB`;
+  if (bytes < 1000) return `${Math.round(bytes)} B`;
+  if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(1)} kB`;
   return `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 

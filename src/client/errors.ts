@@ -87,7 +87,7 @@ function parseErrorBody(body: Buffer): { error?: string; code?: string; reason?:
   const members: { error?: string; code?: string; reason?: string } = {};
   for (const name of ['error', 'code', 'reason'] as const) {
     const value = (parsed as Record<string, unknown>)[name];
-    if (typeof value === 'string' && value !== '') members[name] = value.slice(0, 1_000);
+    if (typeof value === 'string' && value !== '') members[name] = value.slice(0, 1000);
   }
   return members;
 }

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { type CallOptions, type Connection } from './connection.js';
+import type { CallOptions, Connection } from './connection.js';
 import { TakemarkError } from './errors.js';
 import { isTransient } from './retry.js';
 import type { Answered, RotatedKey } from './types.js';
@@ -36,7 +36,7 @@ export type Rotation = Answered<RotatedKey> & {
 };
 
 /** "A repeated `Idempotency-Key` within 24 hours replays the original response." */
-const REPLAY_SECONDS = 24 * 3_600;
+const REPLAY_SECONDS = 24 * 3600;
 
 /** The one rotation of the key in use, begun or continued; see Client.rotateKey. */
 export async function rotate(

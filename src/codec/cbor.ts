@@ -31,7 +31,7 @@ export interface CborBudget {
   readonly items: number;
 }
 
-const STRICT_BUDGET: CborBudget = { bytes: 64 * 1024, depth: 16, items: 4_096 };
+const STRICT_BUDGET: CborBudget = { bytes: 64 * 1024, depth: 16, items: 4096 };
 
 /**
  * Core deterministic encoding, RFC 8949 section 4.2.1: shortest heads, definite lengths, keys in bytewise

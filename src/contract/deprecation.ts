@@ -57,10 +57,10 @@ export function noticeProblem({ since, sunset, guide, inProduction }: Deprecatio
 }
 
 function addMonths(at: number, months: number): number {
-  const date = new Date(at * 1_000);
+  const date = new Date(at * 1000);
   const day = date.getUTCDate();
   date.setUTCMonth(date.getUTCMonth() + months);
   // 31 August and six months would be 3 March: the notice ends with the month then.
   if (date.getUTCDate() !== day) date.setUTCDate(0);
-  return date.getTime() / 1_000;
+  return date.getTime() / 1000;
 }

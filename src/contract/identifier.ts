@@ -15,7 +15,7 @@ export const identifierSchema = z
 export const cursorSchema = z
   .string()
   .min(1)
-  .max(1_024)
+  .max(1024)
   .meta({
     id: 'Cursor',
     description: 'Opaque; bound to the partner, the list and its filter.',

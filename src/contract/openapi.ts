@@ -89,7 +89,8 @@ export function openApiDocument(routes: Readonly<Record<string, Route>> = ROUTES
   const error = schemaOf(errorSchema, schemas);
   for (const [id, route] of Object.entries(routes)) {
     if (route.listener !== 'partner') continue;
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(id, route, error, schemas);
+    paths[route.path] ??= {};
+    paths[route.path]![route.method.toLowerCase()] = operation(id, route, error, schemas);
   }
   return {
     openapi: '3.1.1',

@@ -50,7 +50,7 @@ export const createKeySchema = z
     publicKey: z
       .string()
       .min(1)
-      .max(1_000)
+      .max(1000)
       .meta({ description: 'PEM of an Ed25519 or P-256 key: calls with the key must be signed.' })
       .exactOptional(),
   })
@@ -157,7 +157,7 @@ export const planListSchema = z
         plans: [
           {
             name: 'trial',
-            monthlyQuota: 1_000,
+            monthlyQuota: 1000,
             requestsPerSecond: 5,
             burst: 10,
             concurrentUploads: 2,
@@ -213,7 +213,7 @@ export const erasureStatusSchema = z
   });
 
 export const deadLettersQuerySchema = z
-  .strictObject({ topic: z.enum(TOPICS).exactOptional(), limit: queryInteger(1, 1_000).default(100) })
+  .strictObject({ topic: z.enum(TOPICS).exactOptional(), limit: queryInteger(1, 1000).default(100) })
   .meta({ id: 'DeadLettersQuery', examples: [{}, { topic: 'usage', limit: 20 }] });
 
 /** `reason` holds nothing of the event; `eventId` and `kind` are there where the event could be read. */
@@ -249,7 +249,7 @@ export const deadLettersSchema = z
   });
 
 export const replayDeadLettersSchema = z
-  .strictObject({ topic: z.enum(TOPICS), limit: z.int().min(1).max(10_000).default(1_000) })
+  .strictObject({ topic: z.enum(TOPICS), limit: z.int().min(1).max(10_000).default(1000) })
   .meta({ id: 'ReplayDeadLetters', examples: [{ topic: 'usage' }, { topic: 'usage', limit: 10 }] });
 
 export const replayedDeadLettersSchema = z
@@ -260,7 +260,7 @@ export const replayedDeadLettersSchema = z
 export const auditQuerySchema = z
   .strictObject({
     from: queryInteger(1, 9_999_999_999).default(1),
-    limit: queryInteger(1, 1_000).default(100),
+    limit: queryInteger(1, 1000).default(100),
   })
   .meta({ id: 'AuditQuery', examples: [{}, { from: 101, limit: 100 }] });
 

@@ -78,7 +78,7 @@ export type Sign1Fault =
   | 'cose_certificate_missing'
   | 'cose_padding_not_zero';
 
-const BUDGET: CborBudget = { bytes: 1_048_576, depth: 16, items: 4_096 };
+const BUDGET: CborBudget = { bytes: 1_048_576, depth: 16, items: 4096 };
 const MAX_CHAIN = 8;
 /** C2PA 2.2 sections 13.2.3, 14.5, 15.8 and 15.9. */
 const UNPROTECTED: ReadonlySet<CborValue> = new Set<CborValue>([

@@ -67,7 +67,7 @@ export type BoxFault =
 
 /** A whole store nests five deep; C2PA has no recursion of boxes. */
 const MAX_DEPTH = 8;
-const MAX_BOXES = 4_096;
+const MAX_BOXES = 4096;
 
 /** Whether the bytes begin as a C2PA manifest store: a superbox whose description has the store's type. */
 export function beginsAsStore(bytes: Uint8Array): boolean {

@@ -38,8 +38,8 @@ export function algorithmFitsKey(algorithm: AlgorithmName, key: KeyObject): bool
   // At least 2048 bits (C2PA 2.2 section 13.2.1); the upper bounds keep one verification cheap.
   return (
     (key.asymmetricKeyType === 'rsa' || key.asymmetricKeyType === 'rsa-pss') &&
-    (details?.modulusLength ?? 0) >= 2_048 &&
-    (details?.modulusLength ?? 0) <= 8_192 &&
+    (details?.modulusLength ?? 0) >= 2048 &&
+    (details?.modulusLength ?? 0) <= 8192 &&
     (details?.publicExponent ?? 0n) <= 0xffff_ffffn
   );
 }

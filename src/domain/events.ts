@@ -66,7 +66,7 @@ export type RetentionEvent = EventOf<
 export type ServiceEvent = ErasureEvent | UsageEvent | RetentionEvent;
 
 /** How long before its end a case is announced to expire. */
-export const EXPIRY_NOTICE_SECONDS = 7 * 24 * 3_600;
+export const EXPIRY_NOTICE_SECONDS = 7 * 24 * 3600;
 
 /** Something to be announced about a case at a time. */
 export interface ReviewNotice {

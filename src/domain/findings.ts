@@ -1,5 +1,5 @@
 /** Top-level chunks of a file that is still walked. */
-export const MAX_CHUNKS = 4_096;
+export const MAX_CHUNKS = 4096;
 
 /**
  * Structural findings of the RIFF / RF64 / BW64 reader. Each one makes a file unreadable for an embedded

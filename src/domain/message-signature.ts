@@ -7,7 +7,7 @@ import { createHash, createPublicKey, type KeyObject, timingSafeEqual, verify } 
  */
 
 /** Bytes of a header that is read; a signature over all components takes some 400. */
-const MAX_HEADER = 1_024;
+const MAX_HEADER = 1024;
 /** Members of the name `label`, then the components and parameters as they were signed. */
 const INPUT =
   /^([a-z][a-z0-9_-]{0,31})=(\(((?:"[@a-z0-9-]{1,32}" ?){1,8})\)((?:;[a-z]{1,8}=(?:\d{1,12}|"[\x20\x21\x23-\x5b\x5d-\x7e]{1,128}")){1,6}))$/;
@@ -123,16 +123,16 @@ export function parseSignature(
 
 /**
  * RFC 9421, 2.5.
- * @param valueOf a component's value; undefined where the message has none
+ * @param componentValue a component's value; undefined where the message has none
  * @returns undefined where a component has no value
  */
 export function signatureBase(
   { components, signed }: Pick<MessageSignature, 'components' | 'signed'>,
-  valueOf: (component: string) => string | undefined,
+  componentValue: (component: string) => string | undefined,
 ): string | undefined {
   let base = '';
   for (const component of components) {
-    const value = valueOf(component);
+    const value = componentValue(component);
     if (value === undefined) return undefined;
     base += `"${component}": ${value}\n`;
   }

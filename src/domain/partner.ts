@@ -14,7 +14,7 @@ export interface Plan {
 export const SHIPPED_PLANS: readonly Plan[] = [
   {
     name: 'trial',
-    monthlyQuota: 1_000,
+    monthlyQuota: 1000,
     requestsPerSecond: 5,
     burst: 10,
     concurrentUploads: 2,
@@ -31,8 +31,8 @@ export const SHIPPED_PLANS: readonly Plan[] = [
   {
     name: 'volume',
     monthlyQuota: 10_000_000,
-    requestsPerSecond: 2_000,
-    burst: 4_000,
+    requestsPerSecond: 2000,
+    burst: 4000,
     concurrentUploads: 64,
     rotationsPerDay: 5,
   },

@@ -5,7 +5,7 @@
 import type { ErrorReason } from './errors.js';
 
 /** "Review metadata expires automatically after 180 days": counted from creation, never moved. */
-export const REVIEW_LIFE_SECONDS = 180 * 24 * 3_600;
+export const REVIEW_LIFE_SECONDS = 180 * 24 * 3600;
 
 /**
  * Cases that a partner may have at once. One that ended, by its age or with its proof, does not count, nor do
@@ -15,7 +15,7 @@ export interface ReviewBounds {
   readonly perProof: number;
   readonly perPartner: number;
 }
-export const REVIEW_BOUNDS: ReviewBounds = { perProof: 1_000, perPartner: 100_000 };
+export const REVIEW_BOUNDS: ReviewBounds = { perProof: 1000, perPartner: 100_000 };
 
 export const EVIDENCE_KINDS = ['source_evidence', 'source_licence', 'creator_clarification'] as const;
 export type EvidenceKind = (typeof EVIDENCE_KINDS)[number];

@@ -82,9 +82,9 @@ export const CHUNK_COUNT_LIMIT = 4096;
 export const BEXT = 7488;
 export const BEXT_FIXED_BYTES = 602;
 export const CODING_HISTORY_LIMIT = 4096;
-export const CONTEXT_BYTES = 12224;
+export const CONTEXT_BYTES = 12_224;
 
-export const CREDENTIAL_LIMIT = 1048576;
+export const CREDENTIAL_LIMIT = 1_048_576;
 
 export const SEEN_WALKED = 1;
 export const SEEN_FMT = 2;

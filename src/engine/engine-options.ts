@@ -57,9 +57,9 @@ export function completeOptions(options: EngineOptions): CompleteOptions {
   };
   for (const [name, least, most] of [
     ['workers', 1, 256],
-    ['slabs', 1, 3_500],
-    ['maxUploads', 1, 4_096],
-    ['maxQueue', 0, 1_024],
+    ['slabs', 1, 3500],
+    ['maxUploads', 1, 4096],
+    ['maxQueue', 0, 1024],
     ['sweepMs', 1, 10_000],
   ] as const) {
     const value = complete[name];

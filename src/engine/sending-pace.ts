@@ -1,8 +1,8 @@
 /** An upload's rate is that of its last so many milliseconds. */
-const WINDOW_MS = 5_000;
+const WINDOW_MS = 5000;
 /** Before it was waited for this long an upload has no rate yet. */
-const YOUNG_MS = 1_000;
-const STALLED_MS = 2_000;
+const YOUNG_MS = 1000;
+const STALLED_MS = 2000;
 
 /**
  * How fast one client sends, as the sweep sees it, so that no write costs anything for it. It decides who

@@ -63,7 +63,7 @@ const SMALL_REST = 65_536;
 /** Of what follows a refusal, so many pieces may be of any size. */
 const DRAINED_CHUNKS = 100;
 /** How long a connection stays open behind the answer to a message that could not be parsed. */
-export const LINGER_MS = 1_000;
+export const LINGER_MS = 1000;
 
 export async function send(exchange: Exchange, answer: Answer): Promise<void> {
   switch (answer.kind) {

@@ -1,7 +1,7 @@
 import { DomainError } from '../domain/errors.js';
 
 /** A caller that types, or sends a small body byte by byte. */
-const FREE_CHUNKS = 1_000;
+const FREE_CHUNKS = 1000;
 /**
  * Beyond them, bytes a piece on average: chunks of 64 bytes pass, of which the slices of a connection cut one
  * in 57 in two.

@@ -27,7 +27,7 @@ export class ClientPace {
         if (this.#isTooSlow(now)) tooSlow();
         else stalled?.(this.#waitingSince !== undefined && now - this.#waitingSince > limits.stalledMs);
       },
-      Math.max(10, Math.min(1_000, limits.idleMs / 4, limits.stalledMs / 4)),
+      Math.max(10, Math.min(1000, limits.idleMs / 4, limits.stalledMs / 4)),
     );
   }
 
@@ -60,6 +60,6 @@ export class ClientPace {
     if (this.#waitingSince === undefined) return false;
     const idle = now - this.#waitingSince;
     const waited = this.#waitedMs + idle;
-    return idle > idleMs || (waited > graceMs && (this.#bytes * 1_000) / waited < minRate);
+    return idle > idleMs || (waited > graceMs && (this.#bytes * 1000) / waited < minRate);
   }
 }

@@ -7,17 +7,17 @@ import type { Exchange } from './exchange.js';
 const HEAD_END = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
 /** Of a head that has not ended, the parser gets so many bytes at once. */
-const HEAD_SLICE = 1_024;
+const HEAD_SLICE = 1024;
 /**
  * Of a chunked body, whose end only the parser knows; what follows it in one slice becomes requests that
  * wait.
  */
-const CHUNKED_SLICE = 4_096;
+const CHUNKED_SLICE = 4096;
 const SLICES_OF_A_TURN = 4;
 /** What a request that waits for its turn is taken to cost. */
-const WAITING_BYTES = 4_096;
+const WAITING_BYTES = 4096;
 /** What a connection may have of the input without asking: a request with a small body. */
-const FREE_BYTES = 8_192;
+const FREE_BYTES = 8192;
 
 /** How a connection tells where it stands, so that whoever has to make room knows whom to cut. */
 export interface ConnectionWatch {

@@ -1,6 +1,6 @@
 import type { Lease } from './byte-budget.js';
 
-const FIRST_BYTES = 1_024;
+const FIRST_BYTES = 1024;
 
 /**
  * Bytes that arrive in pieces of any size, copied into one buffer: a kept piece would cost an object of its

@@ -5,7 +5,7 @@ import { DomainError } from '../domain/errors.js';
 export const MAX_DEPTH = 32;
 
 /** Arrays, objects, members and elements together; the contract's own requests use some hundreds. */
-export const MAX_PARTS = 8_192;
+export const MAX_PARTS = 8192;
 /** Characters outside strings, white space included. */
 const MAX_BARE = 65_536;
 /** Characters of a member's name, as it is spelled. */

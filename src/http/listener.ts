@@ -341,7 +341,7 @@ function routeHeaders(route: Route): Record<string, string> {
       ? {}
       : {
           Deprecation: `@${Math.min(...notices.map(({ since }) => since))}`,
-          Sunset: new Date(Math.min(...notices.map(({ sunset }) => sunset)) * 1_000).toUTCString(),
+          Sunset: new Date(Math.min(...notices.map(({ sunset }) => sunset)) * 1000).toUTCString(),
           Link: [...new Set(notices.map(({ guide }) => `<${guide}>; rel="deprecation"`))].join(', '),
         }),
   };

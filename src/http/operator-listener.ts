@@ -29,7 +29,7 @@ export interface OperatorListenerParts extends ProbeListenerParts {
 }
 
 /** How long an answer of `ready` holds: it may cost a write. */
-const READY_MS = 1_000;
+const READY_MS = 1000;
 
 /** An audit log is read to its end, and a deliverable kept, before anything is answered. */
 const OPERATOR_LIMITS: ListenerLimits = { ...DEFAULT_LIMITS, stallMs: 900_000 };

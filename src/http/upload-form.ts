@@ -12,7 +12,7 @@ import type { FormPlaces } from './form-places.js';
 const MAX_FIELDS = 16;
 /** busboy does not enforce its own limit on names. */
 const MAX_NAME = 64;
-const MAX_VALUE = 8_192;
+const MAX_VALUE = 8192;
 /** A part is its bytes as sent; base64 or quoted-printable would be stored undecoded. */
 const PLAIN_ENCODINGS = new Set(['7bit', '8bit', 'binary']);
 

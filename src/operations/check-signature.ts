@@ -84,7 +84,7 @@ export function checkSignature(
     (hasBody && digest === undefined)
   )
     throw refused('signature_invalid');
-  const base = signatureBase(sent, (component) => valueOf(message, component));
+  const base = signatureBase(sent, (component) => componentValue(message, component));
   if (base === undefined || !signatureHolds(key, base, sent.signature)) throw refused('signature_invalid');
   // Only now: who cannot sign fills no memory.
   if (!nonces.take(caller.keyId, nonce, now, created + SKEW_SECONDS + 1)) throw refused('signature_invalid');
@@ -92,7 +92,7 @@ export function checkSignature(
 }
 
 /** RFC 9421, 2.2 for what begins with `@`. */
-function valueOf({ method, target, field }: SignedMessage, component: string): string | undefined {
+function componentValue({ method, target, field }: SignedMessage, component: string): string | undefined {
   const queryAt = target.indexOf('?');
   if (component === '@method') return method;
   if (component === '@path') return queryAt < 0 ? target : target.slice(0, queryAt);

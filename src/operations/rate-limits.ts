@@ -5,13 +5,13 @@ import type { RateLane } from './operations.js';
 
 /** Full buckets are dropped this often; the next call of their partner makes an equal one. */
 const DROP_IDLE_MS = 60_000;
-const SECOND_MS = 1_000;
+const SECOND_MS = 1000;
 /**
  * Of one partner at once, whatever its plan: the many processes of a partner that all learn that their key
  * ends.
  */
 const ROTATION_CALLS = 256;
-const DAY_MS = 24 * 3_600 * SECOND_MS;
+const DAY_MS = 24 * 3600 * SECOND_MS;
 
 /** "Every key is rate-limited by its plan", in this process: one bucket for each partner and lane. */
 export interface RateLimits {

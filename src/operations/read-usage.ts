@@ -4,7 +4,7 @@ import { BILLED_OPERATIONS, type UsageStore } from '../ports/stores.js';
 import type { Caller, UsageReport } from './operations.js';
 import { requireScope } from './require-scope.js';
 
-const DAY_SECONDS = 24 * 3_600;
+const DAY_SECONDS = 24 * 3600;
 
 /**
  * "Returns limits and per-day consumption": the last `days` UTC days, today included; days without use are

@@ -9,7 +9,7 @@ const BATCH = 500;
  * `firstMs` doubles with every failure up to `longestMs`; `idleMs` is how often the outbox is looked at
  * without being woken.
  */
-const PAUSES = { firstMs: 100, longestMs: 5_000, idleMs: 5_000 };
+const PAUSES = { firstMs: 100, longestMs: 5000, idleMs: 5000 };
 
 export interface EventRelay {
   /** What waits from before goes first. */

@@ -13,9 +13,9 @@ import { requireScope } from './require-scope.js';
 import type { RotationClaims } from './rotation-claims.js';
 
 /** "The calling key stays valid until `previousKeyExpiresAt` (72 hours)." */
-export const GRACE_SECONDS = 72 * 3_600;
+export const GRACE_SECONDS = 72 * 3600;
 /** "A repeated `Idempotency-Key` within 24 hours replays the original response." */
-export const REPLAY_SECONDS = 24 * 3_600;
+export const REPLAY_SECONDS = 24 * 3600;
 
 /** 16 to 128 visible ASCII characters. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,128}$/;

@@ -1,7 +1,7 @@
 import { DomainError } from '../domain/errors.js';
 
 /** How long a duplicate waits for the request before it. */
-const WAIT_MS = 5_000;
+const WAIT_MS = 5000;
 
 /** One rotation of a key at a time in this process; the others wait in line. */
 export interface RotationClaims {

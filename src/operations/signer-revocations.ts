@@ -1,4 +1,4 @@
-import { type AuditEntry, AuditWalk } from '../domain/audit.js';
+import { AuditWalk } from '../domain/audit.js';
 import { DomainError } from '../domain/errors.js';
 import { SIGNERS_LOG, type SignerRevocation, takeSignerEntry } from '../domain/signer-revocation.js';
 import type { Secrets } from '../ports/secrets.js';
@@ -7,7 +7,7 @@ import type { AuditStore } from '../ports/stores.js';
 /**
  * How old what is known of other processes' revocations may be: the bound on the delay of one, in a cluster.
  */
-const MAX_AGE_MS = 1_000;
+const MAX_AGE_MS = 1000;
 const PAGE = 100;
 
 /**
@@ -52,10 +52,9 @@ export class SignerRevocations {
 
   async #read(): Promise<void> {
     const began = performance.now();
-    for (
-      let page: readonly AuditEntry[];
-      (page = await this.#stores.readAudit(SIGNERS_LOG, this.#next, PAGE)).length > 0;
-    ) {
+    for (;;) {
+      const page = await this.#stores.readAudit(SIGNERS_LOG, this.#next, PAGE);
+      if (page.length === 0) break;
       for (const entry of page) {
         if (!this.#walk.take(entry)) {
           throw new DomainError('unavailable', 'The registry cannot be asked at the moment.', {

@@ -4,9 +4,9 @@ import type { Clock } from '../ports/clock.js';
 import type { ProofStore, Stores } from '../ports/stores.js';
 
 /** Rows that one sweep removes at most, so that it never holds up the callers. */
-const SWEEP_ROWS = 1_000;
+const SWEEP_ROWS = 1000;
 /** Deliverables without a proof, of one sweep: kills leave few, and never more than there are others. */
-const MOST_ORPHANS = 1_000;
+const MOST_ORPHANS = 1000;
 const FEW_ORPHANS = 3;
 
 /**

@@ -1,4 +1,4 @@
-import { type AuditEntry, type AuditVerification, AuditWalk } from '../domain/audit.js';
+import { type AuditVerification, AuditWalk } from '../domain/audit.js';
 import { DomainError } from '../domain/errors.js';
 import { SIGNERS_LOG } from '../domain/signer-revocation.js';
 import type { AuditHeads } from '../ports/journals.js';
@@ -6,7 +6,7 @@ import type { Secrets } from '../ports/secrets.js';
 import type { AuditStore, PartnerStore } from '../ports/stores.js';
 
 /** Entries read at a time, so that a long log needs no memory. */
-const PAGE = 1_000;
+const PAGE = 1000;
 
 export interface VerifyAuditDeps {
   readonly stores: AuditStore & PartnerStore;
@@ -27,12 +27,11 @@ export async function verifyAudit(
     secrets.all('audit').map(({ key }) => key),
     head,
   );
-  for (
-    let from = 1, page: readonly AuditEntry[];
-    (page = await stores.readAudit(partnerId, from, PAGE)).length > 0;
-    from = page.at(-1)!.sequence + 1
-  ) {
-    if (!page.every((entry) => walk.take(entry))) break;
+  for (let from = 1; ; ) {
+    const page = await stores.readAudit(partnerId, from, PAGE);
+    const last = page.at(-1);
+    if (last === undefined || !page.every((entry) => walk.take(entry))) break;
+    from = last.sequence + 1;
   }
   return walk.end();
 }

@@ -169,7 +169,7 @@ export function createMetrics(
   return {
     request: ({ listener, method, route, status, durationMs }) => {
       requests.inc({ listener, method, route, status });
-      durations.observe({ listener, route }, durationMs / 1_000);
+      durations.observe({ listener, route }, durationMs / 1000);
     },
     verdict: (verdict, carrier) => verdicts.inc({ verdict, carrier }),
     upload: (outcome, bytes) => {

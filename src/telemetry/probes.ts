@@ -16,7 +16,7 @@ export interface Probes {
 export function createProbes(
   ping: () => Promise<void>,
   outbox: { readonly waiting: () => number; readonly limit: number },
-  timeoutMs = 2_000,
+  timeoutMs = 2000,
 ): Probes {
   let isStopping = false;
   return {

@@ -77,7 +77,7 @@ export function createTelemetry({
           status,
           requestId,
           keyId,
-          durationMs: Math.round(durationMs * 1_000) / 1_000,
+          durationMs: Math.round(durationMs * 1000) / 1000,
           bytesIn,
           bytesOut,
         });

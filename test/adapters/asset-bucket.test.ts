@@ -45,7 +45,7 @@ if (endpoint === undefined) {
     const assets = await open(t);
     const chunk = randomBytes(1 << 20);
     const staged = await assets.stage('prf_1');
-    for (let i = 0; i < 96; i++) await staged.append(chunk);
+    for (let i = 0; i < 96; i += 1) await staged.append(chunk);
     const held = (): number => {
       collectGarbage();
       return process.memoryUsage().arrayBuffers;
@@ -76,7 +76,7 @@ if (endpoint === undefined) {
     const prefix = `test/${randomBytes(8).toString('hex')}/`;
     const [assets, patient] = await Promise.all([
       open(t, { prefix }),
-      open(t, { prefix, sweepGraceSeconds: 3_600 }),
+      open(t, { prefix, sweepGraceSeconds: 3600 }),
     ]);
     await publish(assets, 'prf_1', Buffer.from('young'));
     t.equal(await patient.sweep(async () => t.fail('not even asked') as never), 0);
@@ -85,9 +85,9 @@ if (endpoint === undefined) {
 
   void t.test('what is old was looked at often enough', async (t) => {
     const prefix = `test/${randomBytes(8).toString('hex')}/`;
-    const assets = await open(t, { prefix, sweepWindowSeconds: 3_600 });
-    const [old, young] = [7_200, 1_800].map((seconds) =>
-      formatIdentifier('proof', Date.now() - seconds * 1_000, randomBytes(10)),
+    const assets = await open(t, { prefix, sweepWindowSeconds: 3600 });
+    const [old, young] = [7200, 1800].map((seconds) =>
+      formatIdentifier('proof', Date.now() - seconds * 1000, randomBytes(10)),
     ) as [string, string];
     for (const proofId of [old, young]) await publish(assets, proofId, Buffer.from('orphan'));
     const asked: string[] = [];
@@ -105,7 +105,7 @@ if (endpoint === undefined) {
     const { proofId, file } = await house.issue(partnerId, wav(200_000));
     const asset = await partner.readAsset(caller, proofId, 'audio');
     t.ok(
-      (await collect(await asset.read({ start: 1_000, end: 70_000 }))).equals(file.subarray(1_000, 70_001)),
+      (await collect(await asset.read({ start: 1000, end: 70_000 }))).equals(file.subarray(1000, 70_001)),
       'a range passes through',
     );
     t.match(await operator.erasureStatus(proofId), { assetPresent: true });

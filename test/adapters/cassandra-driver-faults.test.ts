@@ -14,7 +14,7 @@ const OVERLOADED = 0x1001;
 const KEYS = Array.from({ length: 48 }, (_, index) => `key ${index}`);
 const ROUNDS = 40;
 const OUTAGES = 4;
-const OUTAGE_MS = 1_000;
+const OUTAGE_MS = 1000;
 const PATIENCE_MS = 60_000;
 
 interface Proxy {
@@ -53,12 +53,12 @@ async function startProxy(target: string): Promise<Proxy> {
     upstream.on('data', (chunk) => {
       pending = Buffer.concat([pending, chunk]);
       for (
-        let length;
+        let length: number;
         pending.length >= HEADER_BYTES && pending.length >= (length = HEADER_BYTES + pending.readUInt32BE(5));
       ) {
         client.write(pending.subarray(0, length));
         pending = pending.subarray(length);
-        for (let left = sockets.get(client) ?? 0; left > 0; left--) client.write(misdirected());
+        for (let left = sockets.get(client) ?? 0; left > 0; left -= 1) client.write(misdirected());
         if (sockets.has(client)) sockets.set(client, 0);
       }
     });
@@ -164,7 +164,7 @@ t.test('no answer is taken for another, whatever stream a server names', { skip 
     t.ok(await untilAllAnswer(), 'the proxy lets all through');
     const before = proxy.connections();
     let answered = 0;
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < ROUNDS; round += 1) {
       if (round % 4 === 0) {
         if (!(await untilAllAnswer())) break;
         proxy.misdirect(3);
@@ -191,7 +191,7 @@ t.test('after each outage of all nodes there are as many connections as before',
   withPairs(t, async ({ proxy, untilAllAnswer }) => {
     t.ok(await untilAllAnswer());
     const before = proxy.open();
-    for (let outage = 0; outage < OUTAGES; outage++) {
+    for (let outage = 0; outage < OUTAGES; outage += 1) {
       await proxy.down();
       await delay(OUTAGE_MS);
       await proxy.up();

@@ -34,7 +34,7 @@ const MINUTE_MS = 60_000;
 void t.test('spans: any order of intervals ends in one', async (t) => {
   let seed = 42;
   const random = (below: number) => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) % below;
-  for (let run = 0; run < 50; run++) {
+  for (let run = 0; run < 50; run += 1) {
     const ends = [0];
     while (ends.length < 40) ends.push(ends.at(-1)! + 1 + random(5));
     const intervals = ends.slice(1).map((to, i) => [ends[i]!, to] as const);
@@ -44,7 +44,7 @@ void t.test('spans: any order of intervals ends in one', async (t) => {
       const [[from, to]] = intervals.splice(random(intervals.length), 1) as [readonly [number, number]];
       t.notOk(overlaps(spans, from, to));
       spans = withSpan(spans, from, to);
-      for (let number = from + 1; number <= to; number++) numbers.add(number);
+      for (let number = from + 1; number <= to; number += 1) numbers.add(number);
       const [low, high] = [random(ends.at(-1)!), ends.at(-1)!];
       const within = Array.from({ length: high - low }, (_, i) => numbers.has(low + 1 + i));
       if (
@@ -78,7 +78,7 @@ if (ADDRESSES === undefined) {
   t.teardown(async () => {
     await dropKeyspace(connection.keyspace);
     // The driver goes on looking for a node that it has lost, closed or not.
-    setTimeout(() => process.exit(), 1_000).unref();
+    setTimeout(() => process.exit(), 1000).unref();
   });
 }
 
@@ -243,7 +243,7 @@ async function failingRow(t: Test): Promise<void> {
   t.teardown(() => stores.close());
   const minute = Math.floor(Date.now() / MINUTE_MS);
   await withClient(async (client) => {
-    for (let i = 0; i < DAMAGED; i++)
+    for (let i = 0; i < DAMAGED; i += 1)
       await client.execute(
         'INSERT INTO intent (minute, shard, op, data) VALUES (?, ?, ?, ?)',
         [minute, i % 5, `damaged-${i}`, Buffer.from('nothing of ours')],
@@ -277,7 +277,7 @@ async function failingRow(t: Test): Promise<void> {
   await later.close();
   goOn(5);
   const found: string[] = [];
-  for (let sweep = 0; sweep < 8; sweep++) {
+  for (let sweep = 0; sweep < 8; sweep += 1) {
     await stores.sweepExpired(NOW, 100).catch(() => undefined);
     found.push(...(await takeWaiting(stores)).map(({ id }) => id));
   }
@@ -361,7 +361,7 @@ async function unheardBatch(t: Test): Promise<void> {
 async function boundedSweep(t: Test): Promise<void> {
   const doomed = await openStore();
   const ids: string[] = [];
-  for (let i = 0; i < 12; i++) {
+  for (let i = 0; i < 12; i += 1) {
     await doomed.charge(usageCharge(`ptr_bounded-${i}`, 'a'));
     await doomed.meter([{ partnerId: `ptr_bounded-${i}`, operation: 'list_proofs', count: 1 }], NOW);
   }
@@ -464,7 +464,7 @@ async function clusterHeads(t: Test): Promise<void> {
     ),
   );
   const last = (await pair[1].readAudit('ptr_heads-log', 1, 100)).at(-1)!;
-  t.notSame(last.mac, AUDIT_GENESIS);
+  t.strictNotSame(last.mac, AUDIT_GENESIS);
   t.strictSame(
     await pair[0].heads.get('ptr_heads-log'),
     { partnerId: 'ptr_heads-log', sequence: 20, mac: last.mac },
@@ -569,7 +569,7 @@ async function outages(t: Test): Promise<void> {
       if (result.status === 'rejected' && result.reason.reason !== 'store_unavailable')
         t.fail(String(result.reason));
     proxy.set('open');
-    for (let attempt = 0; attempt < 100; attempt++) {
+    for (let attempt = 0; attempt < 100; attempt += 1) {
       if (
         await stores.ping().then(
           () => true,

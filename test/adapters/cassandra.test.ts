@@ -345,7 +345,7 @@ async function editedRows(t: Test): Promise<void> {
       await put(value);
       await t.rejects(read(), DAMAGED, what);
       await put(row![column]);
-      t.same(await read(), before, `${what}: put back, it is as it was`);
+      t.strictSame(await read(), before, `${what}: put back, it is as it was`);
     }
     await client.execute(
       `UPDATE partner SET plan = 'volume' WHERE shard = ${shard} AND partner_id = '${partnerId}' IF EXISTS`,
@@ -372,7 +372,7 @@ async function editedRows(t: Test): Promise<void> {
     stores.eraseProof(issued.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', issued.proofId)),
     DAMAGED,
   );
-  t.same(await stores.getProof(sound.proofId), sound, 'other rows are read');
+  t.strictSame(await stores.getProof(sound.proofId), sound, 'other rows are read');
   t.equal(
     (
       (await stores.eraseProof(
@@ -435,7 +435,7 @@ async function formerRows(t: Test): Promise<void> {
     issued,
     { state: 'erased', proofId: erased.proofId, partnerId, erasedAt: NOW },
   ];
-  t.same(await seen(lenient), expected, 'while a former version is replaced');
+  t.strictSame(await seen(lenient), expected, 'while a former version is replaced');
   await t.rejects(stores.getKey(live.keyId), DAMAGED);
   await t.rejects(stores.getProof(issued.proofId), DAMAGED);
   const next = partnerKey('key_former-next', partnerId);
@@ -447,7 +447,7 @@ async function formerRows(t: Test): Promise<void> {
   const { authenticated } = await authenticateRows(connection, authenticator);
   t.ok(authenticated >= 4, `${authenticated} rows`);
   expected[1] = (await lenient.getKey(live.keyId))!;
-  t.same(await seen(stores), expected, 'all of them have their codes');
+  t.strictSame(await seen(stores), expected, 'all of them have their codes');
   t.strictSame((await authenticateRows(connection, authenticator)).authenticated, 0);
 }
 
@@ -464,7 +464,7 @@ async function replayEnds(t: Test): Promise<void> {
     withClient((client) => livesOf(client, 'api_key', 'key_id', key.keyId), connection.keyspace);
   const limited = (await lives()).filter((life) => life !== null);
   t.equal(limited.length, 1);
-  t.ok(limited[0]! <= 25 * 3_600 && limited[0]! > 24 * 3_600, `${limited[0]} s`);
+  t.ok(limited[0]! <= 25 * 3600 && limited[0]! > 24 * 3600, `${limited[0]} s`);
   await stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId));
   t.equal(
     (await lives()).filter((life) => life !== null).length,
@@ -491,7 +491,7 @@ async function liveCase(stores: Stores, name: string, took: number[] = []): Prom
   const proof = issuedProof(`prf_${name}`, 'ptr_ttl');
   await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
   await stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId));
-  const now = () => Math.floor(Date.now() / 1_000);
+  const now = () => Math.floor(Date.now() / 1000);
   const createdAt = now();
   const review = reviewCase(`rev_${name}`, 'ptr_ttl', proof.proofId, {
     createdAt,
@@ -499,7 +499,7 @@ async function liveCase(stores: Stores, name: string, took: number[] = []): Prom
   });
   await stores.createReview(review, audit('ptr_ttl', 'review_created', review.reviewId));
   // So that a life counted from the write and not from the creation shows.
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  await new Promise((resolve) => setTimeout(resolve, 2500));
   const change = async (rule: Parameters<Stores['changeReview']>[3], at = now()) => {
     const began = performance.now();
     await stores.changeReview(
@@ -566,7 +566,7 @@ async function caseEndsWhole(t: Test): Promise<void> {
 }
 
 /** What a case and the rows beside it are given to live. */
-const CASE_SECONDS = REVIEW_LIFE_SECONDS + 3_600;
+const CASE_SECONDS = REVIEW_LIFE_SECONDS + 3600;
 const OF_CASE = /^(UPDATE|INSERT INTO) review\b(?!_).*USING TTL \?/;
 const BESIDE =
   /^(UPDATE|INSERT INTO) (review_place|review_by_proof|review_by_partner|issuing_replay)\b.*USING TTL \?|^UPDATE review USING TTL \? SET create_op/;
@@ -637,7 +637,7 @@ async function leavings(
 ): Promise<readonly (readonly [most: number, lives: Lives])[]> {
   const [first, second] = [callsOf(stores, `prf_${name}-1`), callsOf(stores, `prf_${name}-2`)];
   const key = async () =>
-    [86_400 + 3_600, await livesOf(client, 'issuing_replay', 'replay_key', name)] as const;
+    [86_400 + 3600, await livesOf(client, 'issuing_replay', 'replay_key', name)] as const;
   const place = async () =>
     [CASE_SECONDS, await livesOf(client, 'review_place', 'proof_id', `prf_${name}-2`)] as const;
   await first.issue(name);
@@ -651,7 +651,7 @@ async function leavings(
   await second.create(`rev_${name}-2`);
   found.push(await place());
   await second.erase();
-  return [...found, [3_600, await livesOf(client, 'review', 'review_id', `rev_${name}-2`)]];
+  return [...found, [3600, await livesOf(client, 'review', 'review_id', `rev_${name}-2`)]];
 }
 
 async function leavingsEnd(t: Test): Promise<void> {
@@ -944,7 +944,7 @@ async function lateDecisions(t: Test): Promise<void> {
 }
 
 /** More than the `tombstone_failure_threshold` of the servers that `npm run services:up` starts. */
-const REMOVED = 6_000;
+const REMOVED = 6000;
 
 async function muchRemoved(t: Test): Promise<void> {
   const [setting] = await withClient(

@@ -28,7 +28,7 @@ void t.test('events and notices outlive the process', async (t) => {
   };
   const notices = noticesOf(reviewCreated(reviewCase('rev_1', 'ptr_1', 'prf_1')));
   await stores.scheduleNotices(notices, NOW);
-  for (let i = 0; i < 3; i++) await stores.charge(usageCharge('ptr_1', `call-${i}`));
+  for (let i = 0; i < 3; i += 1) await stores.charge(usageCharge('ptr_1', `call-${i}`));
   await stores.meter([{ partnerId: 'ptr_1', operation: 'read_record', count: 1 }], NOW);
   const waiting = await stores.waitingEvents(10);
   await reopen();
@@ -162,7 +162,7 @@ void t.test('confirming an erasure removes a case that a tombstone has beside it
 
 void t.test('an erasure with many cases goes in steps, and goes on where a process ended', async (t) => {
   const directory = join(t.testdir(), 'store');
-  const cases = 1_000;
+  const cases = 1000;
   const batches: number[] = [];
   const open = () =>
     openEmbeddedStore({
@@ -224,7 +224,7 @@ void t.test('an erasure with many cases goes in steps, and goes on where a proce
   // Others come between the steps.
   const confirming = stores.confirmErasure('prf_1', NOW).catch((error: unknown) => error);
   let others = 0;
-  for (; others < 3; others++) await stores.charge(usageCharge('ptr_1', `between-${others}`));
+  for (; others < 3; others += 1) await stores.charge(usageCharge('ptr_1', `between-${others}`));
   await stores.close();
   t.match(await confirming, { code: 'unavailable' }, 'a stop cuts it short');
   stores = await open();
@@ -237,7 +237,7 @@ void t.test('an erasure with many cases goes in steps, and goes on where a proce
   batches.length = 0;
   t.equal(await stores.confirmErasure('prf_1', NOW + 1), 'confirmed');
   t.ok(
-    batches.length > 4 && Math.max(...batches) < 2_000,
+    batches.length > 4 && Math.max(...batches) < 2000,
     `${batches.length} batches, the largest of ${Math.max(...batches)} rows`,
   );
   const left = await rowsOf();
@@ -266,7 +266,7 @@ void t.test('a store of the second format gets its indexes of cases', async (t) 
       createdAt: NOW + i,
       bindings: { creatorId: `c${i}`, accountId: 'a', submissionId: 's', trackId: 't' },
     });
-  for (let i = 0; i < 300; i++)
+  for (let i = 0; i < 300; i += 1)
     await stores.createReview(make(i), audit('ptr_1', 'review_created', `rev_${i}`));
   await stores.close();
   const codec = new RecordCodec(authenticator);
@@ -282,7 +282,7 @@ void t.test('a store of the second format gets its indexes of cases', async (t) 
     const put = (key: string, row: unknown) => level.put(key, formerRecord(key, row));
     for (const key of today.keys())
       if (/^(?:proof-review|partner-review|review-count)\//.test(key)) await level.del(key);
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < 300; i += 1) {
       await put(`review/rev_${i}`, { review: make(i), number: i });
       await put(`proof-review/prf_1/${String(i).padStart(12, '0')}`, { reviewId: `rev_${i}` });
     }
@@ -306,7 +306,7 @@ void t.test('a store of the second format gets its indexes of cases', async (t) 
   t.strictSame(
     await stores.createReview(make(300), audit('ptr_0', 'review_created', 'rev_300'), {
       perProof: 150,
-      perPartner: 1_000,
+      perPartner: 1000,
     }),
     { outcome: 'full', until: make(0).expiresAt },
   );

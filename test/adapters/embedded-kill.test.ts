@@ -46,7 +46,7 @@ void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 1
   const acknowledged: Record<string, number> = {};
   const ledger = new EventLedger();
   let slowest = 0;
-  for (let round = 0; round < KILLS; round++) {
+  for (let round = 0; round < KILLS; round += 1) {
     const child = writer('everything', directory, String(round));
     const lines: string[] = [];
     const reader = createInterface({ input: child.stdout! });
@@ -171,13 +171,13 @@ async function checkUploads(
   { begun, done }: Told,
 ): Promise<readonly string[]> {
   const problems: string[] = [];
-  for (let i = 0; i < begun.quota; i++) {
+  for (let i = 0; i < begun.quota; i += 1) {
     const used = await stores.getUsed(`ptr_quota-${round}-${i}`, NOW);
     const told = done.quota.get(i);
     if (used > 5 || (told !== undefined && (told !== '5' || used !== 5)))
       problems.push(`quota ${i}: ${used} used, ${told} acknowledged`);
   }
-  for (let i = 0; i < begun.slot; i++) {
+  for (let i = 0; i < begun.slot; i += 1) {
     const upload = await stores.getUpload(`upl_${round}-${i}`, NOW);
     const stored = upload?.facts?.embedded?.kind === 'not_a_store' ? upload.facts.embedded.reason : undefined;
     const told = done.slot.get(i);
@@ -200,7 +200,7 @@ async function checkKeys(
   logged: Logged,
 ): Promise<readonly string[]> {
   const problems: string[] = [];
-  for (let i = 0; i < begun.rotation; i++) {
+  for (let i = 0; i < begun.rotation; i += 1) {
     const keyId = `key_${round}-${i}`;
     const key = await stores.getKey(keyId);
     const rotation = await stores.getRotation(keyId);
@@ -218,7 +218,7 @@ async function checkKeys(
         `rotation ${i}: ${told} was told, ${rotation?.newKeyId} is stored, successors ${successors.join()}, ${logged('key_rotated', keyId)} entries`,
       );
   }
-  for (let i = 0; i < begun.revocation; i++) {
+  for (let i = 0; i < begun.revocation; i += 1) {
     const keyId = `key_revoked-${round}-${i}`;
     const revokedAt = (await stores.getKey(keyId))?.revokedAt;
     const told = done.revocation.get(i);
@@ -239,7 +239,7 @@ async function checkProofs(
   ledger: EventLedger,
 ): Promise<readonly string[]> {
   const problems: string[] = [];
-  for (let i = 0; i < begun.proof; i++) {
+  for (let i = 0; i < begun.proof; i += 1) {
     const ids = ['a', 'b'].map((letter) => `prf_${round}-${i}${letter}`);
     const states = await Promise.all(ids.map(async (proofId) => (await stores.getProof(proofId))?.state));
     const issued = ids.filter((_, j) => states[j] === 'issued');
@@ -256,7 +256,7 @@ async function checkProofs(
     )
       problems.push(`proof ${i}: ${told} was told, ${issued.join()} issued, replay of ${replay?.proofId}`);
   }
-  for (let i = 0; i < begun.erasure; i++) {
+  for (let i = 0; i < begun.erasure; i += 1) {
     const proofId = `prf_erased-${round}-${i}`;
     const proof = await stores.getProof(proofId);
     const erased = proof?.state === 'erased';
@@ -289,7 +289,7 @@ async function checkReviews(
   ledger: EventLedger,
 ): Promise<readonly string[]> {
   const problems: string[] = [];
-  for (let i = 0; i < begun.review; i++) {
+  for (let i = 0; i < begun.review; i += 1) {
     const found = [];
     for (const letter of ['a', 'b', 'c']) {
       const id = `rev_${round}-${i}${letter}`;

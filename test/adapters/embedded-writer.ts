@@ -63,7 +63,7 @@ async function fill(): Promise<void> {
   let full = false;
   const charger = async () => {
     while (!full) {
-      const key = `before-${next++}`;
+      const key = `before-${(next += 1)}`;
       try {
         await stores.charge(usageCharge('ptr_full', key));
         say(`charged ${key}`);
@@ -83,7 +83,7 @@ async function fill(): Promise<void> {
     );
   }
   say('back');
-  for (let i = 0; i < 50; i++) {
+  for (let i = 0; i < 50; i += 1) {
     await stores.charge(usageCharge('ptr_full', `after-${i}`));
     say(`charged after-${i}`);
   }
@@ -248,7 +248,7 @@ async function everything(round: string): Promise<void> {
 /** Publishes by saying so; consumers that are sometimes before the mark and sometimes behind. */
 async function relay(): Promise<void> {
   let behind: UsageEvent[] = [];
-  for (let turn = 0; ; turn++) {
+  for (let turn = 0; ; turn += 1) {
     const waiting = await stores.waitingEvents(20);
     for (const { event } of waiting) say(`event ${JSON.stringify(event)}`);
     const usage = waiting.map(({ event }) => event).filter((event) => event.topic === 'usage');

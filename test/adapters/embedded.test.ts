@@ -52,7 +52,7 @@ const strangersCodec = new RecordCodec(
 
 const parent = t.testdir();
 let opened = 0;
-storeContract(t, 'the embedded store', (options) => openAt(join(parent, `store-${opened++}`), options));
+storeContract(t, 'the embedded store', (options) => openAt(join(parent, `store-${(opened += 1)}`), options));
 
 /** With audit heads beside the directory. */
 function openStore(
@@ -113,7 +113,7 @@ void t.test('what a successor is derived from leaves the files when its day is o
   t.strictSame(await stores.getRotation(first.keyId), left, 'the rotation itself stays');
   t.notOk(holds(Buffer.from(nonce(0))), 'where a young store held both writes in memory');
 
-  for (let i = 1; i <= 3; i++) await rotate(i);
+  for (let i = 1; i <= 3; i += 1) await rotate(i);
   await stores.close();
   stores = await openStore(directory);
   t.teardown(() => stores.close());
@@ -320,7 +320,7 @@ void t.test('a store without codes is given them once', async (t) => {
         { code: 'internal', reason: 'record_damaged' },
         'damage stays damage',
       );
-    else t.same(await adopted.getProof(proof.proofId), proof);
+    else t.strictSame(await adopted.getProof(proof.proofId), proof);
   }
   t.equal((await adopted.listProofs('ptr_1', { limit: 10 })).length, 3);
   await adopted.close();
@@ -521,7 +521,7 @@ void t.test('who changes the audit log in the store is found', async (t) => {
   const heads = fileHeads(directory);
   const options = { audit: { key: AUDIT_KEY, heads } };
   const stores = await openStore(directory, options);
-  for (let i = 1; i <= 5; i++)
+  for (let i = 1; i <= 5; i += 1)
     await stores.createKey(partnerKey(`key_${i}`, 'ptr_1'), audit('ptr_1', 'key_created', `key_${i}`));
   const entries = await auditOf({ stores }, 'ptr_1');
   await stores.close();
@@ -532,7 +532,7 @@ void t.test('who changes the audit log in the store is found', async (t) => {
   /** The log as the store reads it after its rows were written anew, checksums and all. */
   const verdict = async (rows: readonly AuditEntry[], storeHead = rows.at(-1)!) => {
     await withLevel(directory, async (level) => {
-      for (let sequence = 1; sequence <= 6; sequence++) {
+      for (let sequence = 1; sequence <= 6; sequence += 1) {
         const row = rows[sequence - 1];
         if (row === undefined) await level.del(at(sequence));
         else await level.put(at(sequence), codec.encode(at(sequence), row));

@@ -29,7 +29,7 @@ t.test('journals', async (t) => {
   const directory = t.testdir();
   const secrets = secretsOf();
   const first = await openLogs(directory, secrets);
-  const erasure = (n: number) => ({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: 1_000 + n });
+  const erasure = (n: number) => ({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: 1000 + n });
   await Promise.all(Array.from({ length: 50 }, (_, n) => first.journal.record(erasure(n))));
   await Promise.all(
     Array.from({ length: 50 }, (_, n) =>
@@ -49,9 +49,9 @@ t.test('journals', async (t) => {
     const torn = await openLogs(directory, secrets);
     const read = await all(torn.journal.read());
     t.equal(read.length, 49, `torn by ${cut}`);
-    t.same(read[48], erasure(48));
+    t.strictSame(read[48], erasure(48));
     await torn.journal.record(erasure(99));
-    t.same(
+    t.strictSame(
       (await all(torn.journal.read())).at(-1),
       erasure(99),
       'the next line stands where the torn one was',
@@ -67,7 +67,7 @@ t.test('journals', async (t) => {
   await t.rejects(openLogs(directory, secretsOf()), { name: 'JournalOpenError' }, 'another service');
   const kept = await openLogs(directory, secrets.replaced());
   t.equal((await all(kept.journal.read())).length, 50, 'a former secret still verifies');
-  t.same(
+  t.strictSame(
     await kept.heads.get('ptr_0'),
     { partnerId: 'ptr_0', sequence: 49, mac: 'ab'.repeat(32) },
     'a lower sequence is ignored',
@@ -81,7 +81,7 @@ t.test('journals', async (t) => {
   await kept.close();
 
   const small = await openLogs(directory, secrets, 10);
-  for (let n = 100; n < 200; n++)
+  for (let n = 100; n < 200; n += 1)
     await small.heads.record({ partnerId: 'ptr_0', sequence: n, mac: 'ef'.repeat(32) });
   t.ok(
     (await readFile(join(directory, AUDIT_HEADS_FILE), 'utf8')).split('\n').length < 16,
@@ -103,9 +103,9 @@ t.test(
     const directory = t.testdir();
     const secrets = secretsOf();
     const path = join(directory, 'erasures.log');
-    const erasure = (n: number) => ({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: 1_000 + n });
+    const erasure = (n: number) => ({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: 1000 + n });
     const journal = await openErasureJournal({ directory, secrets });
-    for (let n = 0; n < 5; n++) await journal.record(erasure(n));
+    for (let n = 0; n < 5; n += 1) await journal.record(erasure(n));
     await journal.close();
     const lines = (await readFile(path, 'utf8')).split('\n').slice(0, -1);
     const [a, b, c, d, e] = lines as [string, string, string, string, string];
@@ -116,7 +116,7 @@ t.test(
       await opened.close();
       return found.map(({ proofId }) => Number(proofId.slice('prf_'.length)));
     };
-    t.same(await opens(...lines), [0, 1, 2, 3, 4]);
+    t.strictSame(await opens(...lines), [0, 1, 2, 3, 4]);
     const altered: Readonly<Record<string, readonly string[]>> = {
       'the first one taken out': [b, c, d, e],
       'one taken out': [a, b, d, e],
@@ -144,7 +144,7 @@ t.test(
     await torn.record(erasure(5));
     await torn.close();
     const again = await openErasureJournal({ directory, secrets: secrets.replaced() });
-    t.same(
+    t.strictSame(
       (await all(again.read())).map(({ proofId }) => proofId),
       [0, 1, 2, 3, 4, 5].map((n) => `prf_${n}`),
     );
@@ -165,7 +165,7 @@ t.test(
     const path = join(directory, 'erasures.log');
     const { id, key } = secrets.current('audit');
     const former = Array.from({ length: 4 }, (_, n) => {
-      const text = JSON.stringify([`prf_${n}`, 'ptr_1', 1_000 + n]);
+      const text = JSON.stringify([`prf_${n}`, 'ptr_1', 1000 + n]);
       return `${createHmac('sha256', key).update(`takemark erasure journal ${text}`).digest('hex')} ${id} ${text}\n`;
     });
     await writeFile(path, former.join(''));
@@ -177,18 +177,18 @@ t.test(
       return found;
     };
     const expected = ['prf_0', 'prf_1', 'prf_2', 'prf_3'];
-    t.same(await names(), expected);
-    t.same(await names(), expected, 'and again');
+    t.strictSame(await names(), expected);
+    t.strictSame(await names(), expected, 'and again');
     const journal = await open();
-    await journal.record({ proofId: 'prf_4', partnerId: 'ptr_1', erasedAt: 1_004 });
-    t.same(
+    await journal.record({ proofId: 'prf_4', partnerId: 'ptr_1', erasedAt: 1004 });
+    t.strictSame(
       (await all(journal.read())).map(({ proofId }) => proofId),
       [...expected, 'prf_4'],
     );
     await journal.close();
     const lines = (await readFile(path, 'utf8')).split('\n').slice(0, -1);
     t.equal(lines.length, 6, 'one line covers those of before');
-    for (let out = 0; out < 5; out++) {
+    for (let out = 0; out < 5; out += 1) {
       await writeFile(
         path,
         lines
@@ -212,8 +212,8 @@ t.test('a head that was put back is lower from then on', async (t) => {
   for (const partnerId of ['ptr_1', 'ptr_2', 'ptr_3']) await heads.record(head(partnerId, 9));
   await heads.putBack('ptr_1', head('ptr_1', 4));
   await heads.putBack('ptr_2', undefined);
-  for (let opening = 0; opening < 3; opening++) {
-    t.same(
+  for (let opening = 0; opening < 3; opening += 1) {
+    t.strictSame(
       (await heads.all()).toSorted((a, b) => (a.partnerId < b.partnerId ? -1 : 1)),
       [head('ptr_1', 4), head('ptr_3', 9)],
     );
@@ -222,7 +222,7 @@ t.test('a head that was put back is lower from then on', async (t) => {
   }
   await heads.record(head('ptr_1', 5));
   await heads.record(head('ptr_2', 1));
-  t.same(
+  t.strictSame(
     [await heads.get('ptr_1'), await heads.get('ptr_2')],
     [head('ptr_1', 5), head('ptr_2', 1)],
     'and grows from there',

@@ -30,7 +30,7 @@ export async function dropTopics(connection: KafkaConnection, prefix: string): P
   const admin = library.AdminClient.create({ 'metadata.broker.list': connection.brokers.join(',') });
   await Promise.all(
     allNames(prefix).map(
-      (name) => new Promise<void>((resolve) => admin.deleteTopic(name, 5_000, () => resolve())),
+      (name) => new Promise<void>((resolve) => admin.deleteTopic(name, 5000, () => resolve())),
     ),
   );
   admin.disconnect();
@@ -50,7 +50,7 @@ export async function produceRaw(
         ),
     ),
   );
-  await client.close(1_000);
+  await client.close(1000);
 }
 
 /** A message that is far larger than the batch it travels in. */
@@ -70,7 +70,7 @@ export async function produceCompressed(
     {},
   );
   await new Promise<void>((resolve, reject) =>
-    producer.connect({ allTopics: false, timeout: 5_000 }, (error) => (error ? reject(error) : resolve())),
+    producer.connect({ allTopics: false, timeout: 5000 }, (error) => (error ? reject(error) : resolve())),
   );
   const polling = setInterval(() => producer.poll(), 20);
   try {

@@ -145,7 +145,7 @@ async function sharing(t: Test): Promise<void> {
   const all = () => [...listeners[0].taken, ...listeners[1].taken];
   const sent: ServiceEvent[] = [];
   // Until both have their part: who joins later gets partitions of the other.
-  for (let n = 0; listeners.some(({ taken }) => taken.length === 0); n++) {
+  for (let n = 0; listeners.some(({ taken }) => taken.length === 0); n += 1) {
     const events = [erasure(n), usage(n % 11, Math.floor(n / 11)), ...retention(n)];
     await relay(first, events);
     sent.push(...events);

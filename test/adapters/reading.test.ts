@@ -309,7 +309,7 @@ void t.test('a reading that comes to no end is given up, and says nothing of the
 void t.test('what waits is bounded in number, bytes and time', linux, async (t) => {
   const { reader: under } = await reader(t, {
     readingMs: 60_000,
-    waitingMs: 1_000,
+    waitingMs: 1000,
     maxWaiting: 3,
     maxWaitingBytes: 100_000,
   });
@@ -363,7 +363,7 @@ void t.test('what a captured process could say is not believed', (t) => {
     'further members are dropped',
   );
   t.match(
-    embeddedAnswer(json({ ...reading, report: { ...report, issuer: `\u001b[2J${'x'.repeat(5_000)}` } })),
+    embeddedAnswer(json({ ...reading, report: { ...report, issuer: `\u001b[2J${'x'.repeat(5000)}` } })),
     { report: { issuer: /^\ufffd\[2Jx{252}$/ } },
   );
   for (const [name, bent] of Object.entries({
@@ -418,15 +418,15 @@ void t.test('what a captured process could say is not believed', (t) => {
 });
 
 void t.test('frames', (t) => {
-  const payloads = [Buffer.from('one'), Buffer.alloc(0), noise(5_000)];
+  const payloads = [Buffer.from('one'), Buffer.alloc(0), noise(5000)];
   const stream = Buffer.concat(payloads.map((payload) => frame(payload)));
-  for (const size of [1, 2, 3, 5, 4_096, stream.length]) {
-    const cutter = new FrameCutter(5_000);
+  for (const size of [1, 2, 3, 5, 4096, stream.length]) {
+    const cutter = new FrameCutter(5000);
     const cut: Buffer[] = [];
     for (let at = 0; at < stream.length; at += size)
       for (const payload of cutter.cut(stream.subarray(at, at + size))) cut.push(Buffer.from(payload));
     t.strictSame(cut, payloads, `pieces of ${size} bytes`);
   }
-  t.throws(() => [...new FrameCutter(4_999).cut(stream)], RangeError, 'announced too large');
+  t.throws(() => [...new FrameCutter(4999).cut(stream)], RangeError, 'announced too large');
   t.end();
 });

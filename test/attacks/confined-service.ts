@@ -15,7 +15,7 @@ export const CONTAINER_MIB = 512;
  * start`.
  */
 const HEAP_FLAGS = ['--initial-old-space-size=128', '--max-old-space-size=256'];
-const WORDS_KEPT = 4_000;
+const WORDS_KEPT = 4000;
 
 export interface Exit {
   readonly code: number | null;
@@ -106,7 +106,7 @@ export class ConfinedService {
   /** Resident memory of the process, of this moment. */
   async rssMiB(): Promise<number> {
     const status = await readFile(`/proc/${this.pid}/status`, 'utf8');
-    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)![1]) / 1_024;
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)![1]) / 1024;
   }
 
   /** The most memory that the process and the cache of its files took. */

@@ -22,7 +22,7 @@ export const attack: Attack = {
     const large = await service.issue(partnerId, wav(AUDIO_BYTES));
     const proofs: string[] = [];
     for (let i = 0; i < PROOFS; i += 1)
-      proofs.push(await service.issue(partnerId, wav(2_000, {}, i + 1), `Song ${i}`));
+      proofs.push(await service.issue(partnerId, wav(2000, {}, i + 1), `Song ${i}`));
     const head = (method: string, path: string): string =>
       `${method} /v1/proofs/${path} HTTP/1.1\r\nHost: a\r\nx-api-key: ${apiKey}\r\n\r\n`;
     const openBefore = await openAssets(service);

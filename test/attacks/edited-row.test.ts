@@ -74,7 +74,7 @@ for (const form of Object.keys(FORMS)) {
     const revoked = await house.operator.createKey({ partnerId: owner.partnerId, name: 'revoked' });
     await house.operator.revokeKey({ partnerId: owner.partnerId, keyId: revoked.keyId });
     const issue = (number: number) =>
-      house.service.issue(owner.partnerId, wav(2_000, {}, number), { song: `song ${number}` });
+      house.service.issue(owner.partnerId, wav(2000, {}, number), { song: `song ${number}` });
     const [first, second, erased, given, sound] = [
       await issue(1),
       await issue(2),

@@ -37,8 +37,8 @@ void t.test(
     });
     t.teardown(() => house.stop());
     const { partnerId, caller } = await house.service.partner();
-    const live = await house.service.issue(partnerId, wav(2_000), { song: 'live' });
-    const doomed = await house.service.issue(partnerId, wav(2_000, {}, 2), { song: 'doomed' });
+    const live = await house.service.issue(partnerId, wav(2000), { song: 'live' });
+    const doomed = await house.service.issue(partnerId, wav(2000, {}, 2), { song: 'doomed' });
 
     const { proofId } = live;
     const forged = encodeEvent(proofErased({ proofId, partnerId, erasedAt: house.seconds() }));

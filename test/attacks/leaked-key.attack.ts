@@ -27,7 +27,7 @@ export const attack: Attack = {
   async run({ service, say }) {
     const { partnerId, keyId, apiKey: leaked } = await service.partner('standard');
     const chain = [{ keyId, apiKey: leaked, idempotencyKey: '' }];
-    for (let i = 0; i < ROTATIONS; i++) {
+    for (let i = 0; i < ROTATIONS; i += 1) {
       const idempotencyKey = randomUUID();
       const response = await fetch(`${service.partnerUrl}/v1/partner/keys/rotate`, {
         method: 'POST',
@@ -57,7 +57,7 @@ export const attack: Attack = {
       let held = { keyId, apiKey: leaked };
       let steps = 0;
       let tried = 0;
-      for (; steps < ROTATIONS; steps++) {
+      for (; steps < ROTATIONS; steps += 1) {
         const candidates = derivations(loot, partnerId, held.keyId, held.apiKey, []);
         tried += candidates.length;
         const answers = await Promise.all(candidates.map(opens));

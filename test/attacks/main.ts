@@ -32,7 +32,7 @@ let failed = 0;
 for (const attack of chosen) {
   const began = performance.now();
   const fault = await carryOut(attack);
-  const seconds = ((performance.now() - began) / 1_000).toFixed(1);
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
   if (fault === undefined) {
     console.log(`ok: ${attack.id}: ${attack.title} (${seconds} s)`);
     continue;
@@ -56,11 +56,11 @@ async function allAttacks(): Promise<readonly Attack[]> {
 /** @returns what went wrong */
 async function carryOut(attack: Attack): Promise<string | undefined> {
   const service = await ConfinedService.start(attack.settings);
-  const limit = (attack.limitSeconds ?? LIMIT_SECONDS) * 1_000;
+  const limit = (attack.limitSeconds ?? LIMIT_SECONDS) * 1000;
   let timer: NodeJS.Timeout | undefined;
   try {
     const tooLong = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`not over after ${limit / 1_000} s`)), limit);
+      timer = setTimeout(() => reject(new Error(`not over after ${limit / 1000} s`)), limit);
     });
     await Promise.race([
       attack.run({ service, say: (line) => console.log(`  ${attack.id}: ${line}`) }),
@@ -86,5 +86,5 @@ async function carryOut(attack: Attack): Promise<string | undefined> {
 
 function endOf(service: ConfinedService): string {
   const { code, signal, words } = service.ending()!;
-  return `the service ended (code ${code}, signal ${signal}): ${words.slice(-1_000)}`;
+  return `the service ended (code ${code}, signal ${signal}): ${words.slice(-1000)}`;
 }

@@ -34,7 +34,7 @@ export const attack: Attack = {
     for (const [name, head] of heads) {
       const before = await service.rssMiB();
       const pulse = new HealthPulse(service.partnerUrl);
-      const until = Date.now() + SECONDS * 1_000;
+      const until = Date.now() + SECONDS * 1000;
       let most = before;
       let sent = 0;
       let cut = 0;
@@ -43,7 +43,7 @@ export const attack: Attack = {
           const socket = connect(service.port, '127.0.0.1').on('error', () => undefined);
           socket.setMaxListeners(0);
           socket.resume();
-          await Promise.race([once(socket, 'connect').catch(() => undefined), delay(5_000)]);
+          await Promise.race([once(socket, 'connect').catch(() => undefined), delay(5000)]);
           socket.write(head);
           while (Date.now() < until && socket.writable && !socket.readableEnded) {
             sent += CRUMBS.length;

@@ -6,7 +6,7 @@ import type { Attack } from './attack.js';
 import { HealthPulse } from './health-pulse.js';
 
 const CONNECTIONS = 20;
-const PIPELINED = 1_400;
+const PIPELINED = 1400;
 const SECONDS = 8;
 /** Beside what twenty callers in order cost. */
 const MOST_MIB = 64;
@@ -50,7 +50,7 @@ export const attack: Attack = {
     // Each asks for the next answer when it has read the last one.
     const inOrder = (method: string) =>
       watched(`${CONNECTIONS} callers in order, ${method}`, async () => {
-        const until = Date.now() + SECONDS * 1_000;
+        const until = Date.now() + SECONDS * 1000;
         await Promise.all(
           Array.from({ length: CONNECTIONS }, async () => {
             while (Date.now() < until)
@@ -62,7 +62,7 @@ export const attack: Attack = {
       watched(name, async () => {
         const sockets = await Promise.all(Array.from({ length: connections }, open));
         const burst = line(method, '/v1/openapi.json').repeat(PIPELINED);
-        const until = Date.now() + SECONDS * 1_000;
+        const until = Date.now() + SECONDS * 1000;
         await Promise.all(
           sockets.map(async (socket) => {
             if (read) socket.resume();

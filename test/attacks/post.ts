@@ -61,7 +61,7 @@ export async function renew(
   let sent = 0;
   setMaxListeners(0, signal);
   while (!signal.aborted) {
-    const pause = delay(1_000, undefined, { ref: false });
+    const pause = delay(1000, undefined, { ref: false });
     const socket = connect({ port, host: '127.0.0.1', localAddress });
     const cut = once(socket, 'close').catch(() => undefined);
     const stop = (): void => void socket.destroy();

@@ -60,7 +60,7 @@ export const attack: Attack = {
     );
 
     const resting = new HealthPulse(service.partnerUrl);
-    await delay(3_000);
+    await delay(3000);
     const rest = await resting.stop();
     const during = new HealthPulse(service.partnerUrl, { everyMs: 5 });
     assert.equal(await erase(service, owner.apiKey, first), 200);
@@ -123,7 +123,7 @@ async function createCases(service: ConfinedService, apiKey: string, proofId: st
           assert.deepEqual([response.status, reason], [429, 'review_limit']);
           const retryAfter = Number(response.headers.get('retry-after'));
           assert.ok(
-            retryAfter > REVIEW_LIFE_SECONDS - 3_600 && retryAfter <= REVIEW_LIFE_SECONDS,
+            retryAfter > REVIEW_LIFE_SECONDS - 3600 && retryAfter <= REVIEW_LIFE_SECONDS,
             `Retry-After: ${retryAfter}`,
           );
         }
@@ -147,7 +147,7 @@ async function prepareCases(directory: string, proofId: string): Promise<void> {
     audit: { key: secrets.current('audit').key, heads },
     authenticator: authenticatorWith(secrets, 'row', 'production'),
   });
-  const at = Math.floor(Date.now() / 1_000);
+  const at = Math.floor(Date.now() / 1000);
   try {
     for (let partner = 0; partner < PARTNERS; partner += 1) {
       const partnerId = `ptr_prepared-${partner}`;
@@ -186,7 +186,7 @@ async function prepareCases(directory: string, proofId: string): Promise<void> {
 async function record(directory: string, proofId: string, partnerId: string): Promise<void> {
   const { secrets } = await loadSecrets({ directory, environment: 'production', random: randomBytes });
   const journal = await openErasureJournal({ directory: join(directory, 'journals'), secrets });
-  await journal.record({ proofId, partnerId, erasedAt: Math.floor(Date.now() / 1_000) });
+  await journal.record({ proofId, partnerId, erasedAt: Math.floor(Date.now() / 1000) });
   await journal.close();
 }
 

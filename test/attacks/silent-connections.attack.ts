@@ -29,9 +29,9 @@ export const attack: Attack = {
           .on('end', () => socket.destroy());
         if (first !== '') socket.write(first);
       };
-      const until = Date.now() + SECONDS * 1_000;
+      const until = Date.now() + SECONDS * 1000;
       for (let i = 0; i < CONNECTIONS; i += 1) open();
-      const pulse = new HealthPulse(service.partnerUrl, { timeoutMs: 3_000 });
+      const pulse = new HealthPulse(service.partnerUrl, { timeoutMs: 3000 });
       // New ones come as often as old ones go.
       while (Date.now() < until) {
         for (let i = sockets.size; i < CONNECTIONS; i += 1) open();
@@ -44,7 +44,7 @@ export const attack: Attack = {
           (
             await fetch(`${service.partnerUrl}/v1/health`, {
               headers: { connection: 'close' },
-              signal: AbortSignal.timeout(3_000),
+              signal: AbortSignal.timeout(3000),
             }).catch(() => undefined)
           )?.status === 200
         )

@@ -7,7 +7,7 @@ import { uploadOnce } from './partner-calls.js';
 const MEBIBYTE = 1_048_576;
 const IN_A_ROW = 4;
 const ROWS = 10;
-const BETWEEN_ROWS_MS = 1_000;
+const BETWEEN_ROWS_MS = 1000;
 
 /**
  * An honest partner's load while others attack: ten times four uploads of 1 MiB, one after the other, none

@@ -142,7 +142,7 @@ async function thousands(t: Test, place: BusPlace): Promise<void> {
     usage: listeners.usage.take,
     retention: listeners.retention.take,
   });
-  const sent = Array.from({ length: 1_000 }, (_, n) => [
+  const sent = Array.from({ length: 1000 }, (_, n) => [
     erasure(n),
     usage(n % 13, Math.floor(n / 13)),
     usage(100, n),

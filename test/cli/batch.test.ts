@@ -95,7 +95,7 @@ t.test('finds files, folders and pairs, in a stable order', async (t) => {
     }
     return found;
   };
-  t.same(await find([directory]), [
+  t.strictSame(await find([directory]), [
     'a.mp3 +',
     'a.wav',
     'c.wav +',
@@ -104,12 +104,12 @@ t.test('finds files, folders and pairs, in a stable order', async (t) => {
     'b/a.WAV',
     'b/z.wav',
   ]);
-  t.same(
+  t.strictSame(
     others,
     ['loop a link to a folder', 'b/.git hidden', 'b/.hidden.wav hidden', 'b/notes.txt no audio by its name'],
     'what is passed over is told',
   );
-  t.same(await find([directory], false), [
+  t.strictSame(await find([directory], false), [
     'a.mp3',
     'a.wav',
     'c.wav',
@@ -118,7 +118,7 @@ t.test('finds files, folders and pairs, in a stable order', async (t) => {
     'b/z.wav',
   ]);
   const named = (...names: string[]): string[] => names.map((name) => join(directory, name));
-  t.same(
+  t.strictSame(
     await find(
       named('c.sidecar', 'c.wav', 'a.sidecar', 'a.sidecar', 'b/notes.txt', 'absent.wav', 'lonely.sidecar'),
     ),
@@ -158,7 +158,7 @@ t.test('a batch: rows, counts and exit codes', async (t) => {
   t.match(await takemark('verify', folder), {
     code: 1,
     err: '4 files: 3 good, 1 not good, 0 failed\n',
-    out: /^verdict +proof +file\n─+ .*\n[^]*✘ TAMPERED +- +\S+4\.wav {2}because_tampered\n/,
+    out: /^verdict +proof +file\n─+ .*\n[\s\S]*✘ TAMPERED +- +\S+4\.wav {2}because_tampered\n/,
   });
   const gone = await takemark(
     'verify',
@@ -388,7 +388,7 @@ t.test('resume never says valid of what nobody judged', async (t) => {
   const forged = JSON.stringify({
     audio: digest,
     sidecar: null,
-    at: Math.floor(Date.now() / 1_000),
+    at: Math.floor(Date.now() / 1000),
     result: { verdict: 'valid', good: true, accepted: true },
   });
   await file('in/song.wav', Buffer.from('tampered'));
@@ -404,7 +404,7 @@ t.test('resume never says valid of what nobody judged', async (t) => {
     await writeFile(state, `${head}\n${line}\n`);
     t.match(
       await verify(),
-      { code: 1, err: /^1 line of the state file not believed[^]*1 good, 1 not good, 0 failed\n/ },
+      { code: 1, err: /^1 line of the state file not believed[\s\S]*1 good, 1 not good, 0 failed\n/ },
       line.slice(0, 60),
     );
   }
@@ -421,7 +421,7 @@ t.test('resume never says valid of what nobody judged', async (t) => {
   const otherKey = await setUp(t, { apiKey: 'tmk_other', url: service.url });
   t.match(
     await otherKey.takemark('verify', folder, '--resume', state),
-    { code: 0, err: /^2 lines of the state file not believed[^]*0 failed\n$/ },
+    { code: 0, err: /^2 lines of the state file not believed[\s\S]*0 failed\n$/ },
     'a line of another key is not believed',
   );
   await writeFile(state, sound);
@@ -429,13 +429,13 @@ t.test('resume never says valid of what nobody judged', async (t) => {
     status: 200,
     body: { ok: true, version: '1', commit: 'c', deployedAt: 1, environment: 'beta' },
   }));
-  t.match(await verify(), { code: 0, err: /^2 lines[^]*0 failed\n$/ }, 'nor one of another environment');
+  t.match(await verify(), { code: 0, err: /^2 lines[\s\S]*0 failed\n$/ }, 'nor one of another environment');
   const otherPlace = await setUp(t);
   contentDecides(otherPlace.service);
   await copyFile(state, join(otherPlace.directory, 'state'));
   t.match(
     await otherPlace.takemark('verify', folder, '--resume', join(otherPlace.directory, 'state')),
-    { code: 0, err: /^4 lines[^]*0 failed\n$/ },
+    { code: 0, err: /^4 lines[\s\S]*0 failed\n$/ },
     'nor one of another service',
   );
   t.match(await takemark('verify', folder, '--max-age', '2'), { code: 2, err: /--max-age is for --resume/ });
@@ -453,7 +453,7 @@ t.test('the state file: many at once, long verdicts, places and ages', async (t)
     apiKey: 'k',
     service: 'http://127.0.0.1/',
     environment: 'beta',
-    maxAgeSeconds: 3_600,
+    maxAgeSeconds: 3600,
     now: () => now,
   };
   const judged = (at: number) => ({
@@ -463,19 +463,19 @@ t.test('the state file: many at once, long verdicts, places and ages', async (t)
   const result = (at: number) => ({ verdict: 'valid', pad: 'ü'.repeat(at * 700) }) as never;
   const written = await ResumeFile.open(path, trust);
   await Promise.all(Array.from({ length: 300 }, (_, at) => written.append(judged(at), now - at, result(at))));
-  await written.append(judged(0), now + 3_600, result(0));
+  await written.append(judged(0), now + 3600, result(0));
   await written.close();
   const read = await ResumeFile.open(path, trust);
   t.equal(read.ignored, 1, 'a verdict of the future is not believed');
-  for (const at of [0, 1, 2, 7, 150, 299]) t.same(await read.find(judged(at)), result(at));
+  for (const at of [0, 1, 2, 7, 150, 299]) t.strictSame(await read.find(judged(at)), result(at));
   t.equal(await read.find(judged(300)), undefined);
   t.equal(
     await read.find({ ...judged(1), sidecar: undefined }),
     undefined,
     'a verdict on a pair is none on its audio alone',
   );
-  now += 3_450;
-  t.same(await read.find(judged(149)), result(149));
+  now += 3450;
+  t.strictSame(await read.find(judged(149)), result(149));
   t.equal(await read.find(judged(150)), undefined, 'a verdict grows too old while a run lasts');
   await read.close();
   const later = await ResumeFile.open(path, trust);
@@ -628,7 +628,7 @@ t.test('in every format each character of a name is seen, and none is lost', asy
 
   const jsonl = await takemark('verify', folder, join(directory, 'absent\u202e.wav'), '--format', 'jsonl');
   t.match(jsonl.out, visible);
-  t.same(
+  t.strictSame(
     lines(jsonl.out)
       .map((line) => line.file)
       .sort(),
@@ -636,7 +636,7 @@ t.test('in every format each character of a name is seen, and none is lost', asy
   );
   const csv = await takemark('verify', folder, '--format', 'csv');
   t.match(csv.out, visible);
-  t.same(
+  t.strictSame(
     csv.out
       .split('\r\n')
       .slice(1, -1)
@@ -646,7 +646,7 @@ t.test('in every format each character of a name is seen, and none is lost', asy
   );
   const table = await takemark('verify', folder);
   t.match(table.out, visible);
-  t.same(
+  t.strictSame(
     table.out
       .split('\n')
       .slice(2, -1)
@@ -740,7 +740,7 @@ t.test('the bar tells rate and remaining time', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 60));
   bar.update(60_000_000, 100_000_000, { label: '6/10 files', workedBytes: 40_000_000 });
   t.match(written, /6\/10 files {2}█+░+ {2}60% {2}60\.0 MB of 100\.0 MB {2}[\d.]+ MB\/s {2}\d+:\d\d left$/);
-  t.same([0.2, 59.1, 3_599.5, 7_325].map(formatDuration), ['0:01', '1:00', '1:00:00', '2:02:05']);
+  t.strictSame([0.2, 59.1, 3599.5, 7325].map(formatDuration), ['0:01', '1:00', '1:00:00', '2:02:05']);
 });
 
 t.test('a batch of any length takes constant memory, in order or not', async (t) => {
@@ -765,7 +765,7 @@ t.test('a batch of any length takes constant memory, in order or not', async (t)
         mostBusy = Math.max(mostBusy, busy);
         // The first one is the last to finish for a while: the others must not run away from it.
         if (job === 0) await new Promise((resolve) => setTimeout(resolve, 50));
-        else if (job % 1_000 < 20) await new Promise((resolve) => setImmediate(resolve));
+        else if (job % 1000 < 20) await new Promise((resolve) => setImmediate(resolve));
         busy -= 1;
         return { job, pad: `${job}`.repeat(100) };
       },

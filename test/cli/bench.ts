@@ -101,7 +101,7 @@ export async function setUp(
     operator,
     directory,
     stopped,
-    async file(name, bytes = wav(1_000)) {
+    async file(name, bytes = wav(1000)) {
       const path = join(directory, name);
       await mkdir(dirname(path), { recursive: true });
       await writeFile(path, bytes);

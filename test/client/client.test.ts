@@ -66,19 +66,19 @@ t.test('verifies a file: slot, form, verdict', async (t) => {
 
   t.match(result, { verdict: 'valid', good: true, accepted: true, requestId: 'rq_3' });
   const [slot, post, verify] = service.seen;
-  t.same(JSON.parse(slot!.text), { purpose: 'verify' });
+  t.strictSame(JSON.parse(slot!.text), { purpose: 'verify' });
   t.equal(slot!.headers['x-api-key'], KEY);
   t.equal(post!.headers['x-api-key'], undefined, 'the key does not travel to the presigned address');
   t.equal(Number(post!.headers['content-length']), post!.bytes, 'known length');
   t.equal(post!.fileSha256, sha256(audio));
   t.ok(post!.text.indexOf('name="policy"\r\n\r\np"1\r\n') < post!.text.indexOf('name="signature"'));
   t.match(
-    post!.text.slice(0, 1_000),
+    post!.text.slice(0, 1000),
     /name="signature"\r\n\r\ns1\r\n--[^\r]+\r\nContent-Disposition: form-data; name="file"; filename="audio"\r\n/,
     'file comes last, under no name of the creator',
   );
-  t.same(JSON.parse(verify!.text), { uploadId: 'upl_1', sidecar: 'AQIDBA==' });
-  t.same(steps.at(-1), { sentBytes: 300_001, totalBytes: 300_001 });
+  t.strictSame(JSON.parse(verify!.text), { uploadId: 'upl_1', sidecar: 'AQIDBA==' });
+  t.strictSame(steps.at(-1), { sentBytes: 300_001, totalBytes: 300_001 });
   t.equal(new Set(service.seen.map((seen) => seen.connection)).size, 1, 'one connection for all three');
 });
 
@@ -90,14 +90,17 @@ t.test('takes bytes and streams, of known and unknown length', async (t) => {
   await client.verifyFile(stream(), { bytes: audio.length });
   await client.verifyFile(stream());
   const posts = service.requests('/uploads');
-  t.same(
+  t.strictSame(
     posts.map((post) => post.fileSha256),
     [sha256(audio), sha256(audio), sha256(audio)],
   );
   t.ok(posts[1]!.headers['content-length']);
   t.equal(posts[2]!.headers['transfer-encoding'], 'chunked');
   await client.createUpload({ purpose: 'identify', contentLength: 7 });
-  t.same(JSON.parse(service.requests('/v1/uploads').at(-1)!.text), { purpose: 'identify', contentLength: 7 });
+  t.strictSame(JSON.parse(service.requests('/v1/uploads').at(-1)!.text), {
+    purpose: 'identify',
+    contentLength: 7,
+  });
   await client.verifyFile(Buffer.alloc(0), { sidecar: Buffer.alloc(0) });
   t.match(
     JSON.parse(service.requests('/v1/verify').at(-1)!.text),
@@ -162,11 +165,11 @@ t.test('errors carry status, code, reason and request id', async (t) => {
 });
 
 t.test('retries what is safe, within bounds', async (t) => {
-  const { service, client } = await setUp(t, { retry: { maxAttempts: 3, maxDelayMs: 2_000 } });
+  const { service, client } = await setUp(t, { retry: { maxAttempts: 3, maxDelayMs: 2000 } });
   service.queue('/v1/uploads', { status: 503 }, { status: 200, drop: true });
   service.queue('/v1/verify', { status: 500 });
   service.queue('/v1/health', { status: 502, body: 'bad gateway' });
-  t.match(await client.verifyFile(noise(1_000)), { accepted: true });
+  t.match(await client.verifyFile(noise(1000)), { accepted: true });
   t.ok((await client.health()).ok);
   t.equal(service.requests('/v1/uploads').length, 3);
 
@@ -202,19 +205,19 @@ t.test('obeys Retry-After', async (t) => {
   );
   t.equal(service.requests('/v1/uploads').length, 3);
 
-  const policy = { maxAttempts: 4, baseDelayMs: 100, maxDelayMs: 1_000 };
+  const policy = { maxAttempts: 4, baseDelayMs: 100, maxDelayMs: 1000 };
   const told = new TakemarkError('unavailable', '', { status: 503, retryAfterSeconds: 1 });
   t.equal(
     pauseBefore(told, 1, policy, () => 0),
-    1_000,
+    1000,
     'never earlier than told',
   );
   t.equal(
     pauseBefore(told, 1, policy, () => 1),
-    1_100,
+    1100,
   );
   t.equal(pauseBefore(told, 4, policy), undefined);
-  t.equal(parseRetryAfter('Thu, 01 Jan 1970 00:00:10 GMT', 4_000), 6);
+  t.equal(parseRetryAfter('Thu, 01 Jan 1970 00:00:10 GMT', 4000), 6);
   t.equal(parseRetryAfter('soon'), undefined);
 });
 
@@ -222,7 +225,7 @@ t.test('a failed post is repeated with a fresh slot, where the audio can be read
   const { service, client } = await setUp(t);
   service.queue('/uploads', { status: 201, drop: true }, { status: 503, headers: { 'retry-after': '0' } });
   await client.verifyFile(noise(500_000));
-  t.same(
+  t.strictSame(
     service.requests('/uploads').map((post) => post.path),
     ['/uploads/upl_1', '/uploads/upl_2', '/uploads/upl_3'],
   );

@@ -187,12 +187,12 @@ t.test('every endpoint: method, path, query, body, answer', async (t) => {
     const result = (await call()) as { requestId?: string; rateLimit?: object };
     const seen = service.seen.at(-1)!;
     t.match({ method: seen.method, path: seen.path }, { method, path });
-    t.same(seen.query, query, `${method} ${path} query`);
+    t.strictSame(seen.query, query, `${method} ${path} query`);
     t.equal(seen.headers['x-api-key'], KEY);
     if (body === undefined) t.equal(seen.text, '');
-    else t.same(JSON.parse(seen.text), body);
+    else t.strictSame(JSON.parse(seen.text), body);
     t.match(result, { ...(reply.body as object), later: 1, requestId: /^rq_/ });
-    t.same(result.rateLimit, { limit: 1_000, remaining: 12, reset: 1_769_904_000 });
+    t.strictSame(result.rateLimit, { limit: 1000, remaining: 12, reset: 1_769_904_000 });
     t.notMatch(JSON.stringify(result), /rateLimit/, 'and it does not get into what is stored');
     // What is not of the shape is no answer.
     service.queue(path, { status: 200, body: { proofId: 'another', unlike: true } });
@@ -207,7 +207,7 @@ t.test('every endpoint: method, path, query, body, answer', async (t) => {
   t.match(await client.download({ product: 'studio', platform: 'macos arm' }), {
     location: 'https://cdn.example/app.dmg',
   });
-  t.same(service.seen.at(-1)!.query, { product: 'studio', platform: 'macos arm' });
+  t.strictSame(service.seen.at(-1)!.query, { product: 'studio', platform: 'macos arm' });
   for (const location of ['javascript:alert(1)', '/relative', undefined]) {
     service.queue('/v1/download', { status: 302, headers: location === undefined ? {} : { location } });
     t.equal(
@@ -216,8 +216,8 @@ t.test('every endpoint: method, path, query, body, answer', async (t) => {
       String(location),
     );
   }
-  await client.identifyFile(noise(2_000)).catch(() => undefined);
-  t.same(JSON.parse(service.requests('/v1/uploads').at(-1)!.text), { purpose: 'identify' });
+  await client.identifyFile(noise(2000)).catch(() => undefined);
+  t.strictSame(JSON.parse(service.requests('/v1/uploads').at(-1)!.text), { purpose: 'identify' });
 
   const before = service.seen.length;
   for (const id of ['', '.', '..', 'a/b', 'a?b', '%2e', 'é', `a${'b'.repeat(128)}`]) {
@@ -277,11 +277,11 @@ t.test('pages: one at a time, to the end, and no further', async (t) => {
   });
   const ids: string[] = [];
   for await (const { proofId } of client.listProofs({ limit: 3, issuedAfter: 5 })) ids.push(proofId);
-  t.same(
+  t.strictSame(
     ids,
     Array.from({ length: 9 }, (_, at) => `prf_${at}`),
   );
-  t.same(
+  t.strictSame(
     service.seen.map(({ query }) => query),
     [
       { limit: '3', issuedAfter: '5' },
@@ -347,7 +347,7 @@ t.test('assets: streams, ranges, digest, and connections that come back', async 
   const part = await client.readAsset('prf_1', { range: { start: 10, end: 19 }, ifRange: '"v1"' });
   t.match(service.seen.at(-1)!.headers, { range: 'bytes=10-19', 'if-range': '"v1"' });
   t.match(part, { totalBytes: 700_000, range: { start: 10, end: 19 } });
-  t.same(
+  t.strictSame(
     await buffer(Readable.from(part.body)),
     file.subarray(10, 20),
     'a part is not held against the digest of the whole',
@@ -395,10 +395,10 @@ t.test('assets: streams, ranges, digest, and connections that come back', async 
   const aborted = await client.readAsset('prf_1', { signal: controller.signal });
   controller.abort(new Error('enough'));
   await t.rejects(buffer(Readable.from(aborted.body)), /enough/);
-  const impatient = createClient({ baseUrl: service.url, apiKey: KEY, idleTimeoutMs: 1_000 });
+  const impatient = createClient({ baseUrl: service.url, apiKey: KEY, idleTimeoutMs: 1000 });
   t.teardown(() => impatient.close());
   const left = await impatient.readAsset('prf_1', { checkDigest: false });
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await new Promise((resolve) => setTimeout(resolve, 1500));
   t.match(
     await failure(buffer(Readable.from(left.body))),
     { code: 'timed_out' },
@@ -517,14 +517,14 @@ t.test('a rotation whose answer is lost is replayed', async (t) => {
   service.queue('/v1/partner/keys/rotate', { status: 429, headers: { 'retry-after': '9999' } });
   t.match(await failure(client.rotateKey({ store: new CrashingStore() })), {
     status: 429,
-    retryAfterSeconds: 9_999,
+    retryAfterSeconds: 9999,
   });
   const aborted = new CrashingStore();
   await t.rejects(
     client.rotateKey({ store: aborted, signal: AbortSignal.abort(new Error('enough')) }),
     /enough/,
   );
-  t.same(aborted.log, []);
+  t.strictSame(aborted.log, []);
 
   // The new key's own rotation takes the same store; a key in between does not.
   const other = createClient({ baseUrl: service.url, apiKey: 'tmk_other' });
@@ -533,7 +533,7 @@ t.test('a rotation whose answer is lost is replayed', async (t) => {
   t.match(await failure(other.rotateKey({ store: lost })), { code: 'rotation_unfinished' });
   t.equal(service.seen.length, before, 'nothing is forgotten for it');
   const worthless = new CrashingStore();
-  worthless.saved = { ...lost.saved!, startedAt: Math.floor(Date.now() / 1000) - 24 * 3_600 };
+  worthless.saved = { ...lost.saved!, startedAt: Math.floor(Date.now() / 1000) - 24 * 3600 };
   t.match(
     await failure(other.rotateKey({ store: worthless })),
     { status: 409 },

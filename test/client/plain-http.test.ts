@@ -75,7 +75,7 @@ t.test('audio goes to no address that is less protected than the service', async
     uploadId: 'upl_1',
     url,
     fields: { policy: 'p', signature: 's' },
-    maxBytes: 1_000,
+    maxBytes: 1000,
     expiresAt: 2_000_000_000,
   });
   const downgrading = await secureService(t, {
@@ -96,7 +96,7 @@ t.test('audio goes to no address that is less protected than the service', async
     t.match(await failure(client.download({ product: 'p', platform: 'm' })), { code: 'bad_response' });
     client.close();
   }
-  t.same(downgrading.seen, ['/v1/uploads', '/v1/download', '/v1/uploads', '/v1/download']);
+  t.strictSame(downgrading.seen, ['/v1/uploads', '/v1/download', '/v1/uploads', '/v1/download']);
   t.equal(plain.seen.length, 0, 'nothing was sent there');
 
   // 0.0.0.0 is this machine too, and not one of the names that are taken for it.

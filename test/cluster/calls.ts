@@ -123,7 +123,7 @@ export class Calls {
     return {
       took,
       limit: Math.min(
-        LONG_LIMIT_MS - 1_000,
+        LONG_LIMIT_MS - 1000,
         (LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS) + this.#pulse.longestStall(service, began),
       ),
     };
@@ -156,7 +156,7 @@ export class Calls {
         throw this.fail(
           `${call.method} ${nameOf(call.path)} was never answered: ${answer === undefined ? 'no answer' : `${answer.status} ${describe(answer)}`} at last`,
         );
-      await delay(Math.min(1_000, PAUSE_MS * 2 ** Math.min(attempt, 4)) * (0.5 + Math.random()));
+      await delay(Math.min(1000, PAUSE_MS * 2 ** Math.min(attempt, 4)) * (0.5 + Math.random()));
     }
   }
 

@@ -43,7 +43,7 @@ export async function runCommand(
     throw new Error(`usage: ${name} [--kills n] [--seed n] [--out file] [--keep]`);
   const began = performance.now();
   const say = (line: string): void =>
-    console.log(`${((performance.now() - began) / 1_000).toFixed(1).padStart(6)} s  ${line}`);
+    console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s  ${line}`);
   say(`${name}, seed ${seed}`);
   const ledger = new Ledger(values.out === undefined ? undefined : `${values.out}.ledger`);
   const servers = await startServers({ nodes, say });
@@ -69,7 +69,7 @@ export async function runCommand(
   const summary = {
     name,
     seed,
-    seconds: Math.round((performance.now() - began) / 1_000),
+    seconds: Math.round((performance.now() - began) / 1000),
     ...more,
     counts: ledger.counts,
     violations: ledger.violations,

@@ -12,9 +12,9 @@ import type { Servers } from './servers.js';
 
 /** Between kills: shorter and longer than a process needs to start. */
 const SHORTEST_PAUSE_MS = 300;
-const LONGEST_PAUSE_MS = 2_700;
+const LONGEST_PAUSE_MS = 2700;
 /** After kills, until processes that started again answer as before. */
-const SETTLED_MS = 3_000;
+const SETTLED_MS = 3000;
 const METRIC_MS = 60_000;
 const FILL_MS = 120_000;
 const DRAIN_MS = 240_000;
@@ -60,7 +60,7 @@ export async function cassandraOutage(
   run.outage = true;
   await leave(servers, away, names);
   say(`${away}: ${names.join(', ')}`);
-  const until = Date.now() + seconds * 1_000;
+  const until = Date.now() + seconds * 1000;
   let refusals = 0;
   do {
     for (const service of calls.services) {
@@ -111,14 +111,14 @@ async function unnoticed(
 export function loseNode(run: Run, name: string, seconds: number): Promise<void> {
   const { servers, ledger, say } = run;
   return unnoticed(run, 'one node of three was gone', async () => {
-    await delay(seconds * 1_000);
+    await delay(seconds * 1000);
     const before = refusalsOf(ledger);
     say(`killing ${name}`);
     await servers.kill(name);
-    await delay(seconds * 2_000);
+    await delay(seconds * 2000);
     say(`starting ${name}`);
     await servers.up(name);
-    await delay(seconds * 1_000);
+    await delay(seconds * 1000);
     ledger.count('nodes lost');
     const refused = refusalsOf(ledger) - before;
     return refused === 0 ? [] : [`${refused} calls were refused or not answered`];
@@ -137,7 +137,7 @@ export async function freezeNode(
   const before = refusalsOf(ledger);
   await servers.freeze(name);
   say(`frozen: ${name}`);
-  await delay(seconds * 1_000);
+  await delay(seconds * 1000);
   await servers.thaw(name);
   say(`${name} comes back; ${refusalsOf(ledger) - before} calls were refused or not answered meanwhile`);
   ledger.count('nodes frozen');
@@ -174,7 +174,7 @@ async function withoutKafka(
       for (const fault of await probe(calls, service, 200)) noticed.add(fault);
     most = Math.max(most, await waiting());
     await delay(300);
-  } while (Date.now() < began + seconds * 1_000 || (most <= before && Date.now() < began + FILL_MS));
+  } while (Date.now() < began + seconds * 1000 || (most <= before && Date.now() < began + FILL_MS));
   if (refusals() > refusedBefore) noticed.add(`${refusals() - refusedBefore} calls were refused`);
   if (most <= before)
     ledger.violation(`the outbox did not fill while Kafka was down: ${before}, then ${most}`);

@@ -156,7 +156,7 @@ async function exactQuota(
     observer: { events: () => undefined, fault: () => undefined },
   });
   relay.start();
-  const at = Math.floor(Date.now() / 1_000);
+  const at = Math.floor(Date.now() / 1000);
   try {
     await inParallel(
       Array.from({ length: plan.monthlyQuota - UNITS_LEFT }, (_, index) => `before-${index}`),
@@ -170,7 +170,7 @@ async function exactQuota(
               dedupeKey,
               at,
               monthlyQuota: plan.monthlyQuota,
-              dedupeUntil: at + 3_600,
+              dedupeUntil: at + 3600,
             }),
           (error) => error instanceof DomainError && error.code === 'unavailable',
         );

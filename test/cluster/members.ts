@@ -266,7 +266,7 @@ const SHOWN_CHARACTERS = 500;
 
 /** @returns 0 where nobody answers */
 function statusOf(url: string): Promise<number> {
-  return fetch(url, { signal: AbortSignal.timeout(5_000) }).then(
+  return fetch(url, { signal: AbortSignal.timeout(5000) }).then(
     (answer) => answer.status,
     () => 0,
   );

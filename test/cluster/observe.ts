@@ -100,7 +100,7 @@ export async function caughtUp(
     if (unconfirmed.length > 0) waiting.push(`${unconfirmed.length} erasures are not confirmed`);
     if (waiting.length === 0) return undefined;
     if (Date.now() > deadline) return waiting.join('; ');
-    await delay(1_000);
+    await delay(1000);
   }
 }
 
@@ -118,7 +118,7 @@ export async function waitingOfAll(services: readonly Service[], patienceMs: num
 
 /** Events in the outbox as far as a process knows; undefined where it does not say. */
 async function waitingOf(service: Service): Promise<number | undefined> {
-  const text = await fetch(`${service.operator}/metrics`, { signal: AbortSignal.timeout(5_000) })
+  const text = await fetch(`${service.operator}/metrics`, { signal: AbortSignal.timeout(5000) })
     .then((answer) => answer.text())
     .catch(() => '');
   const value = /^takemark_outbox_waiting (\d+)$/m.exec(text)?.[1];
@@ -287,7 +287,7 @@ async function partnerAsSeen(
   };
 }
 
-const AUDIT_PAGE = 1_000;
+const AUDIT_PAGE = 1000;
 
 async function auditOf(calls: Calls, partnerId: string): Promise<ObservedPartner['audit']> {
   const entries: ObservedPartner['audit'][number][] = [];

@@ -7,7 +7,7 @@ import type { EventBus } from '../../src/ports/bus.js';
 import { again } from '../fixtures/again.js';
 import { authenticatorWith } from '../fixtures/authentication.js';
 
-const MOST_LETTERS = 1_000;
+const MOST_LETTERS = 1000;
 
 export class Topics {
   readonly #bus: EventBus;

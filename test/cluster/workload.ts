@@ -109,7 +109,7 @@ export class Workload {
 
   async issue({ partnerId, apiKey }: KnownPartner): Promise<Issued> {
     this.#audio += 1;
-    const audio = wav(2_000 + 4 * this.#audio, {}, this.#audio);
+    const audio = wav(2000 + 4 * this.#audio, {}, this.#audio);
     const { json } = await this.#calls.settle(
       {
         method: 'POST',
@@ -161,7 +161,7 @@ export class Workload {
         return slot.uploadId;
       }
       // A client that stands still for ten seconds is told so.
-      const stoodStill = answer !== undefined && answer.status === 408 && performance.now() - began > 9_000;
+      const stoodStill = answer !== undefined && answer.status === 408 && performance.now() - began > 9000;
       if ((answer !== undefined && !stoodStill && !isLater(answer)) || Date.now() > deadline)
         throw this.#calls.fail(
           `an upload was ${answer === undefined ? 'never answered' : `answered ${answer.status} ${describe(answer)}`}`,

@@ -21,7 +21,7 @@ import type { Stores } from '../../src/ports/stores.js';
 import { stillClock } from '../operations/doubles.js';
 
 const NOW = 1_700_000_000;
-const clock = stillClock(NOW * 1_000);
+const clock = stillClock(NOW * 1000);
 const erased = proofErased({ proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: NOW - 60 });
 const created = reviewCreated({
   reviewId: 'rev_1',
@@ -76,12 +76,12 @@ t.test('an erasure is confirmed once the deliverable is proved gone', async (t) 
   const proofs = new MemoryProofs({ state: 'erased', partnerId: 'ptr_1', erasedAt: NOW - 60 });
   await proofs.consume();
   await proofs.consume();
-  t.same(proofs.steps, ['confirmed, deliverable gone', 'confirmed, deliverable gone']);
+  t.strictSame(proofs.steps, ['confirmed, deliverable gone', 'confirmed, deliverable gone']);
 
   const stuck = new MemoryProofs({ state: 'erased', partnerId: 'ptr_1', erasedAt: NOW - 60 });
   stuck.stuck = true;
   await t.rejects(stuck.consume(), /still there/);
-  t.same(stuck.steps, [], 'never confirmed over a deliverable');
+  t.strictSame(stuck.steps, [], 'never confirmed over a deliverable');
   t.notOk(await stuck.consume().catch((error: unknown) => error instanceof PoisonError), 'it comes again');
 });
 
@@ -89,7 +89,7 @@ t.test('a proof that a backup brought back is erased again, at the time of the f
   const proofs = new MemoryProofs({ state: 'issued', proofId: 'prf_1', partnerId: 'ptr_1' });
   await proofs.consume();
   t.match(proofs.proof, { state: 'erased', erasedAt: NOW - 60 });
-  t.same(proofs.steps, ['erased', 'confirmed, deliverable gone']);
+  t.strictSame(proofs.steps, ['erased', 'confirmed, deliverable gone']);
   const foreign = new MemoryProofs({ state: 'issued', proofId: 'prf_1', partnerId: 'ptr_2' });
   await t.rejects(foreign.consume(), { name: 'PoisonError' });
   t.ok(foreign.assets.has('prf_1'), "another partner's deliverable is not touched");
@@ -99,7 +99,7 @@ t.test('a proof that the store does not know, or has only reserved, is left alon
   for (const proof of [undefined, { state: 'pending' as const }]) {
     const proofs = new MemoryProofs(proof);
     await proofs.consume();
-    t.same([proofs.steps, proofs.assets.size], [[], 1]);
+    t.strictSame([proofs.steps, proofs.assets.size], [[], 1]);
   }
   await t.rejects(new MemoryProofs(undefined).consume(created), { name: 'PoisonError' });
 });
@@ -108,7 +108,7 @@ t.test('usage: whole batches to the store; what cannot be a count is poison', as
   const folded: UsageEvent[] = [];
   const consume = usageConsumer({ stores: { foldUsage: async (events) => void folded.push(...events) } });
   await consume([counted(0, 3), counted(3, 4)]);
-  t.same(folded, [counted(0, 3), counted(3, 4)]);
+  t.strictSame(folded, [counted(0, 3), counted(3, 4)]);
   for (const event of [counted(4, 4), counted(5, 4), counted(4, 6, 3), erased])
     await t.rejects(consume([counted(0, 3), event]), { name: 'PoisonError' });
   t.equal(folded.length, 2, 'nothing of a poisoned batch');
@@ -145,11 +145,11 @@ t.test('retention: a new case schedules its notices, and they are announced when
     getProof: async (proofId: string) =>
       states.has(proofId) ? ({ state: states.get(proofId) } as Proof) : undefined,
   };
-  const time = stillClock(NOW * 1_000);
+  const time = stillClock(NOW * 1000);
   const consume = retentionConsumer({ stores, clock: time });
   const notice = noticeDue(noticesOf(created)[0]!);
   await consume([created, notice]);
-  t.same(
+  t.strictSame(
     scheduled.map(({ kind, dueAt }) => [kind, dueAt - created.data.expiresAt]),
     [
       ['review_expiring', -EXPIRY_NOTICE_SECONDS],
@@ -191,10 +191,10 @@ t.test('what a process took is counted', async (t) => {
       observer: { events: (...count) => void counts.push(count.join(' ')) },
     },
   );
-  t.same([...handlers.keys()], ['erasure', 'usage', 'retention']);
+  t.strictSame([...handlers.keys()], ['erasure', 'usage', 'retention']);
   const usage = handlers.get('usage')!;
   await usage([counted(0, 1), counted(1, 2)]);
   await t.rejects(usage([counted(2, 3), counted(3, 3)]), { name: 'PoisonError' });
   await t.rejects(usage([counted(3, 3)]), { name: 'PoisonError' });
-  t.same(counts, ['usage handled 2']);
+  t.strictSame(counts, ['usage handled 2']);
 });

@@ -9,7 +9,7 @@ import { KEY, startPartner } from '../http/doubles.js';
 const SEED = Number(process.env['TAKEMARK_TEST_SEED'] ?? Date.now() % 1_000_000_000);
 const COUNT = 20_000;
 /** Against a store that syncs each of its writes. */
-const SERVICE_COUNT = 5_000;
+const SERVICE_COUNT = 5000;
 
 t.test(`${COUNT} requests derived from the document, seed ${SEED}`, async (t) => {
   const { port, listener } = await startPartner();
@@ -22,7 +22,7 @@ t.test(`${COUNT} requests derived from the document, seed ${SEED}`, async (t) =>
   t.comment(
     `${run.sent} requests, ${run.valid} of them valid, in ${Date.now() - began} ms; statuses ${JSON.stringify(Object.fromEntries([...run.statuses].sort()))}`,
   );
-  t.same(run.problems, [], `no problem with the seed ${SEED}`);
+  t.strictSame(run.problems, [], `no problem with the seed ${SEED}`);
   t.ok(run.valid > COUNT / 4 && run.valid < (COUNT * 3) / 4, 'valid and broken ones');
   for (const status of [200, 201, 202, 302, 400, 403, 404, 405, 409, 415])
     t.ok((run.statuses.get(status) ?? 0) > 0, `some are answered with ${status}`);
@@ -38,9 +38,7 @@ t.test(`the whole service, seed ${SEED}`, async (t) => {
   const proofs = [];
   for (let i = 0; i < 40; i += 1)
     proofs.push(
-      await service.issue(partnerId, wav(1_000, {}, i + 1), {
-        carrier: i % 2 === 0 ? 'embedded' : 'sidecar',
-      }),
+      await service.issue(partnerId, wav(1000, {}, i + 1), { carrier: i % 2 === 0 ? 'embedded' : 'sidecar' }),
     );
   const known = {
     proofId: proofs.map(({ proofId }) => proofId),
@@ -57,7 +55,7 @@ t.test(`the whole service, seed ${SEED}`, async (t) => {
     { count: SERVICE_COUNT, seed: SEED },
   );
   t.comment(`statuses ${JSON.stringify(Object.fromEntries([...run.statuses].sort()))}`);
-  t.same(run.problems, [], `no problem with the seed ${SEED}`);
+  t.strictSame(run.problems, [], `no problem with the seed ${SEED}`);
   t.notOk(run.statuses.get(429), 'the limits let all of them through');
   t.comment(
     `never seen: ${Object.keys(PARTNER_ROUTES)

@@ -50,7 +50,7 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
     });
     const bytes = Buffer.from(await response.arrayBuffer());
     const received = new Map(response.headers);
-    t.same(
+    t.strictSame(
       check.problems(
         {
           method: route.method,

@@ -92,7 +92,7 @@ t.test(
     const address = under.place(Buffer.alloc(64, 1));
     for (const context of [good, finished, foreign]) under.core.init(context);
     under.core.finish(finished);
-    new DataView(under.memory.buffer).setUint32(foreign + layout.TAG, 12345, true);
+    new DataView(under.memory.buffer).setUint32(foreign + layout.TAG, 12_345, true);
     const before = under.bytes.slice(0, layout.SCRATCH_BYTES * 4 + CONTEXT_BYTES * 4);
     for (const context of [finished, foreign, fresh]) {
       t.throws(

@@ -77,9 +77,9 @@ t.test('lanes that fork beside lanes that do not', async (t) => {
   const plain = { name: 'none', file: riff([fmtChunk(), data(900)]), offset: 0, length: 0 };
   const large = {
     name: 'large',
-    file: riff([fmtChunk(), data(70_001), credential(9_000), data(5_000)]),
+    file: riff([fmtChunk(), data(70_001), credential(9000), data(5000)]),
     offset: 36 + 70_010,
-    length: 9_008,
+    length: 9008,
   };
   let wrong = 0;
   for (let round = 0; round < 400; round += 1) {

@@ -86,7 +86,7 @@ t.test('random splits of one to four uploads of different lengths', async (t) =>
   const wrong: string[] = [];
   for (let round = 0; round < 600; round += 1) {
     const uploads = Array.from({ length: random(4) + 1 }, (_, i) => {
-      const length = random(round % 10 === 0 ? 100_000 : 2_000);
+      const length = random(round % 10 === 0 ? 100_000 : 2000);
       const file = pool.subarray(random(pool.length - length)).subarray(0, length);
       return { file, context: under.context(i), cuts: [...randomCuts(random, length, 8), length], from: 0 };
     });

@@ -51,7 +51,7 @@ t.test('issued files are trusted by c2pa-rs under our authority, and read as our
       t.equal(extent.offset + extent.length + (extent.length % 2), file.length);
       const { state, codes } = await judge(file, authority);
       t.equal(state, 'Trusted', `${algorithm} ${dataBytes}`);
-      t.same(
+      t.strictSame(
         codes.filter((code) => code.startsWith('assertion.')),
         [
           'assertion.hashedURI.match',
@@ -82,7 +82,7 @@ t.test('issued files are trusted by c2pa-rs under our authority, and read as our
           .digest('hex'),
       );
     }
-    t.same([...pads].sort(), [0, 1], 'odd and even chunks');
+    t.strictSame([...pads].sort(), [0, 1], 'odd and even chunks');
   }
 });
 

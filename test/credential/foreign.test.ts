@@ -39,7 +39,7 @@ const PLAIN = wav(300);
 /** Processor time in milliseconds: what the machine does besides does not count. */
 function spent(): number {
   const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
+  return (user + system) / 1000;
 }
 
 function foreignFile(
@@ -349,7 +349,7 @@ t.test('budgets hold', (t) => {
   const read = (store: Buffer): EmbeddedReading =>
     readStore(store, { offset: 44, length: 8 + store.length }, ours.trust);
   let nested = writeNode(superbox('cbor', 'x', []));
-  for (let level = 0; level < 2_000; level += 1) nested = Buffer.concat([superHead(nested.length), nested]);
+  for (let level = 0; level < 2000; level += 1) nested = Buffer.concat([superHead(nested.length), nested]);
   t.match(read(storeOfBytes(nested)), { kind: 'altered', reason: 'box_too_deep' });
   t.match(
     read(
@@ -446,7 +446,7 @@ t.test(
       let accepted = 0;
       let flips = 0;
       for (let at = 0; at < store.length; at += 1) {
-        if (at > 1_500 && at < store.length - 700 && at % 13 !== 0) continue;
+        if (at > 1500 && at < store.length - 700 && at % 13 !== 0) continue;
         for (const mask of at % 16 === 0 ? [1, 32, 255] : [255]) {
           store[at]! ^= mask;
           const bent = readStore(store, extent, ours.trust);
@@ -528,7 +528,7 @@ t.test('fuzz: never a throw, never ours', (t) => {
     return bent;
   };
   let slowest = 0;
-  for (let run = 0; run < 9_000; run += 1) {
+  for (let run = 0; run < 9000; run += 1) {
     const seed = run % 3 === 2 ? sidecar : seeds[run % 3]!;
     const bent = mutate(seed);
     if (bent.equals(seed)) continue;
@@ -573,7 +573,7 @@ t.test('fuzz: well signed nonsense', (t) => {
       case 1:
         return pick(2) === 1;
       case 2:
-        return pick(1_000) - 500;
+        return pick(1000) - 500;
       case 3:
         return [1e20, -1.5, 2 ** 53 - 1, BigInt('18446744073709551615')][pick(4)];
       case 4:
@@ -614,7 +614,7 @@ t.test('fuzz: well signed nonsense', (t) => {
   ];
   const device = foreignSigner('Ed25519');
   const kinds = new Map<string, number>();
-  for (let run = 0; run < 2_500; run += 1) {
+  for (let run = 0; run < 2500; run += 1) {
     const manifest = foreignManifest(run % 2 === 0 ? device : P256, {
       ...(pick(3) === 0 ? { exclusions: value(1) as never } : {}),
       ...(pick(4) === 0 ? { payload: value(2) ?? null } : {}),

@@ -28,11 +28,11 @@ t.test('golden files read as they always did', async (t) => {
   for (const [name, reading] of Object.entries(expected.readings)) {
     const bytes = readFileSync(new URL(name, FOLDER));
     if (name.endsWith('.sidecar')) {
-      t.same(readPair(bytes, trust), reading, name);
+      t.strictSame(readPair(bytes, trust), reading, name);
       continue;
     }
     const found = readFile(bytes, trust);
-    t.same(found.reading, reading, name);
+    t.strictSame(found.reading, reading, name);
     t.ok(found.bound, `${name} is bound to its audio`);
     t.equal(
       (await judge(bytes, expected.authorities.join('\n'))).state,

@@ -39,7 +39,7 @@ t.test('structural variants, many of them trusted by c2pa-rs, are not ours', asy
     const extent = extentOf(file)!;
     const store = storeIn(file, extent);
     const tree = readNode(store);
-    t.same(writeNode(tree), store, 'the tree is faithful');
+    t.strictSame(writeNode(tree), store, 'the tree is faithful');
     const [manifest] = tree.children!;
     const [assertionStore, claim, signature] = manifest!.children!;
     const rebuilt = (children: Node[]): Node => ({ ...tree, children: [{ ...manifest!, children }] });

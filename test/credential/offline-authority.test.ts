@@ -42,12 +42,12 @@ t.test('a request is read by openssl, and only in its one form by the authority'
     const { publicKey, privateKey } = generateKey(algorithm);
     const subject = { organisation: 'Takemark', commonName: `Takemark beta ${algorithm}` };
     // Many, since an integer of the signature may begin with zero bytes, or with a set bit.
-    for (let i = 0; i < (algorithm === 'ES256' ? 300 : 1); i++) {
+    for (let i = 0; i < (algorithm === 'ES256' ? 300 : 1); i += 1) {
       const pem = await makeCertificateRequest(subject, publicKey, (message) =>
         signRaw(privateKey, algorithm, message),
       );
       const read = readCertificateRequest(pem);
-      t.same(
+      t.strictSame(
         { subject: read.subject, algorithm: read.algorithm, same: read.publicKey.equals(publicKey) },
         { subject, algorithm, same: true },
       );
@@ -83,7 +83,7 @@ t.test('a request is read by openssl, and only in its one form by the authority'
     const text = (bytes: Buffer) =>
       `-----BEGIN CERTIFICATE REQUEST-----\n${bytes.toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;
     t.ok(readCertificateRequest(text(der)));
-    for (let i = 0; i < der.length; i++) {
+    for (let i = 0; i < der.length; i += 1) {
       const flipped = Buffer.from(der);
       flipped[i]! ^= 1 << (i % 8);
       t.throws(() => readCertificateRequest(text(flipped)), Error, `byte ${i}`);
@@ -221,7 +221,7 @@ t.test(
       const third = await load({ ...options, algorithm });
       for (const file of [before, after, issued(wav(100), third.signer)])
         t.equal(readCredential(file, third.trust).reading?.kind, 'service');
-      t.same(
+      t.strictSame(
         (await readdir(join(home, 'beta'))).filter(
           (entry) => entry.startsWith(`leaf-${algorithm.toLowerCase()}`) || entry.startsWith('request'),
         ),
@@ -259,7 +259,7 @@ t.test('a service says when its certificate nears its end', async (t) => {
   t.match(metrics, `takemark_signing_certificate_expires_seconds ${end}`);
   t.notOk(house.log.some((line) => line.includes('signer_ending')));
   await house.stop({ keep: true });
-  house.clock.advance(7_305 * 86_400 - 10 * 86_400);
+  house.clock.advance(7305 * 86_400 - 10 * 86_400);
   const late = await TestService.start({ TAKEMARK_DATA_DIR: directory }, house.clock);
   t.ok(late.log.some((line) => /"signer_ending".*"days":(9|10)\b/.test(line)));
   await late.stop({ keep: true });
@@ -311,7 +311,7 @@ t.test('a key in a token', { skip: process.env['CI'] === undefined && missing },
   const publicKey = await token.publicKey();
   t.equal(publicKey.asymmetricKeyDetails?.namedCurve, 'prime256v1');
   const half = 0x7fffffff800000007fffffffffffffffde737d56d38bcf4279dce5617e3192a8n;
-  for (let i = 0; i < 12; i++) {
+  for (let i = 0; i < 12; i += 1) {
     const signature = await token.sign('ES256', randomBytes(100));
     t.equal(signature.length, 64);
     t.ok(BigInt(`0x${Buffer.from(signature.subarray(32)).toString('hex')}`) <= half, 'low S');
@@ -343,7 +343,7 @@ t.test('a key in a token', { skip: process.env['CI'] === undefined && missing },
   const authority = await initAuthority(safe);
   const leaf = await issueLeaf(safe, request, 30);
   await installSigningLeaf(config, leaf.pem);
-  t.same(
+  t.strictSame(
     await readdir(join(data, 'signing', 'production', 'leaf-es256')),
     ['certificate.pem'],
     'there is no key',
@@ -351,23 +351,23 @@ t.test('a key in a token', { skip: process.env['CI'] === undefined && missing },
 
   const house = await TestService.start(settings);
   const { partnerId, caller } = await house.partner();
-  const file = await house.issue(partnerId, wav(2_000));
+  const file = await house.issue(partnerId, wav(2000));
   t.match(await house.verify(caller, file.file), { verdict: 'valid' });
   t.equal((await judge(file.file, authority)).state, 'Trusted', 'c2pa-rs reads it as trusted');
-  const pair = await house.issue(partnerId, wav(2_000), { carrier: 'sidecar' });
+  const pair = await house.issue(partnerId, wav(2000), { carrier: 'sidecar' });
   t.match(await house.verify(caller, pair.file, pair.sidecar), { verdict: 'valid' });
 
   await rename(join(directory, 'tokens'), join(directory, 'away'));
   await mkdir(join(directory, 'tokens'));
   await t.rejects(
-    house.issue(partnerId, wav(2_000)),
+    house.issue(partnerId, wav(2000)),
     { code: 'unavailable', reason: 'signer_unavailable', retryAfterSeconds: 5 },
     'the token is away',
   );
   t.match(await house.verify(caller, file.file), { verdict: 'valid' }, 'verifying needs no key');
   await rm(join(directory, 'tokens'), { recursive: true });
   await rename(join(directory, 'away'), join(directory, 'tokens'));
-  t.match(await house.issue(partnerId, wav(2_000)), { proofId: /^prf_/ }, 'and back');
+  t.match(await house.issue(partnerId, wav(2000)), { proofId: /^prf_/ }, 'and back');
   await house.stop({ keep: true });
 
   const wrong = openToken({ ...options, pin: '1111' });

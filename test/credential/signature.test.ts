@@ -155,7 +155,7 @@ t.test('CBOR: one encoding', (t) => {
     'a361618601266178f6f543000000616201626161' + '1a00011170',
     'sorted by encoded key (RFC 8949 section 4.2.1)',
   );
-  t.same(decodeCborStrict(bytes), { ok: true, value: new Map([...value].sort()) });
+  t.strictSame(decodeCborStrict(bytes), { ok: true, value: new Map([...value].sort()) });
   const refused: [string, string][] = [
     ['a2616201616102', 'not_canonical'],
     ['a2616101616102', 'malformed'],
@@ -177,7 +177,7 @@ t.test('CBOR: one encoding', (t) => {
     ['a20000a0f600', 'malformed'],
   ];
   for (const [hex, fault] of refused)
-    t.same(decodeCborStrict(Buffer.from(hex, 'hex')), { ok: false, fault }, hex);
+    t.strictSame(decodeCborStrict(Buffer.from(hex, 'hex')), { ok: false, fault }, hex);
   const budget = { bytes: 100, depth: 4, items: 10 };
   for (const hex of ['a2616201616102', '1801', '9f01ff', 'bf616101ff', 'd8ff01', 'fb3ff0000000000000'])
     t.ok(decodeCborTolerant(Buffer.from(hex, 'hex'), budget).ok, hex);
@@ -201,7 +201,7 @@ t.test('CBOR: one encoding', (t) => {
 
 t.test('MessagePack: one encoding', (t) => {
   const bytes = encodeMessagePack({ b: 1, a: new Uint8Array(3), c: [null, 'x', 2 ** 40] });
-  t.same(decodeMessagePackStrict(bytes, 100), {
+  t.strictSame(decodeMessagePackStrict(bytes, 100), {
     ok: true,
     value: { b: 1, a: new Uint8Array(3), c: [null, 'x', 2 ** 40] },
   });
@@ -223,6 +223,6 @@ t.test('MessagePack: one encoding', (t) => {
   ]) {
     t.notOk(decodeMessagePackStrict(Buffer.from(hex, 'hex'), 100).ok, hex);
   }
-  t.same(decodeMessagePackStrict(bytes, 10), { ok: false, fault: 'over_budget' });
+  t.strictSame(decodeMessagePackStrict(bytes, 10), { ok: false, fault: 'over_budget' });
   t.end();
 });

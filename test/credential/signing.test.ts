@@ -53,10 +53,10 @@ t.test('a bundle gives every process of a cluster one identity', async (t) => {
       };
     }),
   );
-  t.same(first, second);
+  t.strictSame(first, second);
   t.equal(first?.algorithm, 'ES256');
-  t.notSame(first?.audit, first?.pepper);
-  t.same(
+  t.strictNotSame(first?.audit, first?.pepper);
+  t.strictSame(
     clusterIdentity(await readFile(path, 'utf8'), 'TAKEMARK_SECRETS', 'beta').operatorTokens,
     first?.operatorTokens,
     'given as a variable',
@@ -75,8 +75,8 @@ t.test('made on the first start, the same on the second', async (t) => {
   t.equal(first.signer.identity.kid, second.signer.identity.kid);
   t.equal(first.signer.identity.algorithm, 'Ed25519');
   t.equal(first.signer.identity.issuer, 'Takemark');
-  t.same(first.trust.authorities(), second.trust.authorities());
-  t.same((await readdir(join(directory, 'beta'))).sort(), ['authority', 'leaf-ed25519']);
+  t.strictSame(first.trust.authorities(), second.trust.authorities());
+  t.strictSame((await readdir(join(directory, 'beta'))).sort(), ['authority', 'leaf-ed25519']);
   for (const file of [
     'authority/key.pem',
     'authority/certificate.pem',
@@ -110,7 +110,7 @@ t.test('another algorithm is another leaf of the same authority, and both verify
   const ed25519 = await loadSigning(options(directory));
   const es256 = await loadSigning(options(directory, { algorithm: 'ES256' }));
   t.equal(es256.signer.identity.algorithm, 'ES256');
-  t.same(es256.trust.authorities(), ed25519.trust.authorities());
+  t.strictSame(es256.trust.authorities(), ed25519.trust.authorities());
   t.equal(readCredential(issued(wav(100), ed25519.signer), es256.trust).reading?.kind, 'service');
   const file = issued(wav(100), es256.signer);
   t.equal((await judge(file, es256.trust.authorities()[0]!)).state, 'Trusted');
@@ -175,7 +175,7 @@ t.test('identities given as files', async (t) => {
   const directory = join(made, 'elsewhere');
   const given = await loadSigning(options(directory, { files }));
   t.equal(given.signer.identity.kid, source.signer.identity.kid);
-  t.same(await readdir(join(made)), ['beta'], 'nothing is made');
+  t.strictSame(await readdir(join(made)), ['beta'], 'nothing is made');
   t.equal(readCredential(issued(wav(100), given.signer), given.trust).reading?.kind, 'service');
   await loadSigning(options(made));
   await t.rejects(

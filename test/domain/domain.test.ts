@@ -19,9 +19,9 @@ import { VERDICTS } from '../../src/domain/verification.js';
 
 const HASH = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);
-const extent = { offset: 1_000, length: 508 };
+const extent = { offset: 1000, length: 508 };
 const measurement: UploadFacts['measurement'] = {
-  bytes: 1_508,
+  bytes: 1508,
   sha256: HASH,
   bindingSha256: HASH,
   container: 'riff',
@@ -64,7 +64,7 @@ const proof: IssuedProof = {
   originalSha256: OTHER,
   boundAudioSha256: HASH,
   credentialSha256: OTHER,
-  asset: { bytes: 1_508, sha256: HASH, fileName: 'a.wav', mediaType: 'audio/wav' },
+  asset: { bytes: 1508, sha256: HASH, fileName: 'a.wav', mediaType: 'audio/wav' },
 };
 
 const service: EmbeddedReading = { kind: 'service', statement, binding, chunkSha256: OTHER, report };
@@ -296,7 +296,7 @@ t.test('verdicts: first match wins', async (t) => {
       `${name}: proofId whenever a signature of ours was verified`,
     );
   }
-  t.same(new Set(rows.map(([, , verdict]) => verdict)), new Set(VERDICTS), 'every verdict is reached');
+  t.strictSame(new Set(rows.map(([, , verdict]) => verdict)), new Set(VERDICTS), 'every verdict is reached');
 });
 
 t.test(
@@ -343,7 +343,7 @@ t.test('decision envelope and audio summary', async (t) => {
     bitsPerSample: 16,
     frames: 24_000,
     durationSeconds: 0.5,
-    bytes: 1_508,
+    bytes: 1508,
   });
 });
 

@@ -54,7 +54,7 @@ void t.test('a service says it in its log and to whoever starts it', async (t) =
   };
   const clock = new TestClock();
   // Beyond every line of the table; a Node that is newer than that has nothing said against it.
-  clock.advance((at('2030-01-01') - Date.now()) / 1_000);
+  clock.advance((at('2030-01-01') - Date.now()) / 1000);
   const words = await start(clock);
   const noted = lines
     .map((line) => JSON.parse(line) as { event: string; reason?: string })

@@ -63,10 +63,10 @@ function credentialed(audioBytes: number, credentialBytes: number, seed: number)
 
 function sample(next: (below: number) => number): Sample {
   const seed = next(1_000_000) + 1;
-  const bytes = [next(200), next(5_000), next(300_000), next(3 * MIB)][next(4)] ?? 0;
+  const bytes = [next(200), next(5000), next(300_000), next(3 * MIB)][next(4)] ?? 0;
   return next(2) === 0
     ? opaque(bytes, seed)
-    : credentialed(bytes, next(8) === 0 ? next(MIB) : next(4_000), seed);
+    : credentialed(bytes, next(8) === 0 ? next(MIB) : next(4000), seed);
 }
 
 async function sendAll(ingest: AudioIngest, file: Uint8Array): Promise<Measurement> {
@@ -191,7 +191,7 @@ for (const kind of ['wasm', 'native'] as const) {
               engine.open('a'),
               one.file,
               random(i + 1),
-              [1, 64 * 1024, 200_000, 2 * MIB][one.file.length < 5_000 ? i % 4 : 1 + (i % 3)],
+              [1, 64 * 1024, 200_000, 2 * MIB][one.file.length < 5000 ? i % 4 : 1 + (i % 3)],
             ),
           ),
         );
@@ -265,7 +265,7 @@ for (const kind of ['wasm', 'native'] as const) {
       t.ok((error.retryAfterSeconds ?? 0) > 0);
       first.abort();
       engine.open('a').abort();
-      check(t, await send(second, noise(1_000), random(1)), opaque(1_000, 1), 'the one in flight');
+      check(t, await send(second, noise(1000), random(1)), opaque(1000, 1), 'the one in flight');
     });
 
     await t.test('an owner below its share gets the place of the slowest upload of one above', async (t) => {
@@ -282,7 +282,7 @@ for (const kind of ['wasm', 'native'] as const) {
       const rates = [5, 4, 1, 6, 2, 7];
       const send = (ingests: readonly AudioIngest[]) => async () =>
         void (await Promise.all(
-          ingests.map(async (ingest, i) => ingest.signal.aborted || ingest.write(noise(rates[i]! * 1_000))),
+          ingests.map(async (ingest, i) => ingest.signal.aborted || ingest.write(noise(rates[i]! * 1000))),
         ));
       await clock.run(20, send(greedy));
       const one = opaque(30_000, 5);
@@ -297,7 +297,7 @@ for (const kind of ['wasm', 'native'] as const) {
         'and cannot push itself in again',
       );
       const others = [engine.open('modest'), engine.open('modest')];
-      t.same(
+      t.strictSame(
         greedy.map(({ signal }) => signal.aborted),
         [false, true, true, false, true, false],
         'then the next slowest, until both have half',
@@ -313,7 +313,7 @@ for (const kind of ['wasm', 'native'] as const) {
         4,
         'a third one makes the shares smaller',
       );
-      t.same(displaced, Array(4).fill('upload_over_share'));
+      t.strictSame(displaced, Array(4).fill('upload_over_share'));
       check(t, await sendAll(third, one.file), one, 'the third');
       for (const ingest of [...greedy, modest, ...others]) ingest.abort();
       await until(() => engine.stats().uploadsInFlight === 0);
@@ -347,7 +347,7 @@ for (const kind of ['wasm', 'native'] as const) {
           { reason: 'engine_full' },
           'those that send keep theirs',
         );
-        t.same(displaced, ['upload_stalled']);
+        t.strictSame(displaced, ['upload_stalled']);
         for (const ingest of [moving, third, fourth]) ingest.abort();
       },
     );
@@ -426,10 +426,10 @@ t.test('options out of range are refused', async (t) => {
 });
 
 t.test('a block is given back once', async (t) => {
-  const region = new Region(1_000, 10, 2);
-  t.same([region.take(), region.take(), region.take()], [1_000, 1_010, undefined]);
-  region.give(1_010);
-  t.throws(() => region.give(1_010), { message: 'block 1010 is not taken' });
+  const region = new Region(1000, 10, 2);
+  t.strictSame([region.take(), region.take(), region.take()], [1000, 1010, undefined]);
+  region.give(1010);
+  t.throws(() => region.give(1010), { message: 'block 1010 is not taken' });
   t.throws(() => region.give(5), { message: 'block 5 is not taken' });
   t.equal(region.inUse, 1);
 });
@@ -464,14 +464,14 @@ t.test('gathering', async (t) => {
   };
 
   gather.offer(lane(1));
-  t.same(ran(), [[1]], 'an idle pool takes what is ready');
+  t.strictSame(ran(), [[1]], 'an idle pool takes what is ready');
   const withdrawn = lane(2);
   for (const each of [withdrawn, lane(3), lane(4)]) gather.offer(each);
   gather.withdraw(withdrawn);
   gather.offer(lane(5));
   t.equal(runs.length, 1, 'while a task runs, three wait for a fourth');
   for (let i = 6; i <= 18; i += 1) gather.offer(lane(i));
-  t.same(
+  t.strictSame(
     ran().slice(1),
     [
       [3, 4, 5, 6],
@@ -481,35 +481,35 @@ t.test('gathering', async (t) => {
   );
   const failure = new Error('died');
   await settle(1, failure);
-  t.same(outcomes, [
+  t.strictSame(outcomes, [
     [3, failure],
     [4, failure],
     [5, failure],
     [6, failure],
   ]);
-  t.same(ran().at(-1), [11, 12, 13, 14]);
+  t.strictSame(ran().at(-1), [11, 12, 13, 14]);
   await settle(0);
   await settle(2);
-  t.same(ran().at(-1), [15, 16, 17, 18]);
+  t.strictSame(ran().at(-1), [15, 16, 17, 18]);
   gather.offer(lane(19));
   t.equal(runs.length, 5);
   await settle(3);
   t.equal(runs.length, 5, 'a task still runs');
   await settle(4);
-  t.same(ran().at(-1), [19], 'the pool is idle');
+  t.strictSame(ran().at(-1), [19], 'the pool is idle');
   open = 2;
   gather.offer(lane(20));
-  t.same(ran().at(-1), [20], 'four will not come together: a free worker takes one');
+  t.strictSame(ran().at(-1), [20], 'four will not come together: a free worker takes one');
   gather.offer(lane(21));
   t.equal(runs.length, 7, 'but the queue does not');
   await settle(5);
-  t.same(ran().at(-1), [21]);
+  t.strictSame(ran().at(-1), [21]);
   t.equal(idle, 0);
   await settle(6);
   await settle(7);
   t.equal(idle, 1);
   t.ok(gather.isIdle);
-  t.same([gather.tasks, gather.lanes], [8, 20]);
+  t.strictSame([gather.tasks, gather.lanes], [8, 20]);
 });
 
 t.test('what the core refuses is no dead worker', async (t) => {
@@ -529,7 +529,7 @@ t.test('what the core refuses is no dead worker', async (t) => {
   });
   await pool.run({ scratch: 65_536, pieces: [] });
   await pool.close();
-  t.same([deaths, pool.deaths], [[], 0]);
+  t.strictSame([deaths, pool.deaths], [[], 0]);
   const broken = new WorkerPool({
     workers: 2,
     maxQueue: 1,
@@ -589,7 +589,7 @@ t.test('backpressure is not held against the client', async (t) => {
   const sweep = (): void => {
     for (let i = 0; i < 100; i += 1) ingest.sweep(100, true);
   };
-  const written = ingest.write(noise(1_000));
+  const written = ingest.write(noise(1000));
   sweep();
   t.notOk(ingest.pace.stalled, 'it waits for a slab');
   slabs = [0];
@@ -641,7 +641,7 @@ t.test('workers die under load', async (t) => {
     maxUploads: 16,
     observer: { fault: (_, error) => faults.push(error), displaced: () => undefined },
   });
-  const next = random(4_242);
+  const next = random(4242);
   let right = 0;
   let failed = 0;
   let done = false;
@@ -689,6 +689,6 @@ t.test('workers die under load', async (t) => {
   t.equal(engine.stats().slabsInUse, 0);
   t.equal(engine.stats().uploadsInFlight, 0);
   await until(() => engine.threads.length === 2);
-  const after = credentialed(3 * MIB, 5_000, 77);
+  const after = credentialed(3 * MIB, 5000, 77);
   check(t, await send(engine.open('a'), after.file, random(3)), after, 'afterwards');
 });

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 
 const FOLDER = new URL('../../../test/fuzz/corpus/', import.meta.url);
 /** More would be of no use in twenty seconds. */
-const MOST_BYTES = 128 * 1_024;
+const MOST_BYTES = 128 * 1024;
 
 export async function readCorpus(target: string): Promise<readonly Buffer[]> {
   const lines = await readFile(new URL(`${target}.txt`, FOLDER), 'utf8').catch(() => '');

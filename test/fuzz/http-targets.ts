@@ -19,7 +19,7 @@ export async function openFraming(): Promise<OpenTarget> {
     { 'x-api-key': KEY, 'Content-Type': 'application/json' },
     '{"uploadId":"upl_1"}',
   );
-  const head = 'x-api-key: ' + KEY + '\r\nHost: a\r\n';
+  const head = `x-api-key: ${KEY}\r\nHost: a\r\n`;
   const target: Target = {
     name: 'http-framing',
     seeds: [
@@ -49,7 +49,7 @@ export async function openFraming(): Promise<OpenTarget> {
       ' \t',
       '\0',
     ),
-    maxBytes: 4_096,
+    maxBytes: 4096,
     async run(input) {
       checkAnswers(await exchangeBytes(port, input));
       must(reports.faults.length === 0, `a fault of ours: ${String(reports.faults[0])}`);
@@ -89,7 +89,7 @@ export async function openForm(): Promise<OpenTarget> {
       "; name*=utf-8''x",
       '\r\n--',
     ),
-    maxBytes: 8_192,
+    maxBytes: 8192,
     async run(input) {
       const head = Buffer.from(
         `POST /uploads/upl_1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: multipart/form-data; boundary=XBOUNDARYX\r\nContent-Length: ${input.length}\r\n\r\n`,

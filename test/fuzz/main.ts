@@ -51,7 +51,7 @@ async function runTarget(name: string): Promise<boolean> {
   });
   let report: Report | undefined;
   let stalled = false;
-  let alarm = setTimeout(stall, Number(values.seconds) * 1_000 + STALL_MS);
+  let alarm = setTimeout(stall, Number(values.seconds) * 1000 + STALL_MS);
   function stall(): void {
     stalled = true;
     child.kill('SIGKILL');

@@ -32,7 +32,7 @@ function change(
   random: RandomNumbers,
 ): Buffer {
   const at = random(bytes.length + 1);
-  const span = (): number => random(Math.min(bytes.length - at, random(4) === 0 ? 1_024 : 16) + 1);
+  const span = (): number => random(Math.min(bytes.length - at, random(4) === 0 ? 1024 : 16) + 1);
   switch (random(12)) {
     case 0:
       if (at < bytes.length) bytes[at]! ^= 1 << random(8);

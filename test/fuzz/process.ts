@@ -39,11 +39,11 @@ const result = await fuzz(
     },
     enough: () => {
       const at = performance.now();
-      if (at - told > 1_000) {
+      if (at - told > 1000) {
         tell('alive');
         told = at;
       }
-      return at - began > Number(seconds) * 1_000;
+      return at - began > Number(seconds) * 1000;
     },
   },
 );

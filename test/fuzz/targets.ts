@@ -117,9 +117,9 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         Buffer.from([0xd6, 0xff]),
         Buffer.from([0xdf, 0, 0, 0, 2]),
       ],
-      maxBytes: 8_192,
+      maxBytes: 8192,
       run(input) {
-        const read = decodeMessagePackStrict(input, 4_096);
+        const read = decodeMessagePackStrict(input, 4096);
         if (read.ok)
           must(Buffer.compare(encodeMessagePack(read.value), input) === 0, 'another spelling was taken');
       },
@@ -144,9 +144,9 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         Buffer.from([0x9f, 0x01, 0xff]),
       ],
       words: CBOR_WORDS,
-      maxBytes: 8_192,
+      maxBytes: 8192,
       run(input) {
-        const tolerant = decodeCborTolerant(input, { bytes: 4_096, depth: 16, items: 512 });
+        const tolerant = decodeCborTolerant(input, { bytes: 4096, depth: 16, items: 512 });
         const strict = decodeCborStrict(input);
         if (!strict.ok) return;
         must(Buffer.compare(encodeCbor(strict.value), input) === 0, 'another spelling was taken');
@@ -188,7 +188,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
       name: 'cose',
       seeds: [SIGN1, Buffer.from(cborContentOf(FOREIGN_STORE))],
       words: CBOR_WORDS,
-      maxBytes: 8_192,
+      maxBytes: 8192,
       run(input) {
         const read = readSign1(input);
         if (read.ok)
@@ -210,7 +210,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         Buffer.from([0x30, 0x82]),
         Buffer.from([0x30, 0x80]),
       ],
-      maxBytes: 8_192,
+      maxBytes: 8192,
       run(input) {
         readCertificate(input);
         chainHangsTogether([input, LEAF]);
@@ -245,7 +245,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
       name: 'sidecar',
       seeds: [SIDECAR],
       words: [LEAF, ...text('takemark', 'signature', 'certificate')],
-      maxBytes: 8_192,
+      maxBytes: 8192,
       run(input) {
         must(
           readSidecar(input, ours.trust).kind !== 'service' || input.equals(SIDECAR),
@@ -267,7 +267,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         '[1e5,-0.1,true,null]',
       ),
       words: text('"', '\\"', '\\u0000', '{"a":1,"a":2}', '[[[[', '\u00ef\u00bb\u00bf', '__proto__', '1e999'),
-      maxBytes: 4_096,
+      maxBytes: 4096,
       run(input) {
         const value = orRefusal(() => parseJson(Buffer.from(input)));
         if (value !== undefined)
@@ -332,7 +332,7 @@ async function openSlotPolicy(): Promise<OpenTarget> {
       name: 'slot-policy',
       seeds: [seed, Buffer.from('policy=W10\nsignature=AAAA')],
       words: text('policy=', 'signature=', '\n', 'file=x', '=='),
-      maxBytes: 1_024,
+      maxBytes: 1024,
       run(input) {
         const sent = fields(input);
         const policy = orRefusal(() => policies.check('upl_1', sent, now));

@@ -26,7 +26,7 @@ t.test('every row of the partner table', async (t) => {
   const checked = async (bytes: Uint8Array, status: number, name: string) => {
     const answer = await ask(port, bytes);
     t.equal(answer!.status, status, name);
-    t.same(
+    t.strictSame(
       [...answer!.headers]
         .filter(([header]) => header.startsWith('x-ratelimit'))
         .map(([, value]) => Number(value)),
@@ -47,7 +47,7 @@ t.test('every row of the partner table', async (t) => {
     ),
     { nextCursor: 'bmV4dA' },
   );
-  t.same(
+  t.strictSame(
     contract.asked.at(-1),
     { limit: 1, issuedAfter: 5, issuedBefore: 9_999_999_999, cursor: 'bmV4dA' },
     'numbers arrive as numbers',
@@ -66,7 +66,7 @@ t.test('every row of the partner table', async (t) => {
     outcome: 'already_erased',
   });
 
-  t.same(jsonOf(await checked(get('/v1/partner/keys'), 200, 'keys')), {
+  t.strictSame(jsonOf(await checked(get('/v1/partner/keys'), 200, 'keys')), {
     keys: [
       {
         keyId: 'key_1',
@@ -78,7 +78,7 @@ t.test('every row of the partner table', async (t) => {
       },
     ],
   });
-  t.same(contract.asked.at(-1), {}, 'neither limit nor cursor');
+  t.strictSame(contract.asked.at(-1), {}, 'neither limit nor cursor');
   await checked(get('/v1/partner/keys?limit=100'), 200, 'keys, a page');
   const metered = contract.metered.length;
   const rotated = await checked(request('POST', '/v1/partner/keys/rotate', IDEMPOTENT), 201, 'rotation');
@@ -93,10 +93,10 @@ t.test('every row of the partner table', async (t) => {
     'an empty chunked body is none',
   );
   t.equal(replayed.headers.get('idempotency-replayed'), 'true');
-  t.same(replayed.body, rotated.body, 'the same bytes');
+  t.strictSame(replayed.body, rotated.body, 'the same bytes');
   t.not(replayed.headers.get('x-request-id'), rotated.headers.get('x-request-id'), 'under a new request id');
   t.notOk(contract.admitted.includes('rotation'), 'its lane is spent by the operation');
-  t.same(contract.metered.slice(metered), ['rotateKey', 'rotateKey']);
+  t.strictSame(contract.metered.slice(metered), ['rotateKey', 'rotateKey']);
   t.equal(
     (jsonOf(await checked(get('/v1/partner/usage'), 200, 'usage'))['days'] as unknown[]).length,
     30,
@@ -163,7 +163,7 @@ t.test('every row of the partner table', async (t) => {
   const download = await checked(get('/v1/download?product=companion&platform=macos'), 302, 'download');
   t.equal(download.headers.get('location'), 'https://downloads.example.com/companion/macos');
   t.equal(download.body.length, 0);
-  t.same(
+  t.strictSame(
     jsonOf(
       await checked(
         send('POST', '/v1/telemetry', { events: [{ name: 'app_started', count: 3, at: 1 }] }),
@@ -371,7 +371,7 @@ t.test('deliverables: ranges and preconditions', async (t) => {
   const path = '/v1/proofs/prf_1/asset';
   const etag = `"${ASSET_SHA256}"`;
   const whole = await ask(port, get(path));
-  t.same(whole!.body, ASSET);
+  t.strictSame(whole!.body, ASSET);
   t.match(Object.fromEntries(whole!.headers), {
     'content-type': 'audio/wav',
     'content-length': '1000',
@@ -409,7 +409,7 @@ t.test('deliverables: ranges and preconditions', async (t) => {
     const answer = await ask(port, get(path, { Range: `bytes=${range}` }));
     t.equal(answer!.status, 206, range);
     t.equal(answer!.headers.get('content-range'), `bytes ${start}-${end}/1000`, range);
-    t.same(answer!.body, ASSET.subarray(start, end + 1), range);
+    t.strictSame(answer!.body, ASSET.subarray(start, end + 1), range);
     t.equal(answer!.headers.get('etag'), etag);
   }
   for (const range of ['bytes=1000-', 'bytes=1000-2000', 'bytes=-0']) {
@@ -508,7 +508,7 @@ t.test('former host names', async (t) => {
       ask(port, request('GET', '/v1/proofs/prf_1', { ...AUTH, Host })),
     ),
   );
-  t.same(one!.body, other!.body, '"keep serving the identical contract"');
+  t.strictSame(one!.body, other!.body, '"keep serving the identical contract"');
 });
 
 t.test('operator rows', async (t) => {
@@ -525,15 +525,15 @@ t.test('operator rows', async (t) => {
   t.match(await read('partners/ptr_1/keys'), { keys: [{ keyId: 'key_1' }] });
   await read('partners/ptr_2/keys', 404);
   t.match(await read('partners/ptr_1/audit'), { entries: [{ sequence: 1 }] });
-  t.same(operations.contract.asked.at(-1), { partnerId: 'ptr_1', fromSequence: 1, limit: 100 });
+  t.strictSame(operations.contract.asked.at(-1), { partnerId: 'ptr_1', fromSequence: 1, limit: 100 });
   await read('partners/ptr_1/audit?from=5&limit=1000');
-  t.same(operations.contract.asked.at(-1), { partnerId: 'ptr_1', fromSequence: 5, limit: 1_000 });
+  t.strictSame(operations.contract.asked.at(-1), { partnerId: 'ptr_1', fromSequence: 5, limit: 1000 });
   for (const query of ['from=0', 'limit=1001', 'x=1'])
     t.match(await read(`partners/ptr_1/audit?${query}`, 400), { reason: 'invalid_member' });
   t.match(await read('partners/ptr_1/audit/verification'), { ok: true });
   t.match(await read('proofs/prf_1/erasure'), { state: 'issued', assetPresent: true });
   t.match(await read('dead-letters'), { deadLetters: [{ topic: 'usage', position: '0/17' }] });
-  t.same(operations.contract.asked.at(-1), { limit: 100 });
+  t.strictSame(operations.contract.asked.at(-1), { limit: 100 });
   const replayed = await ask(
     port,
     request(
@@ -543,7 +543,7 @@ t.test('operator rows', async (t) => {
       '{"topic":"usage","limit":10}',
     ),
   );
-  t.same(jsonOf(replayed), { replayed: 1 });
+  t.strictSame(jsonOf(replayed), { replayed: 1 });
   const submission = {
     surveyVersion: '1',
     submissionId: 'sub_1',
@@ -566,7 +566,7 @@ t.test('operator rows', async (t) => {
   t.match(jsonOf(recorded), { ...submission, bindingStatus: 'authenticated_post_issuance_record' });
   const again = await declare(submission);
   t.equal(again!.status, 200, 'said again');
-  t.same(jsonOf(again), jsonOf(recorded));
+  t.strictSame(jsonOf(again), jsonOf(recorded));
   matchError(
     t,
     await declare({ ...submission, answers: { manualWork: 'some' } }),
@@ -598,10 +598,10 @@ t.test('operator rows', async (t) => {
       'invalid_member',
       name,
     );
-  t.same(await read('proofs/prf_1/declarations'), {
+  t.strictSame(await read('proofs/prf_1/declarations'), {
     declarations: [{ ...(jsonOf(recorded) as object), authentic: true }],
   });
-  t.same(await read('proofs/prf_2/declarations'), { declarations: [] });
+  t.strictSame(await read('proofs/prf_2/declarations'), { declarations: [] });
   await read('proofs/prf_9/declarations', 404);
   const revoked = await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_1/revoke', auth));
   t.match(jsonOf(revoked), { status: 'revoked' });

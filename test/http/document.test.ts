@@ -43,7 +43,7 @@ t.test('the document', async (t) => {
   const { port, listener } = await startPartner();
   t.teardown(() => listener.close(100));
   const served = await ask(port, request('GET', '/v1/openapi.json'));
-  t.same(jsonOf(served), JSON.parse(checkedIn), 'is what is served');
+  t.strictSame(jsonOf(served), JSON.parse(checkedIn), 'is what is served');
   const page = await ask(port, request('GET', '/docs'));
   const html = page!.body.toString();
   t.equal(page!.headers.get('content-type'), 'text/html; charset=utf-8');
@@ -52,12 +52,12 @@ t.test('the document', async (t) => {
     /<script|<link|<img|<iframe|@import|url\(|\son\w+=|style="/,
     'the page loads and runs nothing',
   );
-  t.same(
+  t.strictSame(
     [...html.matchAll(/(?:href|src)="([^#"][^"]*)"/g)].map(([, address]) => address),
     ['/v1/openapi.json'],
     'and points nowhere else',
   );
-  const style = /<style>([^]*?)<\/style>/.exec(html)![1]!;
+  const style = /<style>([\s\S]*?)<\/style>/.exec(html)![1]!;
   t.ok(
     page!.headers
       .get('content-security-policy')!
@@ -70,7 +70,7 @@ t.test('the document', async (t) => {
 });
 
 t.test('deprecation', async (t) => {
-  const at = (text: string) => Date.parse(`${text}T00:00:00Z`) / 1_000;
+  const at = (text: string) => Date.parse(`${text}T00:00:00Z`) / 1000;
   const notice = (since: string, sunset: string, inProduction = false): Deprecation => ({
     since: at(since),
     sunset: at(sunset),
@@ -144,7 +144,7 @@ t.test('deprecation', async (t) => {
   const check = new ContractCheck({ routes });
   const headersOf = async (path: string) => {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`);
-    t.same(
+    t.strictSame(
       check.problems(
         { method: 'GET', target: path },
         {
@@ -159,14 +159,14 @@ t.test('deprecation', async (t) => {
     return ['deprecation', 'sunset', 'link'].map((name) => answer.headers.get(name));
   };
   const link = '<https://docs.example.com/move>; rel="deprecation"';
-  t.same(await headersOf('/plain'), [null, null, null]);
-  t.same(await headersOf('/row'), [`@${at('2026-02-01')}`, 'Tue, 01 Dec 2026 00:00:00 GMT', link]);
-  t.same(
+  t.strictSame(await headersOf('/plain'), [null, null, null]);
+  t.strictSame(await headersOf('/row'), [`@${at('2026-02-01')}`, 'Tue, 01 Dec 2026 00:00:00 GMT', link]);
+  t.strictSame(
     await headersOf('/field'),
     [`@${at('2026-03-01')}`, 'Thu, 01 Oct 2026 00:00:00 GMT', link],
     'of a field deep in the answer',
   );
-  t.same(
+  t.strictSame(
     await headersOf('/query'),
     [`@${at('2026-02-01')}`, 'Thu, 01 Oct 2026 00:00:00 GMT', link],
     'the earliest of each, the guide once',

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import t from 'tap';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { readConfig } from '../../src/config.js';
 import { noticeProblem, noticesOf } from '../../src/contract/deprecation.js';
 import { errorSchema } from '../../src/contract/error-schema.js';
@@ -21,7 +21,7 @@ t.test('path table', async (t) => {
   for (const [id, row] of Object.entries(ROUTES)) {
     const route: Route = row;
     const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-    t.same(Object.keys(route.params?.shape ?? {}), names, `${id}: the path and its parameters agree`);
+    t.strictSame(Object.keys(route.params?.shape ?? {}), names, `${id}: the path and its parameters agree`);
     if (route.auth !== 'key')
       t.notOk(route.scope ?? route.billed, `${id}: only a key has a scope and a price`);
     t.equal(route.lane !== 'none', route.auth === 'key', `${id}: a key has a throttle`);
@@ -48,7 +48,7 @@ t.test('path table', async (t) => {
   }
   const paths = Object.values(ROUTES).map(({ method, path }) => `${method} ${path}`);
   t.equal(new Set(paths).size, paths.length, 'no row twice');
-  t.same(new Set(Object.keys(STATUS_OF_CODE)), new Set(ERROR_CODES));
+  t.strictSame(new Set(Object.keys(STATUS_OF_CODE)), new Set(ERROR_CODES));
   t.equal(new Set(Object.values(STATUS_OF_CODE)).size, ERROR_CODES.length, 'one code per status');
 });
 
@@ -61,7 +61,7 @@ t.test('JSON text', async (t) => {
     '[{"a":1},{"a":2}]',
     '{"a":["a","a"],"\\u0062":1}',
   ]) {
-    t.same(parseJson(Buffer.from(text)), JSON.parse(text), text);
+    t.strictSame(parseJson(Buffer.from(text)), JSON.parse(text), text);
   }
   const costly: [string, string][] = [
     ['a hundred thousand arrays', `[${'[],'.repeat(100_000)}[]]`],
@@ -73,7 +73,7 @@ t.test('JSON text', async (t) => {
   for (const [name, text] of costly)
     t.throws(() => parseJson(Buffer.from(text)), { code: 'invalid_request' }, name);
   const sidecar = 'A/+9'.repeat(340_000);
-  t.same(
+  t.strictSame(
     parseJson(Buffer.from(`{"uploadId":"upl_1","sidecar":"${sidecar.replaceAll('/', '\\/')}"}`)),
     { uploadId: 'upl_1', sidecar },
     'a long string is none of these',
@@ -166,13 +166,13 @@ t.test('configuration', async (t) => {
     readConfig({ TAKEMARK_PUBLIC_URL: 'https://api.example.com/base/' }).publicUrl,
     'https://api.example.com/base',
   );
-  t.same(
+  t.strictSame(
     readConfig({ TAKEMARK_OPERATOR_TOKEN: '', TAKEMARK_PORT: '9000' }).partner.port,
-    9_000,
+    9000,
     'empty is not set',
   );
   const files = { TAKEMARK_SIGNING_CERT: 'a', TAKEMARK_SIGNING_KEY: 'b', TAKEMARK_SIGNING_AUTHORITY: 'c' };
-  t.same(readConfig(files).signing.files, { certificate: 'a', key: 'b', authority: 'c' });
+  t.strictSame(readConfig(files).signing.files, { certificate: 'a', key: 'b', authority: 'c' });
   t.throws(() => readConfig({ ...files, TAKEMARK_SIGNING_KEY: '' }), { message: /all three or none/ });
   t.equal(
     readConfig({ TAKEMARK_S3_ENDPOINT: 'http://127.0.0.1:1' }).assetBucket,
@@ -181,12 +181,11 @@ t.test('configuration', async (t) => {
   );
   t.equal(readConfig({ TAKEMARK_INGRESS_MIB: '64' }).ingressBytes, 67_108_864);
   t.equal(readConfig({}).ingressBytes, undefined);
-  t.same(readConfig({}).trustedProxies, []);
-  t.same(readConfig({ TAKEMARK_TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32' }).trustedProxies, [
-    '10.0.0.0/8',
-    '192.0.2.7',
-    '2001:db8::/32',
-  ]);
+  t.strictSame(readConfig({}).trustedProxies, []);
+  t.strictSame(
+    readConfig({ TAKEMARK_TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,2001:db8::/32' }).trustedProxies,
+    ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32'],
+  );
   for (const wrong of [
     'proxy.example',
     '10.0.0.0/33',
@@ -202,7 +201,7 @@ t.test('configuration', async (t) => {
     );
   }
   const bucket = { TAKEMARK_ASSETS: 's3', TAKEMARK_S3_BUCKET: 'deliverables', TAKEMARK_ENVIRONMENT: 'beta' };
-  t.same(
+  t.strictSame(
     readConfig(bucket).assetBucket,
     {
       endpoint: undefined,
@@ -216,7 +215,7 @@ t.test('configuration', async (t) => {
   t.throws(() => readConfig({ TAKEMARK_ASSETS: 's3' }), { message: /^TAKEMARK_S3_BUCKET/ });
   t.throws(() => readConfig({ ...bucket, TAKEMARK_S3_ACCESS_KEY: 'a' }), { message: /both or none/ });
   t.throws(() => readConfig({ ...bucket, TAKEMARK_S3_PREFIX: '/a' }), { message: /^TAKEMARK_S3_PREFIX/ });
-  t.same(
+  t.strictSame(
     readConfig({ TAKEMARK_PROT: '1' }).unknown,
     ['TAKEMARK_PROT'],
     'a spelling mistake is named at start',
@@ -242,7 +241,7 @@ t.test('configuration', async (t) => {
     'no process of a cluster makes its own identity',
   );
   const { TAKEMARK_SECRETS_FILE: _, ...without } = cluster;
-  t.same(
+  t.strictSame(
     [readConfig(cluster).secrets, readConfig({ ...without, TAKEMARK_SECRETS: '{}' }).secrets],
     [{ file: 'bundle.json' }, { text: '{}' }],
     'of a file, or as a variable',
@@ -327,7 +326,7 @@ t.test('configuration', async (t) => {
     t.fail('wrong values pass');
   } catch (error) {
     const { message } = error as Error;
-    t.same(
+    t.strictSame(
       message
         .split('\n')
         .map((line) => line.split(':')[0])
@@ -365,7 +364,7 @@ t.test('telemetry', async (t) => {
     status: 200,
     requestId: 'rq_1',
     keyId: 'key_1',
-    durationMs: 1.23456,
+    durationMs: 1.234_56,
     bytesIn: 1,
     bytesOut: 2,
     body: canary,

@@ -23,7 +23,7 @@ import type {
 import type { Ids } from '../../src/ports/ids.js';
 
 /** A deliverable whose every byte tells its place. */
-export const ASSET = Buffer.from(Array.from({ length: 1_000 }, (_, i) => i % 251));
+export const ASSET = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251));
 export const ASSET_SHA256 = createHash('sha256').update(ASSET).digest('hex');
 const SIDECAR = Buffer.from('the sidecar');
 const NOW = 1_767_225_600;
@@ -174,7 +174,7 @@ export class MemoryContract {
         used: 1,
         remaining: 99_999,
         days: Array.from({ length: days }, (_, i) => ({
-          day: new Date((NOW + i * 86_400) * 1_000).toISOString().slice(0, 10),
+          day: new Date((NOW + i * 86_400) * 1000).toISOString().slice(0, 10),
           units: 1,
           operations: { verify: 1 },
         })),

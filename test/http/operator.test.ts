@@ -95,14 +95,14 @@ t.test('operator routes', async (t) => {
     await ask(port, request('GET', '/operator/v1/dead-letters?topic=usage&limit=5', AUTH)),
   ) as { deadLetters: object[] };
   t.match(letters.deadLetters, [{ topic: 'usage', position: '0/17', reason: 'the span is empty' }]);
-  t.same(operations.contract.asked.at(-1), { topic: 'usage', limit: 5 });
-  t.same(
+  t.strictSame(operations.contract.asked.at(-1), { topic: 'usage', limit: 5 });
+  t.strictSame(
     jsonOf(
       await ask(port, request('POST', '/operator/v1/dead-letters/replay', JSON_AUTH, '{"topic":"usage"}')),
     ),
     { replayed: 1 },
   );
-  t.same(operations.contract.asked.at(-1), { topic: 'usage', limit: 1_000 });
+  t.strictSame(operations.contract.asked.at(-1), { topic: 'usage', limit: 1000 });
 
   t.match(
     (await ask(port, request('GET', '/operator/v1/authority', AUTH)))!.body.toString(),
@@ -123,12 +123,12 @@ t.test('operator routes', async (t) => {
     t.equal((await ask(port, `GET ${path} HTTP/1.0\r\n\r\n`))!.status, 200, `${path} without a host`);
   }
   t.equal((await ask(port, request('GET', '/metrics', LOCAL)))!.body.toString(), 'takemark_up 1\n');
-  t.same(jsonOf(await ask(port, request('GET', '/livez', LOCAL))), { ok: true });
-  t.same(jsonOf(await ask(port, request('GET', '/readyz', LOCAL))), { ok: true });
+  t.strictSame(jsonOf(await ask(port, request('GET', '/livez', LOCAL))), { ok: true });
+  t.strictSame(jsonOf(await ask(port, request('GET', '/readyz', LOCAL))), { ok: true });
   const asked = state.asked;
   t.ok(asked < 18, 'whether it is ready is not asked anew by each');
   state.ready = false;
-  t.ok(await until(() => performance.now() - state.askedAt > 1_000));
+  t.ok(await until(() => performance.now() - state.askedAt > 1000));
   matchError(
     t,
     await ask(port, request('GET', '/readyz', LOCAL)),
@@ -274,11 +274,11 @@ t.test('issuing streams: large, stalled, cut', async (t) => {
   const impatient = await startOperator({ idleMs: 300, drainMs: 200 });
   t.teardown(() => impatient.listener.close(100));
   const stalled = new RawClient(impatient.port);
-  await stalled.send(request('POST', ISSUE, { ...AUDIO, 'Content-Length': '100000' }, noise(5_000)));
+  await stalled.send(request('POST', ISSUE, { ...AUDIO, 'Content-Length': '100000' }, noise(5000)));
   matchError(t, await stalled.read(), 'timeout', 'client_too_slow', 'a caller that stalls');
   stalled.destroy();
   const gone = new RawClient(port);
-  await gone.send(request('POST', ISSUE, { ...AUDIO, 'Content-Length': '100000' }, noise(5_000)));
+  await gone.send(request('POST', ISSUE, { ...AUDIO, 'Content-Length': '100000' }, noise(5000)));
   await sleep(20);
   const before = reports.records.length;
   gone.socket.resetAndDestroy();

@@ -20,7 +20,7 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 t.test('forms that are in order', async (t) => {
   const { port, listener, operations, reports } = await startPartner();
   t.teardown(() => listener.close(100));
-  const small = noise(5_000, 9);
+  const small = noise(5000, 9);
   const tricky = Buffer.concat([
     Buffer.from('\r\n--XBOUNDARY\r\n--XBOUNDARYY\r\n--'),
     small,
@@ -74,7 +74,11 @@ t.test('forms that are in order', async (t) => {
     operations.uploads.clear();
     const answer = await ask(port, bytes);
     t.equal(answer!.status, 201, name);
-    t.same(jsonOf(answer), { uploadId: 'upl_1', bytes: expected.length, sha256: sha256(expected) }, name);
+    t.strictSame(
+      jsonOf(answer),
+      { uploadId: 'upl_1', bytes: expected.length, sha256: sha256(expected) },
+      name,
+    );
   }
   operations.uploads.clear();
   const body = form([...fields, { ...file, body: tricky }]);
@@ -104,7 +108,7 @@ t.test('forms that are in order', async (t) => {
   bytewise.destroy();
   t.ok(await until(() => reports.records.length === cases.length + 4));
   t.notMatch(JSON.stringify(reports.records), /upl_1|policy/, 'the log holds templates only');
-  t.same(new Set(reports.uploads), new Set(['stored', 'refused']));
+  t.strictSame(new Set(reports.uploads), new Set(['stored', 'refused']));
 });
 
 t.test('forms that are refused', async (t) => {
@@ -358,7 +362,7 @@ t.test('forms that are refused', async (t) => {
     ],
     [
       'field too large',
-      post(form([{ name: 'policy', body: 'x'.repeat(8_193) }, ...fields, file])),
+      post(form([{ name: 'policy', body: 'x'.repeat(8193) }, ...fields, file])),
       'invalid_request',
       'form_field_too_large',
     ],
@@ -454,7 +458,7 @@ t.test('65 MiB is exact, with backpressure and in constant memory', async (t) =>
   const exact = Buffer.alloc(MAX_UPLOAD_BYTES, 'takemark');
   const passed = await ask(port, post(form([...fields, { ...file, body: exact }])));
   t.equal(passed!.status, 201);
-  t.same(jsonOf(passed), { uploadId: 'upl_1', bytes: 68_157_440, sha256: sha256(exact) });
+  t.strictSame(jsonOf(passed), { uploadId: 'upl_1', bytes: 68_157_440, sha256: sha256(exact) });
   operations.uploads.clear();
   const over = form([...fields, { ...file, body: Buffer.concat([exact, Buffer.from('x')]) }]);
   matchError(t, await ask(port, post(over)), 'payload_too_large', 'body_too_large', 'one more');
@@ -518,7 +522,7 @@ t.test(
       release = resolve;
     });
     operations.gate = () => room;
-    const short = noise(5_000, 9);
+    const short = noise(5000, 9);
     const client = new RawClient(port);
     await client.send(post(form([...fields, { ...file, body: short }])));
     t.ok(await until(() => operations.written === short.length));
@@ -536,8 +540,8 @@ t.test('callers that stall or leave', async (t) => {
   const { port, listener, operations, reports } = await startPartner({
     idleMs: 250,
     graceMs: 500,
-    minRate: 2_000,
-    streamMs: 2_000,
+    minRate: 2000,
+    streamMs: 2000,
     drainMs: 200,
   });
   t.teardown(() => listener.close(100));
@@ -598,8 +602,8 @@ t.test('callers that stall or leave', async (t) => {
 
   const { port: long, listener: longListener } = await startPartner({
     idleMs: 10_000,
-    minRate: 2_000,
-    streamMs: 2_000,
+    minRate: 2000,
+    streamMs: 2000,
   });
   t.teardown(() => longListener.close(100));
   const patient = new RawClient(long);
@@ -614,12 +618,12 @@ t.test('callers that stall or leave', async (t) => {
     'client_too_slow',
     'above the rate, but longer than a slot lives',
   );
-  t.ok(Date.now() - began >= 1_900);
+  t.ok(Date.now() - began >= 1900);
   clearInterval(feeding);
   patient.destroy();
 
   operations.gate = () => sleep(600);
-  const slowUs = await ask(port, post(form([...fields, { ...file, body: noise(1_000) }])));
+  const slowUs = await ask(port, post(form([...fields, { ...file, body: noise(1000) }])));
   t.equal(slowUs!.status, 201, 'time that the service takes does not count');
   operations.gate = undefined;
 
@@ -637,7 +641,7 @@ t.test('callers that stall or leave', async (t) => {
   matchError(t, await broken.read(), 'invalid_request', 'malformed_http', 'broken chunking within the audio');
   t.ok(await broken.ended());
   await until(() => calmOperations.aborted === 1);
-  t.same([calmOperations.opened.length, calmOperations.aborted], [1, 1], 'and its slot is given back');
+  t.strictSame([calmOperations.opened.length, calmOperations.aborted], [1, 1], 'and its slot is given back');
   broken.destroy();
 });
 
@@ -713,7 +717,7 @@ t.test('places of forms without proof go to newcomers, the oldest first', async 
   operations.uploads.clear();
   await proven.send(whole.subarray(100_000));
   t.equal((await proven.read())!.status, 201, 'the proven one was never in question');
-  t.same(reports.displacements, Array(3).fill('form_oldest'));
+  t.strictSame(reports.displacements, Array(3).fill('form_oldest'));
   for (const client of [proven, ...unproven]) client.destroy();
 });
 
@@ -738,12 +742,12 @@ t.test('an address has its bound of forms without proof', (t) => {
       }),
     );
   for (const name of ['a1', 'a2', 'a3']) enter(name, 'a');
-  t.same(gone.splice(0), ['a1 rate_limited concurrency_exceeded 2'], 'its own oldest goes');
+  t.strictSame(gone.splice(0), ['a1 rate_limited concurrency_exceeded 2'], 'its own oldest goes');
   enter('b1', 'b');
   enter('b2', 'b');
-  t.same(gone.splice(0), []);
+  t.strictSame(gone.splice(0), []);
   enter('c1', 'c');
-  t.same(
+  t.strictSame(
     gone.splice(0),
     ['a2 unavailable concurrency_exceeded 2'],
     'the oldest of all, when no place is left',
@@ -751,8 +755,8 @@ t.test('an address has its bound of forms without proof', (t) => {
   leave.get('a3')!();
   leave.get('a3')!();
   enter('a4', 'a');
-  t.same(gone.splice(0), [], 'a place that was given back is free');
-  t.same(displaced, ['form_of_address', 'form_oldest']);
+  t.strictSame(gone.splice(0), [], 'a place that was given back is free');
+  t.strictSame(displaced, ['form_of_address', 'form_oldest']);
   t.end();
 });
 
@@ -774,7 +778,7 @@ t.test('an address has its bound of posts that stand still', async (t) => {
   const first = await Promise.race(posts.map(async (client, i) => ({ i, answer: await client.read() })));
   matchError(t, first.answer, 'rate_limited', 'concurrency_exceeded', 'one of three is refused');
   await sleep(200);
-  t.same(reports.displacements, ['upload_of_address'], 'and no more');
+  t.strictSame(reports.displacements, ['upload_of_address'], 'and no more');
   for (const [i, client] of posts.entries()) {
     if (i !== first.i) await client.send(whole(i).subarray(100_000));
   }

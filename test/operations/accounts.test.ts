@@ -38,10 +38,10 @@ t.test('rotation', async (t) => {
   const answers = await Promise.all(Array.from({ length: 100 }, () => rotate()));
   const first = answers.find(({ replayed }) => !replayed)!;
   t.equal(answers.filter(({ replayed }) => !replayed).length, 1);
-  for (const answer of answers) t.same({ ...answer, replayed: false }, first);
-  t.match(first, { name: 'test', previousKeyExpiresAt: start + 72 * 3_600 });
+  for (const answer of answers) t.strictSame({ ...answer, replayed: false }, first);
+  t.match(first, { name: 'test', previousKeyExpiresAt: start + 72 * 3600 });
   const successor = await house.partner.authenticate(first.apiKey);
-  t.same(successor, { ...caller, keyId: first.keyId }, 'same partner, plan and scopes');
+  t.strictSame(successor, { ...caller, keyId: first.keyId }, 'same partner, plan and scopes');
   t.match(await house.partner.listKeys(caller, {}), {
     keys: [
       { keyId, status: 'expiring', expiresAt: first.previousKeyExpiresAt },
@@ -57,20 +57,20 @@ t.test('rotation', async (t) => {
   );
 
   await house.restart();
-  t.same(await rotate(), { ...first, replayed: true }, 'after a restart');
+  t.strictSame(await rotate(), { ...first, replayed: true }, 'after a restart');
   const disk = await house.diskText();
   t.notOk(
     disk.includes(first.apiKey.split('_')[4]!) || disk.includes(apiKey.split('_')[4]!),
     'no secret is on the disk',
   );
 
-  house.clock.moveTo(start + 24 * 3_600 - 1);
-  t.same(await rotate(), { ...first, replayed: true }, 'one second before 24 hours');
-  house.clock.moveTo(start + 24 * 3_600);
+  house.clock.moveTo(start + 24 * 3600 - 1);
+  t.strictSame(await rotate(), { ...first, replayed: true }, 'one second before 24 hours');
+  house.clock.moveTo(start + 24 * 3600);
   await t.rejects(rotate(), { code: 'conflict', reason: 'already_rotated' }, '24 hours');
-  house.clock.moveTo(start + 72 * 3_600 - 1);
+  house.clock.moveTo(start + 72 * 3600 - 1);
   t.match(await house.partner.authenticate(apiKey), { keyId }, 'one second before 72 hours');
-  house.clock.moveTo(start + 72 * 3_600);
+  house.clock.moveTo(start + 72 * 3600);
   await t.rejects(house.partner.authenticate(apiKey), { code: 'forbidden' }, '72 hours');
   t.match(await house.partner.listKeys(successor, {}), {
     keys: [{ status: 'expired' }, { status: 'active' }],
@@ -78,7 +78,7 @@ t.test('rotation', async (t) => {
 
   // One of the lane's five a day has come back in three days, of course all of them.
   let current = first.apiKey;
-  for (let i = 0; i < 5; i++)
+  for (let i = 0; i < 5; i += 1)
     current = (
       await house.partner.rotateKey(
         await house.partner.authenticate(current),
@@ -103,7 +103,7 @@ t.test('rotation', async (t) => {
 
   const other = await house.service.partner();
   await house.operator.revokeKey({ partnerId: other.partnerId, keyId: other.keyId });
-  for (let i = 0; i < 6; i++)
+  for (let i = 0; i < 6; i += 1)
     await t.rejects(
       house.partner.rotateKey(other.caller, other.apiKey, IDEMPOTENCY_KEY),
       { code: 'forbidden' },
@@ -180,7 +180,7 @@ t.test('a partner revokes keys of its own', async (t) => {
   const log = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(
     ({ action }) => action === 'key_revoked',
   );
-  t.same(
+  t.strictSame(
     log.map(({ actor, subjects }) => [actor, ...subjects]),
     [
       [keyId, other.keyId],
@@ -194,7 +194,7 @@ t.test('a partner revokes keys of its own', async (t) => {
 
 t.test('keys: inventory, pages, last use, scopes', async (t) => {
   const { partnerId, caller, keyId } = await house.service.partner('trial');
-  for (let i = 0; i < 6; i++) await house.operator.createKey({ partnerId, name: `key ${i}` });
+  for (let i = 0; i < 6; i += 1) await house.operator.createKey({ partnerId, name: `key ${i}` });
   const all = await house.partner.listKeys(caller, {});
   t.equal(all.keys.length, 7);
   t.notOk('nextCursor' in all);
@@ -214,7 +214,7 @@ t.test('keys: inventory, pages, last use, scopes', async (t) => {
         'a cursor of another route',
       );
   } while (cursor !== undefined);
-  t.same(paged, all.keys);
+  t.strictSame(paged, all.keys);
   t.notOk(
     'nextCursor' in (await house.partner.listKeys(caller, { limit: 7 })),
     'a full last page is the last page',
@@ -258,9 +258,9 @@ t.test('keys: inventory, pages, last use, scopes', async (t) => {
 
 t.test('usage and quota', async (t) => {
   // To the second before a month ends.
-  house.clock.moveTo(Date.UTC(new Date(house.clock.now()).getUTCFullYear() + 1, 2, 1) / 1_000 - 1);
+  house.clock.moveTo(Date.UTC(new Date(house.clock.now()).getUTCFullYear() + 1, 2, 1) / 1000 - 1);
   const { caller } = await house.service.partner('trial');
-  t.match(await house.partner.quota(caller), { limit: 1_000, remaining: 1_000, reset: house.seconds() + 1 });
+  t.match(await house.partner.quota(caller), { limit: 1000, remaining: 1000, reset: house.seconds() + 1 });
   const small = { ...caller, plan: { ...caller.plan, monthlyQuota: 10 } };
   const uploads = await Promise.all(Array.from({ length: 2 }, () => house.service.upload(caller, wav(500))));
   const calls = await Promise.allSettled(
@@ -277,7 +277,7 @@ t.test('usage and quota', async (t) => {
     if (call.status === 'rejected')
       t.match(call.reason, { code: 'rate_limited', reason: 'quota_exceeded', retryAfterSeconds: 1 });
   t.match(await house.partner.quota(small), { limit: 10, remaining: 0 });
-  for (let i = 0; i < 3; i++) house.partner.meter(caller, 'list_proofs');
+  for (let i = 0; i < 3; i += 1) house.partner.meter(caller, 'list_proofs');
   house.clock.advance(1);
   t.match(
     await house.partner.verifyUpload(small, { uploadId: uploads[1]!.uploadId }),
@@ -290,16 +290,16 @@ t.test('usage and quota', async (t) => {
   const report = await house.partner.readUsage(caller, { days: 92 });
   t.match(report, {
     plan: 'trial',
-    limit: 1_000,
+    limit: 1000,
     used: 1,
     remaining: 999,
     period: {
       start: house.seconds(),
-      end: Date.UTC(new Date(house.clock.now()).getUTCFullYear(), 3, 1) / 1_000,
+      end: Date.UTC(new Date(house.clock.now()).getUTCFullYear(), 3, 1) / 1000,
     },
   });
   t.equal(report.days.length, 92);
-  t.same(report.days.at(-1), {
+  t.strictSame(report.days.at(-1), {
     day: new Date(house.clock.now()).toISOString().slice(0, 10),
     units: 1,
     operations: { verify: 1 },
@@ -307,11 +307,11 @@ t.test('usage and quota', async (t) => {
   t.match(report.days.at(-2), { units: 10, operations: { verify: 10, list_proofs: 3 } }, 'metered, but free');
   for (const { units, operations } of report.days.slice(0, 90))
     if (units !== 0 || Object.keys(operations).length !== 0) t.fail('days without use are zero');
-  t.same(
+  t.strictSame(
     report.days.map(({ day }) => day),
     report.days.map((_, i) => new Date(house.clock.now() - (91 - i) * 86_400_000).toISOString().slice(0, 10)),
   );
-  t.same((await house.partner.readUsage(caller, { days: 1 })).days, report.days.slice(-1));
+  t.strictSame((await house.partner.readUsage(caller, { days: 1 })).days, report.days.slice(-1));
 });
 
 t.test('download, telemetry, plans', async (t) => {
@@ -326,7 +326,7 @@ t.test('download, telemetry, plans', async (t) => {
     { product: 'plugin/macos-arm64', platform: '' },
   ])
     t.throws(() => house.partner.download(caller, query), notFound);
-  t.same(house.partner.telemetry(caller, [{ name: 'app_started', count: 2, at: house.seconds() }]), {
+  t.strictSame(house.partner.telemetry(caller, [{ name: 'app_started', count: 2, at: house.seconds() }]), {
     accepted: 1,
   });
   t.throws(

@@ -60,7 +60,7 @@ function envelope(declaration: Declaration): DeclarationEnvelope {
 
 async function issued(seed: number) {
   const { partnerId, caller } = await house.service.partner();
-  return { partnerId, caller, ...(await house.service.issue(partnerId, wav(2_000, {}, seed))) };
+  return { partnerId, caller, ...(await house.service.issue(partnerId, wav(2000, {}, seed))) };
 }
 
 /** What a verification says of the credential itself. */
@@ -75,7 +75,7 @@ function credentialOf({
 
 t.test('the report of declarations', async (t) => {
   const none = reportEvidence([]);
-  t.same(
+  t.strictSame(
     none,
     {
       version: 1,
@@ -86,13 +86,13 @@ t.test('the report of declarations', async (t) => {
     },
     '"a missing survey is shown as an explicit "none recorded" state"',
   );
-  t.same(countEvidence(none), { declarations: 0, conflicts: 0, unverifiable: 2 });
+  t.strictSame(countEvidence(none), { declarations: 0, conflicts: 0, unverifiable: 2 });
   t.notOk(asksForReview(none));
   for (const dimension of DIMENSIONS) {
     for (const answer of SURVEY[dimension]) {
       const report = reportEvidence([envelope(submission('sub_1', { answers: { [dimension]: answer } }))]);
       const status = answer === 'disputed' ? 'needs_review' : 'declared';
-      t.same(
+      t.strictSame(
         report.facts,
         [
           {
@@ -107,14 +107,14 @@ t.test('the report of declarations', async (t) => {
         `${dimension} ${answer}`,
       );
       t.equal(asksForReview(report), answer === 'disputed');
-      t.same([report.conflicts, report.unverifiable], [[], GAPS], 'nothing was witnessed');
+      t.strictSame([report.conflicts, report.unverifiable], [[], GAPS], 'nothing was witnessed');
     }
   }
   const both = reportEvidence(
     [envelope(submission('sub_1')), envelope(submission('sub_2', { answers: ADVERSE }))],
     1,
   );
-  t.same(countEvidence(both), { declarations: 9, conflicts: 0, unverifiable: 3 });
+  t.strictSame(countEvidence(both), { declarations: 9, conflicts: 0, unverifiable: 3 });
   t.match(both.unverifiable.at(-1), { code: 'creator_declaration_altered', status: 'needs_review' });
   t.ok(asksForReview(both), 'a record that was altered is for a person');
 });
@@ -165,13 +165,16 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
     status: 'verified_binding',
     counts: { declarations: 0, conflicts: 0, unverifiable: 0 },
   });
-  t.same(await house.operator.listDeclarations(proofId), []);
+  t.strictSame(await house.operator.listDeclarations(proofId), []);
 
   const first = submission('sub_1');
   const stored = envelope(first);
-  t.same(await house.operator.recordDeclaration(proofId, first), { declaration: stored, repeated: false });
+  t.strictSame(await house.operator.recordDeclaration(proofId, first), {
+    declaration: stored,
+    repeated: false,
+  });
   house.clock.advance(10);
-  t.same(
+  t.strictSame(
     await house.operator.recordDeclaration(proofId, first),
     { declaration: stored, repeated: true },
     'the same envelope, its time of recording included',
@@ -184,14 +187,14 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
   const adverse = submission('sub_2', { answers: ADVERSE, subject: 'creator_2' });
   await house.operator.recordDeclaration(proofId, adverse);
   const verified = await house.service.verify(stranger, file);
-  t.same(credentialOf(verified), credentialOf(before), '"it never changes credential validity"');
-  t.same(
+  t.strictSame(credentialOf(verified), credentialOf(before), '"it never changes credential validity"');
+  t.strictSame(
     verified.decision,
     { ...before.decision, counts: { declarations: 9, conflicts: 0, unverifiable: 2 } },
     'adverse answers alone ask for nobody',
   );
   const report = verified.evidenceReport!;
-  t.same(report.declarations, [stored, envelope(adverse)], 'no mac in it');
+  t.strictSame(report.declarations, [stored, envelope(adverse)], 'no mac in it');
   const fact = (submissionId: string, answers: SurveyAnswers) =>
     Object.entries(answers).map(([dimension, answer]) => ({
       code: 'creator_declaration',
@@ -201,15 +204,15 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
       answer,
       submissionId,
     }));
-  t.same(
+  t.strictSame(
     report.facts,
     [...fact('sub_1', FAVOURABLE), ...fact('sub_2', ADVERSE)],
     '"favourable and adverse alike"',
   );
-  t.same((await house.partner.readProof(caller, proofId)).evidenceReport, report);
-  t.same((await house.partner.readRecord(stranger, proofId)).evidenceReport, report);
+  t.strictSame((await house.partner.readProof(caller, proofId)).evidenceReport, report);
+  t.strictSame((await house.partner.readRecord(stranger, proofId)).evidenceReport, report);
   t.notOk('evidenceReport' in (await house.partner.listProofs(caller, {})).proofs[0]!);
-  t.same(
+  t.strictSame(
     (await house.operator.listDeclarations(proofId)).map(({ authentic }) => authentic),
     [true, true],
   );
@@ -233,7 +236,7 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
       sourceDetailCoverage: 'none',
     },
   });
-  t.same(credentialOf(disputed), credentialOf(before));
+  t.strictSame(credentialOf(disputed), credentialOf(before));
 
   const entries = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(
     ({ action }) => action === 'declaration_recorded',
@@ -272,7 +275,7 @@ t.test('what is refused', async (t) => {
       ),
   );
   const outcomes = await Promise.all(tries);
-  t.same([...new Set(outcomes)].toSorted(), ['declarations_full', 'recorded']);
+  t.strictSame([...new Set(outcomes)].toSorted(), ['declarations_full', 'recorded']);
   t.equal((await house.operator.listDeclarations(proofId)).length, MAX_DECLARATIONS);
   const audited = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 200 })).filter(
     ({ action }) => action === 'declaration_recorded',
@@ -282,7 +285,7 @@ t.test('what is refused', async (t) => {
 
 t.test('over HTTP: every answer is one of the contract', async (t) => {
   const { apiKey, partnerId, caller } = await house.service.partner();
-  const { proofId, file } = await house.service.issue(partnerId, wav(2_000, {}, 3));
+  const { proofId, file } = await house.service.issue(partnerId, wav(2000, {}, 3));
   const contract = new ContractCheck();
   const call = async (
     base: string,
@@ -295,7 +298,7 @@ t.test('over HTTP: every answer is one of the contract', async (t) => {
     const json = body === undefined ? {} : { 'content-type': 'application/json' };
     const answer = await fetch(`${base}${target}`, { method, headers: { ...headers, ...json }, ...sent });
     const bytes = Buffer.from(await answer.arrayBuffer());
-    t.same(
+    t.strictSame(
       contract.problems(
         { method, target, headers: { ...headers, ...json }, ...sent },
         { status: answer.status, headers: new Map(answer.headers), body: bytes },
@@ -366,13 +369,13 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
     ...rest,
   ]);
   const verified = await house.service.verify(caller, file);
-  t.same(credentialOf(verified), credentialOf(before));
+  t.strictSame(credentialOf(verified), credentialOf(before));
   t.match(verified.decision, {
     status: 'needs_review',
     recommendedAction: 'review',
     counts: { declarations: 5, conflicts: 0, unverifiable: 3 },
   });
-  t.same(
+  t.strictSame(
     verified.evidenceReport?.declarations.map(({ submissionId }) => submissionId),
     ['sub_2'],
     'what was edited is not reported as declared',
@@ -422,7 +425,7 @@ t.test('erasing takes them along', async (t) => {
   // A consumer confirms it; it may be behind the answer.
   while ((await house.operator.erasureStatus(proofId)).confirmedAt === undefined)
     await new Promise((resolve) => setTimeout(resolve, 10));
-  t.same(
+  t.strictSame(
     Object.keys(await rowOf(proofId)).toSorted(),
     ['confirmedAt', 'erasedAt', 'partnerId', 'proofId', 'state'],
     'a tombstone with no content',

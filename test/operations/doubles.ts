@@ -4,7 +4,8 @@ import type { Secret, SecretPurpose, Secrets } from '../../src/ports/secrets.js'
 import { SECRET_PURPOSES } from '../../src/ports/secrets.js';
 
 /** A clock that stands until it is moved. */
-export function stillClock(now = 1_700_000_000_000): Clock & { advanceMs(ms: number): void } {
+export function stillClock(start = 1_700_000_000_000): Clock & { advanceMs(ms: number): void } {
+  let now = start;
   return {
     now: () => now,
     advanceMs: (ms) => void (now += ms),

@@ -15,11 +15,11 @@ t.test('proofs: list, read, record, asset', async (t) => {
   const { partnerId, caller } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
   const issued = [];
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < 5; i += 1) {
     issued.unshift(
       await house.service.issue(
         partnerId,
-        wav(2_000, {}, i + 1),
+        wav(2000, {}, i + 1),
         i === 4 ? { carrier: 'sidecar', fileName: 'five.wav' } : {},
       ),
     );
@@ -57,19 +57,19 @@ t.test('proofs: list, read, record, asset', async (t) => {
       );
     }
   } while (cursor !== undefined);
-  t.same(
+  t.strictSame(
     paged,
     ids.map(({ proofId }) => proofId),
   );
   const bound = ids[1]!.issuedAt;
-  t.same(
+  t.strictSame(
     (await house.partner.listProofs(caller, { issuedAfter: bound, issuedBefore: bound })).proofs.map(
       ({ proofId }) => proofId,
     ),
     ids.filter(({ issuedAt }) => issuedAt === bound).map(({ proofId }) => proofId),
     'bounds are inclusive',
   );
-  t.same((await house.partner.listProofs(stranger, {})).proofs, []);
+  t.strictSame((await house.partner.listProofs(stranger, {})).proofs, []);
 
   const [pair, embedded] = [issued[0]!, issued[1]!];
   t.match(await house.partner.readProof(caller, pair.proofId), {
@@ -125,8 +125,8 @@ t.test('proofs: list, read, record, asset', async (t) => {
 t.test('erase', async (t) => {
   const { partnerId, caller, keyId } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
-  const { proofId, file } = await house.service.issue(partnerId, wav(3_000, {}, 71));
-  const kept = await house.service.issue(partnerId, wav(3_000, {}, 72));
+  const { proofId, file } = await house.service.issue(partnerId, wav(3000, {}, 71));
+  const kept = await house.service.issue(partnerId, wav(3000, {}, 72));
   t.match(await house.service.verify(caller, file), { verdict: 'valid' });
   const own = await house.partner.createReview(caller, { proofId, bindings: bindings('erase') });
   const foreign = await house.partner.createReview(stranger, { proofId, bindings: bindings('erase') });
@@ -146,7 +146,7 @@ t.test('erase', async (t) => {
   t.equal(outcomes.filter(({ outcome }) => outcome === 'erased').length, 1);
   for (const outcome of outcomes) t.match(outcome, { proofId, erasedAt: at });
   house.clock.advance(100);
-  t.same(await house.partner.eraseProof(caller, proofId), {
+  t.strictSame(await house.partner.eraseProof(caller, proofId), {
     proofId,
     outcome: 'already_erased',
     erasedAt: at,
@@ -171,13 +171,16 @@ t.test('erase', async (t) => {
       erasedAt: at,
       assetPresent: false,
     });
-    t.same(
+    t.strictSame(
       (await house.partner.listProofs(caller, {})).proofs.map((proof) => proof.proofId),
       [kept.proofId],
     );
-    t.same(await house.partner.identify(caller, { uploadId: await house.upload(caller, 'identify', file) }), {
-      matches: [],
-    });
+    t.strictSame(
+      await house.partner.identify(caller, { uploadId: await house.upload(caller, 'identify', file) }),
+      {
+        matches: [],
+      },
+    );
   };
   await gone();
   const audit = await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 });
@@ -238,7 +241,7 @@ t.test('erase', async (t) => {
 t.test('identify', async (t) => {
   const { partnerId, caller } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
-  const audio = wav(4_000, {}, 81);
+  const audio = wav(4000, {}, 81);
   const embedded = await house.service.issue(partnerId, audio);
   house.clock.advance(1);
   const pair = await house.service.issue(partnerId, audio, { carrier: 'sidecar' });
@@ -246,20 +249,20 @@ t.test('identify', async (t) => {
     (await house.partner.identify(stranger, { uploadId: await house.upload(stranger, 'identify', file) }))
       .matches;
   const match = (proofId: string, type: string) => ({ proofId, type, confidence: 1 });
-  t.same(await identify(embedded.file), [match(embedded.proofId, 'exact_file')]);
-  t.same(
+  t.strictSame(await identify(embedded.file), [match(embedded.proofId, 'exact_file')]);
+  t.strictSame(
     await identify(audio),
     [match(pair.proofId, 'exact_file'), match(embedded.proofId, 'original_file')],
     'one entry a proof, the strongest first',
   );
   const altered = Buffer.from(embedded.file);
   altered[altered.length - 20]! ^= 1;
-  t.same(
+  t.strictSame(
     await identify(altered),
     [match(embedded.proofId, 'bound_audio')],
     'another credential on the same audio',
   );
-  t.same(await identify(wav(4_000, {}, 82)), []);
+  t.strictSame(await identify(wav(4000, {}, 82)), []);
   const before = (await house.partner.quota(stranger)).remaining;
   const noise = await house.upload(
     stranger,
@@ -290,7 +293,7 @@ t.test('identify', async (t) => {
 t.test('reviews', async (t) => {
   const { partnerId, caller } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
-  const { proofId } = await house.service.issue(partnerId, wav(2_000, {}, 91));
+  const { proofId } = await house.service.issue(partnerId, wav(2000, {}, 91));
   const create = (submissionId = 'one') =>
     house.partner.createReview(stranger, { proofId, bindings: bindings(submissionId) });
   const start = house.seconds();
@@ -299,7 +302,7 @@ t.test('reviews', async (t) => {
   t.equal(opened.filter(({ status }) => status === 'fulfilled').length, 1, 'one case, whoever asks at once');
   for (const result of opened)
     if (result.status === 'rejected') t.match(result.reason, { code: 'conflict', reason: 'review_exists' });
-  t.same(
+  t.strictSame(
     review,
     {
       reviewId: review.reviewId,
@@ -351,7 +354,7 @@ t.test('reviews', async (t) => {
   });
   const supplied = await house.partner.readReview(stranger, reviewId);
   house.clock.advance(1);
-  t.same(
+  t.strictSame(
     await house.operator.supplyEvidence({ reviewId, requestId: first! }),
     supplied,
     'said again it changes nothing',
@@ -395,7 +398,7 @@ t.test('reviews', async (t) => {
   t.match(held, { status: 'resolved', outcome: 'held', resolvedAt: house.seconds() });
   await t.rejects(create(), { code: 'conflict', reason: 'review_exists' }, 'held counts as unresolved');
   house.clock.advance(10);
-  t.same(
+  t.strictSame(
     await house.partner.resolveReview(stranger, reviewId, { outcome: 'held' }),
     held,
     'the same outcome again: unchanged',
@@ -434,7 +437,7 @@ t.test('reviews', async (t) => {
     limit: 100,
   });
   const count = (action: string) => audit.filter((entry) => entry.action === action).length;
-  t.same(
+  t.strictSame(
     [
       count('review_created'),
       count('review_evidence_opened'),

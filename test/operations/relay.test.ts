@@ -84,28 +84,28 @@ t.test('what waits goes out in its order and is marked after the bus has it', as
   stores.add(1, 2, 3);
   relay.start();
   await until(() => stores.waiting.length === 0);
-  t.same(bus.published, ids(1, 2, 3));
-  t.same(counted, [['erasure', 'published', 3]]);
+  t.strictSame(bus.published, ids(1, 2, 3));
+  t.strictSame(counted, [['erasure', 'published', 3]]);
   stores.add(4);
   await until(() => stores.waiting.length === 0);
-  t.same(bus.published, ids(1, 2, 3, 4), 'woken long before the next look');
+  t.strictSame(bus.published, ids(1, 2, 3, 4), 'woken long before the next look');
   await relay.stop();
   stores.add(5);
   await sleep(20);
-  t.same(bus.published.length, 4, 'nothing after the stop');
+  t.strictSame(bus.published.length, 4, 'nothing after the stop');
 });
 
 t.test('more than a batch, and one round at a time', async (t) => {
   const { stores, bus, relay } = setUp();
-  const numbers = Array.from({ length: 1_201 }, (_, number) => number);
+  const numbers = Array.from({ length: 1201 }, (_, number) => number);
   stores.add(...numbers);
   relay.start();
-  for (const number of [2_000, 2_001, 2_002]) {
+  for (const number of [2000, 2001, 2002]) {
     stores.add(number);
     await sleep(1);
   }
   await until(() => stores.waiting.length === 0);
-  t.same(bus.published, ids(...numbers, 2_000, 2_001, 2_002));
+  t.strictSame(bus.published, ids(...numbers, 2000, 2001, 2002));
   t.equal(bus.most, 1);
   t.ok(bus.offered.every((batch) => batch.length <= 500));
   await relay.stop();
@@ -121,18 +121,18 @@ t.test(
     await until(() => bus.offered.length >= 4);
     t.equal(stores.marks, 0);
     t.ok(bus.offered.every((batch) => batch[0] === ids(1)[0] && batch[1] === ids(2)[0]));
-    t.same([faults, counted], [['outbox'], []]);
+    t.strictSame([faults, counted], [['outbox'], []]);
     const offered = bus.offered.length;
     for (let number = 3; number < 203; number += 1) stores.add(number);
     await sleep(0);
     t.ok(bus.offered.length <= offered + 1, 'what comes in meanwhile does not shorten the pause');
     bus.down = false;
     await until(() => stores.waiting.length === 0);
-    t.same(bus.published.slice(0, 3), ids(1, 2, 3));
+    t.strictSame(bus.published.slice(0, 3), ids(1, 2, 3));
     bus.down = true;
     stores.add(900);
     await until(() => faults.length === 2);
-    t.same(faults, ['outbox', 'outbox'], 'the next outage is another one');
+    t.strictSame(faults, ['outbox', 'outbox'], 'the next outage is another one');
     await relay.stop();
   },
 );
@@ -145,7 +145,7 @@ t.test('a store that is down is waited for, too', async (t) => {
   await until(() => faults.length === 1);
   stores.broken = false;
   await until(() => bus.published.length === 1);
-  t.same(faults, ['outbox']);
+  t.strictSame(faults, ['outbox']);
   await relay.stop();
 });
 
@@ -160,8 +160,8 @@ t.test('stop waits for the batch that is under way and marks it', async (t) => {
   stores.add(2);
   release();
   await stopped;
-  t.same(bus.published, ids(1));
-  t.same(
+  t.strictSame(bus.published, ids(1));
+  t.strictSame(
     stores.waiting.map(({ position }) => position),
     ['2'],
     'the rest waits for the next start',
@@ -174,7 +174,7 @@ t.test('stop waits for the batch that is under way and marks it', async (t) => {
   });
   next.start();
   await until(() => stores.waiting.length === 0);
-  t.same(bus.published, ids(1, 2));
+  t.strictSame(bus.published, ids(1, 2));
   await next.stop();
 });
 
@@ -192,7 +192,7 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
     atStart: true,
     run: () => ((runs += 1), Promise.reject(new Error('x'))),
   };
-  const stop = startChores([slow, failing], { fault: (where) => void faults.push(where) }, 1_000);
+  const stop = startChores([slow, failing], { fault: (where) => void faults.push(where) }, 1000);
   t.equal(runs, 1, 'at once');
   await until(() => runs >= 4 && most === 1);
   await stop();
@@ -202,7 +202,7 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
   t.equal(runs, before);
   t.equal(new Set(faults).size, 1);
   const stuck = startChores(
-    [{ where: 'stuck', everyMs: 1_000, atStart: true, run: () => new Promise(() => undefined) }],
+    [{ where: 'stuck', everyMs: 1000, atStart: true, run: () => new Promise(() => undefined) }],
     { fault: () => undefined },
     20,
   );

@@ -11,18 +11,18 @@ import { TestClock, TestService } from '../fixtures/service.js';
 
 /** Stands between two moves. */
 class StillClock extends TestClock {
-  #at = Math.floor(Date.now() / 1_000) * 1_000;
+  #at = Math.floor(Date.now() / 1000) * 1000;
 
   override now(): number {
     return this.#at;
   }
 
   override advance(seconds: number): void {
-    this.#at += seconds * 1_000;
+    this.#at += seconds * 1000;
   }
 
   moveTo(seconds: number): void {
-    this.#at = seconds * 1_000;
+    this.#at = seconds * 1000;
   }
 }
 
@@ -56,7 +56,7 @@ export class RestartedService {
   }
 
   seconds(): number {
-    return Math.floor(this.clock.now() / 1_000);
+    return Math.floor(this.clock.now() / 1000);
   }
 
   /** @param settings of this start alone */

@@ -15,13 +15,13 @@ function depsWith(outcome: ReviewCreation): CreateReviewDeps {
       getProof: async () => ({ state: 'issued' }),
       createReview: async () => outcome,
     } as unknown as CreateReviewDeps['stores'],
-    clock: stillClock(NOW * 1_000 + 900),
+    clock: stillClock(NOW * 1000 + 900),
     ids: { next: () => 'rev_1' } as unknown as CreateReviewDeps['ids'],
   };
 }
 
 t.test('a partner with as many cases as it may have is told when the oldest ends', async (t) => {
-  t.same(REVIEW_BOUNDS, { perProof: 1_000, perPartner: 100_000 });
+  t.strictSame(REVIEW_BOUNDS, { perProof: 1000, perPartner: 100_000 });
   const attempt = (until: number) =>
     createReview(depsWith({ outcome: 'full', until }), caller, { proofId: 'prf_1', bindings: bindings('s') });
   await t.rejects(attempt(NOW + 77), {

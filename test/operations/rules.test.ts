@@ -92,11 +92,11 @@ t.test('rate limits', async (t) => {
         (error) => error === undefined,
       ).length;
     };
-    t.same(
+    t.strictSame(
       [1, 2, 3, 40].map((processes) => admitted(processes, 'standard')),
       [10, 5, 4, 1],
     );
-    t.same(
+    t.strictSame(
       [1, 2, 3, 40].map((processes) => admitted(processes, 'rotation')),
       [5, 3, 2, 1],
     );
@@ -125,7 +125,7 @@ t.test('rate limits', async (t) => {
     'a lone caller that waits as told is admitted; the bucket never gives more than burst and rate',
     async (t) => {
       const random = seeded(4);
-      for (let round = 0; round < 300; round++) {
+      for (let round = 0; round < 300; round += 1) {
         const plan: Plan = {
           ...trial,
           requestsPerSecond: 1 + Math.floor(random() * 40),
@@ -136,24 +136,24 @@ t.test('rate limits', async (t) => {
         const [burst, rate, period] =
           lane === 'rotation'
             ? [plan.rotationsPerDay, plan.rotationsPerDay, 86_400_000]
-            : [plan.burst, plan.requestsPerSecond, 1_000];
+            : [plan.burst, plan.requestsPerSecond, 1000];
         const clock = stillClock();
         const limits = createRateLimits(clock);
         let admitted = 0;
         let elapsed = 0;
-        for (let call = 0; call < 120; call++) {
+        for (let call = 0; call < 120; call += 1) {
           const error = refusal(() => limits.spend('ptr_1', plan, lane));
           if (error === undefined) admitted += 1;
           else if (random() < 0.5) {
             if (!Number.isSafeInteger(error.retryAfterSeconds) || error.retryAfterSeconds! < 1)
               t.fail('Retry-After is no whole number of seconds');
             if (error.retryAfterSeconds! > 1) {
-              clock.advanceMs((error.retryAfterSeconds! - 1) * 1_000);
+              clock.advanceMs((error.retryAfterSeconds! - 1) * 1000);
               if (refusal(() => limits.spend('ptr_1', plan, lane)) === undefined)
                 t.fail('told to wait a second too long');
-              clock.advanceMs(1_000);
-            } else clock.advanceMs(1_000);
-            elapsed += error.retryAfterSeconds! * 1_000;
+              clock.advanceMs(1000);
+            } else clock.advanceMs(1000);
+            elapsed += error.retryAfterSeconds! * 1000;
             if (refusal(() => limits.spend('ptr_1', plan, lane)) !== undefined)
               t.fail('refused after Retry-After');
             admitted += 1;
@@ -171,12 +171,12 @@ t.test('rate limits', async (t) => {
   t.test('idle buckets are dropped; a clock set back neither gives nor locks', async (t) => {
     const clock = stillClock();
     const limits = createRateLimits(clock);
-    for (let i = 0; i < 1_000; i++) limits.spend(`ptr_${i}`, trial, 'standard');
-    t.equal(limits.size, 1_000);
+    for (let i = 0; i < 1000; i += 1) limits.spend(`ptr_${i}`, trial, 'standard');
+    t.equal(limits.size, 1000);
     clock.advanceMs(61_000);
     limits.spend('ptr_1', trial, 'standard');
     t.equal(limits.size, 1);
-    for (let i = 0; i < 9; i++) limits.spend('ptr_1', trial, 'standard');
+    for (let i = 0; i < 9; i += 1) limits.spend('ptr_1', trial, 'standard');
     clock.advanceMs(-3_600_000);
     t.ok(refusal(() => limits.spend('ptr_1', trial, 'standard')));
     clock.advanceMs(200);
@@ -200,11 +200,11 @@ t.test('cursors', async (t) => {
   const position = { createdAt: 1_700_000_000, id: 'prf_01HZZZZZZZZZZZZZZZZZZZZZZZ' };
   const cursor = cursors.write(scope, position);
   const refused = { code: 'invalid_request', reason: 'invalid_member' };
-  t.same(cursors.read(scope, cursor), position);
+  t.strictSame(cursors.read(scope, cursor), position);
 
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. \u00e9';
   let passed = 0;
-  for (let i = 0; i < cursor.length; i++) {
+  for (let i = 0; i < cursor.length; i += 1) {
     for (const other of alphabet) {
       if (other === cursor[i]) continue;
       if (refusal(() => cursors.read(scope, cursor.slice(0, i) + other + cursor.slice(i + 1))) === undefined)
@@ -245,7 +245,7 @@ t.test('cursors', async (t) => {
     refused,
     'another service',
   );
-  t.same(
+  t.strictSame(
     createCursors(secrets.replaced(), 'production').read(scope, cursor),
     position,
     'a former secret still verifies',
@@ -275,7 +275,7 @@ t.test('state tables: every state and trigger', async (t) => {
   };
   for (const status of EVIDENCE_STATUSES) {
     for (const trigger of EVIDENCE_TRIGGERS) {
-      t.same(evidenceStep(status, trigger), evidence[status][trigger], `${status} ${trigger}`);
+      t.strictSame(evidenceStep(status, trigger), evidence[status][trigger], `${status} ${trigger}`);
       const before = review({
         evidenceRequests: [
           { requestId: 'req_1', kind: 'source_evidence', status, createdAt: 100, updatedAt: 100 },
@@ -283,7 +283,7 @@ t.test('state tables: every state and trigger', async (t) => {
       });
       const after = stepEvidence(before, 'req_1', trigger, 'ref', 200)!;
       const step = evidence[status][trigger];
-      if ('refused' in step) t.same(after, step);
+      if ('refused' in step) t.strictSame(after, step);
       else if (step.to === status)
         t.equal((after as { review: ReviewCase }).review, before, 'said again: the same case');
       else
@@ -310,9 +310,9 @@ t.test('state tables: every state and trigger', async (t) => {
       state === 'open' ? review() : review({ status: 'resolved', outcome: state, resolvedAt: 150 });
     for (const outcome of REVIEW_OUTCOMES) {
       const step = cases[state][outcome];
-      t.same(reviewStep(state, outcome), step, `${state} ${outcome}`);
+      t.strictSame(reviewStep(state, outcome), step, `${state} ${outcome}`);
       const after = resolveReview(before, outcome, 200);
-      if ('refused' in step) t.same(after, step);
+      if ('refused' in step) t.strictSame(after, step);
       else if (step.to === state) t.equal((after as { review: ReviewCase }).review, before, 'unchanged');
       else
         t.match(after, {
@@ -326,7 +326,7 @@ t.test('state tables: every state and trigger', async (t) => {
           ],
         };
         if (!('refused' in step) && step.to !== state)
-          t.same(
+          t.strictSame(
             resolveReview(open, outcome, 200),
             { refused: 'evidence_requests_open' },
             'refused while one is open',
@@ -339,10 +339,10 @@ t.test('state tables: every state and trigger', async (t) => {
         t.match(opened, {
           review: { evidenceRequests: [{ requestId: 'req_1', kind, status: 'requested' }] },
         });
-        t.same(openEvidence((opened as { review: ReviewCase }).review, kind, 'req_2', 300), {
+        t.strictSame(openEvidence((opened as { review: ReviewCase }).review, kind, 'req_2', 300), {
           refused: 'evidence_kind_already_open',
         });
-      } else t.same(opened, resolved);
+      } else t.strictSame(opened, resolved);
     }
   }
 
@@ -364,7 +364,7 @@ t.test('state tables: every state and trigger', async (t) => {
 t.test('audit chain', async (t) => {
   const key = randomBytes(32);
   const entries: AuditEntry[] = [];
-  for (let i = 0; i < 6; i++)
+  for (let i = 0; i < 6; i += 1)
     entries.push(
       chainAudit(key, entries.at(-1), {
         partnerId: 'ptr_1',
@@ -385,9 +385,9 @@ t.test('audit chain', async (t) => {
     return walking.end();
   };
   const fault = (sequence: number, reason: string) => ({ ok: false, fault: { sequence, reason } });
-  t.same(walk(entries), { ok: true, entries: 6, head: 6 });
-  t.same(walk(entries, null), { ok: true, entries: 6 }, 'without a head that is said');
-  t.same(
+  t.strictSame(walk(entries), { ok: true, entries: 6, head: 6 });
+  t.strictSame(walk(entries, null), { ok: true, entries: 6 }, 'without a head that is said');
+  t.strictSame(
     walk(entries, { ...head, sequence: 4, mac: entries[3]!.mac }),
     { ok: true, entries: 6, head: 4 },
     'ahead of its head',
@@ -403,13 +403,13 @@ t.test('audit chain', async (t) => {
     { mac: '0'.repeat(64) },
   ];
   for (const edit of edits) {
-    for (let i = 0; i < 6; i++)
+    for (let i = 0; i < 6; i += 1)
       t.match(
         walk(entries.map((entry, at) => (at === i ? { ...entry, ...edit } : entry))),
         fault(i + 1, 'mac_mismatch'),
       );
   }
-  for (let i = 0; i < 6; i++) {
+  for (let i = 0; i < 6; i += 1) {
     const without = entries.filter((_, at) => at !== i);
     t.match(
       walk(without),
@@ -514,7 +514,7 @@ t.test('the successor of a key', async (t) => {
   });
   release();
   await Promise.all(waiting);
-  t.same(order, [1, 2, 3]);
+  t.strictSame(order, [1, 2, 3]);
   (await claims.take('key_1'))();
 });
 
@@ -591,7 +591,7 @@ t.test('rotation between processes', async (t) => {
   ]);
   t.equal(writes, 3, 'all three came to the store');
   t.match(first, { status: 'fulfilled', value: { replayed: false, name: 'main' } });
-  t.same(
+  t.strictSame(
     second,
     { status: 'fulfilled', value: { ...(first as { value: object }).value, replayed: true } },
     'answered by the one that was first',
@@ -613,11 +613,11 @@ t.test('rotation between processes', async (t) => {
 });
 
 t.test('settings', async (t) => {
-  t.same([...readConfig({}).downloads], []);
+  t.strictSame([...readConfig({}).downloads], []);
   t.match(readConfig({ TAKEMARK_DATA_DIR: '/srv/takemark' }), { journalDirectory: '/srv/takemark/journals' });
   t.match(readConfig({ TAKEMARK_JOURNAL_DIR: '/mnt/journals' }), { journalDirectory: '/mnt/journals' });
   const downloads = '{"plugin/macos-arm64":"https://downloads.example/a b.pkg"}';
-  t.same(
+  t.strictSame(
     [...readConfig({ TAKEMARK_DOWNLOADS: downloads }).downloads],
     [['plugin/macos-arm64', 'https://downloads.example/a%20b.pkg']],
     'fit for a header',
@@ -652,15 +652,15 @@ t.test('what is gathered before it is written', async (t) => {
     },
     clock,
   );
-  for (let i = 0; i < 3; i++) meter.count('ptr_1', 'list_proofs');
-  clock.advanceMs(1_000);
+  for (let i = 0; i < 3; i += 1) meter.count('ptr_1', 'list_proofs');
+  clock.advanceMs(1000);
   meter.count('ptr_1', 'list_proofs');
   await t.rejects(meter.flush());
   failing = false;
   await meter.flush();
   await meter.flush();
-  const midnight = Date.UTC(2026, 1, 1) / 1_000;
-  t.same(
+  const midnight = Date.UTC(2026, 1, 1) / 1000;
+  t.strictSame(
     written,
     [
       { partnerId: 'ptr_1', operation: 'list_proofs', count: 3, at: midnight - 1 },
@@ -675,5 +675,5 @@ t.test('what is gathered before it is written', async (t) => {
   uses.note('ptr_1', 'key_1', 12);
   await uses.flush();
   await uses.flush();
-  t.same(touched, [{ partnerId: 'ptr_1', keyId: 'key_1', at: 12 }]);
+  t.strictSame(touched, [{ partnerId: 'ptr_1', keyId: 'key_1', at: 12 }]);
 });

@@ -8,7 +8,7 @@ import { judge, startJudge } from '../fixtures/judge.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
 
-const SEALED_AT = Math.floor(Date.now() / 1_000);
+const SEALED_AT = Math.floor(Date.now() / 1000);
 
 function inChunks(file: Uint8Array, size: number): PlainAudio {
   return {
@@ -37,27 +37,27 @@ t.test('seals as a device would', async (t) => {
     const deps = {
       engine,
       signer: testDevice('Studio laptop', algorithm),
-      clock: { now: () => SEALED_AT * 1_000 },
+      clock: { now: () => SEALED_AT * 1000 },
       random: (length: number) => randomBytes(length),
     };
     for (const [dataBytes, size] of [
-      [1_000, 1],
-      [1_001, 5],
+      [1000, 1],
+      [1001, 5],
       [300_000, 65_536],
     ] as const) {
       const plain = wav(dataBytes, dataBytes % 2 === 1 ? { bits: 8 } : {});
       const before = Buffer.from(plain);
       const { file, ...facts } = await sealInFile(deps, inChunks(plain, size));
       const sealed = await buffer(file);
-      t.same(plain, before, 'the source is left as it was');
+      t.strictSame(plain, before, 'the source is left as it was');
       t.match(facts, { sealedAt: SEALED_AT, kid: deps.signer.identity.kid, device: 'Studio laptop' });
       t.equal(sealed.readUInt32LE(4) + 8, sealed.length);
-      t.same(sealed.subarray(8, plain.length), plain.subarray(8));
+      t.strictSame(sealed.subarray(8, plain.length), plain.subarray(8));
 
       const ingest = engine.open('test');
       await ingest.write(sealed);
       const measurement = await ingest.end();
-      t.same(measurement.findings, []);
+      t.strictSame(measurement.findings, []);
       const reading = readStore(measurement.credential!.data, measurement.credential!, trust);
       t.match(reading, {
         kind: 'local_seal',
@@ -67,35 +67,32 @@ t.test('seals as a device would', async (t) => {
       const judged = await judge(sealed);
       t.equal(judged.state, 'Valid', `${algorithm}, ${dataBytes} bytes: ${judged.text.slice(0, 200)}`);
       t.ok(judged.codes.includes('assertion.dataHash.match'));
-      t.match(await refusal(sealInFile(deps, inChunks(sealed, 1_000))), {
+      t.match(await refusal(sealInFile(deps, inChunks(sealed, 1000))), {
         reason: 'audio_already_credentialed',
       });
     }
     const audio = noise(12_345);
-    const { sidecar, ...facts } = await sealBesideFile(deps, inChunks(audio, 1_000));
+    const { sidecar, ...facts } = await sealBesideFile(deps, inChunks(audio, 1000));
     t.match(readPair(sidecar, trust), {
       kind: 'local_seal',
       statement: facts,
       binding: { bytes: 12_345, sha256: createHash('sha256').update(audio).digest('hex') },
     });
 
-    t.match(await refusal(sealInFile(deps, inChunks(audio, 1_000))), { reason: 'container_needs_sidecar' });
-    t.match(await refusal(sealInFile(deps, inChunks(Buffer.concat([wav(10), Buffer.from('tail')]), 1_000))), {
+    t.match(await refusal(sealInFile(deps, inChunks(audio, 1000))), { reason: 'container_needs_sidecar' });
+    t.match(await refusal(sealInFile(deps, inChunks(Buffer.concat([wav(10), Buffer.from('tail')]), 1000))), {
       reason: 'audio_malformed',
     });
     t.match(
       await refusal(
-        sealInFile(deps, inChunks(riff([fmtChunk(), chunk({ id: 'data', data: Buffer.alloc(0) })]), 1_000)),
+        sealInFile(deps, inChunks(riff([fmtChunk(), chunk({ id: 'data', data: Buffer.alloc(0) })]), 1000)),
       ),
       { reason: /audio_/ },
     );
     t.match(await refusal(sealBesideFile(deps, inChunks(Buffer.alloc(0), 1))), { reason: 'audio_empty' });
 
     let reads = 0;
-    const shrinking = {
-      bytes: 1_044,
-      read: () => inChunks(reads++ === 0 ? wav(1_000) : wav(998), 100).read(),
-    };
+    const shrinking = { bytes: 1044, read: () => inChunks(reads++ === 0 ? wav(1000) : wav(998), 100).read() };
     const { file } = await sealInFile(deps, shrinking);
     t.match(await refusal(buffer(file)), { code: 'conflict' }, 'a file that changes is not sealed');
   }

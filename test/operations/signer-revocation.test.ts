@@ -29,11 +29,11 @@ t.test(
     let house = await TestService.start({ TAKEMARK_DATA_DIR: directory }, clock);
     t.teardown(() => house.stop());
     const { partnerId, caller } = await house.partner();
-    const before = await house.issue(partnerId, wav(2_000));
+    const before = await house.issue(partnerId, wav(2000));
     clock.advance(1);
-    const at = await house.issue(partnerId, wav(2_000));
+    const at = await house.issue(partnerId, wav(2000));
     clock.advance(1);
-    const pair = await house.issue(partnerId, wav(2_000), { carrier: 'sidecar' });
+    const pair = await house.issue(partnerId, wav(2000), { carrier: 'sidecar' });
     const { uploadId } = await house.upload(caller, at.file);
     const verdict = () => house.service.operations.partner.verifyUpload(caller, { uploadId });
     t.match(await verdict(), { verdict: 'valid', good: true, issuedAt: at.issuedAt });
@@ -41,7 +41,7 @@ t.test(
     const { operator } = house.service.operations;
     const [signs, ...others] = await operator.listSigners();
     t.match(signs, { signs: true, issuer: 'Takemark', algorithm: 'Ed25519', revocation: undefined });
-    t.same(others, []);
+    t.strictSame(others, []);
     const { kid } = signs!;
     t.match(await operator.revokeSigner({ kid, from: at.issuedAt, reason: 'key_compromise' }), {
       kid,
@@ -56,7 +56,7 @@ t.test(
       'one second earlier',
     );
     t.match(await house.verify(caller, pair.file, pair.sidecar), UNREGISTERED);
-    await t.rejects(house.issue(partnerId, wav(2_000)), REFUSED);
+    await t.rejects(house.issue(partnerId, wav(2000)), REFUSED);
     t.equal(
       (await operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(
         ({ action }) => action === 'proof_issued',
@@ -75,14 +75,14 @@ t.test(
     const again = house.service.operations;
     t.match(await again.partner.verifyUpload(caller, { uploadId }), UNREGISTERED);
     t.match(await house.verify(caller, before.file), { verdict: 'valid' });
-    await t.rejects(house.issue(partnerId, wav(2_000)), REFUSED);
+    await t.rejects(house.issue(partnerId, wav(2000)), REFUSED);
     await again.operator.revokeSigner({ kid, from: before.issuedAt, reason: 'key_compromise' });
     t.match(await house.verify(caller, before.file), UNREGISTERED, 'the last word holds');
 
     t.notOk((await again.operator.reinstateSigner(kid)).revocation);
     await again.operator.reinstateSigner(kid);
     t.match(await again.partner.verifyUpload(caller, { uploadId }), { verdict: 'valid' });
-    t.match(await house.issue(partnerId, wav(2_000)), { proofId: /^prf_/ });
+    t.match(await house.issue(partnerId, wav(2000)), { proofId: /^prf_/ });
     const log = await again.operator.readAudit({ partnerId: 'signers', fromSequence: 1, limit: 10 });
     t.match(
       log.map(({ action, actor, subjects }) => [action, actor, ...subjects]),
@@ -97,7 +97,7 @@ t.test(
       code: 'not_found',
     });
 
-    const later = Math.floor(clock.now() / 1000) + 3_600;
+    const later = Math.floor(clock.now() / 1000) + 3600;
     await again.operator.revokeSigner({ kid, from: later, reason: 'superseded' });
     await house.stop({ keep: true });
     house = await TestService.start({ TAKEMARK_DATA_DIR: directory }, clock);
@@ -106,9 +106,9 @@ t.test(
       false,
       'until a revocation begins, a start does not say that nothing is issued',
     );
-    t.match(await house.issue(partnerId, wav(2_000)), { proofId: /^prf_/ });
-    clock.advance(3_600);
-    await t.rejects(house.issue(partnerId, wav(2_000)), REFUSED);
+    t.match(await house.issue(partnerId, wav(2000)), { proofId: /^prf_/ });
+    clock.advance(3600);
+    await t.rejects(house.issue(partnerId, wav(2000)), REFUSED);
   },
 );
 
@@ -124,7 +124,7 @@ t.test('a stolen leaf registers nothing, revoked or not, whatever time its thief
   const house = await TestService.start({ TAKEMARK_DATA_DIR: directory });
   t.teardown(() => house.stop());
   const { caller } = await house.partner();
-  const forged = issued(wav(2_000), stolen.signer, 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2');
+  const forged = issued(wav(2000), stolen.signer, 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2');
   const unknown = { verdict: 'unregistered', decision: { reasons: ['proof_not_registered'] } };
   t.match(await house.verify(caller, forged), unknown);
   await house.service.operations.operator.revokeSigner({

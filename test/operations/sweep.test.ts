@@ -28,24 +28,24 @@ t.test('deliverables of no proof go, those of proofs and of reserved ids stay', 
       prf_3: 'erased',
     });
     await sweep(shared);
-    t.same([...left], ['prf_1', 'prf_2']);
+    t.strictSame([...left], ['prf_1', 'prf_2']);
   }
 });
 
 t.test('a bucket of another registry, or a registry that was put back: nothing is removed', async (t) => {
-  const own = Object.fromEntries(many(2_000, 'own').map((name) => [name, 'issued']));
+  const own = Object.fromEntries(many(2000, 'own').map((name) => [name, 'issued']));
   for (const names of [
     many(4, 'foreign'),
     [...many(10, 'own'), ...many(14, 'foreign')],
-    [...Object.keys(own), ...many(1_001, 'foreign')],
+    [...Object.keys(own), ...many(1001, 'foreign')],
   ]) {
     const { left, sweep } = setUp(names, own);
     await t.rejects(sweep(true), /another registry's.*nothing was removed/);
     t.equal(left.size, names.length);
   }
-  const { left, sweep } = setUp([...many(1_500, 'own'), ...many(1_000, 'orphan')], own);
+  const { left, sweep } = setUp([...many(1500, 'own'), ...many(1000, 'orphan')], own);
   await sweep(true);
-  t.equal(left.size, 1_500, 'as many as kills can leave');
+  t.equal(left.size, 1500, 'as many as kills can leave');
   const alone = setUp(many(10, 'orphan'), {});
   await alone.sweep(false);
   t.equal(alone.left.size, 0, 'a directory is the store’s own');

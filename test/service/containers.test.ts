@@ -96,10 +96,10 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
   const service = await TestService.start();
   t.teardown(() => service.stop());
   const { partnerId, caller } = await service.partner();
-  const issued = await service.issue(partnerId, wav(1_000));
+  const issued = await service.issue(partnerId, wav(1000));
   const refusals: readonly [name: string, audio: Uint8Array, reason: string][] = [
     ['a file that carries a credential', issued.file, 'audio_already_credentialed'],
-    ['a file with bytes after the RIFF end', Buffer.concat([wav(1_000), Buffer.of(0, 0)]), 'audio_malformed'],
+    ['a file with bytes after the RIFF end', Buffer.concat([wav(1000), Buffer.of(0, 0)]), 'audio_malformed'],
     [
       'a RIFF that was never closed',
       riff([fmtChunk(), chunk({ id: 'data', data: noise(100) })], { riffSize: 0xffff_ffff }),
@@ -112,7 +112,7 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
     ],
     [
       'a credential behind 300 other chunks',
-      credentialBehind(300, issued.file.subarray(1_052)),
+      credentialBehind(300, issued.file.subarray(1052)),
       'audio_already_credentialed',
     ],
     [
@@ -124,7 +124,7 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
       'no room for one more chunk',
       riff([
         fmtChunk(),
-        ...Array.from({ length: 4_094 }, () => JUNK),
+        ...Array.from({ length: 4094 }, () => JUNK),
         chunk({ id: 'data', data: noise(100) }),
       ]),
       'audio_malformed',
@@ -140,14 +140,14 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
     'an empty pair',
   );
   await t.rejects(
-    service.issue('ptr_00000000000000000000000000', wav(1_000)),
+    service.issue('ptr_00000000000000000000000000', wav(1000)),
     { code: 'not_found' },
     'an unknown partner',
   );
   t.match(await service.verify(caller, issued.file), { verdict: 'valid' });
   const most = await service.issue(
     partnerId,
-    riff([fmtChunk(), ...Array.from({ length: 4_093 }, () => JUNK), chunk({ id: 'data', data: noise(100) })]),
+    riff([fmtChunk(), ...Array.from({ length: 4093 }, () => JUNK), chunk({ id: 'data', data: noise(100) })]),
   );
   t.match(await service.verify(caller, most.file), { verdict: 'valid' }, '4,096 chunks with the credential');
 });
@@ -182,47 +182,47 @@ t.test('an Idempotency-Key is bound to the complete request', async (t) => {
   service.clock.hold();
   const { partnerId } = await service.partner();
   const request = { idempotencyKey: 'b7e23ec2-9d8c-4f2e-8d3f-0d7f6b8f3a11' };
-  const first = await service.issue(partnerId, wav(1_000), request);
-  const again = await service.issue(partnerId, wav(1_000), request);
+  const first = await service.issue(partnerId, wav(1000), request);
+  const again = await service.issue(partnerId, wav(1000), request);
   t.match(again, { proofId: first.proofId, replayed: true });
   t.ok(again.file.equals(first.file));
   const reused = { code: 'conflict', reason: 'idempotency_key_reused' };
-  await t.rejects(service.issue(partnerId, wav(1_002), request), reused, 'other audio');
+  await t.rejects(service.issue(partnerId, wav(1002), request), reused, 'other audio');
   await t.rejects(
-    service.issue(partnerId, wav(1_000), { ...request, song: 'Take two' }),
+    service.issue(partnerId, wav(1000), { ...request, song: 'Take two' }),
     reused,
     'another title',
   );
   await t.rejects(
-    service.issue(partnerId, wav(1_000), { ...request, fileName: 'other.wav' }),
+    service.issue(partnerId, wav(1000), { ...request, fileName: 'other.wav' }),
     reused,
     'another name',
   );
   await t.rejects(
-    service.issue(partnerId, wav(1_000), { ...request, carrier: 'sidecar' }),
+    service.issue(partnerId, wav(1000), { ...request, carrier: 'sidecar' }),
     reused,
     'another carrier',
   );
   const other = await service.partner();
   t.not(
-    (await service.issue(other.partnerId, wav(1_000), request)).proofId,
+    (await service.issue(other.partnerId, wav(1000), request)).proofId,
     first.proofId,
     'keys of other partners are other keys',
   );
   const parallel = await Promise.all(
     Array.from({ length: 10 }, () =>
-      service.issue(partnerId, wav(1_000, {}, 7), { idempotencyKey: 'parallel' }),
+      service.issue(partnerId, wav(1000, {}, 7), { idempotencyKey: 'parallel' }),
     ),
   );
   t.equal(new Set(parallel.map(({ proofId }) => proofId)).size, 1, 'ten at once make one proof');
-  service.clock.advance(24 * 3_600 - 1);
+  service.clock.advance(24 * 3600 - 1);
   t.match(
-    await service.issue(partnerId, wav(1_000), request),
+    await service.issue(partnerId, wav(1000), request),
     { proofId: first.proofId, replayed: true },
     'remembered for 24 hours',
   );
   service.clock.advance(2);
-  t.match(await service.issue(partnerId, wav(1_000), request), { replayed: false }, 'and no longer');
+  t.match(await service.issue(partnerId, wav(1000), request), { replayed: false }, 'and no longer');
 });
 
 t.test('uploads: one use, own partner, lives of slot and facts to the second', async (t) => {

@@ -44,12 +44,12 @@ t.test('keys are of one environment', async (t) => {
   t.match(atBeta.apiKey, /^tmk_beta_/);
   t.match(atProduction.apiKey, /^tmk_production_/);
   const unknown = essence(await call(production.partnerUrl, 'GET', '/v1/partner/keys', { key: 'unknown' }));
-  t.same(
+  t.strictSame(
     essence(await call(production.partnerUrl, 'GET', '/v1/partner/keys', { key: atBeta.apiKey })),
     unknown,
     'a beta key is any other wrong key in production',
   );
-  t.same(
+  t.strictSame(
     essence(await call(beta.partnerUrl, 'GET', '/v1/partner/keys', { key: atProduction.apiKey })),
     unknown,
     'and the other way',
@@ -100,7 +100,7 @@ t.test('proofs, slots and operators are of one environment', async (t) => {
   for (const path of ['/v1/proofs/{id}', '/v1/records/{id}', '/v1/proofs/{id}/asset']) {
     const at = (id: string) =>
       call(production.partnerUrl, 'GET', path.replace('{id}', id), { key: atProduction.apiKey });
-    t.same(
+    t.strictSame(
       essence(await at(proof.proofId)),
       essence(await at('prf_00000000000000000000000000')),
       `${path}: as one that was never issued`,
@@ -125,7 +125,7 @@ t.test('proofs, slots and operators are of one environment', async (t) => {
   ] as const) {
     const answer = await call(production.partnerUrl, 'POST', `/uploads/${slot.uploadId}`, {
       headers: FORM_TYPE,
-      body: slotForm(slot, wav(1_000)),
+      body: slotForm(slot, wav(1000)),
     });
     t.match(answer, { status: 403, json: { reason: 'form_policy_invalid' } }, name);
   }
@@ -146,8 +146,8 @@ t.test('signing identity and data', async (t) => {
   );
   t.not(one!.fingerprint256, other!.fingerprint256);
   t.notOk(one!.checkIssued(other!) || other!.checkIssued(one!), 'neither vouches for the other');
-  t.same(await readdir(join(production.directory, 'signing')), ['production']);
-  t.same(await readdir(join(beta.directory, 'signing')), ['beta']);
+  t.strictSame(await readdir(join(production.directory, 'signing')), ['production']);
+  t.strictSame(await readdir(join(beta.directory, 'signing')), ['beta']);
   const bundles = await Promise.all(
     [production, beta].map(
       async ({ directory }) =>
@@ -181,7 +181,7 @@ t.test('a data directory belongs to its environment', async (t) => {
     { message: /belongs to the environment beta, not production/ },
     'it is refused in words that say why',
   );
-  t.same(
+  t.strictSame(
     (await readdir(service.directory, { recursive: true })).sort(),
     before,
     'and nothing was made in it',
@@ -225,7 +225,7 @@ t.test('former host names', async (t) => {
           ([name]) => name !== 'content-length' && name !== 'x-ratelimit-reset',
         ),
       });
-      t.same(said(answer), said(answers[0]!), `${target}: the identical contract`);
+      t.strictSame(said(answer), said(answers[0]!), `${target}: the identical contract`);
     }
   }
   for (const host of hosts) {
@@ -241,7 +241,7 @@ t.test('former host names', async (t) => {
       (
         await call(base, 'POST', `/uploads/${slot.uploadId}`, {
           headers: { ...FORM_TYPE, host },
-          body: slotForm(slot, wav(1_000)),
+          body: slotForm(slot, wav(1000)),
         })
       ).status,
       201,

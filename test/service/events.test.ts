@@ -72,8 +72,8 @@ async function takemark(
 /** Everything that a bus has to carry for a service, whichever it is. */
 async function carriesEvents(t: Test, house: RestartedService, patienceMs: number): Promise<void> {
   const { partnerId, caller } = await house.service.partner();
-  const proof = await house.service.issue(partnerId, wav(2_000));
-  const doomed = await house.service.issue(partnerId, wav(2_000, {}, 2));
+  const proof = await house.service.issue(partnerId, wav(2000));
+  const doomed = await house.service.issue(partnerId, wav(2000, {}, 2));
   const audio = proof.file;
   for (let calls = 1; calls <= 3; calls += 1) {
     await house.service.verify(caller, audio);
@@ -162,7 +162,7 @@ t.test('Kafka', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, 
 
   // A backup from before an erasure comes back, and the journal beside the store is lost: the topic knows.
   const { partnerId, caller } = await house.service.partner();
-  const { proofId } = await house.service.issue(partnerId, wav(2_000, {}, 3));
+  const { proofId } = await house.service.issue(partnerId, wav(2000, {}, 3));
   const backup = join(t.testdir(), 'backup');
   await house.restart(() => cp(house.directory, backup, { recursive: true }));
   const { erasedAt } = await house.partner.eraseProof(caller, proofId);
@@ -199,7 +199,7 @@ t.test('dead letters are listed with their reason, and taken once they can be', 
   t.teardown(() => house.stop());
   const { partnerId, caller } = await house.service.partner();
   const at = house.seconds();
-  const day = new Date(at * 1_000).toISOString().slice(0, 10);
+  const day = new Date(at * 1000).toISOString().slice(0, 10);
   const good = unitsCounted(
     { partnerId, source: 'free/elsewhere', from: 0, to: 1, counts: [{ day, operation: 'list', units: 4 }] },
     at,
@@ -227,8 +227,8 @@ t.test('dead letters are listed with their reason, and taken once they can be', 
       { topic: 'usage', eventId: good.id },
     ],
   );
-  t.same(await takemark(house, 'operator', 'dlq', 'list', '--topic', 'erasure'), { code: 0, out: '' });
-  t.same(await takemark(house, 'operator', 'dlq', 'replay', '--topic', 'usage'), {
+  t.strictSame(await takemark(house, 'operator', 'dlq', 'list', '--topic', 'erasure'), { code: 0, out: '' });
+  t.strictSame(await takemark(house, 'operator', 'dlq', 'replay', '--topic', 'usage'), {
     code: 0,
     out: '2 replayed\n',
   });

@@ -103,7 +103,7 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
         const audio = wav(
           20_000 + Math.floor(random() * 200_000) * 4,
           { channels: 2 },
-          kill * 1_000 + lane * 100 + i + 1,
+          kill * 1000 + lane * 100 + i + 1,
         );
         try {
           acked.push(await issue(key, audio));
@@ -137,7 +137,7 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
     if (verdict !== 'valid' || verified !== proofId) wrong.push({ proofId, verdict });
     if ((await issue(key, audio)).proofId !== proofId) wrong.push({ proofId, what: 'issued twice' });
   }
-  t.same(wrong, [], `${acked.length} acknowledged proofs are there, whole, once and valid`);
+  t.strictSame(wrong, [], `${acked.length} acknowledged proofs are there, whole, once and valid`);
 
   // A call that was not answered may have taken effect or not; said again it is one proof either way.
   const settled: Acked[] = [];
@@ -155,7 +155,7 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   running.child.kill('SIGTERM');
   await once(running.child, 'exit');
   const files = await readdir(join(directory, 'assets'), { recursive: true });
-  t.same(
+  t.strictSame(
     files.filter((name) => ![...known].some((proofId) => name.includes(proofId))),
     [],
     'no file of a killed issuing is left',

@@ -38,7 +38,7 @@ async function nothingLeft(t: Test, name: string): Promise<void> {
     return uploads === 0 && slabs === 0;
   });
   const { uploads_in_flight, slabs_in_use } = await engine();
-  t.same(
+  t.strictSame(
     { empty, uploads_in_flight, slabs_in_use },
     { empty: true, uploads_in_flight: 0, slabs_in_use: 0 },
     `${name}: no upload and no slab is held`,
@@ -83,11 +83,11 @@ t.test('clients that leave, at every stage and in every manner', async (t) => {
         // The slot stays open, and whoever held it in this process let go.
         let status = 0;
         await until(
-          async () => (status = (await postForm(base, slot, slotForm(slot, wav(3_000)))).status) === 201,
+          async () => (status = (await postForm(base, slot, slotForm(slot, wav(3000)))).status) === 201,
         );
         t.equal(status, 201, `${name}, ${manner}: the slot may be posted to again`);
         t.equal(
-          (await postForm(base, slot, slotForm(slot, wav(3_000)))).status,
+          (await postForm(base, slot, slotForm(slot, wav(3000)))).status,
           409,
           `${name}, ${manner}: and then it is used`,
         );
@@ -119,7 +119,7 @@ t.test('clients that leave, at every stage and in every manner', async (t) => {
     client.destroy();
   }
   await nothingLeft(t, 'at the end');
-  t.same(
+  t.strictSame(
     [...(await filesBelow(service.directory)).keys()].filter((path) => !path.startsWith('store')).sort(),
     files,
     'no file is left',
@@ -183,7 +183,7 @@ t.test('16 stalled uploads hold no worker', async (t) => {
       return (await client.read())?.status;
     }),
   );
-  t.same(
+  t.strictSame(
     answers,
     answers.map((_, i) => (i % 2 === 0 ? undefined : 201)),
     'who goes on is served as if nothing had been',
@@ -227,7 +227,7 @@ t.test('more uploads than the engine takes', async (t) => {
     }),
     'one that stands still gives way',
   );
-  t.same(
+  t.strictSame(
     refusals,
     refusals.map(() => ({ status: 503, reason: 'engine_full', wait: '2' })),
   );

@@ -28,7 +28,7 @@ class StillClock extends TestClock {
     return this.#now;
   }
   override advance(seconds: number): void {
-    this.#now += seconds * 1_000;
+    this.#now += seconds * 1000;
   }
 }
 
@@ -51,9 +51,9 @@ const planOf = (name: string) => SHIPPED_PLANS.find((plan) => plan.name === name
 
 /** The three headers, to the digit. */
 function numbers(t: Test, answer: WireAnswer, plan: Plan, used: number, name: string): void {
-  t.same(
+  t.strictSame(
     ['limit', 'remaining', 'reset'].map((what) => answer.headers.get(`x-ratelimit-${what}`)),
-    [String(plan.monthlyQuota), String(plan.monthlyQuota - used), String(monthEnd(clock.now() / 1_000))],
+    [String(plan.monthlyQuota), String(plan.monthlyQuota - used), String(monthEnd(clock.now() / 1000))],
     `${name}: exact numbers`,
   );
 }
@@ -65,13 +65,13 @@ t.test('the rate and burst of each plan', async (t) => {
     const answers = await Promise.all(
       Array.from({ length: 200 }, () => call(base, 'GET', '/v1/proofs', { key: apiKey })),
     );
-    t.same(
+    t.strictSame(
       statuses(answers),
       { 200: plan.burst, 429: 200 - plan.burst },
       `${name}: of 200 calls at once not one more than its burst`,
     );
     const refused = answers.filter(({ status }) => status === 429);
-    t.same(
+    t.strictSame(
       [...new Set(refused.map((answer) => `${answer.json!['code']} ${answer.json!['reason']}`))],
       ['rate_limited rate_exceeded'],
     );
@@ -83,16 +83,20 @@ t.test('the rate and burst of each plan', async (t) => {
         call(base, 'GET', '/v1/proofs', { key: apiKey }),
       ),
     );
-    t.same(
+    t.strictSame(
       statuses(later),
       { 200: plan.requestsPerSecond, 429: 5 },
       `${name}: a second gives back its rate and the refused calls took nothing`,
     );
-    clock.advance(3_600);
+    clock.advance(3600);
     const rested = await Promise.all(
       Array.from({ length: plan.burst + 5 }, () => call(base, 'GET', '/v1/proofs', { key: apiKey })),
     );
-    t.same(statuses(rested), { 200: plan.burst, 429: 5 }, `${name}: an hour gives no more than the burst`);
+    t.strictSame(
+      statuses(rested),
+      { 200: plan.burst, 429: 5 },
+      `${name}: an hour gives no more than the burst`,
+    );
     for (let i = 0; i < 20; i += 1) {
       const answer = await call(base, 'GET', '/v1/proofs', { key: apiKey });
       if (answer.status === 200) continue;
@@ -146,8 +150,12 @@ t.test("bad keys change nobody's numbers", async (t) => {
       .flat()
       .map((key) => call(base, 'GET', '/v1/partner/usage', { ...(key === undefined ? {} : { key }) })),
   );
-  t.same(statuses(refusals), { 403: 80 });
-  t.same([...new Set(refusals.map(({ body }) => body.toString()))].length, 1, 'one refusal, to the byte');
+  t.strictSame(statuses(refusals), { 403: 80 });
+  t.strictSame(
+    [...new Set(refusals.map(({ body }) => body.toString()))].length,
+    1,
+    'one refusal, to the byte',
+  );
   t.notOk(
     refusals.some(({ headers }) => headers.has('x-ratelimit-limit')),
     "and nobody's counters with it",
@@ -156,7 +164,7 @@ t.test("bad keys change nobody's numbers", async (t) => {
   const answers = await Promise.all(
     Array.from({ length: burst }, () => call(base, 'GET', '/v1/partner/usage', { key: apiKey })),
   );
-  t.same(statuses(answers), { 200: burst }, 'the whole burst is still there');
+  t.strictSame(statuses(answers), { 200: burst }, 'the whole burst is still there');
   t.equal(answers[0]!.json!['used'], 0);
 });
 
@@ -165,7 +173,7 @@ t.test(
   async (t) => {
     const plan = planOf('volume');
     const { apiKey, partnerId } = await service.partner('volume');
-    const id = (await service.issue(partnerId, wav(4_000))).proofId;
+    const id = (await service.issue(partnerId, wav(4000))).proofId;
     for (const [name, route] of Object.entries(PARTNER_ROUTES)) {
       if (route.auth !== 'key') continue;
       for (const [what, value] of [
@@ -200,7 +208,7 @@ t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   plan.monthlyQuota = 120;
   t.teardown(() => void (plan.monthlyQuota = shipped));
   const { apiKey } = await service.partner('volume');
-  const uploadId = await upload(base, apiKey, wav(2_000));
+  const uploadId = await upload(base, apiKey, wav(2000));
   const verify = (i: number) =>
     call(base, 'POST', '/v1/verify', {
       key: apiKey,
@@ -210,9 +218,9 @@ t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   numbers(t, first, plan, 1, 'the first unit');
   numbers(t, await verify(0), plan, 1, 'the same again is billed once');
   const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => verify(i + 1)));
-  t.same(statuses(answers), { 200: 119, 429: 81 });
+  t.strictSame(statuses(answers), { 200: 119, 429: 81 });
   const refused = answers.filter(({ status }) => status === 429);
-  t.same([...new Set(refused.map(({ json }) => json!['reason']))], ['quota_exceeded']);
+  t.strictSame([...new Set(refused.map(({ json }) => json!['reason']))], ['quota_exceeded']);
   for (const answer of refused) t.equal(answer.headers.get('x-ratelimit-remaining'), '0');
   t.equal((await verify(0)).status, 200, 'what was paid for stays answered');
   const usage = (await call(base, 'GET', '/v1/partner/usage', { key: apiKey })).json!;
@@ -224,10 +232,10 @@ t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   );
 
   const wait = retryAfter(refused[0]!);
-  t.equal(wait, monthEnd(clock.now() / 1_000) - clock.now() / 1_000);
+  t.equal(wait, monthEnd(clock.now() / 1000) - clock.now() / 1000);
   // Facts live one hour: the next month's call needs an upload of its own, made in its first second.
   clock.advance(wait - 1);
-  const late = await upload(base, apiKey, wav(2_000));
+  const late = await upload(base, apiKey, wav(2000));
   const lateVerify = () => call(base, 'POST', '/v1/verify', { key: apiKey, body: { uploadId: late } });
   t.equal((await lateVerify()).status, 429, 'one second before the month ends');
   clock.advance(1);
@@ -286,9 +294,9 @@ t.test('100 rotations at once under one Idempotency-Key', async (t) => {
   t.equal((await rotate('too-short')).status, 400);
   const name = 'one-key-for-all-100';
   const answers = await Promise.all(Array.from({ length: 100 }, () => rotate(name)));
-  t.same(statuses(answers), { 201: 100 });
+  t.strictSame(statuses(answers), { 201: 100 });
   t.equal(new Set(answers.map(({ body }) => body.toString('hex'))).size, 1, 'the same bytes');
-  t.same(
+  t.strictSame(
     answers
       .filter(({ headers }) => headers.has('idempotency-replayed'))
       .map(({ headers }) => headers.get('idempotency-replayed')),
@@ -308,7 +316,7 @@ t.test('100 rotations at once under one Idempotency-Key', async (t) => {
   const keys = (await call(base, 'GET', '/v1/partner/keys', { key: apiKey })).json!['keys'] as {
     status: string;
   }[];
-  t.same(keys.map(({ status }) => status).sort(), ['active', 'expiring'], 'one successor');
+  t.strictSame(keys.map(({ status }) => status).sort(), ['active', 'expiring'], 'one successor');
   t.match(await rotate('another-key-16-characters'), { status: 409, json: { reason: 'already_rotated' } });
   const audit = await service.service.operations.operator.readAudit({
     partnerId,
@@ -369,14 +377,14 @@ t.test('keys of a hundred callers at once are charged one by one', async (t) => 
   await inParallel(
     Array.from({ length: 40 }),
     8,
-    async () => void uploads.push(await upload(base, apiKey, wav(1_000))),
+    async () => void uploads.push(await upload(base, apiKey, wav(1000))),
   );
   const answers = await Promise.all(
     [...uploads, ...uploads, ...uploads].map((uploadId) =>
       call(base, 'POST', '/v1/verify', { key: apiKey, body: { uploadId } }),
     ),
   );
-  t.same(statuses(answers), { 200: 120 });
+  t.strictSame(statuses(answers), { 200: 120 });
   numbers(
     t,
     await call(base, 'GET', '/v1/partner/usage', { key: apiKey }),

@@ -72,9 +72,9 @@ t.test('the search finds every spelling', async (t) => {
     Buffer.from(`xy${value}zz`).toString('base64'),
     JSON.stringify({ bytes }),
   ]) {
-    t.same(own.find(`before ${leak} after`), ['value #0'], leak);
+    t.strictSame(own.find(`before ${leak} after`), ['value #0'], leak);
   }
-  t.same(own.find('nothing of it'), []);
+  t.strictSame(own.find('nothing of it'), []);
 });
 
 t.test('the whole service, at its most talkative', async (t) => {
@@ -196,7 +196,7 @@ t.test('the whole service, at its most talkative', async (t) => {
   );
   const openSlot = plantSlot(await slotFor(base, key));
   const stalled = new RawClient(service.service.partner.port);
-  const large = slotForm(openSlot, Buffer.concat([marked('uploaded audio', 8_000)]));
+  const large = slotForm(openSlot, Buffer.concat([marked('uploaded audio', 8000)]));
   await stalled.send(
     Buffer.concat([
       request('POST', `/uploads/${openSlot.uploadId}`, {
@@ -423,10 +423,10 @@ t.test('the whole service, at its most talkative', async (t) => {
   for (const status of [200, 201, 202, 400, 403, 404, 405, 409, 415, 422, 431, 500, 503])
     t.ok(seen.has(status), `some calls were answered with ${status}`);
   t.ok(service.log.length > 120, `${service.log.length} lines and ${canaries.size} canaries`);
-  t.same(canaries.find(service.log.join('')), [], 'none in the log');
+  t.strictSame(canaries.find(service.log.join('')), [], 'none in the log');
   const metrics = (await call(operatorUrl, 'GET', '/metrics')).body.toString();
   t.match(metrics, /takemark_requests_total\{[^}]*route="\/v1\/proofs\/\{proofId\}"/);
-  t.same(canaries.find(metrics), [], 'none in the metrics');
+  t.strictSame(canaries.find(metrics), [], 'none in the metrics');
   const lines = service.log
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter(({ event }) => event === 'request');
@@ -435,12 +435,12 @@ t.test('the whole service, at its most talkative', async (t) => {
     'unmatched',
     'malformed',
   ]);
-  t.same(
+  t.strictSame(
     lines.filter(({ route }) => !templates.has(route)),
     [],
     'a line names templates',
   );
-  t.same(
+  t.strictSame(
     [...new Set(lines.flatMap((line) => Object.keys(line)))].sort(),
     [
       'bytesIn',
@@ -478,12 +478,12 @@ t.test('the whole service, at its most talkative', async (t) => {
     ['before the erasure', before],
     ['at the end', after],
   ] as const) {
-    t.same(
+    t.strictSame(
       inFiles(files, ['uploaded audio', 'malformed audio', 'other audio']),
       [],
       `${when}: no audio of uploads`,
     );
-    t.same(
+    t.strictSame(
       inFiles(files, [
         'API key',
         'form field',
@@ -499,7 +499,7 @@ t.test('the whole service, at its most talkative', async (t) => {
       [],
       `${when}: no secret of a caller`,
     );
-    t.same(
+    t.strictSame(
       inFiles(
         files,
         ['title', 'binding', 'reference', 'file-name', 'key-name', 'partner-name'],
@@ -520,10 +520,10 @@ t.test('the whole service, at its most talkative', async (t) => {
       inFiles(before, ['issued audio']).every((found) => found.includes(' in assets')),
     'issued audio is a deliverable and nothing else',
   );
-  t.same(inFiles(after, ['issued audio']), [], 'and gone with the erasure');
+  t.strictSame(inFiles(after, ['issued audio']), [], 'and gone with the erasure');
   const audit = (await operator('GET', `/operator/v1/partners/${partnerId}/audit?limit=100`)).body;
   t.match(audit.toString(), /"action":"proof_erased"/);
-  t.same(
+  t.strictSame(
     canaries.find(audit, [
       'title',
       'binding',
@@ -622,7 +622,7 @@ t.test('crash output', async (t) => {
       kind.startsWith('text') ? /"event":"crash"/ : /"event":"crash".*"name":"Error".*at process/,
       `${kind}: it says where`,
     );
-    t.same(canaries.find(output), [], `${kind}: and nothing of what it held`);
+    t.strictSame(canaries.find(output), [], `${kind}: and nothing of what it held`);
   }
   // Every setting at once: the message lists each, and starting a process takes a second.
   const { code, output } = await run({
@@ -635,5 +635,5 @@ t.test('crash output', async (t) => {
   t.equal(code, 1);
   for (const name of ['OPERATOR_TOKEN', 'PORT', 'DOWNLOADS', 'ENVIRONMENT'])
     t.match(output, new RegExp(`^TAKEMARK_${name}: `, 'm'), `a ${name} that cannot be used is named`);
-  t.same(canaries.find(output), [], 'but not shown');
+  t.strictSame(canaries.find(output), [], 'but not shown');
 });

@@ -37,8 +37,8 @@ t.test('what was made before a step works after it, and the other way round', as
   now.at += 25 * 3_600_000;
   bundles.push(step('drop'));
   const [initial, added, used, dropped] = bundles.map((text) => JSON.parse(text) as Record<string, unknown>);
-  t.notSame(used?.['operatorToken'], initial?.['operatorToken']);
-  t.same(
+  t.strictNotSame(used?.['operatorToken'], initial?.['operatorToken']);
+  t.strictSame(
     [added?.['operatorToken'], dropped?.['operatorToken']],
     [initial?.['operatorToken'], used?.['operatorToken']],
   );
@@ -67,7 +67,7 @@ t.test('what was made before a step works after it, and the other way round', as
       await give(maker);
       const caller = await house.partner.authenticate(keys[0]);
       for (const song of ['one', 'two'])
-        files.push((await house.service.issue(partnerId, wav(2_000, {}, files.length + 1), { song })).file);
+        files.push((await house.service.issue(partnerId, wav(2000, {}, files.length + 1), { song })).file);
       kids.add(
         (house.service.log.find((line) => line.includes('"kid"')) ?? '').replace(/.*"kid":"(\w+)".*/s, '$1'),
       );
@@ -93,7 +93,7 @@ t.test('what was made before a step works after it, and the other way round', as
         `${mix}: a cursor goes on`,
       );
       const receiver = await house.partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields)));
-      await receiver.write(wav(1_000));
+      await receiver.write(wav(1000));
       await receiver.finish();
       for (const file of files)
         t.equal(
@@ -126,7 +126,7 @@ t.test('an identity that is given in files leaves the one of the bundle known', 
   await writeFile(settings.TAKEMARK_SECRETS_FILE, makeSecrets(config));
   const before = await TestService.start(settings);
   const { partnerId, caller } = await before.partner();
-  const { file } = await before.issue(partnerId, wav(2_000));
+  const { file } = await before.issue(partnerId, wav(2000));
   await before.stop({ keep: true });
   const signing: Record<string, string> = {};
   for (const [name, pem] of Object.entries(
@@ -143,13 +143,13 @@ t.test('an identity that is given in files leaves the one of the bundle known', 
   const after = await TestService.start({ ...settings, ...signing });
   t.teardown(() => after.stop());
   t.equal((await after.verify(caller, file)).verdict, 'valid');
-  const { file: newer } = await after.issue(partnerId, wav(2_000, {}, 2), { song: 'two' });
+  const { file: newer } = await after.issue(partnerId, wav(2000, {}, 2), { song: 'two' });
   t.equal((await after.verify(caller, newer)).verdict, 'valid');
 });
 
 t.test('steps that do not fit are refused, each with what to do', (t) => {
   const first = makeSecrets(config);
-  const at = (seconds: number) => ({ now: () => seconds * 1_000 });
+  const at = (seconds: number) => ({ now: () => seconds * 1000 });
   const rotate = (
     text: string,
     step: 'add' | 'use' | 'drop',
@@ -165,16 +165,16 @@ t.test('steps that do not fit are refused, each with what to do', (t) => {
   );
   const added = rotate(first, 'add', ['cursor']);
   t.throws(() => rotate(added, 'add', ['cursor']), /cursor: the one that was added before is not used yet/);
-  t.same(
+  t.strictSame(
     { ...JSON.parse(added), secrets: undefined },
     { ...JSON.parse(first), secrets: undefined },
     'only what was asked for',
   );
-  const used = rotate(added, 'use', ['cursor'], 1_000);
-  t.throws(() => rotate(used, 'drop', ['cursor'], 1_000 + 25 * 3_600 - 1), /--early/);
+  const used = rotate(added, 'use', ['cursor'], 1000);
+  t.throws(() => rotate(used, 'drop', ['cursor'], 1000 + 25 * 3600 - 1), /--early/);
   for (const dropped of [
-    rotate(used, 'drop', ['cursor'], 1_000 + 25 * 3_600),
-    rotate(used, 'drop', ['cursor'], 1_000, true),
+    rotate(used, 'drop', ['cursor'], 1000 + 25 * 3600),
+    rotate(used, 'drop', ['cursor'], 1000, true),
   ]) {
     const { cursor } = (JSON.parse(dropped) as { secrets: Record<string, { id: string }[]> }).secrets;
     t.equal(cursor?.length, 1);
@@ -240,7 +240,7 @@ t.test('a data directory of before is taken over at its first start, and at no o
   const house = await RestartedService.start();
   t.teardown(() => house.service.stop().catch(() => undefined));
   const { partnerId, caller } = await house.service.partner();
-  const { file } = await house.service.issue(partnerId, wav(2_000), { song: 'kept' });
+  const { file } = await house.service.issue(partnerId, wav(2000), { song: 'kept' });
   const secretsPath = join(house.directory, 'secrets.json');
   const codec = new RecordCodec(await authenticatorOf(house.directory, 'row'));
   const asBefore = () =>

@@ -71,7 +71,7 @@ t.test('partners are served over TLS: slot, a streamed upload, verdict', async (
   t.teardown(() => client.close());
   t.match(await client.health(), { ok: true });
   const audio = wav(20 * 1_048_576);
-  randomBytes(1_000_000).copy(audio, 1_000);
+  randomBytes(1_000_000).copy(audio, 1000);
   const slot = await client.createUpload();
   t.ok(slot.url.startsWith(`${url}/uploads/`));
   t.match(await client.upload(slot, audio), {
@@ -115,7 +115,7 @@ t.test('partners are served over TLS: slot, a streamed upload, verdict', async (
 
   const metrics = await (await fetch(`${service.operatorUrl}/metrics`)).text();
   const expires = /^takemark_tls_certificate_expires_seconds (\S+)$/m.exec(metrics)?.[1];
-  t.equal(Number(expires), Math.floor(Date.parse(new X509Certificate(identity.cert).validTo) / 1_000));
+  t.equal(Number(expires), Math.floor(Date.parse(new X509Certificate(identity.cert).validTo) / 1000));
 });
 
 t.test('another certificate is taken without a restart, and one that is broken is not', async (t) => {
@@ -148,14 +148,14 @@ t.test('another certificate is taken without a restart, and one that is broken i
   await until(async () => (await shown(port)) !== first);
   const renewed = await shown(port);
   t.equal(renewed, new X509Certificate(second.cert).fingerprint256);
-  t.same(await ask(), before, 'a connection that is open goes on');
+  t.strictSame(await ask(), before, 'a connection that is open goes on');
   t.equal(await faults(), 0);
 
   const other = makeTlsIdentity();
   for (const [what, broken] of Object.entries({
     'a key of another certificate': { key: other.key },
     'no certificate': { cert: 'not PEM' },
-    'one that has ended': makeTlsIdentity(new Date(Date.now() - 1_000)),
+    'one that has ended': makeTlsIdentity(new Date(Date.now() - 1000)),
   })) {
     const known = await faults();
     await write(broken);
@@ -175,7 +175,7 @@ t.test('whoever does not finish a handshake keeps nobody out', async (t) => {
   const secured: Socket[] = [];
   const front = new TlsFront(
     { certificate: Buffer.from(cert), key: Buffer.from(key), expiresAt: 0 },
-    { handshakes: 8, handshakeMs: 2_000 },
+    { handshakes: 8, handshakeMs: 2000 },
     (socket) => {
       secured.push(socket);
       socket.on('error', () => undefined).resume();

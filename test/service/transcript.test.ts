@@ -13,7 +13,7 @@ import { noise, wav } from '../fixtures/wav.js';
 const README = new URL('../../../README.md', import.meta.url);
 
 t.test('the transcript of the README', { skip: needs('curl') }, async (t) => {
-  const [, script] = /^## Three partner flows\n[^]*?^```sh\n([^]*?)^```$/m.exec(
+  const [, script] = /^## Three partner flows\n[\s\S]*?^```sh\n([\s\S]*?)^```$/m.exec(
     await readFile(README, 'utf8'),
   )!;
   const service = await TestService.start();

@@ -140,10 +140,10 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     let begun = 0;
     let done = 0;
     const charger = async (name: number) => {
-      for (let i = 0; i < 30; i++) {
-        begun++;
+      for (let i = 0; i < 30; i += 1) {
+        begun += 1;
         await stores.charge(usageCharge(partnerId, `${name}-${i}`));
-        done++;
+        done += 1;
       }
     };
     const relay = async () => {
@@ -173,7 +173,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
         const least = done;
         const read = (await dailyUnits(stores, partnerId))[`${DAY} verify`] ?? 0;
         if (read < least || read > begun) wrong.push(`${read}, between ${least} and ${begun}`);
-        reads++;
+        reads += 1;
       }
     };
     await Promise.all([

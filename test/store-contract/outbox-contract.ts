@@ -215,7 +215,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     let called = 0;
     stores.onWaiting(() => called++);
     const partnerId = id('ptr', 'waits');
-    for (let i = 0; i < 6; i++) await stores.charge(usageCharge(partnerId, `call-${i}`));
+    for (let i = 0; i < 6; i += 1) await stores.charge(usageCharge(partnerId, `call-${i}`));
     const proof = await issue(stores, 'waits');
     await eraseProof(stores, proof);
     t.ok(called > 0, 'the listener was told');

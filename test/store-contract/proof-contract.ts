@@ -62,7 +62,7 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
 
     const read: IssuedProof[] = [];
     let round = 0;
-    for (let page = await stores.listProofs(partnerId, { limit: 7 }); page.length > 0; round++) {
+    for (let page = await stores.listProofs(partnerId, { limit: 7 }); page.length > 0; round += 1) {
       read.push(...page);
       if (round < 5) t.equal(page.length, 7, 'a page is full while there is more');
       const { createdAt, proofId } = page.at(-1)!;

@@ -23,7 +23,9 @@ async function measureStore(run: Run): Promise<Section> {
       {
         name: 'put',
         once: () =>
-          perSecond(Math.ceil(charges / 8), () => level.put(`key-${put++}`, String(now), { sync: true })),
+          perSecond(Math.ceil(charges / 8), () =>
+            level.put(`key-${(put += 1)}`, String(now), { sync: true }),
+          ),
       },
       {
         name: 'charge',
@@ -32,10 +34,10 @@ async function measureStore(run: Run): Promise<Section> {
             const { outcome } = await stores.charge({
               partnerId: PARTNER,
               operation: 'verify',
-              dedupeKey: `unit-${charged++}`,
+              dedupeKey: `unit-${(charged += 1)}`,
               at: now,
               monthlyQuota: 1e9,
-              dedupeUntil: now + 3_600,
+              dedupeUntil: now + 3600,
             });
             if (outcome !== 'charged') run.wrong(`store: a new unit was answered with ${outcome}`);
           }),
@@ -77,5 +79,5 @@ async function perSecond(calls: number, once: () => Promise<void>): Promise<numb
       while (left-- > 0) await once();
     }),
   );
-  return (calls / (performance.now() - start)) * 1_000;
+  return (calls / (performance.now() - start)) * 1000;
 }

@@ -37,8 +37,8 @@ export async function countPeers(node) {
  */
 export async function query({ address, port, security }, text) {
   const socket = security
-    ? connectTls({ host: address, port, ca: security.ca, timeout: 5_000 })
-    : connect({ host: address, port, timeout: 5_000 });
+    ? connectTls({ host: address, port, ca: security.ca, timeout: 5000 })
+    : connect({ host: address, port, timeout: 5000 });
   socket.on('timeout', () => socket.destroy(new Error('no answer')));
   try {
     await once(socket, security ? 'secureConnect' : 'connect');

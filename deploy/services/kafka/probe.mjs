@@ -19,8 +19,8 @@ const MECHANISM = 'SCRAM-SHA-256';
  */
 export async function produce({ address, port, security }) {
   const socket = security
-    ? connectTls({ host: address, port, ca: security.ca, timeout: 5_000 })
-    : connect({ host: address, port, timeout: 5_000 });
+    ? connectTls({ host: address, port, ca: security.ca, timeout: 5000 })
+    : connect({ host: address, port, timeout: 5000 });
   socket.on('timeout', () => socket.destroy(new Error('no answer')));
   try {
     await once(socket, security ? 'secureConnect' : 'connect');
@@ -35,7 +35,7 @@ export async function produce({ address, port, security }) {
         short(1),
         int(0),
         int(0),
-        int(5_000),
+        int(5000),
         Buffer.of(0),
       ])
     ).readInt16BE(8 + name.length);
@@ -46,7 +46,7 @@ export async function produce({ address, port, security }) {
       await ask(socket, API.produce, 3, [
         short(-1),
         short(-1),
-        int(5_000),
+        int(5000),
         int(1),
         name,
         int(1),
@@ -126,7 +126,7 @@ function crc32c(bytes) {
   let crc = ~0;
   for (const byte of bytes) {
     crc ^= byte;
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
   }
   return ~crc;
 }

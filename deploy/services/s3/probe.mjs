@@ -28,7 +28,7 @@ async function call({ endpoint, accessKey, secretKey }, method, path, body, also
       ...(type === '' ? {} : { 'content-type': type }),
     },
     ...(body === undefined ? {} : { body }),
-    signal: AbortSignal.timeout(5_000),
+    signal: AbortSignal.timeout(5000),
   });
   const text = await answer.text();
   if (!answer.ok && !alsoFine.includes(answer.status))

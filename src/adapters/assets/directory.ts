@@ -60,7 +60,7 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
           const left = name.endsWith(STAGED)
             ? !building.has(name)
             : name.endsWith(PUBLISHED) && !(await keep(proofIdOf(name)));
-          if (left && (await remove(join(directory, name)))) swept++;
+          if (left && (await remove(join(directory, name)))) swept += 1;
         }
         if (swept > 0) await syncDirectory(directory);
         return swept;

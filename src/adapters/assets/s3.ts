@@ -45,14 +45,14 @@ export interface AssetBucket extends AssetStore {
   close(): void;
 }
 
-const CONNECT_MS = 2_000;
+const CONNECT_MS = 2000;
 /** Until the answer begins; reading its body has no limit, because partners read as slowly as they like. */
 const ANSWER_MS = 10_000;
 /** Until a whole deliverable is taken. */
 const PUT_MS = 120_000;
 const PUT_ATTEMPTS = 3;
 /** Every download in flight holds one connection. */
-const CONNECTIONS = 1_024;
+const CONNECTIONS = 1024;
 /** Of one sweep: a store that does not answer fails at every object. */
 const MAX_FAILURES = 20;
 const SWEPT_AT_ONCE = 16;
@@ -102,7 +102,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     for await (const chunk of spool.read()) md5.update(chunk as Uint8Array);
     // The server compares: a body that was damaged on its way is refused.
     const content = { ContentLength: spool.length, ContentMD5: md5.digest('base64') };
-    for (let attempt = 1; ; attempt++) {
+    for (let attempt = 1; ; attempt += 1) {
       const body = spool.read();
       try {
         await client.send(new PutObjectCommand({ ...name, ...content, Body: body }), {
@@ -164,7 +164,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
 
     sweep: (keep) =>
       guarded(async () => {
-        const youngest = Date.now() - options.sweepGraceSeconds * 1_000;
+        const youngest = Date.now() - options.sweepGraceSeconds * 1000;
         const { sweepWindowSeconds: window } = options;
         // Ids go with time.
         const start =
@@ -172,7 +172,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
             ? {}
             : {
                 StartAfter:
-                  prefix + formatIdentifier('proof', Date.now() - window * 1_000, new Uint8Array(10)),
+                  prefix + formatIdentifier('proof', Date.now() - window * 1000, new Uint8Array(10)),
               };
         let swept = 0;
         const failures: unknown[] = [];

@@ -16,7 +16,7 @@ const BUCKET_ENTRIES = 10_000;
 const GROUP = 25;
 const WALK_STEP = 500;
 /** Operations of the latest entries that are remembered for each partner, and partners remembered. */
-const REMEMBERED = 2_000;
+const REMEMBERED = 2000;
 const PARTNERS = 10_000;
 /** Times that other processes may be quicker before the caller is told to come back. */
 const ATTEMPTS = 200;
@@ -170,7 +170,7 @@ export class AuditLog implements AuditStore {
   async #chain(partnerId: string, tail: Tail, group: readonly Waiting[]): Promise<void> {
     await this.#lookBack(partnerId, tail, Math.min(...group.map(({ floor }) => floor)));
     const missing = new Map(group.map((waiting) => [waiting.op, waiting]));
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       // Once found, found: what is remembered of the log is cut while this goes on.
       for (const op of missing.keys()) if (tail.ops.has(op)) missing.delete(op);
       if (missing.size === 0) return;

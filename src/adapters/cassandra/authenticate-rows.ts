@@ -122,7 +122,8 @@ export async function authenticateRows(
     );
   };
   try {
-    for (let shard = 0; shard < SHARDS; shard++) await each(await session.rows(PARTNERS, [shard]), partner);
+    for (let shard = 0; shard < SHARDS; shard += 1)
+      await each(await session.rows(PARTNERS, [shard]), partner);
     await walk(session, KEYS, key);
     await walk(session, PROOFS, proof);
     return count;

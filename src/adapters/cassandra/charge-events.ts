@@ -161,7 +161,7 @@ export class ChargeEvents {
         continue;
       if (await this.#isFolded(bucket, asked)) {
         const prefix = prefixOf(bucket);
-        await this.#session.write(REMOVE, [now * 1_000, bucket.partnerId, prefix, endOf(prefix)]);
+        await this.#session.write(REMOVE, [now * 1000, bucket.partnerId, prefix, endOf(prefix)]);
         this.#buckets.delete(name);
       }
     }

@@ -73,7 +73,7 @@ export class Consumption {
       VERSION,
       ...events.flatMap(({ data }) => [sourceItem(data.source), ...data.counts.map(dayItem)]),
     ]);
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const units = new Map<string, number>();
       const spans = new Map<string, Spans>();
       for (const row of await this.#session.rows(ITEMS, [partnerId, month, [...names]])) {

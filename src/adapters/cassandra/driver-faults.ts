@@ -24,7 +24,7 @@ interface ControlConnection {
 
 /** The stream of an answer whose server did not say which. */
 const UNSAID = 0;
-const REFRESH_AGAIN_MS = 1_000;
+const REFRESH_AGAIN_MS = 1000;
 
 const load = createRequire(import.meta.url);
 

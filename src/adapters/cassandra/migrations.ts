@@ -99,7 +99,7 @@ export async function migrate(options: MigrationOptions): Promise<readonly strin
 /** The version of a keyspace; 0 for one without a schema. */
 export async function schemaVersion(session: Session, keyspace: string): Promise<number> {
   if ((await session.first(LEDGER_THERE, [keyspace])) === undefined) return 0;
-  for (let version = 0; ; version++) {
+  for (let version = 0; ; version += 1) {
     const row = await session.first(GET, [version + 1]);
     if (row === undefined || textIn(row, 'state') !== 'applied') return version;
   }
@@ -183,7 +183,7 @@ async function agreement(session: Session): Promise<void> {
  * want.
  */
 async function persist<Value>(define: () => Promise<Value>): Promise<Value> {
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       return await define();
     } catch (error) {

@@ -4,7 +4,7 @@ import type { Session } from './session.js';
 const MINUTE_MS = 60_000;
 export const SHARDS = 8;
 /** A month: longer than any outage after which a cluster comes back with its data. */
-export const SWEPT_TTL_SECONDS = 30 * 24 * 3_600;
+export const SWEPT_TTL_SECONDS = 30 * 24 * 3600;
 /** No decision is begun later than this after its row. */
 const DECIDE_WITHIN_MS = 60_000;
 /**
@@ -19,7 +19,7 @@ const ABANDONED_MS = 2 * MINUTE_MS;
 const LOOK_BACK_MINUTES = 10;
 /** Of a long way, after a long outage. */
 const STORE_EVERY_MINUTES = 240;
-const PAGE = 1_000;
+const PAGE = 1000;
 /** Minutes in which something stays, of one sweep. */
 const KEPT_AT_ONCE = 60;
 /** One after the other: a store that does not answer fails at every row. */
@@ -107,9 +107,11 @@ export class MinuteRows {
     let stored = position;
     const store = async (): Promise<void> => {
       const next = Math.min(this.#next, ...this.#kept);
-      if (next > stored) await this.#session.write(SET_POSITION, [this.#position, (stored = next)]);
+      if (next <= stored) return;
+      stored = next;
+      await this.#session.write(SET_POSITION, [this.#position, next]);
     };
-    for (let minute = first; minute < end && sweep.over === undefined; minute++) {
+    for (let minute = first; minute < end && sweep.over === undefined; minute += 1) {
       await this.#seeMinute(minute, sweep);
       // What failed is among the kept, and what comes behind it does not wait.
       if (sweep.over !== 'no_room') this.#next = Math.min(minute + 1, seenTo);

@@ -16,7 +16,7 @@ const FORGET =
 const POSITION = "SELECT minute FROM intent_position WHERE name = 'notices'";
 const SET_POSITION = "INSERT INTO intent_position (name, minute) VALUES ('notices', ?)";
 
-const HOUR_SECONDS = 3_600;
+const HOUR_SECONDS = 3600;
 /** Beyond its time: longer than any outage after which a notice is still of use. */
 const SPARE_SECONDS = 60 * 86_400;
 /** A case lives half as long; what Cassandra takes ends in 2038 on some clusters. */

@@ -6,7 +6,7 @@ import { isTimely, MinuteRows, minuteOf, type Seen } from './minute-rows.js';
 import type { Session } from './session.js';
 
 /** Events that a process takes over from others: with more of its own it does not look for them. */
-const ROOM_FOR_OTHERS = 1_000;
+const ROOM_FOR_OTHERS = 1000;
 const DELETES_AT_ONCE = 256;
 const RETRY_AFTER_SECONDS = 5;
 

@@ -33,7 +33,7 @@ const USES = 'SELECT key_id, used_at FROM key_use WHERE partner_id = ? AND key_i
  * Seconds by which a replay's cells outlive its window. The caller's clock decides on the window, and clocks
  * differ.
  */
-const SPARE_SECONDS = 3_600;
+const SPARE_SECONDS = 3600;
 
 /** Keys read in one page where the caller sets no limit, and asked for in one statement. */
 const STEP = 100;

@@ -39,7 +39,7 @@ const EMPTY = 'DELETE request_sha256, proof_id, expires_at, issuing FROM issuing
 const RELEASE = `${EMPTY} IF op = ?`;
 const REMOVE_REPLAY = `${EMPTY} IF proof_id = ?`;
 
-const SPARE_SECONDS = 3_600;
+const SPARE_SECONDS = 3600;
 
 interface Declaring {
   readonly proofId: string;

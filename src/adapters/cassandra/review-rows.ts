@@ -22,9 +22,9 @@ const REMOVE_PART = 'DELETE FROM review WHERE review_id = ? AND part = ?';
 
 const EVIDENCE = 'evidence/';
 const CHANGED = 'change/';
-const SPARE_SECONDS = 3_600;
+const SPARE_SECONDS = 3600;
 /** Longer than a node can hang and still carry out what it was sent. */
-const REMEMBERED_SECONDS = 3_600;
+const REMEMBERED_SECONDS = 3600;
 
 /** A case as its partition holds it. */
 export interface StoredCase {
@@ -71,7 +71,7 @@ export class ReviewRows {
       review: caseOf(reviewId, first, rows),
       version,
       createOp: textIn(first, 'create_op')!,
-      endsAt: performance.now() / 1_000 + lives,
+      endsAt: performance.now() / 1000 + lives,
       ops: new Set(
         parts.filter((part) => part.startsWith(CHANGED)).map((part) => part.slice(CHANGED.length)),
       ),
@@ -110,7 +110,7 @@ export class ReviewRows {
   async change(stored: StoredCase, changed: ReviewCase, op: string, now: number): Promise<boolean> {
     // What the server says is left of it, so that all of it ends together, whatever the clocks say. Never 0,
     // which is for ever.
-    const ttl = Math.max(1, Math.round(stored.endsAt - performance.now() / 1_000));
+    const ttl = Math.max(1, Math.round(stored.endsAt - performance.now() / 1000));
     const { reviewId } = stored.review;
     const requests = changed.evidenceRequests.flatMap((request, position): Statement[] =>
       request === stored.review.evidenceRequests[position]

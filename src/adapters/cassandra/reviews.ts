@@ -107,7 +107,7 @@ export function reviewStore(
     const { review } = target;
     const { reviewId, proofId } = review;
     // Whoever finishes it later writes for what remains by then.
-    const now = review.createdAt + Math.floor(Math.max(0, Date.now() - intent.startedAt) / 1_000);
+    const now = review.createdAt + Math.floor(Math.max(0, Date.now() - intent.startedAt) / 1000);
     await Promise.all([
       session.write(INDEX, [proofId, reviewId, ttlOf(review, now)]),
       counts.add(review, ttlOf(review, now)),
@@ -176,7 +176,7 @@ export function reviewStore(
     const bindings = textOf(review.bindings);
     let intent: Intent<Creation> | undefined;
     let counted = false;
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       if (!(await proofs.isIssued(proofId))) return { outcome: 'proof_gone' };
       const same = (await rows.get(reviewId))?.review;
       if (same !== undefined) {
@@ -246,7 +246,7 @@ export function reviewStore(
 
     changeReview: (partnerId, reviewId, now, change, audit) =>
       lanes.run(reviewId, async () => {
-        for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
           const stored = await visible(reviewId, now);
           if (stored?.review.partnerId !== partnerId) return undefined;
           const changed = change(stored.review);

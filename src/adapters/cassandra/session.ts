@@ -35,12 +35,12 @@ export interface Decision {
   readonly current: Row | undefined;
 }
 
-const CONNECT_MS = 3_000;
-const REQUEST_MS = 6_000;
+const CONNECT_MS = 3000;
+const REQUEST_MS = 6000;
 /** How long the outcome of one condition is asked for before the caller is told that it is not known. */
-const SETTLE_MS = 8_000;
+const SETTLE_MS = 8000;
 /** After which a caller is told so, whatever driver and servers are still at. */
-const LIMIT_MS = 9_000;
+const LIMIT_MS = 9000;
 /** After which a call's caller has been told so, and what has not begun is not begun. */
 export const GIVE_UP_MS = 10_000;
 const SETTLE_PAUSE_MS = 20;
@@ -86,7 +86,7 @@ export class Session {
       const result = await this.#client.execute(query, [...params], {
         prepare: true,
         isIdempotent: true,
-        fetchSize: 5_000,
+        fetchSize: 5000,
         ...this.#reads,
       });
       if (!result.pageState) return result.rows ?? [];
@@ -114,7 +114,7 @@ export class Session {
    */
   async decide(...statements: readonly Statement[]): Promise<Decision> {
     const begun = Date.now();
-    for (let attempt = 0; ; attempt++) {
+    for (let attempt = 0; ; attempt += 1) {
       try {
         const { rows } = await within(begun + LIMIT_MS - Date.now(), this.#send(statements));
         const [row] = rows;
@@ -192,7 +192,7 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
     policies: {
       // The default policy re-sends conditional statements to another host.
       retry: new policies.retry.IdempotenceAwareRetryPolicy(new policies.retry.RetryPolicy()),
-      reconnection: new policies.reconnection.ExponentialReconnectionPolicy(100, 1_000, false),
+      reconnection: new policies.reconnection.ExponentialReconnectionPolicy(100, 1000, false),
     },
     queryOptions: {
       consistency: types.consistencies[consistencyName(options.consistency ?? 'LOCAL_QUORUM')],
@@ -274,7 +274,7 @@ export function isReadFailure(error: unknown): boolean {
  * process or node has stamped.
  */
 export function aheadOfClocks(): number {
-  return Date.now() * 1_000 + AHEAD_MICROSECONDS;
+  return Date.now() * 1000 + AHEAD_MICROSECONDS;
 }
 
 /** A bigint column as a number: times in unix seconds. */

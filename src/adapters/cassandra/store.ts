@@ -99,7 +99,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
         log.readAudit(partnerId, fromSequence, limit),
       appendAudit: (draft: AuditDraft) => log.appendAudit(draft),
       async ping() {
-        await session.write(SET_PING, [Math.floor(Date.now() / 1_000)]);
+        await session.write(SET_PING, [Math.floor(Date.now() / 1000)]);
         await session.first(GET_PING);
       },
     }),

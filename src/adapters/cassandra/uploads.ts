@@ -20,7 +20,7 @@ const PUT_FACTS =
   'UPDATE upload USING TTL ? SET facts = ?, facts_op = ? WHERE upload_id = ? IF partner_id = ? AND facts_op = null';
 
 /** Beyond the caller's clock, which alone decides what is there. */
-const SPARE_SECONDS = 3_600;
+const SPARE_SECONDS = 3600;
 /** A post may end up to an hour after its slot, and its facts live an hour more. */
 const ROW_SECONDS = SLOT_LIFE_SECONDS + 2 * FACTS_LIFE_SECONDS + SPARE_SECONDS;
 

@@ -24,7 +24,7 @@ const SET_BILLED =
 const GROUP = 40;
 /** Times that other processes may be quicker before the caller is told to come back. */
 const ATTEMPTS = 100;
-const SPARE_SECONDS = 3_600;
+const SPARE_SECONDS = 3600;
 /** Times that a read begins anew because what it looked for was folded and removed meanwhile. */
 const READS = 5;
 
@@ -96,7 +96,7 @@ export function usageStore(parts: UsageParts): UsageStore {
   /** Folded totals, and the month's units that were charged and are in none of its spans. */
   const daysOf = async (partnerId: string, month: string): Promise<readonly UsageCount[]> => {
     let folded = await consumption.read(partnerId, month);
-    for (let read = 1; ; read++) {
+    for (let read = 1; ; read += 1) {
       // In this order: what is folded from here on is still looked for below, and what is charged from there
       // on the count leaves out.
       const used = (await itemsOf(session, partnerId, [`month/${month}`])).used.get(`month/${month}`) ?? 0;
@@ -181,7 +181,7 @@ async function chargeGroup(
 ): Promise<readonly (Answer | DomainError)[]> {
   const op = randomUUID();
   const names = new Set(group.flatMap((charge) => [billedItem(charge), monthItem(charge.at)]));
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const found = await itemsOf(session, partnerId, [...names]);
     const { answers, statements, billed, told } = decideGroup(partnerId, group, found, op, outbox.hasRoom());
     // What was only looked at holds: units are never given back, and a dedupe key that is seen has been
@@ -308,13 +308,13 @@ function monthsOf(fromDay: string, toDay: string): readonly string[] {
   const months: string[] = [];
   const last = toDay.slice(0, 7);
   for (
-    let at = Date.parse(`${fromDay.slice(0, 7)}-01T00:00:00Z`) / 1_000;
+    let at = Date.parse(`${fromDay.slice(0, 7)}-01T00:00:00Z`) / 1000;
     monthOf(at) <= last;
     at += 31 * 86_400
   ) {
     // The first of a month and 31 days is always in the next month; from there on back to its first.
     months.push(monthOf(at));
-    at = Date.parse(`${monthOf(at)}-01T00:00:00Z`) / 1_000;
+    at = Date.parse(`${monthOf(at)}-01T00:00:00Z`) / 1000;
   }
   return months;
 }

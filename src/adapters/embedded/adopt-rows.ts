@@ -3,7 +3,7 @@ import type { Database } from './database.js';
 import { formatKey } from './keys.js';
 
 /** Rows of one synced batch, of some hundred bytes each. */
-const STEP = 1_000;
+const STEP = 1000;
 const ALL = { gte: '', lt: '\uffff' };
 
 /**

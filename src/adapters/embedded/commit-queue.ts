@@ -111,7 +111,7 @@ export class CommitQueue {
   }
 
   #join(group: Group): Promise<void> {
-    group.operations++;
+    group.operations += 1;
     this.#draining ??= this.#drain();
     return group.settled;
   }

@@ -1,7 +1,7 @@
 import { isRecordDamaged } from '../../domain/errors.js';
 
 /** Rows that are remembered as told. */
-const MOST_TOLD = 1_000;
+const MOST_TOLD = 1000;
 
 /**
  * Tells of damaged rows that are passed over, each once: work for everybody goes on without them, and meets

@@ -54,11 +54,11 @@ export class Outbox implements OutboxStore {
     if (room !== 'waived') this.checkRoom(1);
     const key = outboxKey(this.#next);
     tx.put(key, event);
-    this.#next++;
-    this.#waiting++;
+    this.#next += 1;
+    this.#waiting += 1;
     const added = this.#added.get(tx.batch);
     if (added === undefined) this.#follow(tx.batch);
-    else added.events++;
+    else added.events += 1;
     return key;
   }
 
@@ -77,7 +77,7 @@ export class Outbox implements OutboxStore {
         const key = outboxKey(Number(position));
         if (tx.getSound(key) === undefined) continue;
         tx.delete(key);
-        rows++;
+        rows += 1;
       }
       return rows;
     });

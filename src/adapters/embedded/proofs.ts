@@ -192,11 +192,12 @@ async function issuedIn(
   reverse = false,
 ): Promise<readonly IssuedProof[]> {
   const found: IssuedProof[] = [];
+  let rest = range;
   while (found.length < limit) {
-    const entries = await rows.keys(range, limit - found.length, reverse);
+    const entries = await rows.keys(rest, limit - found.length, reverse);
     const last = entries.at(-1);
     if (last === undefined) break;
-    range = reverse ? preceding(range, last) : following(range, last);
+    rest = reverse ? preceding(rest, last) : following(rest, last);
     for (const entry of entries) {
       const proof = rows.get(proofKey(lastPart(entry)));
       if (proof?.state === 'issued') found.push(proof);

@@ -82,8 +82,9 @@ export class ReviewRows {
    * @returns when the first of the others ends; undefined where there is none
    */
   async firstEnd(range: KeyRange, now: number): Promise<number | undefined> {
+    let rest = range;
     for (;;) {
-      const entries = await this.#rows.keys(range, REMOVAL_STEP);
+      const entries = await this.#rows.keys(rest, REMOVAL_STEP);
       const last = entries.at(-1);
       if (last === undefined) return undefined;
       const expired: string[] = [];
@@ -104,7 +105,7 @@ export class ReviewRows {
         for (const entry of erased) forget(tx, entry);
       });
       if (end !== undefined) return end;
-      range = following(range, last);
+      rest = following(rest, last);
     }
   }
 

@@ -49,16 +49,17 @@ export class Rows {
     limit: number,
   ): Promise<readonly (readonly [key: RowKey<Row>, row: Row])[]> {
     const sound: (readonly [key: RowKey<Row>, row: Row])[] = [];
+    let rest = range;
     while (sound.length < limit) {
       const asked = limit - sound.length;
-      const found = await this.#database.scan(range, { limit: asked });
+      const found = await this.#database.scan(rest, { limit: asked });
       for (const [text, bytes] of found) {
         const key = text as RowKey<Row>;
         const row = this.#damages.sound(key, () => decodeRow(this.#codec, key, bytes));
         if (row !== undefined) sound.push([key, row]);
       }
       if (found.length < asked) break;
-      range = following(range, found.at(-1)![0]);
+      rest = following(rest, found.at(-1)![0]);
     }
     return sound;
   }

@@ -121,7 +121,7 @@ export async function openEmbeddedStore({
             if (isReviewKey(row)) removeReview(tx, lastPart(row));
             else tx.delete(row);
             if (isRotationReplayKey(row)) shredded.push(row);
-            swept++;
+            swept += 1;
           }
         });
       }

@@ -141,7 +141,10 @@ function unitEvents(
   const gathering = new WeakMap<Batch, Map<string, { to: number; readonly counts: Counting[] }>>();
   return (tx, { partnerId, operation, at }, day, used) => {
     let events = gathering.get(tx.batch);
-    if (events === undefined) gathering.set(tx.batch, (events = new Map()));
+    if (events === undefined) {
+      events = new Map();
+      gathering.set(tx.batch, events);
+    }
     const name = `${partnerId}/${day.slice(0, 7)}`;
     const shared = events.get(name);
     if (shared !== undefined) {

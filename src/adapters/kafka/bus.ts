@@ -118,7 +118,10 @@ class KafkaBus implements EventBus {
         });
         // The group's consumer has put them to the dead letters.
         left += messages.length - events.length;
-        if (events.length > 0) await giveBatch(events, handler, () => void (left += 1));
+        if (events.length > 0)
+          await giveBatch(events, handler, () => {
+            left += 1;
+          });
       });
       return { taken: messageCount - left, left };
     });
@@ -177,7 +180,7 @@ class KafkaBus implements EventBus {
 
   async #bury(topic: Topic, message: Message, reason: string): Promise<void> {
     await this.#outgoing.send([
-      buried(message, deadLetterName(this.#options.prefix, topic), reason, Math.floor(Date.now() / 1_000)),
+      buried(message, deadLetterName(this.#options.prefix, topic), reason, Math.floor(Date.now() / 1000)),
     ]);
     this.#options.buried?.(topic);
   }

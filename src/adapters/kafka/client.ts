@@ -57,8 +57,8 @@ export interface OutgoingMessage {
 
 export type FaultReport = (error: KafkaError) => void;
 
-const CONNECT_MS = 3_000;
-const ASK_MS = 5_000;
+const CONNECT_MS = 3000;
+const ASK_MS = 5000;
 const POLL_MS = 5;
 const IDLE_POLL_MS = 500;
 const CODE = {
@@ -250,8 +250,8 @@ export class ConsumerClient {
       'enable.partition.eof': true,
       // A killed process's partitions go to the others after this; a broker that restarts takes less.
       'session.timeout.ms': 15_000,
-      'heartbeat.interval.ms': 2_000,
-      'queued.max.messages.kbytes': 4_096,
+      'heartbeat.interval.ms': 2000,
+      'queued.max.messages.kbytes': 4096,
       offset_commit_cb: true,
       rebalance_cb: (error: LibrdKafkaError, partitions: TopicPartition[]) => {
         client.#rebalance({ kind: error.code === CODE.assign ? 'assign' : 'revoke', partitions });
@@ -264,8 +264,9 @@ export class ConsumerClient {
     consumer.on('partition.eof', ({ partition }) => void client.ended.add(partition));
     consumer.on('offset.commit', (error) => {
       client.commitsUnderWay = Math.max(0, client.commitsUnderWay - 1);
-      if (error)
-        fault((client.commitFault = new KafkaError(`a position was not kept: ${error.message}`, error.code)));
+      if (!error) return;
+      client.commitFault = new KafkaError(`a position was not kept: ${error.message}`, error.code);
+      fault(client.commitFault);
     });
     try {
       await asked((done) => consumer.connect({ allTopics: false, timeout: CONNECT_MS }, done));
@@ -420,7 +421,7 @@ function settings({ brokers, credentials, tls }: KafkaConnection): GlobalConfig 
     'socket.keepalive.enable': true,
     'socket.timeout.ms': 10_000,
     'reconnect.backoff.ms': 100,
-    'reconnect.backoff.max.ms': 1_000,
+    'reconnect.backoff.max.ms': 1000,
     'security.protocol':
       credentials === undefined
         ? tls === undefined

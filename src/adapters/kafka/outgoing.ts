@@ -16,7 +16,7 @@ export interface NamedMessage extends OutgoingMessage {
 /** Until whoever sends is told that it failed. */
 const SEND_MS = 10_000;
 const FULL_MS = 20;
-const FLUSH_MS = 5_000;
+const FLUSH_MS = 5000;
 
 /**
  * What is on its way to Kafka. The connection is made with the first message, and again as often as it takes.
@@ -125,7 +125,8 @@ export class Outgoing {
       await client.close(0);
       throw new KafkaError(`there is no topic ${missing.join(', ')}: run \`takemark operator migrate\``);
     }
-    return (this.#client = client);
+    this.#client = client;
+    return client;
   }
 }
 

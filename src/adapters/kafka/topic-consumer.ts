@@ -27,10 +27,10 @@ type Step = { readonly give: readonly Received[] } | { readonly bury: Message; r
 const BATCH = 500;
 const IDLE_MS = 40;
 /** While a handler is at work or rests: so often the group hears of us. */
-const KEEPALIVE_MS = 1_000;
+const KEEPALIVE_MS = 1000;
 const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 5_000;
-const LEAVE_MS = 5_000;
+const LONGEST_PAUSE_MS = 5000;
+const LEAVE_MS = 5000;
 
 /**
  * One topic's events for one handler, as a member of the group. A position is committed when its batch was

@@ -79,7 +79,7 @@ export async function createTopics({
     all.filter(({ topic }) => missing.includes(topic)),
   );
   // The brokers hear of a topic some time after it was made.
-  for (let looks = 0; looks < LOOKS; looks++) {
+  for (let looks = 0; looks < LOOKS; looks += 1) {
     if ((await look()).length === 0) return missing;
     await sleep(LOOK_MS);
   }

@@ -147,7 +147,7 @@ class LocalBus implements EventBus {
 
   #deliver(events: readonly ServiceEvent[], handler: EventHandler): Promise<void> {
     return giveBatch(events, handler, async (event, { message }) => {
-      await this.#letters.append(event, message, Math.floor(this.#clock.now() / 1_000));
+      await this.#letters.append(event, message, Math.floor(this.#clock.now() / 1000));
       this.#buried(event.topic);
     });
   }

@@ -24,7 +24,7 @@ export interface CredentialReaderOptions {
 }
 
 const DEFAULTS = {
-  readingMs: 3_000,
+  readingMs: 3000,
   waitingMs: 10_000,
   startMs: 30_000,
   maxWaiting: 256,
@@ -32,7 +32,7 @@ const DEFAULTS = {
 } as const;
 /** The reading that a process ended in, and one more, in case that the end had another cause. */
 const TRIES = 2;
-const BACKOFF_MS = { first: 50, most: 5_000 } as const;
+const BACKOFF_MS = { first: 50, most: 5000 } as const;
 const RETRY_AFTER_SECONDS = 2;
 
 export interface StartedReader extends CredentialReader {

@@ -17,7 +17,7 @@ export interface LeafRequest {
   readonly algorithm: SignatureAlgorithm;
 }
 
-const MAX_PEM_CHARACTERS = 4_096;
+const MAX_PEM_CHARACTERS = 4096;
 const OID_ORGANISATION = '060355040a';
 const OID_COMMON_NAME = '0603550403';
 

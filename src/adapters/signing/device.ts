@@ -18,7 +18,7 @@ export interface DeviceOptions {
   readonly random: (length: number) => Uint8Array;
 }
 
-const LIFE_MS = 7_305 * 86_400_000;
+const LIFE_MS = 7305 * 86_400_000;
 
 /**
  * An artist's device: the key that local seals are made with, made on first use. Its identity's `issuer` is

@@ -4,7 +4,7 @@ import {
   generateKeyPairSync,
   type KeyObject,
   sign,
-  X509Certificate,
+  type X509Certificate,
 } from 'node:crypto';
 import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import { DISPLAY_NAME_PATTERN } from '../../domain/display-name.js';

@@ -70,7 +70,7 @@ const DAY_MS = 86_400_000;
  * Without a time-stamp a file turns invalid for others on the day its leaf expires (C2PA 2.2 section
  * 10.3.2.5.1), so both live long.
  */
-const LIFE_MS = 7_305 * DAY_MS;
+const LIFE_MS = 7305 * DAY_MS;
 const ALGORITHMS: readonly SignatureAlgorithm[] = ['Ed25519', 'ES256'];
 
 /**

@@ -22,7 +22,7 @@ const KEPT: readonly RotatedPurpose[] = ['key-pepper', 'audit', 'event', 'row', 
  * The longest that anything else made with a secret lives is a day, a rotation's replay; an hour for the
  * rollout of the step before.
  */
-const DROP_AFTER_SECONDS = 25 * 3_600;
+const DROP_AFTER_SECONDS = 25 * 3600;
 
 export interface BundleRotation {
   readonly step: RotationStep;

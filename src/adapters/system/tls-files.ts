@@ -49,7 +49,7 @@ export class TlsFiles {
     // Taken down before the reading: a file that changes meanwhile is read again the next time.
     this.#seen = looks;
     const identity = await readIdentity(this.#paths);
-    if (identity.expiresAt * 1_000 <= Date.now())
+    if (identity.expiresAt * 1000 <= Date.now())
       throw Object.assign(new Error('the new certificate has expired'), { code: 'CERT_HAS_EXPIRED' });
     this.#identity = identity;
     return identity;
@@ -69,6 +69,6 @@ async function readIdentity(paths: TlsPaths): Promise<TlsIdentity> {
   return {
     certificate,
     key,
-    expiresAt: Math.floor(Date.parse(new X509Certificate(certificate).validTo) / 1_000),
+    expiresAt: Math.floor(Date.parse(new X509Certificate(certificate).validTo) / 1000),
   };
 }

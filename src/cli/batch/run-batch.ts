@@ -1,5 +1,5 @@
 /** How far results may run ahead of the one that is due, where they are to come in order. */
-const MAX_AHEAD = 1_000;
+const MAX_AHEAD = 1000;
 
 export interface BatchPlan<Job, Row> {
   readonly jobs: AsyncIterator<Job, void, undefined>;

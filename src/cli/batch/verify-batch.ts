@@ -96,7 +96,7 @@ async function beUp(url: string, access: ServiceAccess, signal: AbortSignal): Pr
 }
 
 function unixSeconds(): number {
-  return Math.floor(Date.now() / 1_000);
+  return Math.floor(Date.now() / 1000);
 }
 
 class Batch {
@@ -273,7 +273,7 @@ class Batch {
     if (
       (status === 429 || status === 503) &&
       retryAfterSeconds !== undefined &&
-      retryAfterSeconds * 1_000 > RETRY.maxDelayMs
+      retryAfterSeconds * 1000 > RETRY.maxDelayMs
     ) {
       return `${message} The service asks to wait ${retryAfterSeconds} s${this.#state === undefined ? '' : '; run again with the same state file then'}`;
     }

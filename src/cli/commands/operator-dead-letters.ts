@@ -16,7 +16,7 @@ export const listDeadLetters: Command = {
   async run(given, surroundings) {
     const { terminal } = surroundings;
     const topic = given.choice('topic', TOPICS);
-    const limit = given.count('limit', { min: 1, max: 1_000 }) ?? 100;
+    const limit = given.count('limit', { min: 1, max: 1000 }) ?? 100;
     const letters = await withOperator(surroundings, (client) => client.listDeadLetters({ topic, limit }));
     for (const letter of letters) {
       if (given.flag('json')) terminal.printJson(letter);
@@ -44,7 +44,7 @@ export const replayDeadLetters: Command = {
   async run(given, surroundings) {
     const { terminal } = surroundings;
     const topic = given.choice('topic', TOPICS)!;
-    const limit = given.count('limit', { min: 1, max: 10_000 }) ?? 1_000;
+    const limit = given.count('limit', { min: 1, max: 10_000 }) ?? 1000;
     const replayed = await withOperator(surroundings, (client) => client.replayDeadLetters({ topic, limit }));
     if (given.flag('json')) terminal.printJson({ replayed });
     else terminal.print(`${replayed} replayed`);

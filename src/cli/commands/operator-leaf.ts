@@ -107,7 +107,7 @@ export const issueLeaf: Command = {
     const { pem, ...leaf } = await cluster.issueLeaf(
       given.requiredText('dir'),
       await readFile(request, 'utf8'),
-      given.count('days', { min: 1, max: 7_305 }) ?? 7_305,
+      given.count('days', { min: 1, max: 7305 }) ?? 7305,
     );
     await writeOutput(output, [Buffer.from(pem)]);
     if (given.flag('json')) terminal.printJson({ ...leaf, out: output.path });

@@ -74,7 +74,7 @@ export const readAudit: Command = {
     const { terminal } = surroundings;
     const range = {
       from: given.count('from', SEQUENCES) ?? 1,
-      limit: given.count('limit', { min: 1, max: 1_000 }) ?? 100,
+      limit: given.count('limit', { min: 1, max: 1000 }) ?? 100,
     };
     for (const entry of await withOperator(surroundings, (client) =>
       client.readAudit(given.operand('partnerId'), range),

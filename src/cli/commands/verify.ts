@@ -61,7 +61,7 @@ export const verify: Command = {
     const format = given.choice('format', FORMATS);
     const concurrency = given.count('concurrency', { min: 1, max: 64 }) ?? 4;
     const [path] = operands;
-    const maxAgeHours = given.count('max-age', { min: 1, max: 8_760 }) ?? 24;
+    const maxAgeHours = given.count('max-age', { min: 1, max: 8760 }) ?? 24;
     const search = { pairs: !given.flag('no-pairs'), followLinks: given.flag('follow-links') };
     const single = operands.length === 1 && path !== undefined && !(await isDirectory(path));
     if (single && format === undefined && given.text('resume') === undefined)
@@ -84,7 +84,7 @@ export const verify: Command = {
         concurrency,
         ordered,
         resume,
-        maxAgeSeconds: maxAgeHours * 3_600,
+        maxAgeSeconds: maxAgeHours * 3600,
       },
       surroundings,
     );

@@ -9,7 +9,7 @@ import { operatorTokenPath } from '../operator-client.js';
 
 const SERVICE = fileURLToPath(new URL('../../main.js', import.meta.url));
 const START_MS = 60_000;
-const STOP_MS = 5_000;
+const STOP_MS = 5000;
 
 /** The service as `npm start` runs it, in a process and a data directory of its own. */
 export class ServiceProcess {
@@ -48,7 +48,7 @@ export class ServiceProcess {
     });
     let words = '';
     for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (words = (words + chunk.toString('utf8')).slice(-2_000)));
+      stream.on('data', (chunk: Buffer) => (words = (words + chunk.toString('utf8')).slice(-2000)));
     let failed: Error | undefined;
     child.on('error', (error) => (failed = error));
     try {
@@ -100,7 +100,7 @@ async function readEndpoints(
 
 async function answers(url: string): Promise<boolean> {
   try {
-    return (await fetch(new URL('/v1/health', url), { signal: AbortSignal.timeout(2_000) })).ok;
+    return (await fetch(new URL('/v1/health', url), { signal: AbortSignal.timeout(2000) })).ok;
   } catch {
     return false;
   }
