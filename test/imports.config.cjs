@@ -17,6 +17,7 @@ const MAY_IMPORT = {
   'adapters/signing': ['ports', 'domain', 'codec', 'credential'],
   'adapters/reading': ['ports', 'domain', 'codec', 'credential'],
   consumers: ['operations', 'ports', 'domain', 'codec'],
+  background: ['operations', 'ports', 'domain', 'codec'],
   telemetry: ['ports', 'domain'],
   client: ['contract'],
   // `takemark seal` is a device of its own, without a service: it loads the engine and the key through
@@ -34,6 +35,7 @@ const MAY_IMPORT = {
       'http',
       'engine',
       'adapters',
+      'background',
       'consumers',
       'telemetry',
       'client',

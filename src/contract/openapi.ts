@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { STATUS_OF_ERROR } from './error-codes.js';
-import { errorSchema } from './error-schema.js';
 import { headersOf, RESPONSE_HEADERS } from './response-headers.js';
 import { type ErrorStatus, ROUTE_GROUPS, type Route, type RouteBody } from './route.js';
-import { CONTRACT_VERSION, ROUTES } from './routes.js';
+import { CONTRACT_VERSION, ROUTES } from './routes/routes.js';
+import { errorSchema } from './schemas/error-schema.js';
 
 /** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DomainError } from '../domain/errors.js';
-import type { Lease } from './byte-budget.js';
+import type { Lease } from './server/byte-budget.js';
 
 /** Times and bounds of one listener; tests shorten them. */
 export interface ListenerLimits {

@@ -1,14 +1,14 @@
 import { isIP } from 'node:net';
 import { challengeAnswer, challengeKey } from '../contract/operator-challenge.js';
-import { ROUTES } from '../contract/routes.js';
+import { ROUTES } from '../contract/routes/routes.js';
 import { DomainError } from '../domain/errors.js';
 import type { OperatorOperations } from '../operations/operations.js';
-import { json } from './answer.js';
-import { audioBody } from './audio-body.js';
-import { bearerGate, type Endpoints, joinEndpoints } from './endpoint.js';
+import { audioBody } from './body/audio-body.js';
 import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
-import { contentDisposition } from './file-name.js';
-import { createListener, type Listener, type ListenerParts } from './listener.js';
+import { contentDisposition } from './response/file-name.js';
+import { json } from './response/response.js';
+import { bearerGate, type Endpoints, joinEndpoints } from './server/endpoint.js';
+import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 
 export interface ProbeListenerParts extends ListenerParts {
   /** The counters as text, and its media type. */

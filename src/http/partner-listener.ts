@@ -1,18 +1,18 @@
 import { openApiDocument } from '../contract/openapi.js';
-import { CONTRACT_VERSION } from '../contract/routes.js';
+import { CONTRACT_VERSION } from '../contract/routes/routes.js';
 import { DomainError } from '../domain/errors.js';
 import type { UploadPurpose } from '../domain/upload.js';
 import type { PartnerOperations, StoredUpload } from '../operations/operations.js';
 import type { Observer } from '../ports/observer.js';
-import { constantJson, json } from './answer.js';
-import { assetAnswer } from './asset-answer.js';
-import { Capacity } from './capacity.js';
-import { docsAnswer } from './docs-page.js';
-import { type Endpoints, joinEndpoints } from './endpoint.js';
+import { FormPlaces } from './body/form-places.js';
+import { receiveForm, type UploadPlaces } from './body/upload-form.js';
 import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
-import { FormPlaces } from './form-places.js';
-import { createListener, type Listener, type ListenerParts } from './listener.js';
-import { receiveForm, type UploadPlaces } from './upload-form.js';
+import { assetAnswer } from './response/asset-response.js';
+import { docsAnswer } from './response/docs-page.js';
+import { constantJson, json } from './response/response.js';
+import { Capacity } from './server/concurrency-limit.js';
+import { type Endpoints, joinEndpoints } from './server/endpoint.js';
+import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 
 /** What `GET /health` says of the build. */
 export interface BuildFacts {

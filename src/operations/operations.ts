@@ -11,7 +11,7 @@ import type { EvidenceKind, ReviewBindings, ReviewCase, ReviewOutcome } from '..
 import type { RevocationReason, SignerRevocation } from '../domain/signer-revocation.js';
 import type { UploadPurpose } from '../domain/upload.js';
 import type { VerificationResult } from '../domain/verification.js';
-import type { CheckedDeclaration } from './read-evidence.js';
+import type { CheckedDeclaration } from './proofs/read-evidence.js';
 
 /** Every use case of the service, as the listeners call it. All of them throw DomainError for a refusal. */
 export interface Operations {

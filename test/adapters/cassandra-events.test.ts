@@ -2,8 +2,14 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
-import { migrate } from '../../src/adapters/cassandra/migrations.js';
-import { covers, overlaps, type Spans, sizeOf, withSpan } from '../../src/adapters/cassandra/spans.js';
+import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
+import {
+  covers,
+  overlaps,
+  type Spans,
+  sizeOf,
+  withSpan,
+} from '../../src/adapters/cassandra/usage/intervals.js';
 import { AUDIT_GENESIS } from '../../src/domain/audit.js';
 import {
   noticesOf,

@@ -1,5 +1,5 @@
 import { Client } from 'cassandra-driver';
-import type { MigrationOptions } from '../../src/adapters/cassandra/migrations.js';
+import type { MigrationOptions } from '../../src/adapters/cassandra/driver/migrations.js';
 import {
   type CassandraStore,
   type CassandraStoreOptions,

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { openEmbeddedStore, STORE_FORMAT } from '../../src/adapters/embedded/store.js';
+import { replayErasures } from '../../src/background/replay-erasures.js';
 import { RecordCodec } from '../../src/codec/record.js';
 import { noticesOf, reviewCreated, type UsageEvent } from '../../src/domain/events.js';
-import { replayErasures } from '../../src/operations/replay-erasures.js';
 import type { AssetStore } from '../../src/ports/assets.js';
 import type { ErasureJournal } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { PARTNER_ROUTES } from '../../src/contract/partner-routes.js';
 import type { Route } from '../../src/contract/route.js';
+import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';
 import { formatIdentifier } from '../../src/domain/identifiers.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
 import { TestService } from '../fixtures/service.js';

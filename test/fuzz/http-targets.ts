@@ -109,8 +109,8 @@ export async function openForm(): Promise<OpenTarget> {
   return {
     ...target,
     coverage: new BlockCoverage([
-      '/src/http/upload-form',
-      '/src/http/form-envelope',
+      '/src/http/body/upload-form',
+      '/src/http/body/multipart-framing',
       'busboy',
       'streamsearch',
     ]),

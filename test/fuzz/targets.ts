@@ -12,9 +12,9 @@ import { stateProduction } from '../../src/credential/statement.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { CONTEXT_BYTES, createCoreMemory, instantiateCore, SCRATCH_BYTES } from '../../src/engine/core.js';
 import * as layout from '../../src/engine/core-layout.js';
-import { parseJson } from '../../src/http/json-text.js';
+import { parseJson } from '../../src/http/body/json-text.js';
 import { createCursors } from '../../src/operations/cursors.js';
-import { createUploadPolicySigner } from '../../src/operations/upload-policy.js';
+import { createUploadPolicySigner } from '../../src/operations/uploads/upload-policy.js';
 import { now as currentSecond, extentOf, issued, sealed, storeIn } from '../fixtures/credentialed-file.js';
 import { foreignManifest, foreignSigner, storeOf } from '../fixtures/foreign-store.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
@@ -277,7 +277,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
           );
       },
     },
-    '/src/http/json-text',
+    '/src/http/body/json-text',
   ),
 
   cursor: openCursor,
@@ -342,7 +342,7 @@ async function openSlotPolicy(): Promise<OpenTarget> {
         );
       },
     },
-    '/src/operations/upload-policy',
+    '/src/operations/uploads/upload-policy',
   )();
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import type { Route } from '../../src/contract/route.js';
-import { ROUTES } from '../../src/contract/routes.js';
+import { ROUTES } from '../../src/contract/routes/routes.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { SCOPES } from '../../src/domain/partner.js';
 import { partnerContract } from '../fixtures/contract-check.js';

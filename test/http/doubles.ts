@@ -6,9 +6,9 @@ import { SCOPES, type Scope, SHIPPED_PLANS } from '../../src/domain/partner.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import type { VerificationResult } from '../../src/domain/verification.js';
 import type { ListenerLimits } from '../../src/http/exchange.js';
-import type { ListenerParts } from '../../src/http/listener.js';
 import { createOperatorListener } from '../../src/http/operator-listener.js';
 import { createPartnerListener } from '../../src/http/partner-listener.js';
+import type { ListenerParts } from '../../src/http/server/listener.js';
 import type {
   Caller,
   IssueRequest,

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Topic } from '../../src/domain/events.js';
-import { listDeadLetters } from '../../src/operations/list-dead-letters.js';
+import { listDeadLetters } from '../../src/operations/system/list-dead-letters.js';
 
 const letter = (topic: Topic, at: number) => ({ topic, position: `0:${at}`, reason: 'not an event', at });
 const kept: Readonly<Record<Topic, readonly number[]>> = {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
+import { createEventRelay } from '../../src/background/relay.js';
+import { startChores } from '../../src/background/scheduler.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { proofErased, type ServiceEvent } from '../../src/domain/events.js';
-import { startChores } from '../../src/operations/chores.js';
-import { createEventRelay } from '../../src/operations/relay-events.js';
 import type { OutboxStore, WaitingEvent } from '../../src/ports/stores.js';
 
 const PAUSES = { firstMs: 5, longestMs: 20, idleMs: 60_000 };

@@ -24,12 +24,12 @@ import {
   stepEvidence,
 } from '../../src/domain/review.js';
 import { createCursors } from '../../src/operations/cursors.js';
-import { createKeyUses } from '../../src/operations/key-uses.js';
+import { createKeyUses } from '../../src/operations/keys/key-uses.js';
+import { deriveSuccessor, rotateKey } from '../../src/operations/keys/rotate-key.js';
+import { createRotationClaims } from '../../src/operations/keys/rotation-locks.js';
 import type { Caller } from '../../src/operations/operations.js';
-import { createRateLimits } from '../../src/operations/rate-limits.js';
-import { deriveSuccessor, rotateKey } from '../../src/operations/rotate-key.js';
-import { createRotationClaims } from '../../src/operations/rotation-claims.js';
-import { createUsageMeter } from '../../src/operations/usage-meter.js';
+import { createRateLimits } from '../../src/operations/usage/rate-limits.js';
+import { createUsageMeter } from '../../src/operations/usage/usage-meter.js';
 import type { KeyStore, Rotation } from '../../src/ports/stores.js';
 import { seeded } from '../fixtures/service.js';
 import { secretsOf, stillClock } from './doubles.js';

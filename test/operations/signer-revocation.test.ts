@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { auditMac } from '../../src/domain/audit.js';
-import { SignerRevocations } from '../../src/operations/signer-revocations.js';
+import { SignerRevocations } from '../../src/operations/system/signer-revocations.js';
 import { issued } from '../fixtures/credentialed-file.js';
 import { TestClock, TestService } from '../fixtures/service.js';
 import { testSigning } from '../fixtures/signing.js';

@@ -1,6 +1,6 @@
 import t from 'tap';
+import { sweepOrphans } from '../../src/background/collect.js';
 import type { Proof } from '../../src/domain/proof.js';
-import { sweepOrphans } from '../../src/operations/sweep.js';
 
 /** A bucket with these deliverables, and a registry that knows some of them. */
 function setUp(names: readonly string[], states: Readonly<Record<string, string>>) {

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startService } from '../../src/compose.js';
 import { readConfig } from '../../src/config.js';
-import { OPERATOR_ROUTES } from '../../src/contract/operator-routes.js';
-import { PARTNER_ROUTES } from '../../src/contract/partner-routes.js';
+import { OPERATOR_ROUTES } from '../../src/contract/routes/operator-routes.js';
+import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import {

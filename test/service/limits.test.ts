@@ -3,7 +3,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { PARTNER_ROUTES } from '../../src/contract/partner-routes.js';
+import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';
 import { type Plan, SHIPPED_PLANS } from '../../src/domain/partner.js';
 import { monthEnd } from '../../src/domain/usage-window.js';
 import { inParallel, TestClock, TestService } from '../fixtures/service.js';

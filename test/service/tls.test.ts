@@ -10,7 +10,7 @@ import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import t, { type Test } from 'tap';
 import { createClient } from '../../src/client/index.js';
 import { readConfig } from '../../src/config.js';
-import { TlsFront } from '../../src/http/tls-front.js';
+import { TlsFront } from '../../src/http/server/tls-front.js';
 import { TestService } from '../fixtures/service.js';
 import { makeTlsIdentity, type TlsIdentity } from '../fixtures/tls.js';
 import { wav } from '../fixtures/wav.js';

@@ -16,11 +16,11 @@ import {
   lastPart,
   pingKey,
 } from './keys.js';
-import { retentionStore } from './notices.js';
 import { StoreOpenError } from './open-error.js';
 import { Outbox } from './outbox.js';
 import { keyStore, partnerStore } from './partners.js';
 import { proofStore } from './proofs.js';
+import { retentionStore } from './reminders.js';
 import { ReviewRows, removeReview } from './review-rows.js';
 import { reviewStore } from './reviews.js';
 import { Rows } from './rows.js';

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { DomainError } from '../../../domain/errors.js';
+import type { Partner } from '../../../domain/partner.js';
+import type { PartnerStore } from '../../../ports/stores.js';
+import type { Intent, Intents } from '../commit/intents.js';
+import type { RowCodes } from '../driver/row-codes.js';
+import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
+
+export const SHARDS = 16;
+
+const GET =
+  'SELECT partner_id, name, plan, created_at, create_op, mac FROM partner WHERE shard = ? AND partner_id = ?';
+const OF_SHARD = 'SELECT partner_id, name, plan, created_at, mac FROM partner WHERE shard = ?';
+const INSERT =
+  'INSERT INTO partner (shard, partner_id, name, plan, created_at, create_op, mac) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
+
+export function partnerStore(session: Session, intents: Intents, codes: RowCodes): PartnerStore {
+  const partnerOf = (row: Row): Partner => checked(codes, row);
+
+  intents.onAbandoned('partner_created', async (intent: Intent<{ readonly partnerId: string }>) => {
+    const { partnerId } = intent.target;
+    const row = await session.settled().first(GET, [shardOf(partnerId), partnerId]);
+    if (row !== undefined && textIn(row, 'create_op') === intent.op) await intents.finish(intent);
+  });
+
+  return {
+    async createPartner(partner, audit) {
+      const { partnerId, name, plan, createdAt } = partner;
+      const intent = await intents.begin('partner_created', { partnerId }, audit);
+      intents.assertTimely(intent);
+      const { applied, current } = await session.decide({
+        query: INSERT,
+        params: [
+          shardOf(partnerId),
+          partnerId,
+          name,
+          plan,
+          createdAt,
+          intent.op,
+          codes.make('partner', partnerId, partnerValues(partner)),
+        ],
+      });
+      if (applied || (current !== undefined && textIn(current, 'create_op') === intent.op))
+        return intents.finish(intent);
+      intents.drop(intent);
+      if (
+        current === undefined ||
+        numberIn(current, 'created_at') !== createdAt ||
+        textIn(current, 'name') !== name
+      )
+        throw new DomainError('conflict', 'This id is taken.');
+    },
+
+    async getPartner(partnerId) {
+      const row = await session.first(GET, [shardOf(partnerId), partnerId]);
+      return row === undefined ? undefined : partnerOf(row);
+    },
+
+    async listPartners() {
+      const shards = await Promise.all(
+        Array.from({ length: SHARDS }, (_, shard) => session.rows(OF_SHARD, [shard])),
+      );
+      return shards
+        .flat()
+        .map(partnerOf)
+        .sort((a, b) => (a.partnerId < b.partnerId ? -1 : 1));
+    },
+  };
+}
+
+function shardOf(partnerId: string): number {
+  return createHash('sha256').update(partnerId).digest()[0]! % SHARDS;
+}
+
+export function partnerOfColumns(row: Row): Partner {
+  return {
+    partnerId: textIn(row, 'partner_id')!,
+    name: textIn(row, 'name')!,
+    plan: textIn(row, 'plan')!,
+    createdAt: numberIn(row, 'created_at')!,
+  };
+}
+
+function checked(codes: RowCodes, row: Row): Partner {
+  const partner = partnerOfColumns(row);
+  codes.check('partner', partner.partnerId, partnerValues(partner), textIn(row, 'mac'));
+  return partner;
+}
+
+/** The members of a partner that its code covers. */
+export function partnerValues({ name, plan, createdAt }: Partner): readonly (string | number)[] {
+  return [name, plan, createdAt];
+}

@@ -1,0 +1,194 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CassandraOpenError } from './open-error.js';
+import {
+  type ConnectionOptions,
+  connect,
+  numberIn,
+  type Row,
+  type Session,
+  type Statement,
+  textIn,
+} from './session.js';
+
+/** Of the last migration this version knows. */
+export const SCHEMA_VERSION = 7;
+
+const DIRECTORY = new URL('../../../../../deploy/cassandra/', import.meta.url);
+
+const LEDGER = `CREATE TABLE IF NOT EXISTS schema_migration (
+  version int PRIMARY KEY, name text, sha256 text, state text, owner text, claimed_at bigint
+)`;
+const LEDGER_THERE =
+  "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'schema_migration'";
+const GET = 'SELECT version, name, sha256, state, owner, claimed_at FROM schema_migration WHERE version = ?';
+const CLAIM =
+  "INSERT INTO schema_migration (version, name, sha256, state, owner, claimed_at) VALUES (?, ?, ?, 'running', ?, ?) IF NOT EXISTS";
+// Not from an owner that has spoken since it was read.
+const TAKE_OVER =
+  "UPDATE schema_migration SET owner = ?, claimed_at = ? WHERE version = ? IF owner = ? AND claimed_at = ? AND state = 'running'";
+const KEEP = 'UPDATE schema_migration SET claimed_at = ? WHERE version = ? IF owner = ?';
+const DONE = "UPDATE schema_migration SET state = 'applied' WHERE version = ? IF owner = ?";
+
+/**
+ * A run that says nothing for so long is dead; its statements can be run again. One that lives speaks before
+ * each of them.
+ */
+const ABANDONED_MS = 120_000;
+const POLL_MS = 250;
+const AGREEMENT_MS = 30_000;
+const ATTEMPTS = 20;
+
+export interface MigrationOptions extends ConnectionOptions {
+  readonly keyspace: string;
+  /** Replicas in the local data centre; what other data centres get is the operator's to alter. */
+  readonly replication: number;
+}
+
+interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sha256: string;
+  readonly statements: readonly string[];
+}
+
+/**
+ * Makes the keyspace and brings its schema up to this version. Safe to run again, and by several processes at
+ * once: one claims a migration by a conditional insert, the others wait for it.
+ * @returns names of the migrations that this call applied
+ * @throws CassandraOpenError where it cannot be reached, or an applied migration is not the one that is here,
+ * or another process took one over from this one
+ */
+export async function migrate(options: MigrationOptions): Promise<readonly string[]> {
+  const { keyspace, localDataCenter, replication } = options;
+  if (!/^[a-z][a-z0-9_]{0,47}$/.test(keyspace))
+    throw new CassandraOpenError(
+      'the name of a keyspace is a letter and up to 47 letters, digits and underscores, in lower case',
+    );
+  const first = await connect(options).catch((cause: unknown) => {
+    throw new CassandraOpenError(
+      `Cassandra could not be reached: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause },
+    );
+  });
+  try {
+    await persist(() =>
+      first.define(
+        `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${localDataCenter.replaceAll("'", "''")}': ${replication}}`,
+      ),
+    );
+    await agreement(first);
+  } finally {
+    await first.close();
+  }
+  const session = await persist(() => connect(options, keyspace));
+  try {
+    if ((await session.first(LEDGER_THERE, [keyspace])) === undefined)
+      await persist(() => session.define(LEDGER));
+    const applied: string[] = [];
+    for (const migration of await migrations())
+      if (await apply(session, migration)) applied.push(migration.name);
+    await agreement(session);
+    return applied;
+  } finally {
+    await session.close();
+  }
+}
+
+/** The version of a keyspace; 0 for one without a schema. */
+export async function schemaVersion(session: Session, keyspace: string): Promise<number> {
+  if ((await session.first(LEDGER_THERE, [keyspace])) === undefined) return 0;
+  for (let version = 0; ; version += 1) {
+    const row = await session.first(GET, [version + 1]);
+    if (row === undefined || textIn(row, 'state') !== 'applied') return version;
+  }
+}
+
+async function migrations(): Promise<readonly Migration[]> {
+  const names = (await readdir(DIRECTORY)).filter((name) => /^\d{3}-.+\.cql$/.test(name)).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(new URL(name, DIRECTORY), 'utf8');
+      const statements = text
+        .replaceAll(/^\s*--.*$/gm, '')
+        .split(';')
+        .map((statement) => statement.trim())
+        .filter((statement) => statement !== '');
+      return {
+        version: Number(name.slice(0, 3)),
+        name,
+        sha256: createHash('sha256').update(text).digest('hex'),
+        statements,
+      };
+    }),
+  );
+}
+
+/** @returns whether this call applied it */
+async function apply(session: Session, { version, name, sha256, statements }: Migration): Promise<boolean> {
+  const owner = randomUUID();
+  // A ledger that another process has just made is not known everywhere at once.
+  const claim = await persist(() =>
+    session.decide({ query: CLAIM, params: [version, name, sha256, owner, Date.now()] }),
+  );
+  let row: Row | undefined = claim.current;
+  while (!claim.applied && row !== undefined && textIn(row, 'owner') !== owner) {
+    if (textIn(row, 'state') === 'applied') {
+      if (textIn(row, 'sha256') !== sha256)
+        throw new CassandraOpenError(
+          `the migration ${name} was applied in another form than the one that is here`,
+        );
+      return false;
+    }
+    if (Date.now() - numberIn(row, 'claimed_at')! > ABANDONED_MS) {
+      const taken = await session.decide({
+        query: TAKE_OVER,
+        params: [owner, Date.now(), version, textIn(row, 'owner'), numberIn(row, 'claimed_at')],
+      });
+      if (taken.applied) break;
+    }
+    await delay(POLL_MS);
+    row = await session.first(GET, [version]);
+  }
+  const asOwner = async (statement: Statement): Promise<void> => {
+    const { applied } = await session.decide(statement);
+    if (!applied)
+      throw new CassandraOpenError(
+        `the migration ${name} was taken over by another process, because this one stood still for too long; run takemark operator migrate again`,
+      );
+  };
+  for (const statement of statements) {
+    await persist(async () => {
+      await asOwner({ query: KEEP, params: [Date.now(), version, owner] });
+      await session.define(statement);
+    });
+  }
+  await asOwner({ query: DONE, params: [version, owner] });
+  return true;
+}
+
+/**
+ * Waits until whoever connects next finds the schema, whichever node answers. For a while: one node that does
+ * not follow holds nobody up.
+ */
+async function agreement(session: Session): Promise<void> {
+  for (const deadline = Date.now() + AGREEMENT_MS; Date.now() < deadline; await delay(POLL_MS)) {
+    if (await session.agrees().catch(() => false)) return;
+  }
+}
+
+/**
+ * Definitions of the schema collide when two processes make them at once; made again, they find what they
+ * want.
+ */
+async function persist<Value>(define: () => Promise<Value>): Promise<Value> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await define();
+    } catch (error) {
+      if (attempt === ATTEMPTS || error instanceof CassandraOpenError) throw error;
+      await delay(POLL_MS);
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import { REVIEW_LIFE_SECONDS, type ReviewBounds, type ReviewCase } from '../../../domain/review.js';
+import { aheadOfClocks, numberIn, type Session } from '../driver/session.js';
+
+const ADD =
+  'INSERT INTO review_by_partner (partner_id, proof_id, created_at, review_id) VALUES (?, ?, ?, ?) USING TTL ?';
+const REMOVE =
+  'DELETE FROM review_by_partner WHERE partner_id = ? AND proof_id = ? AND created_at = ? AND review_id = ?';
+const FORGET = 'DELETE FROM review_by_partner USING TIMESTAMP ? WHERE partner_id = ? AND proof_id = ?';
+const OF_PROOF =
+  'SELECT created_at FROM review_by_partner WHERE partner_id = ? AND proof_id = ? AND created_at > ? LIMIT ?';
+// ALLOW FILTERING reads one partition here, because the partition key is given.
+const IN_ALL =
+  'SELECT count(*) AS cases, min(created_at) AS oldest FROM review_by_partner WHERE partner_id = ? AND created_at > ? ALLOW FILTERING';
+
+/**
+ * A process counts again when an eighth of what a partner may still create has passed: eight processes keep
+ * the bound together.
+ */
+const SHARES = 8;
+/**
+ * How long a partner that was found full is refused without counting again, unless its oldest case ends
+ * before.
+ */
+const REFUSED_MS = 10_000;
+/** Partners whose totals are remembered. */
+const PARTNERS = 10_000;
+
+interface Total {
+  readonly cases: number;
+  readonly oldest: number | undefined;
+  readonly countedAt: number;
+  /** Creations until it is counted again. */
+  left: number;
+}
+
+/**
+ * How many cases a partner has: rows beside the cases, which end with them, so there is no number that could
+ * go astray. Those on one proof are read each time, at most as many as there may be. All of a partner's are
+ * counted now and then: the fewer it may still create the more often.
+ */
+export class ReviewCounts {
+  readonly #session: Session;
+  readonly #totals = new Map<string, Total>();
+  readonly #counting = new Map<string, Promise<Total>>();
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /**
+   * @returns when the oldest case ends that keeps this one from coming to be; undefined where nothing does
+   */
+  async fullUntil(
+    { partnerId, proofId, createdAt }: ReviewCase,
+    bounds: ReviewBounds,
+  ): Promise<number | undefined> {
+    const ended = createdAt - REVIEW_LIFE_SECONDS;
+    const [onProof, total] = await Promise.all([
+      this.#session.rows(OF_PROOF, [partnerId, proofId, ended, bounds.perProof]),
+      this.#total(partnerId, ended, bounds),
+    ]);
+    if (onProof.length >= bounds.perProof) return numberIn(onProof[0]!, 'created_at')! + REVIEW_LIFE_SECONDS;
+    if (total.cases >= bounds.perPartner) return total.oldest! + REVIEW_LIFE_SECONDS;
+    total.left -= 1;
+    return undefined;
+  }
+
+  async add({ partnerId, proofId, createdAt, reviewId }: ReviewCase, ttl: number): Promise<void> {
+    await this.#session.write(ADD, [partnerId, proofId, createdAt, reviewId, ttl]);
+  }
+
+  async remove({ partnerId, proofId, createdAt, reviewId }: ReviewCase): Promise<void> {
+    await this.#session.write(REMOVE, [partnerId, proofId, createdAt, reviewId]);
+  }
+
+  /**
+   * Removes the rows of an erased proof, with a timestamp ahead of every clock: the proof gets no more cases.
+   */
+  async forget(partnerId: string, proofId: string): Promise<void> {
+    await this.#session.write(FORGET, [aheadOfClocks(), partnerId, proofId]);
+    this.#totals.delete(partnerId);
+  }
+
+  async #total(partnerId: string, ended: number, { perPartner }: ReviewBounds): Promise<Total> {
+    const known = this.#totals.get(partnerId);
+    if (
+      known !== undefined &&
+      (known.cases < perPartner
+        ? known.left > 0
+        : ended < known.oldest! && performance.now() - known.countedAt < REFUSED_MS)
+    )
+      return known;
+    // Callers that ask while a count runs share it.
+    const counting =
+      this.#counting.get(partnerId) ??
+      this.#count(partnerId, ended, perPartner).finally(() => this.#counting.delete(partnerId));
+    this.#counting.set(partnerId, counting);
+    return counting;
+  }
+
+  async #count(partnerId: string, ended: number, perPartner: number): Promise<Total> {
+    const row = (await this.#session.first(IN_ALL, [partnerId, ended]))!;
+    const cases = numberIn(row, 'cases')!;
+    const total: Total = {
+      cases,
+      oldest: numberIn(row, 'oldest'),
+      countedAt: performance.now(),
+      left: Math.floor((perPartner - cases) / SHARES),
+    };
+    this.#totals.delete(partnerId);
+    this.#totals.set(partnerId, total);
+    if (this.#totals.size > PARTNERS) this.#totals.delete(this.#totals.keys().next().value!);
+    return total;
+  }
+}

@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import {
+  BINDING_STATUS,
+  type Dimension,
+  MAX_DECLARATIONS,
+  SURVEY,
+  type SurveyAnswers,
+} from '../../domain/declaration.js';
+import { CONTENT_CLASSES, FACT_STATUSES } from '../../domain/evidence-report.js';
+import { identifierSchema, timestampSchema } from '../identifier.js';
+
+const ANSWERS = {
+  declaredOrigin: 'from_scratch',
+  aiShareBand: 'none',
+  disputedAssessment: 'not_disputed',
+} as const satisfies SurveyAnswers;
+const DECLARATION = {
+  surveyVersion: '2026-01',
+  submissionId: 'sub_4711',
+  subject: 'creator_1',
+  submittedAt: 1_767_229_200,
+  answers: ANSWERS,
+};
+const ENVELOPE = { ...DECLARATION, recordedAt: 1_767_229_260, bindingStatus: BINDING_STATUS };
+
+const dimensionSchema = z.enum(Object.keys(SURVEY) as [Dimension, ...Dimension[]]);
+
+const answers = {
+  declaredOrigin: z.enum(SURVEY.declaredOrigin).exactOptional(),
+  aiShareBand: z.enum(SURVEY.aiShareBand).exactOptional(),
+  manualWork: z.enum(SURVEY.manualWork).exactOptional(),
+  contributionBand: z.enum(SURVEY.contributionBand).exactOptional(),
+  disputedAssessment: z.enum(SURVEY.disputedAssessment).exactOptional(),
+};
+
+/**
+ * "Survey version, submission time, submission id, subject": identifiers throughout, so that no free text can
+ * travel in them.
+ */
+export const declareSchema = z
+  .strictObject({
+    surveyVersion: identifierSchema,
+    submissionId: identifierSchema,
+    subject: identifierSchema,
+    submittedAt: timestampSchema,
+    answers: z
+      .strictObject(answers)
+      .refine((given) => Object.keys(given).length > 0, 'at least one dimension is answered')
+      .meta({ minProperties: 1 }),
+  })
+  .meta({ id: 'Declare', examples: [DECLARATION] });
+
+const envelope = {
+  surveyVersion: identifierSchema,
+  submissionId: identifierSchema,
+  subject: identifierSchema,
+  submittedAt: timestampSchema,
+  answers: z.object(answers),
+  recordedAt: timestampSchema,
+  bindingStatus: z
+    .literal(BINDING_STATUS)
+    .meta({ description: 'Recorded after issuance, not part of the original proof signature.' }),
+};
+
+/** "Creator's raw survey answers as authenticated envelopes." */
+export const declarationSchema = z.object(envelope).meta({ id: 'Declaration', examples: [ENVELOPE] });
+
+/** For the operator's side: records that were altered in the store are shown, and said to be. */
+export const declarationListSchema = z
+  .object({ declarations: z.array(z.object({ ...envelope, authentic: z.boolean() })).max(MAX_DECLARATIONS) })
+  .meta({
+    id: 'DeclarationList',
+    examples: [{ declarations: [{ ...ENVELOPE, authentic: true }] }, { declarations: [] }],
+  });
+
+/** "Facts carry codes; a reader that does not recognise a code renders the raw code." */
+const factSchema = z
+  .object({
+    code: z.string().meta({ description: 'Stable slug. One that you do not know is rendered as it is.' }),
+    contentClass: z.enum(CONTENT_CLASSES),
+    status: z.enum(FACT_STATUSES).meta({ description: '`needs_review` asks for a human decision.' }),
+    dimension: dimensionSchema.exactOptional(),
+    answer: z
+      .string()
+      .meta({ description: 'What the creator declared; favourable and adverse answers alike.' })
+      .exactOptional(),
+    submissionId: identifierSchema.exactOptional(),
+  })
+  .meta({ id: 'EvidenceFact' });
+
+const fact = (dimension: Dimension, answer: string) => ({
+  code: 'creator_declaration',
+  contentClass: 'creator_declaration',
+  status: 'declared',
+  dimension,
+  answer,
+  submissionId: DECLARATION.submissionId,
+});
+
+/**
+ * "The structured evidence report (`evidenceReport`) is report-only [...]. It never changes credential
+ * validity."
+ */
+export const evidenceReportSchema = z
+  .looseObject({
+    version: z.literal(1),
+    facts: z
+      .array(factSchema)
+      .meta({ description: 'One `creator_declaration` for each answered dimension of each submission.' }),
+    conflicts: z.array(factSchema),
+    unverifiable: z.array(factSchema).meta({ description: 'Coverage gaps: what nobody witnessed.' }),
+    declarations: z.array(declarationSchema),
+  })
+  .meta({
+    id: 'EvidenceReport',
+    description:
+      'Report-only; absent where nothing was declared, which is to be read as unavailable source evidence.',
+    examples: [
+      {
+        version: 1,
+        facts: Object.entries(ANSWERS).map(([dimension, answer]) => fact(dimension as Dimension, answer)),
+        conflicts: [],
+        unverifiable: [
+          {
+            code: 'session_evidence_unavailable',
+            contentClass: 'unverifiable_coverage_gap',
+            status: 'unverifiable',
+          },
+          {
+            code: 'rule_inference_unavailable',
+            contentClass: 'unverifiable_coverage_gap',
+            status: 'unverifiable',
+          },
+        ],
+        declarations: [ENVELOPE],
+      },
+    ],
+  });

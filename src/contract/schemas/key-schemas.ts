@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { KEY_STATUSES } from '../../domain/partner.js';
+import { cursorSchema, identifierSchema, timestampSchema } from '../identifier.js';
+import { queryInteger } from '../query-number.js';
+
+const KEY = {
+  keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+  name: 'ingest',
+  status: 'active',
+  plan: 'standard',
+  createdAt: 1_767_225_600,
+};
+
+/**
+ * "query `limit` (integer int32, 1 to 100, optional), `cursor` (string, optional, opaque `nextCursor` from
+ * the previous response)".
+ */
+export const listKeysQuerySchema = z
+  .strictObject({
+    limit: queryInteger(1, 100).meta({ format: 'int32' }).exactOptional(),
+    cursor: cursorSchema.exactOptional(),
+  })
+  .meta({ id: 'ListKeysQuery', examples: [{}, { limit: 20 }] });
+
+/**
+ * "Entries with at least `keyId`, `status` and `name` (never a secret)"; "entries also carry `createdAt`,
+ * `expiresAt?`, `lastUsedAt?`, `plan`".
+ */
+export const keyEntrySchema = z
+  .object({
+    keyId: identifierSchema,
+    name: z.string(),
+    status: z.enum(KEY_STATUSES).meta({ description: '`expiring`: rotated, in its 72 hours.' }),
+    plan: z.string(),
+    createdAt: timestampSchema,
+    expiresAt: timestampSchema.exactOptional(),
+    lastUsedAt: timestampSchema.exactOptional(),
+    signed: z.literal(true).meta({ description: 'Calls with the key must be signed.' }).exactOptional(),
+  })
+  .meta({
+    id: 'Key',
+    examples: [KEY, { ...KEY, status: 'expiring', expiresAt: 1_767_484_800, lastUsedAt: 1_767_225_900 }],
+  });
+
+export const keyParamsSchema = z
+  .object({ keyId: identifierSchema })
+  .meta({ examples: [{ keyId: KEY.keyId }] });
+
+export const keyPageSchema = z
+  .object({ keys: z.array(keyEntrySchema), nextCursor: cursorSchema.exactOptional() })
+  .meta({ id: 'KeyPage', examples: [{ keys: [KEY] }, { keys: [KEY], nextCursor: 'b3BhcXVl' }] });
+
+/**
+ * "`Idempotency-Key` length 16 to 128 characters": visible ASCII, the only characters that reach every reader
+ * of a header unchanged.
+ */
+const idempotencyKeySchema = z
+  .string()
+  .min(16)
+  .max(128)
+  .regex(/^[\x21-\x7e]+$/)
+  .meta({
+    description: '16 to 128 visible ASCII characters; a UUID is suggested.',
+    examples: ['0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a'],
+  });
+
+export const requiredIdempotencySchema = z
+  .object({ 'idempotency-key': idempotencyKeySchema })
+  .meta({ examples: [{ 'idempotency-key': '0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a' }] });
+
+export const idempotencyHeadersSchema = z
+  .object({ 'idempotency-key': idempotencyKeySchema.exactOptional() })
+  .meta({ examples: [{ 'idempotency-key': '0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a' }] });
+
+export const rotatedKeySchema = z
+  .object({
+    apiKey: z
+      .string()
+      .min(1)
+      .meta({ description: 'The new secret, visible only in this response and its idempotent replay.' }),
+    keyId: identifierSchema,
+    name: z.string(),
+    previousKeyExpiresAt: timestampSchema.meta({
+      description: 'When the calling key stops working: 72 hours after rotation.',
+    }),
+  })
+  .meta({
+    id: 'RotatedKey',
+    examples: [
+      {
+        apiKey: '<API_KEY>',
+        keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A3',
+        name: 'ingest',
+        previousKeyExpiresAt: 1_767_484_800,
+      },
+    ],
+  });
+
+/** `GET /partner/usage?days=1..92` (default 30). */
+export const usageQuerySchema = z
+  .strictObject({
+    days: queryInteger(1, 92).default(30).meta({ description: 'How many UTC days back, today included.' }),
+  })
+  .meta({ id: 'UsageQuery', examples: [{ days: 1 }, {}] });
+
+const countSchema = z.int().min(0);
+
+export const usageSchema = z
+  .object({
+    plan: z.string(),
+    period: z
+      .object({ start: timestampSchema, end: timestampSchema })
+      .meta({ description: 'The UTC calendar month that the quota holds for.' }),
+    limit: countSchema,
+    used: countSchema,
+    remaining: countSchema,
+    days: z.array(
+      z.object({
+        day: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
+        units: countSchema.meta({ description: 'What counted against the quota.' }),
+        operations: z
+          .record(z.string(), countSchema)
+          .meta({ description: 'Calls by operation, free ones included.' }),
+      }),
+    ),
+  })
+  .meta({
+    id: 'Usage',
+    examples: [
+      {
+        plan: 'standard',
+        period: { start: 1_767_225_600, end: 1_769_904_000 },
+        limit: 100_000,
+        used: 2,
+        remaining: 99_998,
+        days: [{ day: '2026-01-01', units: 2, operations: { verify: 2, createUpload: 2 } }],
+      },
+    ],
+  });

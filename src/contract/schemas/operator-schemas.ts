@@ -1,0 +1,371 @@
+import { z } from 'zod';
+import { AUDIT_ACTIONS } from '../../domain/audit.js';
+import { TOPICS } from '../../domain/events.js';
+import { SCOPES } from '../../domain/partner.js';
+import { REVOCATION_REASONS } from '../../domain/signer-revocation.js';
+import { identifierSchema, nameSchema, sha256Schema, timestampSchema } from '../identifier.js';
+import { queryInteger } from '../query-number.js';
+import { keyEntrySchema } from './key-schemas.js';
+
+export const createPartnerSchema = z
+  .strictObject({ name: nameSchema(200), plan: nameSchema(64).exactOptional() })
+  .meta({
+    id: 'CreatePartner',
+    examples: [{ name: 'Nordlicht Distribution' }, { name: 'Nordlicht Distribution', plan: 'volume' }],
+  });
+
+export const partnerSchema = z
+  .object({ partnerId: identifierSchema, name: z.string(), plan: z.string(), createdAt: timestampSchema })
+  .meta({
+    id: 'Partner',
+    examples: [
+      {
+        partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        name: 'Nordlicht Distribution',
+        plan: 'standard',
+        createdAt: 1_767_225_600,
+      },
+    ],
+  });
+
+/** 32 random bytes in base64url. */
+export const challengeQuerySchema = z
+  .strictObject({ nonce: z.string().regex(/^[A-Za-z0-9_-]{43}$/) })
+  .meta({ examples: [{ nonce: 'nqRjyWgxC8R1yGHnYWGhr-EJgfG0RRDgHAuFa8KYVpE' }] });
+
+/** One answer for each token that is accepted. */
+export const challengeSchema = z.object({ port: z.number().int(), answers: z.array(z.string()) }).meta({
+  id: 'OperatorChallenge',
+  examples: [{ port: 8081, answers: ['8R5yq1tYqYB2s6pKzG3Ff4oVwXJm7QnD0cL9hTbE2uA'] }],
+});
+
+export const partnerParamsSchema = z
+  .strictObject({ partnerId: identifierSchema })
+  .meta({ examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
+
+export const createKeySchema = z
+  .strictObject({
+    name: nameSchema(200),
+    scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).exactOptional(),
+    publicKey: z
+      .string()
+      .min(1)
+      .max(1000)
+      .meta({ description: 'PEM of an Ed25519 or P-256 key: calls with the key must be signed.' })
+      .exactOptional(),
+  })
+  .meta({ id: 'CreateKey', examples: [{ name: 'ingest' }, { name: 'screening', scopes: ['verify'] }] });
+
+export const createdKeySchema = z
+  .object({ keyId: identifierSchema, apiKey: z.string().min(1), name: z.string() })
+  .meta({
+    id: 'CreatedKey',
+    examples: [{ keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', apiKey: '<API_KEY>', name: 'ingest' }],
+  });
+
+/**
+ * The audio is the body, so what belongs to it stands in the query: a header could not carry a title in every
+ * script.
+ */
+export const issueQuerySchema = z
+  .strictObject({
+    partnerId: identifierSchema,
+    song: nameSchema(500),
+    fileName: nameSchema(255),
+    carrier: z.enum(['embedded', 'sidecar']).default('embedded'),
+  })
+  .meta({
+    id: 'IssueQuery',
+    examples: [
+      {
+        partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        song: 'Morgenröte',
+        fileName: 'morgenröte.wav',
+        carrier: 'embedded',
+      },
+    ],
+  });
+
+export const issuedProofSchema = z
+  .object({
+    proofId: identifierSchema,
+    issuedAt: timestampSchema,
+    carrier: z.enum(['embedded', 'sidecar']),
+    originalSha256: sha256Schema,
+    boundAudioSha256: sha256Schema,
+    asset: z.object({
+      bytes: z.int().min(0),
+      sha256: sha256Schema,
+      fileName: z.string(),
+      mediaType: z.string(),
+    }),
+  })
+  .meta({
+    id: 'IssuedProof',
+    examples: [
+      {
+        proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        issuedAt: 1_767_225_600,
+        carrier: 'embedded',
+        originalSha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+        boundAudioSha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+        asset: {
+          bytes: 2_884_096,
+          sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+          fileName: 'morgenröte.wav',
+          mediaType: 'audio/wav',
+        },
+      },
+    ],
+  });
+
+export const partnerListSchema = z.object({ partners: z.array(partnerSchema) }).meta({
+  id: 'PartnerList',
+  examples: [
+    {
+      partners: [
+        {
+          partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+          name: 'Nordlicht Distribution',
+          plan: 'standard',
+          createdAt: 1_767_225_600,
+        },
+      ],
+    },
+  ],
+});
+
+const countSchema = z.int().min(0);
+
+export const planListSchema = z
+  .object({
+    plans: z.array(
+      z.object({
+        name: z.string(),
+        monthlyQuota: countSchema,
+        requestsPerSecond: countSchema,
+        burst: countSchema,
+        concurrentUploads: countSchema,
+        rotationsPerDay: countSchema,
+      }),
+    ),
+  })
+  .meta({
+    id: 'PlanList',
+    examples: [
+      {
+        plans: [
+          {
+            name: 'trial',
+            monthlyQuota: 1000,
+            requestsPerSecond: 5,
+            burst: 10,
+            concurrentUploads: 2,
+            rotationsPerDay: 5,
+          },
+        ],
+      },
+    ],
+  });
+
+export const partnerKeyParamsSchema = z
+  .strictObject({ partnerId: identifierSchema, keyId: identifierSchema })
+  .meta({
+    examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }],
+  });
+
+export const keyListSchema = z.object({ keys: z.array(keyEntrySchema) }).meta({
+  id: 'KeyList',
+  examples: [
+    {
+      keys: [
+        {
+          keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+          name: 'ingest',
+          status: 'active',
+          plan: 'standard',
+          createdAt: 1_767_225_600,
+        },
+      ],
+    },
+  ],
+});
+
+export const erasureStatusSchema = z
+  .object({
+    proofId: identifierSchema,
+    state: z.enum(['pending', 'issued', 'erased']),
+    erasedAt: timestampSchema.exactOptional(),
+    confirmedAt: timestampSchema.exactOptional(),
+    assetPresent: z.boolean(),
+  })
+  .meta({
+    id: 'ErasureStatus',
+    examples: [
+      {
+        proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        state: 'erased',
+        erasedAt: 1_767_312_000,
+        confirmedAt: 1_767_312_001,
+        assetPresent: false,
+      },
+    ],
+  });
+
+export const deadLettersQuerySchema = z
+  .strictObject({ topic: z.enum(TOPICS).exactOptional(), limit: queryInteger(1, 1000).default(100) })
+  .meta({ id: 'DeadLettersQuery', examples: [{}, { topic: 'usage', limit: 20 }] });
+
+/** `reason` holds nothing of the event; `eventId` and `kind` are there where the event could be read. */
+export const deadLettersSchema = z
+  .object({
+    deadLetters: z.array(
+      z.object({
+        topic: z.enum(TOPICS),
+        position: z.string(),
+        reason: z.string(),
+        at: timestampSchema,
+        eventId: z.string().exactOptional(),
+        kind: z.string().exactOptional(),
+      }),
+    ),
+  })
+  .meta({
+    id: 'DeadLetters',
+    examples: [
+      {
+        deadLetters: [
+          {
+            topic: 'usage',
+            position: '0/17',
+            reason: 'the span is empty',
+            at: 1_767_312_000,
+            eventId: 'units_counted/ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2/billed/2026-01/41',
+            kind: 'units_counted',
+          },
+        ],
+      },
+    ],
+  });
+
+export const replayDeadLettersSchema = z
+  .strictObject({ topic: z.enum(TOPICS), limit: z.int().min(1).max(10_000).default(1000) })
+  .meta({ id: 'ReplayDeadLetters', examples: [{ topic: 'usage' }, { topic: 'usage', limit: 10 }] });
+
+export const replayedDeadLettersSchema = z
+  .object({ replayed: countSchema })
+  .meta({ id: 'ReplayedDeadLetters', examples: [{ replayed: 3 }] });
+
+/** Entries count from 1. */
+export const auditQuerySchema = z
+  .strictObject({
+    from: queryInteger(1, 9_999_999_999).default(1),
+    limit: queryInteger(1, 1000).default(100),
+  })
+  .meta({ id: 'AuditQuery', examples: [{}, { from: 101, limit: 100 }] });
+
+export const auditSchema = z
+  .object({
+    entries: z.array(
+      z.object({
+        partnerId: identifierSchema,
+        sequence: z.int().min(1),
+        action: z.enum(AUDIT_ACTIONS),
+        at: timestampSchema,
+        actor: z.string(),
+        subjects: z.array(z.string()),
+        mac: sha256Schema,
+      }),
+    ),
+  })
+  .meta({
+    id: 'Audit',
+    examples: [
+      {
+        entries: [
+          {
+            partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+            sequence: 1,
+            action: 'partner_created',
+            at: 1_767_225_600,
+            actor: 'operator',
+            subjects: ['ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2'],
+            mac: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+          },
+        ],
+      },
+    ],
+  });
+
+export const auditVerificationSchema = z
+  .object({
+    ok: z.boolean(),
+    entries: countSchema,
+    head: countSchema.exactOptional(),
+    fault: z
+      .object({
+        sequence: countSchema,
+        reason: z.enum(['sequence_broken', 'mac_mismatch', 'truncated', 'head_mismatch']),
+      })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'AuditVerification',
+    examples: [
+      { ok: true, entries: 12, head: 12 },
+      { ok: false, entries: 7, fault: { sequence: 7, reason: 'mac_mismatch' } },
+    ],
+  });
+
+const KID = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+
+export const signerParamsSchema = z.strictObject({ kid: sha256Schema }).meta({ examples: [{ kid: KID }] });
+
+export const revokeSignerSchema = z
+  .strictObject({ from: timestampSchema, reason: z.enum(REVOCATION_REASONS) })
+  .meta({ id: 'RevokeSigner', examples: [{ from: 1_767_225_600, reason: 'key_compromise' }] });
+
+/** `signs`: whether new proofs are signed with it. */
+export const signerSchema = z
+  .object({
+    kid: sha256Schema,
+    algorithm: z.string(),
+    issuer: z.string(),
+    notBefore: timestampSchema,
+    notAfter: timestampSchema,
+    signs: z.boolean(),
+    revocation: z
+      .object({ from: timestampSchema, reason: z.enum(REVOCATION_REASONS), at: timestampSchema })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'Signer',
+    examples: [
+      {
+        kid: KID,
+        algorithm: 'Ed25519',
+        issuer: 'Takemark',
+        notBefore: 1_767_139_200,
+        notAfter: 2_398_291_200,
+        signs: true,
+      },
+    ],
+  });
+
+export const signerListSchema = z.object({ signers: z.array(signerSchema) }).meta({
+  id: 'SignerList',
+  examples: [
+    {
+      signers: [
+        {
+          kid: KID,
+          algorithm: 'Ed25519',
+          issuer: 'Takemark',
+          notBefore: 1_767_139_200,
+          notAfter: 2_398_291_200,
+          signs: true,
+        },
+      ],
+    },
+  ],
+});

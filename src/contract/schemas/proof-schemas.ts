@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { cursorSchema, identifierSchema, sha256Schema, timestampSchema } from '../identifier.js';
+import { queryInteger } from '../query-number.js';
+import { evidenceReportSchema } from './evidence-schemas.js';
+
+const CARRIERS = ['embedded', 'sidecar'] as const;
+/** The last second that ten digits can write. */
+const LAST_SECOND = 9_999_999_999;
+const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+const ENTRY = {
+  proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+  issuedAt: 1_767_225_600,
+  song: { title: 'Morgenröte' },
+  carrier: 'embedded',
+  boundAudioSha256: DIGEST,
+};
+
+export const proofParamsSchema = z
+  .strictObject({ proofId: identifierSchema })
+  .meta({ examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
+
+/** `GET /proofs?limit=1..100&cursor&issuedAfter&issuedBefore`. */
+export const listProofsQuerySchema = z
+  .strictObject({
+    limit: queryInteger(1, 100).meta({ description: 'Entries a page holds at most.' }).exactOptional(),
+    cursor: cursorSchema.exactOptional(),
+    issuedAfter: queryInteger(0, LAST_SECOND)
+      .meta({ description: 'Unix seconds, inclusive.' })
+      .exactOptional(),
+    issuedBefore: queryInteger(0, LAST_SECOND)
+      .meta({ description: 'Unix seconds, inclusive.' })
+      .exactOptional(),
+  })
+  .meta({ id: 'ListProofsQuery', examples: [{}, { limit: 20, issuedAfter: 1_767_225_600 }] });
+
+const songSchema = z.object({ title: z.string() });
+
+const proofEntry = {
+  proofId: identifierSchema,
+  issuedAt: timestampSchema,
+  song: songSchema,
+  carrier: z.enum(CARRIERS),
+  boundAudioSha256: sha256Schema,
+};
+
+/** "A process note may carry an optional `policyVersion`." */
+export const processNoteSchema = z
+  .looseObject({ policyVersion: z.string().exactOptional() })
+  .meta({ id: 'ProcessNote', examples: [{ policyVersion: '1' }] });
+
+const reports = {
+  evidenceReport: evidenceReportSchema.exactOptional(),
+  processNote: processNoteSchema.exactOptional(),
+};
+
+export const proofEntrySchema = z
+  .object({ ...proofEntry, evidenceReport: evidenceReportSchema.exactOptional() })
+  .meta({ id: 'ProofEntry', examples: [ENTRY] });
+
+export const proofPageSchema = z
+  .object({ proofs: z.array(proofEntrySchema), nextCursor: cursorSchema.exactOptional() })
+  .meta({ id: 'ProofPage', examples: [{ proofs: [ENTRY] }, { proofs: [ENTRY], nextCursor: 'b3BhcXVl' }] });
+
+/** "A list or verify result's `issuedAt` equals that proof's canonical `ProofDocument.createdAt`." */
+export const proofDocumentSchema = z
+  .object({ ...proofEntry, createdAt: timestampSchema, originalSha256: sha256Schema, ...reports })
+  .meta({ id: 'ProofDocument', examples: [{ ...ENTRY, createdAt: ENTRY.issuedAt, originalSha256: DIGEST }] });
+
+export const erasureSchema = z
+  .object({
+    proofId: identifierSchema,
+    outcome: z.enum(['erased', 'already_erased']),
+    erasedAt: timestampSchema,
+  })
+  .meta({
+    id: 'Erasure',
+    examples: [
+      { proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', outcome: 'erased', erasedAt: 1_767_312_000 },
+      { proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', outcome: 'already_erased', erasedAt: 1_767_312_000 },
+    ],
+  });
+
+/**
+ * "A proof record holds the song, issue time, bound-audio SHA-256, the evidence report, the process note and
+ * credential delivery; it has no legacy `grade` or `classification`."
+ */
+export const proofRecordSchema = z
+  .object({
+    proofId: identifierSchema,
+    song: songSchema,
+    issuedAt: timestampSchema,
+    boundAudioSha256: sha256Schema,
+    ...reports,
+    delivery: z.object({
+      carrier: z.enum(CARRIERS),
+      bytes: z.int().min(0),
+      sha256: sha256Schema,
+      mediaType: z.string(),
+      fileName: z.string(),
+    }),
+  })
+  .meta({
+    id: 'ProofRecord',
+    examples: [
+      {
+        proofId: ENTRY.proofId,
+        song: ENTRY.song,
+        issuedAt: ENTRY.issuedAt,
+        boundAudioSha256: DIGEST,
+        delivery: {
+          carrier: 'embedded',
+          bytes: 2_884_096,
+          sha256: DIGEST,
+          mediaType: 'audio/wav',
+          fileName: 'morgenröte.wav',
+        },
+      },
+    ],
+  });
+
+export const assetQuerySchema = z
+  .strictObject({
+    part: z.enum(['audio', 'sidecar']).default('audio').meta({ description: 'Which file of a pair.' }),
+  })
+  .meta({ id: 'AssetQuery', examples: [{ part: 'sidecar' }, {}] });
+
+/** RFC 9110: a precondition or range that is not understood is ignored, so no shape is demanded. */
+export const assetHeadersSchema = z
+  .object({
+    range: z
+      .string()
+      .meta({ description: 'One range of bytes; several are answered with the whole file.' })
+      .exactOptional(),
+    'if-range': z
+      .string()
+      .meta({ description: 'The range counts only while this is the ETag.' })
+      .exactOptional(),
+    'if-match': z.string().meta({ description: '412 where it does not hold the ETag.' }).exactOptional(),
+    'if-none-match': z.string().meta({ description: '304 where it holds the ETag.' }).exactOptional(),
+  })
+  .meta({ examples: [{}, { range: 'bytes=0-1023' }] });

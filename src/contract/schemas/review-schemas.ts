@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { EVIDENCE_KINDS, EVIDENCE_STATUSES, REVIEW_OUTCOMES } from '../../domain/review.js';
+import { identifierSchema, timestampSchema } from '../identifier.js';
+
+const BINDINGS = {
+  creatorId: 'creator-4711',
+  accountId: 'account-42',
+  submissionId: 'submission-2026-0117',
+  trackId: 'track-3',
+};
+const CASE = {
+  reviewId: 'rev_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+  proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+  bindings: BINDINGS,
+  status: 'open',
+  createdAt: 1_767_225_600,
+  updatedAt: 1_767_225_600,
+  expiresAt: 1_782_777_600,
+  evidenceRequests: [],
+};
+
+/**
+ * "Opaque partner identifiers, never names or e-mail addresses": all four required, and no `@` or space fits.
+ */
+const bindingsSchema = z
+  .strictObject({
+    creatorId: identifierSchema,
+    accountId: identifierSchema,
+    submissionId: identifierSchema,
+    trackId: identifierSchema,
+  })
+  .meta({
+    id: 'ReviewBindings',
+    description: "The partner's own opaque identifiers: never names or e-mail addresses.",
+    examples: [BINDINGS],
+  });
+
+export const createReviewSchema = z
+  .strictObject({ proofId: identifierSchema, bindings: bindingsSchema })
+  .meta({
+    id: 'CreateReview',
+    examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', bindings: BINDINGS }],
+  });
+
+export const openEvidenceSchema = z
+  .strictObject({ kind: z.enum(EVIDENCE_KINDS) })
+  .meta({ id: 'OpenEvidence', examples: EVIDENCE_KINDS.map((kind) => ({ kind })) });
+
+/** "The same pattern, up to 256 characters, `/` allowed." */
+const responseReferenceSchema = z
+  .string()
+  .min(1)
+  .max(256)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/)
+  .meta({
+    description: "A bounded opaque reference into the partner's own evidence system.",
+    examples: ['evidence/2026/0117-3'],
+  });
+
+export const closeEvidenceSchema = z
+  .strictObject({
+    status: z.enum(['accepted', 'declined']),
+    responseReference: responseReferenceSchema.exactOptional(),
+  })
+  .meta({
+    id: 'CloseEvidence',
+    examples: [{ status: 'accepted', responseReference: 'evidence/2026/0117-3' }, { status: 'declined' }],
+  });
+
+export const resolveReviewSchema = z
+  .strictObject({ outcome: z.enum(REVIEW_OUTCOMES) })
+  .meta({ id: 'ResolveReview', examples: REVIEW_OUTCOMES.map((outcome) => ({ outcome })) });
+
+export const reviewParamsSchema = z
+  .strictObject({ reviewId: identifierSchema })
+  .meta({ examples: [{ reviewId: CASE.reviewId }] });
+
+export const evidenceParamsSchema = z
+  .strictObject({ reviewId: identifierSchema, requestId: identifierSchema })
+  .meta({ examples: [{ reviewId: CASE.reviewId, requestId: 'req_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
+
+const evidenceRequestSchema = z
+  .object({
+    requestId: identifierSchema,
+    kind: z.enum(EVIDENCE_KINDS),
+    status: z
+      .enum(EVIDENCE_STATUSES)
+      .meta({ description: '`accepted` and `declined` are terminal and immutable.' }),
+    responseReference: responseReferenceSchema.exactOptional(),
+    createdAt: timestampSchema,
+    updatedAt: timestampSchema,
+  })
+  .meta({ id: 'EvidenceRequest' });
+
+export const reviewCaseSchema = z
+  .object({
+    reviewId: identifierSchema,
+    proofId: identifierSchema,
+    bindings: bindingsSchema,
+    status: z.enum(['open', 'resolved']),
+    outcome: z
+      .enum(REVIEW_OUTCOMES)
+      .meta({
+        description:
+          "The partner's own; not a claim of authorship or rights. `held` may later become `accepted` or `rejected`.",
+      })
+      .exactOptional(),
+    createdAt: timestampSchema,
+    updatedAt: timestampSchema,
+    resolvedAt: timestampSchema.exactOptional(),
+    expiresAt: timestampSchema.meta({
+      description: 'Creation and 180 days; it never moves, and from then on the case is not there.',
+    }),
+    evidenceRequests: z.array(evidenceRequestSchema).max(EVIDENCE_KINDS.length),
+  })
+  .meta({
+    id: 'PartnerReviewCase',
+    examples: [
+      CASE,
+      {
+        ...CASE,
+        status: 'resolved',
+        outcome: 'accepted',
+        resolvedAt: 1_767_312_000,
+        updatedAt: 1_767_312_000,
+        evidenceRequests: [
+          {
+            requestId: 'req_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+            kind: 'source_evidence',
+            status: 'accepted',
+            responseReference: 'evidence/2026/0117-3',
+            createdAt: 1_767_229_200,
+            updatedAt: 1_767_308_400,
+          },
+        ],
+      },
+    ],
+  });

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
+import { identifierSchema, sha256Schema, timestampSchema } from '../identifier.js';
+
+export const purposeSchema = z
+  .enum(['verify', 'identify'])
+  .meta({ id: 'UploadPurpose', examples: ['verify'] });
+
+/**
+ * `POST /uploads`: "body `{ "purpose": "verify" | "identify", "contentLength"?: integer }` (also accepted as
+ * query `purpose`)".
+ */
+export const createUploadSchema = z
+  .strictObject({
+    purpose: purposeSchema.exactOptional(),
+    contentLength: z.int().min(1).max(MAX_UPLOAD_BYTES).exactOptional(),
+  })
+  .meta({
+    id: 'CreateUpload',
+    examples: [{ purpose: 'verify' }, { purpose: 'verify', contentLength: 48_000_044 }, {}],
+  });
+
+export const createUploadQuerySchema = z
+  .strictObject({ purpose: purposeSchema.exactOptional() })
+  .meta({ id: 'CreateUploadQuery', examples: [{ purpose: 'verify' }] });
+
+export const uploadSlotSchema = z
+  .object({
+    uploadId: identifierSchema,
+    url: z.string().min(1),
+    fields: z.record(z.string(), z.string()),
+    maxBytes: z.int().min(1),
+    expiresAt: timestampSchema,
+  })
+  .meta({
+    id: 'UploadSlot',
+    examples: [
+      {
+        uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        url: 'https://api.example.com/uploads/upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        fields: { policy: 'eyJ1cGxvYWRJZCI6Li4ufQ==', signature: 'b2ZmZXJlZCBhcyBhbiBleGFtcGxl' },
+        maxBytes: MAX_UPLOAD_BYTES,
+        expiresAt: 1_767_226_500,
+      },
+    ],
+  });
+
+export const uploadParamsSchema = z
+  .strictObject({ uploadId: identifierSchema })
+  .meta({ examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
+
+/** "Success is 201 `{ uploadId, bytes, sha256 }`." */
+export const storedUploadSchema = z
+  .object({ uploadId: identifierSchema, bytes: z.int().min(0), sha256: sha256Schema })
+  .meta({
+    id: 'StoredUpload',
+    examples: [
+      {
+        uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        bytes: 48_000_044,
+        sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+      },
+    ],
+  });

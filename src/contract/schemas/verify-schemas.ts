@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { CONTAINERS } from '../../domain/audio.js';
+import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../domain/verification.js';
+import { identifierSchema, sha256Schema, timestampSchema } from '../identifier.js';
+import { evidenceReportSchema } from './evidence-schemas.js';
+
+/** A sidecar is at most 1 MiB; this is what that needs in padded base64. */
+export const MAX_SIDECAR_BASE64 = 4 * Math.ceil(1_048_576 / 3);
+
+/** `POST /verify`: "`sidecar` string, base64 [...] omit for one-file credentialed WAV". */
+export const verifySchema = z
+  .strictObject({
+    uploadId: identifierSchema,
+    sidecar: z
+      .string()
+      .max(MAX_SIDECAR_BASE64)
+      .meta({
+        description:
+          'Legacy sidecar file in padded base64 (RFC 4648, section 4); omit for a one-file credentialed WAV.',
+        contentEncoding: 'base64',
+      })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'Verify',
+    examples: [
+      { uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' },
+      { uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', sidecar: 'hKFh' },
+    ],
+  });
+
+const decisionSchema = z
+  .object({
+    status: z.enum(DECISION_STATUSES),
+    reasons: z.array(z.string()).meta({
+      description:
+        'Stable slugs; the first one decided. Of `unregistered`: `proof_not_registered`, `credential_not_as_issued`, `signer_unknown` (followed by `names_this_service` where a stranger calls itself by our name), and `signer_revoked`: the proof was registered at or after the time from which the certificate that signed it is revoked.',
+    }),
+    recommendedAction: z.enum(RECOMMENDED_ACTIONS),
+    credentialCarrier: z.enum(['embedded', 'sidecar', 'none']),
+    sourceDetailCoverage: z.enum(['full', 'partial', 'none']),
+    counts: z.object({
+      declarations: z.int().min(0),
+      conflicts: z.int().min(0),
+      unverifiable: z.int().min(0),
+    }),
+  })
+  .meta({ id: 'Decision' });
+
+const audioSummarySchema = z
+  .object({
+    container: z.enum(CONTAINERS),
+    sampleRate: z.int().exactOptional(),
+    channels: z.int().exactOptional(),
+    bitsPerSample: z.int().exactOptional(),
+    frames: z.int().exactOptional(),
+    durationSeconds: z.number().exactOptional(),
+    bytes: z.int().min(0),
+    sha256: sha256Schema,
+  })
+  .meta({ id: 'AudioSummary' });
+
+const credentialReportSchema = z
+  .object({
+    format: z.literal('c2pa'),
+    issuer: z.string().exactOptional(),
+    device: z.string().exactOptional(),
+    generator: z.string().exactOptional(),
+    algorithm: z.string().exactOptional(),
+    claimVersion: z.int().exactOptional(),
+    manifestLabel: z.string().exactOptional(),
+    integrity: z.enum(['verified', 'failed', 'not_checked']),
+    trust: z.enum(['service', 'device', 'unknown']),
+    reasons: z.array(z.string()),
+  })
+  .meta({ id: 'EmbeddedCredential' });
+
+export const verificationSchema = z
+  .object({
+    verdict: z.enum(VERDICTS).meta({
+      description:
+        'Accept only when this is `valid` and `good` is true. A value you do not know is a failed verification.',
+    }),
+    good: z.boolean(),
+    decision: decisionSchema,
+    issuedAt: timestampSchema.exactOptional(),
+    proofId: identifierSchema.exactOptional(),
+    verifiedAt: timestampSchema,
+    audio: audioSummarySchema,
+    evidenceReport: evidenceReportSchema.exactOptional(),
+    embeddedCredential: credentialReportSchema.exactOptional(),
+  })
+  .meta({
+    id: 'Verification',
+    examples: [
+      {
+        verdict: 'valid',
+        good: true,
+        issuedAt: 1_767_225_600,
+        proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        verifiedAt: 1_767_229_200,
+        decision: {
+          status: 'verified_binding',
+          reasons: ['credential_verified'],
+          recommendedAction: 'accept_credential',
+          credentialCarrier: 'embedded',
+          sourceDetailCoverage: 'none',
+          counts: { declarations: 0, conflicts: 0, unverifiable: 0 },
+        },
+        audio: {
+          container: 'riff',
+          sampleRate: 48_000,
+          channels: 2,
+          bitsPerSample: 24,
+          frames: 480_000,
+          durationSeconds: 10,
+          bytes: 2_884_096,
+          sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+        },
+      },
+    ],
+  });

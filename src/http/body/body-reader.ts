@@ -1,0 +1,72 @@
+import { DomainError } from '../../domain/errors.js';
+import { type Exchange, invite } from '../exchange.js';
+import { ChunkSizes, chunksTooSmall } from './chunk-sizes.js';
+import { GrowingBuffer } from './growing-buffer.js';
+
+/**
+ * Reads a body whole.
+ * @throws DomainError `payload_too_large` beyond `maxBytes`, `timeout` for a caller that is too slow,
+ * `invalid_request` for one that leaves
+ *   or sends it in crumbs, `unavailable` where too much is held already
+ */
+export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise<Buffer> {
+  const { request } = exchange;
+  invite(exchange);
+  if (request.complete) {
+    // The usual case where the key is looked up in a store: head and body came in one packet meanwhile.
+    const pieces: Buffer[] = [];
+    // One call gives all of them up to Node 24, and one of them from Node 26 on.
+    for (let piece = request.read() as Buffer | null; piece !== null; piece = request.read() as Buffer | null)
+      pieces.push(piece);
+    const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+    exchange.bytesIn = body.length;
+    if (body.length > maxBytes) throw tooLarge(maxBytes);
+    return body;
+  }
+  return new Promise((resolve, reject) => {
+    const body = new GrowingBuffer(exchange.lease);
+    const sizes = new ChunkSizes();
+    const settle = (error?: DomainError) => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+      request.on('error', ignore);
+      exchange.failBody = undefined;
+      if (error === undefined) resolve(body.bytes());
+      else reject(error);
+    };
+    const onData = (chunk: Buffer) => {
+      exchange.bytesIn += chunk.length;
+      if (exchange.bytesIn > maxBytes) return settle(tooLarge(maxBytes));
+      if (!sizes.count(chunk.length)) return settle(chunksTooSmall());
+      try {
+        body.append(chunk);
+      } catch (error) {
+        settle(error as DomainError);
+      }
+    };
+    const onEnd = () => settle();
+    const onClose = () => settle(left());
+    const timer = setTimeout(() => settle(tooSlow()), exchange.limits.bodyMs);
+    request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+    exchange.failBody = settle;
+  });
+}
+
+function ignore(): void {}
+
+export function tooLarge(maxBytes: number): DomainError {
+  return new DomainError('payload_too_large', `The body may hold at most ${maxBytes} bytes.`, {
+    reason: 'body_too_large',
+  });
+}
+
+export function tooSlow(): DomainError {
+  return new DomainError('timeout', 'The body did not arrive in time.', { reason: 'client_too_slow' });
+}
+
+/** Only the log reads this: whoever left cannot. */
+export function left(): DomainError {
+  return new DomainError('invalid_request', 'The connection ended before the body was complete.', {
+    reason: 'upload_aborted',
+  });
+}

@@ -1,0 +1,65 @@
+import type { ListenerLimits } from '../exchange.js';
+
+/**
+ * Watches how fast a caller sends a streamed body. "A slow client holds at most one slab, and only while it
+ * meets a minimum rate": only time in which the service itself was ready to read counts against the caller.
+ */
+export class ClientPace {
+  readonly #limits: ListenerLimits;
+  readonly #startedAt = performance.now();
+  readonly #timer: NodeJS.Timeout;
+  #waitingSince: number | undefined = this.#startedAt;
+  #waitedMs = 0;
+  #bytes = 0;
+
+  /**
+   * @param tooSlow the caller is too slow to be waited for
+   * @param stalled called again and again: whether the caller brings nothing at the moment
+   */
+  constructor(
+    limits: ListenerLimits,
+    { tooSlow, stalled }: { readonly tooSlow: () => void; readonly stalled?: (stalled: boolean) => void },
+  ) {
+    this.#limits = limits;
+    this.#timer = setInterval(
+      () => {
+        const now = performance.now();
+        if (this.#isTooSlow(now)) tooSlow();
+        else stalled?.(this.#waitingSince !== undefined && now - this.#waitingSince > limits.stalledMs);
+      },
+      Math.max(10, Math.min(1000, limits.idleMs / 4, limits.stalledMs / 4)),
+    );
+  }
+
+  /** Bytes arrived. */
+  received(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#waitingSince === undefined) return;
+    const now = performance.now();
+    this.#waitedMs += now - this.#waitingSince;
+    this.#waitingSince = now;
+  }
+
+  /** The service holds the caller back. */
+  holding(): void {
+    this.#waitingSince = undefined;
+  }
+
+  /** The service waits for the caller. */
+  waiting(): void {
+    this.#waitingSince ??= performance.now();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #isTooSlow(now: number): boolean {
+    const { idleMs, graceMs, minRate, streamMs } = this.#limits;
+    if (now - this.#startedAt > streamMs) return true;
+    if (this.#waitingSince === undefined) return false;
+    const idle = now - this.#waitingSince;
+    const waited = this.#waitedMs + idle;
+    return idle > idleMs || (waited > graceMs && (this.#bytes * 1000) / waited < minRate);
+  }
+}

@@ -1,0 +1,50 @@
+import type { IncomingMessage } from 'node:http';
+import type { RouteBody } from '../../contract/route.js';
+import { DomainError } from '../../domain/errors.js';
+import { formBoundary } from './multipart-framing.js';
+
+/**
+ * Bytes the body says it has; 0 where there is none; 0 too for a chunked one, which is counted as it is read.
+ */
+export function declaredLength(request: IncomingMessage): number {
+  return Number(request.headers['content-length'] ?? 0);
+}
+
+/**
+ * @throws DomainError `unsupported_media_type`, or `length_required` for a call that needs a body and
+ * announces none
+ */
+export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody, { kind: 'none' }>): void {
+  const { headers } = request;
+  const chunked = headers['transfer-encoding'] !== undefined;
+  const present = chunked || declaredLength(request) > 0;
+  if (headers['content-encoding'] !== undefined && headers['content-encoding'].toLowerCase() !== 'identity') {
+    throw new DomainError('unsupported_media_type', 'The body must not be compressed.');
+  }
+  const contentType = headers['content-type'];
+  switch (body.kind) {
+    case 'json':
+      // "All bodies are JSON (`application/json`)." JSON has no charset but UTF-8.
+      if (
+        present &&
+        contentType !== 'application/json' &&
+        !/^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(contentType ?? '')
+      ) {
+        throw new DomainError('unsupported_media_type', 'The body must be application/json.');
+      }
+      break;
+    case 'form':
+      formBoundary(contentType);
+      break;
+    case 'audio':
+      if (!/^(audio\/[\w.+-]+|application\/octet-stream)[ \t]*$/i.test(contentType ?? '')) {
+        throw new DomainError(
+          'unsupported_media_type',
+          'The body must be audio or application/octet-stream.',
+        );
+      }
+  }
+  if (!present && headers['content-length'] === undefined && (body.kind !== 'json' || body.required)) {
+    throw new DomainError('length_required', 'The body is missing; send it with Content-Length or chunked.');
+  }
+}

@@ -1,0 +1,314 @@
+import type { Readable } from 'node:stream';
+import busboy from 'busboy';
+import { DomainError, type ErrorReason } from '../../domain/errors.js';
+import type { StoredUpload, UploadReceiver } from '../../operations/operations.js';
+import { SIGNED_FIELDS } from '../../operations/uploads/upload-policy.js';
+import { type Exchange, invite } from '../exchange.js';
+import { left, tooSlow } from './body-reader.js';
+import { ClientPace } from './client-pace.js';
+import type { FormPlaces } from './form-places.js';
+import { FormEnvelope, formBoundary, malformedForm } from './multipart-framing.js';
+
+const MAX_FIELDS = 16;
+/** busboy does not enforce its own limit on names. */
+const MAX_NAME = 64;
+const MAX_VALUE = 8192;
+/** A part is its bytes as sent; base64 or quoted-printable would be stored undecoded. */
+const PLAIN_ENCODINGS = new Set(['7bit', '8bit', 'binary']);
+
+/** Where forms stand that give way to others. */
+export interface UploadPlaces {
+  /** Forms whose signed fields have not come yet: whoever sends them is a stranger. */
+  readonly unproven: FormPlaces;
+  /** Proven forms that bring nothing. */
+  readonly stalled: FormPlaces;
+}
+
+/**
+ * Streams a posted form into a receiver: signed fields first, then exactly one file, named `file`, with a
+ * file name. The audio is copied on as it arrives and never kept; a receiver that is full holds the file
+ * stream, the parser and, through them, the socket.
+ * @param places the form stands among the unproven ones until its signed fields have come, and among the
+ * stalled ones while it brings nothing
+ * @param open checks the fields and claims the slot; called as soon as the signed fields are whole, before
+ * the file has begun
+ * @throws DomainError for every way in which the form, the caller's pace or the receiver fails; the receiver
+ * is aborted then
+ */
+export function receiveForm(
+  exchange: Exchange,
+  places: UploadPlaces,
+  open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>,
+): Promise<StoredUpload> {
+  const boundary = formBoundary(exchange.request.headers['content-type']);
+  return new Promise((resolve, reject) =>
+    new FormReader(exchange, boundary, places, open, resolve, reject).start(),
+  );
+}
+
+class FormReader {
+  readonly #exchange: Exchange;
+  readonly #places: UploadPlaces;
+  readonly #open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>;
+  readonly #resolve: (stored: StoredUpload) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #envelope: FormEnvelope;
+  readonly #parser: busboy.Busboy;
+  readonly #pace: ClientPace;
+  readonly #fields = new Map<string, string>();
+  #file: Readable | undefined;
+  #fileBytes = 0;
+  /** The signed fields are whole: right or wrong, they are being looked at. */
+  #judged = false;
+  #receiver: UploadReceiver | undefined;
+  /** The receiver has room again behind the chunk that it got last. */
+  #taken: Promise<void> = Promise.resolve();
+  #settled = false;
+  #leavePlace: (() => void) | undefined;
+  #fieldsTimer: NodeJS.Timeout | undefined;
+
+  constructor(
+    exchange: Exchange,
+    boundary: string,
+    places: UploadPlaces,
+    open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>,
+    resolve: (stored: StoredUpload) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#exchange = exchange;
+    this.#places = places;
+    this.#open = open;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#envelope = new FormEnvelope(boundary, exchange.lease);
+    // The parser gets the boundary that the envelope checks, not the header, so that the two cannot read it
+    // differently.
+    this.#parser = busboy({
+      headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
+      defParamCharset: 'utf8',
+      limits: { fields: MAX_FIELDS, fieldSize: MAX_VALUE + 1, files: 1, parts: MAX_FIELDS + 2 },
+    });
+    this.#pace = new ClientPace(exchange.limits, {
+      tooSlow: () => this.#fail(tooSlow()),
+      stalled: (stalled) => this.#stalled(stalled),
+    });
+  }
+
+  start(): void {
+    const { request, limits } = this.#exchange;
+    this.#parser
+      .on('field', (name: string | undefined, value, info) =>
+        this.#guard(() => this.#onField(name, value, info)),
+      )
+      .on('file', (name: string | undefined, stream, info) =>
+        this.#guard(() => this.#onFile(name, stream, info)),
+      )
+      .on('fieldsLimit', () => this.#fail(malformedForm('The form has too many fields.')))
+      .on('partsLimit', () => this.#fail(malformedForm('The form has too many parts.')))
+      .on('filesLimit', () => this.#fail(fileNotLast()))
+      // A malformed part head emits this and never `close`; a form without its last boundary ends here too.
+      .on('error', () => this.#fail(malformedForm('The form is malformed or ends before its last boundary.')))
+      .on('drain', this.#onDrain)
+      .on('finish', () => this.#onFinish());
+    request
+      .on('data', this.#onData)
+      .on('end', this.#onEnd)
+      .on('close', this.#onClose)
+      .on('error', this.#onClose);
+    this.#exchange.failBody = (error) => this.#fail(error);
+    // Whoever has shown no signed fields yet holds a place that others need.
+    this.#standAmong(this.#places.unproven);
+    // After a moment in which this process did not get to read, what has come meanwhile is read first: timers
+    // run before it.
+    this.#fieldsTimer = setTimeout(() => setImmediate(() => this.#fieldsDue()), limits.fieldsMs);
+    invite(this.#exchange);
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#exchange.bytesIn += chunk.length;
+    this.#pace.received(chunk.length);
+    this.#guard(() => {
+      this.#envelope.push(chunk);
+      if (!this.#parser.write(chunk)) {
+        this.#exchange.request.pause();
+        this.#pace.holding();
+      }
+      this.#envelope.checkPrefix();
+    });
+  };
+
+  readonly #onDrain = (): void => {
+    if (this.#settled) return;
+    this.#pace.waiting();
+    this.#exchange.request.resume();
+  };
+
+  readonly #onEnd = (): void => {
+    // From here on only the service itself can be slow.
+    this.#pace.stop();
+    this.#parser.end();
+  };
+
+  readonly #onClose = (): void => {
+    if (!this.#exchange.request.complete) this.#fail(left());
+  };
+
+  #onField(name: string | undefined, value: string | undefined, info: busboy.FieldInfo): void {
+    if (this.#file !== undefined) throw fileNotLast();
+    // busboy gives `undefined` for a character set it does not know.
+    if (value === undefined) throw malformedForm('A part of the form has an unknown character set.');
+    // busboy gives `undefined` for a part without a name.
+    if (name === undefined) throw malformedForm('A part of the form has no name.');
+    // A file part without a file name arrives as a field.
+    if (name === 'file') throw refuse('file_name_missing', 'The file part has no file name.');
+    if (name.length > MAX_NAME) throw refuse('form_field_too_large', "A field's name is too long.");
+    if (info.valueTruncated || value.length > MAX_VALUE)
+      throw refuse('form_field_too_large', 'A field is too large.');
+    if (!PLAIN_ENCODINGS.has(info.encoding))
+      throw malformedForm('A part of the form has a transfer encoding.');
+    if (this.#fields.has(name)) throw refuse('form_field_duplicated', 'A field is given more than once.');
+    if (this.#judged)
+      throw refuse('form_field_unknown', 'The form holds a field that the slot does not have.');
+    this.#fields.set(name, value);
+    if (SIGNED_FIELDS.every((signed) => this.#fields.has(signed))) this.#judge();
+  }
+
+  /** Has the fields checked and the slot claimed, once. */
+  #judge(): void {
+    this.#judged = true;
+    clearTimeout(this.#fieldsTimer);
+    this.#leave();
+    this.#open(this.#fields).then(
+      (receiver) => {
+        if (this.#settled) return receiver.abort();
+        this.#receiver = receiver;
+        // The engine may give up an upload whose client is waited for; nothing that the client sends would
+        // tell.
+        receiver.signal.addEventListener('abort', () => this.#fail(receiver.signal.reason), { once: true });
+        this.#file?.on('data', this.#onAudio);
+      },
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  #fieldsDue(): void {
+    if (!this.#judged) this.#fail(tooSlow());
+  }
+
+  #standAmong(places: FormPlaces): void {
+    this.#leavePlace = places.enter(this.#exchange.address, (refusal) => this.#fail(refusal));
+  }
+
+  #leave(): void {
+    this.#leavePlace?.();
+    this.#leavePlace = undefined;
+  }
+
+  #stalled(stalled: boolean): void {
+    // Until it is proven it stands among the others, for a time that is bounded anyway.
+    if (!this.#judged) return;
+    if (!stalled) this.#leave();
+    else if (this.#leavePlace === undefined) this.#standAmong(this.#places.stalled);
+  }
+
+  #onFile(name: string | undefined, stream: Readable, info: busboy.FileInfo): void {
+    // The parser destroys the stream with an error when the form ends early; the form's own error says it
+    // all.
+    stream.on('error', () => {});
+    if (this.#file !== undefined) throw fileNotLast();
+    if (name === undefined) throw malformedForm('A part of the form has no name.');
+    if (name !== 'file') throw refuse('form_field_unknown', 'The file belongs in the field named file.');
+    if (!info.filename) throw refuse('file_name_missing', 'The file part has no file name.');
+    if (!PLAIN_ENCODINGS.has(info.encoding))
+      throw malformedForm('A part of the form has a transfer encoding.');
+    this.#file = stream;
+    this.#envelope.fileStarts(this.#fields.size + 1);
+    // Without all of its fields it is refused for them.
+    if (!this.#judged) this.#judge();
+    if (this.#receiver !== undefined) stream.on('data', this.#onAudio);
+  }
+
+  readonly #onAudio = (chunk: Buffer): void => {
+    if (this.#settled) return;
+    const receiver = this.#receiver!;
+    this.#fileBytes += chunk.length;
+    this.#guard(() => {
+      // "65 MiB is exact: 68,157,440 bytes pass, one more is 413."
+      if (this.#fileBytes > receiver.maxBytes) {
+        throw new DomainError('payload_too_large', `The file may hold at most ${receiver.maxBytes} bytes.`, {
+          reason: 'body_too_large',
+        });
+      }
+      const room = receiver.write(chunk);
+      if (room === undefined) return;
+      this.#taken = room;
+      this.#file!.pause();
+      room.then(
+        () => {
+          if (!this.#settled) this.#file!.resume();
+        },
+        (error: unknown) => this.#fail(error),
+      );
+    });
+  };
+
+  /**
+   * The parser has read the closing boundary. The file's last bytes may still wait for room: a stream that is
+   * paused with them has ended.
+   */
+  #onFinish(): void {
+    if (this.#settled) return;
+    this.#guard(() => {
+      const receiver = this.#receiver;
+      if (this.#file === undefined || receiver === undefined)
+        throw refuse('file_missing', 'The form holds no file.');
+      this.#envelope.checkEnd(this.#fileBytes);
+      this.#taken
+        .then(() => receiver.finish())
+        .then(
+          (stored) => {
+            if (this.#settled) return;
+            this.#settle();
+            this.#resolve(stored);
+          },
+          (error: unknown) => this.#fail(error),
+        );
+    });
+  }
+
+  #guard(step: () => void): void {
+    if (this.#settled) return;
+    try {
+      step();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#settled) return;
+    this.#settle();
+    this.#receiver?.abort();
+    this.#reject(error);
+  }
+
+  /** Lets go of the request, so that whoever answers can read what is left of it. */
+  #settle(): void {
+    this.#settled = true;
+    clearTimeout(this.#fieldsTimer);
+    this.#leave();
+    this.#pace.stop();
+    this.#exchange.failBody = undefined;
+    this.#exchange.request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
+    this.#parser.destroy();
+  }
+}
+
+function refuse(reason: ErrorReason, message: string): DomainError {
+  return new DomainError('invalid_request', message, { reason });
+}
+
+/** "`file` comes last", and there is one. */
+function fileNotLast(): DomainError {
+  return refuse('file_not_last', 'Something follows the file; it must be the last part of the form.');
+}

@@ -1,0 +1,107 @@
+import type { Readable } from 'node:stream';
+import { DomainError } from '../../domain/errors.js';
+import type { Deliverable } from '../../operations/operations.js';
+import { contentDisposition } from './file-name.js';
+import type { Answer } from './response.js';
+
+/** The request headers that matter here, by lower-case name. */
+export interface AssetHeaders {
+  readonly range?: string;
+  readonly 'if-range'?: string;
+  readonly 'if-match'?: string;
+  readonly 'if-none-match'?: string;
+}
+
+type Range = { readonly start: number; readonly end: number };
+
+/**
+ * Answers with a deliverable, in the order of RFC 9110, 13.2.2: If-Match, If-None-Match, then Range with
+ * If-Range. A file never changes while it exists, so its digest is a strong validator.
+ * @param method as it was sent
+ * @throws DomainError `precondition_failed`
+ */
+export async function assetAnswer(
+  deliverable: Deliverable,
+  method: string,
+  headers: AssetHeaders,
+): Promise<Answer> {
+  const { bytes, sha256, fileName, mediaType } = deliverable;
+  const etag = `"${sha256}"`;
+  const kept = { ETag: etag, 'Cache-Control': 'private, no-cache' };
+  if (headers['if-match'] !== undefined && !matches(headers['if-match'], etag, 'strong'))
+    throw new DomainError('precondition_failed', 'The file is another one.');
+  if (headers['if-none-match'] !== undefined && matches(headers['if-none-match'], etag, 'weak'))
+    return { kind: 'empty', status: 304, headers: kept };
+
+  const file = {
+    ...kept,
+    'Accept-Ranges': 'bytes',
+    'Repr-Digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
+    'Content-Disposition': contentDisposition(fileName),
+  };
+  // RFC 9110, 14.2: range handling is defined for GET alone.
+  if (method === 'HEAD')
+    return {
+      kind: 'empty',
+      status: 200,
+      headers: { ...file, 'Content-Type': mediaType, 'Content-Length': String(bytes) },
+    };
+  // RFC 9110, 13.1.5: a date, a weak tag or another file's makes the range void.
+  const range =
+    headers['if-range'] === undefined || headers['if-range'] === etag
+      ? parseRange(headers.range, bytes)
+      : undefined;
+  if (range === 'unsatisfiable') return unsatisfiable(bytes);
+  if (range === undefined)
+    return { kind: 'stream', status: 200, mediaType, bytes, stream: await open(deliverable), headers: file };
+  const { start, end } = range;
+  return {
+    kind: 'stream',
+    status: 206,
+    mediaType,
+    bytes: end - start + 1,
+    stream: await open(deliverable, range),
+    headers: { ...file, 'Content-Range': `bytes ${start}-${end}/${bytes}` },
+  };
+}
+
+/** Whoever sends the stream looks whether it has failed meanwhile; until then nobody else listens. */
+async function open(deliverable: Deliverable, range?: Range): Promise<Readable> {
+  return (await deliverable.read(range)).on('error', () => {});
+}
+
+/** Entity tags of a list, or `*`. What is not such a list matches nothing. */
+function matches(list: string, etag: string, comparison: 'strong' | 'weak'): boolean {
+  if (list.trim() === '*') return true;
+  const tags = list.match(/(W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g) ?? [];
+  return tags.some((tag) => (comparison === 'weak' ? tag.replace(/^W\//, '') : tag) === etag);
+}
+
+/**
+ * One range of bytes (RFC 9110, 14.1.2).
+ * @returns undefined where the whole file is the answer: no range, several, another unit, or one that is
+ * malformed
+ */
+function parseRange(header: string | undefined, bytes: number): Range | 'unsatisfiable' | undefined {
+  const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header ?? '');
+  if (match === null) return undefined;
+  const [, first, last] = match as unknown as [string, string, string];
+  if (first === '') {
+    if (last === '') return undefined;
+    const length = Math.min(Number(last), bytes);
+    return length === 0 ? 'unsatisfiable' : { start: bytes - length, end: bytes - 1 };
+  }
+  const start = Number(first);
+  const end = last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1);
+  if (last !== '' && Number(last) < start) return undefined;
+  return start >= bytes ? 'unsatisfiable' : { start, end };
+}
+
+function unsatisfiable(bytes: number): Answer {
+  const error = new DomainError('range_not_satisfiable', 'The range lies outside the file.');
+  return {
+    kind: 'refusal',
+    error,
+    headers: { 'Content-Range': `bytes */${bytes}`, 'Accept-Ranges': 'bytes' },
+  };
+}

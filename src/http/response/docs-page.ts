@@ -1,0 +1,264 @@
+import { createHash } from 'node:crypto';
+import type {
+  JsonSchema,
+  MediaType,
+  OpenApiDocument,
+  OperationObject,
+  Parameter,
+  Response,
+} from '../../contract/openapi.js';
+import { DOCS_STYLE } from './docs-style.js';
+import type { Answer } from './response.js';
+
+/** The contract's document as one page: no script, nothing loaded, no address but those of this listener. */
+export function docsAnswer(document: OpenApiDocument): Answer {
+  const style = createHash('sha256').update(DOCS_STYLE).digest('base64');
+  return {
+    kind: 'constant',
+    status: 200,
+    mediaType: 'text/html; charset=utf-8',
+    bytes: Buffer.from(docsPage(document)),
+    headers: {
+      'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    },
+  };
+}
+
+export function docsPage(document: OpenApiDocument): string {
+  const { info, tags, paths, components } = document;
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+  const groups = tags.map(({ name }) => ({
+    name,
+    rows: operations.filter(({ operation }) => operation.tags.includes(name)),
+  }));
+  const navigation = groups
+    .map(
+      ({ name, rows }) =>
+        `<h2>${text(name)}</h2><ul>${rows.map(({ method, path, operation }) => `<li><a href="#${operation.operationId}">${badge(method)}<span>${pathText(path)}</span></a></li>`).join('')}</ul>`,
+    )
+    .join('');
+  const chapters = groups
+    .map(
+      ({ name, rows }) =>
+        `<section><h2 class="group">${text(name)}</h2>${rows.map(({ method, path, operation }) => operationHtml(method, path, operation)).join('')}</section>`,
+    )
+    .join('');
+  const schemas = Object.entries(components.schemas)
+    .map(
+      ([name, schema]) =>
+        `<article class="schema" id="schema-${text(name)}"><h3>${text(name)}</h3>${paragraph(schema['description'])}${schemaHtml(schema)}${examplesHtml((schema['examples'] as readonly unknown[] | undefined) ?? [])}</article>`,
+    )
+    .join('');
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${text(info.title)} ${text(info.version)}</title>
+<style>${DOCS_STYLE}</style>
+</head>
+<body>
+<nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p>${navigation}<h2><a href="#schemas">Schemas</a></h2></nav>
+<main id="top">
+<header><h1>${text(info.title)} <small>${text(info.version)}</small></h1>${markdown(info.description)}<p><a href="/v1/openapi.json">openapi.json</a> is the document behind this page.</p></header>
+${chapters}
+<section id="schemas"><h2 class="group">Schemas</h2>${schemas}</section>
+</main>
+</body>
+</html>
+`;
+}
+
+function operationHtml(method: string, path: string, operation: OperationObject): string {
+  const {
+    operationId,
+    summary,
+    description,
+    security,
+    parameters = [],
+    requestBody,
+    responses,
+    deprecated,
+  } = operation;
+  const scope = operation['x-scope'];
+  const auth =
+    security.length === 0
+      ? 'No key needed'
+      : scope === undefined
+        ? 'Any key'
+        : `Key with the scope <code>${text(scope)}</code>`;
+  const answers = Object.entries(responses).filter(([status]) => Number(status) < 400);
+  const refusals = Object.entries(responses).filter(([status]) => Number(status) >= 400);
+  return `<article id="${operationId}">
+<h3>${badge(method)}<code class="path">${pathText(path)}</code>${deprecated === true ? '<b class="deprecated">deprecated</b>' : ''}</h3>
+<p class="summary">${text(summary)}<span class="auth">${auth}</span></p>
+${description === undefined ? '' : markdown(description)}
+${parameters.length === 0 ? '' : `<h4>Parameters</h4>${parametersHtml(parameters)}`}
+${requestBody === undefined ? '' : `<h4>Request body${requestBody.required ? '' : ' <small>optional</small>'}</h4>${contentHtml(requestBody.content)}`}
+${answers.map(([status, response]) => answerHtml(status, response)).join('')}
+<details><summary>Errors: ${refusals.map(([status]) => `<code>${status}</code>`).join(' ')}</summary>${refusalsHtml(refusals)}</details>
+</article>`;
+}
+
+function parametersHtml(parameters: readonly Parameter[]): string {
+  const rows = parameters.map(
+    ({ name, in: place, required, description, schema, example }) =>
+      `<tr><td><code>${text(name)}</code><small>${place}${required ? ', required' : ''}</small></td><td>${typeHtml(schema)}</td><td>${description === undefined ? '' : inline(description)}${example === undefined ? '' : ` <small>e.g. <code>${text(String(example))}</code></small>`}</td></tr>`,
+  );
+  return table(['Name', 'Type', 'Meaning'], rows);
+}
+
+function contentHtml(content: Readonly<Record<string, MediaType>>): string {
+  return Object.entries(content)
+    .map(([mediaType, { schema, examples }]) => {
+      const shape =
+        schema === undefined ? '' : isReference(schema) ? ` ${typeHtml(schema)}` : schemaHtml(schema);
+      return `<p class="media"><code>${text(mediaType)}</code>${shape}</p>${examplesHtml(Object.values(examples ?? {}).map(({ value }) => value))}`;
+    })
+    .join('');
+}
+
+function answerHtml(status: string, { description, headers, content }: Response): string {
+  const own = Object.keys(headers).filter((name) => !EVERYWHERE.has(name));
+  return `<h4><code class="ok">${status}</code> ${text(description)}</h4>${own.length === 0 ? '' : `<p class="headers">Headers ${own.map((name) => `<code>${text(name)}</code>`).join(' ')}</p>`}${contentHtml(content ?? {})}`;
+}
+
+/** Headers that the page's introduction speaks of once. */
+const EVERYWHERE = new Set([
+  'X-Request-Id',
+  'X-Content-Type-Options',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'Cache-Control',
+]);
+
+function refusalsHtml(refusals: readonly (readonly [string, Response])[]): string {
+  const rows = refusals.map(([status, { description, content }]) => {
+    const { code, reason } = (
+      content!['application/json']!.schema as {
+        properties: { code: { const: string }; reason: false | { enum: readonly string[] } };
+      }
+    ).properties;
+    const reasons = reason === false ? '' : reason.enum.map((slug) => `<code>${text(slug)}</code>`).join(' ');
+    return `<tr><td><code>${status}</code> <code>${text(code.const)}</code></td><td>${text(description)}</td><td class="reasons">${reasons}</td></tr>`;
+  });
+  return table(['Status, code', 'Meaning', 'Reasons'], rows);
+}
+
+function schemaHtml(schema: JsonSchema): string {
+  const properties = schema['properties'] as Readonly<Record<string, JsonSchema>> | undefined;
+  if (properties === undefined) return `<p>${typeHtml(schema)}</p>`;
+  const required = (schema['required'] as readonly string[] | undefined) ?? [];
+  const rows = Object.entries(properties).map(([name, member]) => {
+    const nested = nestedObject(member);
+    return `<tr><td><code>${text(name)}</code>${required.includes(name) ? '' : '<small>optional</small>'}</td><td>${typeHtml(member)}</td><td>${typeof member['description'] === 'string' ? inline(member['description']) : ''}${nested === undefined ? '' : schemaHtml(nested)}</td></tr>`;
+  });
+  return rows.length === 0
+    ? '<p><small>An object whose members may grow.</small></p>'
+    : table(['Member', 'Type', 'Meaning'], rows);
+}
+
+function nestedObject(schema: JsonSchema): JsonSchema | undefined {
+  const inner = schema['type'] === 'array' ? (schema['items'] as JsonSchema) : schema;
+  return inner['properties'] === undefined ? undefined : inner;
+}
+
+function typeHtml(schema: JsonSchema): string {
+  if (isReference(schema)) {
+    const name = String(schema['$ref']).split('/').at(-1)!;
+    return `<a href="#schema-${text(name)}">${text(name)}</a>`;
+  }
+  if (schema['enum'] !== undefined)
+    return (
+      (schema['enum'] as readonly unknown[])
+        .map((value) => `<code>${text(String(value))}</code>`)
+        .join('<wbr> | ') + defaultText(schema)
+    );
+  if (schema['const'] !== undefined) return `<code>${text(JSON.stringify(schema['const']))}</code>`;
+  if (schema['type'] === 'array') return `list of ${typeHtml(schema['items'] as JsonSchema)}`;
+  if (
+    schema['type'] === 'object' &&
+    schema['additionalProperties'] !== undefined &&
+    typeof schema['additionalProperties'] === 'object'
+  )
+    return `object of ${typeHtml(schema['additionalProperties'] as JsonSchema)}`;
+  return `${text(String(schema['type'] ?? 'any'))}${boundsText(schema)}`;
+}
+
+function boundsText(schema: JsonSchema): string {
+  const bound = (name: string) =>
+    typeof schema[name] === 'number' && Math.abs(schema[name]) < Number.MAX_SAFE_INTEGER
+      ? schema[name]
+      : undefined;
+  const from = bound('minimum') ?? bound('minLength');
+  const to = bound('maximum') ?? bound('maxLength');
+  const unit = schema['type'] === 'string' ? ' characters' : '';
+  const range =
+    from !== undefined && to !== undefined
+      ? `${from} to ${to}${unit}`
+      : from !== undefined && from !== 0
+        ? `from ${from}${unit}`
+        : to !== undefined
+          ? `up to ${to}${unit}`
+          : '';
+  const pattern =
+    typeof schema['pattern'] === 'string' ? ` <code class="pattern">${text(schema['pattern'])}</code>` : '';
+  return `${range === '' ? '' : ` <small>${range}</small>`}${pattern}${defaultText(schema)}`;
+}
+
+function defaultText(schema: JsonSchema): string {
+  return schema['default'] === undefined ? '' : ` <small>default ${text(String(schema['default']))}</small>`;
+}
+
+function examplesHtml(examples: readonly unknown[]): string {
+  return examples
+    .filter((example) => typeof example === 'object')
+    .map((example) => `<pre><code>${text(JSON.stringify(example, null, 2))}</code></pre>`)
+    .join('');
+}
+
+function isReference(schema: JsonSchema): boolean {
+  return schema['$ref'] !== undefined;
+}
+
+function table(heads: readonly string[], rows: readonly string[]): string {
+  return `<div class="wide"><table><thead><tr>${heads.map((head) => `<th>${head}</th>`).join('')}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`;
+}
+
+function badge(method: string): string {
+  return `<b class="method ${method.toLowerCase()}">${method}</b>`;
+}
+
+/** A path may break before each of its segments. */
+function pathText(path: string): string {
+  return text(path).replaceAll('/', '<wbr>/');
+}
+
+function paragraph(value: unknown): string {
+  return typeof value === 'string' ? markdown(value) : '';
+}
+
+/** The little of CommonMark that the document's descriptions use: paragraphs, bold, code. */
+function markdown(source: string): string {
+  return source
+    .split('\n\n')
+    .map((block) => `<p>${inline(block)}</p>`)
+    .join('');
+}
+
+function inline(source: string): string {
+  return text(source)
+    .replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+    .replaceAll(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>');
+}
+
+function text(source: string): string {
+  return source
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}

@@ -1,0 +1,33 @@
+import { DomainError } from '../../domain/errors.js';
+
+/** Seconds after which a place is likely free again. */
+const RETRY_SECONDS = 2;
+
+/** A bound on how many requests of one kind hold memory at once. */
+export class Capacity {
+  readonly #max: number;
+  #inside = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /**
+   * Runs `work` inside the bound.
+   * @throws DomainError `unavailable` / `concurrency_exceeded` when it is reached: "every queue has a bound"
+   */
+  async admit<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#inside >= this.#max) {
+      throw new DomainError('unavailable', 'Too many requests of this kind at once.', {
+        reason: 'concurrency_exceeded',
+        retryAfterSeconds: RETRY_SECONDS,
+      });
+    }
+    this.#inside += 1;
+    try {
+      return await work();
+    } finally {
+      this.#inside -= 1;
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import type { Socket } from 'node:net';
+import type { ListenerLimits } from '../exchange.js';
+import type { ByteBudget } from './byte-budget.js';
+import type { CallerAddresses } from './caller-address.js';
+import { CallerConnection, type ConnectionWatch } from './connection.js';
+
+/**
+ * The part of the table that one address may have; proxies that are trusted speak for many and have no such
+ * bound.
+ */
+const SHARE_OF_AN_ADDRESS = 1 / 4;
+/** The table counts as nearly full from here on. */
+const PRESSURE = 3 / 4;
+
+/**
+ * The open connections of a listener. When there is no room, a newcomer takes the place of whoever has shown
+ * least: first the oldest that has not sent a whole head, then the one that has been idle longest, then the
+ * one that has not read for longest. Requests that are being carried out keep theirs.
+ */
+export class ConnectionTable implements ConnectionWatch {
+  readonly #limits: ListenerLimits;
+  readonly #budget: ByteBudget;
+  readonly #addresses: CallerAddresses;
+  readonly #timedOut: (connection: CallerConnection) => void;
+  readonly #all = new Set<CallerConnection>();
+  readonly #byAddress = new Map<string, number>();
+  /** In the order in which they go, the first one first. */
+  readonly #headless = new Set<CallerConnection>();
+  readonly #idle = new Set<CallerConnection>();
+  readonly #unread = new Set<CallerConnection>();
+  readonly #timer: NodeJS.Timeout;
+
+  /** @param timedOut answers a caller whose head did not come in time */
+  constructor(
+    limits: ListenerLimits,
+    budget: ByteBudget,
+    addresses: CallerAddresses,
+    timedOut: (connection: CallerConnection) => void,
+  ) {
+    this.#limits = limits;
+    this.#budget = budget;
+    this.#addresses = addresses;
+    this.#timedOut = timedOut;
+    this.#timer = setInterval(() => this.#check(performance.now()), limits.checkMs).unref();
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  /** @returns undefined, with the socket closed, where there is no room that could be made */
+  admit(socket: Socket): CallerConnection | undefined {
+    const peer = socket.remoteAddress;
+    const address = this.#addresses.of(peer);
+    const { connections } = this.#limits;
+    const share = this.#addresses.trusts(peer) ? connections : Math.ceil(connections * SHARE_OF_AN_ADDRESS);
+    const crowded = (this.#byAddress.get(address) ?? 0) >= share;
+    if (
+      (crowded && !this.#makeRoom((other) => other.address === address)) ||
+      (this.#all.size >= connections && !this.#makeRoom(() => true))
+    ) {
+      socket.destroy();
+      return undefined;
+    }
+    const connection = new CallerConnection(socket, address, this.#budget, this);
+    this.#all.add(connection);
+    this.#headless.add(connection);
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
+    connection.once('close', () => this.#forget(connection));
+    return connection;
+  }
+
+  busy(connection: CallerConnection): void {
+    this.#headless.delete(connection);
+    this.#idle.delete(connection);
+  }
+
+  idle(connection: CallerConnection): void {
+    if (this.#all.has(connection)) this.#idle.add(connection);
+  }
+
+  unread(connection: CallerConnection, waits: boolean): void {
+    this.#unread.delete(connection);
+    if (waits && this.#all.has(connection)) this.#unread.add(connection);
+  }
+
+  roomFor(connection: CallerConnection, bytes: number): boolean {
+    // Whoever fills the budget gives way before others do.
+    for (const mayGo of [(other: CallerConnection) => other.address === connection.address, () => true]) {
+      for (const other of this.#unread) {
+        if (other === connection || !mayGo(other)) continue;
+        other.destroy();
+        this.#forget(other);
+        if (this.#budget.fits(connection.address, bytes)) return true;
+      }
+    }
+    return false;
+  }
+
+  /** Cuts what no request is carried out on. */
+  closeIdle(): void {
+    for (const connection of this.#idle) connection.destroySoon();
+    for (const connection of this.#headless) if (connection.headSince === undefined) connection.destroySoon();
+  }
+
+  closeAll(): void {
+    for (const connection of this.#all) connection.destroy();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #makeRoom(mayGo: (connection: CallerConnection) => boolean): boolean {
+    for (const kind of [this.#headless, this.#idle, this.#unread]) {
+      for (const connection of kind) {
+        if (!mayGo(connection)) continue;
+        connection.destroy();
+        this.#forget(connection);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** At once when it is cut: its close comes later. */
+  #forget(connection: CallerConnection): void {
+    if (!this.#all.delete(connection)) return;
+    this.#headless.delete(connection);
+    this.#idle.delete(connection);
+    this.#unread.delete(connection);
+    const left = this.#byAddress.get(connection.address)! - 1;
+    if (left === 0) this.#byAddress.delete(connection.address);
+    else this.#byAddress.set(connection.address, left);
+  }
+
+  #check(now: number): void {
+    const { headersMs, firstByteMs, connections } = this.#limits;
+    const silenceMs = this.#all.size > connections * PRESSURE ? Math.min(firstByteMs, headersMs) : headersMs;
+    for (const connection of this.#headless) {
+      const { headSince, openedAt } = connection;
+      if (now - openedAt > headersMs || (headSince === undefined && now - openedAt > silenceMs))
+        this.#timedOut(connection);
+    }
+    // Between two requests a connection may be silent for as long as it is kept; a head that has begun has
+    // its time.
+    for (const connection of this.#idle)
+      if (connection.headSince !== undefined && now - connection.headSince > headersMs)
+        this.#timedOut(connection);
+  }
+}

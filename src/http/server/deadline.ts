@@ -1,0 +1,47 @@
+import { DomainError } from '../../domain/errors.js';
+
+/**
+ * What a partner waits at most for the work on one call, the reading of its body aside. Each step has limits
+ * of its own; this one holds where several are slow, one after the other.
+ */
+export class Patience {
+  readonly #failedLate: (error: unknown) => void;
+  #leftMs: number;
+
+  /**
+   * @param limitMs milliseconds, over all steps together
+   * @param failedLate is told how work ended that was given up and then failed
+   */
+  constructor(limitMs: number, failedLate: (error: unknown) => void) {
+    this.#leftMs = limitMs;
+    this.#failedLate = failedLate;
+  }
+
+  /**
+   * The same, within what is left. Work that is given up goes on: what it does is found by asking again.
+   * @param discard takes what such work brings in the end
+   * @throws DomainError `unavailable` / `store_unavailable`
+   */
+  async of<Value>(work: Promise<Value>, discard: (value: Value) => void = () => undefined): Promise<Value> {
+    const began = performance.now();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const giveUp = () => {
+        reject(
+          new DomainError('unavailable', 'The service could not answer in time.', {
+            reason: 'store_unavailable',
+            retryAfterSeconds: 1,
+          }),
+        );
+        work.then(discard, this.#failedLate);
+      };
+      timer = setTimeout(giveUp, Math.max(0, this.#leftMs));
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+      this.#leftMs -= performance.now() - began;
+    }
+  }
+}

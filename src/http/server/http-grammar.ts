@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http';
+import { DomainError } from '../../domain/errors.js';
+
+/** Headers that mean something here and of which a second one would leave open which is meant. */
+const SINGLE = new Set([
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'content-type',
+  'content-encoding',
+  'expect',
+  'idempotency-key',
+]);
+
+/** RFC 9110, 7.2: a host of RFC 3986, 3.2.2, and a port. It may be empty. */
+const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
+
+/**
+ * What Node's parser lets through although the message is ambiguous or not HTTP.
+ * @returns the refusal, or undefined for a message that is in order
+ */
+export function checkGrammar(request: IncomingMessage): DomainError | undefined {
+  // Node's parser takes HTTP/0.9 and HTTP/2.0 request lines as well.
+  if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0')
+    return malformed('The protocol is HTTP/1.1.');
+  const raw = request.rawHeaders;
+  let seen: string[] | undefined;
+  let host = false;
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!.toLowerCase();
+    if (!SINGLE.has(name)) continue;
+    if (name === 'host') host = true;
+    if (seen === undefined) seen = [name];
+    else if (seen.includes(name)) return malformed(`More than one ${name} header.`);
+    else seen.push(name);
+  }
+  // RFC 9112, 3.2: a 400 answers "any HTTP/1.1 request message that lacks a Host header field".
+  if (!host && request.httpVersionMinor === 1) return malformed('The host header is missing.');
+  if (host && !HOST.test(request.headers.host!)) return malformed('The host header is malformed.');
+  const coding = request.headers['transfer-encoding'];
+  if (coding !== undefined) {
+    // Node takes any coding that ends in the letters `chunked`, `xchunked` among them; a server in front may
+    // read it otherwise.
+    if (coding.toLowerCase() !== 'chunked' || request.httpVersionMinor === 0)
+      return malformed('The only transfer coding is chunked.');
+    // RFC 9112, 6.1: both length headers "ought to be handled as an error".
+    if (request.headers['content-length'] !== undefined)
+      return malformed('Both Content-Length and Transfer-Encoding are present.');
+  }
+  // RFC 9112, 3.2: a request target has no fragment.
+  if (request.url!.includes('#')) return malformed('The request target holds a fragment.');
+  return undefined;
+}
+
+export function malformed(message: string): DomainError {
+  return new DomainError('invalid_request', message, { reason: 'malformed_http' });
+}
+
+/** How often a header was sent; Node joins or drops repeated ones. */
+export function countHeader(request: IncomingMessage, name: string): number {
+  let count = 0;
+  for (let i = 0; i < request.rawHeaders.length; i += 2)
+    if (request.rawHeaders[i]!.toLowerCase() === name) count += 1;
+  return count;
+}

@@ -1,0 +1,123 @@
+import { type Server, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Route } from '../../contract/route.js';
+import { DomainError } from '../../domain/errors.js';
+import type { Ids } from '../../ports/ids.js';
+import type { RequestLog } from '../../ports/request-log.js';
+import { left } from '../body/body-reader.js';
+import { errorAnswer } from '../response/error-response.js';
+import { LINGER_MS, sendError } from '../response/response.js';
+import type { CallerConnection } from './connection.js';
+import { malformed } from './http-grammar.js';
+
+interface Parts {
+  readonly ids: Ids;
+  readonly requestLog: RequestLog;
+  readonly requestIdHeader?: string;
+}
+
+/**
+ * Answers what never became a request: "Every byte stream the server can send, including answers to malformed
+ * HTTP, carries that JSON body and `X-Request-Id`." Node would send a bare status line. At most one answer
+ * goes to a connection, and none in the middle of another.
+ * @returns answers on a connection on which no request is open, and ends it
+ */
+export function answerParserErrors(
+  server: Server,
+  listener: Route['listener'],
+  parts: Parts,
+): (connection: CallerConnection, error: DomainError) => void {
+  const answered = new WeakSet<CallerConnection>();
+
+  const answerNow = (
+    connection: CallerConnection,
+    error: DomainError,
+    headers: Readonly<Record<string, string>> = {},
+  ): void => {
+    if (answered.has(connection) || !connection.writable) return;
+    answered.add(connection);
+    const requestId = parts.ids.next('request');
+    const { status, body } = errorAnswer(error);
+    const head: Record<string, string> = {
+      'Content-Type': 'application/json',
+      'Content-Length': String(Buffer.byteLength(body)),
+      Date: new Date().toUTCString(),
+      'X-Request-Id': requestId,
+      ...(parts.requestIdHeader === undefined ? {} : { [parts.requestIdHeader]: requestId }),
+      ...headers,
+      Connection: 'close',
+    };
+    const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
+    connection.closing();
+    connection.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+    // What still comes in is read for a moment: a close with unread bytes resets the connection and the
+    // answer is lost.
+    connection.resume();
+    const timer = setTimeout(() => connection.destroy(), LINGER_MS);
+    connection.once('close', () => clearTimeout(timer));
+    parts.requestLog.request({
+      listener,
+      method: 'other',
+      route: 'malformed',
+      status,
+      requestId,
+      durationMs: 0,
+      bytesIn: 0,
+      bytesOut: body.length,
+    });
+  };
+
+  server.on('clientError', (cause: NodeJS.ErrnoException, socket: Duplex) => {
+    const connection = socket as CallerConnection;
+    if (answered.has(connection)) return;
+    if (!connection.writable || cause.code === 'ECONNRESET') {
+      connection.destroy();
+      return;
+    }
+    const error = parserError(cause.code);
+    const current = connection.exchange;
+    if (current !== undefined && !current.request.complete) {
+      // The bytes belong to the body of this request.
+      current.broken = true;
+      current.closing = true;
+      if (current.response.headersSent) current.response.end();
+      else if (current.failBody !== undefined)
+        current.failBody(cause.code === 'HPE_INVALID_EOF_STATE' ? left() : error);
+      else sendError(current, error);
+      return;
+    }
+    connection.inTurn(() => answerNow(connection, error));
+  });
+
+  // CONNECT has no route; without a listener Node closes the connection without a word.
+  server.on('connect', (_request, socket: Duplex) => {
+    const connection = socket as CallerConnection;
+    connection.inTurn(() =>
+      answerNow(connection, new DomainError('method_not_allowed', 'This path does not have that method.'), {
+        Allow: 'GET, HEAD, POST, PATCH, DELETE',
+      }),
+    );
+  });
+
+  return answerNow;
+}
+
+/** A head that did not come in time. */
+export function tooLate(): DomainError {
+  return new DomainError('timeout', 'The request did not arrive in time.', { reason: 'client_too_slow' });
+}
+
+function parserError(code: string | undefined): DomainError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new DomainError('headers_too_large', 'The request line and headers are too large.', {
+        reason: 'malformed_http',
+      });
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new DomainError('payload_too_large', 'The chunk extensions are too large.', {
+        reason: 'body_too_large',
+      });
+    default:
+      return malformed('The request is not well-formed HTTP.');
+  }
+}

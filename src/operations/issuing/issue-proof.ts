@@ -1,0 +1,358 @@
+import { createHash } from 'node:crypto';
+import { finishEmbedding, planEmbedding } from '../../credential/embed.js';
+import { signSidecar } from '../../credential/sidecar.js';
+import { stateProduction } from '../../credential/statement.js';
+import type { Container, Measurement } from '../../domain/audio.js';
+import type { ProductionStatement } from '../../domain/credential-reading.js';
+import { DomainError } from '../../domain/errors.js';
+import { MAX_CHUNKS } from '../../domain/findings.js';
+import type { IssuedProof } from '../../domain/proof.js';
+import { isRevokedAt } from '../../domain/signer-revocation.js';
+import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
+import { judge } from '../../domain/verdict.js';
+import type { AssetStore, StagedAsset } from '../../ports/assets.js';
+import type { AudioEngine } from '../../ports/audio-engine.js';
+import type { Clock } from '../../ports/clock.js';
+import type { CredentialReader } from '../../ports/credential-reader.js';
+import type { Ids } from '../../ports/ids.js';
+import type { Observer } from '../../ports/observer.js';
+import type { Signer } from '../../ports/signing.js';
+import type { IssuingReplay, PartnerStore, ProofStore } from '../../ports/stores.js';
+import type { IssueRequest, IssueResult } from '../operations.js';
+import type { SignerRevocations } from '../system/signer-revocations.js';
+
+/** How long the answer to an Idempotency-Key is remembered. */
+const REPLAY_SECONDS = 24 * 60 * 60;
+
+export interface IssueProofDeps {
+  readonly stores: PartnerStore & ProofStore;
+  readonly assets: AssetStore;
+  readonly engine: AudioEngine;
+  readonly signer: Signer;
+  readonly revocations: Pick<SignerRevocations, 'find'>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly observer: Observer;
+  readonly reader: CredentialReader;
+}
+
+/**
+ * Streams the audio into a staged deliverable, binds a credential to it, verifies the result exactly as a
+ * partner's upload would be, and only then registers it in one atomic write. Killed before that write there
+ * is no proof, and what was staged is swept at the next start.
+ */
+export async function issueProof(deps: IssueProofDeps, request: IssueRequest): Promise<IssueResult> {
+  if ((await deps.stores.getPartner(request.partnerId)) === undefined)
+    throw new DomainError('not_found', 'There is no such partner.');
+  const proofId = deps.ids.next('proof');
+  const createdAt = Math.floor(deps.clock.now() / 1000);
+  await assertSignerTrusted(deps, createdAt);
+  await deps.stores.reserveProof(proofId, request.partnerId, createdAt);
+  const staged = await deps.assets.stage(proofId);
+  try {
+    const original = await takeIn(deps.engine, request.audio, staged);
+    const replay = replayOf(request, proofId, original.sha256, createdAt);
+    const earlier = await findEarlier(deps, replay, createdAt);
+    if (earlier !== undefined) {
+      await staged.discard();
+      return earlier;
+    }
+    const { identity } = deps.signer;
+    const statement = stateProduction(identity, { proofId, createdAt, evidenceSha256: null });
+    const bound =
+      request.carrier === 'embedded'
+        ? await embed(deps, statement, original, staged)
+        : await pair(deps, statement, original);
+    const proof: IssuedProof = {
+      state: 'issued',
+      proofId,
+      partnerId: request.partnerId,
+      song: { title: request.songTitle },
+      carrier: request.carrier,
+      createdAt,
+      kid: identity.kid,
+      originalSha256: original.sha256,
+      boundAudioSha256: bound.boundAudioSha256,
+      credentialSha256: bound.credentialSha256,
+      asset: {
+        bytes: bound.deliverable.bytes,
+        sha256: bound.deliverable.sha256,
+        fileName: safeFileName(request.fileName),
+        mediaType: MEDIA_TYPES[original.container],
+      },
+      ...(bound.sidecar === undefined ? {} : { sidecar: bound.sidecar }),
+    };
+    await proveReadable(deps, proof, bound.deliverable);
+    // It may have been revoked while the audio came in.
+    await assertSignerTrusted(deps, createdAt);
+    await staged.publish();
+    if (
+      (await deps.stores.issueProof(
+        proof,
+        {
+          partnerId: request.partnerId,
+          action: 'proof_issued',
+          at: createdAt,
+          actor: 'operator',
+          subjects: [proofId],
+        },
+        replay,
+      )) === 'replay_exists'
+    ) {
+      await deps.assets.delete(proofId);
+      const winner = await findEarlier(deps, replay, createdAt);
+      // Erased since: the key is free again.
+      if (winner === undefined)
+        throw new DomainError(
+          'unavailable',
+          'What was issued under this key is being erased; send it again.',
+          { reason: 'store_unavailable', retryAfterSeconds: 1 },
+        );
+      return winner;
+    }
+    deps.observer.issued(request.carrier);
+    return resultOf(proof, false);
+  } catch (error) {
+    // After publish this does nothing: whether the proof exists is then the registry's word, and the sweep
+    // follows it.
+    await staged.discard();
+    throw error;
+  }
+}
+
+/** What a revoked leaf signs would never be valid. */
+async function assertSignerTrusted({ signer, revocations }: IssueProofDeps, now: number): Promise<void> {
+  if (!isRevokedAt(await revocations.find(signer.identity.kid), now)) return;
+  throw new DomainError(
+    'unavailable',
+    'The certificate that signs here was revoked; nothing is issued until another one is installed.',
+    { reason: 'signer_revoked', retryAfterSeconds: 60 },
+  );
+}
+
+async function takeIn(
+  engine: AudioEngine,
+  audio: AsyncIterable<Uint8Array>,
+  staged: StagedAsset,
+): Promise<Measurement> {
+  return measure(engine, audio, async (chunk, bytes) => {
+    if (bytes > MAX_UPLOAD_BYTES)
+      throw new DomainError('payload_too_large', `A recording holds at most ${MAX_UPLOAD_BYTES} bytes.`, {
+        reason: 'body_too_large',
+      });
+    await staged.append(chunk);
+  });
+}
+
+/** Issuing shares the engine with partners as one of them would. */
+const ISSUING = 'issuing';
+
+/**
+ * One pass of the engine over `audio`; `alongside` sees each chunk, and the bytes so far, before the engine
+ * does.
+ */
+export async function measure(
+  engine: AudioEngine,
+  audio: AsyncIterable<Uint8Array>,
+  alongside?: (chunk: Uint8Array, bytes: number) => Promise<void>,
+): Promise<Measurement> {
+  const ingest = engine.open(ISSUING);
+  try {
+    let bytes = 0;
+    for await (const chunk of audio) {
+      bytes += chunk.length;
+      await alongside?.(chunk, bytes);
+      await ingest.write(chunk);
+    }
+    return await ingest.end();
+  } finally {
+    ingest.abort();
+  }
+}
+
+interface Bound {
+  readonly boundAudioSha256: string;
+  readonly credentialSha256: string;
+  readonly deliverable: Measurement;
+  readonly sidecar?: Uint8Array;
+}
+
+/** The credential goes last into the RIFF, and the RIFF size that covers it is part of what it binds. */
+async function embed(
+  deps: IssueProofDeps,
+  statement: ProductionStatement,
+  original: Measurement,
+  staged: StagedAsset,
+): Promise<Bound> {
+  refuseUnembeddable(original);
+  const plan = planEmbedding({
+    audioBytes: original.bytes,
+    statement,
+    signer: deps.signer,
+    random: (length) => deps.ids.random(length),
+  });
+  if (plan.start + plan.chunkLength + plan.pad > MAX_UPLOAD_BYTES) {
+    throw new DomainError(
+      'unprocessable',
+      `With its credential the file would be larger than ${MAX_UPLOAD_BYTES} bytes.`,
+      { reason: 'result_too_large' },
+    );
+  }
+  const riffSize = new Uint8Array(4);
+  new DataView(riffSize.buffer).setUint32(0, plan.riffSize, true);
+  await staged.patch(4, riffSize);
+  const binding = createHash('sha256');
+  for await (const chunk of staged.read()) binding.update(chunk as Uint8Array);
+  const boundAudioSha256 = binding.update(new Uint8Array(plan.pad)).digest('hex');
+  const { bytes, chunkSha256 } = await finishEmbedding(plan, boundAudioSha256);
+  await staged.append(bytes);
+  return {
+    boundAudioSha256,
+    credentialSha256: chunkSha256,
+    deliverable: await measure(deps.engine, staged.read()),
+  };
+}
+
+/** "Issuing refuses, with a clear reason, malformed RIFF, a file that already carries a credential." */
+export function refuseUnembeddable(original: Measurement): void {
+  if (original.container !== 'riff')
+    throw new DomainError(
+      'unprocessable',
+      'Only WAV and BWF files can carry their credential; ask for a sidecar.',
+      { reason: 'container_needs_sidecar' },
+    );
+  const slugs = original.findings.map((finding) => finding.slug);
+  if (original.credential !== undefined || slugs.some((slug) => slug.startsWith('credential_')))
+    throw new DomainError('unprocessable', 'The file already carries a credential.', {
+      reason: 'audio_already_credentialed',
+    });
+  if (slugs.length > 0)
+    throw new DomainError('unprocessable', `The WAV file is malformed: ${slugs.join(', ')}.`, {
+      reason: 'audio_malformed',
+    });
+  // The credential is one more.
+  if (original.chunkCount >= MAX_CHUNKS)
+    throw new DomainError('unprocessable', `A file with a credential has at most ${MAX_CHUNKS} chunks.`, {
+      reason: 'audio_malformed',
+    });
+  if (original.frames === undefined || original.frames === 0)
+    throw new DomainError('unprocessable', 'The file holds no audio.', { reason: 'audio_empty' });
+}
+
+/** A sidecar binds the whole file; the audio of a pair is opaque bytes. */
+async function pair(
+  deps: IssueProofDeps,
+  statement: ProductionStatement,
+  original: Measurement,
+): Promise<Bound> {
+  if (original.bytes === 0)
+    throw new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
+  const sidecar = await signSidecar({
+    statement,
+    binding: { bytes: original.bytes, sha256: original.sha256 },
+    signer: deps.signer,
+  });
+  const credentialSha256 = createHash('sha256').update(sidecar).digest('hex');
+  return { boundAudioSha256: original.sha256, credentialSha256, deliverable: original, sidecar };
+}
+
+/**
+ * "Everything issued can be verified": judged by the same rules as a partner's upload, before it is
+ * registered.
+ */
+async function proveReadable(
+  { reader }: IssueProofDeps,
+  proof: IssuedProof,
+  deliverable: Measurement,
+): Promise<void> {
+  const { credential, bext, ...measurement } = deliverable;
+  const judgement = judge({
+    measurement: {
+      ...measurement,
+      broadcastWave: bext !== undefined,
+      ...(credential === undefined ? {} : { credential }),
+    },
+    proof,
+    ...(credential === undefined ? {} : { embedded: await reader.readEmbedded(credential.data, credential) }),
+    ...(proof.sidecar === undefined ? {} : { sidecar: await reader.readSidecar(proof.sidecar) }),
+  });
+  if (judgement.verdict !== 'valid')
+    throw new Error(`a credential made here reads as ${judgement.verdict}: ${judgement.reasons.join(', ')}`);
+}
+
+/** Bound to the complete request: partner, title, file name, carrier and every byte of the audio. */
+function replayOf(
+  request: IssueRequest,
+  proofId: string,
+  originalSha256: string,
+  now: number,
+): IssuingReplay | undefined {
+  if (request.idempotencyKey === undefined) return undefined;
+  const digest = (...parts: readonly string[]): string =>
+    createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  return {
+    key: digest('issue', request.partnerId, request.idempotencyKey),
+    requestSha256: digest(
+      request.partnerId,
+      request.songTitle,
+      request.fileName,
+      request.carrier,
+      originalSha256,
+    ),
+    proofId,
+    expiresAt: now + REPLAY_SECONDS,
+  };
+}
+
+/** The answer of an earlier request under the same Idempotency-Key. */
+async function findEarlier(
+  deps: IssueProofDeps,
+  replay: IssuingReplay | undefined,
+  now: number,
+): Promise<IssueResult | undefined> {
+  const earlier = replay === undefined ? undefined : await deps.stores.getIssuingReplay(replay.key, now);
+  if (earlier === undefined) return undefined;
+  if (earlier.requestSha256 !== replay?.requestSha256) {
+    throw new DomainError('conflict', 'The Idempotency-Key was used with another request.', {
+      reason: 'idempotency_key_reused',
+    });
+  }
+  const proof = await deps.stores.getProof(earlier.proofId);
+  if (proof?.state !== 'issued')
+    throw new DomainError(
+      'not_found',
+      'The proof that was issued under this Idempotency-Key has been erased.',
+    );
+  return resultOf(proof, true);
+}
+
+function resultOf(proof: IssuedProof, replayed: boolean): IssueResult {
+  const { proofId, createdAt, carrier, originalSha256, boundAudioSha256, asset } = proof;
+  return { proofId, issuedAt: createdAt, carrier, originalSha256, boundAudioSha256, asset, replayed };
+}
+
+const MEDIA_TYPES: Readonly<Record<Container, string>> = {
+  unknown: 'application/octet-stream',
+  riff: 'audio/wav',
+  rf64: 'audio/wav',
+  bw64: 'audio/wav',
+  rifx: 'audio/wav',
+  w64: 'application/octet-stream',
+  aiff: 'audio/aiff',
+  aifc: 'audio/aiff',
+  caf: 'audio/x-caf',
+  mp3: 'audio/mpeg',
+  mp4: 'audio/mp4',
+};
+
+/**
+ * The last path segment, without control characters and quotes: it goes into a Content-Disposition header.
+ */
+function safeFileName(name: string): string {
+  const last = name.split(/[/\\]/).at(-1) ?? '';
+  const safe = last
+    .replace(/[\p{C}"]/gu, '')
+    .trim()
+    .slice(0, 200);
+  return safe === '' || safe === '.' || safe === '..' ? 'recording' : safe;
+}

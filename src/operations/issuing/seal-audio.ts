@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { type EmbeddingPlan, finishEmbedding, planEmbedding } from '../../credential/embed.js';
+import { writeSidecar } from '../../credential/sidecar.js';
+import { stateSeal } from '../../credential/statement.js';
+import type { SealStatement } from '../../domain/credential-reading.js';
+import { DomainError } from '../../domain/errors.js';
+import type { AudioEngine } from '../../ports/audio-engine.js';
+import type { Clock } from '../../ports/clock.js';
+import type { LocalSigner } from '../../ports/signing.js';
+import { measure, refuseUnembeddable } from './issue-proof.js';
+
+export interface SealAudioDeps {
+  readonly engine: AudioEngine;
+  /** The device's own. */
+  readonly signer: LocalSigner;
+  readonly clock: Clock;
+  readonly random: (length: number) => Uint8Array;
+}
+
+/** A file as it is before it is sealed. */
+export interface PlainAudio {
+  readonly bytes: number;
+  /** Called twice: a file is measured before the size of its seal is known, and bound as it is written. */
+  read(): AsyncIterable<Uint8Array>;
+}
+
+export type SealFacts = Pick<SealStatement, 'sealedAt' | 'kid' | 'device'>;
+
+/**
+ * Seals a WAV/BWF in itself, as an artist's device does: offline and unregistered.
+ * @returns `file` yields the sealed file, once; where it throws, what it has yielded is worth nothing
+ * @throws DomainError `unprocessable` for a file that cannot carry a seal
+ */
+export async function sealInFile(
+  deps: SealAudioDeps,
+  audio: PlainAudio,
+): Promise<SealFacts & { readonly file: AsyncIterable<Uint8Array> }> {
+  const measurement = await measure(deps.engine, audio.read());
+  refuseUnembeddable(measurement);
+  const statement = stateSeal(deps.signer.identity, Math.floor(deps.clock.now() / 1000));
+  const plan = planEmbedding({
+    audioBytes: measurement.bytes,
+    statement,
+    signer: deps.signer,
+    random: deps.random,
+  });
+  return { ...factsOf(statement), file: sealedFile(plan, audio) };
+}
+
+/** Seals any file as the audio of a pair. */
+export async function sealBesideFile(
+  deps: SealAudioDeps,
+  audio: PlainAudio,
+): Promise<SealFacts & { readonly sidecar: Uint8Array }> {
+  const { bytes, sha256 } = await measure(deps.engine, audio.read());
+  if (bytes === 0) throw new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
+  const statement = stateSeal(deps.signer.identity, Math.floor(deps.clock.now() / 1000));
+  return {
+    ...factsOf(statement),
+    sidecar: writeSidecar({ statement, binding: { bytes, sha256 }, signer: deps.signer }),
+  };
+}
+
+function factsOf({ sealedAt, kid, device }: SealStatement): SealFacts {
+  return { sealedAt, kid, device };
+}
+
+/** Binds what it yields, so that the seal fits the written file whatever happens to the one that is read. */
+async function* sealedFile(plan: EmbeddingPlan, audio: PlainAudio): AsyncGenerator<Uint8Array> {
+  const binding = createHash('sha256');
+  let at = 0;
+  for await (const chunk of audio.read()) {
+    const bytes = withRiffSize(chunk, at, plan.riffSize);
+    at += chunk.length;
+    binding.update(bytes);
+    yield bytes;
+  }
+  if (at !== plan.start) throw new DomainError('conflict', 'The file changed while it was being sealed.');
+  yield (await finishEmbedding(plan, binding.update(new Uint8Array(plan.pad)).digest('hex'))).bytes;
+}
+
+/** Bytes 4 to 7 of the file say how long it becomes; a chunk may hold any part of them. */
+function withRiffSize(chunk: Uint8Array, at: number, riffSize: number): Uint8Array {
+  if (at >= 8) return chunk;
+  const field = new Uint8Array(4);
+  new DataView(field.buffer).setUint32(0, riffSize, true);
+  const patched = Uint8Array.from(chunk);
+  for (const [index, byte] of field.entries()) {
+    const position = 4 + index - at;
+    if (position >= 0 && position < patched.length) patched[position] = byte;
+  }
+  return patched;
+}

@@ -1,0 +1,60 @@
+import { DomainError } from '../../domain/errors.js';
+import { readPublicKey } from '../../domain/message-signature.js';
+import type { Scope } from '../../domain/partner.js';
+import { SCOPES } from '../../domain/partner.js';
+import type { Environment } from '../../domain/partner-key.js';
+import { formatApiKey } from '../../domain/partner-key.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Ids } from '../../ports/ids.js';
+import type { Secrets } from '../../ports/secrets.js';
+import type { KeyStore, PartnerStore } from '../../ports/stores.js';
+import { hashApiKey } from './authenticate.js';
+
+export interface CreateKeyDeps {
+  readonly stores: KeyStore & PartnerStore;
+  readonly environment: Environment;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/**
+ * "Partner keys are issued by the operator during onboarding, each shown exactly once": only a keyed hash is
+ * stored.
+ */
+export async function createKey(
+  deps: CreateKeyDeps,
+  request: {
+    readonly partnerId: string;
+    readonly name: string;
+    readonly scopes?: readonly Scope[];
+    readonly publicKey?: string;
+  },
+): Promise<{ readonly keyId: string; readonly apiKey: string; readonly name: string }> {
+  if ((await deps.stores.getPartner(request.partnerId)) === undefined)
+    throw new DomainError('not_found', 'There is no such partner.');
+  const publicKey = request.publicKey === undefined ? undefined : readPublicKey(request.publicKey);
+  if (request.publicKey !== undefined && publicKey === undefined)
+    throw new DomainError('invalid_request', 'The public key must be one Ed25519 or P-256 key in PEM.', {
+      reason: 'invalid_member',
+    });
+  const keyId = deps.ids.next('key');
+  const apiKey = formatApiKey(deps.environment, keyId, deps.ids.random(32));
+  const pepper = deps.secrets.current('key-pepper');
+  const createdAt = Math.floor(deps.clock.now() / 1000);
+  const { partnerId, name, scopes = SCOPES } = request;
+  await deps.stores.createKey(
+    {
+      keyId,
+      partnerId,
+      name,
+      scopes,
+      secretHash: hashApiKey(apiKey, pepper.key),
+      pepperId: pepper.id,
+      createdAt,
+      ...(publicKey === undefined ? {} : { publicKey }),
+    },
+    { partnerId, action: 'key_created', at: createdAt, actor: 'operator', subjects: [keyId] },
+  );
+  return { keyId, apiKey, name };
+}

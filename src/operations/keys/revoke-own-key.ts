@@ -1,0 +1,78 @@
+import { DomainError } from '../../domain/errors.js';
+import { keyStatus } from '../../domain/partner.js';
+import type { Clock } from '../../ports/clock.js';
+import type { KeyStore } from '../../ports/stores.js';
+import type { Caller, KeyEntry } from '../operations.js';
+import { requireScope } from '../require-scope.js';
+import { keyEntries } from './key-entry.js';
+
+/** Keys looked at in one step for another active one. */
+const STEP = 100;
+
+export interface RevokeOwnKeyDeps {
+  readonly stores: KeyStore;
+  readonly clock: Clock;
+}
+
+/**
+ * A partner revokes a key of its own, at once and for good; a repeat changes nothing. An active key may
+ * revoke every key of its partner, itself while another one is active. A rotated key may revoke itself alone:
+ * where it leaked, it must not take its successor from its owner.
+ */
+export async function revokeOwnKey(
+  { stores, clock }: RevokeOwnKeyDeps,
+  caller: Caller,
+  keyId: string,
+): Promise<KeyEntry> {
+  requireScope(caller, 'keys');
+  const { partnerId } = caller;
+  const now = Math.floor(clock.now() / 1000);
+  // Read again: since the call was let in its key may have been rotated.
+  const calling = await stores.getKey(caller.keyId);
+  const status = calling === undefined ? 'revoked' : keyStatus(calling, now);
+  if (status === 'revoked' || status === 'expired')
+    throw new DomainError('forbidden', 'The API key is missing or not valid.');
+  if (keyId !== caller.keyId && status === 'expiring') {
+    throw new DomainError('forbidden', 'A key that was rotated may revoke itself alone.', {
+      reason: 'key_expiring',
+    });
+  }
+  if (
+    keyId === caller.keyId &&
+    status === 'active' &&
+    !(await hasOtherActive(stores, partnerId, keyId, now))
+  ) {
+    throw new DomainError(
+      'conflict',
+      'This is the last active key; rotate it first, and revoke it with its successor.',
+      { reason: 'last_active_key' },
+    );
+  }
+  const outcome = await stores.revokeKey(partnerId, keyId, now, {
+    partnerId,
+    action: 'key_revoked',
+    at: now,
+    actor: caller.keyId,
+    subjects: [keyId],
+  });
+  const key = outcome === 'not_found' ? undefined : await stores.getKey(keyId);
+  if (key === undefined) throw new DomainError('not_found', 'There is no such key.');
+  const [entry] = await keyEntries(stores, partnerId, [key], caller.plan.name, now);
+  return entry!;
+}
+
+async function hasOtherActive(
+  stores: KeyStore,
+  partnerId: string,
+  keyId: string,
+  now: number,
+): Promise<boolean> {
+  let after: { readonly createdAt: number; readonly keyId: string } | undefined;
+  for (;;) {
+    const keys = await stores.listKeys(partnerId, { limit: STEP, ...(after === undefined ? {} : { after }) });
+    if (keys.some((key) => key.keyId !== keyId && keyStatus(key, now) === 'active')) return true;
+    const last = keys.at(-1);
+    if (keys.length < STEP || last === undefined) return false;
+    after = { createdAt: last.createdAt, keyId: last.keyId };
+  }
+}

@@ -1,0 +1,178 @@
+import { hkdfSync } from 'node:crypto';
+import { DomainError } from '../../domain/errors.js';
+import type { Environment } from '../../domain/partner-key.js';
+import { formatApiKey } from '../../domain/partner-key.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Ids } from '../../ports/ids.js';
+import type { Secrets } from '../../ports/secrets.js';
+import type { KeyStore, Rotation, RotationReplay } from '../../ports/stores.js';
+import type { Caller, RotatedKey } from '../operations.js';
+import { requireScope } from '../require-scope.js';
+import type { RateLimits } from '../usage/rate-limits.js';
+import { hashApiKey, secretMatches } from './authenticate.js';
+import type { RotationClaims } from './rotation-locks.js';
+
+/** "The calling key stays valid until `previousKeyExpiresAt` (72 hours)." */
+export const GRACE_SECONDS = 72 * 3600;
+/** "A repeated `Idempotency-Key` within 24 hours replays the original response." */
+export const REPLAY_SECONDS = 24 * 3600;
+
+/** 16 to 128 visible ASCII characters. */
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,128}$/;
+
+export interface RotateKeyDeps {
+  readonly stores: KeyStore;
+  readonly environment: Environment;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly limits: RateLimits;
+  readonly claims: RotationClaims;
+}
+
+/**
+ * One successor for a key, whoever asks how often. The claim keeps this process's duplicates from spending
+ * the lane; between processes the store decides, and everyone answers by the rotation that holds. Killed
+ * before that write there is no new secret, killed after it every replay derives the same one.
+ */
+export async function rotateKey(
+  deps: RotateKeyDeps,
+  caller: Caller,
+  apiKey: string,
+  idempotencyKey: string,
+): Promise<RotatedKey & { readonly replayed: boolean }> {
+  requireScope(caller, 'keys');
+  if (!IDEMPOTENCY_KEY.test(idempotencyKey)) {
+    throw new DomainError(
+      'invalid_request',
+      'The Idempotency-Key must be 16 to 128 visible ASCII characters.',
+      { reason: 'invalid_member' },
+    );
+  }
+  const release = await deps.claims.take(caller.keyId);
+  try {
+    const earlier = await deps.stores.getRotation(caller.keyId);
+    if (earlier !== undefined) return await replay(deps, earlier, apiKey, idempotencyKey);
+    // "Replays do not spend the rotation lane": only now.
+    deps.limits.spend(caller.partnerId, caller.plan, 'rotation');
+    let rotated: RotatedKey | undefined;
+    try {
+      rotated = await rotate(deps, caller, apiKey, idempotencyKey);
+    } finally {
+      if (rotated === undefined) deps.limits.giveBack(caller.partnerId, caller.plan, 'rotation');
+    }
+    if (rotated !== undefined) return { ...rotated, replayed: false };
+    // Another process was first.
+    const winner = await deps.stores.getRotation(caller.keyId);
+    if (winner === undefined) throw new DomainError('forbidden', 'The API key is missing or not valid.');
+    return await replay(deps, winner, apiKey, idempotencyKey);
+  } finally {
+    release();
+  }
+}
+
+/** @returns undefined where this request did not make the successor */
+async function rotate(
+  deps: RotateKeyDeps,
+  caller: Caller,
+  apiKey: string,
+  idempotencyKey: string,
+): Promise<RotatedKey | undefined> {
+  const key = await deps.stores.getKey(caller.keyId);
+  if (key === undefined) return undefined;
+  const now = Math.floor(deps.clock.now() / 1000);
+  const replay = {
+    nonce: Buffer.from(deps.ids.random(32)).toString('hex'),
+    secretId: deps.secrets.current('rotation').id,
+  };
+  const rotation: Rotation = {
+    keyId: key.keyId,
+    partnerId: key.partnerId,
+    newKeyId: deps.ids.next('key'),
+    rotatedAt: now,
+    previousKeyExpiresAt: now + GRACE_SECONDS,
+    replayUntil: now + REPLAY_SECONDS,
+    replay,
+  };
+  const pepper = deps.secrets.current('key-pepper');
+  const secret = deriveSuccessor(deps, rotation, replay, { apiKey, idempotencyKey });
+  // The plan is the partner's; name, scopes and public key are the old key's.
+  const { name, scopes, publicKey } = key;
+  const secretHash = hashApiKey(secret, pepper.key);
+  const successor = {
+    keyId: rotation.newKeyId,
+    partnerId: key.partnerId,
+    name,
+    scopes,
+    secretHash,
+    pepperId: pepper.id,
+    createdAt: now,
+    ...(publicKey === undefined ? {} : { publicKey }),
+  };
+  const audit = {
+    partnerId: key.partnerId,
+    action: 'key_rotated',
+    at: now,
+    actor: key.keyId,
+    subjects: [key.keyId, rotation.newKeyId],
+  } as const;
+  const holding = await deps.stores.rotateKey(rotation, successor, audit);
+  if (holding?.newKeyId !== rotation.newKeyId) return undefined;
+  return {
+    apiKey: secret,
+    keyId: rotation.newKeyId,
+    name: key.name,
+    previousKeyExpiresAt: rotation.previousKeyExpiresAt,
+  };
+}
+
+/**
+ * The same answer for the same Idempotency-Key in the replay window; another one derives another secret,
+ * which is not the successor's.
+ */
+async function replay(
+  deps: RotateKeyDeps,
+  rotation: Rotation,
+  apiKey: string,
+  idempotencyKey: string,
+): Promise<RotatedKey & { readonly replayed: boolean }> {
+  if (rotation.replay !== undefined && Math.floor(deps.clock.now() / 1000) < rotation.replayUntil) {
+    const successor = await deps.stores.getKey(rotation.newKeyId);
+    if (successor === undefined) throw new Error('a rotation without its successor');
+    const secret = deriveSuccessor(deps, rotation, rotation.replay, { apiKey, idempotencyKey });
+    if (secretMatches(deps.secrets, successor, secret)) {
+      return {
+        apiKey: secret,
+        keyId: rotation.newKeyId,
+        name: successor.name,
+        previousKeyExpiresAt: rotation.previousKeyExpiresAt,
+        replayed: true,
+      };
+    }
+  }
+  throw new DomainError('conflict', 'The key has been rotated and is in its grace window.', {
+    reason: 'already_rotated',
+  });
+}
+
+/**
+ * The successor's secret comes from what only the caller has, its own key and its Idempotency-Key, and from
+ * the service's secret and the rotation's nonce. Nothing of the caller's is stored, so a leaked key and a
+ * copy of the stores do not give it; and the nonce is removed after the replay window, so that from then on
+ * nothing does. HKDF: RFC 5869.
+ */
+export function deriveSuccessor(
+  { environment, secrets }: Pick<RotateKeyDeps, 'environment' | 'secrets'>,
+  { partnerId, keyId, newKeyId }: Pick<Rotation, 'partnerId' | 'keyId' | 'newKeyId'>,
+  { nonce, secretId }: RotationReplay,
+  { apiKey, idempotencyKey }: { readonly apiKey: string; readonly idempotencyKey: string },
+): string {
+  const secret = secrets.find('rotation', secretId);
+  if (secret === undefined) throw new Error('the secret of this rotation is not kept any more');
+  const info = JSON.stringify(['takemark rotation', environment, partnerId, keyId, newKeyId, nonce]);
+  return formatApiKey(
+    environment,
+    newKeyId,
+    new Uint8Array(hkdfSync('sha256', JSON.stringify([apiKey, idempotencyKey]), secret.key, info, 32)),
+  );
+}

@@ -1,0 +1,37 @@
+import { type AuditVerification, AuditWalk } from '../../domain/audit.js';
+import { DomainError } from '../../domain/errors.js';
+import { SIGNERS_LOG } from '../../domain/signer-revocation.js';
+import type { AuditHeads } from '../../ports/journals.js';
+import type { Secrets } from '../../ports/secrets.js';
+import type { AuditStore, PartnerStore } from '../../ports/stores.js';
+
+/** Entries read at a time, so that a long log needs no memory. */
+const PAGE = 1000;
+
+export interface VerifyAuditDeps {
+  readonly stores: AuditStore & PartnerStore;
+  readonly heads: AuditHeads;
+  readonly secrets: Secrets;
+}
+
+/** "Finds any edit, deletion, reorder or truncation" of a partner's log. */
+export async function verifyAudit(
+  { stores, heads, secrets }: VerifyAuditDeps,
+  partnerId: string,
+): Promise<AuditVerification> {
+  // The head first: what is appended meanwhile only puts the log ahead of it.
+  const head = await heads.get(partnerId);
+  if (head === undefined && partnerId !== SIGNERS_LOG && (await stores.getPartner(partnerId)) === undefined)
+    throw new DomainError('not_found', 'There is no such partner.');
+  const walk = new AuditWalk(
+    secrets.all('audit').map(({ key }) => key),
+    head,
+  );
+  for (let from = 1; ; ) {
+    const page = await stores.readAudit(partnerId, from, PAGE);
+    const last = page.at(-1);
+    if (last === undefined || !page.every((entry) => walk.take(entry))) break;
+    from = last.sequence + 1;
+  }
+  return walk.end();
+}

@@ -1,0 +1,79 @@
+import { readCertificate } from '../../credential/certificate.js';
+import { DomainError } from '../../domain/errors.js';
+import {
+  type RevocationReason,
+  reinstatementEntry,
+  revocationEntry,
+} from '../../domain/signer-revocation.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
+import type { AuditStore } from '../../ports/stores.js';
+import type { SignerEntry } from '../operations.js';
+import type { SignerRevocations } from './signer-revocations.js';
+
+export interface SignersDeps {
+  readonly stores: AuditStore;
+  readonly revocations: SignerRevocations;
+  readonly signer: Signer;
+  readonly trust: TrustList;
+  readonly clock: Clock;
+}
+
+/** Every leaf that verifies here, the one that signs first. */
+export async function listSigners(deps: SignersDeps): Promise<readonly SignerEntry[]> {
+  await deps.revocations.refresh();
+  return Promise.all(deps.trust.identities().map((identity) => entryOf(deps, identity)));
+}
+
+/**
+ * What is said again replaces what was said before; both stay in the log of signers. @throws DomainError
+ * `not_found` for a leaf that is not known here
+ */
+export async function revokeSigner(
+  deps: SignersDeps,
+  { kid, from, reason }: { readonly kid: string; readonly from: number; readonly reason: RevocationReason },
+): Promise<SignerEntry> {
+  const identity = identityOf(deps, kid);
+  await deps.stores.appendAudit(
+    revocationEntry({ kid, from, reason, at: Math.floor(deps.clock.now() / 1000) }),
+  );
+  await deps.revocations.refresh();
+  return entryOf(deps, identity);
+}
+
+/** Takes a revocation back; of a leaf that is not revoked, nothing changes. */
+export async function reinstateSigner(deps: SignersDeps, kid: string): Promise<SignerEntry> {
+  const identity = identityOf(deps, kid);
+  await deps.revocations.refresh();
+  if ((await deps.revocations.find(kid)) !== undefined) {
+    await deps.stores.appendAudit(reinstatementEntry(kid, Math.floor(deps.clock.now() / 1000)));
+    await deps.revocations.refresh();
+  }
+  return entryOf(deps, identity);
+}
+
+function identityOf({ trust }: SignersDeps, kid: string): SigningIdentity {
+  const identity = trust.identities().find((known) => known.kid === kid);
+  if (identity === undefined)
+    throw new DomainError('not_found', 'There is no such signing certificate here.');
+  return identity;
+}
+
+async function entryOf(
+  { revocations, signer }: SignersDeps,
+  { kid, algorithm, issuer, certificate }: SigningIdentity,
+): Promise<SignerEntry> {
+  const { notBefore, notAfter } = readCertificate(certificate)!;
+  const revocation = await revocations.find(kid);
+  return {
+    kid,
+    algorithm,
+    issuer,
+    notBefore,
+    notAfter,
+    signs: kid === signer.identity.kid,
+    ...(revocation === undefined
+      ? {}
+      : { revocation: { from: revocation.from, reason: revocation.reason, at: revocation.at } }),
+  };
+}
