@@ -38,8 +38,9 @@ import { keepClockMark, openClock } from './adapters/system/clock-mark.js';
 import type { SteadyClock } from './adapters/system/steady-clock.js';
 import { createIds, systemClock } from './adapters/system/system.js';
 import { TlsFiles } from './adapters/system/tls-files.js';
-import { sweepExpired, sweepOrphans, sweepUnfinished } from './background/collect.js';
-import { acceptPutBack, findPutBack } from './background/find-put-back.js';
+import { announceDue } from './background/announce-due.js';
+import { collectExpired, collectOrphans, collectReservations } from './background/collect.js';
+import { acceptRestoredStore, findRestoredStore } from './background/find-restored-store.js';
 import { createEventRelay } from './background/relay.js';
 import { replayErasures } from './background/replay-erasures.js';
 import { type Chore, startChores } from './background/scheduler.js';
@@ -47,7 +48,6 @@ import { Authenticator } from './codec/authenticator.js';
 import type { Config } from './config.js';
 import { erasureConsumer } from './consumers/erasure.js';
 import { listen, undamaged } from './consumers/listen.js';
-import { announceDue } from './consumers/retention.js';
 import { type RuntimeWarning, runtimeWarning, runtimeWords } from './domain/runtime-support.js';
 import { isRevokedAt } from './domain/signer-revocation.js';
 import { createAudioEngine } from './engine/create-engine.js';
@@ -60,7 +60,7 @@ import type { Operations } from './operations/operations.js';
 import { SignerRevocations } from './operations/system/signer-revocations.js';
 import type { AssetStore } from './ports/assets.js';
 import type { AudioEngine } from './ports/audio-engine.js';
-import type { BuriedReport, EventBus, Replayed } from './ports/bus.js';
+import type { DeadLetterReport, EventBus, Replayed } from './ports/bus.js';
 import type { Clock } from './ports/clock.js';
 import type { Ids } from './ports/ids.js';
 import type { AuditHeads, ErasureJournal } from './ports/journals.js';
@@ -202,9 +202,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     readerStarted.catch(() => undefined);
     const revocations = new SignerRevocations({ stores, secrets });
     const erasedAgain = await replayErasures({ stores, assets, journal, observer });
-    await sweepUnfinished({ stores, clock, graceSeconds: isShared(config) ? ORPHAN_GRACE_SECONDS : 0 });
+    await collectReservations({ stores, clock, graceSeconds: isShared(config) ? ORPHAN_GRACE_SECONDS : 0 });
     // A bucket is swept while it is in use, because it may hold any number of files.
-    if (config.assetBucket === undefined) await sweepOrphans({ stores, assets, shared: false });
+    if (config.assetBucket === undefined) await collectOrphans({ stores, assets, shared: false });
     await readerStarted;
     await engine.start();
     opened.add(() => engine.stop());
@@ -590,7 +590,7 @@ async function openGround({
   const telemetry = createTelemetry({
     level: config.logLevel,
     eventsWaiting: () => stores?.countWaiting(),
-    eventsBehind: () => bus?.behind() ?? new Map(),
+    eventsBehind: () => bus?.lag() ?? new Map(),
     ...(engineStats === undefined ? {} : { engineStats }),
     ...(tlsExpiresAt === undefined ? {} : { tlsExpiresAt }),
     ...(signerNotAfter === undefined ? {} : { signerNotAfter }),
@@ -626,14 +626,14 @@ async function startEvents({ stores, bus, telemetry }: Ground, opened: Opened): 
 
 function sharedChores(config: Config, clock: Clock, { stores, assets }: Ground): readonly Chore[] {
   return [
-    { where: 'sweep', everyMs: SWEEP_MS, run: () => sweepExpired({ stores, clock }) },
+    { where: 'sweep', everyMs: SWEEP_MS, run: () => collectExpired({ stores, clock }) },
     // A process that owns its store has swept at its start.
     ...(isShared(config)
       ? [
           {
             where: 'sweep',
             everyMs: UNFINISHED_SWEEP_MS,
-            run: () => sweepUnfinished({ stores, clock, graceSeconds: ORPHAN_GRACE_SECONDS }),
+            run: () => collectReservations({ stores, clock, graceSeconds: ORPHAN_GRACE_SECONDS }),
           },
         ]
       : []),
@@ -644,7 +644,7 @@ function sharedChores(config: Config, clock: Clock, { stores, assets }: Ground):
             where: 'sweep',
             everyMs: ORPHAN_SWEEP_MS,
             atStart: true,
-            run: () => sweepOrphans({ stores, assets, shared: true }),
+            run: () => collectOrphans({ stores, assets, shared: true }),
           },
         ]),
   ];
@@ -667,7 +667,7 @@ async function openBus(
 ): Promise<EventBus> {
   const { bus, kafka, dataDirectory, acceptUnauthenticated } = config;
   const authenticator = authenticatorOf(secrets, 'event', config);
-  const buried: BuriedReport = (topic) => observer.events(topic, 'dead', 1);
+  const buried: DeadLetterReport = (topic) => observer.events(topic, 'dead', 1);
   if (bus === 'embedded')
     return openLocalBus({
       directory: join(dataDirectory, 'dead-letters'),
@@ -743,7 +743,7 @@ async function openStores(
       outboxLimit,
     });
     opened.add(() => stores.close());
-    const found = await findPutBack({ stores, heads });
+    const found = await findRestoredStore({ stores, heads });
     if (found !== undefined) {
       const partners = found.behind.length;
       if (accepted !== found.code) {
@@ -751,7 +751,7 @@ async function openStores(
           `The store is older than the heads of its audit logs: the logs of ${partners} partner${partners === 1 ? '' : 's'} lack entries that were there. It was put back from a backup, or changed by somebody. It knows no key that was revoked and no proof that was issued since; erasures are repeated from their journal. If you put it back, start once with TAKEMARK_ACCEPT_PUT_BACK=${found.code}; the code is for this state alone.`,
         );
       }
-      await acceptPutBack(heads, found);
+      await acceptRestoredStore(heads, found);
       telemetry.note('store_put_back', { partners });
     }
     return { stores, heads };

@@ -14,7 +14,7 @@ const FEW_ORPHANS = 3;
  * @param graceSeconds how long an issuing of another process may be under way; 0 where one process owns the
  * store, so that nothing can still be at work
  */
-export async function sweepUnfinished({
+export async function collectReservations({
   stores,
   clock,
   graceSeconds,
@@ -23,7 +23,7 @@ export async function sweepUnfinished({
   readonly clock: Clock;
   readonly graceSeconds: number;
 }): Promise<void> {
-  await stores.sweepPending(Math.floor(clock.now() / 1000) + 1 - graceSeconds);
+  await stores.collectReservations(Math.floor(clock.now() / 1000) + 1 - graceSeconds);
 }
 
 /**
@@ -32,13 +32,13 @@ export async function sweepUnfinished({
  * @throws Error where so many are unknown that they are another registry's, or this one was put back: nothing
  * is removed then
  */
-export async function sweepOrphans({
+export async function collectOrphans({
   stores,
   assets,
   shared,
 }: {
   readonly stores: Pick<ProofStore, 'getProof'>;
-  readonly assets: Pick<AssetStore, 'sweep'>;
+  readonly assets: Pick<AssetStore, 'collectOrphans'>;
   readonly shared: boolean;
 }): Promise<void> {
   // What is still reserved after the sweep of reserved ids is being issued elsewhere.
@@ -51,10 +51,10 @@ export async function sweepOrphans({
       throw error;
     }
   };
-  if (!shared) return void (await assets.sweep(isKept));
+  if (!shared) return void (await assets.collectOrphans(isKept));
   const orphans = new Set<string>();
   let kept = 0;
-  await assets.sweep(async (proofId) => {
+  await assets.collectOrphans(async (proofId) => {
     if (await isKept(proofId)) kept += 1;
     else if (orphans.size <= MOST_ORPHANS) orphans.add(proofId);
     return true;
@@ -64,17 +64,17 @@ export async function sweepOrphans({
       `${orphans.size > MOST_ORPHANS ? `over ${MOST_ORPHANS}` : orphans.size} deliverables are of no proof that the registry knows, ${kept} are: the bucket or its prefix may be another registry's, or this one may have been put back; nothing was removed`,
     );
   if (orphans.size > 0)
-    await assets.sweep(async (proofId) => !orphans.has(proofId) || (await isKept(proofId)));
+    await assets.collectOrphans(async (proofId) => !orphans.has(proofId) || (await isKept(proofId)));
 }
 
 /** Now and then: everything whose time has passed. */
-export async function sweepExpired({
+export async function collectExpired({
   stores,
   clock,
 }: {
-  readonly stores: Pick<Stores, 'sweepExpired'>;
+  readonly stores: Pick<Stores, 'collectExpired'>;
   readonly clock: Clock;
 }): Promise<void> {
   const now = Math.floor(clock.now() / 1000);
-  while ((await stores.sweepExpired(now, SWEEP_ROWS)) === SWEEP_ROWS);
+  while ((await stores.collectExpired(now, SWEEP_ROWS)) === SWEEP_ROWS);
 }

@@ -9,8 +9,12 @@ const MOST_UNITS = 2_000_000;
  * "Usage folds events into per-day consumption exactly once": the store moves position and total in one
  * conditional write.
  */
-export function usageConsumer({ stores }: { readonly stores: Pick<UsageStore, 'foldUsage'> }): EventHandler {
-  return async (events) => stores.foldUsage(events.map(checked));
+export function usageConsumer({
+  stores,
+}: {
+  readonly stores: Pick<UsageStore, 'aggregateUsage'>;
+}): EventHandler {
+  return async (events) => stores.aggregateUsage(events.map(checked));
 }
 
 function checked(event: ServiceEvent): UsageEvent {

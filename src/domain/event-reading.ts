@@ -2,11 +2,11 @@
 import {
   type ErasureEvent,
   EXPIRY_NOTICE_SECONDS,
-  noticeDue,
   proofErased,
-  REVIEW_NOTICES,
+  REVIEW_REMINDERS,
   type RetentionEvent,
-  type ReviewNoticeKind,
+  type ReviewReminderKind,
+  reminderDue,
   reviewCreated,
   type ServiceEvent,
   type Topic,
@@ -70,8 +70,8 @@ function made(topic: Topic, kind: string, at: number, data: unknown): ServiceEve
     return kind === 'units_counted' ? unitsCounted(data as UsageEvent['data'], at) : undefined;
   const about = data as RetentionEvent['data'];
   if (kind === 'review_created') return reviewCreated({ ...about, createdAt: at });
-  return (REVIEW_NOTICES as readonly string[]).includes(kind)
-    ? noticeDue({ ...about, kind: kind as ReviewNoticeKind, dueAt: at })
+  return (REVIEW_REMINDERS as readonly string[]).includes(kind)
+    ? reminderDue({ ...about, kind: kind as ReviewReminderKind, dueAt: at })
     : undefined;
 }
 

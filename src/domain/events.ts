@@ -49,12 +49,12 @@ export type UsageEvent = EventOf<
   }
 >;
 
-export const REVIEW_NOTICES = ['review_expiring', 'review_expired'] as const;
-export type ReviewNoticeKind = (typeof REVIEW_NOTICES)[number];
+export const REVIEW_REMINDERS = ['review_expiring', 'review_expired'] as const;
+export type ReviewReminderKind = (typeof REVIEW_REMINDERS)[number];
 
 export type RetentionEvent = EventOf<
   'retention',
-  'review_created' | ReviewNoticeKind,
+  'review_created' | ReviewReminderKind,
   {
     readonly reviewId: string;
     readonly partnerId: string;
@@ -69,8 +69,8 @@ export type ServiceEvent = ErasureEvent | UsageEvent | RetentionEvent;
 export const EXPIRY_NOTICE_SECONDS = 7 * 24 * 3600;
 
 /** Something to be announced about a case at a time. */
-export interface ReviewNotice {
-  readonly kind: ReviewNoticeKind;
+export interface ReviewReminder {
+  readonly kind: ReviewReminderKind;
   readonly dueAt: number;
   readonly reviewId: string;
   readonly partnerId: string;
@@ -127,21 +127,21 @@ export function reviewCreated({
 }
 
 /** What is to be announced later about a case that was created. */
-export function noticesOf({ data }: RetentionEvent): readonly ReviewNotice[] {
+export function remindersOf({ data }: RetentionEvent): readonly ReviewReminder[] {
   return [
     { kind: 'review_expiring', dueAt: data.expiresAt - EXPIRY_NOTICE_SECONDS, ...data },
     { kind: 'review_expired', dueAt: data.expiresAt, ...data },
   ];
 }
 
-export function noticeDue({
+export function reminderDue({
   kind,
   dueAt,
   reviewId,
   partnerId,
   proofId,
   expiresAt,
-}: ReviewNotice): RetentionEvent {
+}: ReviewReminder): RetentionEvent {
   return {
     topic: 'retention',
     kind,

@@ -10,7 +10,7 @@ import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
 import { assetAnswer } from './response/asset-response.js';
 import { docsAnswer } from './response/docs-page.js';
 import { constantJson, json } from './response/response.js';
-import { Capacity } from './server/concurrency-limit.js';
+import { ConcurrencyLimit } from './server/concurrency-limit.js';
 import { type Endpoints, joinEndpoints } from './server/endpoint.js';
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 
@@ -51,7 +51,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
       observer,
     }),
   };
-  const opening = new Capacity(limits.forms);
+  const opening = new ConcurrencyLimit(limits.forms);
   const health = constantJson(200, { ok: true, ...build, contract: CONTRACT_VERSION });
   const document = openApiDocument();
   const openApi = constantJson(200, document);

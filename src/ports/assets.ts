@@ -20,7 +20,7 @@ export interface AssetStore {
    * several processes share leaves alone what is younger than its grace: another of them may be about to
    * register it.
    */
-  sweep(keep: (proofId: string) => Promise<boolean>): Promise<number>;
+  collectOrphans(keep: (proofId: string) => Promise<boolean>): Promise<number>;
 }
 
 export interface StagedAsset {

@@ -19,7 +19,7 @@ export type EventHandler = (events: readonly ServiceEvent[]) => Promise<void>;
  * A batch as its handler's contract has it. @param poisoned gets each event that can never be taken; the rest
  * was taken when it resolves
  */
-export async function giveBatch(
+export async function deliverBatch(
   events: readonly ServiceEvent[],
   handler: EventHandler,
   poisoned: (event: ServiceEvent, error: PoisonError) => Promise<void> | void,
@@ -30,7 +30,7 @@ export async function giveBatch(
     if (!(error instanceof PoisonError)) throw error;
     const [only, ...others] = events;
     if (others.length === 0) await poisoned(only!, error);
-    else for (const event of events) await giveBatch([event], handler, poisoned);
+    else for (const event of events) await deliverBatch([event], handler, poisoned);
   }
 }
 
@@ -55,7 +55,7 @@ export interface Replayed {
 }
 
 /** Told of every event that was put to the dead letters. */
-export type BuriedReport = (topic: Topic) => void;
+export type DeadLetterReport = (topic: Topic) => void;
 
 /** Carries events from the outbox to the consumers. */
 export interface EventBus {
@@ -77,7 +77,7 @@ export interface EventBus {
    * By topic, of those that this process listens to: events that it was to take by now and has not, as far as
    * it knows without asking. Absent: it has no connection.
    */
-  behind(): ReadonlyMap<Topic, number>;
+  lag(): ReadonlyMap<Topic, number>;
   /** Oldest first, at most `limit`. */
   deadLetters(topic: Topic, limit: number): Promise<readonly DeadLetter[]>;
   /**

@@ -32,5 +32,5 @@ export interface OwnAuditHeads extends AuditHeads {
    * Durable when it resolves. The log ends there from now on, although its head was higher; undefined where
    * it is gone.
    */
-  putBack(partnerId: string, head: AuditHead | undefined): Promise<void>;
+  acceptRestored(partnerId: string, head: AuditHead | undefined): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
 import type { DeclarationStep, StoredDeclaration } from '../domain/declaration.js';
-import type { ReviewNotice, ServiceEvent, UsageEvent } from '../domain/events.js';
+import type { ReviewReminder, ServiceEvent, UsageEvent } from '../domain/events.js';
 import type { Partner, PartnerKey } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
 import type { ReviewBounds, ReviewCase, ReviewChange } from '../domain/review.js';
@@ -189,7 +189,7 @@ export interface ProofStore {
    * Ids reserved before `before` (unix seconds): an issuing that was killed. Removes them and returns their
    * ids, so that staged assets can be swept.
    */
-  sweepPending(before: number): Promise<readonly string[]>;
+  collectReservations(before: number): Promise<readonly string[]>;
 }
 
 export const BILLED_OPERATIONS = ['verify', 'identify'] as const;
@@ -231,7 +231,7 @@ export interface UsageStore {
    * totals move in one conditional write, so events may come in any order, any number of times, and to
    * several consumers at once.
    */
-  foldUsage(events: readonly UsageEvent[]): Promise<void>;
+  aggregateUsage(events: readonly UsageEvent[]): Promise<void>;
   /**
    * Units per UTC day (`YYYY-MM-DD`) and operation, for the days asked for, ascending; days without use are
    * absent. What was folded, and what was charged and is still on its way to a consumer.
@@ -286,7 +286,7 @@ export interface ReviewStore {
 /** An event that waits to be published. `position` is the store's own. */
 export interface WaitingEvent {
   readonly event: ServiceEvent;
-  readonly position: string;
+  readonly rowKey: string;
 }
 
 /**
@@ -313,11 +313,11 @@ export interface OutboxStore {
 /** "On time although TTL expiry itself is silent": what is to be announced later, in the order of time. */
 export interface RetentionStore {
   /** Idempotent. */
-  scheduleNotices(notices: readonly ReviewNotice[], now: number): Promise<void>;
+  scheduleReminders(notices: readonly ReviewReminder[], now: number): Promise<void>;
   /** Those with `dueAt <= now`, at most `limit`, oldest first. */
-  dueNotices(now: number, limit: number): Promise<readonly ReviewNotice[]>;
+  dueReminders(now: number, limit: number): Promise<readonly ReviewReminder[]>;
   /** Takes a notice off, and has `event` published where there is one. Repeating it is harmless. */
-  settleNotice(notice: ReviewNotice, event: ServiceEvent | undefined): Promise<void>;
+  completeReminder(notice: ReviewReminder, event: ServiceEvent | undefined): Promise<void>;
 }
 
 export interface AuditStore {
@@ -345,7 +345,7 @@ export interface Stores
    * `limit` of them. Returns how many; fewer than `limit` means done. A store that lets rows expire by itself
    * has nothing to do.
    */
-  sweepExpired(now: number, limit: number): Promise<number>;
+  collectExpired(now: number, limit: number): Promise<number>;
   /** Resolves when a read and a durable write succeed. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -79,8 +79,8 @@ if (endpoint === undefined) {
       open(t, { prefix, sweepGraceSeconds: 3600 }),
     ]);
     await publish(assets, 'prf_1', Buffer.from('young'));
-    t.equal(await patient.sweep(async () => t.fail('not even asked') as never), 0);
-    t.equal(await assets.sweep(async () => false), 1);
+    t.equal(await patient.collectOrphans(async () => t.fail('not even asked') as never), 0);
+    t.equal(await assets.collectOrphans(async () => false), 1);
   });
 
   void t.test('what is old was looked at often enough', async (t) => {
@@ -91,7 +91,7 @@ if (endpoint === undefined) {
     ) as [string, string];
     for (const proofId of [old, young]) await publish(assets, proofId, Buffer.from('orphan'));
     const asked: string[] = [];
-    t.equal(await assets.sweep(async (proofId) => asked.push(proofId) < 0), 1);
+    t.equal(await assets.collectOrphans(async (proofId) => asked.push(proofId) < 0), 1);
     t.strictSame(asked, [young]);
     t.strictSame([await assets.size(old), await assets.size(young)], [6, undefined]);
   });
@@ -111,7 +111,7 @@ if (endpoint === undefined) {
     t.match(await operator.erasureStatus(proofId), { assetPresent: true });
     await partner.eraseProof(caller, proofId);
     t.match(await operator.erasureStatus(proofId), { state: 'erased', assetPresent: false });
-    t.equal(await (await open(t, { prefix })).sweep(async () => true), 0);
+    t.equal(await (await open(t, { prefix })).collectOrphans(async () => true), 0);
     t.strictSame(readdirSync(join(house.directory, 'spool')), []);
   });
 
@@ -215,7 +215,7 @@ void t.test('a list of more than one page', async (t) => {
   const asked: string[] = [];
   const answering = (proofId: string) => asked.push(proofId) < 0;
   await t.rejects(
-    assets.sweep(async (proofId) => {
+    assets.collectOrphans(async (proofId) => {
       if (proofId === 'prf_0') throw new TypeError('of this one nothing is known');
       return answering(proofId);
     }),
@@ -247,7 +247,7 @@ void t.test('a store that goes away', async (t) => {
   await t.rejects(assets.size('prf_1'), away);
   await t.rejects(assets.delete('prf_1'), away);
   await t.rejects(
-    assets.sweep(async () => true),
+    assets.collectOrphans(async () => true),
     away,
   );
   await t.rejects(publish(assets, 'prf_1', Buffer.from('audio')), away);

@@ -30,7 +30,7 @@ void t.test('sweeping after a kill', async (t) => {
 
   const assets = await openAssetDirectory({ directory });
   t.equal(
-    await assets.sweep(async (proofId) => proofId === 'prf_kept'),
+    await assets.collectOrphans(async (proofId) => proofId === 'prf_kept'),
     2,
     'the staged file of a process that is gone, and the orphan',
   );

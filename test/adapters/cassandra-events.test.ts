@@ -12,8 +12,8 @@ import {
 } from '../../src/adapters/cassandra/usage/intervals.js';
 import { AUDIT_GENESIS } from '../../src/domain/audit.js';
 import {
-  noticesOf,
   proofErased,
+  remindersOf,
   reviewCreated,
   type UsageEvent,
   unitsCounted,
@@ -130,11 +130,11 @@ async function foundAfterDeath(t: Test): Promise<void> {
   const waited = (await doomed.waitingEvents(100)).map(({ event }) => event);
   await doomed.close();
 
-  await other.sweepExpired(NOW, 100);
+  await other.collectExpired(NOW, 100);
   t.strictSame(await other.waitingEvents(100), [], 'young rows are left alone');
   goOn(4);
-  await other.sweepExpired(NOW, 100);
-  await other.sweepExpired(NOW, 100);
+  await other.collectExpired(NOW, 100);
+  await other.collectExpired(NOW, 100);
   const found = (await other.waitingEvents(100)).map(({ event }) => event);
   const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1);
   // The charges of a minute are published as a whole: what the dead process had published of it comes again,
@@ -150,7 +150,7 @@ async function foundAfterDeath(t: Test): Promise<void> {
   );
   const usage = usageOf(await takeWaiting(other), partnerId);
   goOn(20);
-  await other.sweepExpired(NOW, 100);
+  await other.collectExpired(NOW, 100);
   t.equal(
     (
       await rowsOf(
@@ -161,8 +161,8 @@ async function foundAfterDeath(t: Test): Promise<void> {
     'what nobody folded stays, to be read',
   );
   t.strictSame(await rowsOf('SELECT id FROM outbox'), [], 'what was published is not found again');
-  await other.foldUsage([firstCharge.event as UsageEvent, ...usage]);
-  await other.sweepExpired(NOW, 100);
+  await other.aggregateUsage([firstCharge.event as UsageEvent, ...usage]);
+  await other.collectExpired(NOW, 100);
   t.strictSame(
     await rowsOf(
       `SELECT item FROM charge WHERE partner_id = '${partnerId}' AND item > 'event/' AND item < 'event0'`,
@@ -174,7 +174,7 @@ async function foundAfterDeath(t: Test): Promise<void> {
     { day: DAY, operations: { verify: 3, read_proof: 4 } },
   ]);
   t.strictSame(await other.charge(usageCharge(partnerId, 'd')), { outcome: 'charged', used: 4 });
-  await other.sweepExpired(NOW, 100);
+  await other.collectExpired(NOW, 100);
   t.strictSame(
     (await takeWaiting(other)).map(({ id }) => id),
     [`units_counted/${partnerId}/billed/2026-03/3`],
@@ -204,10 +204,10 @@ async function finishedTwice(t: Test): Promise<void> {
   }, connection.keyspace);
   t.equal(await rows(), 2);
   goOn(5);
-  await pair[0].sweepExpired(NOW, 100);
+  await pair[0].collectExpired(NOW, 100);
   t.equal(await rows(), 1, 'the older one');
-  await pair[1].sweepExpired(NOW, 100);
-  await pair[0].sweepExpired(NOW, 100);
+  await pair[1].collectExpired(NOW, 100);
+  await pair[0].collectExpired(NOW, 100);
   t.equal(await rows(), 1, 'whoever looks');
   t.ok((await takeWaiting(pair[1])).some(({ id }) => id === proofErased(proof).id));
   t.equal(await rows(), 0);
@@ -232,7 +232,7 @@ async function erasedMeanwhile(t: Test): Promise<void> {
     ).length;
   t.equal(await rows(), 1, 'it was not found');
   goOn(5);
-  await other.sweepExpired(NOW, 100);
+  await other.collectExpired(NOW, 100);
   t.equal(await rows(), 0, 'the sweep takes it back');
   t.notOk(
     (await takeWaiting(other)).some(({ kind }) => kind === 'review_created'),
@@ -261,7 +261,7 @@ async function failingRow(t: Test): Promise<void> {
   await doomed.close();
   goOn(5);
   await t.rejects(
-    stores.sweepExpired(NOW, 100),
+    stores.collectExpired(NOW, 100),
     { code: 'internal', reason: 'record_damaged' },
     'it is told of',
   );
@@ -284,7 +284,7 @@ async function failingRow(t: Test): Promise<void> {
   goOn(5);
   const found: string[] = [];
   for (let sweep = 0; sweep < 8; sweep += 1) {
-    await stores.sweepExpired(NOW, 100).catch(() => undefined);
+    await stores.collectExpired(NOW, 100).catch(() => undefined);
     found.push(...(await takeWaiting(stores)).map(({ id }) => id));
   }
   t.strictSame(
@@ -336,13 +336,13 @@ async function unheardBatch(t: Test): Promise<void> {
     { day: DAY, operations: { verify: 2 } },
   ]);
   goOn(4);
-  await stores.sweepExpired(NOW, 100);
+  await stores.collectExpired(NOW, 100);
   const swept = await takeWaiting(stores);
   t.ok(
     swept.some(({ id }) => id === 'units_counted/ptr_unheard/billed/2026-03/0'),
     'its own sweep finds the event',
   );
-  await stores.foldUsage([...usageOf(heard, 'ptr_unheard'), ...usageOf(swept, 'ptr_unheard')]);
+  await stores.aggregateUsage([...usageOf(heard, 'ptr_unheard'), ...usageOf(swept, 'ptr_unheard')]);
   t.strictSame(await stores.getDailyUsage('ptr_unheard', DAY, DAY), [
     { day: DAY, operations: { verify: 2 } },
   ]);
@@ -355,8 +355,8 @@ async function unheardBatch(t: Test): Promise<void> {
     [0, 2],
   );
   goOn(1);
-  await stores.sweepExpired(NOW, 100);
-  await stores.sweepExpired(NOW, 100);
+  await stores.collectExpired(NOW, 100);
+  await stores.collectExpired(NOW, 100);
   t.strictSame(
     (await takeWaiting(stores)).map(({ id }) => id),
     [],
@@ -380,7 +380,7 @@ async function boundedSweep(t: Test): Promise<void> {
   const found: string[] = [];
   // Long after the rows could have been passed over by a position that does not wait for them.
   for (let round = 0; round < 20; round++, goOn(5)) {
-    await small.sweepExpired(NOW, 100);
+    await small.collectExpired(NOW, 100);
     t.ok(small.countWaiting() <= 5);
     if (round >= 2) found.push(...(await takeWaiting(small)).map(({ id }) => id));
   }
@@ -425,7 +425,7 @@ async function foldedByTwo(t: Test): Promise<void> {
   };
   await Promise.all(
     [...pair, ...pair].map(async (stores) => {
-      for (const batch of shuffled()) await stores.foldUsage(batch);
+      for (const batch of shuffled()) await stores.aggregateUsage(batch);
     }),
   );
   for (const [i, partnerId] of partnerIds.entries()) {
@@ -546,7 +546,7 @@ async function outages(t: Test): Promise<void> {
       stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
     ),
     stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId)),
-    stores.foldUsage([
+    stores.aggregateUsage([
       unitsCounted(
         {
           partnerId,
@@ -558,10 +558,10 @@ async function outages(t: Test): Promise<void> {
         NOW,
       ),
     ]),
-    stores.scheduleNotices(noticesOf(reviewCreated(review)), NOW),
-    stores.dueNotices(NOW, 5),
+    stores.scheduleReminders(remindersOf(reviewCreated(review)), NOW),
+    stores.dueReminders(NOW, 5),
     stores.confirmErasure(proofId, NOW),
-    stores.sweepPending(1),
+    stores.collectReservations(1),
   ];
   for (const mode of ['cut', 'silent'] as const) {
     round += 1;

@@ -799,7 +799,7 @@ async function twoStores(t: Test): Promise<void> {
       ),
     );
     await Promise.all(
-      pair.map(async (stores) => stores.foldUsage(usageOf(await takeWaiting(stores), 'ptr_both'))),
+      pair.map(async (stores) => stores.aggregateUsage(usageOf(await takeWaiting(stores), 'ptr_both'))),
     );
     t.strictSame(await of(0).getDailyUsage('ptr_both', '2026-03-31', '2026-03-31'), [
       { day: '2026-03-31', operations: { list_proofs: 20 } },
@@ -1123,10 +1123,10 @@ async function abandonedIntents(t: Test): Promise<void> {
       );
     }
     Date.now = () => realNow() + (i + 1) * 180_000;
-    await other.sweepExpired(NOW, 100);
+    await other.collectExpired(NOW, 100);
     t.equal((await auditOf({ stores: other }, partnerId)).length, i + 1, 'and was made up for');
     // Twice, as its timer would: what waits is not found again.
-    await other.sweepExpired(NOW, 100);
+    await other.collectExpired(NOW, 100);
     const waiting = (await other.waitingEvents(100)).map(({ event }) => event);
     t.strictSame(
       waiting.slice(told.length),
@@ -1142,7 +1142,7 @@ async function abandonedIntents(t: Test): Promise<void> {
   }
   await takeWaiting(other);
   Date.now = () => realNow() + 3_600_000;
-  await other.sweepExpired(NOW, 100);
+  await other.collectExpired(NOW, 100);
   t.strictSame(await other.waitingEvents(10), [], 'what was published is gone for good');
   t.strictSame(
     (await auditOf({ stores: other }, partnerId)).map(({ action }) => action),

@@ -3,7 +3,7 @@ import t from 'tap';
 import { openEmbeddedStore, STORE_FORMAT } from '../../src/adapters/embedded/store.js';
 import { replayErasures } from '../../src/background/replay-erasures.js';
 import { RecordCodec } from '../../src/codec/record.js';
-import { noticesOf, reviewCreated, type UsageEvent } from '../../src/domain/events.js';
+import { remindersOf, reviewCreated, type UsageEvent } from '../../src/domain/events.js';
 import type { AssetStore } from '../../src/ports/assets.js';
 import type { ErasureJournal } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
@@ -26,15 +26,15 @@ void t.test('events and notices outlive the process', async (t) => {
     await stores.close();
     stores = await openStore(directory);
   };
-  const notices = noticesOf(reviewCreated(reviewCase('rev_1', 'ptr_1', 'prf_1')));
-  await stores.scheduleNotices(notices, NOW);
+  const notices = remindersOf(reviewCreated(reviewCase('rev_1', 'ptr_1', 'prf_1')));
+  await stores.scheduleReminders(notices, NOW);
   for (let i = 0; i < 3; i += 1) await stores.charge(usageCharge('ptr_1', `call-${i}`));
   await stores.meter([{ partnerId: 'ptr_1', operation: 'read_record', count: 1 }], NOW);
   const waiting = await stores.waitingEvents(10);
   await reopen();
   t.strictSame(await stores.waitingEvents(10), waiting);
   t.equal(stores.countWaiting(), 4);
-  t.strictSame(await stores.dueNotices(notices[1]!.dueAt, 10), notices);
+  t.strictSame(await stores.dueReminders(notices[1]!.dueAt, 10), notices);
   await stores.markPublished(waiting.slice(0, 1));
   await stores.meter([{ partnerId: 'ptr_1', operation: 'read_record', count: 1 }], NOW);
   const later = await stores.waitingEvents(10);
@@ -49,7 +49,7 @@ void t.test('events and notices outlive the process', async (t) => {
     [{ day: '2026-03-31', operations: { verify: 3, read_record: 2 } }],
     'on their way to whoever folds',
   );
-  await stores.foldUsage(
+  await stores.aggregateUsage(
     [...waiting, ...later].map(({ event }) => event).filter((event) => event.topic === 'usage'),
   );
   t.strictSame(await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'), [
@@ -113,7 +113,7 @@ void t.test('a store of the first format keeps its counts', async (t) => {
   const [waiting] = await stores.waitingEvents(10);
   t.match(waiting?.event, { data: { from: 3, to: 4 } });
   t.strictSame(await verified(), { verify: 3, identify: 1, list_proofs: 5 });
-  await stores.foldUsage([waiting!.event as UsageEvent]);
+  await stores.aggregateUsage([waiting!.event as UsageEvent]);
   t.strictSame(await verified(), { verify: 3, identify: 1, list_proofs: 5 });
   t.equal(await stores.confirmErasure('prf_1', NOW + 1), 'confirmed');
   await stores.close();
@@ -184,7 +184,7 @@ void t.test('an erasure with many cases goes in steps, and goes on where a proce
     Array.from({ length: cases }, async (_, i) => {
       const review = make(i);
       await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
-      await stores.scheduleNotices(noticesOf(reviewCreated(review)), NOW);
+      await stores.scheduleReminders(remindersOf(reviewCreated(review)), NOW);
     }),
   );
   const kept = make(cases, 'prf_2');

@@ -123,7 +123,7 @@ async function foldAll(t: Test, directory: string, ledger: EventLedger): Promise
   const { usage } = ledger;
   const partners = [...new Set(usage.map(({ key }) => key))];
   t.strictSame(await ledger.checkUsage(stores, partners, NOW), [], 'before');
-  await Promise.all([stores.foldUsage(usage), stores.foldUsage(usage.toReversed())]);
+  await Promise.all([stores.aggregateUsage(usage), stores.aggregateUsage(usage.toReversed())]);
   t.strictSame(
     await ledger.checkUsage(stores, partners, NOW),
     [],

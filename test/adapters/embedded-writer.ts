@@ -261,7 +261,7 @@ async function relay(): Promise<void> {
       stores.markPublished(waiting).then(() => {
         for (const { event } of waiting) say(`marked ${event.id}`);
       }),
-      stores.foldUsage([...behind.reverse(), ...usage.filter((event) => !late.includes(event))]),
+      stores.aggregateUsage([...behind.reverse(), ...usage.filter((event) => !late.includes(event))]),
       ...waiting.map(({ event }) => (event.topic === 'erasure' ? confirm(event.data.proofId) : undefined)),
     ]);
     behind = late;

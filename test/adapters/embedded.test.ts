@@ -106,9 +106,9 @@ void t.test('what a successor is derived from leaves the files when its day is o
   };
   const first = await rotate(0);
   t.ok(holds(Buffer.from(nonce(0))), 'it lies there in plain text');
-  await stores.sweepExpired(first.replayUntil - 1, 100);
+  await stores.collectExpired(first.replayUntil - 1, 100);
   t.strictSame(await stores.getRotation(first.keyId), first);
-  await stores.sweepExpired(first.replayUntil, 100);
+  await stores.collectExpired(first.replayUntil, 100);
   const { replay: _, ...left } = first;
   t.strictSame(await stores.getRotation(first.keyId), left, 'the rotation itself stays');
   t.notOk(holds(Buffer.from(nonce(0))), 'where a young store held both writes in memory');
@@ -118,7 +118,7 @@ void t.test('what a successor is derived from leaves the files when its day is o
   stores = await openStore(directory);
   t.teardown(() => stores.close());
   t.ok([1, 2, 3].every((i) => holds(Buffer.from(nonce(i)))));
-  await stores.sweepExpired(first.replayUntil, 100);
+  await stores.collectExpired(first.replayUntil, 100);
   t.notOk(
     [1, 2, 3].some((i) => holds(Buffer.from(nonce(i)))),
     'where they were on the disk before',
@@ -356,7 +356,7 @@ void t.test('one damaged row holds up nobody else', async (t) => {
   const [first, second] = await stores.waitingEvents(9);
   await stores.close();
   await withLevel(directory, async (level) => {
-    for (const key of [`outbox/${first!.position}`, 'audit-head/ptr_1', 'proof/prf_3'])
+    for (const key of [`outbox/${first!.rowKey}`, 'audit-head/ptr_1', 'proof/prf_3'])
       await level.put(
         key,
         Uint8Array.from((await level.get(key))!, (byte, i) => (i === 50 ? byte ^ 1 : byte)),
@@ -365,7 +365,7 @@ void t.test('one damaged row holds up nobody else', async (t) => {
   const opened = await openStore(directory, options);
   t.strictSame(await opened.waitingEvents(1), [second], 'events behind it go out');
   t.strictSame(await opened.waitingEvents(9), [second]);
-  t.strictSame(await opened.sweepPending(NOW + 1), ['prf_4'], 'ids behind it are taken back');
+  t.strictSame(await opened.collectReservations(NOW + 1), ['prf_4'], 'ids behind it are taken back');
   await opened.createKey(partnerKey('key_2', 'ptr_2'), audit('ptr_2', 'key_created', 'key_2'));
   await t.rejects(
     opened.createKey(partnerKey('key_3', 'ptr_1'), audit('ptr_1', 'key_created', 'key_3')),
@@ -393,7 +393,7 @@ void t.test('commits are shared, and waiting is bounded', async (t) => {
   await Promise.all(Array.from({ length: 300 }, (_, i) => stores.charge(usageCharge(`ptr_many-${i}`, 'a'))));
   const waiting = await stores.waitingEvents(1000);
   commits.length = 0;
-  await stores.foldUsage(waiting.map(({ event }) => event).filter((event) => event.topic === 'usage'));
+  await stores.aggregateUsage(waiting.map(({ event }) => event).filter((event) => event.topic === 'usage'));
   await stores.markPublished(waiting);
   t.strictSame(
     [waiting.length, commits.length],
@@ -484,7 +484,7 @@ void t.test('erasing and expiring leave no entry behind', async (t) => {
   }
   await stores.eraseProof('prf_erased', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_erased'));
   // Whether a consumer took the event or not.
-  t.equal(await stores.sweepExpired(NOW, 1000), 2);
+  t.equal(await stores.collectExpired(NOW, 1000), 2);
   const keys = async () => {
     let found: readonly string[] = [];
     await stores.close();
@@ -499,7 +499,7 @@ void t.test('erasing and expiring leave no entry behind', async (t) => {
     'of an erased proof the tombstone stays',
   );
   const again = await openStore(directory);
-  await again.sweepExpired(NOW + REVIEW_LIFE_SECONDS, 1000);
+  await again.collectExpired(NOW + REVIEW_LIFE_SECONDS, 1000);
   await again.close();
   const digests = issuedProof('prf_kept', 'ptr_1');
   t.strictSame(

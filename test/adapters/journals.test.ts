@@ -210,8 +210,8 @@ t.test('a head that was put back is lower from then on', async (t) => {
   const head = (partnerId: string, sequence: number) => ({ partnerId, sequence, mac: 'ab'.repeat(32) });
   let heads = open();
   for (const partnerId of ['ptr_1', 'ptr_2', 'ptr_3']) await heads.record(head(partnerId, 9));
-  await heads.putBack('ptr_1', head('ptr_1', 4));
-  await heads.putBack('ptr_2', undefined);
+  await heads.acceptRestored('ptr_1', head('ptr_1', 4));
+  await heads.acceptRestored('ptr_2', undefined);
   for (let opening = 0; opening < 3; opening += 1) {
     t.strictSame(
       (await heads.all()).toSorted((a, b) => (a.partnerId < b.partnerId ? -1 : 1)),

@@ -89,7 +89,7 @@ function patient(bus: EventBus): EventBus {
     handle: (topic, handler) => bus.handle(topic, handler),
     start: () => bus.start(),
     publish: (events) => bus.publish(events),
-    behind: () => bus.behind(),
+    lag: () => bus.lag(),
     deadLetters: (topic, limit) => again(() => bus.deadLetters(topic, limit), isUnanswered),
     replay: (topic, handler) => again(() => bus.replay(topic, handler), isUnanswered),
     replayDeadLetters: (topic, limit) => again(() => bus.replayDeadLetters(topic, limit), isUnanswered),

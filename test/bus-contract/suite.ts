@@ -3,8 +3,8 @@ import type { Test } from 'tap';
 import { DomainError } from '../../src/domain/errors.js';
 import {
   billedSource,
-  noticeDue,
   proofErased,
+  reminderDue,
   reviewCreated,
   type ServiceEvent,
   TOPICS,
@@ -12,11 +12,11 @@ import {
   unitsCounted,
 } from '../../src/domain/events.js';
 import { dayOf } from '../../src/domain/usage-window.js';
-import { type BuriedReport, type EventBus, type EventHandler, PoisonError } from '../../src/ports/bus.js';
+import { type DeadLetterReport, type EventBus, type EventHandler, PoisonError } from '../../src/ports/bus.js';
 
 /** Where the events of one test are: every bus that is opened here carries the same ones. */
 export interface BusPlace {
-  open(buried?: BuriedReport): Promise<EventBus>;
+  open(buried?: DeadLetterReport): Promise<EventBus>;
   /** Whether events are kept by the bus itself, so that they can be replayed. */
   readonly keeps: boolean;
   remove(): Promise<void>;
@@ -49,8 +49,8 @@ export function retention(n: number): readonly ServiceEvent[] {
   };
   return [
     reviewCreated({ ...about, createdAt: AT + n }),
-    noticeDue({ kind: 'review_expiring', dueAt: AT + 500_000, ...about }),
-    noticeDue({ kind: 'review_expired', dueAt: AT + 1_000_000, ...about }),
+    reminderDue({ kind: 'review_expiring', dueAt: AT + 500_000, ...about }),
+    reminderDue({ kind: 'review_expired', dueAt: AT + 1_000_000, ...about }),
   ];
 }
 
@@ -126,7 +126,7 @@ async function opened(
   t: Test,
   place: BusPlace,
   handlers: Partial<Record<Topic, EventHandler>>,
-  buried?: BuriedReport,
+  buried?: DeadLetterReport,
 ): Promise<EventBus> {
   const bus = await place.open(buried);
   t.teardown(() => bus.close());
@@ -174,11 +174,11 @@ async function failingHandler(t: Test, place: BusPlace): Promise<void> {
   const relayed = relay(bus, sent);
   await until(() => given.length > 0, 'the first failure');
   // A bus that keeps nothing leaves in the outbox what was not taken.
-  if (place.keeps) await until(() => bus.behind().get('erasure')! > 0, 'a process that is behind');
+  if (place.keeps) await until(() => bus.lag().get('erasure')! > 0, 'a process that is behind');
   await relayed;
   await until(() => listener.has(...sent), 'all of it');
-  await until(() => bus.behind().get('erasure') === 0, 'a process that is not');
-  t.strictSame([...bus.behind().keys()], ['erasure'], 'of what it listens to');
+  await until(() => bus.lag().get('erasure') === 0, 'a process that is not');
+  t.strictSame([...bus.lag().keys()], ['erasure'], 'of what it listens to');
   t.ok(given.length > 2);
   t.strictSame(given[1], given[0]);
   t.strictSame(given[2], given[0]);

@@ -1,15 +1,16 @@
 import t from 'tap';
+import { announceDue } from '../../src/background/announce-due.js';
 import { erasureConsumer } from '../../src/consumers/erasure.js';
 import { listen } from '../../src/consumers/listen.js';
-import { announceDue, retentionConsumer } from '../../src/consumers/retention.js';
+import { retentionConsumer } from '../../src/consumers/retention.js';
 import { usageConsumer } from '../../src/consumers/usage.js';
 import {
   EXPIRY_NOTICE_SECONDS,
-  noticeDue,
-  noticesOf,
   proofErased,
   type RetentionEvent,
-  type ReviewNotice,
+  type ReviewReminder,
+  reminderDue,
+  remindersOf,
   reviewCreated,
   type ServiceEvent,
   type UsageEvent,
@@ -106,7 +107,9 @@ t.test('a proof that the store does not know, or has only reserved, is left alon
 
 t.test('usage: whole batches to the store; what cannot be a count is poison', async (t) => {
   const folded: UsageEvent[] = [];
-  const consume = usageConsumer({ stores: { foldUsage: async (events) => void folded.push(...events) } });
+  const consume = usageConsumer({
+    stores: { aggregateUsage: async (events) => void folded.push(...events) },
+  });
   await consume([counted(0, 3), counted(3, 4)]);
   t.strictSame(folded, [counted(0, 3), counted(3, 4)]);
   for (const event of [counted(4, 4), counted(5, 4), counted(4, 6, 3), erased])
@@ -128,14 +131,14 @@ t.test('usage: whole batches to the store; what cannot be a count is poison', as
 });
 
 t.test('retention: a new case schedules its notices, and they are announced when they are due', async (t) => {
-  const scheduled: ReviewNotice[] = [];
+  const scheduled: ReviewReminder[] = [];
   const settled: (RetentionEvent | undefined)[] = [];
   const states = new Map([['prf_1', 'issued']]);
   const stores = {
-    scheduleNotices: async (notices: readonly ReviewNotice[]) => void scheduled.push(...notices),
-    dueNotices: async (now: number, limit: number) =>
+    scheduleReminders: async (notices: readonly ReviewReminder[]) => void scheduled.push(...notices),
+    dueReminders: async (now: number, limit: number) =>
       scheduled.filter(({ dueAt }) => dueAt <= now).slice(0, limit),
-    settleNotice: async (notice: ReviewNotice, event: ServiceEvent | undefined) => {
+    completeReminder: async (notice: ReviewReminder, event: ServiceEvent | undefined) => {
       scheduled.splice(
         scheduled.findIndex(({ kind, reviewId }) => kind === notice.kind && reviewId === notice.reviewId),
         1,
@@ -147,7 +150,7 @@ t.test('retention: a new case schedules its notices, and they are announced when
   };
   const time = stillClock(NOW * 1000);
   const consume = retentionConsumer({ stores, clock: time });
-  const notice = noticeDue(noticesOf(created)[0]!);
+  const notice = reminderDue(remindersOf(created)[0]!);
   await consume([created, notice]);
   t.strictSame(
     scheduled.map(({ kind, dueAt }) => [kind, dueAt - created.data.expiresAt]),

@@ -1,9 +1,9 @@
 import t from 'tap';
 import { readEvent } from '../../src/domain/event-reading.js';
 import {
-  noticeDue,
-  noticesOf,
   proofErased,
+  reminderDue,
+  remindersOf,
   reviewCreated,
   type ServiceEvent,
   unitsCounted,
@@ -29,7 +29,7 @@ void t.test('what is made here is read', async (t) => {
     proofErased({ proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: AT }),
     usage(),
     created(),
-    ...noticesOf(created()).map(noticeDue),
+    ...remindersOf(created()).map(reminderDue),
   ];
   for (const event of own)
     t.strictSame(readEvent(event.topic, untopical(event)), { ok: true, event }, event.kind);

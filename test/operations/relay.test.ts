@@ -19,7 +19,7 @@ class MemoryOutbox implements OutboxStore {
   #listener: () => void = () => undefined;
 
   add(...numbers: number[]): void {
-    for (const number of numbers) this.waiting.push({ event: eventOf(number), position: String(number) });
+    for (const number of numbers) this.waiting.push({ event: eventOf(number), rowKey: String(number) });
     this.#listener();
   }
 
@@ -30,9 +30,9 @@ class MemoryOutbox implements OutboxStore {
 
   async markPublished(events: readonly WaitingEvent[]): Promise<void> {
     this.marks += 1;
-    for (const { position } of events)
+    for (const { rowKey } of events)
       this.waiting.splice(
-        this.waiting.findIndex((event) => event.position === position),
+        this.waiting.findIndex((event) => event.rowKey === rowKey),
         1,
       );
   }
@@ -162,7 +162,7 @@ t.test('stop waits for the batch that is under way and marks it', async (t) => {
   await stopped;
   t.strictSame(bus.published, ids(1));
   t.strictSame(
-    stores.waiting.map(({ position }) => position),
+    stores.waiting.map(({ rowKey }) => rowKey),
     ['2'],
     'the rest waits for the next start',
   );

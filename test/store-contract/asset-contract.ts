@@ -75,7 +75,7 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
       createHash('sha256').update(whole).digest('hex'),
       'a read that had begun ends well',
     );
-    t.equal(await assets.sweep(async () => false), 0, 'nothing is left');
+    t.equal(await assets.collectOrphans(async () => false), 0, 'nothing is left');
   });
 
   void t.test(`${name}: what was given up leaves nothing`, async (t) => {
@@ -87,7 +87,7 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     await t.rejects(staged.append(Buffer.from('more')), { code: 'unavailable', reason: 'store_unavailable' });
     await t.rejects(staged.publish(), { code: 'unavailable' });
     t.equal(await assets.read('prf_1'), undefined);
-    t.equal(await assets.sweep(async () => false), 0);
+    t.equal(await assets.collectOrphans(async () => false), 0);
   });
 
   void t.test(`${name}: sweeping`, async (t) => {
@@ -97,7 +97,7 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     const building = await assets.stage('prf_building');
     await building.append(Buffer.from('b'));
     const asked: string[] = [];
-    const swept = await assets.sweep(async (proofId) => {
+    const swept = await assets.collectOrphans(async (proofId) => {
       asked.push(proofId);
       return proofId === 'prf_kept';
     });
@@ -107,7 +107,7 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await assets.size('prf_building'), 1, 'what is being built is not taken for an orphan');
     t.equal(await assets.size('prf:orphan'), undefined);
     await t.rejects(
-      assets.sweep(async () => Promise.reject(new Error('the registry is away'))),
+      assets.collectOrphans(async () => Promise.reject(new Error('the registry is away'))),
       { code: 'unavailable' },
       'who cannot be asked is not taken for no',
     );
@@ -138,7 +138,7 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     for (const proofId of strange) await publish(assets, proofId, Buffer.from(proofId));
     for (const proofId of strange) t.equal(String(await bytesOf(await assets.read(proofId))), proofId);
     const asked: string[] = [];
-    t.equal(await assets.sweep(async (proofId) => asked.push(proofId) > 0), 0);
+    t.equal(await assets.collectOrphans(async (proofId) => asked.push(proofId) > 0), 0);
     t.strictSame(asked.sort(), strange.sort(), 'names give back their ids');
   });
 

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import {
-  noticeDue,
-  noticesOf,
+  reminderDue,
+  remindersOf,
   reviewCreated,
   type UsageEvent,
   unitsCounted,
@@ -58,9 +58,9 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
         t.strictSame(await dailyUnits(stores, partnerId), total(folded, partnerId), why);
     };
     const odd = events.filter((_, i) => i % 2 === 1);
-    await stores.foldUsage(odd.toReversed());
+    await stores.aggregateUsage(odd.toReversed());
     await agree(odd, 'later ones first, with gaps between them');
-    await stores.foldUsage([...odd, odd[0]!]);
+    await stores.aggregateUsage([...odd, odd[0]!]);
     await agree(odd, 'again');
     const shuffled = events
       .map((event, i) => ({ event, order: (i * 37) % 64 }))
@@ -73,11 +73,11 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
         events.slice(0, 40),
         events.slice(20),
         events.filter((_, i) => i % 3 === 0),
-      ].map((batch) => stores.foldUsage(batch)),
+      ].map((batch) => stores.aggregateUsage(batch)),
     );
     await agree(events, 'overlapping batches at once');
-    await stores.foldUsage([]);
-    await Promise.all(events.slice(0, 8).map((event) => stores.foldUsage([event])));
+    await stores.aggregateUsage([]);
+    await Promise.all(events.slice(0, 8).map((event) => stores.aggregateUsage([event])));
     await agree(events, 'one by one');
     t.equal(await stores.getUsed(partners[0]!, NOW), 0, 'the quota’s count is not the consumers’ to move');
     t.strictSame(await takeWaiting(stores), [], 'folding tells nobody');
@@ -109,17 +109,17 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
       partnerId,
     );
     // Of what is free a store promises the counts that were folded, no others.
-    await stores.foldUsage(events.filter(({ data }) => data.source.startsWith('free/')));
+    await stores.aggregateUsage(events.filter(({ data }) => data.source.startsWith('free/')));
     t.strictSame(await dailyUnits(stores, partnerId), expected, 'nothing that was charged was folded yet');
-    await stores.foldUsage(events.slice(-1));
+    await stores.aggregateUsage(events.slice(-1));
     t.strictSame(await dailyUnits(stores, partnerId), expected, 'folded before it was marked');
     await stores.markPublished(waiting);
     t.strictSame(await dailyUnits(stores, partnerId), expected, 'marked, and on its way');
     for (const event of events.toReversed()) {
-      await stores.foldUsage([event]);
+      await stores.aggregateUsage([event]);
       t.strictSame(await dailyUnits(stores, partnerId), expected);
     }
-    await stores.foldUsage(events);
+    await stores.aggregateUsage(events);
     t.strictSame(await dailyUnits(stores, partnerId), expected, 'all was folded');
     await stores.charge(usageCharge(partnerId, 'g'));
     t.strictSame(
@@ -128,7 +128,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
       'and it goes on',
     );
     t.equal(await stores.getUsed(partnerId, NOW), 6);
-    await stores.foldUsage(usageOf(await takeWaiting(stores), partnerId));
+    await stores.aggregateUsage(usageOf(await takeWaiting(stores), partnerId));
     t.strictSame(await dailyUnits(stores, partnerId), { ...expected, [`${DAY} verify`]: 5 });
   });
 
@@ -156,9 +156,9 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
           partnerId,
         );
         // Delivered before or after the mark, and twice.
-        folds.push(stores.foldUsage(events));
+        folds.push(stores.aggregateUsage(events));
         await stores.markPublished(waiting);
-        folds.push(stores.foldUsage(events.toReversed()));
+        folds.push(stores.aggregateUsage(events.toReversed()));
         if (last && waiting.length === 0) break;
         // A store that holds them in memory answers at once, and others would never have their turn.
         if (waiting.length === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -194,43 +194,43 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
         createdAt: NOW + after,
       }),
     );
-    const notices = reviews.flatMap((review) => noticesOf(reviewCreated(review)));
+    const notices = reviews.flatMap((review) => remindersOf(reviewCreated(review)));
     const own = new Set(reviews.map(({ reviewId }) => reviewId));
     const due = async (now: number) =>
-      (await stores.dueNotices(now, 500)).filter(({ reviewId }) => own.has(reviewId));
+      (await stores.dueReminders(now, 500)).filter(({ reviewId }) => own.has(reviewId));
     const byTime = notices.toSorted((a, b) => a.dueAt - b.dueAt);
-    await stores.scheduleNotices(notices, NOW);
+    await stores.scheduleReminders(notices, NOW);
     await Promise.all([
-      stores.scheduleNotices(notices, NOW + 1),
-      stores.scheduleNotices(notices.slice(2), NOW + 2),
+      stores.scheduleReminders(notices, NOW + 1),
+      stores.scheduleReminders(notices.slice(2), NOW + 2),
     ]);
-    await stores.scheduleNotices([], NOW);
+    await stores.scheduleReminders([], NOW);
     t.strictSame(await due(byTime[0]!.dueAt - 1), []);
     t.strictSame(await due(byTime[0]!.dueAt), byTime.slice(0, 1), 'due at its own second');
     t.strictSame(await due(byTime[2]!.dueAt), byTime.slice(0, 3));
     t.strictSame(await due(byTime[5]!.dueAt + 1), byTime, 'each once, however often it was scheduled');
-    t.equal((await stores.dueNotices(byTime[5]!.dueAt, 2)).length, 2);
+    t.equal((await stores.dueReminders(byTime[5]!.dueAt, 2)).length, 2);
 
-    await stores.settleNotice(byTime[0]!, undefined);
+    await stores.completeReminder(byTime[0]!, undefined);
     t.strictSame(await takeWaiting(stores), [], 'one of which nobody is told');
     const [, told] = byTime as [unknown, (typeof byTime)[number]];
-    await stores.settleNotice(told, noticeDue(told));
+    await stores.completeReminder(told, reminderDue(told));
     const waiting = await takeWaiting(stores);
-    t.strictSame(waiting, [noticeDue(told)]);
+    t.strictSame(waiting, [reminderDue(told)]);
     t.equal(waiting[0]?.id, `review_expiring/${told.reviewId}`);
     t.strictSame(await due(byTime[5]!.dueAt), byTime.slice(2));
-    await stores.settleNotice(byTime[0]!, undefined);
-    await stores.settleNotice(told, noticeDue(told));
+    await stores.completeReminder(byTime[0]!, undefined);
+    await stores.completeReminder(told, reminderDue(told));
     for (const event of await takeWaiting(stores))
-      t.strictSame(event, noticeDue(told), 'again, at most the same event');
+      t.strictSame(event, reminderDue(told), 'again, at most the same event');
     t.strictSame(await due(byTime[5]!.dueAt), byTime.slice(2));
-    await Promise.all(byTime.slice(2).map((notice) => stores.settleNotice(notice, noticeDue(notice))));
+    await Promise.all(byTime.slice(2).map((notice) => stores.completeReminder(notice, reminderDue(notice))));
     t.strictSame(await due(byTime[5]!.dueAt), []);
     t.strictSame(
       (await takeWaiting(stores)).map((event) => event.id).sort(),
       byTime
         .slice(2)
-        .map((notice) => noticeDue(notice).id)
+        .map((notice) => reminderDue(notice).id)
         .sort(),
     );
 
@@ -238,10 +238,10 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
       createdAt: NOW - 400 * 86_400,
     });
     own.add(late.reviewId);
-    const overdue = noticesOf(reviewCreated(late));
-    await stores.scheduleNotices(overdue, NOW);
+    const overdue = remindersOf(reviewCreated(late));
+    await stores.scheduleReminders(overdue, NOW);
     t.strictSame(await due(NOW), overdue, 'late ones are due at once');
-    for (const notice of overdue) await stores.settleNotice(notice, undefined);
+    for (const notice of overdue) await stores.completeReminder(notice, undefined);
     t.strictSame(await due(NOW), []);
   });
 
@@ -266,10 +266,10 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
         await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId)),
         { outcome: 'created' },
       );
-    const notices = reviews.flatMap((review) => noticesOf(reviewCreated(review)));
-    await stores.scheduleNotices(notices, NOW);
+    const notices = reviews.flatMap((review) => remindersOf(reviewCreated(review)));
+    await stores.scheduleReminders(notices, NOW);
     const named = async () =>
-      (await stores.dueNotices(Math.max(...notices.map(({ dueAt }) => dueAt)), 500))
+      (await stores.dueReminders(Math.max(...notices.map(({ dueAt }) => dueAt)), 500))
         .filter(({ proofId }) => proofs.some((proof) => proof.proofId === proofId))
         .map(({ kind, reviewId }) => `${kind} ${reviewId}`);
     t.equal((await named()).length, 8);
@@ -282,7 +282,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
         .map(({ kind, reviewId }) => `${kind} ${reviewId}`)
         .toSorted(),
     );
-    for (const notice of notices.slice(4)) await stores.settleNotice(notice, undefined);
+    for (const notice of notices.slice(4)) await stores.completeReminder(notice, undefined);
     await takeWaiting(stores);
   });
 

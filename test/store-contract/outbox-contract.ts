@@ -1,8 +1,8 @@
 import type { Test } from 'tap';
 import {
-  noticeDue,
-  noticesOf,
   proofErased,
+  reminderDue,
+  remindersOf,
   reviewCreated,
   type ServiceEvent,
   type UsageCount,
@@ -223,7 +223,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     const all = await stores.waitingEvents(500);
     t.strictSame(await stores.waitingEvents(500), all, 'the same ones');
     t.equal(stores.countWaiting(), all.length);
-    t.equal(new Set(all.map(({ position }) => position)).size, all.length);
+    t.equal(new Set(all.map(({ rowKey }) => rowKey)).size, all.length);
     t.strictSame((await stores.waitingEvents(1)).length, 1, 'as many as were asked for');
     await t.resolves(stores.markPublished([]));
 
@@ -268,9 +268,9 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     const review = reviewCase(id('rev', 'bound'), kept.partnerId, kept.proofId);
     const create = () =>
       stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
-    await stores.scheduleNotices(noticesOf(reviewCreated(review)), NOW);
-    const notice = noticesOf(reviewCreated(review))[0]!;
-    const settle = () => stores.settleNotice(notice, noticeDue(notice));
+    await stores.scheduleReminders(remindersOf(reviewCreated(review)), NOW);
+    const notice = remindersOf(reviewCreated(review))[0]!;
+    const settle = () => stores.completeReminder(notice, reminderDue(notice));
 
     await stores.charge(usageCharge(one, 'a'));
     await stores.charge(usageCharge(two, 'a'));
@@ -288,7 +288,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.equal(await stores.getReview(review.partnerId, review.reviewId, NOW), undefined, 'nothing created');
     t.strictSame(await actionsOf(bounded, kept.partnerId), ['proof_issued'], 'nor audited');
     t.equal(
-      (await stores.dueNotices(notice.dueAt, 500)).filter(({ reviewId }) => reviewId === review.reviewId)
+      (await stores.dueReminders(notice.dueAt, 500)).filter(({ reviewId }) => reviewId === review.reviewId)
         .length,
       1,
       'nor settled',
@@ -332,8 +332,8 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
       `review_expiring/${review.reviewId}`,
       `units_counted/${late}/billed/2026-03/0`,
     ]);
-    const last = noticesOf(reviewCreated(review))[1]!;
-    await stores.settleNotice(last, undefined);
+    const last = remindersOf(reviewCreated(review))[1]!;
+    await stores.completeReminder(last, undefined);
   });
 
   await t.test('parallel calls do not outrun the bound', async (t) => {

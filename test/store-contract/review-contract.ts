@@ -353,9 +353,9 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     await resolve(resolved, 'accepted', NOW + 101);
     const successor = fresh('expiry-successor', { bindings: resolved.bindings, createdAt: NOW + 200 });
     await create(successor);
-    while ((await stores.sweepExpired(other.expiresAt - 1, 100)) === 100);
+    while ((await stores.collectExpired(other.expiresAt - 1, 100)) === 100);
     t.strictSame(await stores.getReview(partnerId, other.reviewId, other.expiresAt - 1), other);
-    while ((await stores.sweepExpired(other.expiresAt, 100)) === 100);
+    while ((await stores.collectExpired(other.expiresAt, 100)) === 100);
     t.equal(await stores.getReview(partnerId, other.reviewId, other.expiresAt - 1), undefined, 'swept');
     t.equal(await stores.getReview(partnerId, resolved.reviewId, other.expiresAt - 1), undefined);
     t.strictSame(await create(fresh('expiry-again', { bindings: other.bindings })), { outcome: 'created' });

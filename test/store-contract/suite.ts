@@ -127,9 +127,9 @@ export function storeContract(
       const charge = usageCharge(id('ptr', 'sweep'), 'once', { dedupeUntil: NOW + 20 * FACTS_LIFE_SECONDS });
       await stores.charge(charge);
 
-      while ((await stores.sweepExpired(facts.expiresAt - 1, 7)) === 7);
+      while ((await stores.collectExpired(facts.expiresAt - 1, 7)) === 7);
       t.strictSame(await stores.getUpload(used.uploadId, facts.expiresAt - 1), { slot: used, facts });
-      while ((await stores.sweepExpired(open.expiresAt - 1, 7)) === 7);
+      while ((await stores.collectExpired(open.expiresAt - 1, 7)) === 7);
       t.equal(await stores.getUpload(used.uploadId, facts.expiresAt), undefined);
       t.strictSame(await stores.getUpload(open.uploadId, open.expiresAt - 1), { slot: open });
       t.equal((await stores.charge({ ...charge, at: charge.dedupeUntil - 1 })).outcome, 'already_charged');
@@ -222,8 +222,8 @@ export function storeContract(
       // Long before anything else here was reserved.
       await stores.reserveProof(old, id('ptr', 1), 1000);
       await stores.reserveProof(young, id('ptr', 1), 1001);
-      t.notOk((await stores.sweepPending(1000)).includes(old), 'not yet at its own second');
-      const swept = await stores.sweepPending(1001);
+      t.notOk((await stores.collectReservations(1000)).includes(old), 'not yet at its own second');
+      const swept = await stores.collectReservations(1001);
       t.ok(swept.includes(old));
       t.notOk(swept.includes(young));
       t.equal(await stores.getProof(old), undefined);
@@ -350,7 +350,7 @@ export function storeContract(
       ]);
       t.equal(await stores.getUsed(partnerId, NOW), 51);
       const told = await takeWaiting(stores);
-      await stores.foldUsage([...usageOf(told, partnerId), ...usageOf(told, other)]);
+      await stores.aggregateUsage([...usageOf(told, partnerId), ...usageOf(told, other)]);
       t.equal(await stores.getUsed(other, NOW), 0);
       t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-04-01'), [
         { day: '2026-03-31', operations: { verify: 51, list_proofs: 100, read_record: 50 } },

@@ -53,7 +53,7 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
         return removed;
       }),
 
-    sweep: (keep) =>
+    collectOrphans: (keep) =>
       guarded(async () => {
         let swept = 0;
         for await (const { name } of await opendir(directory)) {

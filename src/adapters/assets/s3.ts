@@ -162,7 +162,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
         return wasThere;
       }),
 
-    sweep: (keep) =>
+    collectOrphans: (keep) =>
       guarded(async () => {
         const youngest = Date.now() - options.sweepGraceSeconds * 1000;
         const { sweepWindowSeconds: window } = options;

@@ -77,7 +77,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     throw error;
   }
   const reviews = reviewStore(session, intents, blobs, proofs, outbox);
-  const { sweepPending, confirmErasure, ...proofCalls } = proofStore(
+  const { collectReservations, confirmErasure, ...proofCalls } = proofStore(
     session,
     intents,
     blobs,
@@ -85,7 +85,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     outbox,
     reviews.removeReviewsOf,
   );
-  const { foldUsage, ...usageCalls } = usageStore({ session, outbox, events, consumption, writer });
+  const { aggregateUsage, ...usageCalls } = usageStore({ session, outbox, events, consumption, writer });
   return {
     ...inTime({
       ...partnerStore(session, intents, codes),
@@ -104,9 +104,9 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       },
     }),
     // Work through lists: each of their steps ends in time, and they end with the first that fails.
-    sweepPending,
+    collectReservations,
     confirmErasure,
-    foldUsage,
+    aggregateUsage,
     waitingEvents: (limit) => outbox.waitingEvents(limit),
     markPublished: (published) => outbox.markPublished(published),
     countWaiting: () => outbox.countWaiting(),
@@ -114,7 +114,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     heads,
 
     // Rows expire by themselves; what is swept is what crashed processes left.
-    async sweepExpired(now, limit) {
+    async collectExpired(now, limit) {
       reviews.passed(now);
       // Each whatever became of the others: what one cannot do now must not keep the rest waiting.
       const failures: unknown[] = [];

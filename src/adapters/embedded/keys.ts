@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditHead } from '../../domain/audit.js';
-import type { ReviewNotice, ServiceEvent } from '../../domain/events.js';
+import type { ReviewReminder, ServiceEvent } from '../../domain/events.js';
 import type { Partner, PartnerKey } from '../../domain/partner.js';
 import type { Proof } from '../../domain/proof.js';
 import type { ReviewBindings, ReviewCase } from '../../domain/review.js';
@@ -158,8 +158,8 @@ export const dayKey = (partnerId: string, day: string) => key<DayRow>('usage-day
 export const billedKey = (partnerId: string, dedupeKey: string) =>
   key<BilledRow>('billed', partnerId, dedupeKey);
 export const outboxKey = (number: number) => key<ServiceEvent>('outbox', digits(number));
-export const noticeKey = ({ dueAt, kind, reviewId }: ReviewNotice) =>
-  key<ReviewNotice>('notice', digits(dueAt), kind, reviewId);
+export const noticeKey = ({ dueAt, kind, reviewId }: ReviewReminder) =>
+  key<ReviewReminder>('notice', digits(dueAt), kind, reviewId);
 export const expiryKey = (at: number, row: RowKey<unknown>) => `expiry/${digits(at)}/${row}` as RowKey<null>;
 /** The row that an expiry entry speaks of. */
 export const expiringRow = (entry: string) => entry.slice('expiry/'.length + DIGITS + 1) as RowKey<unknown>;

@@ -66,15 +66,15 @@ export class Outbox implements OutboxStore {
     const found = await this.#rows.soundEntries<ServiceEvent>(within({ from: this.#first }, 'outbox'), limit);
     // Batches reach the disk in their order, so nothing comes to be before what is there.
     if (found.length > 0) this.#first = Math.max(this.#first, numberOf(found[0]![0]));
-    return found.map(([key, event]) => ({ event, position: lastPart(key) }));
+    return found.map(([key, event]) => ({ event, rowKey: lastPart(key) }));
   }
 
   async markPublished(events: readonly WaitingEvent[]): Promise<void> {
     if (events.length === 0) return;
     const removed = await this.#rows.run((tx) => {
       let rows = 0;
-      for (const { position } of events) {
-        const key = outboxKey(Number(position));
+      for (const { rowKey } of events) {
+        const key = outboxKey(Number(rowKey));
         if (tx.getSound(key) === undefined) continue;
         tx.delete(key);
         rows += 1;

@@ -136,7 +136,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
       return replay !== undefined && replay.expiresAt > now ? replay : undefined;
     },
 
-    async sweepPending(end) {
+    async collectReservations(end) {
       const swept: string[] = [];
       for (;;) {
         const entries = await rows.keys(before(end, 'pending'), SWEEP_STEP);

@@ -1,4 +1,4 @@
-import type { ReviewNotice } from '../../domain/events.js';
+import type { ReviewReminder } from '../../domain/events.js';
 import type { RetentionStore } from '../../ports/stores.js';
 import { before, noticeKey } from './keys.js';
 import type { Outbox } from './outbox.js';
@@ -6,17 +6,17 @@ import type { Rows } from './rows.js';
 
 export function retentionStore(rows: Rows, outbox: Outbox): RetentionStore {
   return {
-    scheduleNotices: (notices) =>
+    scheduleReminders: (notices) =>
       rows.run((tx) => {
         for (const notice of notices) tx.put(noticeKey(notice), notice);
       }),
 
-    async dueNotices(now, limit) {
-      const due = await rows.soundEntries<ReviewNotice>(before(now + 1, 'notice'), limit);
+    async dueReminders(now, limit) {
+      const due = await rows.soundEntries<ReviewReminder>(before(now + 1, 'notice'), limit);
       return due.map(([, notice]) => notice);
     },
 
-    settleNotice: (notice, event) =>
+    completeReminder: (notice, event) =>
       rows.run((tx) => {
         const key = noticeKey(notice);
         if (tx.get(key) === undefined) return;

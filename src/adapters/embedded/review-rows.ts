@@ -1,4 +1,4 @@
-import { noticesOf, reviewCreated } from '../../domain/events.js';
+import { remindersOf, reviewCreated } from '../../domain/events.js';
 import type { ReviewCase } from '../../domain/review.js';
 import type { Transaction } from './commit-queue.js';
 import {
@@ -169,7 +169,7 @@ function forget(tx: Transaction, entry: RowKey<null>): void {
   const review = tx.getSound(reviewKey(reviewId))?.review;
   tx.delete(entry);
   if (review === undefined) return;
-  for (const notice of noticesOf(reviewCreated(review))) tx.delete(noticeKey(notice));
+  for (const notice of remindersOf(reviewCreated(review))) tx.delete(noticeKey(notice));
   removeReview(tx, reviewId);
 }
 

@@ -102,7 +102,7 @@ export async function openEmbeddedStore({
     readAudit: (partnerId, fromSequence, limit) => log.readAudit(partnerId, fromSequence, limit),
     appendAudit: (draft) => log.appendAudit(draft),
 
-    async sweepExpired(now, limit) {
+    async collectExpired(now, limit) {
       let swept = await cases.removeErased(limit);
       const shredded: string[] = [];
       let range = before(now + 1, 'expiry');

@@ -49,7 +49,7 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
         return { outcome: 'charged', used: used + 1 };
       }),
 
-    foldUsage: (events) =>
+    aggregateUsage: (events) =>
       rows.run((tx) => {
         for (const event of events) fold(tx, event);
       }),

@@ -66,7 +66,7 @@ export function createAuditHeads({
       await openOnce();
       return [...heads.values()];
     },
-    async putBack(partnerId, head) {
+    async acceptRestored(partnerId, head) {
       const log = await openOnce();
       const { sequence, mac } = head ?? { sequence: 0, mac: '' };
       await log.append([partnerId, sequence, mac, PUT_BACK]);

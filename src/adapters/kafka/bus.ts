@@ -1,10 +1,10 @@
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
 import {
-  type BuriedReport,
+  type DeadLetterReport,
+  deliverBatch,
   type EventBus,
   type EventHandler,
-  giveBatch,
   type Replayed,
 } from '../../ports/bus.js';
 import { ConsumerClient, type KafkaConnection, KafkaError, loadLibrary, type Message } from './client.js';
@@ -22,7 +22,7 @@ export interface KafkaBusOptions extends KafkaConnection, EventReader {
   readonly group: string;
   /** Told what goes wrong in the background; it is tried again anyway. */
   readonly onFault: (where: string, error: unknown) => void;
-  readonly buried?: BuriedReport;
+  readonly buried?: DeadLetterReport;
 }
 
 type Library = Awaited<ReturnType<typeof loadLibrary>>;
@@ -119,7 +119,7 @@ class KafkaBus implements EventBus {
         // The group's consumer has put them to the dead letters.
         left += messages.length - events.length;
         if (events.length > 0)
-          await giveBatch(events, handler, () => {
+          await deliverBatch(events, handler, () => {
             left += 1;
           });
       });
@@ -127,7 +127,7 @@ class KafkaBus implements EventBus {
     });
   }
 
-  behind(): ReadonlyMap<Topic, number> {
+  lag(): ReadonlyMap<Topic, number> {
     return new Map(
       (this.#consumers ?? []).flatMap(({ topic, behind }) =>
         behind === undefined ? [] : [[topic, behind] as const],

@@ -1,10 +1,10 @@
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
 import {
-  type BuriedReport,
+  type DeadLetterReport,
+  deliverBatch,
   type EventBus,
   type EventHandler,
-  giveBatch,
   type Replayed,
 } from '../../ports/bus.js';
 import type { Clock } from '../../ports/clock.js';
@@ -17,7 +17,7 @@ const RETRY_SECONDS = 1;
 export interface LocalBusOptions extends DeadLetterReader {
   readonly directory: string;
   readonly clock: Clock;
-  readonly buried?: BuriedReport;
+  readonly buried?: DeadLetterReport;
 }
 
 /**
@@ -42,14 +42,14 @@ export async function openLocalBus({
 class LocalBus implements EventBus {
   readonly #letters: DeadLetterFile;
   readonly #clock: Clock;
-  readonly #buried: BuriedReport;
+  readonly #buried: DeadLetterReport;
   readonly #handlers = new Map<Topic, EventHandler>();
   #state: 'made' | 'started' | 'closed' = 'made';
   /** One publication at a time: a later one must not overtake what comes again. */
   #last: Promise<unknown> = Promise.resolve();
   #failures = 0;
 
-  constructor(letters: DeadLetterFile, clock: Clock, buried: BuriedReport) {
+  constructor(letters: DeadLetterFile, clock: Clock, buried: DeadLetterReport) {
     this.#letters = letters;
     this.#clock = clock;
     this.#buried = buried;
@@ -79,7 +79,7 @@ class LocalBus implements EventBus {
   }
 
   /** What was published was taken: the rest waits in the outbox. */
-  behind(): ReadonlyMap<Topic, number> {
+  lag(): ReadonlyMap<Topic, number> {
     return new Map([...this.#handlers.keys()].map((topic) => [topic, 0]));
   }
 
@@ -146,7 +146,7 @@ class LocalBus implements EventBus {
   }
 
   #deliver(events: readonly ServiceEvent[], handler: EventHandler): Promise<void> {
-    return giveBatch(events, handler, async (event, { message }) => {
+    return deliverBatch(events, handler, async (event, { message }) => {
       await this.#letters.append(event, message, Math.floor(this.#clock.now() / 1000));
       this.#buried(event.topic);
     });

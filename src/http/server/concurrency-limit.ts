@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 const RETRY_SECONDS = 2;
 
 /** A bound on how many requests of one kind hold memory at once. */
-export class Capacity {
+export class ConcurrencyLimit {
   readonly #max: number;
   #inside = 0;
 

@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.js';
  * What a partner waits at most for the work on one call, the reading of its body aside. Each step has limits
  * of its own; this one holds where several are slow, one after the other.
  */
-export class Patience {
+export class Deadline {
   readonly #failedLate: (error: unknown) => void;
   #leftMs: number;
 

@@ -13,7 +13,7 @@ import { parseQuery } from '../body/query.js';
 import type { Exchange } from '../exchange.js';
 import { isFault } from '../response/error-response.js';
 import type { Answer } from '../response/response.js';
-import { Patience } from './deadline.js';
+import { Deadline } from './deadline.js';
 import { countHeader } from './http-grammar.js';
 
 /** What an endpoint gets: everything checked, in the shape the path table gives. */
@@ -84,7 +84,7 @@ async function runForPartner(
 ): Promise<Answer> {
   const { id, route } = endpoint;
   const partners = gate.partners!;
-  const patience = new Patience(
+  const patience = new Deadline(
     exchange.limits.answerMs,
     (error) => void (isFault(error) && gate.observer.fault(exchange.route, error)),
   );
@@ -132,7 +132,7 @@ function discard(answer: Answer): void {
  */
 async function quotaHeaders({ partners, observer }: Gate, exchange: Exchange, caller: Caller): Promise<void> {
   try {
-    const { limit, remaining, reset } = await new Patience(exchange.limits.quotaMs, (error) =>
+    const { limit, remaining, reset } = await new Deadline(exchange.limits.quotaMs, (error) =>
       observer.fault('quota', error),
     ).of(partners!.quota(caller));
     Object.assign(exchange.headers, {

@@ -110,18 +110,18 @@ export class Outbox implements OutboxStore {
 
   async waitingEvents(limit: number): Promise<readonly WaitingEvent[]> {
     const waiting: WaitingEvent[] = [];
-    for (const [position, { event }] of this.#held) {
+    for (const [rowKey, { event }] of this.#held) {
       if (waiting.length >= limit) break;
-      waiting.push({ event, position });
+      waiting.push({ event, rowKey });
     }
     return waiting;
   }
 
   async markPublished(events: readonly WaitingEvent[]): Promise<void> {
-    const held = events.flatMap(({ position }) => this.#held.get(position) ?? []);
+    const held = events.flatMap(({ rowKey }) => this.#held.get(rowKey) ?? []);
     // Forgotten first: where a row cannot be deleted now the sweep finds it, and nothing is published again
     // and again meanwhile.
-    for (const { position } of events) this.#held.delete(position);
+    for (const { rowKey } of events) this.#held.delete(rowKey);
     const failures: unknown[] = [];
     for (let i = 0; i < held.length; i += DELETES_AT_ONCE) {
       const results = await Promise.allSettled(

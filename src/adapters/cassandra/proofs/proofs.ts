@@ -275,7 +275,7 @@ export function proofStore(
     getProof: (proofId) => rows.get(proofId),
     listProofs: (partnerId, query) => index.list(partnerId, query),
     findProofs: (kind, sha256, limit) => index.find(kind, sha256, limit),
-    sweepPending: (before) => reservations.sweep(before),
+    collectReservations: (before) => reservations.sweep(before),
 
     eraseProof: (proofId, partnerId, at, audit, room) =>
       lanes.run(`proof/${proofId}`, async () => {

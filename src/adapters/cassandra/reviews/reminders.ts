@@ -1,7 +1,7 @@
 import {
-  noticesOf,
-  type ReviewNotice,
-  type ReviewNoticeKind,
+  type ReviewReminder,
+  type ReviewReminderKind,
+  remindersOf,
   reviewCreated,
 } from '../../../domain/events.js';
 import type { ReviewCase } from '../../../domain/review.js';
@@ -44,7 +44,7 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
   const readPosition = async () => (await session.first(POSITION))?.['minute'] as number | undefined;
 
   return {
-    async scheduleNotices(notices, now) {
+    async scheduleReminders(notices, now) {
       if (notices.length === 0) return;
       let position = await readPosition();
       if (position === undefined) {
@@ -69,7 +69,7 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
       );
     },
 
-    async dueNotices(now, limit) {
+    async dueReminders(now, limit) {
       const position = await readPosition();
       if (position === undefined) return [];
       const found: Row[] = [];
@@ -107,7 +107,7 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
       return due.map(noticeOf);
     },
 
-    async settleNotice(notice, event) {
+    async completeReminder(notice, event) {
       const { kind, dueAt, reviewId } = notice;
       // Told first: one that is settled twice is told twice, under the same id.
       if (event !== undefined) await outbox.withRoom(() => outbox.add(event));
@@ -129,7 +129,7 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
 export async function forgetNotices(session: Session, review: ReviewCase): Promise<void> {
   const at = aheadOfClocks();
   await Promise.all(
-    noticesOf(reviewCreated(review)).map(({ kind, dueAt, reviewId }) =>
+    remindersOf(reviewCreated(review)).map(({ kind, dueAt, reviewId }) =>
       session.write(FORGET, [at, hourOf(dueAt), shardOf(reviewId), dueAt, reviewId, kind]),
     ),
   );
@@ -139,13 +139,13 @@ function hourOf(at: number): number {
   return Math.floor(at / HOUR_SECONDS);
 }
 
-function nameOf({ kind, reviewId }: Pick<ReviewNotice, 'kind' | 'reviewId'>): string {
+function nameOf({ kind, reviewId }: Pick<ReviewReminder, 'kind' | 'reviewId'>): string {
   return `${reviewId}/${kind}`;
 }
 
-function noticeOf(row: Row): ReviewNotice {
+function noticeOf(row: Row): ReviewReminder {
   return {
-    kind: textIn(row, 'kind') as ReviewNoticeKind,
+    kind: textIn(row, 'kind') as ReviewReminderKind,
     dueAt: numberIn(row, 'due_at')!,
     reviewId: textIn(row, 'review_id')!,
     partnerId: textIn(row, 'partner_id')!,

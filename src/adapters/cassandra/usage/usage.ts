@@ -164,7 +164,7 @@ export function usageStore(parts: UsageParts): UsageStore {
       });
     },
 
-    foldUsage: (folded) => consumption.fold(folded),
+    aggregateUsage: (folded) => consumption.fold(folded),
 
     async getDailyUsage(partnerId, fromDay, toDay) {
       const days = new Map<string, Record<string, number>>();

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { sweepOrphans } from '../../src/background/collect.js';
+import { collectOrphans } from '../../src/background/collect.js';
 import type { Proof } from '../../src/domain/proof.js';
 
 /** A bucket with these deliverables, and a registry that knows some of them. */
@@ -15,7 +15,7 @@ function setUp(names: readonly string[], states: Readonly<Record<string, string>
     getProof: async (proofId: string) =>
       states[proofId] === undefined ? undefined : ({ state: states[proofId] } as Proof),
   };
-  return { left, sweep: (shared: boolean) => sweepOrphans({ stores, assets, shared }) };
+  return { left, collectOrphans: (shared: boolean) => collectOrphans({ stores, assets, shared }) };
 }
 
 const many = (count: number, name: string) => Array.from({ length: count }, (_, i) => `${name}_${i}`);

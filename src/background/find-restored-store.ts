@@ -11,7 +11,7 @@ interface Behind {
 }
 
 /** A store that is older than the heads of its audit logs. */
-export interface PutBack {
+export interface RestoredStore {
   readonly behind: readonly Behind[];
   /** Names this state alone: 16 hexadecimal digits. */
   readonly code: string;
@@ -22,13 +22,13 @@ export interface PutBack {
  * log that does not hold its head's entry was put back from a backup, or changed.
  * @returns undefined where every log holds its head
  */
-export async function findPutBack({
+export async function findRestoredStore({
   stores,
   heads,
 }: {
   readonly stores: AuditStore;
   readonly heads: OwnAuditHeads;
-}): Promise<PutBack | undefined> {
+}): Promise<RestoredStore | undefined> {
   const behind: Behind[] = [];
   for (const head of await heads.all()) {
     const entry = await entryAt(stores, head.partnerId, head.sequence).catch((error: unknown) => {
@@ -47,8 +47,8 @@ export async function findPutBack({
 }
 
 /** From now on the logs are held against where they end in the store. */
-export async function acceptPutBack(heads: OwnAuditHeads, { behind }: PutBack): Promise<void> {
-  for (const { head, last } of behind) await heads.putBack(head.partnerId, last);
+export async function acceptRestoredStore(heads: OwnAuditHeads, { behind }: RestoredStore): Promise<void> {
+  for (const { head, last } of behind) await heads.acceptRestored(head.partnerId, last);
 }
 
 /** Entries are numbered without gaps, so the last one is found by halving. */
