@@ -6,7 +6,7 @@ import type { Proof } from '../../src/domain/proof.js';
 function setUp(names: readonly string[], states: Readonly<Record<string, string>>) {
   const left = new Set(names);
   const assets = {
-    sweep: async (keep: (proofId: string) => Promise<boolean>) => {
+    collectOrphans: async (keep: (proofId: string) => Promise<boolean>) => {
       for (const name of [...left]) if (!(await keep(name))) left.delete(name);
       return names.length - left.size;
     },
@@ -15,19 +15,19 @@ function setUp(names: readonly string[], states: Readonly<Record<string, string>
     getProof: async (proofId: string) =>
       states[proofId] === undefined ? undefined : ({ state: states[proofId] } as Proof),
   };
-  return { left, collectOrphans: (shared: boolean) => collectOrphans({ stores, assets, shared }) };
+  return { left, collect: (shared: boolean) => collectOrphans({ stores, assets, shared }) };
 }
 
 const many = (count: number, name: string) => Array.from({ length: count }, (_, i) => `${name}_${i}`);
 
 t.test('deliverables of no proof go, those of proofs and of reserved ids stay', async (t) => {
   for (const shared of [true, false]) {
-    const { left, sweep } = setUp(['prf_1', 'prf_2', 'prf_3', 'prf_4'], {
+    const { left, collect } = setUp(['prf_1', 'prf_2', 'prf_3', 'prf_4'], {
       prf_1: 'issued',
       prf_2: 'pending',
       prf_3: 'erased',
     });
-    await sweep(shared);
+    await collect(shared);
     t.strictSame([...left], ['prf_1', 'prf_2']);
   }
 });
@@ -39,14 +39,14 @@ t.test('a bucket of another registry, or a registry that was put back: nothing i
     [...many(10, 'own'), ...many(14, 'foreign')],
     [...Object.keys(own), ...many(1001, 'foreign')],
   ]) {
-    const { left, sweep } = setUp(names, own);
-    await t.rejects(sweep(true), /another registry's.*nothing was removed/);
+    const { left, collect } = setUp(names, own);
+    await t.rejects(collect(true), /another registry's.*nothing was removed/);
     t.equal(left.size, names.length);
   }
-  const { left, sweep } = setUp([...many(1500, 'own'), ...many(1000, 'orphan')], own);
-  await sweep(true);
+  const { left, collect } = setUp([...many(1500, 'own'), ...many(1000, 'orphan')], own);
+  await collect(true);
   t.equal(left.size, 1500, 'as many as kills can leave');
   const alone = setUp(many(10, 'orphan'), {});
-  await alone.sweep(false);
+  await alone.collect(false);
   t.equal(alone.left.size, 0, 'a directory is the store’s own');
 });
