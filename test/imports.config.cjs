@@ -22,8 +22,8 @@ const MAY_IMPORT = {
   client: ['contract'],
   // `takemark seal` is a device of its own, without a service: it loads the engine and the key through
   // compose, when it runs.
-  cli: ['client', 'contract', 'config.ts', 'compose.ts'],
-  'config.ts': [],
+  cli: ['client', 'contract', 'domain', 'config.ts', 'compose.ts'],
+  'config.ts': ['domain'],
   'compose.ts': [
     ...[
       'domain',
