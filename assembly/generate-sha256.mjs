@@ -134,8 +134,8 @@ function expand(w16: v128, w15: v128, w7: v128, w2: v128): v128 {
 }
 
 /**
- * Runs \`blocks\` whole blocks of four streams. \`s\` are the streams' eight state words (native order), \`p\` their data, anywhere
- * in memory. Two lanes may name the same data but never the same state.
+ * Runs \`blocks\` whole blocks of four streams. \`s\` are the streams' eight state words (native order), \`p\`
+ * their data, anywhere in memory. Two lanes may name the same data but never the same state.
  */
 export function compressLanes(s0: usize, s1: usize, s2: usize, s3: usize, p0: usize, p1: usize, p2: usize, p3: usize, blocks: u32): void {
   let r0: v128, r1: v128, r2: v128, r3: v128, u: v128, v: v128, t: v128, x: v128, y: v128;
@@ -178,8 +178,8 @@ function single() {
     }
   }
   return `${header('SHA-256 of one stream: scalar rounds, message schedule four words at a time.')}
-// rotr 2 ^ rotr 13 ^ rotr 22, and rotr 6 ^ rotr 11 ^ rotr 25. A rotation overwrites its operand, so nesting saves two copies a
-// round: a quarter of the speed.
+// rotr 2 ^ rotr 13 ^ rotr 22, and rotr 6 ^ rotr 11 ^ rotr 25. A rotation overwrites its operand, so nesting
+// saves two copies a round: a quarter of the speed.
 @inline
 function sigma0(x: i32): i32 {
   return rotr(rotr(rotr(x, 9) ^ x, 11) ^ x, 2);
@@ -188,7 +188,10 @@ function sigma0(x: i32): i32 {
 function sigma1(x: i32): i32 {
   return rotr(rotr(rotr(x, 14) ^ x, 5) ^ x, 6);
 }
-/** The small sigma 1 of two words: each fills a 64-bit lane twice, so that one shift rotates it. The result is in the lanes' lower halves. */
+/**
+ * The small sigma 1 of two words: each fills a 64-bit lane twice, so that one shift rotates it. The result is
+ * in the lanes' lower halves.
+ */
 @inline
 function small1(pairs: v128): v128 {
   return v128.xor(v128.xor(i64x2.shr_u(pairs, 17), i64x2.shr_u(pairs, 19)), i32x4.shr_u(pairs, 10));

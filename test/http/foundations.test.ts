@@ -478,7 +478,7 @@ t.test('import rules', async (t) => {
     ],
     [
       'ports/planted-c.ts',
-      "import type { Answer } from '../http/answer.js';\nexport type X = Answer;",
+      "import type { Exchange } from '../http/exchange.js';\nexport type X = Exchange;",
       'ports',
     ],
     [
@@ -497,13 +497,13 @@ t.test('import rules', async (t) => {
     ],
     [
       'client/planted-j.ts',
-      "import { ROUTES } from '../contract/routes.js';\nexport const x = ROUTES;",
+      "import { ROUTES } from '../contract/routes/routes.js';\nexport const x = ROUTES;",
       'client-types-only',
     ],
     ['adapters/kafka/planted-k.ts', "import '../cassandra/planted-l.js';", 'adapters-apart'],
     ['adapters/cassandra/planted-l.ts', 'export const x = 1;', ''],
     ['http/planted-m.ts', "import './no-such-file.js';", 'resolved'],
-    ['stray/planted-n.ts', "import '../http/answer.js';", 'folders'],
+    ['stray/planted-n.ts', "import '../http/exchange.js';", 'folders'],
   ];
   for (const [name, source] of planted) {
     mkdirSync(dirname(join(copy, 'src', name)), { recursive: true });
