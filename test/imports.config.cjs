@@ -45,7 +45,7 @@ const MAY_IMPORT = {
   'main.ts': ['compose.ts', 'config.ts'],
 };
 
-/** "A third-party library lives in one folder." */
+/** Folder of each third-party library: rule 18.1. */
 const LIBRARIES = {
   express: ['http'],
   busboy: ['http'],
