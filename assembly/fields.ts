@@ -9,18 +9,18 @@ import {
   DS64_TABLE_LENGTH,
   DS64_TABLE_LIMIT,
   ENCODING,
+  FLAG_BEXT_WHOLE,
+  FLAG_DS64_WHOLE,
+  FLAG_FMT_WHOLE,
   FMT,
   FMT_AT,
   FMT_BYTES,
   FMT_SIZE,
   RIFF_END,
   RIFF_FIELD,
-  SEEN_BEXT_WHOLE,
-  SEEN_DS64_WHOLE,
-  SEEN_FMT_WHOLE,
 } from '../src/engine/core-layout';
+import { addFinding, setFlag } from './context';
 import { Finding } from './findings';
-import { note, see } from './notes';
 
 const TAG_PCM: u32 = 1;
 const TAG_FLOAT: u32 = 3;
@@ -56,10 +56,10 @@ export function readFmt(context: usize): void {
   const at = load<u64>(context, FMT_AT);
   const size = load<u32>(context, FMT_SIZE);
   if (size < 16) {
-    note(context, Finding.fmt_malformed, at);
+    addFinding(context, Finding.fmt_malformed, at);
     return;
   }
-  see(context, SEEN_FMT_WHOLE);
+  setFlag(context, FLAG_FMT_WHOLE);
   const tag = <u32>load<u16>(fmt, 0);
   const channels = <u32>load<u16>(fmt, 2);
   const rate = load<u32>(fmt, 4);
@@ -70,14 +70,14 @@ export function readFmt(context: usize): void {
 
   let encoding = encodingOf(tag);
   if (tag == TAG_EXTENSIBLE) {
-    if (size != FMT_BYTES || extension != 22) note(context, Finding.fmt_malformed, at);
+    if (size != FMT_BYTES || extension != 22) addFinding(context, Finding.fmt_malformed, at);
     else encoding = encodingOf(tagOfGuid(fmt + 24));
   } else if (encoding == PCM) {
     // WAVEFORMATEX: cbSize is ignored for PCM. Pro Tools writes 40 bytes with the plain PCM tag.
-    if (size != 16 && size != 18 && size != FMT_BYTES) note(context, Finding.fmt_malformed, at);
-  } else if (size != 16 && size != 18 + extension) note(context, Finding.fmt_malformed, at);
+    if (size != 16 && size != 18 && size != FMT_BYTES) addFinding(context, Finding.fmt_malformed, at);
+  } else if (size != 16 && size != 18 + extension) addFinding(context, Finding.fmt_malformed, at);
   store<u32>(context, encoding, ENCODING);
-  if (encoding == OTHER) note(context, Finding.codec_unsupported, at);
+  if (encoding == OTHER) addFinding(context, Finding.codec_unsupported, at);
 
   let consistent =
     channels > 0 && channels <= CHANNEL_LIMIT && rate > 0 && rate <= RATE_LIMIT && blockAlign > 0;
@@ -90,7 +90,7 @@ export function readFmt(context: usize): void {
     if (encoding == FLOAT) consistent = consistent && (bits == 32 || bits == 64);
     if (tag == TAG_EXTENSIBLE) consistent = consistent && <u32>load<u16>(fmt, 18) <= bits;
   }
-  if (!consistent) note(context, Finding.fmt_inconsistent, at);
+  if (!consistent) addFinding(context, Finding.fmt_inconsistent, at);
 }
 
 /**
@@ -98,7 +98,7 @@ export function readFmt(context: usize): void {
  */
 export function takeRiffField(context: usize): void {
   const field = load<u32>(context, RIFF_FIELD);
-  if (field == 0 || field == <u32>SENTINEL) note(context, Finding.riff_size_streaming, 4);
+  if (field == 0 || field == <u32>SENTINEL) addFinding(context, Finding.riff_size_streaming, 4);
   else store<u64>(context, <u64>field + 8, RIFF_END);
 }
 
@@ -118,10 +118,10 @@ export function readDs64(context: usize, governs: bool): void {
   sound = sound && riffSize < SIZE_LIMIT && dataSize < SIZE_LIMIT;
   for (let i: u32 = 0; sound && i < entries; i += 1) sound = load<u64>(ds64 + 28 + i * 12, 4) < SIZE_LIMIT;
   if (size >= 24) {
-    see(context, SEEN_DS64_WHOLE);
+    setFlag(context, FLAG_DS64_WHOLE);
     store<u32>(context, entries, DS64_TABLE_LENGTH);
   }
-  if (!sound) note(context, Finding.ds64_malformed, at);
+  if (!sound) addFinding(context, Finding.ds64_malformed, at);
   if (!governs) return;
   if (!sound) {
     takeRiffField(context);
@@ -129,9 +129,9 @@ export function readDs64(context: usize, governs: bool): void {
   }
   store<u32>(context, 1, DS64_APPLIES);
   const field = <u64>load<u32>(context, RIFF_FIELD);
-  if (field != SENTINEL && field != riffSize) note(context, Finding.ds64_mismatch, 4);
+  if (field != SENTINEL && field != riffSize) addFinding(context, Finding.ds64_mismatch, 4);
   store<u64>(context, riffSize + 8, RIFF_END);
-  if (load<u64>(context, CHUNK_END) > riffSize + 8) note(context, Finding.chunk_past_end, at);
+  if (load<u64>(context, CHUNK_END) > riffSize + 8) addFinding(context, Finding.chunk_past_end, at);
 }
 
 /** A chunk's size field, resolved through the ds64. `SENTINEL` stays when nothing resolves it. */
@@ -153,7 +153,7 @@ export function resolveSize(context: usize, id: u32, isData: bool, field: u32, a
   }
   if (!known || size == field) return field;
   if (field == <u32>SENTINEL) return size;
-  note(context, Finding.ds64_mismatch, at);
+  addFinding(context, Finding.ds64_mismatch, at);
   return field;
 }
 
@@ -161,9 +161,9 @@ export function resolveSize(context: usize, id: u32, isData: bool, field: u32, a
 export function readBext(context: usize): void {
   const at = load<u64>(context, CHUNK_AT);
   if (load<u64>(context, BEXT_SIZE) < <u64>BEXT_FIXED_BYTES) {
-    note(context, Finding.bext_malformed, at);
+    addFinding(context, Finding.bext_malformed, at);
     return;
   }
-  see(context, SEEN_BEXT_WHOLE);
-  if (load<u16>(context + BEXT, 346) > 2) note(context, Finding.bext_version_unknown, at);
+  setFlag(context, FLAG_BEXT_WHOLE);
+  if (load<u16>(context + BEXT, 346) > 2) addFinding(context, Finding.bext_version_unknown, at);
 }

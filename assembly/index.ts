@@ -7,16 +7,16 @@ import {
   HEADER,
   HELD,
   KEPT,
-  PIECE_BYTES,
-  PIECES,
   RESUME_AT,
+  SLICE_BYTES,
+  SLICES,
   SPAN_OFFSET,
   TAG,
   WHOLE,
   ZEROED_BYTES,
 } from '../src/engine/core-layout';
 import { absorb, close, fork, plan, run, start } from './digest';
-import { settle } from './settle';
+import { finalize } from './outcome';
 import { walk } from './walk';
 
 const NO_FORK: u32 = 0xffff_ffff;
@@ -38,27 +38,27 @@ export function parse(context: usize, address: usize, length: u32, tag: u32): u3
 }
 
 /**
- * Reads and hashes the `count` pieces in the scratch. Returns 0, or (nothing touched) a mask of the pieces
+ * Reads and hashes the `count` slices in the scratch. Returns 0, or (nothing touched) a mask of the slices
  * whose context is not of this build or finished.
  *
  * The binding digest is the whole-file digest's state, copied where the credential's header starts, that goes
- * on behind the chunk. Since a header may straddle pieces, its first bytes are held back unhashed until it is
+ * on behind the chunk. Since a header may straddle slices, its first bytes are held back unhashed until it is
  * complete.
  */
 export function update(scratch: usize, count: u32, tag: u32): u32 {
   let refused: u32 = 0;
   for (let i: u32 = 0; i < count; i += 1) {
-    if (load<u32>(load<u32>(scratch + PIECES + i * PIECE_BYTES, 0), TAG) != tag) refused |= 1 << i;
+    if (load<u32>(load<u32>(scratch + SLICES + i * SLICE_BYTES, 0), TAG) != tag) refused |= 1 << i;
   }
   if (refused != 0) return refused;
 
   // First wave: every upload up to its fork or its end.
   let jobs: u32 = 0;
   for (let i: u32 = 0; i < count; i += 1) {
-    const piece = scratch + PIECES + i * PIECE_BYTES;
-    const context = <usize>load<u32>(piece, 0);
-    const address = <usize>load<u32>(piece, 4);
-    const length = load<u32>(piece, 8);
+    const slice = scratch + SLICES + i * SLICE_BYTES;
+    const context = <usize>load<u32>(slice, 0);
+    const address = <usize>load<u32>(slice, 4);
+    const length = load<u32>(slice, 8);
     const begin = load<u64>(context, BYTES);
     const kept = load<u32>(context, HELD);
     const forked = load<u64>(context, FORK_AT) != 0;
@@ -73,7 +73,7 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
     }
     store<u32>(scratch + FORKS + i * 8, cut);
     const held = load<u32>(context, HELD);
-    // All of the piece may belong to a header that is still incomplete.
+    // All of the slice may belong to a header that is still incomplete.
     if (held > length || length == 0) continue;
     if (kept > 0) absorb(context + WHOLE, scratch + KEPT + i * 8, kept);
     jobs = plan(scratch, jobs, context + WHOLE, address, cut == NO_FORK ? length - held : cut);
@@ -83,10 +83,10 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
   // Second wave: what lies behind a fork, and the binding digests that have resumed.
   jobs = 0;
   for (let i: u32 = 0; i < count; i += 1) {
-    const piece = scratch + PIECES + i * PIECE_BYTES;
-    const context = <usize>load<u32>(piece, 0);
-    const address = <usize>load<u32>(piece, 4);
-    const length = load<u32>(piece, 8);
+    const slice = scratch + SLICES + i * SLICE_BYTES;
+    const context = <usize>load<u32>(slice, 0);
+    const address = <usize>load<u32>(slice, 4);
+    const length = load<u32>(slice, 8);
     const cut = load<u32>(scratch + FORKS + i * 8);
     if (cut != NO_FORK) {
       fork(context + WHOLE, context + BINDING);
@@ -106,7 +106,7 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
 
 /**
  * Settles digests and the findings that need the end of the file. Status as `parse`; the context takes no
- * more pieces.
+ * more slices.
  */
 export function finish(context: usize, tag: u32): u32 {
   if (load<u32>(context, TAG) != tag) return 1;
@@ -114,7 +114,7 @@ export function finish(context: usize, tag: u32): u32 {
   if (held > 0) absorb(context + WHOLE, context + HEADER, held);
   close(context + WHOLE);
   close(context + BINDING);
-  settle(context);
+  finalize(context);
   store<u64>(context, 0, SPAN_OFFSET);
   store<u32>(context, 0, HELD);
   store<u32>(context, 0, TAG);

@@ -11,8 +11,8 @@ import {
   STATE,
 } from '../src/engine/core-layout';
 import { Id, validId, variantOfCredential } from './chunk-id';
+import { addFinding, position } from './context';
 import { Finding } from './findings';
-import { note, position } from './notes';
 import { State } from './state';
 
 // A LIST is walked only to see whether it hides a credential, and whether its members fill it. Members are
@@ -38,7 +38,7 @@ export function openList(context: usize, end: u64, odd: bool): void {
 
 /** Skips the rest of the innermost list. */
 function malformed(context: usize): void {
-  note(context, Finding.list_malformed, load<u64>(context, CHUNK_AT));
+  addFinding(context, Finding.list_malformed, load<u64>(context, CHUNK_AT));
   store<u64>(context, endOfList(context, load<u32>(context, LIST_DEPTH)), MEMBER_END);
   store<u32>(context, 0, MEMBER_ODD);
   store<u32>(context, State.ListBody, STATE);
@@ -86,8 +86,8 @@ export function openMember(context: usize): void {
   const at = position(context);
   const end = at + size;
   const depth = load<u32>(context, LIST_DEPTH);
-  if (id == <u32>Id.C2PA) note(context, Finding.credential_in_list, at - 8);
-  if (variantOfCredential(id)) note(context, Finding.credential_id_variant, at - 8);
+  if (id == <u32>Id.C2PA) addFinding(context, Finding.credential_in_list, at - 8);
+  if (variantOfCredential(id)) addFinding(context, Finding.credential_id_variant, at - 8);
   if (!validId(id) || end > endOfList(context, depth)) {
     malformed(context);
     return;
@@ -97,7 +97,7 @@ export function openMember(context: usize): void {
       openList(context, end, (size & 1) != 0);
       return;
     }
-    note(context, Finding.list_too_deep, at - 8);
+    addFinding(context, Finding.list_too_deep, at - 8);
   }
   store<u64>(context, end, MEMBER_END);
   store<u32>(context, size & 1, MEMBER_ODD);

@@ -22,6 +22,13 @@ import {
   DS64_APPLIES,
   DS64_BYTES,
   FILL,
+  FLAG_BEXT,
+  FLAG_DATA,
+  FLAG_DATA_OPEN,
+  FLAG_DS64,
+  FLAG_FACT,
+  FLAG_FMT,
+  FLAG_WALKED,
   FMT,
   FMT_AT,
   FMT_BYTES,
@@ -33,23 +40,16 @@ import {
   RESUME_AT,
   RIFF_END,
   RIFF_FIELD,
-  SEEN_BEXT,
-  SEEN_DATA,
-  SEEN_DATA_OPEN,
-  SEEN_DS64,
-  SEEN_FACT,
-  SEEN_FMT,
-  SEEN_WALKED,
   SPAN_LENGTH,
   SPAN_OFFSET,
   STATE,
 } from '../src/engine/core-layout';
 import { Id, validId, variantOfCredential } from './chunk-id';
 import { Container, sniff } from './container';
+import { addFinding, hasFlag, position, setFlag } from './context';
 import { readBext, readDs64, readFmt, resolveSize, SENTINEL, takeRiffField } from './fields';
 import { Finding } from './findings';
 import { closeMember, nextMember, openList, openMember } from './list';
-import { note, position, see, seen } from './notes';
 import { State } from './state';
 
 const enum Capture {
@@ -79,13 +79,13 @@ export function walk(context: usize, data: usize, length: u32): void {
 
 /**
  * A member without data, or a list that has just been closed: the step that follows needs no byte, so it is
- * not left to the next piece.
+ * not left to the next slice.
  */
 function memberEnded(context: usize): bool {
   return load<u32>(context, STATE) == State.ListBody && load<u64>(context, MEMBER_END) == position(context);
 }
 
-/** Where the credential's data lies in a piece that covers [begin, end) of the file. */
+/** Where the credential's data lies in a slice that covers [begin, end) of the file. */
 function span(context: usize, begin: u64, end: u64): void {
   const forkAt = load<u64>(context, FORK_AT);
   const from = max(forkAt + 8, begin);
@@ -106,7 +106,7 @@ function step(context: usize, data: usize, left: u32): u32 {
     case State.ChunkHeader: {
       const at = position(context);
       if (load<u32>(context, FILL) == 0 && load<u64>(context, RIFF_END) - at < 8) {
-        note(context, Finding.chunk_header_truncated, at);
+        addFinding(context, Finding.chunk_header_truncated, at);
         store<u32>(context, State.Opaque, STATE);
         return 0;
       }
@@ -122,7 +122,7 @@ function step(context: usize, data: usize, left: u32): u32 {
       return taken;
     }
     case State.Pad: {
-      if (load<u8>(data) != 0) note(context, Finding.pad_nonzero, position(context));
+      if (load<u8>(data) != 0) addFinding(context, Finding.pad_nonzero, position(context));
       advance(context, 1);
       nextChunk(context);
       return 1;
@@ -144,7 +144,7 @@ function step(context: usize, data: usize, left: u32): u32 {
       return taken;
     }
     case State.MemberPad: {
-      if (load<u8>(data) != 0) note(context, Finding.pad_nonzero, position(context));
+      if (load<u8>(data) != 0) addFinding(context, Finding.pad_nonzero, position(context));
       advance(context, 1);
       if (nextMember(context)) closeChunk(context);
       return 1;
@@ -164,7 +164,7 @@ function upTo(context: usize, end: u64, left: u32): u32 {
   return <u32>min<u64>(end - position(context), left);
 }
 
-/** Collects a header of `want` bytes that may straddle pieces. */
+/** Collects a header of `want` bytes that may straddle slices. */
 function gather(context: usize, data: usize, left: u32, want: u32): u32 {
   const fill = load<u32>(context, FILL);
   const taken = min<u32>(want - fill, left);
@@ -181,10 +181,10 @@ function openFile(context: usize): void {
   store<u32>(context, State.Opaque, STATE);
   if (container != Container.Riff && container != Container.Rf64 && container != Container.Bw64) return;
   if (load<u32>(header, 8) != <u32>Id.WAVE) {
-    note(context, Finding.form_not_wave, 8);
+    addFinding(context, Finding.form_not_wave, 8);
     return;
   }
-  see(context, SEEN_WALKED);
+  setFlag(context, FLAG_WALKED);
   store<u64>(context, u64.MAX_VALUE, RIFF_END);
   store<u32>(context, load<u32>(header, 4), RIFF_FIELD);
   // RF64: the end is known with the ds64, which is the first chunk.
@@ -211,12 +211,12 @@ function openChunk(context: usize): void {
   const count = load<u32>(context, CHUNK_COUNT) + 1;
   store<u32>(context, count, CHUNK_COUNT);
   if (count > <u32>CHUNK_COUNT_LIMIT) {
-    note(context, Finding.too_many_chunks, at);
+    addFinding(context, Finding.too_many_chunks, at);
     store<u32>(context, State.Opaque, STATE);
     return;
   }
-  if (!validId(id)) note(context, Finding.chunk_id_invalid, at);
-  if (variantOfCredential(id)) note(context, Finding.credential_id_variant, at);
+  if (!validId(id)) addFinding(context, Finding.chunk_id_invalid, at);
+  if (variantOfCredential(id)) addFinding(context, Finding.credential_id_variant, at);
   if (count == 1 && load<u32>(context, CONTAINER) != Container.Riff && id != <u32>Id.DS64)
     takeRiffField(context);
 
@@ -233,18 +233,18 @@ function openChunk(context: usize): void {
     store<u64>(entry, at, 8);
     store<u64>(entry, size, 16);
   }
-  if (load<u32>(context, CREDENTIALS) > 0) note(context, Finding.credential_not_last, at);
+  if (load<u32>(context, CREDENTIALS) > 0) addFinding(context, Finding.credential_not_last, at);
 
   const streaming = id == <u32>Id.DATA && size == SENTINEL && load<u32>(context, DS64_APPLIES) == 0;
   if (streaming) {
-    note(context, Finding.data_size_streaming, at);
+    addFinding(context, Finding.data_size_streaming, at);
     store<u64>(context, u64.MAX_VALUE, CHUNK_END);
-  } else if (end > load<u64>(context, RIFF_END)) note(context, Finding.chunk_past_end, at);
+  } else if (end > load<u64>(context, RIFF_END)) addFinding(context, Finding.chunk_past_end, at);
 
   switch (id) {
     case Id.FMT: {
-      if (see(context, SEEN_FMT)) {
-        note(context, Finding.duplicate_fmt, at);
+      if (setFlag(context, FLAG_FMT)) {
+        addFinding(context, Finding.duplicate_fmt, at);
         break;
       }
       store<u64>(context, at, FMT_AT);
@@ -253,28 +253,28 @@ function openChunk(context: usize): void {
       break;
     }
     case Id.DATA: {
-      if (see(context, SEEN_DATA)) {
-        note(context, Finding.duplicate_data, at);
+      if (setFlag(context, FLAG_DATA)) {
+        addFinding(context, Finding.duplicate_data, at);
         break;
       }
-      if (!seen(context, SEEN_FMT)) note(context, Finding.data_before_fmt, at);
-      if (streaming) see(context, SEEN_DATA_OPEN);
+      if (!hasFlag(context, FLAG_FMT)) addFinding(context, Finding.data_before_fmt, at);
+      if (streaming) setFlag(context, FLAG_DATA_OPEN);
       store<u64>(context, bodyAt, DATA_OFFSET);
       store<u64>(context, size, DATA_SIZE);
       break;
     }
     case Id.DS64: {
-      if (see(context, SEEN_DS64)) {
-        note(context, Finding.duplicate_ds64, at);
+      if (setFlag(context, FLAG_DS64)) {
+        addFinding(context, Finding.duplicate_ds64, at);
         break;
       }
-      if (count != 1) note(context, Finding.ds64_not_first, at);
+      if (count != 1) addFinding(context, Finding.ds64_not_first, at);
       store<u32>(context, Capture.Ds64, CAPTURE);
       break;
     }
     case Id.BEXT: {
-      if (see(context, SEEN_BEXT)) {
-        note(context, Finding.duplicate_bext, at);
+      if (setFlag(context, FLAG_BEXT)) {
+        addFinding(context, Finding.duplicate_bext, at);
         break;
       }
       store<u64>(context, size, BEXT_SIZE);
@@ -282,14 +282,14 @@ function openChunk(context: usize): void {
       break;
     }
     case Id.FACT: {
-      if (see(context, SEEN_FACT)) note(context, Finding.duplicate_fact, at);
+      if (setFlag(context, FLAG_FACT)) addFinding(context, Finding.duplicate_fact, at);
       break;
     }
     case Id.C2PA: {
       const credentials = load<u32>(context, CREDENTIALS) + 1;
       store<u32>(context, credentials, CREDENTIALS);
-      if (credentials > 1) note(context, Finding.credential_duplicate, at);
-      if (size > <u64>CREDENTIAL_LIMIT) note(context, Finding.credential_too_large, at);
+      if (credentials > 1) addFinding(context, Finding.credential_duplicate, at);
+      if (size > <u64>CREDENTIAL_LIMIT) addFinding(context, Finding.credential_too_large, at);
       else if (credentials == 1) {
         store<u64>(context, at, FORK_AT);
         store<u64>(context, end, RESUME_AT);
@@ -337,7 +337,7 @@ function closeChunk(context: usize): void {
   if (load<u32>(context, CHUNK_ODD) == 0) nextChunk(context);
   else if (at < load<u64>(context, RIFF_END)) store<u32>(context, State.Pad, STATE);
   else {
-    note(context, Finding.pad_missing, at);
+    addFinding(context, Finding.pad_missing, at);
     nextChunk(context);
   }
 }

@@ -4,9 +4,9 @@ import {
   createCoreMemory,
   instantiateCore,
   loadCore,
-  type Piece,
   readMeasurement,
   SCRATCH_BYTES,
+  type Slice,
 } from '../../src/engine/core.js';
 import { SLAB_BYTES } from '../../src/engine/wasm-ingest.js';
 import { seededBytes } from '../fixtures/random.js';
@@ -58,7 +58,7 @@ export class Kernel {
     const order = slabOrder(undefined, slabs);
     return this.#run(
       [0],
-      order.map((slab) => [piece(0, slab)]),
+      order.map((slab) => [slice(0, slab)]),
     );
   }
 
@@ -68,17 +68,17 @@ export class Kernel {
     const orders = lanes.map((lane) => slabOrder(lane, slabs / LANES));
     return this.#run(
       lanes,
-      orders[0]!.map((_, i) => lanes.map((lane) => piece(lane, orders[lane]![i]!))),
+      orders[0]!.map((_, i) => lanes.map((lane) => slice(lane, orders[lane]![i]!))),
     );
   }
 
-  #run(lanes: readonly number[], calls: readonly (readonly Piece[])[]): HashRun {
+  #run(lanes: readonly number[], calls: readonly (readonly Slice[])[]): HashRun {
     const start = performance.now();
     for (const lane of lanes) this.#core.init(contextAddress(lane));
-    for (const pieces of calls) this.#core.update(pieces);
+    for (const slices of calls) this.#core.update(slices);
     for (const lane of lanes) this.#core.finish(contextAddress(lane));
     const seconds = (performance.now() - start) / 1000;
-    const bytes = calls.reduce((total, pieces) => total + pieces.length * SLAB_BYTES, 0);
+    const bytes = calls.reduce((total, slices) => total + slices.length * SLAB_BYTES, 0);
     return {
       megabytesPerSecond: bytes / seconds / 1e6,
       digests: lanes.map((lane) => readMeasurement(this.#memory, contextAddress(lane)).sha256),
@@ -86,7 +86,7 @@ export class Kernel {
   }
 }
 
-function piece(lane: number, slab: number): Piece {
+function slice(lane: number, slab: number): Slice {
   return { context: contextAddress(lane), address: slabAddress(slab), length: SLAB_BYTES };
 }
 

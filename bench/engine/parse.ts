@@ -66,7 +66,7 @@ async function measureParse(run: Run): Promise<Section> {
       },
     },
     {
-      name: 'core, one piece',
+      name: 'core, one slice',
       once: async () => checked(await perCall(parses * 100, () => parseAs(file.length)), check),
     },
     {
@@ -89,7 +89,7 @@ async function measureParse(run: Run): Promise<Section> {
     title: 'Parse',
     method: `A broadcast WAVE of ${(file.length / 2 ** 20).toFixed(0)} MiB in memory: filler, bext, iXML and format before the samples; cue, labels, text and levels behind them. The core walks every chunk and reads format, bext and structure. Both readers' answers are checked.`,
     figures: [
-      figure('parse.core', 'core, the file in one piece', 'µs', 'ours', of('core, one piece')),
+      figure('parse.core', 'core, the file in one slice', 'µs', 'ours', of('core, one slice')),
       figure('parse.slabs', 'core, in slabs of 1 MiB', 'µs', 'ours', of('core, slabs')),
       figure(
         'parse.read',
@@ -107,7 +107,7 @@ async function measureParse(run: Run): Promise<Section> {
         'parse, speed',
         'music-metadata parseBuffer',
         'µs',
-        of('core, one piece'),
+        of('core, one slice'),
         of('music-metadata'),
       ),
       speedup(

@@ -6,7 +6,7 @@ import {
   decodeCborTolerant,
   encodeCbor,
 } from '../codec/cbor.js';
-import type { SignatureAlgorithm } from '../domain/credential-reading.js';
+import type { SignatureAlgorithm } from '../domain/parsed-credential.js';
 import type { AlgorithmName } from './signature.js';
 
 /** COSE_Sign1 (RFC 9052 section 4.2) with a detached payload, as C2PA 2.2 section 13.2 profiles it. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CborValue } from '../codec/cbor.js';
-import type { HardBinding } from '../domain/credential-reading.js';
+import type { HardBinding } from '../domain/parsed-credential.js';
 import { chainHangsTogether, readCertificate, type SignerCertificate } from './certificate.js';
 import { type Claim, fieldsIn, readClaim } from './claim.js';
 import { readSign1, type Sign1, toBeSigned } from './cose.js';

@@ -25,7 +25,7 @@ export interface Assertion {
   readonly cbor?: Uint8Array;
 }
 
-export type ManifestReading =
+export type ManifestParseResult =
   | { readonly kind: 'manifest'; readonly manifest: Manifest }
   /** Brotli inside (C2PA 2.2 section 11.2.3): nothing in it can be looked at here. */
   | { readonly kind: 'compressed' }
@@ -40,7 +40,7 @@ const MANIFEST_TYPES: readonly string[] = [
 const CLAIM_LABEL = /^c2pa\.claim(?:\.v[1-9][0-9]?)?$/;
 
 /** The store's last manifest is the active one (C2PA 2.2 section 11.1.4.2). */
-export function readManifest(store: Uint8Array): ManifestReading {
+export function readManifest(store: Uint8Array): ManifestParseResult {
   const reading = readBox(store);
   if (!reading.ok) return malformed(reading.fault);
   const root = reading.box;
@@ -110,6 +110,6 @@ function soleCbor(store: Uint8Array, box: Box): Uint8Array | undefined {
     : undefined;
 }
 
-function malformed(reason: string): ManifestReading {
+function malformed(reason: string): ManifestParseResult {
   return { kind: 'malformed', reason };
 }

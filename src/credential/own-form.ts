@@ -1,5 +1,5 @@
 import { type CborValue, decodeCborStrict } from '../codec/cbor.js';
-import type { HardBinding, SignatureAlgorithm } from '../domain/credential-reading.js';
+import type { HardBinding, SignatureAlgorithm } from '../domain/parsed-credential.js';
 import { readOwnSign1, type Sign1 } from './cose.js';
 import { BOX_TYPES } from './jumbf.js';
 import type { Manifest } from './manifest.js';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { holdsServiceName, shownText } from '../domain/display-name.js';
 import {
   type CredentialReport,
-  type EmbeddedReading,
+  type EmbeddedParseResult,
   NAMES_THIS_SERVICE,
-} from '../domain/credential-reading.js';
-import { holdsServiceName, shownText } from '../domain/display-name.js';
+} from '../domain/parsed-credential.js';
 import type { SigningIdentity, TrustList } from '../ports/signing.js';
 import { readCertificate, type SignerCertificate } from './certificate.js';
 import type { Claim } from './claim.js';
@@ -46,7 +46,7 @@ const MAX_OWN_STORE_BYTES = 20 * 1024;
  * @param store the chunk's data
  * @param extent where the chunk lies in the file: offset of its header, length of header and data
  */
-export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList): EmbeddedReading {
+export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList): EmbeddedParseResult {
   const outside = outsideFault(store, extent);
   if (outside !== undefined) return outside;
   const reading = readManifest(store);
@@ -103,7 +103,7 @@ export function recogniseEmbedded(
   store: Uint8Array,
   extent: Extent,
   trust: TrustList,
-): EmbeddedReading | undefined {
+): EmbeddedParseResult | undefined {
   const outside = outsideFault(store, extent);
   if (outside !== undefined) return outside;
   const located = store.length > MAX_OWN_STORE_BYTES ? undefined : locateOwnParts(store);
@@ -133,7 +133,7 @@ export function recogniseEmbedded(
 }
 
 /** What is wrong with a store that nobody has to open to see it. */
-function outsideFault(store: Uint8Array, extent: Extent): EmbeddedReading | undefined {
+function outsideFault(store: Uint8Array, extent: Extent): EmbeddedParseResult | undefined {
   if (!beginsAsStore(store)) return { kind: 'not_a_store', reason: 'store_start_missing' };
   if (store.length > MAX_STORE_BYTES) return altered('store_too_large');
   return extent.length === chunkHeader(store.length).length + store.length
@@ -145,7 +145,7 @@ function intact(
   store: Uint8Array,
   { statement, binding }: StoreContent,
   shown: CredentialReport,
-): EmbeddedReading {
+): EmbeddedParseResult {
   const chunkSha256 = createHash('sha256').update(chunkHeader(store.length)).update(store).digest('hex');
   if (isProduction(statement)) return { kind: 'service', statement, binding, chunkSha256, report: shown };
   return { kind: 'local_seal', statement, binding, chunkSha256, report: shown };
@@ -188,7 +188,7 @@ function serviceFault(
   return valid ? undefined : 'outside_validity';
 }
 
-function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): EmbeddedReading {
+function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): EmbeddedParseResult {
   const { binding, notChecked, sign1 } = integrity;
   // It says when, not what: the manifest is intact without it.
   const reasons = [
@@ -206,7 +206,7 @@ function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): Em
   return { kind: 'foreign', ...(binding === undefined ? {} : { binding }), report: outcome };
 }
 
-function altered(reason: string, manifest?: Manifest, integrity?: Integrity): EmbeddedReading {
+function altered(reason: string, manifest?: Manifest, integrity?: Integrity): EmbeddedParseResult {
   return { kind: 'altered', reason, report: report(manifest, integrity, 'failed', 'unknown', [reason]) };
 }
 

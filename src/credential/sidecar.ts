@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto';
 import { decodeMessagePackStrict, encodeMessagePack, type MessagePackValue } from '../codec/messagepack.js';
-import type { SidecarReading, SignatureAlgorithm, WholeFileBinding } from '../domain/credential-reading.js';
+import type {
+  SidecarParseResult,
+  SignatureAlgorithm,
+  WholeFileBinding,
+} from '../domain/parsed-credential.js';
 import type { LocalSigner, Signer, TrustList } from '../ports/signing.js';
 import { readCertificate, type SignerCertificate } from './certificate.js';
 import { checkSignature } from './signature.js';
@@ -87,7 +91,7 @@ function withSignature(body: Uint8Array, signature: Uint8Array): Uint8Array {
  * under a key of nobody's is `foreign`, a local seal under a pinned one is `altered`, and so is anything that
  * our authority signed for, unpinned.
  */
-export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarReading {
+export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarParseResult {
   const opened = openSidecar(bytes);
   return 'kind' in opened ? opened : checkSigner(bytes, opened, trust);
 }
@@ -97,7 +101,7 @@ export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarReading
  * the form alone, and all of what names a pinned certificate as its own. Undefined for the rest, which is
  * intact in its form and never `service`.
  */
-export function recogniseSidecar(bytes: Uint8Array, trust: TrustList): SidecarReading | undefined {
+export function recogniseSidecar(bytes: Uint8Array, trust: TrustList): SidecarParseResult | undefined {
   const opened = openSidecar(bytes);
   if ('kind' in opened) return opened;
   return trust.find(opened.content.certificate) === undefined ? undefined : checkSigner(bytes, opened, trust);
@@ -111,7 +115,7 @@ interface Opened {
 }
 
 /** The form, or what is wrong with it. */
-function openSidecar(bytes: Uint8Array): Opened | SidecarReading {
+function openSidecar(bytes: Uint8Array): Opened | SidecarParseResult {
   if (bytes.length === 0) return { kind: 'not_a_sidecar', reason: 'sidecar_empty' };
   if (Buffer.compare(bytes.subarray(0, MAGIC.length), MAGIC) !== 0)
     return { kind: 'not_a_sidecar', reason: 'sidecar_magic_missing' };
@@ -134,7 +138,7 @@ function checkSigner(
   bytes: Uint8Array,
   { content, signed, signature }: Opened,
   trust: TrustList,
-): SidecarReading {
+): SidecarParseResult {
   const { statement, binding } = content;
   const certificate = readCertificate(content.certificate);
   if (certificate === undefined) return { kind: 'altered', reason: 'certificate_malformed' };

@@ -1,6 +1,6 @@
-import type { ProductionStatement, SealStatement } from '../domain/credential-reading.js';
 import { DISPLAY_NAME_PATTERN } from '../domain/display-name.js';
 import { IDENTIFIER_PATTERN } from '../domain/identifiers.js';
+import type { ProductionStatement, SealStatement } from '../domain/parsed-credential.js';
 import type { SigningIdentity } from '../ports/signing.js';
 import { readCertificate } from './certificate.js';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type CborValue, encodeCbor } from '../codec/cbor.js';
-import type { HardBinding, SignatureAlgorithm } from '../domain/credential-reading.js';
+import type { HardBinding, SignatureAlgorithm } from '../domain/parsed-credential.js';
 import { protectedHeader, toBeSigned, writeSign1 } from './cose.js';
 import { BOX_TYPES, writeContentBox, writeSuperbox } from './jumbf.js';
 import { isProduction, PRODUCTION_LABEL, SEAL_LABEL, type Statement } from './statement.js';

@@ -1,5 +1,5 @@
 import type { Measurement } from './audio.js';
-import type { EmbeddedReading } from './credential-reading.js';
+import type { EmbeddedParseResult } from './parsed-credential.js';
 
 export type UploadPurpose = 'verify' | 'identify';
 
@@ -37,5 +37,5 @@ export interface UploadFacts {
     readonly credential?: { readonly offset: number; readonly length: number };
   };
   /** Present when there was exactly one credential chunk. */
-  readonly embedded?: EmbeddedReading;
+  readonly embedded?: EmbeddedParseResult;
 }

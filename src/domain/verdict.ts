@@ -5,10 +5,10 @@
  */
 import {
   type CredentialReport,
-  type EmbeddedReading,
+  type EmbeddedParseResult,
   NAMES_THIS_SERVICE,
-  type SidecarReading,
-} from './credential-reading.js';
+  type SidecarParseResult,
+} from './parsed-credential.js';
 import type { Proof } from './proof.js';
 import { isRevokedAt, type SignerRevocation } from './signer-revocation.js';
 import type { UploadFacts } from './upload.js';
@@ -17,12 +17,12 @@ import type { Verdict } from './verification.js';
 /** Everything the verdict rests on; nothing in here can fail to be read any more. */
 export interface Evidence {
   readonly measurement: UploadFacts['measurement'];
-  readonly embedded?: EmbeddedReading;
+  readonly embedded?: EmbeddedParseResult;
   /**
    * Present when the caller sent a sidecar: then the pair is judged, and an embedded credential is only
    * reported.
    */
-  readonly sidecar?: SidecarReading;
+  readonly sidecar?: SidecarParseResult;
   /** The registry's row for the proof that the judged credential names. */
   readonly proof?: Proof;
   /** Of the leaf that the registry says signed it. */
@@ -49,8 +49,8 @@ function refuse(verdict: Refusal['verdict'], ...reasons: readonly string[]): Ref
 
 /** The proof id that the registry must be asked for; undefined where no signature of ours was verified. */
 export function namedProof(
-  embedded: EmbeddedReading | undefined,
-  sidecar: SidecarReading | undefined,
+  embedded: EmbeddedParseResult | undefined,
+  sidecar: SidecarParseResult | undefined,
 ): string | undefined {
   const reading = sidecar ?? embedded;
   return reading?.kind === 'service' ? reading.statement.proofId : undefined;
@@ -84,7 +84,7 @@ function refuseEmbedded(evidence: Evidence): Refusal | undefined {
 }
 
 /** The audio of a pair is opaque bytes: no container step. */
-function refusePair(evidence: Evidence, sidecar: SidecarReading): Refusal | undefined {
+function refusePair(evidence: Evidence, sidecar: SidecarParseResult): Refusal | undefined {
   return sidecarForm(sidecar) ?? pairBinding(evidence, sidecar) ?? signer(sidecar) ?? registry(evidence);
 }
 
@@ -108,14 +108,14 @@ function container({ measurement }: Evidence): Refusal | undefined {
  * 1 and 2. A chunk that does not begin as a store is unreadable; one that begins as a store and is not intact
  * is tampered.
  */
-function store(embedded: EmbeddedReading | undefined): Refusal | undefined {
+function store(embedded: EmbeddedParseResult | undefined): Refusal | undefined {
   if (embedded === undefined) return refuse('unreadable', 'credential_missing');
   if (embedded.kind === 'not_a_store') return refuse('unreadable', embedded.reason);
   if (embedded.kind === 'altered') return refuse('tampered', embedded.reason);
   return undefined;
 }
 
-function sidecarForm(sidecar: SidecarReading): Refusal | undefined {
+function sidecarForm(sidecar: SidecarParseResult): Refusal | undefined {
   if (sidecar.kind === 'not_a_sidecar') return refuse('unreadable', sidecar.reason);
   if (sidecar.kind === 'altered') return refuse('tampered', sidecar.reason);
   return undefined;
@@ -131,7 +131,7 @@ function embeddedBinding({ measurement, embedded }: Evidence): Refusal | undefin
     : undefined;
 }
 
-function bindingFails(measurement: UploadFacts['measurement'], embedded: EmbeddedReading): boolean {
+function bindingFails(measurement: UploadFacts['measurement'], embedded: EmbeddedParseResult): boolean {
   if (embedded.kind === 'not_a_store' || embedded.kind === 'altered') return false;
   const { binding } = embedded;
   // Only a foreign binding may be beyond what can be checked; the report then says not_checked.
@@ -146,7 +146,7 @@ function bindingFails(measurement: UploadFacts['measurement'], embedded: Embedde
 }
 
 /** 3. A sidecar binds the whole file. */
-function pairBinding({ measurement }: Evidence, sidecar: SidecarReading): Refusal | undefined {
+function pairBinding({ measurement }: Evidence, sidecar: SidecarParseResult): Refusal | undefined {
   if (sidecar.kind === 'not_a_sidecar' || sidecar.kind === 'altered') return undefined;
   const { binding } = sidecar;
   return binding.bytes === measurement.bytes && binding.sha256 === measurement.sha256
@@ -155,7 +155,7 @@ function pairBinding({ measurement }: Evidence, sidecar: SidecarReading): Refusa
 }
 
 /** 4. Intact, signed by an artist's device or by anyone else. */
-function signer(reading: EmbeddedReading | SidecarReading | undefined): Refusal | undefined {
+function signer(reading: EmbeddedParseResult | SidecarParseResult | undefined): Refusal | undefined {
   if (reading?.kind === 'local_seal') return refuse('local_seal', 'sealed_by_device');
   if (reading?.kind === 'foreign') {
     const namesService =

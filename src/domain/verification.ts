@@ -1,6 +1,6 @@
 import type { Container } from './audio.js';
-import type { CredentialReport } from './credential-reading.js';
 import type { EvidenceReport } from './evidence-report.js';
+import type { CredentialReport } from './parsed-credential.js';
 
 export const VERDICTS = [
   'valid',

@@ -4,14 +4,14 @@
  * plain integer constants.
  */
 
-// Context: everything known of one upload between two pieces. Zeroed by init.
+// Context: everything known of one upload between two slices. Zeroed by init.
 /** u32: first word of the build's fingerprint, 0 once finished. */
 export const TAG = 0;
 /** u32: index into CONTAINERS. */
 export const CONTAINER = 4;
 /** u64: bytes of the file so far. */
 export const BYTES = 8;
-/** u32, u32: credential data inside the piece just processed. */
+/** u32, u32: credential data inside the slice just processed. */
 export const SPAN_OFFSET = 16;
 export const SPAN_LENGTH = 20;
 /** u64, u64: file offsets where the binding digest leaves out the credential chunk; 0 = no credential. */
@@ -23,8 +23,8 @@ export const HELD = 40;
 export const CREDENTIALS = 44;
 /** u64: bit i = STRUCTURE_FINDINGS[i]. */
 export const FINDINGS = 48;
-/** u32: what has been met, see SEEN_ below. */
-export const SEEN = 56;
+/** u32: what has been met, see FLAG_ below. */
+export const FLAGS = 56;
 /** u32: index into ENCODINGS. */
 export const ENCODING = 60;
 /** Hash states: eight words, u64 bytes absorbed, one partial block. */
@@ -86,34 +86,34 @@ export const CONTEXT_BYTES = 12_224;
 
 export const CREDENTIAL_LIMIT = 1_048_576;
 
-export const SEEN_WALKED = 1;
-export const SEEN_FMT = 2;
-export const SEEN_FMT_WHOLE = 4;
-export const SEEN_DATA = 8;
-export const SEEN_DS64 = 16;
+export const FLAG_WALKED = 1;
+export const FLAG_FMT = 2;
+export const FLAG_FMT_WHOLE = 4;
+export const FLAG_DATA = 8;
+export const FLAG_DS64 = 16;
 /** A ds64 whose fields could be read. */
-export const SEEN_DS64_WHOLE = 32;
-export const SEEN_BEXT = 64;
-export const SEEN_BEXT_WHOLE = 128;
-export const SEEN_FACT = 256;
-export const SEEN_FRAMES = 512;
+export const FLAG_DS64_WHOLE = 32;
+export const FLAG_BEXT = 64;
+export const FLAG_BEXT_WHOLE = 128;
+export const FLAG_FACT = 256;
+export const FLAG_FRAMES = 512;
 /** The data chunk runs to the end of the file because its size was never written. */
-export const SEEN_DATA_OPEN = 1024;
+export const FLAG_DATA_OPEN = 1024;
 /** The first credential chunk is complete. */
-export const SEEN_CREDENTIAL = 2048;
+export const FLAG_CREDENTIAL = 2048;
 
 // Scratch: belongs to one instance, holds nothing between calls.
 /** {u32 context, u32 address, u32 length} each, written by the host. */
-export const PIECES = 0;
-export const PIECE_BYTES = 12;
-export const PIECE_LIMIT = 4;
+export const SLICES = 0;
+export const SLICE_BYTES = 12;
+export const SLICE_LIMIT = 4;
 /** {u32 hash, u32 address, u32 length} each: hashing left to do. */
 export const JOBS = 64;
 export const JOB_BYTES = 12;
 /** State of the lane that has no stream when three run. */
 export const SPARE = 160;
-/** u64 per piece: header bytes that were held back. */
+/** u64 per slice: header bytes that were held back. */
 export const KEPT = 192;
-/** {u32 fork or 0xFFFFFFFF, u32 unused} per piece. */
+/** {u32 fork or 0xFFFFFFFF, u32 unused} per slice. */
 export const FORKS = 224;
 export const SCRATCH_BYTES = 256;

@@ -19,8 +19,8 @@ export type CoreMeasurement = Omit<Measurement, 'credential'> & {
 };
 
 /**
- * Where inside the piece just processed the data of the first credential chunk lies; offsets are relative to
- * the piece. Undefined when there is none, also for a chunk that is too large.
+ * Where inside the slice just processed the data of the first credential chunk lies; offsets are relative to
+ * the slice. Undefined when there is none, also for a chunk that is too large.
  */
 export function credentialSpan(
   memory: WebAssembly.Memory,
@@ -64,12 +64,12 @@ export function readMeasurement(
   // A copy, because text is not decoded from shared memory.
   const bytes = Buffer.from(new Uint8Array(memory.buffer, context, layout.CONTEXT_BYTES).slice().buffer);
   const view = new DataView(bytes.buffer);
-  const seen = view.getUint32(layout.SEEN, true);
+  const seen = view.getUint32(layout.FLAGS, true);
   const has = (flag: number): boolean => (seen & flag) !== 0;
   const u64 = (at: number): number => number64(view, at);
 
   const chunkCount = view.getUint32(layout.CHUNK_COUNT, true);
-  const whole = has(layout.SEEN_CREDENTIAL);
+  const whole = has(layout.FLAG_CREDENTIAL);
   const only = whole && view.getUint32(layout.CREDENTIALS, true) === 1;
   const own = { sha256: hex(bytes, layout.WHOLE, 32), bindingSha256: hex(bytes, layout.BINDING, 32) };
   const { sha256, bindingSha256 } = digests ?? own;
@@ -80,11 +80,11 @@ export function readMeasurement(
     sha256,
     ...(only && bindingSha256 !== undefined && { bindingSha256 }),
     container: CONTAINERS[view.getUint32(layout.CONTAINER, true)] ?? 'unknown',
-    ...(has(layout.SEEN_FMT_WHOLE) && { format: readFormat(view) }),
-    ...(has(layout.SEEN_FRAMES) && { frames: u64(layout.FRAMES) }),
-    ...(has(layout.SEEN_DATA) && { data: { offset: u64(layout.DATA_OFFSET), size: u64(layout.DATA_SIZE) } }),
-    ...(has(layout.SEEN_BEXT_WHOLE) && { bext: readBext(bytes, view) }),
-    ...(has(layout.SEEN_DS64_WHOLE) && { ds64: readDs64(view) }),
+    ...(has(layout.FLAG_FMT_WHOLE) && { format: readFormat(view) }),
+    ...(has(layout.FLAG_FRAMES) && { frames: u64(layout.FRAMES) }),
+    ...(has(layout.FLAG_DATA) && { data: { offset: u64(layout.DATA_OFFSET), size: u64(layout.DATA_SIZE) } }),
+    ...(has(layout.FLAG_BEXT_WHOLE) && { bext: readBext(bytes, view) }),
+    ...(has(layout.FLAG_DS64_WHOLE) && { ds64: readDs64(view) }),
     chunks: readChunks(bytes, view, Math.min(chunkCount, layout.CHUNK_TABLE_LIMIT)),
     chunkCount,
     ...(whole && { credential: { offset: forkAt, length: u64(layout.RESUME_AT) - forkAt } }),

@@ -12,7 +12,7 @@ export const SCRATCH_BYTES = layout.SCRATCH_BYTES;
 const PAGE_BYTES = 65_536;
 
 /** A run of bytes in the core's memory that continues the file of `context`. */
-export interface Piece {
+export interface Slice {
   /** Address of the upload's context, a multiple of 8. */
   readonly context: number;
   readonly address: number;
@@ -27,17 +27,17 @@ export interface Core {
   /** Makes a context ready for a new file, whatever it held. */
   init(context: number): void;
   /**
-   * Parses and hashes in place one to four pieces of different uploads, of any lengths.
+   * Parses and hashes in place one to four slices of different uploads, of any lengths.
    * @throws Error when a context was initialised by another build or is finished; nothing is touched then.
    */
-  update(pieces: readonly Piece[]): void;
+  update(slices: readonly Slice[]): void;
   /**
    * Parses without hashing, for an engine that hashes elsewhere. Do not mix with `update` on one context.
    * @throws Error as `update`.
    */
-  parse(piece: Piece): void;
+  parse(slice: Slice): void;
   /**
-   * Ends the file: digests and findings are final, and the context takes no more pieces.
+   * Ends the file: digests and findings are final, and the context takes no more slices.
    * @throws Error as `update`.
    */
   finish(context: number): void;
@@ -83,10 +83,10 @@ export function instantiateCore(
   const core = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as CoreExports;
   // Never 0, which marks a finished context.
   const tag = Number.parseInt(CORE_FINGERPRINT.slice(0, 8), 16) | 1;
-  const pieceList = new Uint32Array(
+  const sliceList = new Uint32Array(
     memory.buffer,
-    scratch + layout.PIECES,
-    (layout.PIECE_LIMIT * layout.PIECE_BYTES) / 4,
+    scratch + layout.SLICES,
+    (layout.SLICE_LIMIT * layout.SLICE_BYTES) / 4,
   );
 
   function refuse(contexts: readonly number[]): never {
@@ -97,19 +97,19 @@ export function instantiateCore(
     init(context) {
       core.init(context, tag);
     },
-    update(pieces) {
-      if (pieces.length < 1 || pieces.length > layout.PIECE_LIMIT)
-        throw new RangeError(`1 to ${layout.PIECE_LIMIT} pieces, not ${pieces.length}`);
+    update(slices) {
+      if (slices.length < 1 || slices.length > layout.SLICE_LIMIT)
+        throw new RangeError(`1 to ${layout.SLICE_LIMIT} slices, not ${slices.length}`);
       let at = 0;
-      for (const { context, address, length } of pieces) {
-        pieceList[at] = context;
-        pieceList[at + 1] = address;
-        pieceList[at + 2] = length;
+      for (const { context, address, length } of slices) {
+        sliceList[at] = context;
+        sliceList[at + 1] = address;
+        sliceList[at + 2] = length;
         at += 3;
       }
-      const refused = core.update(scratch, pieces.length, tag);
+      const refused = core.update(scratch, slices.length, tag);
       if (refused !== 0)
-        refuse(pieces.filter((_, i) => (refused & (1 << i)) !== 0).map((piece) => piece.context));
+        refuse(slices.filter((_, i) => (refused & (1 << i)) !== 0).map((slice) => slice.context));
     },
     parse({ context, address, length }) {
       if (core.parse(context, address, length, tag) !== 0) refuse([context]);

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { HostDigests } from './result.js';
 
 /**
- * What the core says of the binding digest after a piece; see `forkReport`. File offsets, and a count of
+ * What the core says of the binding digest after a slice; see `forkReport`. File offsets, and a count of
  * trailing bytes.
  */
 export interface Fork {
@@ -26,14 +26,14 @@ export class ForkedHash {
    */
   #held: Uint8Array = new Uint8Array(0);
 
-  /** Takes a piece right after the core has parsed it. Keeps at most a copy of its last bytes. */
-  update(piece: Uint8Array, fork: Fork): void {
+  /** Takes a slice right after the core has parsed it. Keeps at most a copy of its last bytes. */
+  update(slice: Uint8Array, fork: Fork): void {
     const held = this.#held;
-    const due = held.length + piece.length - fork.heldBack;
-    const fromPiece = Math.max(0, due - held.length);
+    const due = held.length + slice.length - fork.heldBack;
+    const fromSlice = Math.max(0, due - held.length);
     this.#absorb(held.subarray(0, due), fork);
-    this.#absorb(piece.subarray(0, fromPiece), fork);
-    this.#held = Buffer.concat([held.subarray(Math.min(due, held.length)), piece.subarray(fromPiece)]);
+    this.#absorb(slice.subarray(0, fromSlice), fork);
+    this.#held = Buffer.concat([held.subarray(Math.min(due, held.length)), slice.subarray(fromSlice)]);
   }
 
   digests(): HostDigests {

@@ -1,4 +1,4 @@
-import type { Piece } from './core.js';
+import type { Slice } from './core.js';
 import type { Region } from './region.js';
 import type { HashTask } from './worker.js';
 
@@ -8,12 +8,12 @@ export const LANES = 4;
 /** An upload as the scheduler sees it. */
 export interface Lane {
   /**
-   * Takes out the oldest ready piece. The lane is not offered again before `settled`: its pieces are hashed
+   * Takes out the oldest ready slice. The lane is not offered again before `settled`: its slices are hashed
    * strictly in order.
    */
-  take(): Piece;
+  take(): Slice;
   /**
-   * No thread touches the piece or the lane's context any more. `failure`: it is unknown how far they were
+   * No thread touches the slice or the lane's context any more. `failure`: it is unknown how far they were
    * processed.
    */
   settled(failure: unknown): void;
@@ -33,10 +33,10 @@ export interface GatherOptions {
 }
 
 /**
- * Gathers ready pieces of different uploads into tasks, oldest first.
+ * Gathers ready slices of different uploads into tasks, oldest first.
  *
  * Four lanes cost little more CPU than one, so a task that carries one upload wastes most of a core. Hence:
- * an idle pool takes whatever is ready; while a task runs, the next one waits for four. No piece waits for
+ * an idle pool takes whatever is ready; while a task runs, the next one waits for four. No slice waits for
  * ever: when the running tasks settle the pool is idle. With fewer than four uploads open four can never come
  * together, and workers without a task are used at once.
  */
@@ -65,7 +65,7 @@ export class Gather {
     return this.#running === 0 && this.#ready.size === 0 && !this.#settling;
   }
 
-  /** A lane that is not in flight has a piece ready. */
+  /** A lane that is not in flight has a slice ready. */
   offer(lane: Lane): void {
     this.#ready.add(lane);
     this.#pump();
@@ -103,7 +103,7 @@ export class Gather {
     this.#running += 1;
     this.#tasks += 1;
     this.#lanes += lanes.length;
-    this.#options.run({ scratch, pieces: lanes.map((lane) => lane.take()) }).then(
+    this.#options.run({ scratch, slices: lanes.map((lane) => lane.take()) }).then(
       () => this.#settle(scratch, lanes, undefined),
       (failure: unknown) => this.#settle(scratch, lanes, failure ?? new Error('task failed')),
     );

@@ -28,7 +28,7 @@ interface Running {
   readonly bytes: Uint8Array;
   readonly core: Core;
   readonly contexts: Region;
-  /** Address of the one area through which the core sees each piece. */
+  /** Address of the one area through which the core sees each slice. */
   readonly stage: number;
   readonly sweep: Sweep;
 }
@@ -195,15 +195,15 @@ class NativeIngest implements AudioIngest, PlaceHolder {
     this.pace.charge(elapsedMs, this.#received);
   }
 
-  #take(piece: Uint8Array): void {
+  #take(slice: Uint8Array): void {
     const { bytes, core, memory, stage } = this.#running;
-    bytes.set(piece, stage);
-    core.parse({ context: this.#context, address: stage, length: piece.length });
+    bytes.set(slice, stage);
+    core.parse({ context: this.#context, address: stage, length: slice.length });
     const span = credentialSpan(memory, this.#context);
     // A copy: `slice` of a Buffer would be a view of bytes the caller may reuse.
     if (span !== undefined)
-      this.#credential.push(new Uint8Array(piece.subarray(span.offset, span.offset + span.length)));
-    this.#hash.update(piece, forkReport(memory, this.#context));
+      this.#credential.push(new Uint8Array(slice.subarray(span.offset, span.offset + span.length)));
+    this.#hash.update(slice, forkReport(memory, this.#context));
   }
 
   #fail(error: unknown): unknown {

@@ -8,16 +8,16 @@ export type HostDigests = Parameters<typeof readMeasurement>[2];
 export function readResult(
   memory: WebAssembly.Memory,
   context: number,
-  pieces: readonly Uint8Array[],
+  slices: readonly Uint8Array[],
   digests?: HostDigests,
 ): Measurement {
   const { credential, ...measured } = readMeasurement(memory, context, digests);
   if (credential === undefined) return measured;
-  const data = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  const data = new Uint8Array(slices.reduce((sum, slice) => sum + slice.length, 0));
   let at = 0;
-  for (const piece of pieces) {
-    data.set(piece, at);
-    at += piece.length;
+  for (const slice of slices) {
+    data.set(slice, at);
+    at += slice.length;
   }
   // Header and data. Anything else means that the host lost bytes the core has seen.
   if (data.length + 8 !== credential.length)

@@ -8,8 +8,8 @@ import {
   credentialSpan,
   instantiateCore,
   loadCore,
-  type Piece,
   SCRATCH_BYTES,
+  type Slice,
 } from './core.js';
 import type { CompleteOptions } from './engine-options.js';
 import { Gather, LANES } from './gather.js';
@@ -44,7 +44,7 @@ interface Running {
  */
 export class WasmEngine implements AudioEngine {
   readonly #options: CompleteOptions;
-  /** Those whose context is in use, the ones that only wait for their last piece included. */
+  /** Those whose context is in use, the ones that only wait for their last slice included. */
   readonly #uploads = new Set<WasmIngest>();
   readonly #places: Places<WasmIngest>;
   /** Uploads whose write waits for a slab, in the order in which they came. */
@@ -194,7 +194,7 @@ export class WasmEngine implements AudioEngine {
       received: (bytes) => {
         this.#bytes += bytes;
       },
-      credentialBytes: (piece) => this.#credentialBytes(piece),
+      credentialBytes: (slice) => this.#credentialBytes(slice),
       finish: (context, credential) => this.#finish(context, credential),
       closed: (ingest) => {
         run().contexts.give(ingest.context);
@@ -250,13 +250,13 @@ export class WasmEngine implements AudioEngine {
     for (const ingest of this.#uploads) ingest.sweep(elapsedMs, scarce);
   }
 
-  #credentialBytes(piece: Piece): Uint8Array | undefined {
+  #credentialBytes(slice: Slice): Uint8Array | undefined {
     const { memory, bytes } = this.#run();
-    const span = credentialSpan(memory, piece.context);
+    const span = credentialSpan(memory, slice.context);
     if (span === undefined) return undefined;
     // A copy, which `slice` of a Buffer is not: the slab is another upload's next.
     return Uint8Array.from(
-      bytes.subarray(piece.address + span.offset, piece.address + span.offset + span.length),
+      bytes.subarray(slice.address + span.offset, slice.address + span.offset + span.length),
     );
   }
 

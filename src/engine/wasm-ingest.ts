@@ -1,6 +1,6 @@
 import type { Measurement } from '../domain/audio.js';
 import type { AudioIngest } from '../ports/audio-engine.js';
-import type { Piece } from './core.js';
+import type { Slice } from './core.js';
 import type { Lane } from './gather.js';
 import type { PlaceHolder } from './places.js';
 import { engineFailed, uploadAborted } from './refusals.js';
@@ -22,8 +22,8 @@ export interface IngestHost {
   /** The upload takes nothing more: its `wait` and `offer` are taken back, and its place is free. */
   withdraw(ingest: WasmIngest): void;
   received(bytes: number): void;
-  /** Copy of the credential bytes in the piece that was hashed last. */
-  credentialBytes(piece: Piece): Uint8Array | undefined;
+  /** Copy of the credential bytes in the slice that was hashed last. */
+  credentialBytes(slice: Slice): Uint8Array | undefined;
   finish(context: number, credential: readonly Uint8Array[]): Measurement;
   /** The upload is over and no thread works on its context. */
   closed(ingest: WasmIngest): void;
@@ -68,7 +68,7 @@ export class WasmIngest implements AudioIngest, Lane, PlaceHolder {
   /** The slab being filled has seen a sweep. */
   #aged = false;
   #ended = false;
-  /** Why nothing more is taken; from then on the upload only waits for its piece in flight. */
+  /** Why nothing more is taken; from then on the upload only waits for its slice in flight. */
   #over: unknown;
 
   constructor(owner: string, context: number, host: IngestHost) {
@@ -153,16 +153,16 @@ export class WasmIngest implements AudioIngest, Lane, PlaceHolder {
     if (this.#pendingWrite === undefined && !this.#ended) this.pace.charge(elapsedMs, this.#received);
   }
 
-  take(): Piece {
+  take(): Slice {
     const slab = this.#ready.shift();
-    if (slab === undefined) throw new Error('no piece is ready');
+    if (slab === undefined) throw new Error('no slice is ready');
     this.#inFlight = slab;
     return { context: this.context, address: slab.address, length: slab.filled };
   }
 
   settled(failure: unknown): void {
     const slab = this.#inFlight;
-    if (slab === undefined) throw new Error('no piece is in flight');
+    if (slab === undefined) throw new Error('no slice is in flight');
     if (failure === undefined && this.#over === undefined) {
       // Before the slab is given back: the next upload overwrites it.
       const bytes = this.#host.credentialBytes({
@@ -235,7 +235,7 @@ export class WasmIngest implements AudioIngest, Lane, PlaceHolder {
     pending.resolve(measurement);
   }
 
-  /** Gives back what no thread works on; a piece in flight and its context follow in `settled`. */
+  /** Gives back what no thread works on; a slice in flight and its context follow in `settled`. */
   #close(reason: unknown): void {
     this.#over = reason;
     this.#host.withdraw(this);

@@ -49,7 +49,7 @@ export class WorkerPool {
   /** Resolves when every worker has run its first task. Rejects with what kept one from it. */
   async ready(): Promise<void> {
     const { workers, idleScratch } = this.#options;
-    await Promise.all(Array.from({ length: workers }, () => this.run({ scratch: idleScratch, pieces: [] })));
+    await Promise.all(Array.from({ length: workers }, () => this.run({ scratch: idleScratch, slices: [] })));
   }
 
   /**

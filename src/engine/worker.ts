@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads';
-import { type Core, instantiateCore, type Piece } from './core.js';
+import { type Core, instantiateCore, type Slice } from './core.js';
 
 /** What every worker is born with. */
 export interface WorkerInput {
@@ -11,7 +11,7 @@ export interface HashTask {
   /** Address of the scratch area that is this task's alone. */
   readonly scratch: number;
   /** At most four, of different uploads; none: only get ready. */
-  readonly pieces: readonly Piece[];
+  readonly slices: readonly Slice[];
 }
 
 // The one mutable state of a module in this code base: a task is a function call into this file, so what a
@@ -23,7 +23,7 @@ const cores = new Map<number, Core>();
  * The pool's task. Returns what went wrong, instead of throwing it: so a rejected task means a dead thread
  * and nothing else.
  */
-export function hash({ scratch, pieces }: HashTask): string | undefined {
+export function hash({ scratch, slices }: HashTask): string | undefined {
   try {
     let core = cores.get(scratch);
     if (core === undefined) {
@@ -31,7 +31,7 @@ export function hash({ scratch, pieces }: HashTask): string | undefined {
       core = instantiateCore(module, memory, scratch);
       cores.set(scratch, core);
     }
-    if (pieces.length > 0) core.update(pieces);
+    if (slices.length > 0) core.update(slices);
     return undefined;
   } catch (error) {
     return error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry, AuditVerification } from '../domain/audit.js';
-import type { SignatureAlgorithm } from '../domain/credential-reading.js';
 import type { Declaration, DeclarationEnvelope } from '../domain/declaration.js';
 import type { Topic } from '../domain/events.js';
 import type { EvidenceReport } from '../domain/evidence-report.js';
 import type { ContentDigest } from '../domain/message-signature.js';
+import type { SignatureAlgorithm } from '../domain/parsed-credential.js';
 import type { KeyStatus, Partner, Plan, Scope } from '../domain/partner.js';
 import type { Carrier } from '../domain/proof.js';
 import type { EvidenceKind, ReviewBindings, ReviewCase, ReviewOutcome } from '../domain/review.js';

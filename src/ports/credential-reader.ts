@@ -1,4 +1,4 @@
-import type { EmbeddedReading, SidecarReading } from '../domain/credential-reading.js';
+import type { EmbeddedParseResult, SidecarParseResult } from '../domain/parsed-credential.js';
 
 /**
  * Reads what a credential says of itself and who signed it. Whatever a stranger made is read apart from the
@@ -15,7 +15,7 @@ export interface CredentialReader {
   readEmbedded(
     store: Uint8Array,
     extent: { readonly offset: number; readonly length: number },
-  ): Promise<EmbeddedReading>;
+  ): Promise<EmbeddedParseResult>;
   /** @throws DomainError as `readEmbedded` does */
-  readSidecar(sidecar: Uint8Array): Promise<SidecarReading>;
+  readSidecar(sidecar: Uint8Array): Promise<SidecarParseResult>;
 }

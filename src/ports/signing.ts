@@ -1,4 +1,4 @@
-import type { SignatureAlgorithm } from '../domain/credential-reading.js';
+import type { SignatureAlgorithm } from '../domain/parsed-credential.js';
 
 /** One end-entity certificate of the service and, where it is held here, its private key. */
 export interface SigningIdentity {

@@ -11,10 +11,10 @@ import { WHOLE } from '../../src/engine/core-layout.js';
 
 const CONTEXTS = 8;
 const INSTANCES = 4;
-/** Where pieces are placed; odd, because a slab's fill level is. */
+/** Where slices are placed; odd, because a slab's fill level is. */
 const FLOOR = INSTANCES * SCRATCH_BYTES + CONTEXTS * CONTEXT_BYTES + 65_537;
 
-/** Some instances on one memory, with contexts and room for `room` bytes of pieces. */
+/** Some instances on one memory, with contexts and room for `room` bytes of slices. */
 export class CoreUnderTest {
   readonly memory: WebAssembly.Memory;
   readonly bytes: Uint8Array;
@@ -42,9 +42,9 @@ export class CoreUnderTest {
     return INSTANCES * SCRATCH_BYTES + i * CONTEXT_BYTES;
   }
 
-  /** Puts bytes where a piece may be, and returns their address. */
+  /** Puts bytes where a slice may be, and returns their address. */
   place(bytes: Uint8Array, at = 0): number {
-    if (at + bytes.length > this.#room) throw new RangeError('no room for the piece');
+    if (at + bytes.length > this.#room) throw new RangeError('no room for the slice');
     this.bytes.set(bytes, FLOOR + at);
     return FLOOR + at;
   }
@@ -54,7 +54,7 @@ export class CoreUnderTest {
   }
 
   /**
-   * One file through one context; `cuts` are the ends of its pieces (the last one is implied), each by
+   * One file through one context; `cuts` are the ends of its slices (the last one is implied), each by
    * another instance.
    */
   measure(file: Uint8Array, cuts: Iterable<number> = [], context = this.context(0)): CoreMeasurement {
@@ -62,12 +62,12 @@ export class CoreUnderTest {
     this.core.init(context);
     let from = 0;
     let turn = 0;
-    const piece = (to: number): void => {
+    const slice = (to: number): void => {
       this.cores[turn++ % INSTANCES]!.update([{ context, address: address + from, length: to - from }]);
       from = to;
     };
-    for (const cut of cuts) piece(cut);
-    piece(file.length);
+    for (const cut of cuts) slice(cut);
+    slice(file.length);
     this.core.finish(context);
     return readMeasurement(this.memory, context);
   }
@@ -84,12 +84,12 @@ export function randomNumbers(seed: number): (bound: number) => number {
   };
 }
 
-/** Up to `most` ascending cuts in [0, length], repeats (empty pieces) among them. */
+/** Up to `most` ascending cuts in [0, length], repeats (empty slices) among them. */
 export function randomCuts(random: (bound: number) => number, length: number, most: number): number[] {
   return Array.from({ length: random(most) + 1 }, () => random(length + 1)).sort((a, b) => a - b);
 }
 
-/** Every position: pieces of one byte. */
+/** Every position: slices of one byte. */
 export function* everyByte(from: number, to: number): Generator<number> {
   for (let i = from; i <= to; i += 1) yield i;
 }

@@ -95,7 +95,7 @@ t.test('lanes that fork beside lanes that do not', async (t) => {
     for (const { context } of uploads) under.core.init(context);
     for (let step = 0; step < 7; step += 1) {
       let at = 0;
-      const pieces = uploads
+      const slices = uploads
         .filter(({ cuts }) => step < cuts.length)
         .map((upload) => {
           const part = upload.file.subarray(upload.from, upload.cuts[step]);
@@ -104,7 +104,7 @@ t.test('lanes that fork beside lanes that do not', async (t) => {
           at += part.length;
           return { context: upload.context, address, length: part.length };
         });
-      if (pieces.length > 0) under.core.update(pieces);
+      if (slices.length > 0) under.core.update(slices);
     }
     for (const upload of uploads) {
       under.core.finish(upload.context);

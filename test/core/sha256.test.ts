@@ -22,14 +22,14 @@ function single(message: Uint8Array): string {
 /** The message in lane `lane`, other bytes of the same length in the other lanes. */
 function inLanes(message: Uint8Array, lane: number): string {
   const address = under.place(message);
-  const pieces = [0, 1, 2, 3].map((i) => ({
+  const slices = [0, 1, 2, 3].map((i) => ({
     context: under.context(i),
     address: i === lane ? address : address + message.length + 64 * i,
     length: message.length,
   }));
-  for (const { context } of pieces) under.core.init(context);
-  under.core.update(pieces);
-  for (const { context } of pieces) under.core.finish(context);
+  for (const { context } of slices) under.core.init(context);
+  under.core.update(slices);
+  for (const { context } of slices) under.core.finish(context);
   return under.digest(under.context(lane));
 }
 
@@ -93,7 +93,7 @@ t.test('random splits of one to four uploads of different lengths', async (t) =>
     for (const { context } of uploads) under.core.init(context);
     for (let step = 0; uploads.some(({ cuts }) => step < cuts.length); step += 1) {
       let at = 0;
-      const pieces = uploads
+      const slices = uploads
         .filter(({ cuts }) => step < cuts.length)
         .map((upload) => {
           const part = upload.file.subarray(upload.from, upload.cuts[step]);
@@ -102,7 +102,7 @@ t.test('random splits of one to four uploads of different lengths', async (t) =>
           at += part.length;
           return { context: upload.context, address, length: part.length };
         });
-      under.cores[random(under.cores.length)]!.update(pieces);
+      under.cores[random(under.cores.length)]!.update(slices);
     }
     for (const { context, file } of uploads) {
       under.core.finish(context);
@@ -121,9 +121,9 @@ function longStreams(bytes: number): { found: string[]; expected: string } {
   for (const context of contexts) under.core.init(context);
   for (let done = 0; done < bytes; ) {
     const length = Math.min(slab.length, bytes - done);
-    const pieces = contexts.map((context) => ({ context, address, length }));
-    under.core.update(pieces.slice(0, 4));
-    under.core.update(pieces.slice(4));
+    const slices = contexts.map((context) => ({ context, address, length }));
+    under.core.update(slices.slice(0, 4));
+    under.core.update(slices.slice(4));
     oracle.update(slab.subarray(0, length));
     done += length;
   }

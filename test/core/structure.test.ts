@@ -517,8 +517,8 @@ t.test('ds64 and sizes beyond 32 bits', async (t) => {
   const tail = chunk({ id: 'JUNK', data: noise(5) });
   const context = under.context(1);
   under.core.init(context);
-  const feed = (piece: Uint8Array): void =>
-    under.core.parse({ context, address: under.place(piece), length: piece.length });
+  const feed = (slice: Uint8Array): void =>
+    under.core.parse({ context, address: under.place(slice), length: slice.length });
   feed(head);
   const address = under.place(Buffer.alloc(slab));
   for (let left = size; left > 0; left -= slab)

@@ -8,7 +8,7 @@ import { createSigner, generateKey } from '../../src/adapters/signing/identity.j
 import { embed, finishEmbedding, planEmbedding } from '../../src/credential/embed.js';
 import { stateProduction, stateSeal } from '../../src/credential/statement.js';
 import { createTrustList } from '../../src/credential/trust-list.js';
-import type { SignatureAlgorithm } from '../../src/domain/credential-reading.js';
+import type { SignatureAlgorithm } from '../../src/domain/parsed-credential.js';
 import type { LocalSigner, SigningIdentity, TrustList } from '../../src/ports/signing.js';
 import {
   bindingOf,

@@ -4,7 +4,7 @@ import { encode } from 'cborg';
 import t from 'tap';
 import { writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction } from '../../src/credential/statement.js';
-import type { EmbeddedReading } from '../../src/domain/credential-reading.js';
+import type { EmbeddedParseResult } from '../../src/domain/parsed-credential.js';
 import {
   bindingOf,
   extentOf,
@@ -346,7 +346,7 @@ t.test('a foreign manifest beside ours', (t) => {
 });
 
 t.test('budgets hold', (t) => {
-  const read = (store: Buffer): EmbeddedReading =>
+  const read = (store: Buffer): EmbeddedParseResult =>
     readStore(store, { offset: 44, length: 8 + store.length }, ours.trust);
   let nested = writeNode(superbox('cbor', 'x', []));
   for (let level = 0; level < 2000; level += 1) nested = Buffer.concat([superHead(nested.length), nested]);

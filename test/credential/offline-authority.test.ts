@@ -20,7 +20,7 @@ import { initAuthority, issueLeaf } from '../../src/adapters/signing/offline-aut
 import { openToken, type TokenOptions } from '../../src/adapters/signing/pkcs11-token.js';
 import { installSigningLeaf, requestSigningLeaf } from '../../src/compose.js';
 import { readConfig } from '../../src/config.js';
-import type { SignatureAlgorithm } from '../../src/domain/credential-reading.js';
+import type { SignatureAlgorithm } from '../../src/domain/parsed-credential.js';
 import type { LocalSigner } from '../../src/ports/signing.js';
 import { issued, readFile as readCredential } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import type {
-  CredentialReport,
-  EmbeddedReading,
-  ProductionStatement,
-  SidecarReading,
-} from '../../src/domain/credential-reading.js';
 import { decide, summariseAudio } from '../../src/domain/decision.js';
 import { STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
 import { formatIdentifier, IDENTIFIER_PATTERN } from '../../src/domain/identifiers.js';
+import type {
+  CredentialReport,
+  EmbeddedParseResult,
+  ProductionStatement,
+  SidecarParseResult,
+} from '../../src/domain/parsed-credential.js';
 import { formatApiKey, parseApiKey } from '../../src/domain/partner-key.js';
 import type { IssuedProof, Proof } from '../../src/domain/proof.js';
 import type { UploadFacts } from '../../src/domain/upload.js';
@@ -67,16 +67,16 @@ const proof: IssuedProof = {
   asset: { bytes: 1508, sha256: HASH, fileName: 'a.wav', mediaType: 'audio/wav' },
 };
 
-const service: EmbeddedReading = { kind: 'service', statement, binding, chunkSha256: OTHER, report };
-const foreign: EmbeddedReading = { kind: 'foreign', binding, report: { ...report, trust: 'unknown' } };
-const sealed: EmbeddedReading = {
+const service: EmbeddedParseResult = { kind: 'service', statement, binding, chunkSha256: OTHER, report };
+const foreign: EmbeddedParseResult = { kind: 'foreign', binding, report: { ...report, trust: 'unknown' } };
+const sealed: EmbeddedParseResult = {
   kind: 'local_seal',
   statement: seal,
   binding,
   chunkSha256: OTHER,
   report: { ...report, trust: 'device' },
 };
-const servicePair: SidecarReading = { kind: 'service', statement, binding: whole, sidecarSha256: OTHER };
+const servicePair: SidecarParseResult = { kind: 'service', statement, binding: whole, sidecarSha256: OTHER };
 
 t.test('verdicts: first match wins', async (t) => {
   const noCredential = { ...measurement };

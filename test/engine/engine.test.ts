@@ -444,10 +444,10 @@ t.test('gathering', async (t) => {
     scratches: new Region(0, 8, 3),
     open: () => open,
     idle: () => (idle += 1),
-    run: ({ pieces }) =>
+    run: ({ slices }) =>
       new Promise((resolve, reject) =>
         runs.push({
-          lanes: pieces.map(({ context }) => context),
+          lanes: slices.map(({ context }) => context),
           settle: (failure) => (failure === undefined ? resolve() : reject(failure)),
         }),
       ),
@@ -524,10 +524,10 @@ t.test('what the core refuses is no dead worker', async (t) => {
     onDeath: (error) => deaths.push(error),
   });
   await pool.ready();
-  await t.rejects(pool.run({ scratch: 65_536, pieces: [{ context: 131_072, address: 0, length: 1 }] }), {
+  await t.rejects(pool.run({ scratch: 65_536, slices: [{ context: 131_072, address: 0, length: 1 }] }), {
     message: /^the audio core failed: Error: contexts not of this build/,
   });
-  await pool.run({ scratch: 65_536, pieces: [] });
+  await pool.run({ scratch: 65_536, slices: [] });
   await pool.close();
   t.strictSame([deaths, pool.deaths], [[], 0]);
   const broken = new WorkerPool({

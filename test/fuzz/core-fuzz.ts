@@ -245,7 +245,7 @@ function sameAnswer(a: number, b: number): boolean {
     const entry = layout.CHUNKS + i * layout.CHUNK_ENTRY_BYTES;
     if (!same(entry, 4) || !same(entry + 8, 16)) return false;
   }
-  const hasBext = (all.readUInt32LE(a + layout.SEEN) & layout.SEEN_BEXT_WHOLE) !== 0;
+  const hasBext = (all.readUInt32LE(a + layout.FLAGS) & layout.FLAG_BEXT_WHOLE) !== 0;
   const bext = layout.BEXT_FIXED_BYTES + layout.CODING_HISTORY_LIMIT;
   return !hasBext || same(layout.BEXT, Math.min(Number(all.readBigUInt64LE(a + layout.BEXT_SIZE)), bext));
 }
@@ -266,7 +266,7 @@ function check(context: number, file: Buffer): void {
   if (sha256(file).compare(all, context + layout.WHOLE, context + layout.WHOLE + 32) !== 0)
     fault('whole-file digest', file);
   if (
-    (all.readUInt32LE(context + layout.SEEN) & layout.SEEN_CREDENTIAL) === 0 ||
+    (all.readUInt32LE(context + layout.FLAGS) & layout.FLAG_CREDENTIAL) === 0 ||
     all.readUInt32LE(context + layout.CREDENTIALS) !== 1
   )
     return;
@@ -282,17 +282,17 @@ function check(context: number, file: Buffer): void {
 const begun = performance.now();
 let forks = 0;
 for (let done = 0; done < runs; done += LANES) {
-  const pieces = Array.from({ length: LANES }, (_, i) => {
+  const slices = Array.from({ length: LANES }, (_, i) => {
     const length = mutate();
     const address = slabs + i * ROOM;
     draft.copy(all, address, 0, length);
     return { context: contextAt(i), address, length };
   });
-  for (const { context } of pieces) lanes.init(context);
+  for (const { context } of slices) lanes.init(context);
   try {
-    lanes.update(pieces);
-    for (const { context } of pieces) lanes.finish(context);
-    for (const { context, address, length } of pieces) {
+    lanes.update(slices);
+    for (const { context } of slices) lanes.finish(context);
+    for (const { context, address, length } of slices) {
       runCut(address, length);
       const file = all.subarray(address, address + length);
       if (!sameAnswer(context, cutContext)) fault('another answer for another cut', file);
@@ -303,7 +303,7 @@ for (let done = 0; done < runs; done += LANES) {
     if (error instanceof WebAssembly.RuntimeError)
       fault(
         `trap: ${error.message}, in one of four inputs, the first`,
-        all.subarray(slabs, slabs + pieces[0]!.length),
+        all.subarray(slabs, slabs + slices[0]!.length),
       );
     throw error;
   }

@@ -351,7 +351,7 @@ export const cutOf = (input: Uint8Array): number =>
   createHash('sha256').update(input).digest().readUInt32LE(0) % (input.length + 1);
 
 /**
- * Whole and in pieces the core reads the same, gives the digests of node:crypto, and leaves what is not its
+ * Whole and in slices the core reads the same, gives the digests of node:crypto, and leaves what is not its
  * own alone.
  */
 async function openRiffCore(): Promise<OpenTarget> {
@@ -359,8 +359,8 @@ async function openRiffCore(): Promise<OpenTarget> {
   const context = SCRATCH_BYTES;
   const cutContext = context + CONTEXT_BYTES + 64;
   const gap = cutContext + CONTEXT_BYTES;
-  const piece = gap + 64;
-  const countersAt = Math.ceil((piece + room) / 8) * 8;
+  const slice = gap + 64;
+  const countersAt = Math.ceil((slice + room) / 8) * 8;
   const core = await buildInstrumentedCore(countersAt);
   const memory = createCoreMemory(countersAt + core.counterBytes);
   const bytes = Buffer.from(memory.buffer);
@@ -413,21 +413,21 @@ async function openRiffCore(): Promise<OpenTarget> {
     ),
     maxBytes: room,
     run(input) {
-      bytes.set(input, piece);
+      bytes.set(input, slice);
       instance.init(context);
-      instance.update([{ context, address: piece, length: input.length }]);
+      instance.update([{ context, address: slice, length: input.length }]);
       instance.finish(context);
       const cut = cutOf(input);
       instance.init(cutContext);
-      instance.update([{ context: cutContext, address: piece, length: cut }]);
-      instance.update([{ context: cutContext, address: piece + cut, length: input.length - cut }]);
+      instance.update([{ context: cutContext, address: slice, length: cut }]);
+      instance.update([{ context: cutContext, address: slice + cut, length: input.length - cut }]);
       instance.finish(cutContext);
       const at = (base: number, offset: number, length: number): Buffer =>
         bytes.subarray(base + offset, base + offset + length);
       must(digest(input).equals(at(context, layout.WHOLE, 32)), 'the digest of the file is wrong');
       must(
         at(context, 0, layout.WHOLE + 32).equals(at(cutContext, 0, layout.WHOLE + 32)),
-        'in two pieces it is read differently',
+        'in two slices it is read differently',
       );
       for (const guard of guards)
         must(
@@ -435,7 +435,7 @@ async function openRiffCore(): Promise<OpenTarget> {
           'memory outside the context was written',
         );
       if (
-        (bytes.readUInt32LE(context + layout.SEEN) & layout.SEEN_CREDENTIAL) === 0 ||
+        (bytes.readUInt32LE(context + layout.FLAGS) & layout.FLAG_CREDENTIAL) === 0 ||
         bytes.readUInt32LE(context + layout.CREDENTIALS) !== 1
       )
         return;

@@ -4,8 +4,8 @@ import {
   encodeMessagePack,
   type MessagePackValue,
 } from '../../codec/messagepack.js';
-import { type EventReading, readEvent } from '../../domain/event-reading.js';
 import type { ServiceEvent, Topic } from '../../domain/events.js';
+import { type EventParseResult, parseEvent } from '../../domain/parse-event.js';
 import { headersOf, type Message } from './client.js';
 
 type ReceivedMessage = Pick<Message, 'value' | 'headers'> & { readonly key?: Message['key'] };
@@ -65,7 +65,7 @@ export function decodeEvent(
   { authenticator, acceptWithoutMac }: EventReader,
   topic: Topic,
   message: ReceivedMessage,
-): EventReading {
+): EventParseResult {
   const { value, key } = message;
   // An empty value is sent as none where Node gives empty memory no address, as Node 20 does.
   if (value === null || value.length === 0) return { ok: false, fault: 'a message without a value' };
@@ -80,7 +80,7 @@ export function decodeEvent(
     return { ok: false, fault: 'the schema version is missing' };
   const { v, ...event } = document.value;
   if (v !== SCHEMA_VERSION) return { ok: false, fault: 'the schema version is not known' };
-  const reading = readEvent(topic, event);
+  const reading = parseEvent(topic, event);
   return reading.ok && reading.event.key !== key?.toString()
     ? { ok: false, fault: "the message's key is not the event's" }
     : reading;

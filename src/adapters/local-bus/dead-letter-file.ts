@@ -1,8 +1,8 @@
 import { type FileHandle, mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Authenticator } from '../../codec/authenticator.js';
-import { readEvent } from '../../domain/event-reading.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
+import { parseEvent } from '../../domain/parse-event.js';
 
 export const DEAD_LETTER_FILE = 'dead-letters.log';
 export const REPLAY_POSITION_FILE = 'dead-letters.position';
@@ -159,7 +159,7 @@ function readLetter(
     mac === undefined
       ? acceptWithoutMac
       : typeof mac === 'string' && authenticator.verify(MAC_LABEL, Buffer.from(JSON.stringify(letter)), mac);
-  const reading = isOurs ? readEvent(wanted, event) : undefined;
+  const reading = isOurs ? parseEvent(wanted, event) : undefined;
   if (reading?.ok !== true || typeof at !== 'number' || typeof reason !== 'string') {
     return {
       number,

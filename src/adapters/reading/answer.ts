@@ -1,13 +1,13 @@
 import { SIGNATURE_ALGORITHMS } from '../../credential/signature.js';
 import { isSha256Hex, sealStatement } from '../../credential/statement.js';
+import { shownText } from '../../domain/display-name.js';
 import type {
   CredentialReport,
-  EmbeddedReading,
+  EmbeddedParseResult,
   HardBinding,
-  SidecarReading,
+  SidecarParseResult,
   WholeFileBinding,
-} from '../../domain/credential-reading.js';
-import { shownText } from '../../domain/display-name.js';
+} from '../../domain/parsed-credential.js';
 
 /**
  * Answers of the reading process, taken apart and put together anew: whoever sends a certificate may have got
@@ -24,7 +24,7 @@ const SLUG = /^[a-z0-9_]{1,64}$/;
 type Members = Readonly<Record<string, unknown>>;
 
 /** @throws TypeError for what is no reading of a stranger's store */
-export function embeddedAnswer(payload: Buffer): EmbeddedReading {
+export function embeddedAnswer(payload: Buffer): EmbeddedParseResult {
   const answer = parse(payload);
   const { kind } = answer;
   if (kind === 'altered')
@@ -49,7 +49,7 @@ export function embeddedAnswer(payload: Buffer): EmbeddedReading {
 }
 
 /** @throws TypeError for what is no reading of a stranger's sidecar */
-export function sidecarAnswer(payload: Buffer): SidecarReading {
+export function sidecarAnswer(payload: Buffer): SidecarParseResult {
   const answer = parse(payload);
   const { kind } = answer;
   if (kind === 'altered') return { kind, reason: slug(answer.reason) };
@@ -113,7 +113,7 @@ function fileBinding(value: unknown): WholeFileBinding {
   return { bytes: integer(bytes), sha256: sha256(digest) };
 }
 
-function seal(value: unknown): Extract<EmbeddedReading, { kind: 'local_seal' }>['statement'] {
+function seal(value: unknown): Extract<EmbeddedParseResult, { kind: 'local_seal' }>['statement'] {
   return given(sealStatement(new Map(Object.entries(members(value)))));
 }
 

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
-import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import { DISPLAY_NAME_PATTERN } from '../../domain/display-name.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import {
   type CertificateName,
   distinguishedName,

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Secrets } from '../../ports/secrets.js';
 import { makeSigningPems, type SigningPems } from './load-signing.js';

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
-import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import { DISPLAY_NAME_PATTERN, holdsServiceName } from '../../domain/display-name.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import type { Clock } from '../../ports/clock.js';
 import type { LocalSigner } from '../../ports/signing.js';
 import { makeCertificate } from './certificate-profile.js';

@@ -6,8 +6,8 @@ import {
   sign,
   type X509Certificate,
 } from 'node:crypto';
-import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import { DISPLAY_NAME_PATTERN } from '../../domain/display-name.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import type { LocalSigner, SigningIdentity } from '../../ports/signing.js';
 
 /** Order of P-256 (SEC 2 section 2.4.2). */

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 
 /** A certificate and its private key, PEM, in a directory of their own that appears whole or not at all. */
 export interface KeyPair {

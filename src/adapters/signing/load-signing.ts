@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createTrustList } from '../../credential/trust-list.js';
-import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
 import { type CertificateName, makeCertificate } from './certificate-profile.js';

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
-import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import type { Clock } from '../../ports/clock.js';
 import { makeCertificate } from './certificate-profile.js';
 import { readCertificateRequest } from './certificate-request.js';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash, createPublicKey, type KeyObject, verify, type X509Certificate } from 'node:crypto';
-import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
 import { DomainError, ServerError } from '../../domain/errors.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import type { Signer } from '../../ports/signing.js';
 import { identityOf, lowS } from './identity.js';
 

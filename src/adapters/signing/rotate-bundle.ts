@@ -1,4 +1,4 @@
-import type { SignatureAlgorithm } from '../../domain/credential-reading.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import type { Clock } from '../../ports/clock.js';
 import { SECRET_PURPOSES, type SecretPurpose } from '../../ports/secrets.js';
 import { type ClusterBundle, parseClusterBundle } from './cluster-bundle.js';

@@ -1,6 +1,6 @@
 import type { Measurement } from '../../domain/audio.js';
-import type { EmbeddedReading } from '../../domain/credential-reading.js';
 import { DomainError } from '../../domain/errors.js';
+import type { EmbeddedParseResult } from '../../domain/parsed-credential.js';
 import type { UploadFacts, UploadSlot } from '../../domain/upload.js';
 import { FACTS_LIFE_SECONDS } from '../../domain/upload.js';
 import type { AudioEngine, AudioIngest } from '../../ports/audio-engine.js';
@@ -104,7 +104,7 @@ function receiver(
 async function readCredential(
   reader: ReceiveUploadDeps['reader'],
   { credential, bindingSha256 }: Measurement,
-): Promise<EmbeddedReading | undefined> {
+): Promise<EmbeddedParseResult | undefined> {
   return credential === undefined || bindingSha256 === undefined
     ? undefined
     : reader.readEmbedded(credential.data, credential);
@@ -113,7 +113,7 @@ async function readCredential(
 function factsOf(
   slot: UploadSlot,
   measured: Measurement,
-  embedded: EmbeddedReading | undefined,
+  embedded: EmbeddedParseResult | undefined,
   now: number,
 ): UploadFacts {
   const { credential, bext, ds64: _ds64, chunks: _chunks, ...rest } = measured;

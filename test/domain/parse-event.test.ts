@@ -1,5 +1,4 @@
 import t from 'tap';
-import { readEvent } from '../../src/domain/event-reading.js';
 import {
   proofErased,
   reminderDue,
@@ -8,6 +7,7 @@ import {
   type ServiceEvent,
   unitsCounted,
 } from '../../src/domain/events.js';
+import { parseEvent } from '../../src/domain/parse-event.js';
 
 const AT = 1_774_915_200;
 const counts = [{ day: '2026-03-31', operation: 'verify', units: 2 }];
@@ -32,7 +32,7 @@ void t.test('what is made here is read', async (t) => {
     ...remindersOf(created()).map(reminderDue),
   ];
   for (const event of own)
-    t.strictSame(readEvent(event.topic, untopical(event)), { ok: true, event }, event.kind);
+    t.strictSame(parseEvent(event.topic, untopical(event)), { ok: true, event }, event.kind);
 });
 
 void t.test('numbers that no store takes are refused', async (t) => {
@@ -44,5 +44,5 @@ void t.test('numbers that no store takes are refused', async (t) => {
     [created({ expiresAt: 0 }), 'data.expiresAt is not valid'],
   ];
   for (const [event, fault] of refused)
-    t.strictSame(readEvent(event.topic, untopical(event)), { ok: false, fault }, `${event.kind}: ${fault}`);
+    t.strictSame(parseEvent(event.topic, untopical(event)), { ok: false, fault }, `${event.kind}: ${fault}`);
 });

@@ -15,7 +15,7 @@ import {
 } from './events.js';
 
 /** A fault is words of ours, with nothing of the value in it. */
-export type EventReading =
+export type EventParseResult =
   | { readonly ok: true; readonly event: ServiceEvent }
   | { readonly ok: false; readonly fault: string };
 
@@ -51,7 +51,7 @@ const DATA: Readonly<Record<Topic, Shape>> = {
 };
 
 /** Takes `{ id, kind, key, at, data }` as this service makes them for the topic, and nothing else. */
-export function readEvent(topic: Topic, value: unknown): EventReading {
+export function parseEvent(topic: Topic, value: unknown): EventParseResult {
   if (!isRecord(value)) return { ok: false, fault: 'not an event' };
   const fault =
     shapeFault(value, ENVELOPE) ?? shapeFault(value['data'] as Record<string, unknown>, DATA[topic], 'data.');

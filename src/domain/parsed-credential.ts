@@ -59,7 +59,7 @@ export interface HardBinding {
   readonly sha256: string;
 }
 
-export type EmbeddedReading =
+export type EmbeddedParseResult =
   /** The chunk does not begin as a C2PA manifest store. */
   | { readonly kind: 'not_a_store'; readonly reason: string }
   /**
@@ -96,7 +96,7 @@ export interface WholeFileBinding {
   readonly sha256: string;
 }
 
-export type SidecarReading =
+export type SidecarParseResult =
   /** It does not begin as a sidecar. */
   | { readonly kind: 'not_a_sidecar'; readonly reason: string }
   | { readonly kind: 'altered'; readonly reason: string }

@@ -1,4 +1,4 @@
-import { BYTES, FINDING_OFFSETS, FINDINGS, SEEN } from '../src/engine/core-layout';
+import { BYTES, FINDING_OFFSETS, FINDINGS, FLAGS } from '../src/engine/core-layout';
 import { Finding } from './findings';
 
 @inline
@@ -7,7 +7,7 @@ export function position(context: usize): u64 {
 }
 
 /** Sets a finding; the first occurrence keeps its offset. */
-export function note(context: usize, finding: Finding, offset: u64): void {
+export function addFinding(context: usize, finding: Finding, offset: u64): void {
   const bits = load<u64>(context, FINDINGS);
   const bit = (<u64>1) << (<u64>finding);
   if ((bits & bit) != 0) return;
@@ -15,13 +15,13 @@ export function note(context: usize, finding: Finding, offset: u64): void {
   store<u64>(context + ((<usize>finding) << 3), offset, FINDING_OFFSETS);
 }
 
-export function seen(context: usize, flag: u32): bool {
-  return (load<u32>(context, SEEN) & flag) != 0;
+export function hasFlag(context: usize, flag: u32): bool {
+  return (load<u32>(context, FLAGS) & flag) != 0;
 }
 
 /** Sets a flag and tells whether it was set before. */
-export function see(context: usize, flag: u32): bool {
-  const flags = load<u32>(context, SEEN);
-  store<u32>(context, flags | flag, SEEN);
+export function setFlag(context: usize, flag: u32): bool {
+  const flags = load<u32>(context, FLAGS);
+  store<u32>(context, flags | flag, FLAGS);
   return (flags & flag) != 0;
 }
