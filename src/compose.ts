@@ -1,6 +1,6 @@
 /** Puts the service together: the only file that names concrete adapters. */
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
 import { openAssetBucket } from './adapters/assets/s3.js';
@@ -51,6 +51,7 @@ import { listen, undamaged } from './consumers/listen.js';
 import { type RuntimeWarning, runtimeWarning, runtimeWords } from './domain/runtime-support.js';
 import { isRevokedAt } from './domain/signer-revocation.js';
 import { createAudioEngine } from './engine/create-engine.js';
+import { replaceFile } from './files/durable.js';
 import { createOperatorListener, createProbeListener } from './http/operator-listener.js';
 import { createPartnerListener } from './http/partner-listener.js';
 import { ByteBudget, defaultBudgetBytes } from './http/server/byte-budget.js';
@@ -919,9 +920,7 @@ async function writeEndpoints(
   directory: string,
   endpoints: { readonly partner?: number; readonly operator: number },
 ): Promise<void> {
-  const path = join(directory, ENDPOINTS_FILE);
-  await writeFile(`${path}.new`, `${JSON.stringify(endpoints)}\n`, { mode: 0o600 });
-  await rename(`${path}.new`, path);
+  await replaceFile(join(directory, ENDPOINTS_FILE), `${JSON.stringify(endpoints)}\n`);
 }
 
 /**

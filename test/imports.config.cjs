@@ -7,22 +7,25 @@ const MAY_IMPORT = {
   domain: [],
   ports: ['domain'],
   codec: [],
+  // Of no subject: time limits and pauses, and files that survive a kill.
+  async: [],
+  files: [],
   credential: ['domain', 'codec', 'ports'],
   operations: ['domain', 'ports', 'credential', 'codec'],
   contract: ['domain'],
-  http: ['operations', 'ports', 'contract', 'domain'],
+  http: ['operations', 'ports', 'contract', 'domain', 'async'],
   engine: ['ports', 'domain', 'codec'],
-  adapters: ['ports', 'domain', 'codec'],
+  adapters: ['ports', 'domain', 'codec', 'async', 'files'],
   // Two that stand on the formats: who is trusted, and the process in which strangers' credentials are read.
-  'adapters/signing': ['ports', 'domain', 'codec', 'credential'],
-  'adapters/reading': ['ports', 'domain', 'codec', 'credential'],
+  'adapters/signing': ['ports', 'domain', 'codec', 'credential', 'async', 'files'],
+  'adapters/reading': ['ports', 'domain', 'codec', 'credential', 'async', 'files'],
   consumers: ['operations', 'ports', 'domain', 'codec'],
-  background: ['operations', 'ports', 'domain', 'codec'],
-  telemetry: ['ports', 'domain'],
+  background: ['operations', 'ports', 'domain', 'codec', 'async'],
+  telemetry: ['ports', 'domain', 'async'],
   client: ['contract'],
   // `takemark seal` is a device of its own, without a service: it loads the engine and the key through
   // compose, when it runs.
-  cli: ['client', 'contract', 'domain', 'config.ts', 'compose.ts'],
+  cli: ['client', 'contract', 'domain', 'async', 'files', 'config.ts', 'compose.ts'],
   'config.ts': ['domain'],
   'compose.ts': [
     ...[
@@ -39,6 +42,8 @@ const MAY_IMPORT = {
       'consumers',
       'telemetry',
       'client',
+      'async',
+      'files',
     ],
     'config.ts',
   ],

@@ -1,3 +1,4 @@
+import { pauseAfter } from '../async/backoff.js';
 import type { Topic } from '../domain/events.js';
 import type { EventBus } from '../ports/bus.js';
 import type { Observer } from '../ports/observer.js';
@@ -60,10 +61,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
       .then(() => {
         round = undefined;
         if (!running) return;
-        timer = setTimeout(
-          begin,
-          failures === 0 ? pauses.idleMs : Math.min(pauses.firstMs * 2 ** (failures - 1), pauses.longestMs),
-        );
+        timer = setTimeout(begin, failures === 0 ? pauses.idleMs : pauseAfter(failures, pauses));
         // Woken between the last look and here.
         if (woken && failures === 0) begin();
       });

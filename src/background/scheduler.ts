@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { withDeadline } from '../async/deadline.js';
 import type { Observer } from '../ports/observer.js';
 
 /** Something that is done now and then for as long as the process runs. */
@@ -34,11 +34,10 @@ export function startChores(
   for (const chore of chores) if (chore.atStart === true) begin(chore);
   return async () => {
     timers.forEach(clearInterval);
-    const patience = new AbortController();
-    await Promise.race([
-      Promise.all(running.values()),
-      sleep(graceMs, undefined, { signal: patience.signal }).catch(() => undefined),
-    ]);
-    patience.abort();
+    await withDeadline(
+      Promise.all(running.values()).then(() => undefined),
+      graceMs,
+      () => undefined,
+    );
   };
 }

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { link, open, rename, rm, stat, unlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { createFile, replaceFile } from '../files/durable.js';
 import { TroubleError, UsageError } from './command.js';
 
 /** A file that will be written, checked before the work whose result it takes. */
@@ -37,54 +37,16 @@ export async function planOutput(
 /**
  * Writes all or nothing: a reader sees the complete file or none, and an interruption leaves nothing behind.
  * @param mode permissions of the file, less the process's mask
+ * @throws TroubleError for a file that has appeared since `planOutput`, without force
  */
 export async function writeOutput(
   { path, force }: PlannedOutput,
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   mode = 0o666,
 ): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
-  try {
-    const handle = await open(temporary, 'wx', mode);
-    try {
-      // Not `handle.write`, which may write less than it is given.
-      for await (const chunk of chunks) await handle.appendFile(chunk);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    if (force) await rename(temporary, path);
-    else await publish(temporary, path);
-  } finally {
-    await rm(temporary, { force: true });
-  }
-}
-
-/** A rename would silently replace a file that has appeared meanwhile; a link does not. */
-async function publish(temporary: string, path: string): Promise<void> {
-  try {
-    await link(temporary, path);
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'EEXIST') throw new TroubleError(`${path} has appeared meanwhile and was not replaced`);
-    // File systems without links, such as FAT.
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error;
-    if ((await statIfThere(path)) !== undefined)
-      throw new TroubleError(`${path} has appeared meanwhile and was not replaced`);
-    await rename(temporary, path);
-    return;
-  }
-  await unlink(temporary);
-}
-
-/** Without it a new name can be gone after a power cut, however well its content was synced. */
-export async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  if (force) await replaceFile(path, chunks, mode);
+  else if (!(await createFile(path, chunks, mode)))
+    throw new TroubleError(`${path} has appeared meanwhile and was not replaced`);
 }
 
 async function statIfThere(path: string): Promise<Stats | undefined> {

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
 import type { RotationState, RotationStore } from '../client/index.js';
+import { replaceFile } from '../files/durable.js';
 import { UsageError } from './command.js';
-import { syncDirectory, writeOutput } from './output-file.js';
 
 const KIND = 'key rotation';
 
@@ -21,8 +20,7 @@ export function rotationFile(path: string): RotationStore {
     },
     async save(state) {
       const text = `${JSON.stringify({ takemark: KIND, version: 1, ...state })}\n`;
-      await writeOutput({ path, force: true }, [Buffer.from(text)], 0o600);
-      await syncDirectory(dirname(resolve(path)));
+      await replaceFile(path, text);
     },
   };
 }

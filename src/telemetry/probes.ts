@@ -1,3 +1,4 @@
+import { withDeadline } from '../async/deadline.js';
 import { DomainError } from '../domain/errors.js';
 
 export interface Probes {
@@ -27,20 +28,15 @@ export function createProbes(
         throw new DomainError('unavailable', 'Too many events wait to be passed on.', {
           reason: 'outbox_full',
         });
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error('the store did not answer in time')), timeoutMs);
-      });
-      try {
-        await Promise.race([ping(), late]);
-      } catch (cause) {
+      const late = (): void => {
+        throw new Error('the store did not answer in time');
+      };
+      await withDeadline(ping(), timeoutMs, late).catch((cause: unknown) => {
         throw new DomainError('unavailable', 'The store does not answer.', {
           reason: 'store_unavailable',
           cause,
         });
-      } finally {
-        clearTimeout(timer);
-      }
+      });
     },
     stopping: () => {
       isStopping = true;

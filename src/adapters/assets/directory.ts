@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, opendir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
+import { syncDirectory, writeAll } from '../../files/durable.js';
 import type { AssetStore, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
 
@@ -93,7 +94,7 @@ class StagedFile implements StagedAsset {
 
   append(chunk: Uint8Array): Promise<void> {
     return guarded(async () => {
-      await this.#write(chunk, this.#length);
+      await writeAll(this.#handle, chunk, this.#length);
       this.#length += chunk.length;
     });
   }
@@ -101,7 +102,7 @@ class StagedFile implements StagedAsset {
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#length)
       throw new RangeError('patch outside of what was appended');
-    await guarded(() => this.#write(bytes, offset));
+    await guarded(() => writeAll(this.#handle, bytes, offset));
   }
 
   read(): Readable {
@@ -124,13 +125,6 @@ class StagedFile implements StagedAsset {
     await this.#close().catch(() => undefined);
     await remove(this.#path).catch(() => false);
     this.#release();
-  }
-
-  async #write(bytes: Uint8Array, position: number): Promise<void> {
-    // write(2) may take less than it was given.
-    for (let done = 0; done < bytes.length; ) {
-      done += (await this.#handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
-    }
   }
 
   async #close(): Promise<void> {
@@ -161,13 +155,4 @@ async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefine
 
 async function remove(path: string): Promise<boolean> {
   return (await ifPresent(unlink(path).then(() => true))) ?? false;
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { writeAll } from '../../files/durable.js';
 
 const CHUNK = 256 * 1024;
 
@@ -31,13 +32,13 @@ export class SpoolFile {
   }
 
   async append(chunk: Uint8Array): Promise<void> {
-    await this.#write(chunk, this.#length);
+    await writeAll(this.#handle, chunk, this.#length);
     this.#length += chunk.length;
   }
 
   /** Within what was appended. */
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
-    await this.#write(bytes, offset);
+    await writeAll(this.#handle, bytes, offset);
   }
 
   /**
@@ -61,13 +62,6 @@ export class SpoolFile {
       if (bytesRead === 0) throw new Error('the file is shorter than what was written');
       yield buffer.subarray(0, bytesRead);
       position += bytesRead;
-    }
-  }
-
-  async #write(bytes: Uint8Array, position: number): Promise<void> {
-    // write(2) may take less than it was given.
-    for (let done = 0; done < bytes.length; ) {
-      done += (await this.#handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
     }
   }
 }

@@ -1,8 +1,9 @@
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClassicLevel } from 'classic-level';
 import { DomainError } from '../../domain/errors.js';
+import { syncDirectory } from '../../files/durable.js';
 import type { KeyRange } from './keys.js';
 import { checkDirectory } from './log-check.js';
 import { StoreOpenError } from './open-error.js';
@@ -162,15 +163,6 @@ export function storeUnavailable(cause?: unknown): DomainError {
     retryAfterSeconds: 1,
     ...(cause === undefined ? {} : { cause }),
   });
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** abstract-level wraps what went wrong in LEVEL_DATABASE_NOT_OPEN. */

@@ -1,8 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
-import { basename, dirname, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
+import { mkdir } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { Batches } from '../../async/batches.js';
 import { DomainError } from '../../domain/errors.js';
+import { LineLog } from '../../files/line-log.js';
 import type { Secrets } from '../../ports/secrets.js';
 
 /** An error at start, for the operator. */
@@ -34,12 +35,6 @@ const GENESIS: Chain = { link: '0'.repeat(64), chained: false };
 /** The entry of a line that covers lines of a former version. */
 const SEAL = null;
 
-interface Waiting {
-  readonly entry: unknown;
-  readonly done: () => void;
-  readonly failed: (error: unknown) => void;
-}
-
 /**
  * A file (mode 0600) to which lines are appended and synced: `<mac> <secret id> <JSON>`, the mac over
  * purpose, the mac of the line before and JSON under the audit secret. So a line that is edited, taken out,
@@ -51,68 +46,56 @@ interface Waiting {
  */
 export class SignedLog {
   readonly #options: SignedLogOptions;
-  #handle: FileHandle;
-  /** Bytes that are known to be good: the next line goes there. */
-  #length: number;
+  readonly #log: LineLog;
+  readonly #batches = new Batches<unknown>((entries) => this.#write(entries));
   #lines: number;
   #chain: Chain;
-  #waiting: Waiting[] = [];
-  #writing: Promise<void> | undefined;
   #closed = false;
 
   private constructor(
     options: SignedLogOptions,
-    handle: FileHandle,
-    found: { readonly length: number; readonly lines: number; readonly chain: Chain },
+    log: LineLog,
+    found: { readonly lines: number; readonly chain: Chain },
   ) {
     this.#options = options;
-    this.#handle = handle;
-    this.#length = found.length;
+    this.#log = log;
     this.#lines = found.lines;
     this.#chain = found.chain;
   }
 
   /**
-   * Reads the whole file once. A last line without its end is what a kill in the middle of a write leaves, or
-   * one with zeros where the power failed: nobody was told of it, and it is cut off. Anything else that does
-   * not fit was not written here.
+   * Reads the whole file once. A last line with zeros is what a power failure in the middle of a write leaves:
+   * nobody was told that it is kept, and it is cut off. Anything else that does not fit was not written here.
    * @throws JournalOpenError
    */
   static async open(options: SignedLogOptions): Promise<SignedLog> {
     const { path, each } = options;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const handle = await open(path, 'a', 0o600).then(async (made) => {
-      await made.close();
-      return open(path, 'r+');
-    });
-    try {
-      const found = { length: 0, lines: 0, chain: GENESIS };
-      const { size } = await handle.stat();
-      for await (const line of linesOf(handle)) {
-        const end = found.length + Buffer.byteLength(line) + 1;
-        const read = end > size ? undefined : readLine(line, found.chain, options);
+    const found = { lines: 0, chain: GENESIS };
+    const file = await LineLog.open({
+      path,
+      each: ({ text, end }, size) => {
+        const line = text!.toString('utf8');
+        const read = readLine(line, found.chain, options);
         if (read === undefined) {
-          if (end < size || (end === size && !line.includes('\0'))) {
-            throw new JournalOpenError(
-              `${basename(path)} does not hold together at line ${found.lines + 1}: that line was changed, one before it was taken out, moved or repeated, or it is signed with a secret that is not kept any more`,
-            );
-          }
-          break;
+          if (end === size && line.includes('\0')) return false;
+          throw new JournalOpenError(
+            `${basename(path)} does not hold together at line ${found.lines + 1}: that line was changed, one before it was taken out, moved or repeated, or it is signed with a secret that is not kept any more`,
+          );
         }
         if (read.entry !== SEAL) each?.(read.entry);
-        found.length = end;
         found.lines += 1;
         found.chain = read.chain;
-      }
-      if (found.length < size) await handle.truncate(found.length);
-      await handle.sync();
-      await syncDirectory(dirname(resolve(path)));
-      const log = new SignedLog(options, handle, found);
+        return true;
+      },
+    });
+    const log = new SignedLog(options, file, found);
+    try {
       await log.#compact();
       if (log.#lines > 0 && !log.#chain.chained) await log.append(SEAL);
       return log;
     } catch (error) {
-      await handle.close();
+      await file.close();
       throw error;
     }
   }
@@ -120,31 +103,22 @@ export class SignedLog {
   /** Durable when it resolves. @throws DomainError `unavailable` / `store_unavailable` */
   append(entry: unknown): Promise<void> {
     if (this.#closed) return Promise.reject(unavailable(undefined));
-    return new Promise((done, failed) => {
-      this.#waiting.push({ entry, done, failed });
-      this.#writing ??= this.#write();
-    });
+    return this.#batches.add(entry);
   }
 
   /** Resolves when everything that was appended so far has been tried. */
-  async settled(): Promise<void> {
-    await this.#writing;
+  settled(): Promise<void> {
+    return this.#batches.settled();
   }
 
-  /** What is in the file now, oldest first. */
+  /** Entries that are in the file now, oldest first. */
   async *read(): AsyncGenerator<unknown> {
-    const handle = await open(this.#options.path, 'r');
-    try {
-      let chain = GENESIS;
-      for await (const line of linesOf(handle)) {
-        const read = readLine(line, chain, this.#options);
-        // The line that is being written.
-        if (read === undefined) return;
-        chain = read.chain;
-        if (read.entry !== SEAL) yield read.entry;
-      }
-    } finally {
-      await handle.close();
+    let chain = GENESIS;
+    for await (const { text } of this.#log.lines()) {
+      const read = readLine(text!.toString('utf8'), chain, this.#options);
+      if (read === undefined) return;
+      chain = read.chain;
+      if (read.entry !== SEAL) yield read.entry;
     }
   }
 
@@ -152,68 +126,35 @@ export class SignedLog {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await this.#writing;
-    await this.#handle.close();
+    await this.#batches.settled();
+    await this.#log.close();
   }
 
-  async #write(): Promise<void> {
-    // The rest of the current turn joins this batch.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      try {
-        const { bytes, chain } = this.#linesOf(
-          batch.map(({ entry }) => entry),
-          this.#chain,
-        );
-        for (let written = 0; written < bytes.length; ) {
-          written += (
-            await this.#handle.write(bytes, written, bytes.length - written, this.#length + written)
-          ).bytesWritten;
-        }
-        await this.#handle.datasync();
-        this.#length += bytes.length;
-        this.#lines += batch.length;
-        this.#chain = chain;
-        for (const { done } of batch) done();
-      } catch (cause) {
-        // What was half written must not end up between good lines.
-        await this.#handle.truncate(this.#length).catch(() => undefined);
-        for (const { failed } of batch) failed(unavailable(cause));
-      }
-      // A file that cannot be made smaller is still a good one; the next batch tries again.
-      await this.#compact().catch(() => undefined);
+  async #write(entries: readonly unknown[]): Promise<void> {
+    try {
+      const { text, chain } = this.#linesOf(entries, this.#chain);
+      await this.#log.append(text);
+      this.#lines += entries.length;
+      this.#chain = chain;
+    } catch (cause) {
+      throw unavailable(cause);
     }
-    this.#writing = undefined;
+    // A file that cannot be made smaller is still a good one; the next batch tries again.
+    await this.#compact().catch(() => undefined);
   }
 
   /** A new file takes the old one's place. */
   async #compact(): Promise<void> {
     const entries = this.#options.compact?.(this.#lines);
     if (entries === undefined) return;
-    const { path } = this.#options;
-    const { bytes, chain } = this.#linesOf(entries, GENESIS);
-    const handle = await open(`${path}.new`, 'w', 0o600);
-    try {
-      await handle.writeFile(bytes);
-      await handle.sync();
-      await rename(`${path}.new`, path);
-    } catch (error) {
-      await handle.close();
-      throw error;
-    }
-    const former = this.#handle;
-    this.#handle = handle;
-    this.#length = bytes.length;
+    const { text, chain } = this.#linesOf(entries, GENESIS);
+    await this.#log.replace(text);
     this.#lines = entries.length;
     this.#chain = chain;
-    await former.close();
-    await syncDirectory(dirname(resolve(path)));
   }
 
   /** Lines that follow on `before`. */
-  #linesOf(entries: readonly unknown[], before: Chain): { readonly bytes: Buffer; readonly chain: Chain } {
+  #linesOf(entries: readonly unknown[], before: Chain): { readonly text: string; readonly chain: Chain } {
     const { id, key } = this.#options.secrets.current('audit');
     let { link } = before;
     const lines = entries.map((entry) => {
@@ -222,7 +163,7 @@ export class SignedLog {
       return `${link} ${id} ${text}\n`;
     });
     return {
-      bytes: Buffer.from(lines.join('')),
+      text: lines.join(''),
       chain: { link, chained: before.chained || entries.length > 0 },
     };
   }
@@ -255,22 +196,6 @@ function chainedMac(key: Uint8Array, purpose: string, link: string, text: string
 
 function loneMac(key: Uint8Array, purpose: string, text: string): Buffer {
   return createHmac('sha256', key).update(`takemark ${purpose} ${text}`).digest();
-}
-
-function linesOf(handle: FileHandle): AsyncIterable<string> {
-  return createInterface({
-    input: handle.createReadStream({ start: 0, autoClose: false, encoding: 'utf8' }),
-    crlfDelay: Number.POSITIVE_INFINITY,
-  });
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 function unavailable(cause: unknown): DomainError {

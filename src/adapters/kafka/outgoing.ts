@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { withDeadline } from '../../async/deadline.js';
 import {
   type FaultReport,
   type KafkaConnection,
@@ -53,9 +54,12 @@ export class Outgoing {
     // One sender at a time, in the order of their coming.
     const queued = this.#last.then(() => this.#enqueue(messages, deadline));
     this.#last = queued.catch(() => undefined);
-    await within(
+    await withDeadline(
       queued.then((reports) => Promise.all(reports)),
-      deadline,
+      deadline - Date.now(),
+      () => {
+        throw new KafkaError('Kafka did not acknowledge in time');
+      },
     );
   }
 
@@ -127,19 +131,5 @@ export class Outgoing {
     }
     this.#client = client;
     return client;
-  }
-}
-
-async function within(work: Promise<unknown>, deadline: number): Promise<void> {
-  const cancel = new AbortController();
-  const late = sleep(deadline - Date.now(), undefined, { signal: cancel.signal }).then(
-    () => Promise.reject(new KafkaError('Kafka did not acknowledge in time')),
-    () => undefined,
-  );
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    cancel.abort();
-    work.catch(() => undefined);
   }
 }

@@ -1,8 +1,10 @@
-import { type FileHandle, mkdir, open, readFile, rename } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Authenticator } from '../../codec/authenticator.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
 import { parseEvent } from '../../domain/parse-event.js';
+import { replaceFile } from '../../files/durable.js';
+import { LineLog } from '../../files/line-log.js';
 
 export const DEAD_LETTER_FILE = 'dead-letters.log';
 export const REPLAY_POSITION_FILE = 'dead-letters.position';
@@ -35,49 +37,22 @@ type Positions = Partial<Record<Topic, number>>;
 export class DeadLetterFile {
   readonly #directory: string;
   readonly #reader: DeadLetterReader;
-  readonly #handle: FileHandle;
-  #lines: number;
-  #length: number;
+  readonly #log: LineLog;
   #positions: Positions;
 
-  private constructor(
-    directory: string,
-    reader: DeadLetterReader,
-    handle: FileHandle,
-    found: { readonly lines: number; readonly length: number; readonly positions: Positions },
-  ) {
+  private constructor(directory: string, reader: DeadLetterReader, log: LineLog, positions: Positions) {
     this.#directory = directory;
     this.#reader = reader;
-    this.#handle = handle;
-    this.#lines = found.lines;
-    this.#length = found.length;
-    this.#positions = found.positions;
+    this.#log = log;
+    this.#positions = positions;
   }
 
-  /**
-   * A torn last line is what a kill in the middle of a write leaves: the event of it comes again, so it is
-   * cut off.
-   */
+  /** The event of a line that a kill cut short comes again, so nothing is lost with that line. */
   static async open(directory: string, reader: DeadLetterReader): Promise<DeadLetterFile> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const path = join(directory, DEAD_LETTER_FILE);
-    await (await open(path, 'a', 0o600)).close();
-    const text = await readFile(path);
-    const length = text.lastIndexOf(0x0a) + 1;
-    const handle = await open(path, 'r+');
-    try {
-      if (length < text.length) await handle.truncate(length);
-      await handle.sync();
-      await syncDirectory(directory);
-      return new DeadLetterFile(directory, reader, handle, {
-        length,
-        lines: linesOf(text.subarray(0, length)).length,
-        positions: await readPositions(directory),
-      });
-    } catch (error) {
-      await handle.close();
-      throw error;
-    }
+    const positions = await readPositions(directory);
+    const log = await LineLog.open({ path: join(directory, DEAD_LETTER_FILE) });
+    return new DeadLetterFile(directory, reader, log, positions);
   }
 
   async append(event: ServiceEvent, reason: string, at: number): Promise<void> {
@@ -93,26 +68,19 @@ export class DeadLetterFile {
 
   /** A line that is here already, once more. */
   async appendLine(text: string): Promise<void> {
-    const line = Buffer.from(`${text}\n`);
-    // At the end of what is known to be good: a write that failed half-way is written over.
-    for (let written = 0; written < line.length; )
-      written += (await this.#handle.write(line, written, line.length - written, this.#length + written))
-        .bytesWritten;
-    await this.#handle.sync();
-    this.#length += line.length;
-    this.#lines += 1;
+    await this.#log.append(`${text}\n`);
   }
 
   /** Those not replayed yet, oldest first. */
   async list(topic: Topic, limit: number): Promise<readonly KeptLetter[]> {
-    if (this.#lines === 0) return [];
     const from = this.#positions[topic] ?? 0;
-    const text = Buffer.alloc(this.#length);
-    await this.#handle.read(text, 0, text.length, 0);
     const letters: KeptLetter[] = [];
-    for (const [index, line] of linesOf(text).entries()) {
-      if (index < from || letters.length === limit) continue;
-      const letter = readLetter(this.#reader, line, index + 1, topic);
+    let number = 0;
+    for await (const { text } of this.#log.lines()) {
+      number += 1;
+      if (number <= from) continue;
+      if (letters.length === limit) break;
+      const letter = readLetter(this.#reader, text!.toString('utf8'), number, topic);
       if (letter !== undefined) letters.push(letter);
     }
     return letters;
@@ -120,26 +88,13 @@ export class DeadLetterFile {
 
   async markReplayed(topic: Topic, number: number): Promise<void> {
     const positions = { ...this.#positions, [topic]: number };
-    const path = join(this.#directory, REPLAY_POSITION_FILE);
-    const partial = await open(`${path}.partial`, 'w', 0o600);
-    try {
-      await partial.writeFile(JSON.stringify(positions));
-      await partial.sync();
-    } finally {
-      await partial.close();
-    }
-    await rename(`${path}.partial`, path);
-    await syncDirectory(this.#directory);
+    await replaceFile(join(this.#directory, REPLAY_POSITION_FILE), JSON.stringify(positions));
     this.#positions = positions;
   }
 
   close(): Promise<void> {
-    return this.#handle.close();
+    return this.#log.close();
   }
-}
-
-function linesOf(text: Buffer): readonly string[] {
-  return text.toString('utf8').split('\n').slice(0, -1);
 }
 
 /**
@@ -195,13 +150,4 @@ async function readPositions(directory: string): Promise<Positions> {
       Number.isSafeInteger(parsed[topic]) ? [[topic, parsed[topic] as number]] : [],
     ),
   );
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(dirname(resolve(directory, DEAD_LETTER_FILE)), 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

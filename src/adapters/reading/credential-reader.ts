@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pauseAfter } from '../../async/backoff.js';
 import { recogniseEmbedded } from '../../credential/read-embedded.js';
 import { recogniseSidecar } from '../../credential/sidecar.js';
 import { DomainError } from '../../domain/errors.js';
@@ -32,7 +33,7 @@ const DEFAULTS = {
 } as const;
 /** The reading that a process ended in, and one more, in case that the end had another cause. */
 const TRIES = 2;
-const BACKOFF_MS = { first: 50, most: 5000 } as const;
+const RESTART_PAUSES = { firstMs: 50, longestMs: 5000 };
 const RETRY_AFTER_SECONDS = 2;
 
 export interface StartedReader extends CredentialReader {
@@ -177,7 +178,7 @@ class ReadingQueue {
     if (this.#process?.running === true) return this.#process;
     try {
       if (this.#ends > 0)
-        await sleep(Math.min(BACKOFF_MS.first * 2 ** (this.#ends - 1), BACKOFF_MS.most), undefined, {
+        await sleep(pauseAfter(this.#ends, RESTART_PAUSES), undefined, {
           signal: this.#stopping.signal,
         });
       return await this.#begin();

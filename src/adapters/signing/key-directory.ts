@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
+import { syncDirectory, UNFINISHED } from '../../files/durable.js';
 
 /** A certificate and its private key, PEM, in a directory of their own that appears whole or not at all. */
 export interface KeyPair {
@@ -10,7 +11,6 @@ export interface KeyPair {
 
 const CERTIFICATE = 'certificate.pem';
 const KEY = 'key.pem';
-const UNFINISHED = '.unfinished-';
 const UNFINISHED_LIFE_MS = 600_000;
 
 /**
@@ -52,7 +52,7 @@ export async function keepPair(
   const unfinished = await mkdtemp(join(parent, UNFINISHED));
   if (key !== undefined) await writeSynced(join(unfinished, KEY), key);
   await writeSynced(join(unfinished, CERTIFICATE), certificate);
-  await sync(unfinished);
+  await syncDirectory(unfinished);
   try {
     await rename(unfinished, join(parent, name));
   } catch (error) {
@@ -60,7 +60,7 @@ export async function keepPair(
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
   }
-  await sync(parent);
+  await syncDirectory(parent);
 }
 
 /**
@@ -139,15 +139,5 @@ async function writeSynced(path: string, text: string): Promise<void> {
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-/** A directory's entries are on disk when the directory is synced. */
-async function sync(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

@@ -1,7 +1,9 @@
 import { hkdfSync } from 'node:crypto';
+import { join } from 'node:path';
+import { replaceFile } from '../../files/durable.js';
 import type { Secret, SecretPurpose, Secrets } from '../../ports/secrets.js';
 import { SECRET_PURPOSES } from '../../ports/secrets.js';
-import { keepFile, replaceFile } from './kept-file.js';
+import { keepFile } from './kept-file.js';
 
 export const SECRETS_FILE = 'secrets.json';
 const SECRET_BYTES = 32;
@@ -54,7 +56,7 @@ export async function loadSecrets({
   const isWhole = JSON.stringify(bundle) === JSON.stringify(JSON.parse(text));
   return {
     secrets,
-    complete: isWhole ? undefined : () => replaceFile(directory, SECRETS_FILE, textOf(bundle)),
+    complete: isWhole ? undefined : () => replaceFile(join(directory, SECRETS_FILE), textOf(bundle)),
   };
 }
 

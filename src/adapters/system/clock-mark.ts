@@ -1,5 +1,6 @@
-import { open, readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from '../../files/durable.js';
 import type { Clock } from '../../ports/clock.js';
 import { SteadyClock } from './steady-clock.js';
 
@@ -33,15 +34,7 @@ export async function openClock(directory: string, below: Clock): Promise<Steady
 
 /** Keeps the clock's time for the next start. Whole or not at all; durable when it resolves. */
 export async function keepClockMark(directory: string, clock: Clock): Promise<void> {
-  const path = join(directory, CLOCK_MARK_FILE);
-  const file = await open(`${path}.new`, 'w', 0o600);
-  try {
-    await file.writeFile(`${clock.now()}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
+  await replaceFile(join(directory, CLOCK_MARK_FILE), `${clock.now()}\n`);
 }
 
 function timeWords(milliseconds: number): string {

@@ -1,14 +1,13 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { open } from 'node:fs/promises';
+import { Batches } from '../../async/batches.js';
 import type { Verification } from '../../client/index.js';
+import { LineLog } from '../../files/line-log.js';
 import { UsageError } from '../command.js';
-import { syncDirectory } from '../output-file.js';
 
 const HEADER = headerOf(2);
 /** Its verdicts were remembered by path, size and time, and anybody could have written them. */
 const FORMER_HEADER = headerOf(1);
-const CHUNK_BYTES = 262_144;
 /** The longest answer that a verdict can come in, and what stands around it. */
 const MAX_LINE_BYTES = 17 * 1_048_576;
 /** Of a SHA-256 in base64url, and the space behind it. */
@@ -35,6 +34,12 @@ export interface Trust {
   readonly now: () => number;
 }
 
+/** The lines that were there when the file was opened. */
+interface Found {
+  readonly places: ReadonlyMap<string, number>;
+  readonly ignored: number;
+}
+
 /** One line, behind its MAC. */
 interface Remembered {
   readonly audio: string;
@@ -52,52 +57,49 @@ interface Remembered {
  * they are asked for.
  */
 export class ResumeFile {
-  readonly #handle: FileHandle;
+  readonly #log: LineLog;
+  readonly #batches: Batches<string>;
   readonly #macKey: Buffer;
   readonly #trust: Trust;
   /** Key of the contents to the place of their line. */
-  readonly #lines = new Map<string, number>();
-  /** Lines that are not believed. */
-  #ignored = 0;
-  #waiting = '';
-  /** The write that will take what is waiting. */
-  #next: Promise<void> | undefined;
-  #last: Promise<void> = Promise.resolve();
+  readonly #places: ReadonlyMap<string, number>;
+  readonly #ignored: number;
 
-  private constructor(handle: FileHandle, trust: Trust) {
-    this.#handle = handle;
+  private constructor(log: LineLog, macKey: Buffer, trust: Trust, found: Found) {
+    this.#log = log;
+    this.#batches = new Batches((lines) => log.append(lines.join('')));
+    this.#macKey = macKey;
     this.#trust = trust;
-    // RFC 5869. The key that signs lines says nothing of the API key, and is another one for another service.
-    this.#macKey = Buffer.from(
-      hkdfSync(
-        'sha256',
-        trust.apiKey,
-        'takemark verify state',
-        JSON.stringify([trust.service, trust.environment]),
-        32,
-      ),
-    );
+    this.#places = found.places;
+    this.#ignored = found.ignored;
   }
 
   /** @throws UsageError for a file that is another thing, or of the former form: it would be written to */
   static async open(path: string, trust: Trust): Promise<ResumeFile> {
+    const head = await headOf(path, HEADER.length);
+    if (head === FORMER_HEADER)
+      throw new UsageError(
+        `${path} is a state file of a former version, which nothing vouches for: its verdicts are not believed. Name another file; this one is left as it is`,
+      );
+    if (!HEADER.startsWith(head)) throw new UsageError(`${path} is not a state file of takemark verify`);
+    const macKey = macKeyOf(trust);
+    const places = new Map<string, number>();
+    let ignored = 0;
     // Readable by its owner alone: proofs are a partner's business.
-    const handle = await open(path, 'a+', 0o600);
-    try {
-      const file = new ResumeFile(handle, trust);
-      const soundBytes = await file.#scan(path);
-      // The end of a line that a kill cut off: what follows must not be glued to it.
-      await handle.truncate(soundBytes);
-      if (soundBytes === 0) {
-        await handle.appendFile(HEADER);
-        await handle.sync();
-        await syncDirectory(dirname(resolve(path)));
-      }
-      return file;
-    } catch (error) {
-      await handle.close();
-      throw error;
-    }
+    const log = await LineLog.open({
+      path,
+      longestLine: MAX_LINE_BYTES,
+      each: ({ start, text }) => {
+        if (start === 0) return true;
+        const remembered = believed(text, macKey, trust);
+        if (remembered === undefined) ignored += 1;
+        // The later of two on the same contents counts.
+        else places.set(keyOf(remembered.audio, remembered.sidecar), start);
+        return true;
+      },
+    });
+    if (log.length === 0) await log.append(HEADER);
+    return new ResumeFile(log, macKey, trust, { places, ignored });
   }
 
   /** Lines of another key or service, of another hand, or too old. */
@@ -107,10 +109,10 @@ export class ResumeFile {
 
   /** @returns undefined where there is none that is believed */
   async find(judged: Judged): Promise<Verification | undefined> {
-    const at = this.#lines.get(keyOf(judged.audio, judged.sidecar ?? null));
-    if (at === undefined) return undefined;
+    const place = this.#places.get(keyOf(judged.audio, judged.sidecar ?? null));
+    if (place === undefined) return undefined;
     // Read again, and so judged again: the file may have been written to, and time has gone by.
-    const remembered = this.#believed(await lineAt(this.#handle, at));
+    const remembered = believed(await this.#log.lineAt(place), this.#macKey, this.#trust);
     return remembered?.audio === judged.audio && remembered.sidecar === (judged.sidecar ?? null)
       ? remembered.result
       : undefined;
@@ -123,58 +125,36 @@ export class ResumeFile {
   append({ audio, sidecar }: Judged, at: number, result: Verification): Promise<void> {
     const remembered: Remembered = { audio, sidecar: sidecar ?? null, at, result };
     const text = JSON.stringify(remembered);
-    this.#waiting += `${this.#mac(Buffer.from(text)).toString('base64url')} ${text}\n`;
-    this.#next ??= this.#last = this.#last.then(async () => {
-      const lines = this.#waiting;
-      this.#waiting = '';
-      this.#next = undefined;
-      await this.#handle.appendFile(lines);
-      await this.#handle.datasync();
-    });
-    return this.#next;
+    return this.#batches.add(`${mac(this.#macKey, Buffer.from(text)).toString('base64url')} ${text}\n`);
   }
 
   async close(): Promise<void> {
-    await this.#last.catch(() => undefined);
-    await this.#handle.close();
+    await this.#batches.settled();
+    await this.#log.close();
   }
+}
 
-  /** Finds the lines that are believed, one in memory at a time. @returns how many bytes are whole lines */
-  async #scan(path: string): Promise<number> {
-    const head = (await read(this.#handle, 0, HEADER.length)).toString('latin1');
-    if (head.length < HEADER.length && HEADER.startsWith(head)) return 0;
-    if (head === FORMER_HEADER)
-      throw new UsageError(
-        `${path} is a state file of a former version, which nothing vouches for: its verdicts are not believed. Name another file; this one is left as it is`,
-      );
-    if (head !== HEADER) throw new UsageError(`${path} is not a state file of takemark verify`);
-    let soundBytes = HEADER.length;
-    for await (const { start, end, line } of linesOf(this.#handle, HEADER.length)) {
-      const remembered = this.#believed(line);
-      if (remembered === undefined) this.#ignored += 1;
-      // The later of two on the same contents counts.
-      else this.#lines.set(keyOf(remembered.audio, remembered.sidecar), start);
-      soundBytes = end;
-    }
-    return soundBytes;
-  }
+/** RFC 5869. The key that signs lines says nothing of the API key, and is another one for another service. */
+function macKeyOf({ apiKey, service, environment }: Trust): Buffer {
+  const context = JSON.stringify([service, environment]);
+  return Buffer.from(hkdfSync('sha256', apiKey, 'takemark verify state', context, 32));
+}
 
-  /** What a line says, where it is ours and not too old. */
-  #believed(line: Buffer | undefined): Remembered | undefined {
-    if (line === undefined || line[MAC_CHARACTERS] !== 0x20) return undefined;
-    const mac = Buffer.from(line.toString('latin1', 0, MAC_CHARACTERS), 'base64url');
-    const text = line.subarray(MAC_CHARACTERS + 1);
-    const ours = this.#mac(text);
-    if (mac.length !== ours.length || !timingSafeEqual(mac, ours)) return undefined;
-    // What this program wrote is of its form.
-    const remembered = JSON.parse(text.toString('utf8')) as Remembered;
-    const age = this.#trust.now() - remembered.at;
-    return age >= -CLOCK_SLACK_SECONDS && age < this.#trust.maxAgeSeconds ? remembered : undefined;
-  }
+/** What a line says, where it is ours and not too old. */
+function believed(line: Buffer | undefined, macKey: Buffer, trust: Trust): Remembered | undefined {
+  if (line === undefined || line[MAC_CHARACTERS] !== 0x20) return undefined;
+  const given = Buffer.from(line.toString('latin1', 0, MAC_CHARACTERS), 'base64url');
+  const text = line.subarray(MAC_CHARACTERS + 1);
+  const ours = mac(macKey, text);
+  if (given.length !== ours.length || !timingSafeEqual(given, ours)) return undefined;
+  // What this program wrote is of its form.
+  const remembered = JSON.parse(text.toString('utf8')) as Remembered;
+  const age = trust.now() - remembered.at;
+  return age >= -CLOCK_SLACK_SECONDS && age < trust.maxAgeSeconds ? remembered : undefined;
+}
 
-  #mac(text: Buffer): Buffer {
-    return createHmac('sha256', this.#macKey).update(text).digest();
-  }
+function mac(key: Buffer, text: Buffer): Buffer {
+  return createHmac('sha256', key).update(text).digest();
 }
 
 function headerOf(version: number): string {
@@ -186,50 +166,16 @@ function keyOf(audio: string, sidecar: string | null): string {
   return createHash('sha256').update(`${audio} ${sidecar}`).digest('base64url').slice(0, KEY_CHARACTERS);
 }
 
-interface Line {
-  readonly start: number;
-  /** Behind its newline. */
-  readonly end: number;
-  /** Undefined where it is too long to be one of ours. */
-  readonly line: Buffer | undefined;
-}
-
-/** Lines that end with a newline. */
-async function* linesOf(handle: FileHandle, from: number): AsyncGenerator<Line, void, undefined> {
-  let start = from;
-  let parts: Buffer[] = [];
-  let bytes = 0;
-  for (let at = from; ; ) {
-    const chunk = await read(handle, at, CHUNK_BYTES);
-    if (chunk.length === 0) return;
-    for (let offset = 0; offset < chunk.length; ) {
-      const newline = chunk.indexOf(0x0a, offset);
-      const part = chunk.subarray(offset, newline < 0 ? chunk.length : newline);
-      bytes += part.length;
-      if (bytes <= MAX_LINE_BYTES) parts.push(part);
-      else parts = [];
-      if (newline < 0) break;
-      const end = at + newline + 1;
-      yield { start, end, line: bytes <= MAX_LINE_BYTES ? Buffer.concat(parts) : undefined };
-      [start, parts, bytes] = [end, [], 0];
-      offset = newline + 1;
-    }
-    at += chunk.length;
+/** At most that many of a file's first bytes; none where there is no file. */
+async function headOf(path: string, bytes: number): Promise<string> {
+  const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  try {
+    const read = await handle?.read(Buffer.alloc(bytes), 0, bytes, 0);
+    return read?.buffer.toString('latin1', 0, read.bytesRead) ?? '';
+  } finally {
+    await handle?.close();
   }
-}
-
-async function lineAt(handle: FileHandle, at: number): Promise<Buffer | undefined> {
-  for await (const { line } of linesOf(handle, at)) return line;
-  return undefined;
-}
-
-async function read(handle: FileHandle, at: number, bytes: number): Promise<Buffer> {
-  const buffer = Buffer.alloc(bytes);
-  let filled = 0;
-  while (filled < bytes) {
-    const { bytesRead } = await handle.read(buffer, filled, bytes - filled, at + filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return buffer.subarray(0, filled);
 }

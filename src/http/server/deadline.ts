@@ -1,3 +1,4 @@
+import { withDeadline } from '../../async/deadline.js';
 import { DomainError } from '../../domain/errors.js';
 
 /**
@@ -24,23 +25,15 @@ export class Deadline {
    */
   async of<Value>(work: Promise<Value>, discard: (value: Value) => void = () => undefined): Promise<Value> {
     const began = performance.now();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      const giveUp = () => {
-        reject(
-          new DomainError('unavailable', 'The service could not answer in time.', {
-            reason: 'store_unavailable',
-            retryAfterSeconds: 1,
-          }),
-        );
-        work.then(discard, this.#failedLate);
-      };
-      timer = setTimeout(giveUp, Math.max(0, this.#leftMs));
-    });
     try {
-      return await Promise.race([work, late]);
+      return await withDeadline(work, this.#leftMs, () => {
+        work.then(discard, this.#failedLate);
+        throw new DomainError('unavailable', 'The service could not answer in time.', {
+          reason: 'store_unavailable',
+          retryAfterSeconds: 1,
+        });
+      });
     } finally {
-      clearTimeout(timer);
       this.#leftMs -= performance.now() - began;
     }
   }

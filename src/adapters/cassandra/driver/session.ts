@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { auth, Client, errors, policies, types } from 'cassandra-driver';
+import { jittered, pauseAfter } from '../../../async/backoff.js';
+import { withDeadline } from '../../../async/deadline.js';
 import { DomainError } from '../../../domain/errors.js';
 import { mendDriver } from './driver-patches.js';
 
@@ -43,7 +45,7 @@ const SETTLE_MS = 8000;
 const LIMIT_MS = 9000;
 /** After which a call's caller has been told so, and what has not begun is not begun. */
 export const GIVE_UP_MS = 10_000;
-const SETTLE_PAUSE_MS = 20;
+const SETTLE_PAUSES = { firstMs: 20, longestMs: 500 };
 /**
  * Clocks of processes and nodes agree better than that, and no node that hangs carries out so late what it
  * was sent.
@@ -129,7 +131,7 @@ export class Session {
           Date.now() - begun > SETTLE_MS
         )
           throw storeUnavailable(error);
-        await delay(Math.min(500, SETTLE_PAUSE_MS * 2 ** attempt) * (0.5 + Math.random()));
+        await delay(jittered(pauseAfter(attempt + 1, SETTLE_PAUSES)));
         // A process that was stopped meanwhile must not decide what others have given up.
         if (Date.now() - begun > SETTLE_MS) throw storeUnavailable(error);
       }
@@ -211,17 +213,14 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
   return new Session(client, serialConsistency);
 }
 
-/** Rejects when the time is up; the driver's own promise is then left alone. */
-export async function within<Value>(milliseconds: number, promise: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(storeUnavailable()), Math.max(0, milliseconds));
+/**
+ * The driver's outcome within the time. Work that is given up is left alone.
+ * @throws DomainError `unavailable` / `store_unavailable` when the time is up
+ */
+export function within<Value>(milliseconds: number, work: Promise<Value>): Promise<Value> {
+  return withDeadline(work, milliseconds, () => {
+    throw storeUnavailable();
   });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 type ConsistencyName = 'localQuorum' | 'quorum' | 'localOne' | 'one' | 'all' | 'localSerial' | 'serial';
