@@ -107,7 +107,8 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
     },
 
     readAsset: async ({ params: { proofId }, query: { part } }) => {
-      const { bytes, fileName, mediaType, stream } = await operations.readDeliverable(proofId, part);
+      const { bytes, fileName, mediaType, read } = await operations.readAsset(proofId, part);
+      const stream = await read();
       return {
         kind: 'stream',
         status: 200,
@@ -122,7 +123,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       kind: 'text',
       status: 200,
       mediaType: 'application/x-pem-file',
-      text: operations.authority(),
+      text: operations.readAuthority(),
     }),
 
     challenge: ({ query: { nonce } }) =>

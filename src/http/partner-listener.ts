@@ -2,7 +2,8 @@ import { openApiDocument } from '../contract/openapi.js';
 import { CONTRACT_VERSION } from '../contract/routes/routes.js';
 import { DomainError } from '../domain/errors.js';
 import type { UploadPurpose } from '../domain/upload.js';
-import type { PartnerOperations, StoredUpload } from '../operations/operations.js';
+import type { PartnerOperations } from '../operations/operations.js';
+import type { StoredUpload } from '../operations/uploads/receive-upload.js';
 import type { Observer } from '../ports/observer.js';
 import { FormPlaces } from './body/form-places.js';
 import { receiveForm, type UploadPlaces } from './body/upload-form.js';
@@ -92,8 +93,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
 
     identify: async ({ caller, body }) => json(200, await operations.identify(caller, body)),
 
-    readRecord: async ({ caller, params: { proofId } }) =>
-      json(200, await operations.readRecord(caller, proofId)),
+    readRecord: async ({ params: { proofId } }) => json(200, await operations.readRecord(proofId)),
     listProofs: async ({ caller, query }) => json(200, await operations.listProofs(caller, query)),
     readProof: async ({ caller, params: { proofId } }) =>
       json(200, await operations.readProof(caller, proofId)),
@@ -123,12 +123,12 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     resolveReview: async ({ caller, params: { reviewId }, body }) =>
       json(200, await operations.resolveReview(caller, reviewId, body)),
 
-    download: ({ caller, query }) => ({
+    download: ({ query }) => ({
       kind: 'empty',
       status: 302,
-      headers: { Location: operations.download(caller, query), 'Content-Length': '0' },
+      headers: { Location: operations.download(query), 'Content-Length': '0' },
     }),
-    telemetry: ({ caller, body: { events } }) => json(202, operations.telemetry(caller, events)),
+    telemetry: ({ body: { events } }) => json(202, operations.telemetry(events)),
     health: () => health,
     readDocument: () => openApi,
     readDocs: () => docs,

@@ -19,6 +19,7 @@ import {
 import type * as wire from '../../src/client/types.js';
 import type { VerificationResult } from '../../src/domain/verification.js';
 import type * as service from '../../src/operations/operations.js';
+import type { StoredUpload } from '../../src/operations/uploads/receive-upload.js';
 import { noise } from '../fixtures/wav.js';
 import { type Reply, ServiceDouble } from './service-double.js';
 
@@ -63,22 +64,24 @@ function sha256(bytes: Uint8Array): string {
 
 /** Compiles while everything the service answers is what the client says it is. */
 type Is<Own, Service extends Own> = [Own, Service];
+type Result<Name extends keyof service.PartnerOperations> = Awaited<
+  ReturnType<service.PartnerOperations[Name]>
+>;
 export type ServiceFitsClient = [
   Is<wire.VerificationResult, VerificationResult>,
-  Is<wire.UploadSlot, service.CreatedUpload>,
-  Is<wire.StoredUpload, service.StoredUpload>,
-  Is<wire.ProofEntry, service.ProofEntry>,
-  Is<wire.ProofDetail, service.ProofDetail>,
-  Is<wire.ProofRecord, service.ProofRecord>,
-  Is<wire.KeyEntry, service.KeyEntry>,
-  Is<wire.RotatedKey, service.RotatedKey>,
-  Is<wire.UsageReport, service.UsageReport>,
-  Is<wire.PartnerReviewCase, service.ReviewView>,
-  Is<wire.RateLimit, service.QuotaFacts>,
-  Is<wire.Identification, Awaited<ReturnType<service.PartnerOperations['identify']>>>,
-  Is<wire.ProofPage, Awaited<ReturnType<service.PartnerOperations['listProofs']>>>,
-  Is<wire.KeyPage, Awaited<ReturnType<service.PartnerOperations['listKeys']>>>,
-  Is<wire.ErasedProof, Awaited<ReturnType<service.PartnerOperations['eraseProof']>>>,
+  Is<wire.UploadSlot, Result<'createUpload'>>,
+  Is<wire.StoredUpload, StoredUpload>,
+  Is<wire.ProofDetail, Result<'readProof'>>,
+  Is<wire.ProofRecord, Result<'readRecord'>>,
+  Is<wire.KeyEntry, Result<'revokeOwnKey'>>,
+  Is<wire.RotatedKey, Result<'rotateKey'>>,
+  Is<wire.UsageReport, Result<'readUsage'>>,
+  Is<wire.PartnerReviewCase, Result<'createReview'>>,
+  Is<wire.RateLimit, Result<'quota'>>,
+  Is<wire.Identification, Result<'identify'>>,
+  Is<wire.ProofPage, Result<'listProofs'>>,
+  Is<wire.KeyPage, Result<'listKeys'>>,
+  Is<wire.ErasedProof, Result<'eraseProof'>>,
   // What is sent: the service takes all that the client can say.
   Is<Parameters<service.PartnerOperations['openEvidence']>[2]['kind'], wire.EvidenceKind>,
   Is<Parameters<service.PartnerOperations['resolveReview']>[2]['outcome'], wire.ReviewOutcome>,

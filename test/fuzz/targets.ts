@@ -13,7 +13,7 @@ import { DomainError } from '../../src/domain/errors.js';
 import { CONTEXT_BYTES, createCoreMemory, instantiateCore, SCRATCH_BYTES } from '../../src/engine/core.js';
 import * as layout from '../../src/engine/core-layout.js';
 import { parseJson } from '../../src/http/body/json-text.js';
-import { createCursors } from '../../src/operations/cursors.js';
+import { createCursors } from '../../src/operations/page.js';
 import { createUploadPolicySigner } from '../../src/operations/uploads/upload-policy.js';
 import { now as currentSecond, extentOf, issued, sealed, storeIn } from '../fixtures/credentialed-file.js';
 import { foreignManifest, foreignSigner, storeOf } from '../fixtures/foreign-store.js';
@@ -308,7 +308,7 @@ async function openCursor(): Promise<OpenTarget> {
         );
       },
     },
-    '/src/operations/cursors',
+    '/src/operations/page',
   )();
 }
 

@@ -9,13 +9,10 @@ import type { ListenerLimits } from '../../src/http/exchange.js';
 import { createOperatorListener } from '../../src/http/operator-listener.js';
 import { createPartnerListener } from '../../src/http/partner-listener.js';
 import type { ListenerParts } from '../../src/http/server/listener.js';
-import type {
-  Caller,
-  IssueRequest,
-  Operations,
-  StoredUpload,
-  UploadReceiver,
-} from '../../src/operations/operations.js';
+import type { Caller } from '../../src/operations/caller.js';
+import type { IssueRequest } from '../../src/operations/issuing/issue-proof.js';
+import type { Operations } from '../../src/operations/operations.js';
+import type { StoredUpload, UploadReceiver } from '../../src/operations/uploads/receive-upload.js';
 import type { Ids } from '../../src/ports/ids.js';
 import type { Displacement, Observer } from '../../src/ports/observer.js';
 import type { RequestLog, RequestRecord } from '../../src/ports/request-log.js';
@@ -46,7 +43,7 @@ export class MemoryOperations implements Operations {
   written = 0;
   verified: { uploadId: string; sidecar?: Uint8Array }[] = [];
   issued: (Omit<IssueRequest, 'audio'> & { bytes: number; sha256: string })[] = [];
-  deliverable: { fileName: string; stream: () => Readable; bytes: number } = {
+  asset: { fileName: string; stream: () => Readable; bytes: number } = {
     fileName: 'Morgenröte "1".wav',
     stream: () => Readable.from([Buffer.from('RIFF'), Buffer.from('data')]),
     bytes: 8,
@@ -131,19 +128,20 @@ export class MemoryOperations implements Operations {
         replayed,
       };
     },
-    readDeliverable: async (proofId, part) => {
+    readAsset: async (proofId, part) => {
       if (proofId !== 'prf_1') throw new DomainError('not_found', 'There is no such proof.');
       if (part === 'sidecar')
         return {
           bytes: 3,
+          sha256: '',
           fileName: 'a.sidecar',
           mediaType: 'application/octet-stream',
-          stream: Readable.from([Buffer.from('abc')]),
+          read: async () => Readable.from([Buffer.from('abc')]),
         };
-      const { fileName, stream, bytes } = this.deliverable;
-      return { bytes, fileName, mediaType: 'audio/wav', stream: stream() };
+      const { fileName, stream, bytes } = this.asset;
+      return { bytes, sha256: '', fileName, mediaType: 'audio/wav', read: async () => stream() };
     },
-    authority: () => '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n',
+    readAuthority: () => '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n',
   };
 
   #receiver(uploadId: string): UploadReceiver {

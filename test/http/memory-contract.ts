@@ -12,14 +12,12 @@ import {
   resolveReview,
   stepEvidence,
 } from '../../src/domain/review.js';
-import type {
-  KeyEntry,
-  Operations,
-  ProofDetail,
-  QuotaFacts,
-  ReviewView,
-  SignerEntry,
-} from '../../src/operations/operations.js';
+import type { KeyEntry } from '../../src/operations/keys/list-keys.js';
+import type { Operations } from '../../src/operations/operations.js';
+import type { ProofDetail } from '../../src/operations/proofs/read-proofs.js';
+import type { ReviewView } from '../../src/operations/reviews/reviews.js';
+import type { SignerEntry } from '../../src/operations/system/signers.js';
+import type { QuotaFacts } from '../../src/operations/usage/quota.js';
 import type { Ids } from '../../src/ports/ids.js';
 
 /** A deliverable whose every byte tells its place. */
@@ -105,7 +103,7 @@ export class MemoryContract {
           : { proofs: proofs.slice(0, query.limit), nextCursor: 'bmV4dA' };
       },
       readProof: async (_caller, proofId) => this.#proof(proofId),
-      readRecord: async (_caller, proofId) => {
+      readRecord: async (proofId) => {
         const { song, issuedAt, boundAudioSha256, carrier, evidenceReport } = this.#proof(proofId);
         return {
           proofId,
@@ -213,11 +211,11 @@ export class MemoryContract {
         ),
       resolveReview: async (_caller, reviewId, { outcome }) =>
         this.#change(resolveReview(this.#review(reviewId), outcome, NOW)),
-      download: (_caller, { product, platform }) => {
+      download: ({ product, platform }) => {
         if (product !== 'companion') throw new DomainError('not_found', 'There is no such download.');
         return `https://downloads.example.com/${product}/${platform}`;
       },
-      telemetry: (_caller, events) => ({ accepted: events.length }),
+      telemetry: (events) => ({ accepted: events.length }),
     };
   }
 

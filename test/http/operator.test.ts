@@ -62,7 +62,7 @@ t.test('operator routes', async (t) => {
   );
   const head = await ask(port, request('HEAD', '/operator/v1/proofs/prf_1/asset', AUTH), { head: true });
   t.equal(head!.headers.get('content-length'), '8');
-  operations.deliverable.stream = () =>
+  operations.asset.stream = () =>
     new Readable({
       read() {
         this.destroy(new Error('EIO /data/x'));
@@ -75,7 +75,7 @@ t.test('operator routes', async (t) => {
     undefined,
     'a file that cannot be read',
   );
-  operations.deliverable.stream = () =>
+  operations.asset.stream = () =>
     Readable.from(
       (async function* () {
         yield Buffer.from('RIFF');

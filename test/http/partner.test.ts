@@ -1,6 +1,8 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
 import t from 'tap';
+import type { Route } from '../../src/contract/route.js';
+import { ROUTES } from '../../src/contract/routes/routes.js';
 import { SCOPES } from '../../src/domain/partner.js';
 import { KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
@@ -390,6 +392,37 @@ t.test('order of checks and every refusal of JSON requests', async (t) => {
   matchError(t, refused, 'payload_too_large', 'body_too_large', 'readable while 8 MiB are still coming');
   t.equal(refused!.headers.get('connection'), 'close');
   t.ok(await large.ended(), 'and the connection ends');
+});
+
+t.test('every route with a scope refuses a key without it, and calls nothing', async (t) => {
+  const { port, listener, operations } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const routes = Object.entries(ROUTES as Readonly<Record<string, Route>>);
+  const own = new Set(['authenticate', 'checkSignature', 'admit', 'quota']);
+  const called: string[] = [];
+  for (const [name, operation] of Object.entries(operations.partner) as [
+    string,
+    (...args: never[]) => unknown,
+  ][])
+    if (!own.has(name))
+      Object.assign(operations.partner, {
+        [name]: (...args: never[]) => {
+          called.push(name);
+          return operation(...args);
+        },
+      });
+  const open: string[] = [];
+  for (const [id, { auth, method, path, scope }] of routes) {
+    if (auth !== 'key') continue;
+    operations.scopes = SCOPES.filter((held) => held !== scope);
+    const answer = await ask(port, request(method, path.replaceAll(/\{\w+\}/g, 'prf_1'), AUTH));
+    if (scope === undefined) open.push(id);
+    else matchError(t, answer, 'forbidden', undefined, `${id} without ${scope}`);
+    if (scope !== undefined) t.strictSame(called.splice(0), [], `${id} did nothing`);
+    else t.not(answer!.status, 403, `${id} is open to every key`);
+    called.length = 0;
+  }
+  t.strictSame(open.sort(), ['download', 'telemetry'], 'routes that every key may call');
 });
 
 t.test('malformed HTTP', async (t) => {

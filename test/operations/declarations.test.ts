@@ -15,7 +15,7 @@ import {
 import { asksForReview, countEvidence, reportEvidence } from '../../src/domain/evidence-report.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import type { VerificationResult } from '../../src/domain/verification.js';
-import type { Caller } from '../../src/operations/operations.js';
+import type { Caller } from '../../src/operations/caller.js';
 import { withLevel } from '../adapters/embedded-process.js';
 import { authenticatorOf } from '../fixtures/authentication.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
@@ -158,7 +158,7 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
   for (const answer of [
     before,
     await house.partner.readProof(caller, proofId),
-    await house.partner.readRecord(stranger, proofId),
+    await house.partner.readRecord(proofId),
   ])
     t.notOk('evidenceReport' in answer, 'absent where nothing was declared');
   t.match(before.decision, {
@@ -210,7 +210,7 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
     '"favourable and adverse alike"',
   );
   t.strictSame((await house.partner.readProof(caller, proofId)).evidenceReport, report);
-  t.strictSame((await house.partner.readRecord(stranger, proofId)).evidenceReport, report);
+  t.strictSame((await house.partner.readRecord(proofId)).evidenceReport, report);
   t.notOk('evidenceReport' in (await house.partner.listProofs(caller, {})).proofs[0]!);
   t.strictSame(
     (await house.operator.listDeclarations(proofId)).map(({ authentic }) => authentic),
@@ -412,7 +412,7 @@ t.test('erasing takes them along', async (t) => {
       evidenceReport: undefined,
     });
     for (const call of [
-      house.partner.readRecord(caller, proofId),
+      house.partner.readRecord(proofId),
       house.partner.readProof(caller, proofId),
       house.operator.listDeclarations(proofId),
       house.operator.recordDeclaration(proofId, submission('sub_late')),

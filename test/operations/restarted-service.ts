@@ -6,7 +6,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ReviewBindings } from '../../src/domain/review.js';
-import type { Caller, OperatorOperations, PartnerOperations } from '../../src/operations/operations.js';
+import type { Caller } from '../../src/operations/caller.js';
+import type { OperatorOperations, PartnerOperations } from '../../src/operations/operations.js';
 import { TestClock, TestService } from '../fixtures/service.js';
 
 /** Stands between two moves. */

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { REVIEW_BOUNDS, REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
-import type { Caller } from '../../src/operations/operations.js';
-import { type CreateReviewDeps, createReview } from '../../src/operations/reviews/create-review.js';
+import type { Caller } from '../../src/operations/caller.js';
+import { type CreateReviewDeps, createReview } from '../../src/operations/reviews/reviews.js';
 import type { ReviewCreation } from '../../src/ports/stores.js';
 import { stillClock } from './doubles.js';
 import { bindings } from './restarted-service.js';

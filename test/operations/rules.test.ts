@@ -23,11 +23,10 @@ import {
   reviewStep,
   stepEvidence,
 } from '../../src/domain/review.js';
-import { createCursors } from '../../src/operations/cursors.js';
-import { createKeyUses } from '../../src/operations/keys/key-uses.js';
-import { deriveSuccessor, rotateKey } from '../../src/operations/keys/rotate-key.js';
-import { createRotationClaims } from '../../src/operations/keys/rotation-locks.js';
-import type { Caller } from '../../src/operations/operations.js';
+import type { Caller } from '../../src/operations/caller.js';
+import { createKeyUses } from '../../src/operations/keys/authenticate.js';
+import { createRotationLocks, deriveSuccessor, rotateKey } from '../../src/operations/keys/rotate-key.js';
+import { createCursors } from '../../src/operations/page.js';
 import { createRateLimits } from '../../src/operations/usage/rate-limits.js';
 import { createUsageMeter } from '../../src/operations/usage/usage-meter.js';
 import type { KeyStore, Rotation } from '../../src/ports/stores.js';
@@ -501,13 +500,13 @@ t.test('the successor of a key', async (t) => {
   );
   t.throws(() => deriveSuccessor({ environment, secrets: otherService }, rotation, replay, sent));
 
-  const claims = createRotationClaims(20);
-  const release = await claims.take('key_1');
-  await t.rejects(claims.take('key_1'), { code: 'conflict', reason: 'rotation_in_progress' });
-  (await claims.take('key_2'))();
+  const locks = createRotationLocks(20);
+  const release = await locks.take('key_1');
+  await t.rejects(locks.take('key_1'), { code: 'conflict', reason: 'rotation_in_progress' });
+  (await locks.take('key_2'))();
   const order: number[] = [];
   const waiting = [1, 2, 3].map(async (i) => {
-    const done = await claims.take('key_1');
+    const done = await locks.take('key_1');
     order.push(i);
     done();
     done();
@@ -515,7 +514,7 @@ t.test('the successor of a key', async (t) => {
   release();
   await Promise.all(waiting);
   t.strictSame(order, [1, 2, 3]);
-  (await claims.take('key_1'))();
+  (await locks.take('key_1'))();
 });
 
 t.test('rotation between processes', async (t) => {
@@ -570,7 +569,7 @@ t.test('rotation between processes', async (t) => {
       clock,
       ids: createIds(clock),
       limits: createRateLimits(clock),
-      claims: createRotationClaims(),
+      rotationLocks: createRotationLocks(),
     } as const;
     return { deps, rotate: (idempotencyKey: string) => rotateKey(deps, caller, apiKey, idempotencyKey) };
   };

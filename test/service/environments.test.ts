@@ -142,7 +142,7 @@ t.test('proofs, slots and operators are of one environment', async (t) => {
 
 t.test('signing identity and data', async (t) => {
   const [one, other] = [production, beta].map(
-    ({ service }) => new X509Certificate(service.operations.operator.authority()),
+    ({ service }) => new X509Certificate(service.operations.operator.readAuthority()),
   );
   t.not(one!.fingerprint256, other!.fingerprint256);
   t.notOk(one!.checkIssued(other!) || other!.checkIssued(one!), 'neither vouches for the other');

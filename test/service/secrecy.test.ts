@@ -138,8 +138,8 @@ t.test('the whole service, at its most talkative', async (t) => {
   };
   for (const id of [proofId, pairId]) canaries.plant('proof id', id);
   const { operations } = service.service;
-  const file = await collect((await operations.operator.readDeliverable(proofId, 'audio')).stream);
-  const sidecar = await collect((await operations.operator.readDeliverable(pairId, 'sidecar')).stream);
+  const file = await collect(await (await operations.operator.readAsset(proofId, 'audio')).read());
+  const sidecar = await collect(await (await operations.operator.readAsset(pairId, 'sidecar')).read());
   canaries.pieces('sidecar', sidecar);
   for (const path of [
     '/partners',

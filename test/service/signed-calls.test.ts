@@ -13,8 +13,8 @@ import {
   signatureHolds,
   signatureKey,
 } from '../../src/domain/message-signature.js';
+import type { Caller } from '../../src/operations/caller.js';
 import { checkSignature, SeenNonces } from '../../src/operations/keys/check-signature.js';
-import type { Caller } from '../../src/operations/operations.js';
 import { TestClock, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import busboy from 'busboy';
 import { DomainError, type ErrorReason } from '../../domain/errors.js';
-import type { StoredUpload, UploadReceiver } from '../../operations/operations.js';
+import type { StoredUpload, UploadReceiver } from '../../operations/uploads/receive-upload.js';
 import { SIGNED_FIELDS } from '../../operations/uploads/upload-policy.js';
 import { type Exchange, invite } from '../exchange.js';
 import { left, tooSlow } from './body-reader.js';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { DomainError } from '../../domain/errors.js';
-import type { Deliverable } from '../../operations/operations.js';
+import type { Asset } from '../../operations/proofs/read-asset.js';
 import { contentDisposition } from './file-name.js';
 import type { Answer } from './response.js';
 
@@ -15,17 +15,13 @@ export interface AssetHeaders {
 type Range = { readonly start: number; readonly end: number };
 
 /**
- * Answers with a deliverable, in the order of RFC 9110, 13.2.2: If-Match, If-None-Match, then Range with
+ * Answers with a asset, in the order of RFC 9110, 13.2.2: If-Match, If-None-Match, then Range with
  * If-Range. A file never changes while it exists, so its digest is a strong validator.
  * @param method as it was sent
  * @throws DomainError `precondition_failed`
  */
-export async function assetAnswer(
-  deliverable: Deliverable,
-  method: string,
-  headers: AssetHeaders,
-): Promise<Answer> {
-  const { bytes, sha256, fileName, mediaType } = deliverable;
+export async function assetAnswer(asset: Asset, method: string, headers: AssetHeaders): Promise<Answer> {
+  const { bytes, sha256, fileName, mediaType } = asset;
   const etag = `"${sha256}"`;
   const kept = { ETag: etag, 'Cache-Control': 'private, no-cache' };
   if (headers['if-match'] !== undefined && !matches(headers['if-match'], etag, 'strong'))
@@ -53,21 +49,21 @@ export async function assetAnswer(
       : undefined;
   if (range === 'unsatisfiable') return unsatisfiable(bytes);
   if (range === undefined)
-    return { kind: 'stream', status: 200, mediaType, bytes, stream: await open(deliverable), headers: file };
+    return { kind: 'stream', status: 200, mediaType, bytes, stream: await open(asset), headers: file };
   const { start, end } = range;
   return {
     kind: 'stream',
     status: 206,
     mediaType,
     bytes: end - start + 1,
-    stream: await open(deliverable, range),
+    stream: await open(asset, range),
     headers: { ...file, 'Content-Range': `bytes ${start}-${end}/${bytes}` },
   };
 }
 
 /** Whoever sends the stream looks whether it has failed meanwhile; until then nobody else listens. */
-async function open(deliverable: Deliverable, range?: Range): Promise<Readable> {
-  return (await deliverable.read(range)).on('error', () => {});
+async function open(asset: Asset, range?: Range): Promise<Readable> {
+  return (await asset.read(range)).on('error', () => {});
 }
 
 /** Entity tags of a list, or `*`. What is not such a list matches nothing. */

@@ -4,7 +4,8 @@ import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
 import { type RequestSchema, type RouteInput, validate } from '../../contract/validation.js';
 import { DomainError } from '../../domain/errors.js';
 import { type ContentDigest, digestHolds } from '../../domain/message-signature.js';
-import type { Caller, PartnerOperations } from '../../operations/operations.js';
+import { type Caller, requireScope } from '../../operations/caller.js';
+import type { PartnerOperations } from '../../operations/operations.js';
 import type { Observer } from '../../ports/observer.js';
 import { readBody, tooLarge } from '../body/body-reader.js';
 import { parseJson } from '../body/json-text.js';
@@ -95,8 +96,7 @@ async function runForPartner(
   exchange.keyId = caller.keyId;
   exchange.lease.belongTo(caller.partnerId);
   try {
-    // "A missing or invalid key, or an action not allowed for the key, yields 403."
-    if (route.scope !== undefined && !caller.scopes.includes(route.scope)) throw forbidden();
+    if (route.scope !== undefined) requireScope(caller, route.scope);
     const digest = partners.checkSignature(caller, {
       method: exchange.request.method!,
       target: exchange.request.url!,

@@ -3,10 +3,11 @@ import { finishEmbedding, planEmbedding } from '../../credential/embed.js';
 import { signSidecar } from '../../credential/sidecar.js';
 import { stateProduction } from '../../credential/statement.js';
 import type { Container, Measurement } from '../../domain/audio.js';
+import type { ProductionStatement } from '../../domain/parsed-credential.js';
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { MAX_CHUNKS } from '../../domain/findings.js';
-import type { ProductionStatement } from '../../domain/parsed-credential.js';
-import type { IssuedProof } from '../../domain/proof.js';
+import type { Carrier, IssuedProof } from '../../domain/proof.js';
 import { isRevokedAt } from '../../domain/signer-revocation.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import { judge } from '../../domain/verdict.js';
@@ -18,11 +19,35 @@ import type { Ids } from '../../ports/ids.js';
 import type { Observer } from '../../ports/observer.js';
 import type { Signer } from '../../ports/signing.js';
 import type { IssuingReplay, PartnerStore, ProofStore } from '../../ports/stores.js';
-import type { IssueRequest, IssueResult } from '../operations.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
 
-/** How long the answer to an Idempotency-Key is remembered. */
+/** How long the result under an Idempotency-Key is remembered. */
 const REPLAY_SECONDS = 24 * 60 * 60;
+
+export interface IssueRequest {
+  readonly partnerId: string;
+  readonly songTitle: string;
+  readonly fileName: string;
+  readonly carrier: Carrier;
+  readonly idempotencyKey?: string;
+  readonly audio: AsyncIterable<Uint8Array>;
+}
+
+export interface IssueResult {
+  readonly proofId: string;
+  readonly issuedAt: number;
+  readonly carrier: Carrier;
+  readonly originalSha256: string;
+  readonly boundAudioSha256: string;
+  readonly asset: {
+    readonly bytes: number;
+    readonly sha256: string;
+    readonly fileName: string;
+    readonly mediaType: string;
+  };
+  /** True for the result of an earlier request under the same Idempotency-Key. */
+  readonly replayed: boolean;
+}
 
 export interface IssueProofDeps {
   readonly stores: PartnerStore & ProofStore;
@@ -37,9 +62,9 @@ export interface IssueProofDeps {
 }
 
 /**
- * Streams the audio into a staged deliverable, binds a credential to it, verifies the result exactly as a
- * partner's upload would be, and only then registers it in one atomic write. Killed before that write there
- * is no proof, and what was staged is swept at the next start.
+ * Streams the audio into a staged asset, binds a credential to it, verifies the result exactly as a partner's
+ * upload would be, and only then registers the proof in one atomic write. A process killed before that write
+ * leaves no proof, and the next start collects the staged asset.
  */
 export async function issueProof(deps: IssueProofDeps, request: IssueRequest): Promise<IssueResult> {
   if ((await deps.stores.getPartner(request.partnerId)) === undefined)
@@ -63,8 +88,8 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       request.carrier === 'embedded'
         ? await embed(deps, statement, original, staged)
         : await pair(deps, statement, original);
-    const proof: IssuedProof = {
-      state: 'issued',
+    const proof: IssuedProof = defined({
+      state: 'issued' as const,
       proofId,
       partnerId: request.partnerId,
       song: { title: request.songTitle },
@@ -75,15 +100,15 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       boundAudioSha256: bound.boundAudioSha256,
       credentialSha256: bound.credentialSha256,
       asset: {
-        bytes: bound.deliverable.bytes,
-        sha256: bound.deliverable.sha256,
+        bytes: bound.issued.bytes,
+        sha256: bound.issued.sha256,
         fileName: safeFileName(request.fileName),
         mediaType: MEDIA_TYPES[original.container],
       },
-      ...(bound.sidecar === undefined ? {} : { sidecar: bound.sidecar }),
-    };
-    await proveReadable(deps, proof, bound.deliverable);
-    // It may have been revoked while the audio came in.
+      sidecar: bound.sidecar,
+    });
+    await proveReadable(deps, proof, bound.issued);
+    // The certificate may have been revoked while the audio came in.
     await assertSignerTrusted(deps, createdAt);
     await staged.publish();
     if (
@@ -113,14 +138,14 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     deps.observer.issued(request.carrier);
     return resultOf(proof, false);
   } catch (error) {
-    // After publish this does nothing: whether the proof exists is then the registry's word, and the sweep
-    // follows it.
+    // After publish this does nothing: the registry decides then whether the proof exists, and the collection
+    // of orphans follows the registry.
     await staged.discard();
     throw error;
   }
 }
 
-/** What a revoked leaf signs would never be valid. */
+/** Nothing that a revoked leaf signs would ever be valid. */
 async function assertSignerTrusted({ signer, revocations }: IssueProofDeps, now: number): Promise<void> {
   if (!isRevokedAt(await revocations.find(signer.identity.kid), now)) return;
   throw new DomainError(
@@ -173,7 +198,7 @@ export async function measure(
 interface Bound {
   readonly boundAudioSha256: string;
   readonly credentialSha256: string;
-  readonly deliverable: Measurement;
+  readonly issued: Measurement;
   readonly sidecar?: Uint8Array;
 }
 
@@ -209,11 +234,11 @@ async function embed(
   return {
     boundAudioSha256,
     credentialSha256: chunkSha256,
-    deliverable: await measure(deps.engine, staged.read()),
+    issued: await measure(deps.engine, staged.read()),
   };
 }
 
-/** "Issuing refuses, with a clear reason, malformed RIFF, a file that already carries a credential." */
+/** @throws DomainError `unprocessable`, with a reason, for a file that cannot carry a credential in itself */
 export function refuseUnembeddable(original: Measurement): void {
   if (original.container !== 'riff')
     throw new DomainError(
@@ -230,7 +255,7 @@ export function refuseUnembeddable(original: Measurement): void {
     throw new DomainError('unprocessable', `The WAV file is malformed: ${slugs.join(', ')}.`, {
       reason: 'audio_malformed',
     });
-  // The credential is one more.
+  // The credential is one chunk more.
   if (original.chunkCount >= MAX_CHUNKS)
     throw new DomainError('unprocessable', `A file with a credential has at most ${MAX_CHUNKS} chunks.`, {
       reason: 'audio_malformed',
@@ -253,34 +278,29 @@ async function pair(
     signer: deps.signer,
   });
   const credentialSha256 = createHash('sha256').update(sidecar).digest('hex');
-  return { boundAudioSha256: original.sha256, credentialSha256, deliverable: original, sidecar };
+  return { boundAudioSha256: original.sha256, credentialSha256, issued: original, sidecar };
 }
 
-/**
- * "Everything issued can be verified": judged by the same rules as a partner's upload, before it is
- * registered.
- */
+/** Judges the new proof by the same rules as a partner's upload: everything issued can be verified. */
 async function proveReadable(
   { reader }: IssueProofDeps,
   proof: IssuedProof,
-  deliverable: Measurement,
+  issued: Measurement,
 ): Promise<void> {
-  const { credential, bext, ...measurement } = deliverable;
-  const judgement = judge({
-    measurement: {
-      ...measurement,
-      broadcastWave: bext !== undefined,
-      ...(credential === undefined ? {} : { credential }),
-    },
-    proof,
-    ...(credential === undefined ? {} : { embedded: await reader.readEmbedded(credential.data, credential) }),
-    ...(proof.sidecar === undefined ? {} : { sidecar: await reader.readSidecar(proof.sidecar) }),
-  });
+  const { credential, bext, ...measurement } = issued;
+  const judgement = judge(
+    defined({
+      measurement: defined({ ...measurement, broadcastWave: bext !== undefined, credential }),
+      proof,
+      embedded: credential && (await reader.readEmbedded(credential.data, credential)),
+      sidecar: proof.sidecar && (await reader.readSidecar(proof.sidecar)),
+    }),
+  );
   if (judgement.verdict !== 'valid')
     throw new Error(`a credential made here reads as ${judgement.verdict}: ${judgement.reasons.join(', ')}`);
 }
 
-/** Bound to the complete request: partner, title, file name, carrier and every byte of the audio. */
+/** The replay record, bound to the complete request: partner, title, file name, carrier and every byte of the audio. */
 function replayOf(
   request: IssueRequest,
   proofId: string,
@@ -304,7 +324,7 @@ function replayOf(
   };
 }
 
-/** The answer of an earlier request under the same Idempotency-Key. */
+/** The result of an earlier request under the same Idempotency-Key. */
 async function findEarlier(
   deps: IssueProofDeps,
   replay: IssuingReplay | undefined,

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import type { PartnerKey, Plan } from '../../domain/partner.js';
 import { keyStatus } from '../../domain/partner.js';
@@ -7,8 +8,7 @@ import { parseApiKey } from '../../domain/partner-key.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
-import type { Caller } from '../operations.js';
-import type { KeyUses } from './key-uses.js';
+import type { Caller } from '../caller.js';
 
 export interface AuthenticateDeps {
   readonly environment: Environment;
@@ -19,11 +19,8 @@ export interface AuthenticateDeps {
   readonly uses: KeyUses;
 }
 
-/**
- * "A missing or invalid key, or an action not allowed for the key, yields 403": the same refusal for every
- * reason.
- */
-function refused(): DomainError {
+/** The same error for a missing, malformed, foreign, unknown, expired and revoked key. */
+function forbidden(): DomainError {
   return new DomainError('forbidden', 'The API key is missing or not valid.');
 }
 
@@ -32,26 +29,23 @@ export function hashApiKey(apiKey: string, pepper: Uint8Array): string {
 }
 
 /**
- * Shape, environment and checksum first, without a store; then one read; then the keyed hash, in constant
- * time.
+ * The caller of an API key. Shape, environment and checksum come first, without a store; then one read; then
+ * the keyed hash, in constant time.
+ * @param apiKey the header as sent
+ * @throws DomainError `forbidden`
  */
 export async function authenticate(deps: AuthenticateDeps, apiKey: string | undefined): Promise<Caller> {
   const keyId = apiKey === undefined ? undefined : parseApiKey(deps.environment, apiKey);
-  if (apiKey === undefined || keyId === undefined) throw refused();
+  if (apiKey === undefined || keyId === undefined) throw forbidden();
   const key = await deps.stores.getKey(keyId);
   const now = Math.floor(deps.clock.now() / 1000);
-  if (key === undefined || !secretMatches(deps.secrets, key, apiKey) || !isLive(key, now)) throw refused();
+  if (key === undefined || !secretMatches(deps.secrets, key, apiKey) || !isLive(key, now)) throw forbidden();
   const partner = await deps.stores.getPartner(key.partnerId);
   const plan = partner === undefined ? undefined : deps.plans.get(partner.plan);
-  if (plan === undefined) throw refused();
+  if (plan === undefined) throw forbidden();
   deps.uses.note(key.partnerId, keyId, now);
-  return {
-    partnerId: key.partnerId,
-    keyId,
-    scopes: key.scopes,
-    plan,
-    ...(key.publicKey === undefined ? {} : { publicKey: key.publicKey }),
-  };
+  const { partnerId, scopes, publicKey } = key;
+  return defined({ partnerId, keyId, scopes, plan, publicKey });
 }
 
 /** In constant time. */
@@ -63,8 +57,41 @@ export function secretMatches(secrets: Secrets, key: PartnerKey, apiKey: string)
   );
 }
 
-/** "The calling key stays valid until `previousKeyExpiresAt`." */
+/** A rotated key stays valid until the end of its grace window. */
 function isLive(key: PartnerKey, now: number): boolean {
   const status = keyStatus(key, now);
   return status === 'active' || status === 'expiring';
+}
+
+/** Keys whose use is remembered between two batches; the least recently noted go first. */
+const HELD = 100_000;
+
+/** Times of keys' last use, gathered here and written in batches: `lastUsedAt` is exact to within a minute. */
+export interface KeyUses {
+  /** Never fails and never waits. */
+  note(partnerId: string, keyId: string, at: number): void;
+  /** Writes the uses since the last flush. A batch that fails stays for the next flush. */
+  flush(): Promise<void>;
+}
+
+export function createKeyUses(stores: Pick<KeyStore, 'touchKeys'>): KeyUses {
+  let held = new Map<string, { readonly partnerId: string; readonly keyId: string; readonly at: number }>();
+  return {
+    note(partnerId, keyId, at) {
+      if (held.get(keyId)?.at === at) return;
+      if (held.size >= HELD && !held.has(keyId)) held.delete(held.keys().next().value!);
+      held.set(keyId, { partnerId, keyId, at });
+    },
+    async flush() {
+      if (held.size === 0) return;
+      const batch = held;
+      held = new Map();
+      try {
+        await stores.touchKeys([...batch.values()]);
+      } catch (error) {
+        for (const [keyId, use] of batch) if (!held.has(keyId) && held.size < HELD) held.set(keyId, use);
+        throw error;
+      }
+    },
+  };
 }

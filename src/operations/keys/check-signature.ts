@@ -8,7 +8,17 @@ import {
   signatureKey,
 } from '../../domain/message-signature.js';
 import type { Clock } from '../../ports/clock.js';
-import type { Caller, SignedMessage } from '../operations.js';
+import type { Caller } from '../caller.js';
+
+/** A call as it came, for the members that its signature covers. */
+export interface SignedMessage {
+  readonly method: string;
+  /** Path and query, as sent. */
+  readonly target: string;
+  readonly hasBody: boolean;
+  /** A header by its lower-case name. */
+  field(name: string): string | undefined;
+}
 
 /** How far a signature's time may lie from this process's, before and after. */
 export const SKEW_SECONDS = 60;
@@ -19,14 +29,14 @@ const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{16,64}$/;
 /** Nonces of signatures that were taken, until the signatures are too old anyway. */
 export class SeenNonces {
   readonly #max: number;
-  /** To the second from which it may go, in the order of arrival. */
+  /** Nonces to the second from which each may go, in the order of arrival. */
   readonly #seen = new Map<string, number>();
 
   constructor(max = NONCES) {
     this.#max = max;
   }
 
-  /** @returns false for one that is here */
+  /** @returns false for a nonce that was taken before */
   take(keyId: string, nonce: string, now: number, until: number): boolean {
     for (const [oldest, goes] of this.#seen) {
       if (goes > now && this.#seen.size < this.#max) break;
@@ -58,10 +68,10 @@ export function checkSignature(
   if (caller.publicKey === undefined) return undefined;
   const { field, hasBody } = message;
   if (field('signature') === undefined || field('signature-input') === undefined)
-    throw refused('signature_missing');
+    throw forbidden('signature_missing');
   const key = signatureKey(caller.publicKey);
   const sent = parseSignature(field('signature-input'), field('signature'));
-  if (key === undefined || sent === undefined) throw refused('signature_invalid');
+  if (key === undefined || sent === undefined) throw forbidden('signature_invalid');
   const { components, created, expires, keyid, nonce, alg } = sent;
   const now = Math.floor(clock.now() / 1000);
   const required = ['@method', '@path', '@query', 'x-api-key', ...(hasBody ? ['content-digest'] : [])];
@@ -83,11 +93,12 @@ export function checkSignature(
     required.some((component) => !components.includes(component)) ||
     (hasBody && digest === undefined)
   )
-    throw refused('signature_invalid');
+    throw forbidden('signature_invalid');
   const base = signatureBase(sent, (component) => componentValue(message, component));
-  if (base === undefined || !signatureHolds(key, base, sent.signature)) throw refused('signature_invalid');
+  if (base === undefined || !signatureHolds(key, base, sent.signature)) throw forbidden('signature_invalid');
   // Only now: who cannot sign fills no memory.
-  if (!nonces.take(caller.keyId, nonce, now, created + SKEW_SECONDS + 1)) throw refused('signature_invalid');
+  if (!nonces.take(caller.keyId, nonce, now, created + SKEW_SECONDS + 1))
+    throw forbidden('signature_invalid');
   return digest;
 }
 
@@ -104,7 +115,7 @@ function componentValue({ method, target, field }: SignedMessage, component: str
   return field(component);
 }
 
-function refused(reason: 'signature_missing' | 'signature_invalid'): DomainError {
+function forbidden(reason: 'signature_missing' | 'signature_invalid'): DomainError {
   return new DomainError(
     'forbidden',
     'This key needs a signature of the message, and there is none that is valid.',

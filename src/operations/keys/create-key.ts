@@ -1,3 +1,4 @@
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { readPublicKey } from '../../domain/message-signature.js';
 import type { Scope } from '../../domain/partner.js';
@@ -19,7 +20,7 @@ export interface CreateKeyDeps {
 }
 
 /**
- * "Partner keys are issued by the operator during onboarding, each shown exactly once": only a keyed hash is
+ * Makes a partner's key for the operator. The secret is in this result and nowhere else: only a keyed hash is
  * stored.
  */
 export async function createKey(
@@ -28,6 +29,7 @@ export async function createKey(
     readonly partnerId: string;
     readonly name: string;
     readonly scopes?: readonly Scope[];
+    /** PEM. */
     readonly publicKey?: string;
   },
 ): Promise<{ readonly keyId: string; readonly apiKey: string; readonly name: string }> {
@@ -44,7 +46,7 @@ export async function createKey(
   const createdAt = Math.floor(deps.clock.now() / 1000);
   const { partnerId, name, scopes = SCOPES } = request;
   await deps.stores.createKey(
-    {
+    defined({
       keyId,
       partnerId,
       name,
@@ -52,8 +54,8 @@ export async function createKey(
       secretHash: hashApiKey(apiKey, pepper.key),
       pepperId: pepper.id,
       createdAt,
-      ...(publicKey === undefined ? {} : { publicKey }),
-    },
+      publicKey,
+    }),
     { partnerId, action: 'key_created', at: createdAt, actor: 'operator', subjects: [keyId] },
   );
   return { keyId, apiKey, name };

@@ -1,29 +1,36 @@
+import { defined } from '../../domain/defined.js';
+import { DomainError } from '../../domain/errors.js';
+import type { KeyStatus, PartnerKey } from '../../domain/partner.js';
+import { keyStatus } from '../../domain/partner.js';
 import type { Clock } from '../../ports/clock.js';
-import type { KeyStore } from '../../ports/stores.js';
-import type { Cursors } from '../cursors.js';
-import { cutPage } from '../cut-page.js';
-import type { Caller, KeyEntry } from '../operations.js';
-import { requireScope } from '../require-scope.js';
-import { keyEntries } from './key-entry.js';
+import type { KeyStore, PartnerStore } from '../../ports/stores.js';
+import type { Caller } from '../caller.js';
+import { type Cursors, cutPage } from '../page.js';
+
+/** Metadata of a key: never the secret, nor a hash of the secret. */
+export interface KeyEntry {
+  readonly keyId: string;
+  readonly name: string;
+  readonly status: KeyStatus;
+  readonly plan: string;
+  readonly createdAt: number;
+  readonly expiresAt?: number;
+  /** To within a minute. */
+  readonly lastUsedAt?: number;
+  /** Calls with the key must be signed. */
+  readonly signed?: true;
+}
 
 const DEFAULT_LIMIT = 50;
 
-export interface ListKeysDeps {
-  readonly stores: KeyStore;
-  readonly cursors: Cursors;
-  readonly clock: Clock;
-}
-
 /**
- * "With neither `limit` nor `cursor` returns the complete inventory. Supplying either one activates bounded
- * pagination."
+ * The partner's keys: the complete inventory where neither `limit` nor `cursor` is given, else one page.
  */
 export async function listKeys(
-  deps: ListKeysDeps,
+  deps: { readonly stores: KeyStore; readonly cursors: Cursors; readonly clock: Clock },
   caller: Caller,
   query: { readonly limit?: number; readonly cursor?: string },
 ): Promise<{ readonly keys: readonly KeyEntry[]; readonly nextCursor?: string }> {
-  requireScope(caller, 'keys');
   const { partnerId, plan } = caller;
   const now = Math.floor(deps.clock.now() / 1000);
   if (query.limit === undefined && query.cursor === undefined) {
@@ -35,15 +42,49 @@ export async function listKeys(
   const after = query.cursor === undefined ? undefined : deps.cursors.read(scope, query.cursor);
   const limit = query.limit ?? DEFAULT_LIMIT;
   // One more than asked for tells whether there is another page.
-  const found = await deps.stores.listKeys(partnerId, {
-    ...(after === undefined ? {} : { after: { createdAt: after.createdAt, keyId: after.id } }),
-    limit: limit + 1,
-  });
+  const found = await deps.stores.listKeys(
+    partnerId,
+    defined({ after: after && { createdAt: after.createdAt, keyId: after.id }, limit: limit + 1 }),
+  );
   const { entries, last } = cutPage(found, limit);
-  return {
+  return defined({
     keys: await keyEntries(deps.stores, partnerId, entries, plan.name, now),
-    ...(last === undefined
-      ? {}
-      : { nextCursor: deps.cursors.write(scope, { createdAt: last.createdAt, id: last.keyId }) }),
-  };
+    nextCursor: last && deps.cursors.write(scope, { createdAt: last.createdAt, id: last.keyId }),
+  });
+}
+
+/** Every key of a partner, for the operator. */
+export async function listPartnerKeys(
+  { stores, clock }: { readonly stores: KeyStore & PartnerStore; readonly clock: Clock },
+  partnerId: string,
+): Promise<readonly KeyEntry[]> {
+  const partner = await stores.getPartner(partnerId);
+  if (partner === undefined) throw new DomainError('not_found', 'There is no such partner.');
+  const now = Math.floor(clock.now() / 1000);
+  return keyEntries(stores, partnerId, await stores.listKeys(partnerId), partner.plan, now);
+}
+
+export async function keyEntries(
+  stores: KeyStore,
+  partnerId: string,
+  keys: readonly PartnerKey[],
+  plan: string,
+  now: number,
+): Promise<readonly KeyEntry[]> {
+  const uses = await stores.getKeyUses(
+    partnerId,
+    keys.map((key) => key.keyId),
+  );
+  return keys.map((key) =>
+    defined({
+      keyId: key.keyId,
+      name: key.name,
+      status: keyStatus(key, now),
+      plan,
+      createdAt: key.createdAt,
+      expiresAt: key.expiresAt,
+      lastUsedAt: uses.get(key.keyId),
+      signed: key.publicKey === undefined ? undefined : (true as const),
+    }),
+  );
 }

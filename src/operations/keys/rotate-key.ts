@@ -1,4 +1,5 @@
 import { hkdfSync } from 'node:crypto';
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Environment } from '../../domain/partner-key.js';
 import { formatApiKey } from '../../domain/partner-key.js';
@@ -6,19 +7,24 @@ import type { Clock } from '../../ports/clock.js';
 import type { Ids } from '../../ports/ids.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, Rotation, RotationReplay } from '../../ports/stores.js';
-import type { Caller, RotatedKey } from '../operations.js';
-import { requireScope } from '../require-scope.js';
+import type { Caller } from '../caller.js';
 import type { RateLimits } from '../usage/rate-limits.js';
 import { hashApiKey, secretMatches } from './authenticate.js';
-import type { RotationClaims } from './rotation-locks.js';
 
-/** "The calling key stays valid until `previousKeyExpiresAt` (72 hours)." */
+/** How long the calling key stays valid after its rotation. */
 export const GRACE_SECONDS = 72 * 3600;
-/** "A repeated `Idempotency-Key` within 24 hours replays the original response." */
+/** How long a repeated Idempotency-Key replays the original response. */
 export const REPLAY_SECONDS = 24 * 3600;
 
 /** 16 to 128 visible ASCII characters. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,128}$/;
+
+export interface RotatedKey {
+  readonly apiKey: string;
+  readonly keyId: string;
+  readonly name: string;
+  readonly previousKeyExpiresAt: number;
+}
 
 export interface RotateKeyDeps {
   readonly stores: KeyStore;
@@ -27,13 +33,14 @@ export interface RotateKeyDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly limits: RateLimits;
-  readonly claims: RotationClaims;
+  readonly rotationLocks: RotationLocks;
 }
 
 /**
- * One successor for a key, whoever asks how often. The claim keeps this process's duplicates from spending
- * the lane; between processes the store decides, and everyone answers by the rotation that holds. Killed
- * before that write there is no new secret, killed after it every replay derives the same one.
+ * One successor for a key, whoever asks how often. The lock keeps this process's duplicates from spending the
+ * rotation rate; between processes the store decides, and every process responds with the rotation that holds.
+ * A process killed before that write leaves no new secret; after the write every replay derives the same one.
+ * @param apiKey the calling key itself, from which the new secret is derived
  */
 export async function rotateKey(
   deps: RotateKeyDeps,
@@ -41,7 +48,6 @@ export async function rotateKey(
   apiKey: string,
   idempotencyKey: string,
 ): Promise<RotatedKey & { readonly replayed: boolean }> {
-  requireScope(caller, 'keys');
   if (!IDEMPOTENCY_KEY.test(idempotencyKey)) {
     throw new DomainError(
       'invalid_request',
@@ -49,11 +55,11 @@ export async function rotateKey(
       { reason: 'invalid_member' },
     );
   }
-  const release = await deps.claims.take(caller.keyId);
+  const release = await deps.rotationLocks.take(caller.keyId);
   try {
     const earlier = await deps.stores.getRotation(caller.keyId);
     if (earlier !== undefined) return await replay(deps, earlier, apiKey, idempotencyKey);
-    // "Replays do not spend the rotation lane": only now.
+    // Only now: replays do not spend the rotation rate.
     deps.limits.spend(caller.partnerId, caller.plan, 'rotation');
     let rotated: RotatedKey | undefined;
     try {
@@ -99,7 +105,7 @@ async function rotate(
   // The plan is the partner's; name, scopes and public key are the old key's.
   const { name, scopes, publicKey } = key;
   const secretHash = hashApiKey(secret, pepper.key);
-  const successor = {
+  const successor = defined({
     keyId: rotation.newKeyId,
     partnerId: key.partnerId,
     name,
@@ -107,8 +113,8 @@ async function rotate(
     secretHash,
     pepperId: pepper.id,
     createdAt: now,
-    ...(publicKey === undefined ? {} : { publicKey }),
-  };
+    publicKey,
+  });
   const audit = {
     partnerId: key.partnerId,
     action: 'key_rotated',
@@ -127,7 +133,7 @@ async function rotate(
 }
 
 /**
- * The same answer for the same Idempotency-Key in the replay window; another one derives another secret,
+ * The same result for the same Idempotency-Key in the replay window; another one derives another secret,
  * which is not the successor's.
  */
 async function replay(
@@ -175,4 +181,56 @@ export function deriveSuccessor(
     newKeyId,
     new Uint8Array(hkdfSync('sha256', JSON.stringify([apiKey, idempotencyKey]), secret.key, info, 32)),
   );
+}
+
+/** How long a duplicate waits for the request before it. */
+const WAIT_MS = 5000;
+
+/** One rotation of a key at a time in this process; the others wait in line. */
+export interface RotationLocks {
+  /**
+   * @returns gives the lock to the next in line; safe to call twice
+   * @throws DomainError `conflict` / `rotation_in_progress` after 5 s
+   */
+  take(keyId: string): Promise<() => void>;
+}
+
+export function createRotationLocks(waitMs: number = WAIT_MS): RotationLocks {
+  /** For each key that is being rotated, who waits for it. */
+  const lines = new Map<string, (() => void)[]>();
+  const lock = (keyId: string): (() => void) => {
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      const next = lines.get(keyId)?.shift();
+      if (next === undefined) lines.delete(keyId);
+      else next();
+    };
+  };
+  return {
+    async take(keyId) {
+      const line = lines.get(keyId);
+      if (line === undefined) {
+        lines.set(keyId, []);
+        return lock(keyId);
+      }
+      await new Promise<void>((resolve, reject) => {
+        const enter = (): void => {
+          clearTimeout(timer);
+          resolve();
+        };
+        const timer = setTimeout(() => {
+          line.splice(line.indexOf(enter), 1);
+          reject(
+            new DomainError('conflict', 'The key is being rotated by another request.', {
+              reason: 'rotation_in_progress',
+            }),
+          );
+        }, waitMs);
+        line.push(enter);
+      });
+      return lock(keyId);
+    },
+  };
 }

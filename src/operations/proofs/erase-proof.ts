@@ -1,9 +1,9 @@
+import { defined } from '../../domain/defined.js';
 import type { AssetStore } from '../../ports/assets.js';
 import type { Clock } from '../../ports/clock.js';
 import type { ErasureJournal } from '../../ports/journals.js';
 import type { ProofStore } from '../../ports/stores.js';
-import type { Caller } from '../operations.js';
-import { requireScope } from '../require-scope.js';
+import type { Caller } from '../caller.js';
 import { findOwn, noSuchProof } from './find-proof.js';
 
 export interface EraseProofDeps {
@@ -14,9 +14,8 @@ export interface EraseProofDeps {
 }
 
 /**
- * Journal, tombstone, deliverable, in this order: from the journal's word on every start finishes what a
- * crash cut short. "A repeat call returns an outcome of `already_erased`", and takes away a deliverable that
- * the first call could not.
+ * Erases a proof: journal, tombstone, asset, in this order. Once the journal has its entry, every start of the
+ * service finishes what a crash cut short. A repeated call removes an asset that the first call could not.
  */
 export async function eraseProof(
   deps: EraseProofDeps,
@@ -27,7 +26,6 @@ export async function eraseProof(
   readonly outcome: 'erased' | 'already_erased';
   readonly erasedAt: number;
 }> {
-  requireScope(caller, 'erase');
   const proof = await findOwn(deps.stores, caller, proofId);
   if (proof.state === 'erased') {
     await deps.assets.delete(proofId);
@@ -46,4 +44,23 @@ export async function eraseProof(
   if (erasure === 'not_found') throw noSuchProof();
   await deps.assets.delete(proofId);
   return { proofId, outcome: erasure.outcome, erasedAt: erasure.proof.erasedAt };
+}
+
+/** The rest of a proof: its state, and whether its asset is gone. An erased one is a tombstone with no content. */
+export async function erasureStatus(
+  { stores, assets }: Pick<EraseProofDeps, 'stores' | 'assets'>,
+  proofId: string,
+): Promise<{
+  readonly proofId: string;
+  readonly state: 'pending' | 'issued' | 'erased';
+  readonly erasedAt?: number;
+  readonly confirmedAt?: number;
+  readonly assetPresent: boolean;
+}> {
+  const proof = await stores.getProof(proofId);
+  if (proof === undefined) throw noSuchProof();
+  const assetPresent = (await assets.size(proofId)) !== undefined;
+  if (proof.state !== 'erased') return { proofId, state: proof.state, assetPresent };
+  const { state, erasedAt, confirmedAt } = proof;
+  return defined({ proofId, state, erasedAt, confirmedAt, assetPresent });
 }

@@ -1,26 +1,50 @@
 import { Readable } from 'node:stream';
 import { DomainError } from '../../domain/errors.js';
+import type { IssuedProof } from '../../domain/proof.js';
 import type { AssetStore } from '../../ports/assets.js';
 import type { ProofStore } from '../../ports/stores.js';
-import type { Caller, Deliverable } from '../operations.js';
-import { requireScope } from '../require-scope.js';
-import { findOwnIssued, noSuchProof } from './find-proof.js';
-import { sidecarName } from './read-deliverable.js';
+import type { Caller } from '../caller.js';
+import { findIssued, findOwnIssued, noSuchProof } from './find-proof.js';
 
 export interface ReadAssetDeps {
   readonly stores: ProofStore;
   readonly assets: AssetStore;
 }
 
-/** "Retrieves an owned credentialed deliverable": of a pair the audio, or with `sidecar` its sidecar. */
-export async function readAsset(
-  { stores, assets }: ReadAssetDeps,
+/** Part of a proof's asset: of a pair the audio or the sidecar; an embedded one has no sidecar. */
+export type AssetPart = 'audio' | 'sidecar';
+
+/** An asset as a response needs it. */
+export interface Asset {
+  /** Length of the whole representation. */
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly fileName: string;
+  readonly mediaType: string;
+  /** @param range bytes that the stream holds; absent for all */
+  read(range?: { readonly start: number; readonly end: number }): Promise<Readable>;
+}
+
+/** The asset of any issued proof, for the operator. */
+export async function readAsset(deps: ReadAssetDeps, proofId: string, part: AssetPart): Promise<Asset> {
+  return assetOf(deps, await findIssued(deps.stores, proofId), part);
+}
+
+/** The asset of a proof of the caller's own. */
+export async function readOwnAsset(
+  deps: ReadAssetDeps,
   caller: Caller,
   proofId: string,
-  part: 'audio' | 'sidecar',
-): Promise<Deliverable> {
-  requireScope(caller, 'proofs');
-  const { asset, sidecar, credentialSha256 } = await findOwnIssued(stores, caller, proofId);
+  part: AssetPart,
+): Promise<Asset> {
+  return assetOf(deps, await findOwnIssued(deps.stores, caller, proofId), part);
+}
+
+function assetOf(
+  { assets }: ReadAssetDeps,
+  { proofId, asset, sidecar, credentialSha256 }: IssuedProof,
+  part: AssetPart,
+): Asset {
   if (part === 'sidecar') {
     if (sidecar === undefined)
       throw new DomainError('not_found', 'The credential of this proof is embedded; it has no sidecar.');
@@ -42,4 +66,9 @@ export async function readAsset(
       return stream;
     },
   };
+}
+
+/** `song.sidecar` beside `song.wav`. */
+function sidecarName(fileName: string): string {
+  return `${fileName.replace(/\.[^.]*$/, '')}.sidecar`;
 }

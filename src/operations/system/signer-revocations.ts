@@ -4,9 +4,7 @@ import { SIGNERS_LOG, type SignerRevocation, takeSignerEntry } from '../../domai
 import type { Secrets } from '../../ports/secrets.js';
 import type { AuditStore } from '../../ports/stores.js';
 
-/**
- * How old what is known of other processes' revocations may be: the bound on the delay of one, in a cluster.
- */
+/** Greatest age of the knowledge of other processes' revocations: the bound on a revocation's delay in a cluster. */
 const MAX_AGE_MS = 1000;
 const PAGE = 100;
 

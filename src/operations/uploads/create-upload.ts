@@ -1,12 +1,19 @@
-import { DomainError } from '../../domain/errors.js';
+import { defined } from '../../domain/defined.js';
 import type { UploadPurpose } from '../../domain/upload.js';
 import { MAX_UPLOAD_BYTES, SLOT_LIFE_SECONDS } from '../../domain/upload.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Ids } from '../../ports/ids.js';
 import type { UploadStore } from '../../ports/stores.js';
-import type { Caller, CreatedUpload } from '../operations.js';
-import { requireScope } from '../require-scope.js';
+import type { Caller } from '../caller.js';
 import type { UploadPolicySigner } from './upload-policy.js';
+
+export interface CreatedUpload {
+  readonly uploadId: string;
+  readonly url: string;
+  readonly fields: Readonly<Record<string, string>>;
+  readonly maxBytes: number;
+  readonly expiresAt: number;
+}
 
 export interface CreateUploadDeps {
   readonly stores: UploadStore;
@@ -14,37 +21,26 @@ export interface CreateUploadDeps {
   readonly ids: Ids;
   readonly policies: UploadPolicySigner;
   /** Base of the presigned address, without a trailing slash. */
-  readonly publicUrl: string;
+  readonly publicUrl: () => string;
 }
 
-/** "Mints a fresh short-lived presigned slot per call": the signed fields are the authority of the post. */
+/** A fresh, short-lived slot for each call: the signed fields are the authority of the post. */
 export async function createUpload(
   deps: CreateUploadDeps,
   caller: Caller,
   request: { readonly purpose: UploadPurpose; readonly contentLength?: number },
 ): Promise<CreatedUpload> {
-  requireScope(caller, 'verify');
   const { purpose, contentLength } = request;
-  if (contentLength !== undefined && contentLength > MAX_UPLOAD_BYTES) {
-    throw new DomainError('payload_too_large', `An upload holds at most ${MAX_UPLOAD_BYTES} bytes.`, {
-      reason: 'body_too_large',
-    });
-  }
   const createdAt = Math.floor(deps.clock.now() / 1000);
   const uploadId = deps.ids.next('upload');
   const expiresAt = createdAt + SLOT_LIFE_SECONDS;
   const maxBytes = contentLength ?? MAX_UPLOAD_BYTES;
-  await deps.stores.createSlot({
-    uploadId,
-    partnerId: caller.partnerId,
-    purpose,
-    ...(contentLength === undefined ? {} : { contentLength }),
-    createdAt,
-    expiresAt,
-  });
+  await deps.stores.createSlot(
+    defined({ uploadId, partnerId: caller.partnerId, purpose, contentLength, createdAt, expiresAt }),
+  );
   return {
     uploadId,
-    url: `${deps.publicUrl}/uploads/${uploadId}`,
+    url: `${deps.publicUrl()}/uploads/${uploadId}`,
     fields: deps.policies.sign({ uploadId, maxBytes, expiresAt }),
     maxBytes,
     expiresAt,

@@ -1,30 +1,58 @@
 import type { Measurement } from '../../domain/audio.js';
-import { DomainError } from '../../domain/errors.js';
 import type { EmbeddedParseResult } from '../../domain/parsed-credential.js';
+import { defined } from '../../domain/defined.js';
+import { DomainError } from '../../domain/errors.js';
+import type { Plan } from '../../domain/partner.js';
 import type { UploadFacts, UploadSlot } from '../../domain/upload.js';
 import { FACTS_LIFE_SECONDS } from '../../domain/upload.js';
 import type { AudioEngine, AudioIngest } from '../../ports/audio-engine.js';
 import type { Clock } from '../../ports/clock.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
-import type { UploadStore } from '../../ports/stores.js';
-import type { UploadReceiver } from '../operations.js';
-import type { UploadClaims } from './upload-locks.js';
+import type { PartnerStore, UploadStore } from '../../ports/stores.js';
+import { shareOf } from '../usage/rate-limits.js';
 import type { UploadPolicySigner } from './upload-policy.js';
 
+export interface StoredUpload {
+  readonly uploadId: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** One upload on its way into the engine. */
+export interface UploadReceiver {
+  readonly maxBytes: number;
+  /**
+   * Aborts, with the DomainError as its reason, when the engine gives the upload up while its client is
+   * waited for.
+   */
+  readonly signal: AbortSignal;
+  /** As AudioIngest.write; throws `payload_too_large` on the first byte too many. */
+  write(chunk: Uint8Array): Promise<void> | undefined;
+  /** Measures, reads the credential, stores the facts. */
+  finish(): Promise<StoredUpload>;
+  /**
+   * Gives the slot and its memory back; the slot stays open until it expires. Safe at any time, any number of
+   * times.
+   */
+  abort(): void;
+}
+
 export interface ReceiveUploadDeps {
-  readonly stores: UploadStore;
+  readonly stores: UploadStore & PartnerStore;
   readonly engine: AudioEngine;
   readonly clock: Clock;
   readonly policies: UploadPolicySigner;
-  readonly claims: UploadClaims;
+  readonly uploadLocks: UploadLocks;
   readonly reader: Pick<CredentialReader, 'readEmbedded'>;
-  /** Concurrent uploads that the partner's plan allows this process; undefined where the partner is gone. */
-  readonly concurrentUploads: (partnerId: string) => Promise<number | undefined>;
+  readonly plans: ReadonlyMap<string, Plan>;
+  /** Processes that share a plan's numbers. */
+  readonly processes: number;
 }
 
 /**
- * One post to a slot. The signed fields are checked before the file has begun; the slot is claimed in this
- * process while the post lasts, and the conditional insert of the facts decides between processes.
+ * One post to a slot. The signed fields (every one, nothing missing, altered or extra) are checked before the
+ * file has begun. The slot is locked in this process while the post lasts; between processes the conditional
+ * insert of the facts decides.
  */
 export async function receiveUpload(
   deps: ReceiveUploadDeps,
@@ -35,9 +63,10 @@ export async function receiveUpload(
   const upload = await deps.stores.getUpload(uploadId, nowSeconds(deps.clock));
   if (upload === undefined) throw new DomainError('not_found', 'There is no such upload slot.');
   if (upload.facts !== undefined) throw alreadyUsed();
-  const limit = await deps.concurrentUploads(upload.slot.partnerId);
-  if (limit === undefined) throw new DomainError('not_found', 'There is no such upload slot.');
-  const release = deps.claims.claim(uploadId, upload.slot.partnerId, limit);
+  const plan = deps.plans.get((await deps.stores.getPartner(upload.slot.partnerId))?.plan ?? '');
+  if (plan === undefined) throw new DomainError('not_found', 'There is no such upload slot.');
+  const limit = shareOf(plan.concurrentUploads, deps.processes);
+  const release = deps.uploadLocks.take(uploadId, upload.slot.partnerId, limit);
   try {
     return receiver(deps, upload.slot, policy.maxBytes, deps.engine.open(upload.slot.partnerId), release);
   } catch (error) {
@@ -54,10 +83,10 @@ function receiver(
   release: () => void,
 ): UploadReceiver {
   let bytes = 0;
-  let settled = false;
-  const settle = () => {
-    if (settled) return;
-    settled = true;
+  let ended = false;
+  const giveBack = () => {
+    if (ended) return;
+    ended = true;
     ingest.abort();
     release();
   };
@@ -67,7 +96,7 @@ function receiver(
     write(chunk) {
       bytes += chunk.length;
       if (bytes > maxBytes) {
-        settle();
+        giveBack();
         throw new DomainError('payload_too_large', `The file is larger than the slot's ${maxBytes} bytes.`, {
           reason: 'body_too_large',
         });
@@ -84,7 +113,7 @@ function receiver(
         const measurement = await ingest.end();
         const embedded = await readCredential(deps.reader, measurement);
         const now = nowSeconds(deps.clock);
-        // A post that outlived its slot: its row may be swept already.
+        // A post that outlived its slot: its row may be collected already.
         if (now >= slot.expiresAt)
           throw new DomainError('forbidden', 'The slot has expired; ask for a new one.', {
             reason: 'form_policy_expired',
@@ -93,14 +122,14 @@ function receiver(
         if (outcome === 'already_used') throw alreadyUsed();
         return { uploadId: slot.uploadId, bytes: measurement.bytes, sha256: measurement.sha256 };
       } finally {
-        settle();
+        giveBack();
       }
     },
-    abort: settle,
+    abort: giveBack,
   };
 }
 
-/** Where it fails nothing was judged: no facts are kept, and the slot stays open for another post. */
+/** A failure leaves the file unjudged: no facts are kept, and the slot stays open for another post. */
 async function readCredential(
   reader: ReceiveUploadDeps['reader'],
   { credential, bindingSha256 }: Measurement,
@@ -117,22 +146,20 @@ function factsOf(
   now: number,
 ): UploadFacts {
   const { credential, bext, ds64: _ds64, chunks: _chunks, ...rest } = measured;
-  return {
+  return defined({
     uploadId: slot.uploadId,
     partnerId: slot.partnerId,
     purpose: slot.purpose,
     uploadedAt: now,
     expiresAt: now + FACTS_LIFE_SECONDS,
-    measurement: {
+    measurement: defined({
       ...rest,
       broadcastWave: bext !== undefined,
-      ...(credential === undefined
-        ? {}
-        : { credential: { offset: credential.offset, length: credential.length } }),
-    },
+      credential: credential && { offset: credential.offset, length: credential.length },
+    }),
     // The signature is checked once, here; a verify call only reads the result.
-    ...(embedded === undefined ? {} : { embedded }),
-  };
+    embedded,
+  });
 }
 
 function alreadyUsed(): DomainError {
@@ -141,4 +168,39 @@ function alreadyUsed(): DomainError {
 
 function nowSeconds(clock: Clock): number {
   return Math.floor(clock.now() / 1000);
+}
+
+/** Slots that are being posted to in this process, and how many posts a partner has in flight. */
+export interface UploadLocks {
+  /**
+   * @returns gives the lock back; safe to call twice
+   * @throws DomainError `conflict` / `upload_in_progress`, or `rate_limited` / `concurrency_exceeded`
+   */
+  take(uploadId: string, partnerId: string, limit: number): () => void;
+}
+
+export function createUploadLocks(): UploadLocks {
+  const slots = new Set<string>();
+  const inFlight = new Map<string, number>();
+  return {
+    take(uploadId, partnerId, limit) {
+      if (slots.has(uploadId))
+        throw new DomainError('conflict', 'The slot is being posted to.', { reason: 'upload_in_progress' });
+      const count = inFlight.get(partnerId) ?? 0;
+      if (count >= limit) {
+        throw new DomainError('rate_limited', `The plan allows ${limit} uploads at a time.`, {
+          reason: 'concurrency_exceeded',
+          retryAfterSeconds: 1,
+        });
+      }
+      slots.add(uploadId);
+      inFlight.set(partnerId, count + 1);
+      return () => {
+        if (!slots.delete(uploadId)) return;
+        const left = (inFlight.get(partnerId) ?? 1) - 1;
+        if (left === 0) inFlight.delete(partnerId);
+        else inFlight.set(partnerId, left);
+      };
+    },
+  };
 }

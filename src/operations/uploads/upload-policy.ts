@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../../domain/errors.js';
 import type { Secrets } from '../../ports/secrets.js';
 
-/** What a slot's signed form fields state. */
+/** The statement of a slot's signed form fields. */
 export interface UploadPolicy {
   readonly uploadId: string;
   readonly maxBytes: number;
@@ -19,7 +19,7 @@ export interface UploadPolicySigner {
   check(uploadId: string, fields: ReadonlyMap<string, string>, now: number): UploadPolicy;
 }
 
-/** The fields that prove a form to be a slot's, all of them and no other. */
+/** Names of the fields that prove a form to be a slot's: all of them, and no other. */
 export const SIGNED_FIELDS = ['policy', 'signature'] as const;
 
 export function createUploadPolicySigner(secrets: Secrets, environment: string): UploadPolicySigner {

@@ -1,21 +1,31 @@
 import { dayOf, monthEnd, monthStart } from '../../domain/usage-window.js';
 import type { Clock } from '../../ports/clock.js';
 import { BILLED_OPERATIONS, type UsageStore } from '../../ports/stores.js';
-import type { Caller, UsageReport } from '../operations.js';
-import { requireScope } from '../require-scope.js';
+import type { Caller } from '../caller.js';
+
+export interface UsageReport {
+  readonly plan: string;
+  /** Unix seconds. */
+  readonly period: { readonly start: number; readonly end: number };
+  readonly limit: number;
+  readonly used: number;
+  readonly remaining: number;
+  /** Ascending; days without use are zero. */
+  readonly days: readonly {
+    readonly day: string;
+    readonly units: number;
+    readonly operations: Readonly<Record<string, number>>;
+  }[];
+}
 
 const DAY_SECONDS = 24 * 3600;
 
-/**
- * "Returns limits and per-day consumption": the last `days` UTC days, today included; days without use are
- * zero.
- */
+/** Limits and consumption of the last `days` UTC days, today included; days without use are zero. */
 export async function readUsage(
   { stores, clock }: { readonly stores: UsageStore; readonly clock: Clock },
   caller: Caller,
   { days }: { readonly days: number },
 ): Promise<UsageReport> {
-  requireScope(caller, 'usage');
   const now = Math.floor(clock.now() / 1000);
   const asked = Array.from({ length: days }, (_, i) => dayOf(now - (days - 1 - i) * DAY_SECONDS));
   const found = new Map(
@@ -34,7 +44,7 @@ export async function readUsage(
     remaining: Math.max(0, limit - used),
     days: asked.map((day) => {
       const operations = found.get(day) ?? {};
-      // "The quota counts verify and identify; everything else is metered per day but free."
+      // Everything that is not billed is metered and free.
       const units = BILLED_OPERATIONS.reduce((sum, operation) => sum + (operations[operation] ?? 0), 0);
       return { day, units, operations };
     }),

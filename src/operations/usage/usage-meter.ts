@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.js';
 import type { UsageStore } from '../../ports/stores.js';
+import type { Caller } from '../caller.js';
 
 /** Counters held between two flushes; beyond them a free call goes uncounted. */
 const HELD = 65_536;
@@ -8,14 +9,14 @@ const HELD = 65_536;
 export interface UsageMeter {
   /** Never fails and never waits. @param operation from a closed list */
   count(partnerId: string, operation: string): void;
-  /** Writes what has come in since the last time. What fails stays for the next time. */
+  /** Writes the counts since the last flush. A batch that fails stays for the next flush. */
   flush(): Promise<void>;
 }
 
 interface Counter {
   readonly partnerId: string;
   readonly operation: string;
-  /** Of the day's first call: a batch that is written after midnight still counts for its day. */
+  /** Time of the day's first call: a batch that is written after midnight still counts for its day. */
   readonly at: number;
   count: number;
 }
@@ -49,6 +50,15 @@ export function createUsageMeter(stores: Pick<UsageStore, 'meter'>, clock: Clock
       }
     },
   };
+}
+
+/** Counts a call that is metered but free; never fails and never waits. */
+export function meterCall(
+  { meter }: { readonly meter: UsageMeter },
+  caller: Caller,
+  operation: string,
+): void {
+  meter.count(caller.partnerId, operation);
 }
 
 function groupByDay(counters: Iterable<Counter>): Map<number, Counter[]> {

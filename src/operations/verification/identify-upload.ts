@@ -3,15 +3,21 @@ import type { IssuedProof } from '../../domain/proof.js';
 import type { UploadFacts } from '../../domain/upload.js';
 import type { Clock } from '../../ports/clock.js';
 import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
-import type { Caller, IdentifyMatch } from '../operations.js';
-import { requireScope } from '../require-scope.js';
-import { findUpload } from '../uploads/find-upload.js';
-import { charge } from '../usage/charge.js';
+import type { Caller } from '../caller.js';
+import { charge } from '../usage/quota.js';
+import { findUpload } from './find-upload.js';
+
+/** Acoustic matches come later; `confidence` of a digest match is 1. */
+export interface IdentifyMatch {
+  readonly proofId: string;
+  readonly type: 'exact_file' | 'bound_audio' | 'original_file';
+  readonly confidence: number;
+}
 
 /** Proofs of one digest that are looked at, newest first. */
 const CANDIDATES = 100;
 
-/** The strongest first: how a proof is named that matches in several ways. */
+/** Types of matches, the strongest first: the name of a proof that matches in several ways. */
 const STRENGTH = ['exact_file', 'bound_audio', 'original_file'] as const;
 
 export interface IdentifyUploadDeps {
@@ -20,15 +26,14 @@ export interface IdentifyUploadDeps {
 }
 
 /**
- * Which issued proofs an upload belongs to, by digests; billed once for an upload. A match is no verification
- * result.
+ * The issued proofs that an upload belongs to, by digests; billed once for an upload. A match is no
+ * verification result.
  */
 export async function identifyUpload(
   deps: IdentifyUploadDeps,
   caller: Caller,
   { uploadId }: { readonly uploadId: string },
 ): Promise<{ readonly matches: readonly IdentifyMatch[] }> {
-  requireScope(caller, 'verify');
   const now = Math.floor(deps.clock.now() / 1000);
   const { measurement, expiresAt } = await findUpload(deps.stores, caller, uploadId, 'identify', now);
   if (measurement.container === 'unknown')

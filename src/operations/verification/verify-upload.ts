@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { decide, summariseAudio } from '../../domain/decision.js';
+import { defined } from '../../domain/defined.js';
 import { judge, namedProof } from '../../domain/verdict.js';
 import type { VerificationResult } from '../../domain/verification.js';
 import type { Clock } from '../../ports/clock.js';
@@ -7,12 +8,11 @@ import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
-import type { Caller } from '../operations.js';
-import { readEvidence } from '../proofs/read-evidence.js';
-import { requireScope } from '../require-scope.js';
+import type { Caller } from '../caller.js';
+import { readEvidence } from '../proofs/declarations.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
-import { findUpload } from '../uploads/find-upload.js';
-import { charge } from '../usage/charge.js';
+import { charge } from '../usage/quota.js';
+import { findUpload } from './find-upload.js';
 
 export interface VerifyUploadDeps {
   readonly stores: UploadStore & ProofStore & UsageStore;
@@ -29,7 +29,6 @@ export async function verifyUpload(
   caller: Caller,
   request: { readonly uploadId: string; readonly sidecar?: Uint8Array },
 ): Promise<VerificationResult> {
-  requireScope(caller, 'verify');
   const now = Math.floor(deps.clock.now() / 1000);
   const facts = await findUpload(deps.stores, caller, request.uploadId, 'verify', now);
 
@@ -37,16 +36,10 @@ export async function verifyUpload(
   const proofId = namedProof(facts.embedded, sidecar);
   const proof = proofId === undefined ? undefined : await deps.stores.getProof(proofId);
   const revocation = proof?.state === 'issued' ? await deps.revocations.find(proof.kid) : undefined;
-  const judgement = judge({
-    measurement: facts.measurement,
-    ...(facts.embedded === undefined ? {} : { embedded: facts.embedded }),
-    ...(sidecar === undefined ? {} : { sidecar }),
-    ...(proof === undefined ? {} : { proof }),
-    ...(revocation === undefined ? {} : { revocation }),
-  });
+  const { measurement, embedded } = facts;
+  const judgement = judge(defined({ measurement, embedded, sidecar, proof, revocation }));
 
-  // "`issuedAt` and `evidenceReport` come with `valid` alone." The report is made of the row that was read
-  // above.
+  // The report is made of the row that was read above, and comes with `valid` alone.
   const evidenceReport =
     judgement.verdict === 'valid' && proof?.state === 'issued'
       ? readEvidence(deps.secrets, proof)
@@ -54,27 +47,27 @@ export async function verifyUpload(
 
   await charge(deps.stores, caller, {
     operation: 'verify',
-    dedupeKey: billedOnce(request),
+    dedupeKey: billingKey(request),
     at: now,
     dedupeUntil: facts.expiresAt,
   });
   deps.observer.verdict(judgement.verdict, judgement.carrier);
 
-  return {
+  return defined({
     verdict: judgement.verdict,
     good: judgement.verdict === 'valid',
     decision: decide(judgement, evidenceReport),
-    ...(judgement.issuedAt === undefined ? {} : { issuedAt: judgement.issuedAt }),
-    ...(judgement.proofId === undefined ? {} : { proofId: judgement.proofId }),
+    issuedAt: judgement.issuedAt,
+    proofId: judgement.proofId,
     verifiedAt: now,
-    audio: summariseAudio(facts.measurement),
-    ...(evidenceReport === undefined ? {} : { evidenceReport }),
-    ...(judgement.report === undefined ? {} : { embeddedCredential: judgement.report }),
-  };
+    audio: summariseAudio(measurement),
+    evidenceReport,
+    embeddedCredential: judgement.report,
+  });
 }
 
-/** "The same upload with the same sidecar is billed once." */
-function billedOnce({
+/** The billing key: the same upload with the same sidecar is billed once. */
+function billingKey({
   uploadId,
   sidecar,
 }: {

@@ -1,4 +1,4 @@
-import { type AuditVerification, AuditWalk } from '../../domain/audit.js';
+import { type AuditEntry, type AuditVerification, AuditWalk } from '../../domain/audit.js';
 import { DomainError } from '../../domain/errors.js';
 import { SIGNERS_LOG } from '../../domain/signer-revocation.js';
 import type { AuditHeads } from '../../ports/journals.js';
@@ -14,7 +14,7 @@ export interface VerifyAuditDeps {
   readonly secrets: Secrets;
 }
 
-/** "Finds any edit, deletion, reorder or truncation" of a partner's log. */
+/** The check of a partner's log for any edit, deletion, reordering and truncation. */
 export async function verifyAudit(
   { stores, heads, secrets }: VerifyAuditDeps,
   partnerId: string,
@@ -34,4 +34,18 @@ export async function verifyAudit(
     from = last.sequence + 1;
   }
   return walk.end();
+}
+
+/** A stretch of a partner's log, oldest first. */
+export async function readAudit(
+  { stores }: { readonly stores: AuditStore & PartnerStore },
+  {
+    partnerId,
+    fromSequence,
+    limit,
+  }: { readonly partnerId: string; readonly fromSequence: number; readonly limit: number },
+): Promise<readonly AuditEntry[]> {
+  if (partnerId !== SIGNERS_LOG && (await stores.getPartner(partnerId)) === undefined)
+    throw new DomainError('not_found', 'There is no such partner.');
+  return stores.readAudit(partnerId, fromSequence, limit);
 }

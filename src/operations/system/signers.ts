@@ -1,15 +1,30 @@
 import { readCertificate } from '../../credential/certificate.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import {
   type RevocationReason,
   reinstatementEntry,
   revocationEntry,
+  type SignerRevocation,
 } from '../../domain/signer-revocation.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
 import type { AuditStore } from '../../ports/stores.js';
-import type { SignerEntry } from '../operations.js';
 import type { SignerRevocations } from './signer-revocations.js';
+
+/** A leaf of the service. Times in unix seconds. */
+export interface SignerEntry {
+  /** Lower-case hex SHA-256 of the certificate (DER). */
+  readonly kid: string;
+  readonly algorithm: SignatureAlgorithm;
+  readonly issuer: string;
+  readonly notBefore: number;
+  readonly notAfter: number;
+  /** True for the one that new proofs are signed with. */
+  readonly signs: boolean;
+  readonly revocation?: Omit<SignerRevocation, 'kid'>;
+}
 
 export interface SignersDeps {
   readonly stores: AuditStore;
@@ -26,8 +41,8 @@ export async function listSigners(deps: SignersDeps): Promise<readonly SignerEnt
 }
 
 /**
- * What is said again replaces what was said before; both stay in the log of signers. @throws DomainError
- * `not_found` for a leaf that is not known here
+ * Revokes a leaf from a time on. A second revocation replaces the first; both stay in the log of signers.
+ * @throws DomainError `not_found` for a leaf that is not known here
  */
 export async function revokeSigner(
   deps: SignersDeps,
@@ -41,7 +56,7 @@ export async function revokeSigner(
   return entryOf(deps, identity);
 }
 
-/** Takes a revocation back; of a leaf that is not revoked, nothing changes. */
+/** Takes a revocation back; a leaf that is not revoked stays as it is. */
 export async function reinstateSigner(deps: SignersDeps, kid: string): Promise<SignerEntry> {
   const identity = identityOf(deps, kid);
   await deps.revocations.refresh();
@@ -65,15 +80,18 @@ async function entryOf(
 ): Promise<SignerEntry> {
   const { notBefore, notAfter } = readCertificate(certificate)!;
   const revocation = await revocations.find(kid);
-  return {
+  return defined({
     kid,
     algorithm,
     issuer,
     notBefore,
     notAfter,
     signs: kid === signer.identity.kid,
-    ...(revocation === undefined
-      ? {}
-      : { revocation: { from: revocation.from, reason: revocation.reason, at: revocation.at } }),
-  };
+    revocation: revocation && { from: revocation.from, reason: revocation.reason, at: revocation.at },
+  });
+}
+
+/** PEM of the authority certificates, the current one first. */
+export function readAuthority({ trust }: Pick<SignersDeps, 'trust'>): string {
+  return trust.authorities().join('');
 }

@@ -3,10 +3,22 @@ import { isProductEvent } from '../../domain/product-event.js';
 import type { Observer } from '../../ports/observer.js';
 
 /**
- * "Content-free product telemetry": counts under names of a closed list; all of a report or nothing of it.
+ * The configured address of a product's download.
+ * @throws DomainError `not_found`
  */
+export function findDownload(
+  /** Addresses by `product/platform`. */
+  { downloads }: { readonly downloads: ReadonlyMap<string, string> },
+  { product, platform }: { readonly product: string; readonly platform: string },
+): string {
+  const address = downloads.get(`${product}/${platform}`);
+  if (address === undefined) throw new DomainError('not_found', 'There is no such download.');
+  return address;
+}
+
+/** Content-free counts under names of a closed list: the whole report is taken, or nothing of it. */
 export function takeTelemetry(
-  observer: Observer,
+  { observer }: { readonly observer: Observer },
   events: readonly { readonly name: string; readonly count: number; readonly at: number }[],
 ): { readonly accepted: number } {
   for (const { name } of events)

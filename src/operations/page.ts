@@ -3,34 +3,34 @@ import { DomainError } from '../domain/errors.js';
 import type { Environment } from '../domain/partner-key.js';
 import type { Secrets } from '../ports/secrets.js';
 
-/** What a cursor continues; it is refused anywhere else. */
+/** The list that a cursor continues; the cursor is refused anywhere else. */
 export interface CursorScope {
   readonly partnerId: string;
   readonly route: string;
-  /** The query's other members, in a fixed order. */
+  /** The other members of the query, in a fixed order. */
   readonly filter: readonly (string | number | null)[];
 }
 
 /** The sort key of the last entry of a page. */
-export interface CursorPosition {
+export interface PageKey {
   readonly createdAt: number;
   readonly id: string;
 }
 
 export interface Cursors {
-  write(scope: CursorScope, position: CursorPosition): string;
+  write(scope: CursorScope, last: PageKey): string;
   /**
    * @throws DomainError `invalid_request` / `invalid_member` for anything that `write` did not give for this
    * scope
    */
-  read(scope: CursorScope, cursor: string): CursorPosition;
+  read(scope: CursorScope, cursor: string): PageKey;
 }
 
 const MAC_BYTES = 32;
 
 /**
- * Opaque to callers: base64url of a mac and of what it covers; bound to environment, partner, route and
- * filter.
+ * Cursors that are opaque to callers: base64url of a mac and of the text that the mac covers, bound to
+ * environment, partner, route and filter.
  */
 export function createCursors(secrets: Secrets, environment: Environment): Cursors {
   const mac = (key: Uint8Array, { partnerId, route, filter }: CursorScope, payload: string): Buffer =>
@@ -65,6 +65,14 @@ export function createCursors(secrets: Secrets, environment: Environment): Curso
       return { createdAt: parts[1], id: parts[2] };
     },
   };
+}
+
+/** The page of a list that was asked for one entry more, and the page's last entry where another page follows. */
+export function cutPage<Entry>(
+  found: readonly Entry[],
+  limit: number,
+): { readonly entries: readonly Entry[]; readonly last: Entry | undefined } {
+  return { entries: found.slice(0, limit), last: found.length > limit ? found[limit - 1] : undefined };
 }
 
 function parse(payload: string): readonly [string, number, string] | undefined {

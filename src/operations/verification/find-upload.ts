@@ -1,9 +1,9 @@
 import { DomainError } from '../../domain/errors.js';
 import type { UploadFacts, UploadPurpose } from '../../domain/upload.js';
 import type { UploadStore } from '../../ports/stores.js';
-import type { Caller } from '../operations.js';
+import type { Caller } from '../caller.js';
 
-/** The measured facts of the caller's own upload. */
+/** Measured facts of the caller's own upload. */
 export async function findUpload(
   stores: UploadStore,
   caller: Caller,

@@ -38,3 +38,11 @@ export async function createPartner(
   });
   return partner;
 }
+
+export function listPartners({ stores }: Pick<CreatePartnerDeps, 'stores'>): Promise<readonly Partner[]> {
+  return stores.listPartners();
+}
+
+export function listPlans({ plans }: Pick<CreatePartnerDeps, 'plans'>): readonly Plan[] {
+  return [...plans.values()];
+}

@@ -1,0 +1,23 @@
+import { DomainError } from '../domain/errors.js';
+import type { Plan, Scope } from '../domain/partner.js';
+
+/** Whoever calls, after the key was checked. */
+export interface Caller {
+  readonly partnerId: string;
+  readonly keyId: string;
+  readonly scopes: readonly Scope[];
+  readonly plan: Plan;
+  /** SPKI in base64, where the key's calls must be signed. */
+  readonly publicKey?: string;
+  /** The partner's units of the month after this call's charge: the quota headers need no second read then. */
+  used?: number;
+}
+
+/**
+ * The one check of a key's scope: the listener calls it before every use case, with the scope of the route.
+ * @throws DomainError `forbidden`, as for a key that is not valid
+ */
+export function requireScope(caller: Caller, scope: Scope): void {
+  if (!caller.scopes.includes(scope))
+    throw new DomainError('forbidden', 'The key is missing or not valid for this action.');
+}

@@ -1,0 +1,103 @@
+import {
+  type Declaration,
+  type DeclarationEnvelope,
+  envelopeOf,
+  isAuthentic,
+  MAX_DECLARATIONS,
+  type StoredDeclaration,
+  SUBMISSION_SKEW_SECONDS,
+  sealDeclaration,
+} from '../../domain/declaration.js';
+import { DomainError } from '../../domain/errors.js';
+import { type EvidenceReport, reportEvidence } from '../../domain/evidence-report.js';
+import type { IssuedProof } from '../../domain/proof.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Secrets } from '../../ports/secrets.js';
+import type { ProofStore } from '../../ports/stores.js';
+import { findIssued, noSuchProof } from './find-proof.js';
+
+export interface RecordDeclarationDeps {
+  readonly stores: ProofStore;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+}
+
+const MESSAGES = {
+  submission_id_reused: 'This submission was recorded with other content.',
+  declarations_full: `A proof holds at most ${MAX_DECLARATIONS} declarations.`,
+} as const;
+
+/**
+ * Records what the operator's side declares of a proof: only an issued proof takes a declaration. A repeated
+ * submission changes nothing.
+ * @returns what was stored; `repeated` where the same submission was recorded before
+ */
+export async function recordDeclaration(
+  deps: RecordDeclarationDeps,
+  proofId: string,
+  declaration: Declaration,
+): Promise<{ readonly declaration: DeclarationEnvelope; readonly repeated: boolean }> {
+  const { partnerId } = await findIssued(deps.stores, proofId);
+  const at = Math.floor(deps.clock.now() / 1000);
+  if (declaration.submittedAt > at + SUBMISSION_SKEW_SECONDS)
+    throw new DomainError('invalid_request', 'submittedAt lies in the future.', { reason: 'invalid_member' });
+  const sealed = sealDeclaration(deps.secrets.current('audit').key, proofId, declaration, at);
+  const subjects = [proofId, declaration.submissionId];
+  const step = await deps.stores.recordDeclaration(proofId, sealed, {
+    partnerId,
+    action: 'declaration_recorded',
+    at,
+    actor: 'operator',
+    subjects,
+  });
+  if (step.outcome === 'proof_gone') throw noSuchProof();
+  if (step.outcome === 'refused')
+    throw new DomainError('conflict', MESSAGES[step.reason], { reason: step.reason });
+  return step.outcome === 'recorded'
+    ? { declaration: envelopeOf(sealed), repeated: false }
+    : { declaration: envelopeOf(step.declaration), repeated: true };
+}
+
+/** Declarations of an issued proof, in the order of recording. */
+export async function listDeclarations(
+  { stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets },
+  proofId: string,
+): Promise<readonly CheckedDeclaration[]> {
+  const { declarations = [] } = await findIssued(stores, proofId);
+  return checkDeclarations(secrets, proofId, declarations);
+}
+
+/**
+ * The evidence report of a proof that was read already: no store is asked. The report is absent where nothing
+ * was declared, as on older proofs. A record that was altered in the store is left out of the report and
+ * counted: evidence never changes the validity of a credential, so it may not fail a verification either.
+ */
+export function readEvidence(
+  secrets: Secrets,
+  { proofId, declarations = [] }: IssuedProof,
+): EvidenceReport | undefined {
+  if (declarations.length === 0) return undefined;
+  const checked = checkDeclarations(secrets, proofId, declarations);
+  const authentic = checked
+    .filter((declaration) => declaration.authentic)
+    .map(({ authentic: _checked, ...envelope }) => envelope);
+  return reportEvidence(authentic, checked.length - authentic.length);
+}
+
+/** A declaration as the operator's side sees it: one that was altered in the store is shown as not authentic. */
+export interface CheckedDeclaration extends DeclarationEnvelope {
+  readonly authentic: boolean;
+}
+
+function checkDeclarations(
+  secrets: Secrets,
+  proofId: string,
+  declarations: readonly StoredDeclaration[],
+): readonly CheckedDeclaration[] {
+  // Under the secret of the audit log, whose purpose is the same: edits of the store are found.
+  const keys = secrets.all('audit').map(({ key }) => key);
+  return declarations.map((stored) => ({
+    ...envelopeOf(stored),
+    authentic: isAuthentic(keys, proofId, stored),
+  }));
+}

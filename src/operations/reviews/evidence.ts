@@ -1,0 +1,60 @@
+import { type EvidenceKind, openEvidence as open, stepEvidence } from '../../domain/review.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Ids } from '../../ports/ids.js';
+import type { ReviewStore } from '../../ports/stores.js';
+import type { Caller } from '../caller.js';
+import { changeReview, noSuchReview, type ReviewView } from './reviews.js';
+
+/** Opens an evidence request. A review can open each kind once, so it has at most three requests. */
+export async function openEvidence(
+  deps: { readonly stores: ReviewStore; readonly clock: Clock; readonly ids: Ids },
+  caller: Caller,
+  reviewId: string,
+  { kind }: { readonly kind: EvidenceKind },
+): Promise<ReviewView> {
+  const now = Math.floor(deps.clock.now() / 1000);
+  const requestId = deps.ids.next('evidenceRequest');
+  const { partnerId, keyId: actor } = caller;
+  return changeReview(
+    deps.stores,
+    { partnerId, reviewId, now, actor, action: 'review_evidence_opened', requestId },
+    (review) => open(review, kind, requestId, now),
+  );
+}
+
+const TRIGGERS = { accepted: 'accept', declined: 'decline' } as const;
+
+/** Closes an evidence request for good: a second closing is refused, one with the same status included. */
+export async function closeEvidence(
+  { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
+  caller: Caller,
+  reviewId: string,
+  requestId: string,
+  {
+    status,
+    responseReference,
+  }: { readonly status: 'accepted' | 'declined'; readonly responseReference?: string },
+): Promise<ReviewView> {
+  const now = Math.floor(clock.now() / 1000);
+  const { partnerId, keyId: actor } = caller;
+  return changeReview(
+    stores,
+    { partnerId, reviewId, now, actor, action: 'review_evidence_closed', requestId },
+    (review) => stepEvidence(review, requestId, TRIGGERS[status], responseReference, now),
+  );
+}
+
+/** Marks evidence as supplied, for the operator, who holds it; a repeat changes nothing. */
+export async function supplyEvidence(
+  { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
+  { reviewId, requestId }: { readonly reviewId: string; readonly requestId: string },
+): Promise<ReviewView> {
+  const now = Math.floor(clock.now() / 1000);
+  const partnerId = await stores.findReviewPartner(reviewId, now);
+  if (partnerId === undefined) throw noSuchReview();
+  return changeReview(
+    stores,
+    { partnerId, reviewId, now, actor: 'operator', action: 'review_evidence_supplied', requestId },
+    (review) => stepEvidence(review, requestId, 'supply', undefined, now),
+  );
+}

@@ -1,0 +1,137 @@
+import type { AuditAction } from '../../domain/audit.js';
+import { DomainError, type ErrorReason } from '../../domain/errors.js';
+import {
+  REVIEW_LIFE_SECONDS,
+  type ReviewBindings,
+  type ReviewCase,
+  type ReviewChange,
+  type ReviewOutcome,
+  resolveReview as resolve,
+} from '../../domain/review.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Ids } from '../../ports/ids.js';
+import type { ProofStore, ReviewStore } from '../../ports/stores.js';
+import type { Caller } from '../caller.js';
+import { findIssued, noSuchProof } from '../proofs/find-proof.js';
+
+/** A review as the partner sees it. */
+export type ReviewView = Omit<ReviewCase, 'partnerId'>;
+
+export interface CreateReviewDeps {
+  readonly stores: ProofStore & ReviewStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/** A metadata-only review of a registered proof: of any in the environment, not only of the partner's own. */
+export async function createReview(
+  deps: CreateReviewDeps,
+  caller: Caller,
+  request: { readonly proofId: string; readonly bindings: ReviewBindings },
+): Promise<ReviewView> {
+  await findIssued(deps.stores, request.proofId);
+  const now = Math.floor(deps.clock.now() / 1000);
+  const { creatorId, accountId, submissionId, trackId } = request.bindings;
+  const review: ReviewCase = {
+    reviewId: deps.ids.next('review'),
+    partnerId: caller.partnerId,
+    proofId: request.proofId,
+    bindings: { creatorId, accountId, submissionId, trackId },
+    status: 'open',
+    createdAt: now,
+    updatedAt: now,
+    expiresAt: now + REVIEW_LIFE_SECONDS,
+    evidenceRequests: [],
+  };
+  const created = await deps.stores.createReview(review, {
+    partnerId: caller.partnerId,
+    action: 'review_created',
+    at: now,
+    actor: caller.keyId,
+    subjects: [review.reviewId, review.proofId],
+  });
+  if (created.outcome === 'exists')
+    throw new DomainError('conflict', 'There is an unresolved review of this proof with the same bindings.', {
+      reason: 'review_exists',
+    });
+  if (created.outcome === 'full')
+    throw new DomainError(
+      'rate_limited',
+      'There are as many reviews as a partner may have on a proof, or in all.',
+      { reason: 'review_limit', retryAfterSeconds: Math.max(1, created.until - now) },
+    );
+  if (created.outcome === 'proof_gone') throw noSuchProof();
+  return reviewView(review);
+}
+
+/** A review with its evidence requests, for the partner that made it. */
+export async function readReview(
+  { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
+  caller: Caller,
+  reviewId: string,
+): Promise<ReviewView> {
+  const review = await stores.getReview(caller.partnerId, reviewId, Math.floor(clock.now() / 1000));
+  if (review === undefined) throw noSuchReview();
+  return reviewView(review);
+}
+
+/** The partner's own outcome of a review: no statement of authorship or rights. */
+export async function resolveReview(
+  { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
+  caller: Caller,
+  reviewId: string,
+  { outcome }: { readonly outcome: ReviewOutcome },
+): Promise<ReviewView> {
+  const now = Math.floor(clock.now() / 1000);
+  return changeReview(
+    stores,
+    { partnerId: caller.partnerId, reviewId, now, actor: caller.keyId, action: 'review_resolved' },
+    (review) => resolve(review, outcome, now),
+  );
+}
+
+const MESSAGES: Readonly<Partial<Record<ErrorReason, string>>> = {
+  evidence_kind_already_open: 'This kind of evidence was already requested on the review.',
+  evidence_request_final: 'The evidence request has been accepted or declined and does not change any more.',
+  evidence_requests_open: 'The review has open evidence requests; complete them first.',
+  review_resolved: 'The review has been resolved with another outcome.',
+};
+
+/** One error for another partner's, an expired and a never-created review. */
+export function noSuchReview(): DomainError {
+  return new DomainError('not_found', 'There is no such review.');
+}
+
+/** One rule applied to one review in one atomic step of the store, with its audit entry. */
+export async function changeReview(
+  stores: ReviewStore,
+  request: {
+    readonly partnerId: string;
+    readonly reviewId: string;
+    readonly now: number;
+    readonly actor: string;
+    readonly action: AuditAction;
+    readonly requestId?: string;
+  },
+  change: (review: ReviewCase) => ReviewChange | undefined,
+): Promise<ReviewView> {
+  const { partnerId, reviewId, now, actor, action, requestId } = request;
+  const subjects = requestId === undefined ? [reviewId] : [reviewId, requestId];
+  const changed = await stores.changeReview(partnerId, reviewId, now, change, {
+    partnerId,
+    action,
+    at: now,
+    actor,
+    subjects,
+  });
+  if (changed === undefined) throw noSuchReview();
+  if ('refused' in changed)
+    throw new DomainError('conflict', MESSAGES[changed.refused] ?? 'The review does not allow this.', {
+      reason: changed.refused,
+    });
+  return reviewView(changed.review);
+}
+
+function reviewView({ partnerId: _owner, ...view }: ReviewCase): ReviewView {
+  return view;
+}
