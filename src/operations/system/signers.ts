@@ -1,7 +1,7 @@
 import { readCertificate } from '../../credential/certificate.js';
-import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import {
   type RevocationReason,
   reinstatementEntry,

@@ -1,7 +1,7 @@
 import type { Measurement } from '../../domain/audio.js';
-import type { EmbeddedParseResult } from '../../domain/parsed-credential.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
+import type { EmbeddedParseResult } from '../../domain/parsed-credential.js';
 import type { Plan } from '../../domain/partner.js';
 import type { UploadFacts, UploadSlot } from '../../domain/upload.js';
 import { FACTS_LIFE_SECONDS } from '../../domain/upload.js';
