@@ -668,14 +668,14 @@ async function openBus(
 ): Promise<EventBus> {
   const { bus, kafka, dataDirectory, acceptUnauthenticated } = config;
   const authenticator = authenticatorOf(secrets, 'event', config);
-  const buried: DeadLetterReport = (topic) => observer.events(topic, 'dead', 1);
+  const onDeadLetter: DeadLetterReport = (topic) => observer.events(topic, 'dead', 1);
   if (bus === 'embedded')
     return openLocalBus({
       directory: join(dataDirectory, 'dead-letters'),
       authenticator,
       acceptWithoutMac: acceptUnauthenticated,
       clock,
-      buried,
+      onDeadLetter,
     });
   if (kafka === undefined) throw new Error('no Kafka brokers are configured');
   return openKafkaBus({
@@ -684,7 +684,7 @@ async function openBus(
     acceptWithoutMac: acceptUnauthenticated,
     group: kafka.prefix,
     onFault: (where, error) => observer.fault(where, error),
-    buried,
+    onDeadLetter,
   });
 }
 

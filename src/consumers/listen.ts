@@ -1,7 +1,8 @@
+import { PoisonError } from '../domain/batch-delivery.js';
 import { isRecordDamaged } from '../domain/errors.js';
 import { TOPICS, type Topic } from '../domain/events.js';
 import type { AssetStore } from '../ports/assets.js';
-import { type EventBus, type EventHandler, PoisonError } from '../ports/bus.js';
+import type { EventBus, EventHandler } from '../ports/bus.js';
 import type { Clock } from '../ports/clock.js';
 import type { Observer } from '../ports/observer.js';
 import type { Stores } from '../ports/stores.js';

@@ -1,5 +1,6 @@
+import { PoisonError } from '../domain/batch-delivery.js';
 import { remindersOf } from '../domain/events.js';
-import { type EventHandler, PoisonError } from '../ports/bus.js';
+import type { EventHandler } from '../ports/bus.js';
 import type { Clock } from '../ports/clock.js';
 import type { ProofStore, RetentionStore } from '../ports/stores.js';
 

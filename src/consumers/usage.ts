@@ -1,5 +1,6 @@
+import { PoisonError } from '../domain/batch-delivery.js';
 import type { ServiceEvent, UsageEvent } from '../domain/events.js';
-import { type EventHandler, PoisonError } from '../ports/bus.js';
+import type { EventHandler } from '../ports/bus.js';
 import type { UsageStore } from '../ports/stores.js';
 
 /** Of one event. A day's total has room for a thousand such. */

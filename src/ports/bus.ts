@@ -1,38 +1,11 @@
 import type { ServiceEvent, Topic } from '../domain/events.js';
 
 /**
- * Thrown by a handler for an event that it can never take, however often it comes: it goes to the dead
- * letters.
- */
-export class PoisonError extends Error {
-  override readonly name = 'PoisonError';
-}
-
-/**
- * Gets events in the order of their key, at least once each. A PoisonError concerns one event: a batch that
- * throws it is given again one by one. Any other error is the world's: the same batch comes again, after a
+ * Takes events in the order of their key, at least once each. A PoisonError concerns one event: a batch that
+ * throws it is given again one by one. Any other error is the world's: what was not taken comes again, after a
  * pause, until it is taken.
  */
 export type EventHandler = (events: readonly ServiceEvent[]) => Promise<void>;
-
-/**
- * A batch as its handler's contract has it. @param poisoned gets each event that can never be taken; the rest
- * was taken when it resolves
- */
-export async function deliverBatch(
-  events: readonly ServiceEvent[],
-  handler: EventHandler,
-  poisoned: (event: ServiceEvent, error: PoisonError) => Promise<void> | void,
-): Promise<void> {
-  try {
-    await handler(events);
-  } catch (error) {
-    if (!(error instanceof PoisonError)) throw error;
-    const [only, ...others] = events;
-    if (others.length === 0) await poisoned(only!, error);
-    else for (const event of events) await deliverBatch([event], handler, poisoned);
-  }
-}
 
 /** An event that nobody could take, with what is known of it. */
 export interface DeadLetter {

@@ -1,3 +1,5 @@
+import type { SecretPurpose } from '../domain/secret-purposes.js';
+
 /**
  * The service's own symmetric secrets. Each has an id, so that it can be replaced while the former one still
  * verifies.
@@ -6,17 +8,6 @@ export interface Secret {
   readonly id: string;
   readonly key: Uint8Array;
 }
-
-export const SECRET_PURPOSES = [
-  'key-pepper',
-  'upload-policy',
-  'cursor',
-  'rotation',
-  'audit',
-  'event',
-  'row',
-] as const;
-export type SecretPurpose = (typeof SECRET_PURPOSES)[number];
 
 export interface Secrets {
   /** The one to make new things with. */

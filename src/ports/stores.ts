@@ -1,4 +1,5 @@
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
+import type { BilledOperation } from '../domain/billing.js';
 import type { DeclarationStep, StoredDeclaration } from '../domain/declaration.js';
 import type { ReviewReminder, ServiceEvent, UsageEvent } from '../domain/events.js';
 import type { Partner, PartnerKey } from '../domain/partner.js';
@@ -191,9 +192,6 @@ export interface ProofStore {
    */
   collectReservations(before: number): Promise<readonly string[]>;
 }
-
-export const BILLED_OPERATIONS = ['verify', 'identify'] as const;
-export type BilledOperation = (typeof BILLED_OPERATIONS)[number];
 
 export interface UsageCharge {
   readonly partnerId: string;

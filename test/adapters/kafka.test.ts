@@ -17,6 +17,7 @@ import { encodeEvent, eventHeaders, UNAUTHENTICATED } from '../../src/adapters/k
 import { createTopics } from '../../src/adapters/kafka/topics.js';
 import { Authenticator } from '../../src/codec/authenticator.js';
 import { encodeMessagePack, type MessagePackValue } from '../../src/codec/messagepack.js';
+import { defined } from '../../src/domain/defined.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { type ServiceEvent, TOPICS } from '../../src/domain/events.js';
 import type { EventBus } from '../../src/ports/bus.js';
@@ -74,7 +75,8 @@ async function makePlace(): Promise<{ readonly connection: KafkaBusOptions; remo
 async function place(): Promise<BusPlace> {
   const { connection, remove } = await makePlace();
   return {
-    open: async (buried) => patient(await openKafkaBus({ ...connection, ...(buried && { buried }) })),
+    open: async (onDeadLetter) =>
+      patient(await openKafkaBus({ ...connection, ...defined({ onDeadLetter }) })),
     keeps: true,
     remove,
   };
@@ -214,14 +216,16 @@ async function malformed(t: Test): Promise<void> {
   await produceCompressed(options, topic, Buffer.alloc(3_000_000));
   await produceRaw(options, [...bad.map(([value]) => message(value)), message(encodeEvent(good))]);
   const listener = new Listener();
-  let buried = 0;
-  const bus = patient(await opened(t, { ...options, buried: () => void (buried += 1) }, listener));
+  let deadLettered = 0;
+  const bus = patient(
+    await opened(t, { ...options, onDeadLetter: () => void (deadLettered += 1) }, listener),
+  );
   // The one that is too large is in another partition: no order holds between it and the rest.
   await until(
-    () => listener.has(good) && buried >= bad.length + 1,
+    () => listener.has(good) && deadLettered >= bad.length + 1,
     'the one that is good, and word of each that is not',
   );
-  t.equal(buried, bad.length + 1);
+  t.equal(deadLettered, bad.length + 1);
   t.strictSame(listener.taken, [good]);
   const tooLarge = /not authenticated.*; 3000003 bytes, too many to keep/;
   const all = await bus.deadLetters('erasure', 100);

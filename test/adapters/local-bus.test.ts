@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { openLocalBus } from '../../src/adapters/local-bus/bus.js';
 import { DEAD_LETTER_FILE } from '../../src/adapters/local-bus/dead-letter-file.js';
-import { PoisonError } from '../../src/ports/bus.js';
+import { PoisonError } from '../../src/domain/batch-delivery.js';
+import { defined } from '../../src/domain/defined.js';
 import { type BusPlace, busContract, erasure, Listener } from '../bus-contract/suite.js';
 import { authenticated } from '../fixtures/authentication.js';
 
@@ -19,7 +20,8 @@ async function makeDirectory(t: Test): Promise<string> {
 async function make(): Promise<BusPlace> {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-bus-'));
   return {
-    open: (buried) => openLocalBus({ directory, clock, ...authenticated, ...(buried && { buried }) }),
+    open: (onDeadLetter) =>
+      openLocalBus({ directory, clock, ...authenticated, ...defined({ onDeadLetter }) }),
     keeps: false,
     remove: () => rm(directory, { recursive: true, force: true }),
   };

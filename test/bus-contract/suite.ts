@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
+import { PoisonError } from '../../src/domain/batch-delivery.js';
 import { DomainError } from '../../src/domain/errors.js';
 import {
   billedSource,
@@ -12,11 +13,11 @@ import {
   unitsCounted,
 } from '../../src/domain/events.js';
 import { dayOf } from '../../src/domain/usage-window.js';
-import { type DeadLetterReport, type EventBus, type EventHandler, PoisonError } from '../../src/ports/bus.js';
+import type { DeadLetterReport, EventBus, EventHandler } from '../../src/ports/bus.js';
 
 /** Where the events of one test are: every bus that is opened here carries the same ones. */
 export interface BusPlace {
-  open(buried?: DeadLetterReport): Promise<EventBus>;
+  open(onDeadLetter?: DeadLetterReport): Promise<EventBus>;
   /** Whether events are kept by the bus itself, so that they can be replayed. */
   readonly keeps: boolean;
   remove(): Promise<void>;
@@ -108,6 +109,7 @@ export async function busContract(t: Test, make: () => Promise<BusPlace>): Promi
     'thousands arrive as they were sent': thousands,
     'a batch that failed comes again as it was': failingHandler,
     'an event that nobody can take goes to the dead letters, the rest goes on': deadLetters,
+    'a batch with events that nobody can take is split, and each of them isolated once': isolation,
     'events that came while others failed keep their place': orderAfterFailure,
     'a close lets the batch that is being handled end': closing,
     'what a topic keeps is replayed': replay,
@@ -126,9 +128,9 @@ async function opened(
   t: Test,
   place: BusPlace,
   handlers: Partial<Record<Topic, EventHandler>>,
-  buried?: DeadLetterReport,
+  onDeadLetter?: DeadLetterReport,
 ): Promise<EventBus> {
-  const bus = await place.open(buried);
+  const bus = await place.open(onDeadLetter);
   t.teardown(() => bus.close());
   for (const topic of TOPICS) if (handlers[topic] !== undefined) bus.handle(topic, handlers[topic]);
   await bus.start();
@@ -193,18 +195,18 @@ async function deadLetters(t: Test, place: BusPlace): Promise<void> {
     if (events.some(({ id }) => poisoned.has(id))) throw new PoisonError('the partner is not known');
     await listener.take(events);
   };
-  const buried: Topic[] = [];
-  const bus = await opened(t, place, { usage: take }, (topic) => void buried.push(topic));
+  const reported: Topic[] = [];
+  const bus = await opened(t, place, { usage: take }, (topic) => void reported.push(topic));
   const sent = [usage(1, 0), usage(1, 1), usage(1, 2), usage(1, 3), usage(1, 4), usage(2, 0), usage(2, 1)];
   const good = sent.filter(({ id }) => !poisoned.has(id));
   await relay(bus, sent);
   await until(() => listener.has(...good), 'the rest');
   t.strictSame(byKey(listener.taken), byKey(good));
   await until(
-    async () => buried.length >= 3 && (await bus.deadLetters('usage', 10)).length === 3,
+    async () => reported.length >= 3 && (await bus.deadLetters('usage', 10)).length === 3,
     'three dead letters, each told of',
   );
-  t.strictSame(buried, ['usage', 'usage', 'usage']);
+  t.strictSame(reported, ['usage', 'usage', 'usage']);
   const letters = await bus.deadLetters('usage', 10);
   t.strictSame(new Set(letters.map(({ id }) => id)), poisoned);
   t.ok(
@@ -328,6 +330,47 @@ async function closing(t: Test, place: BusPlace): Promise<void> {
     'what came later, and the rest',
   );
   t.strictSame(taken(), new Set([...sent, ...more].map(({ id }) => id)), 'nothing is lost between the two');
+}
+
+/** Two of five can never be taken, and the world fails once while the last one is given alone. */
+async function isolation(t: Test, place: BusPlace): Promise<void> {
+  const sent = Array.from({ length: 5 }, (_, n) => usage(1, n));
+  const [, second, , fourth, last] = sent.map(({ id }) => id);
+  const poisoned = [second!, fourth!];
+  const good = sent.filter(({ id }) => !poisoned.includes(id));
+  const calls: (readonly string[])[] = [];
+  const listener = new Listener();
+  const reported: Topic[] = [];
+  let failures = 0;
+  const take: EventHandler = async (events) => {
+    const ids = events.map(({ id }) => id);
+    calls.push(ids);
+    if (ids.some((id) => poisoned.includes(id))) throw new PoisonError('not this one');
+    if (ids.length === 1 && ids[0] === last && (failures += 1) === 1) throw new Error('the store is away');
+    await listener.take(events);
+  };
+  const bus = await opened(t, place, { usage: take }, (topic) => void reported.push(topic));
+  await relay(bus, sent);
+  await until(() => reported.length >= 2 && listener.has(...good), 'the rest');
+  const split = calls.findIndex((ids) => ids.length > 1 && ids.some((id) => poisoned.includes(id)));
+  t.ok(split >= 0, 'some came together');
+  const together = calls[split]!;
+  t.strictSame(
+    calls.slice(split + 1, split + 1 + together.length),
+    together.map((id) => [id]),
+    'given again one by one, in their order',
+  );
+  for (const id of poisoned) {
+    const own = calls.filter((ids) => ids.includes(id));
+    t.strictSame(own.filter(({ length }) => length === 1).length, 1, 'isolated once, whatever failed later');
+    t.strictSame(own.at(-1), [id], 'and not given again');
+  }
+  t.strictSame(
+    (await bus.deadLetters('usage', 10)).map(({ id }) => id),
+    poisoned,
+  );
+  t.strictSame(reported, ['usage', 'usage']);
+  t.ok(failures > 0, 'the world failed in between');
 }
 
 async function replay(t: Test, place: BusPlace): Promise<void> {

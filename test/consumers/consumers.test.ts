@@ -4,6 +4,7 @@ import { erasureConsumer } from '../../src/consumers/erasure.js';
 import { listen } from '../../src/consumers/listen.js';
 import { retentionConsumer } from '../../src/consumers/retention.js';
 import { usageConsumer } from '../../src/consumers/usage.js';
+import { PoisonError } from '../../src/domain/batch-delivery.js';
 import {
   EXPIRY_NOTICE_SECONDS,
   proofErased,
@@ -17,7 +18,7 @@ import {
   unitsCounted,
 } from '../../src/domain/events.js';
 import type { Proof } from '../../src/domain/proof.js';
-import { type EventHandler, PoisonError } from '../../src/ports/bus.js';
+import type { EventHandler } from '../../src/ports/bus.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { stillClock } from '../operations/doubles.js';
 
@@ -184,7 +185,7 @@ t.test('retention: a new case schedules its notices, and they are announced when
 t.test('what a process took is counted', async (t) => {
   const handlers = new Map<string, EventHandler>();
   const counts: string[] = [];
-  const stores = { foldUsage: async () => undefined } as unknown as Stores;
+  const stores = { aggregateUsage: async () => undefined } as unknown as Stores;
   listen(
     { handle: (topic, handler) => void handlers.set(topic, handler) },
     {

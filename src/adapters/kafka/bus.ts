@@ -1,14 +1,9 @@
+import { BatchDelivery } from '../../domain/batch-delivery.js';
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
-import {
-  type DeadLetterReport,
-  deliverBatch,
-  type EventBus,
-  type EventHandler,
-  type Replayed,
-} from '../../ports/bus.js';
+import type { DeadLetterReport, EventBus, EventHandler, Replayed } from '../../ports/bus.js';
 import { ConsumerClient, type KafkaConnection, KafkaError, loadLibrary, type Message } from './client.js';
-import { buried, letterOf, passLetters, raised, readLetters } from './dead-letters.js';
+import { deadLettered, deadLetterOf, passDeadLetters, readDeadLetters, requeued } from './dead-letters.js';
 import { decodeEvent, type EventReader, encodeEvent, eventHeaders } from './event-message.js';
 import { Outgoing } from './outgoing.js';
 import { readTopic } from './read-topic.js';
@@ -20,15 +15,15 @@ export interface KafkaBusOptions extends KafkaConnection, EventReader {
   readonly prefix: string;
   /** Consumer groups are `<group>.<topic>` and `<group>.<topic>.dlq`. */
   readonly group: string;
-  /** Told what goes wrong in the background; it is tried again anyway. */
+  /** Reports what goes wrong in the background, where everything is tried again anyway. */
   readonly onFault: (where: string, error: unknown) => void;
-  readonly buried?: DeadLetterReport;
+  readonly onDeadLetter?: DeadLetterReport;
 }
 
 type Library = Awaited<ReturnType<typeof loadLibrary>>;
 
 const RETRY_SECONDS = 2;
-/** How long the same fault is not told again. */
+/** Milliseconds in which a fault is not reported a second time. */
 const QUIET_MS = 30_000;
 
 /**
@@ -46,8 +41,8 @@ class KafkaBus implements EventBus {
   readonly #handlers = new Map<Topic, EventHandler>();
   #consumers: readonly TopicConsumer[] | undefined;
   #closing: Promise<void> | undefined;
-  /** Faults that were told, and when. */
-  readonly #told = new Map<string, number>();
+  /** Faults that were reported, and when. */
+  readonly #reported = new Map<string, number>();
 
   constructor(library: Library, options: KafkaBusOptions) {
     this.#library = library;
@@ -99,7 +94,7 @@ class KafkaBus implements EventBus {
           reader: this.#options,
           handler,
           connect,
-          bury: (message, reason) => this.#bury(topic, message, reason),
+          deadLetter: (message, reason) => this.#deadLetter(topic, message, reason),
           fault,
         }),
       ];
@@ -113,15 +108,14 @@ class KafkaBus implements EventBus {
       await readTopic(client, { name: topicName(this.#options.prefix, topic) }, async (messages) => {
         messageCount += messages.length;
         const events = messages.flatMap((message) => {
-          const reading = decodeEvent(this.#options, topic, message);
-          return reading.ok ? [reading.event] : [];
+          const decoded = decodeEvent(this.#options, topic, message);
+          return decoded.ok ? [decoded.event] : [];
         });
         // The group's consumer has put them to the dead letters.
         left += messages.length - events.length;
-        if (events.length > 0)
-          await deliverBatch(events, handler, () => {
-            left += 1;
-          });
+        await new BatchDelivery(events, handler, () => {
+          left += 1;
+        }).run();
       });
       return { taken: messageCount - left, left };
     });
@@ -129,27 +123,25 @@ class KafkaBus implements EventBus {
 
   lag(): ReadonlyMap<Topic, number> {
     return new Map(
-      (this.#consumers ?? []).flatMap(({ topic, behind }) =>
-        behind === undefined ? [] : [[topic, behind] as const],
-      ),
+      (this.#consumers ?? []).flatMap(({ topic, lag }) => (lag === undefined ? [] : [[topic, lag] as const])),
     );
   }
 
   deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
     const name = deadLetterName(this.#options.prefix, topic);
-    return this.#reading(this.#letterGroup(topic), async (client) =>
-      (await readLetters(client, name, limit)).map((message) => letterOf(topic, message)),
+    return this.#reading(this.#deadLetterGroup(topic), async (client) =>
+      (await readDeadLetters(client, name, limit)).map((message) => deadLetterOf(topic, message)),
     );
   }
 
   replayDeadLetters(topic: Topic, limit: number): Promise<number> {
     const { prefix } = this.#options;
-    return this.#reading(this.#letterGroup(topic), async (client) => {
-      const letters = await readLetters(client, deadLetterName(prefix, topic), limit);
-      if (letters.length === 0) return 0;
-      await this.#outgoing.send(letters.map((message) => raised(message, topicName(prefix, topic))));
-      await passLetters(client, letters);
-      return letters.length;
+    return this.#reading(this.#deadLetterGroup(topic), async (client) => {
+      const messages = await readDeadLetters(client, deadLetterName(prefix, topic), limit);
+      if (messages.length === 0) return 0;
+      await this.#outgoing.send(messages.map((message) => requeued(message, topicName(prefix, topic))));
+      await passDeadLetters(client, messages);
+      return messages.length;
     });
   }
 
@@ -167,22 +159,27 @@ class KafkaBus implements EventBus {
 
   #fault(where: string, error: unknown): void {
     const kind = `${where} ${error instanceof Error ? `${error.name} ${error.message}` : typeof error}`;
-    if (Date.now() - (this.#told.get(kind) ?? 0) < QUIET_MS) return;
+    if (Date.now() - (this.#reported.get(kind) ?? 0) < QUIET_MS) return;
     // Few kinds there are; a message with a number in it must not make them many.
-    if (this.#told.size > 100) this.#told.clear();
-    this.#told.set(kind, Date.now());
+    if (this.#reported.size > 100) this.#reported.clear();
+    this.#reported.set(kind, Date.now());
     this.#options.onFault(where, error);
   }
 
-  #letterGroup(topic: Topic): string {
+  #deadLetterGroup(topic: Topic): string {
     return `${this.#options.group}.${topic}.dlq`;
   }
 
-  async #bury(topic: Topic, message: Message, reason: string): Promise<void> {
+  async #deadLetter(topic: Topic, message: Message, reason: string): Promise<void> {
     await this.#outgoing.send([
-      buried(message, deadLetterName(this.#options.prefix, topic), reason, Math.floor(Date.now() / 1000)),
+      deadLettered(
+        message,
+        deadLetterName(this.#options.prefix, topic),
+        reason,
+        Math.floor(Date.now() / 1000),
+      ),
     ]);
-    this.#options.buried?.(topic);
+    this.#options.onDeadLetter?.(topic);
   }
 
   /** With a consumer of its own that joins no group. */

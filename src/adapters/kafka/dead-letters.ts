@@ -23,7 +23,7 @@ const NOTHING = Buffer.alloc(0);
  * The message as it came, and why it is here. Of one that is too large, which nobody here has sent, only
  * where it was.
  */
-export function buried(message: Message, name: string, reason: string, at: number): NamedMessage {
+export function deadLettered(message: Message, name: string, reason: string, at: number): NamedMessage {
   const { topic, partition, offset } = message;
   const whole = { key: bytesOf(message.key), value: message.value, headers: headersOf(message) };
   const bytes = sizeOf(whole);
@@ -55,7 +55,7 @@ function sizeOf({ key, value, headers }: Pick<NamedMessage, 'key' | 'value' | 'h
 }
 
 /** The same message for its topic again. */
-export function raised(message: Message, name: string): NamedMessage {
+export function requeued(message: Message, name: string): NamedMessage {
   const { topic, partition, offset, key, value } = message;
   const headers = Object.fromEntries(
     Object.entries(headersOf(message)).filter(([header]) => !OWN_NAMES.has(header)),
@@ -63,7 +63,7 @@ export function raised(message: Message, name: string): NamedMessage {
   return { name: `${topic} ${partition} ${offset} again`, topic: name, key: bytesOf(key), value, headers };
 }
 
-export function letterOf(topic: Topic, message: Message): DeadLetter {
+export function deadLetterOf(topic: Topic, message: Message): DeadLetter {
   const headers = headersOf(message);
   const at = Number(headers[OWN.at]);
   return {
@@ -76,7 +76,7 @@ export function letterOf(topic: Topic, message: Message): DeadLetter {
 }
 
 /** Those after the group's position, in the order of their partition. */
-export async function readLetters(
+export async function readDeadLetters(
   client: ConsumerClient,
   name: string,
   limit: number,
@@ -88,7 +88,7 @@ export async function readLetters(
 }
 
 /** Moves the group's position behind these. @throws KafkaError where it was not kept */
-export async function passLetters(client: ConsumerClient, letters: readonly Message[]): Promise<void> {
+export async function passDeadLetters(client: ConsumerClient, letters: readonly Message[]): Promise<void> {
   const last = new Map(
     letters.map(({ topic, partition, offset }) => [partition, { topic, partition, offset: offset + 1 }]),
   );

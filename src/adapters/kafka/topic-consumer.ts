@@ -1,18 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Backoff, pauseAfter } from '../../async/backoff.js';
+import { BatchDelivery } from '../../domain/batch-delivery.js';
 import type { ServiceEvent, Topic } from '../../domain/events.js';
-import { type EventHandler, PoisonError } from '../../ports/bus.js';
+import type { EventHandler } from '../../ports/bus.js';
 import { type ConsumerClient, KafkaError, type Message, type TopicPartitionOffset } from './client.js';
 import { decodeEvent, type EventReader } from './event-message.js';
 
 export interface TopicConsumerOptions {
   readonly topic: Topic;
-  /** Its name in Kafka. */
+  /** The topic's name in Kafka. */
   readonly name: string;
   readonly reader: EventReader;
   readonly handler: EventHandler;
   readonly connect: () => Promise<ConsumerClient>;
   /** Puts a message to the dead letters; resolves when it is there. */
-  readonly bury: (message: Message, reason: string) => Promise<void>;
+  readonly deadLetter: (message: Message, reason: string) => Promise<void>;
   readonly fault: (error: unknown) => void;
 }
 
@@ -21,19 +23,20 @@ interface Received {
   readonly event: ServiceEvent;
 }
 
-/** Messages that are given to the handler, or buried, together. */
-type Step = { readonly give: readonly Received[] } | { readonly bury: Message; readonly reason: string };
+interface Unreadable {
+  readonly message: Message;
+  readonly reason: string;
+}
 
 const BATCH = 500;
 const IDLE_MS = 40;
-/** While a handler is at work or rests: so often the group hears of us. */
+/** Longest silence towards the group while a handler is at work or pauses. */
 const KEEPALIVE_MS = 1000;
-const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 5000;
+const PAUSES: Backoff = { firstMs: 200, longestMs: 5000 };
 const LEAVE_MS = 5000;
 
 /**
- * One topic's events for one handler, as a member of the group. A position is committed when its batch was
+ * One topic's events for one handler, as a member of the group. An offset is committed when its batch was
  * taken.
  */
 export class TopicConsumer {
@@ -41,9 +44,9 @@ export class TopicConsumer {
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #client: ConsumerClient | undefined;
-  /** Came while a batch was at work. */
+  /** Messages that came while a batch was being handled. */
   #held: Message[] = [];
-  /** Of the batch at work. */
+  /** Messages of the batch that is being handled. */
   #inHand = 0;
 
   constructor(options: TopicConsumerOptions) {
@@ -56,10 +59,10 @@ export class TopicConsumer {
   }
 
   /**
-   * Messages of its partitions that were not taken yet, those that it has in hand included; undefined while
-   * it is not connected.
+   * Messages of this member's partitions that were not taken yet, those of the batch at work included;
+   * undefined without a connection.
    */
-  get behind(): number | undefined {
+  get lag(): number | undefined {
     return this.#client === undefined ? undefined : this.#inHand + this.#held.length + this.#client.unread;
   }
 
@@ -73,7 +76,7 @@ export class TopicConsumer {
   }
 
   async #run(): Promise<void> {
-    for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    for (let failures = 1; !this.#closed; failures += 1) {
       try {
         const client = await this.#options.connect();
         try {
@@ -81,7 +84,7 @@ export class TopicConsumer {
           client.subscribe(this.#options.name);
           while (!this.#closed) {
             await this.#step(client);
-            pause = FIRST_PAUSE_MS;
+            failures = 1;
           }
         } finally {
           this.#client = undefined;
@@ -90,7 +93,7 @@ export class TopicConsumer {
       } catch (error) {
         if (!this.#closed) this.#options.fault(error);
       }
-      await this.#rest(pause);
+      await this.#rest(pauseAfter(failures, PAUSES));
     }
   }
 
@@ -98,90 +101,78 @@ export class TopicConsumer {
     await this.#followRebalances(client);
     const messages = this.#held.length > 0 ? this.#held.splice(0, BATCH) : await this.#poll(client, BATCH);
     if (messages.length === 0) return this.#rest(IDLE_MS);
-    // Who gets these partitions now gets these messages, too.
+    // The next owner of these partitions gets these messages.
     if (client.rebalances.length > 0) return;
-    if (await this.#take(client, messages)) client.commit(positionsAfter(messages));
+    if (await this.#take(client, messages)) client.commit(offsetsAfter(messages));
   }
 
   /** @returns false where it was given up: the messages come again, here or elsewhere */
   async #take(client: ConsumerClient, messages: readonly Message[]): Promise<boolean> {
-    const steps = this.#stepsOf(messages);
+    const run = this.#deliveryOf(messages);
     this.#inHand = messages.length;
     let paused = false;
     try {
-      for (let pause = FIRST_PAUSE_MS; steps.length > 0; ) {
+      for (let failures = 1; ; failures += 1) {
         try {
-          await this.#tend(client, this.#do(steps));
-          pause = FIRST_PAUSE_MS;
+          await this.#tend(client, run());
+          return true;
         } catch (error) {
           this.#options.fault(error);
           if (!paused) client.pause();
           paused = true;
-          await this.#tend(client, this.#rest(pause));
+          await this.#tend(client, this.#rest(pauseAfter(failures, PAUSES)));
           if (this.#closed || client.rebalances.length > 0) return false;
-          pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
         }
       }
-      return true;
     } finally {
       this.#inHand = 0;
       if (paused) client.resume();
     }
   }
 
-  #stepsOf(messages: readonly Message[]): Step[] {
-    const give: Received[] = [];
-    const bury: Step[] = [];
+  /** The work on a batch: after an error another run goes on where the one before it stopped. */
+  #deliveryOf(messages: readonly Message[]): () => Promise<void> {
+    const { handler, deadLetter, reader, topic } = this.#options;
+    const received: Received[] = [];
+    const unreadable: Unreadable[] = [];
     for (const message of messages) {
-      const reading = decodeEvent(this.#options.reader, this.#options.topic, message);
-      if (reading.ok) give.push({ message, event: reading.event });
-      else bury.push({ bury: message, reason: reading.fault });
+      const decoded = decodeEvent(reader, topic, message);
+      if (decoded.ok) received.push({ message, event: decoded.event });
+      else unreadable.push({ message, reason: decoded.fault });
     }
-    return give.length > 0 ? [...bury, { give }] : bury;
-  }
-
-  /** The first step; what was done is taken off. */
-  async #do(steps: Step[]): Promise<void> {
-    const step = steps[0]!;
-    if ('bury' in step) await this.#options.bury(step.bury, step.reason);
-    else {
-      try {
-        await this.#options.handler(step.give.map(({ event }) => event));
-      } catch (error) {
-        if (!(error instanceof PoisonError)) throw error;
-        const [only, ...others] = step.give;
-        steps.splice(
-          0,
-          1,
-          ...(others.length === 0
-            ? [{ bury: only!.message, reason: error.message }]
-            : step.give.map((one) => ({ give: [one] }))),
-        );
-        return;
+    const delivery = new BatchDelivery<Received>(
+      received,
+      (batch) => handler(batch.map(({ event }) => event)),
+      ({ message }, poison) => deadLetter(message, poison.message),
+    );
+    return async () => {
+      for (let next = unreadable[0]; next !== undefined; next = unreadable[0]) {
+        await deadLetter(next.message, next.reason);
+        unreadable.shift();
       }
-    }
-    steps.shift();
+      await delivery.run();
+    };
   }
 
   /** Keeps the membership while something else goes on. */
   async #tend<Value>(client: ConsumerClient, work: Promise<Value>): Promise<Value> {
-    const settled = work.then(
+    const ended = work.then(
       () => true,
       () => true,
     );
     try {
-      while (!(await Promise.race([settled, sleep(KEEPALIVE_MS, false, { ref: false })])))
+      while (!(await Promise.race([ended, sleep(KEEPALIVE_MS, false, { ref: false })])))
         this.#held.push(...(await this.#poll(client, 1)));
     } finally {
       // Never two batches at once, whatever became of the connection.
-      await settled;
+      await ended;
     }
     return work;
   }
 
   async #followRebalances(client: ConsumerClient): Promise<void> {
     if (client.rebalances.length === 0) return;
-    await this.#settleCommits(client);
+    await this.#finishCommits(client);
     for (const { kind, partitions } of client.rebalances.splice(0)) {
       this.#held = [];
       if (kind === 'assign') client.assign(partitions);
@@ -189,8 +180,8 @@ export class TopicConsumer {
     }
   }
 
-  /** So that the next owner does not begin with what was taken here. */
-  async #settleCommits(client: ConsumerClient): Promise<void> {
+  /** Commits under way are waited for, so that the next owner does not begin with what was taken here. */
+  async #finishCommits(client: ConsumerClient): Promise<void> {
     for (const deadline = Date.now() + LEAVE_MS; client.commitsUnderWay > 0 && Date.now() < deadline; )
       this.#held.push(...(await this.#poll(client, 1)));
   }
@@ -198,7 +189,7 @@ export class TopicConsumer {
   async #leave(client: ConsumerClient): Promise<void> {
     this.#held = [];
     try {
-      await this.#settleCommits(client);
+      await this.#finishCommits(client);
       client.unsubscribe();
       let left = false;
       for (const deadline = Date.now() + LEAVE_MS; !left && Date.now() < deadline; ) {
@@ -228,8 +219,8 @@ export class TopicConsumer {
   }
 }
 
-/** Where each partition goes on after these. */
-function positionsAfter(messages: readonly Message[]): readonly TopicPartitionOffset[] {
+/** Offset at which each partition goes on after these messages. */
+function offsetsAfter(messages: readonly Message[]): readonly TopicPartitionOffset[] {
   const last = new Map<number, TopicPartitionOffset>();
   for (const { topic, partition, offset } of messages)
     last.set(partition, { topic, partition, offset: offset + 1 });

@@ -1,12 +1,7 @@
+import { BatchDelivery } from '../../domain/batch-delivery.js';
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
-import {
-  type DeadLetterReport,
-  deliverBatch,
-  type EventBus,
-  type EventHandler,
-  type Replayed,
-} from '../../ports/bus.js';
+import type { DeadLetterReport, EventBus, EventHandler, Replayed } from '../../ports/bus.js';
 import type { Clock } from '../../ports/clock.js';
 import { DeadLetterFile, type DeadLetterReader } from './dead-letter-file.js';
 
@@ -17,7 +12,7 @@ const RETRY_SECONDS = 1;
 export interface LocalBusOptions extends DeadLetterReader {
   readonly directory: string;
   readonly clock: Clock;
-  readonly buried?: DeadLetterReport;
+  readonly onDeadLetter?: DeadLetterReport;
 }
 
 /**
@@ -30,29 +25,31 @@ export async function openLocalBus({
   authenticator,
   acceptWithoutMac,
   clock,
-  buried = () => undefined,
+  onDeadLetter = () => undefined,
 }: LocalBusOptions): Promise<EventBus> {
   return new LocalBus(
     await DeadLetterFile.open(directory, { authenticator, acceptWithoutMac }),
     clock,
-    buried,
+    onDeadLetter,
   );
 }
 
 class LocalBus implements EventBus {
-  readonly #letters: DeadLetterFile;
+  readonly #deadLetters: DeadLetterFile;
   readonly #clock: Clock;
-  readonly #buried: DeadLetterReport;
+  readonly #onDeadLetter: DeadLetterReport;
   readonly #handlers = new Map<Topic, EventHandler>();
   #state: 'made' | 'started' | 'closed' = 'made';
   /** One publication at a time: a later one must not overtake what comes again. */
   #last: Promise<unknown> = Promise.resolve();
   #failures = 0;
+  /** Events of a publication that failed which are dead letters already when it comes again. */
+  readonly #isolated = new Set<string>();
 
-  constructor(letters: DeadLetterFile, clock: Clock, buried: DeadLetterReport) {
-    this.#letters = letters;
+  constructor(deadLetters: DeadLetterFile, clock: Clock, onDeadLetter: DeadLetterReport) {
+    this.#deadLetters = deadLetters;
     this.#clock = clock;
-    this.#buried = buried;
+    this.#onDeadLetter = onDeadLetter;
   }
 
   handle(topic: Topic, handler: EventHandler): void {
@@ -70,7 +67,8 @@ class LocalBus implements EventBus {
     return this.#next(async () => {
       // One that waited behind a failure may hold later events of the same keys.
       if (this.#state !== 'started' || failures !== this.#failures) throw unavailable();
-      await this.#deliverAll(events);
+      await this.#deliverAll(events.filter(({ id }) => !this.#isolated.has(id)));
+      this.#isolated.clear();
     });
   }
 
@@ -85,8 +83,8 @@ class LocalBus implements EventBus {
 
   deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
     return this.#next(async () => {
-      const letters = await this.#letters.list(topic, limit);
-      return letters.map(({ number, reason, at, event }) => ({
+      const kept = await this.#deadLetters.list(topic, limit);
+      return kept.map(({ number, reason, at, event }) => ({
         topic,
         position: String(number),
         reason,
@@ -98,22 +96,22 @@ class LocalBus implements EventBus {
 
   replayDeadLetters(topic: Topic, limit: number): Promise<number> {
     return this.#next(async () => {
-      const letters = await this.#letters.list(topic, limit);
-      for (const { number, event, line } of letters) {
+      const kept = await this.#deadLetters.list(topic, limit);
+      for (const { number, event, line } of kept) {
         if (event === undefined) {
-          await this.#letters.appendLine(line);
-          this.#buried(topic);
+          await this.#deadLetters.appendLine(line);
+          this.#onDeadLetter(topic);
         } else await this.#deliverAll([event]);
-        await this.#letters.markReplayed(topic, number);
+        await this.#deadLetters.markReplayed(topic, number);
       }
-      return letters.length;
+      return kept.length;
     });
   }
 
   async close(): Promise<void> {
     if (this.#state === 'closed') return void (await this.#last);
     this.#state = 'closed';
-    const closed = this.#last.then(() => this.#letters.close());
+    const closed = this.#last.then(() => this.#deadLetters.close());
     this.#last = closed;
     await closed;
   }
@@ -146,10 +144,12 @@ class LocalBus implements EventBus {
   }
 
   #deliver(events: readonly ServiceEvent[], handler: EventHandler): Promise<void> {
-    return deliverBatch(events, handler, async (event, { message }) => {
-      await this.#letters.append(event, message, Math.floor(this.#clock.now() / 1000));
-      this.#buried(event.topic);
-    });
+    const isolate = async (event: ServiceEvent, { message }: Error): Promise<void> => {
+      await this.#deadLetters.append(event, message, Math.floor(this.#clock.now() / 1000));
+      this.#isolated.add(event.id);
+      this.#onDeadLetter(event.topic);
+    };
+    return new BatchDelivery(events, handler, isolate).run();
   }
 }
 

@@ -9,7 +9,7 @@ import { LineLog } from '../../files/line-log.js';
 export const DEAD_LETTER_FILE = 'dead-letters.log';
 export const REPLAY_POSITION_FILE = 'dead-letters.position';
 
-export interface KeptLetter {
+export interface KeptDeadLetter {
   /** From 1, over all topics. */
   readonly number: number;
   readonly at: number;
@@ -72,15 +72,15 @@ export class DeadLetterFile {
   }
 
   /** Those not replayed yet, oldest first. */
-  async list(topic: Topic, limit: number): Promise<readonly KeptLetter[]> {
+  async list(topic: Topic, limit: number): Promise<readonly KeptDeadLetter[]> {
     const from = this.#positions[topic] ?? 0;
-    const letters: KeptLetter[] = [];
+    const letters: KeptDeadLetter[] = [];
     let number = 0;
     for await (const { text } of this.#log.lines()) {
       number += 1;
       if (number <= from) continue;
       if (letters.length === limit) break;
-      const letter = readLetter(this.#reader, text!.toString('utf8'), number, topic);
+      const letter = parseDeadLetter(this.#reader, text!.toString('utf8'), number, topic);
       if (letter !== undefined) letters.push(letter);
     }
     return letters;
@@ -101,12 +101,12 @@ export class DeadLetterFile {
  * @returns undefined for a letter of another topic; one that nobody vouches for and that names no topic is
  * shown in each
  */
-function readLetter(
+function parseDeadLetter(
   { authenticator, acceptWithoutMac }: DeadLetterReader,
   line: string,
   number: number,
   wanted: Topic,
-): KeptLetter | undefined {
+): KeptDeadLetter | undefined {
   const { mac, ...letter } = parsedLine(line);
   const { at, reason, topic, event } = letter;
   if (topic !== wanted && TOPICS.some((known) => known === topic)) return undefined;

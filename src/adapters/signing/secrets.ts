@@ -1,8 +1,8 @@
 import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
+import { SECRET_PURPOSES, type SecretPurpose } from '../../domain/secret-purposes.js';
 import { replaceFile } from '../../files/durable.js';
-import type { Secret, SecretPurpose, Secrets } from '../../ports/secrets.js';
-import { SECRET_PURPOSES } from '../../ports/secrets.js';
+import type { Secret, Secrets } from '../../ports/secrets.js';
 import { keepFile } from './kept-file.js';
 
 export const SECRETS_FILE = 'secrets.json';
