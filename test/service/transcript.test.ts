@@ -1,4 +1,4 @@
-/** The README's three partner flows, run by a shell as they are written there. */
+/** The three partner flows of docs/partners.md, run by a shell as they are written there. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,11 +10,11 @@ import { collect, TestService } from '../fixtures/service.js';
 import { needs } from '../fixtures/tools.js';
 import { noise, wav } from '../fixtures/wav.js';
 
-const README = new URL('../../../README.md', import.meta.url);
+const PAGE = new URL('../../../docs/partners.md', import.meta.url);
 
-t.test('the transcript of the README', { skip: needs('curl') }, async (t) => {
+t.test('the three flows of docs/partners.md run as they stand there', { skip: needs('curl') }, async (t) => {
   const [, script] = /^## Three partner flows\n[\s\S]*?^```sh\n([\s\S]*?)^```$/m.exec(
-    await readFile(README, 'utf8'),
+    await readFile(PAGE, 'utf8'),
   )!;
   const service = await TestService.start();
   const directory = await mkdtemp(join(tmpdir(), 'takemark-transcript-'));

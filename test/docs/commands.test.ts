@@ -1,0 +1,55 @@
+/** Commands that a page tells its reader to type are commands. */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { pages, ROOT } from './pages.js';
+
+const run = promisify(execFile);
+const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
+
+/** Names of `takemark` commands in a page's code: the words in lower case before the first argument. */
+function takemarkCommands(page: string): readonly string[] {
+  return [...page.matchAll(/(?<=^|`|= |npx |["'\])] )takemark((?: [a-z]+(?=\s|`|$))+)/gm)].map(([, words]) =>
+    words!.trim(),
+  );
+}
+
+async function distinct(find: (page: string) => readonly string[]): Promise<readonly string[]> {
+  const texts = await Promise.all((await pages()).map((page) => readFile(`${ROOT}${page}`, 'utf8')));
+  return [...new Set(texts.flatMap(find))].sort();
+}
+
+t.test('every takemark command on a page has a help of its own', async (t) => {
+  const commands = await distinct(takemarkCommands);
+  t.ok(commands.length > 20, `${commands.length} commands`);
+  for (const command of commands) {
+    const help = await run(process.execPath, [CLI, ...command.split(' '), '--help']).catch(
+      (error: { readonly stdout: string; readonly stderr: string }) => error,
+    );
+    t.match(help.stdout, `takemark ${command}`, command);
+  }
+});
+
+t.test('every npm script on a page is a script', async (t) => {
+  const { scripts } = JSON.parse(await readFile(`${ROOT}package.json`, 'utf8')) as {
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  const named = await distinct((page) =>
+    [...page.matchAll(/npm run (?:--silent )?([a-z][a-z:-]*[a-z])/g)].map(([, name]) => name!),
+  );
+  t.ok(named.length > 10, `${named.length} scripts`);
+  t.strictSame(
+    named.filter((name) => scripts[name] === undefined),
+    [],
+  );
+});
+
+t.test('words of a command end at its first argument', async (t) => {
+  t.strictSame(
+    takemarkCommands(
+      '`takemark keys revoke KEY_ID`, takemark tells\nnpx takemark verify a.wav\n`takemark <command>`',
+    ),
+    ['keys revoke', 'verify'],
+  );
+});
