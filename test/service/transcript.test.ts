@@ -77,7 +77,7 @@ t.test('the three flows of docs/partners.md run as they stand there', { skip: ne
       },
       'pair: valid',
     );
-    t.equal(answers[4], 'the same answer again', 'rotation: replayed to the byte');
+    t.equal(answers[4], 'the same response again', 'rotation: replayed to the byte');
     const { keys } = answers[5] as { keys: { keyId: string; status: string; name: string }[] };
     t.match(
       keys.find((key) => key.keyId === keyId),
