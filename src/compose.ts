@@ -4,7 +4,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAssetDirectory } from './adapters/assets/directory.js';
 import { openAssetBucket } from './adapters/assets/s3.js';
-import { type AuthenticatedRows, authenticateRows } from './adapters/cassandra/driver/authenticate-rows.js';
+import { type AuthenticatedRows, authenticateRows } from './adapters/cassandra/authenticate-rows.js';
 import { migrate as migrateCassandra } from './adapters/cassandra/driver/migrations.js';
 import { openCassandraStore } from './adapters/cassandra/store.js';
 import { openEmbeddedStore } from './adapters/embedded/store.js';

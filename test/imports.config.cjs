@@ -66,6 +66,16 @@ const LIBRARIES = {
   pino: ['telemetry'],
 };
 
+/** Rooms of the Cassandra adapter, each with those that it may import; `store.ts` joins them. */
+const CASSANDRA_ROOMS = {
+  driver: [],
+  commit: ['driver'],
+  accounts: ['driver', 'commit'],
+  proofs: ['driver', 'commit'],
+  reviews: ['driver', 'commit', 'proofs'],
+  usage: ['driver', 'commit'],
+};
+
 const escaped = (text) => text.replace(/[.\\/@-]/g, '\\$&');
 const place = (name) => `^src/${escaped(name)}${name.endsWith('.ts') ? '$' : '/'}`;
 /** Folders with a rule of their own inside one that has another. */
@@ -117,6 +127,15 @@ module.exports = {
       from: { path: '^src/adapters/([^/]+)/' },
       to: { path: '^src/adapters/', pathNot: '^src/adapters/$1/' },
     },
+    ...Object.entries(CASSANDRA_ROOMS).map(([room, allowed]) => ({
+      name: `cassandra-${room}`,
+      severity: 'error',
+      from: { path: `^src/adapters/cassandra/${room}/` },
+      to: {
+        path: '^src/adapters/cassandra/',
+        pathNot: [room, ...allowed].map((name) => place(`adapters/cassandra/${name}`)),
+      },
+    })),
     {
       name: 'cli-compose-when-needed',
       severity: 'error',

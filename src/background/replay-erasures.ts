@@ -38,7 +38,7 @@ export async function replayErasures({ stores, assets, journal, observer }: Repl
       partnerId,
       erasedAt,
       { partnerId, action: 'proof_erased', at: erasedAt, actor: 'operator', subjects: [proofId] },
-      'waived',
+      'bypass',
     );
     if (erasure === 'not_found') return false;
     await assets.delete(proofId);

@@ -158,15 +158,15 @@ export interface ProofStore {
    * event `proof_erased` is written with it. The review cases of all partners on the proof are not there any
    * more from then on; however many they are, their rows stay for `confirmErasure`. The first erasure wins
    * and is the answer of every later one. Only an issued proof of this partner can be erased.
-   * @param room `waived`: where the outbox is full, too. For what was promised before: a start that could not
-   * keep it would fail
+   * @param capacity `bypass`: even where the outbox is full. For an erasure that was promised before: a start that
+   * could not keep the promise would fail
    */
   eraseProof(
     proofId: string,
     partnerId: string,
     at: number,
     audit: AuditDraft,
-    room?: 'waived',
+    capacity?: 'bypass',
   ): Promise<{ readonly outcome: 'erased' | 'already_erased'; readonly proof: ErasedProof } | 'not_found'>;
   /**
    * For the consumer of erasures: removes the cases that a tombstone still has beside it, with what is to be

@@ -172,7 +172,7 @@ t.test('no answer is taken for another, whatever stream a server names', { skip 
       answered += await readAll();
       // Nobody else writes it: what is said to be applied must be there.
       const { applied } = await session
-        .decide({
+        .lightweightTransaction({
           query: 'INSERT INTO pair (key, value) VALUES (?, ?) IF NOT EXISTS',
           params: [`new ${round}`, `value of new ${round}`],
         })

@@ -2,13 +2,14 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
+import { planPass } from '../../src/adapters/cassandra/commit/time-bucket.js';
 import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
 import {
   covers,
+  type Intervals,
   overlaps,
-  type Spans,
   sizeOf,
-  withSpan,
+  withInterval,
 } from '../../src/adapters/cassandra/usage/intervals.js';
 import { AUDIT_GENESIS } from '../../src/domain/audit.js';
 import {
@@ -37,31 +38,51 @@ import {
 const DAY = '2026-03-31';
 const MINUTE_MS = 60_000;
 
-void t.test('spans: any order of intervals ends in one', async (t) => {
+void t.test('intervals added in any order become one', async (t) => {
   let seed = 42;
   const random = (below: number) => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) % below;
   for (let run = 0; run < 50; run += 1) {
     const ends = [0];
     while (ends.length < 40) ends.push(ends.at(-1)! + 1 + random(5));
-    const intervals = ends.slice(1).map((to, i) => [ends[i]!, to] as const);
+    const left = ends.slice(1).map((to, i) => [ends[i]!, to] as const);
     const numbers = new Set<number>();
-    let spans: Spans = [];
-    while (intervals.length > 0) {
-      const [[from, to]] = intervals.splice(random(intervals.length), 1) as [readonly [number, number]];
-      t.notOk(overlaps(spans, from, to));
-      spans = withSpan(spans, from, to);
+    let intervals: Intervals = [];
+    while (left.length > 0) {
+      const [[from, to]] = left.splice(random(left.length), 1) as [readonly [number, number]];
+      t.notOk(overlaps(intervals, from, to));
+      intervals = withInterval(intervals, from, to);
       for (let number = from + 1; number <= to; number += 1) numbers.add(number);
       const [low, high] = [random(ends.at(-1)!), ends.at(-1)!];
       const within = Array.from({ length: high - low }, (_, i) => numbers.has(low + 1 + i));
       if (
-        overlaps(spans, low, high) !== within.includes(true) ||
-        covers(spans, low, high) !== !within.includes(false) ||
-        sizeOf(spans) !== numbers.size
+        overlaps(intervals, low, high) !== within.includes(true) ||
+        covers(intervals, low, high) !== !within.includes(false) ||
+        sizeOf(intervals) !== numbers.size
       )
-        t.fail(`${low} to ${high} of ${JSON.stringify(spans)}`);
+        t.fail(`${low} to ${high} of ${JSON.stringify(intervals)}`);
     }
-    t.strictSame(spans, [0, ends.at(-1)]);
+    t.strictSame(intervals, [0, ends.at(-1)]);
   }
+});
+
+void t.test('a pass visits fresh time buckets, then those in which rows stayed', async (t) => {
+  const now = 1000 * MINUTE_MS + 30_000;
+  const plan = (watermark: number, nextFresh: number, unfinished: readonly number[] = []) =>
+    planPass({ watermark, nextFresh, unfinished }, now);
+  t.strictSame(
+    plan(995, 0),
+    { fresh: [995, 996, 997], revisits: [] },
+    'a new process begins at the watermark',
+  );
+  t.strictSame(plan(900, 996), { fresh: [996, 997], revisits: [] }, 'another where it has come to');
+  t.strictSame(plan(999, 0), { fresh: [], revisits: [] }, 'rows younger than two minutes are left alone');
+  t.strictSame(
+    plan(900, 997, [950, 899, 920, 997]),
+    { fresh: [997], revisits: [950, 920] },
+    'in the order of their visits, none behind the watermark, none twice',
+  );
+  const many = Array.from({ length: 70 }, (_, i) => 910 + i);
+  t.strictSame(plan(900, 998, many).revisits, many.slice(0, 60), 'a bounded number of them');
 });
 
 if (ADDRESSES === undefined) {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
-import { authenticateRows } from '../../src/adapters/cassandra/driver/authenticate-rows.js';
+import { authenticateRows } from '../../src/adapters/cassandra/authenticate-rows.js';
 import { type MigrationOptions, migrate } from '../../src/adapters/cassandra/driver/migrations.js';
 import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
 import { type AuditAction, AuditWalk } from '../../src/domain/audit.js';

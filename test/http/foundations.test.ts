@@ -502,6 +502,7 @@ t.test('import rules', async (t) => {
     ],
     ['adapters/kafka/planted-k.ts', "import '../cassandra/planted-l.js';", 'adapters-apart'],
     ['adapters/cassandra/planted-l.ts', 'export const x = 1;', ''],
+    ['adapters/cassandra/commit/planted-o.ts', "import '../store.js';", 'cassandra-commit'],
     ['http/planted-m.ts', "import './no-such-file.js';", 'resolved'],
     ['stray/planted-n.ts', "import '../http/exchange.js';", 'folders'],
   ];

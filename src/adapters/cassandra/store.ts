@@ -14,31 +14,32 @@ import { Blobs } from './driver/blobs.js';
 import { SCHEMA_VERSION, schemaVersion } from './driver/migrations.js';
 import { CassandraOpenError } from './driver/open-error.js';
 import { RowCodes } from './driver/row-codes.js';
-import { type ConnectionOptions, connect, GIVE_UP_MS, type Session, within } from './driver/session.js';
+import { CALL_DEADLINE_MS, type ConnectionOptions, connect, type Session, within } from './driver/session.js';
 import { ProofRows } from './proofs/proof-rows.js';
 import { proofStore } from './proofs/proofs.js';
-import { noticeStore } from './reviews/reminders.js';
+import { reminderStore } from './reviews/reminders.js';
 import { reviewStore } from './reviews/reviews.js';
 import { ChargeEvents } from './usage/charge-events.js';
 import { Consumption } from './usage/consumption.js';
 import { usageStore } from './usage/usage.js';
 
 export interface CassandraStoreOptions extends ConnectionOptions {
-  /** Made and filled by `takemark operator migrate`. */
+  /** Keyspace that `takemark operator migrate` has made. */
   readonly keyspace: string;
-  /** `heads` by default are the cluster's own. */
+  /** Secret of the audit logs, and their heads: by default the cluster's own. */
   readonly audit: Pick<AuditOptions, 'key'> & { readonly heads?: AuditHeads };
   /** Makes and checks the codes of rows and blobs. */
   readonly authenticator: Authenticator;
   /**
-   * Takes what has no code, or another's: while a version that made none is being replaced. False by default.
+   * Takes rows and blobs without a right code, while a version that made none is being replaced. False by
+   * default.
    */
   readonly acceptUnauthenticated?: boolean;
-  /** Events that may wait in this process; 100,000 by default, of some 500 bytes each. */
+  /** Events that may wait in this process, of some 500 bytes each; 100,000 by default. */
   readonly outboxLimit?: number;
 }
 
-/** A cluster's store, and the heads that its audit logs are held against. */
+/** Store of a cluster, with the heads that its audit logs are held against. */
 export type CassandraStore = Stores & { readonly heads: AuditHeads };
 
 const OUTBOX_LIMIT = 100_000;
@@ -47,9 +48,9 @@ const SET_PING = "INSERT INTO ping (name, at) VALUES ('ping', ?)";
 const GET_PING = "SELECT at FROM ping WHERE name = 'ping'";
 
 /**
- * The store of a cluster: any number of processes over one keyspace. Nothing is kept in a process but queues,
- * so a process that dies takes nothing with it but what `Intents` finishes and the outbox's sweep finds.
- * @throws CassandraOpenError where it cannot be reached, or its schema is not this version's
+ * Store of a cluster: any number of processes over one keyspace. A process keeps nothing but queues, so a
+ * process that dies takes nothing with it but what `Intents` finishes and the outbox's sweep finds.
+ * @throws CassandraOpenError where the cluster cannot be reached, or its schema is not of this version
  */
 export async function openCassandraStore(options: CassandraStoreOptions): Promise<CassandraStore> {
   const session = await connectTo(options);
@@ -87,14 +88,14 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
   );
   const { aggregateUsage, ...usageCalls } = usageStore({ session, outbox, events, consumption, writer });
   return {
-    ...inTime({
+    ...withDeadlines({
       ...partnerStore(session, intents, codes),
       ...keyStore(session, intents, blobs, codes),
       ...uploadStore(session, blobs),
       ...proofCalls,
       ...usageCalls,
       ...reviews.store,
-      ...noticeStore(session, outbox),
+      ...reminderStore(session, outbox),
       readAudit: (partnerId: string, fromSequence: number, limit: number) =>
         log.readAudit(partnerId, fromSequence, limit),
       appendAudit: (draft: AuditDraft) => log.appendAudit(draft),
@@ -103,7 +104,8 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
         await session.first(GET_PING);
       },
     }),
-    // Work through lists: each of their steps ends in time, and they end with the first that fails.
+    // Calls that work through lists have no deadline: each of their steps has one, and the first failure ends
+    // them.
     collectReservations,
     confirmErasure,
     aggregateUsage,
@@ -113,15 +115,15 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     onWaiting: (listener) => outbox.onWaiting(listener),
     heads,
 
-    // Rows expire by themselves; what is swept is what crashed processes left.
+    // Rows expire by themselves; only what crashed processes left is swept.
     async collectExpired(now, limit) {
-      reviews.passed(now);
-      // Each whatever became of the others: what one cannot do now must not keep the rest waiting.
+      reviews.expireUpTo(now);
+      // Each step runs whatever became of the others: a step that fails now must not keep the rest waiting.
       const failures: unknown[] = [];
       const failed = (error: unknown) => void failures.push(error);
       const finished = await intents.sweep(Date.now()).catch(failed);
-      await outbox.sweep(Date.now(), (minute, charges) => events.adopt(minute, charges)).catch(failed);
-      await events.tidy(Date.now()).catch(failed);
+      await outbox.sweep(Date.now(), (minute, charges) => events.takeOver(minute, charges)).catch(failed);
+      await events.compact(Date.now()).catch(failed);
       if (failures.length > 0) throw failures[0];
       return Math.min(finished ?? 0, limit - 1);
     },
@@ -131,14 +133,15 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
 }
 
 /**
- * The same calls, each of which ends within a bound; what it was at may still come to be, and asking again
- * tells.
+ * The same calls, each with a deadline. The work of a call that comes to its deadline may still take effect;
+ * asking again tells.
  */
-function inTime<Calls extends object>(calls: Calls): Calls {
+function withDeadlines<Calls extends object>(calls: Calls): Calls {
   return Object.fromEntries(
     Object.entries(calls).map(([name, call]) => [
       name,
-      (...args: unknown[]) => within(GIVE_UP_MS, (call as (...args: unknown[]) => Promise<unknown>)(...args)),
+      (...args: unknown[]) =>
+        within(CALL_DEADLINE_MS, (call as (...args: unknown[]) => Promise<unknown>)(...args)),
     ]),
   ) as Calls;
 }

@@ -36,8 +36,8 @@ export class Outbox implements OutboxStore {
     return new Outbox(rows, limit, found.map(numberOf));
   }
 
-  /** @throws DomainError `unavailable` / `outbox_full` where this many more have no room */
-  checkRoom(events: number): void {
+  /** @throws DomainError `unavailable` / `outbox_full` where there is no capacity for so many more events */
+  checkCapacity(events: number): void {
     if (this.#waiting + events > this.#limit) {
       throw new DomainError('unavailable', 'Too much waits to be passed on.', {
         reason: 'outbox_full',
@@ -47,11 +47,11 @@ export class Outbox implements OutboxStore {
   }
 
   /**
-   * The last thing that an operation does: what it throws afterwards would leave the event counted. @throws
-   * as `checkRoom`
+   * Adds an event. An operation does this last: an error afterwards would leave the event counted.
+   * @throws as `checkCapacity`
    */
-  add(tx: Transaction, event: ServiceEvent, room?: 'waived'): RowKey<ServiceEvent> {
-    if (room !== 'waived') this.checkRoom(1);
+  add(tx: Transaction, event: ServiceEvent, capacity?: 'bypass'): RowKey<ServiceEvent> {
+    if (capacity !== 'bypass') this.checkCapacity(1);
     const key = outboxKey(this.#next);
     tx.put(key, event);
     this.#next += 1;

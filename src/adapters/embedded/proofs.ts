@@ -87,7 +87,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
 
     findProofs: (kind, sha256, limit) => issuedIn(rows, under(kind, sha256), limit, true),
 
-    eraseProof: (proofId, partnerId, at, audit, room) =>
+    eraseProof: (proofId, partnerId, at, audit, capacity) =>
       log.run((tx, append) => {
         const proof = tx.get(proofKey(proofId));
         if (proof === undefined || proof.partnerId !== partnerId || proof.state === 'pending')
@@ -99,7 +99,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
         removeReplay(tx, proofId);
         tx.put(erasingKey(proofId), null);
         append(audit);
-        outbox.add(tx, proofErased({ proofId, partnerId, erasedAt: at }), room);
+        outbox.add(tx, proofErased({ proofId, partnerId, erasedAt: at }), capacity);
         return { outcome: 'erased', proof: tombstone };
       }),
 

@@ -62,7 +62,7 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
         const partners = new Map<string, Counting[]>();
         for (const { partnerId, operation, count: units } of counts)
           partners.set(partnerId, add(partners.get(partnerId) ?? [], day, operation, units));
-        outbox.checkRoom(partners.size);
+        outbox.checkCapacity(partners.size);
         for (const [partnerId, own] of partners) {
           const key = sourceKey(partnerId, free);
           const row = tx.get(key);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { DomainError } from '../../../domain/errors.js';
 import type { Partner } from '../../../domain/partner.js';
 import type { PartnerStore } from '../../../ports/stores.js';
-import type { Intent, Intents } from '../commit/intents.js';
+import type { Intents } from '../commit/intents.js';
 import type { RowCodes } from '../driver/row-codes.js';
 import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
 
@@ -10,39 +10,38 @@ export const SHARDS = 16;
 
 const GET =
   'SELECT partner_id, name, plan, created_at, create_op, mac FROM partner WHERE shard = ? AND partner_id = ?';
-const OF_SHARD = 'SELECT partner_id, name, plan, created_at, mac FROM partner WHERE shard = ?';
+const LIST = 'SELECT partner_id, name, plan, created_at, mac FROM partner WHERE shard = ?';
 const INSERT =
   'INSERT INTO partner (shard, partner_id, name, plan, created_at, create_op, mac) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
 
 export function partnerStore(session: Session, intents: Intents, codes: RowCodes): PartnerStore {
-  const partnerOf = (row: Row): Partner => checked(codes, row);
-
-  intents.onAbandoned('partner_created', async (intent: Intent<{ readonly partnerId: string }>) => {
-    const { partnerId } = intent.target;
-    const row = await session.settled().first(GET, [shardOf(partnerId), partnerId]);
-    if (row !== undefined && textIn(row, 'create_op') === intent.op) await intents.finish(intent);
+  const serialReads = session.serialReads();
+  const creating = intents.operations<{ readonly partnerId: string }>({
+    kind: 'partner_created',
+    isDecided: async ({ op, target: { partnerId } }) => {
+      const row = await serialReads.first(GET, [shardOf(partnerId), partnerId]);
+      return row !== undefined && textIn(row, 'create_op') === op;
+    },
   });
+  const partnerOf = (row: Row): Partner => {
+    const partner = partnerOfColumns(row);
+    codes.check('partner', partner.partnerId, partnerValues(partner), textIn(row, 'mac'));
+    return partner;
+  };
 
   return {
     async createPartner(partner, audit) {
       const { partnerId, name, plan, createdAt } = partner;
-      const intent = await intents.begin('partner_created', { partnerId }, audit);
-      intents.assertTimely(intent);
-      const { applied, current } = await session.decide({
-        query: INSERT,
-        params: [
-          shardOf(partnerId),
-          partnerId,
-          name,
-          plan,
-          createdAt,
-          intent.op,
-          codes.make('partner', partnerId, partnerValues(partner)),
-        ],
-      });
-      if (applied || (current !== undefined && textIn(current, 'create_op') === intent.op))
-        return intents.finish(intent);
-      intents.drop(intent);
+      const code = codes.make('partner', partnerId, partnerValues(partner));
+      const { applied, current } = await creating.commit({ partnerId }, audit, (transact, { op }) =>
+        transact({
+          query: INSERT,
+          params: [shardOf(partnerId), partnerId, name, plan, createdAt, op, code],
+          operation: { column: 'create_op', id: op },
+        }),
+      );
+      if (applied) return;
+      // Ids are drawn once, so an equal creation time is the same call again.
       if (
         current === undefined ||
         numberIn(current, 'created_at') !== createdAt ||
@@ -58,7 +57,7 @@ export function partnerStore(session: Session, intents: Intents, codes: RowCodes
 
     async listPartners() {
       const shards = await Promise.all(
-        Array.from({ length: SHARDS }, (_, shard) => session.rows(OF_SHARD, [shard])),
+        Array.from({ length: SHARDS }, (_, shard) => session.rows(LIST, [shard])),
       );
       return shards
         .flat()
@@ -81,13 +80,7 @@ export function partnerOfColumns(row: Row): Partner {
   };
 }
 
-function checked(codes: RowCodes, row: Row): Partner {
-  const partner = partnerOfColumns(row);
-  codes.check('partner', partner.partnerId, partnerValues(partner), textIn(row, 'mac'));
-  return partner;
-}
-
-/** The members of a partner that its code covers. */
+/** Members of a partner that its code covers. */
 export function partnerValues({ name, plan, createdAt }: Partner): readonly (string | number)[] {
   return [name, plan, createdAt];
 }

@@ -5,9 +5,9 @@ const RECORD = 'INSERT INTO audit_head (partner_id, sequence, mac) VALUES (?, ?,
 const GET = 'SELECT sequence, mac FROM audit_head WHERE partner_id = ?';
 
 /**
- * The heads of a cluster's audit logs, the same for every process. The sequence is the write's timestamp, so
- * the highest one stays, whichever process is the last to write. They lie in the keyspace of the logs: a log
- * that is cut off by itself is found, a keyspace that was put back as a whole is not.
+ * Heads of a cluster's audit logs, the same for every process. The sequence is the write's timestamp, so the
+ * highest head stays, whichever process is the last to write. The heads lie in the keyspace of the logs: a log
+ * that was cut off by itself is found, a keyspace that was put back as a whole is not.
  */
 export function auditHeads(session: Session): AuditHeads {
   return {
@@ -18,7 +18,7 @@ export function auditHeads(session: Session): AuditHeads {
         ? undefined
         : { partnerId, sequence: numberIn(row, 'sequence')!, mac: textIn(row, 'mac')! };
     },
-    // The session is the store's.
+    // The session belongs to the store.
     async close() {},
   };
 }

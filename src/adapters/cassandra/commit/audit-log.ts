@@ -12,20 +12,22 @@ import {
 } from '../driver/session.js';
 
 export interface AuditOptions {
-  /** What entries are chained with. */
+  /** Secret that the entries are chained with. */
   readonly key: Uint8Array;
-  /** Kept apart from the store, so that a log that was cut off is found. Not closed by the store. */
+  /** Heads that are kept apart from the store, so that a log that was cut off is found. Not closed here. */
   readonly heads: AuditHeads;
 }
 
-const BUCKET_ENTRIES = 10_000;
+/** Entries of one partition of the log. */
+const PARTITION_ENTRIES = 10_000;
 /** Entries chained in one conditional batch. */
 const GROUP = 25;
-const WALK_STEP = 500;
-/** Operations of the latest entries that are remembered for each partner, and partners remembered. */
+const READ_STEP = 500;
+/** Latest entries of each partner whose operation ids are remembered. */
 const REMEMBERED = 2000;
+/** Partners whose log's end is remembered. */
 const PARTNERS = 10_000;
-/** Times that other processes may be quicker before the caller is told to come back. */
+/** Attempts, lost to quicker processes, before the caller is told to come back. */
 const ATTEMPTS = 200;
 
 const COLUMNS = 'sequence, action, happened_at, actor, subjects, mac, op';
@@ -33,40 +35,40 @@ const RANGE = `SELECT ${COLUMNS} FROM audit_entry WHERE partner_id = ? AND bucke
 const LAST = `SELECT ${COLUMNS} FROM audit_entry WHERE partner_id = ? AND bucket = ? ORDER BY sequence DESC LIMIT 1`;
 const INSERT =
   'INSERT INTO audit_entry (partner_id, bucket, sequence, action, happened_at, actor, subjects, mac, op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
-const POSITION = 'SELECT bucket FROM audit_position WHERE partner_id = ?';
-const SET_POSITION = 'INSERT INTO audit_position (partner_id, bucket) VALUES (?, ?)';
+const GET_PARTITION = 'SELECT bucket FROM audit_position WHERE partner_id = ?';
+const SET_PARTITION = 'INSERT INTO audit_position (partner_id, bucket) VALUES (?, ?)';
 
 interface Waiting {
   readonly draft: AuditDraft;
   readonly op: string;
-  /** No entry up to this sequence is of this operation. */
+  /** Lower bound of the operation's entry: no entry up to this sequence is its own. */
   readonly floor: number;
   readonly done: () => void;
   readonly failed: (error: unknown) => void;
 }
 
-/** What this process knows of one partner's log. */
-interface Tail {
+/** The end of one partner's log, as far as this process knows it. */
+interface LogEnd {
   sequence: number;
   mac: string;
-  /** Operations of all entries after `knownFrom`. */
+  /** Operation ids of all entries after `opsFrom`, with their sequences. */
   ops: Map<string, number>;
-  knownFrom: number;
+  opsFrom: number;
   waiting: Waiting[];
   draining: boolean;
 }
 
 /**
  * The partners' logs. The next entry is inserted on the condition that its sequence is free, so the log's own
- * end is its lock. An operation is chained once, however often it is asked for: whoever appends has looked at
- * every entry since the operation's floor, sequence by sequence, and the one that finds the operation there
- * is done.
+ * end is its lock. An operation is chained once, however often it is appended: before each attempt the process
+ * knows the operation ids of all entries since the operation's floor, and appends nothing where its own is
+ * among them.
  */
 export class AuditLog implements AuditStore {
   readonly #session: Session;
   readonly #key: Uint8Array;
   readonly #heads: AuditHeads;
-  readonly #tails = new Map<string, Promise<Tail>>();
+  readonly #ends = new Map<string, Promise<LogEnd>>();
 
   constructor(session: Session, { key, heads }: AuditOptions) {
     this.#session = session;
@@ -74,25 +76,25 @@ export class AuditLog implements AuditStore {
     this.#heads = heads;
   }
 
-  /** A sequence that the log has reached: the floor of an operation that has not begun yet. */
-  async position(partnerId: string): Promise<number> {
-    return (await this.#tail(partnerId)).sequence;
+  /** Sequence that the log has reached: the floor of an operation that has not begun yet. */
+  async reached(partnerId: string): Promise<number> {
+    return (await this.#logEnd(partnerId)).sequence;
   }
 
   /**
    * Resolves when the operation's entry is in the log and the head is recorded.
-   * @param floor what `position` said before the operation took effect
+   * @param floor what `reached` said before the operation took effect
    */
   async append(draft: AuditDraft, op: string, floor: number): Promise<void> {
-    const tail = await this.#tail(draft.partnerId);
+    const end = await this.#logEnd(draft.partnerId);
     await new Promise<void>((done, failed) => {
-      tail.waiting.push({ draft, op, floor, done, failed });
-      if (!tail.draining) void this.#drain(draft.partnerId, tail);
+      end.waiting.push({ draft, op, floor, done, failed });
+      if (!end.draining) void this.#drain(draft.partnerId, end);
     });
   }
 
   async appendAudit(draft: AuditDraft): Promise<void> {
-    await this.append(draft, randomUUID(), await this.position(draft.partnerId));
+    await this.append(draft, randomUUID(), await this.reached(draft.partnerId));
   }
 
   async readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]> {
@@ -100,69 +102,71 @@ export class AuditLog implements AuditStore {
     let next = Math.max(1, fromSequence);
     while (entries.length < limit) {
       const asked = limit - entries.length;
-      const rows = await this.#session.rows(RANGE, [partnerId, bucketOf(next), next, asked]);
+      const rows = await this.#session.rows(RANGE, [partnerId, partitionOf(next), next, asked]);
       entries.push(...rows.map((row) => entryOf(partnerId, row)));
-      // A bucket that is not full is the last one.
+      // A partition that is not full is the last one.
       const last = entries.at(-1)?.sequence ?? 0;
-      if (rows.length < asked && (rows.length === 0 || last % BUCKET_ENTRIES !== 0)) break;
+      if (rows.length < asked && (rows.length === 0 || last % PARTITION_ENTRIES !== 0)) break;
       next = last + 1;
     }
     return entries;
   }
 
-  #tail(partnerId: string): Promise<Tail> {
-    let tail = this.#tails.get(partnerId);
-    if (tail === undefined) {
-      tail = this.#findTail(partnerId);
-      this.#tails.set(partnerId, tail);
-      tail.catch(() => this.#tails.delete(partnerId));
-      if (this.#tails.size > PARTNERS) void this.#forgetOne();
+  #logEnd(partnerId: string): Promise<LogEnd> {
+    let end = this.#ends.get(partnerId);
+    if (end === undefined) {
+      end = this.#findEnd(partnerId);
+      this.#ends.set(partnerId, end);
+      end.catch(() => this.#ends.delete(partnerId));
+      if (this.#ends.size > PARTNERS) void this.#forgetOne();
     }
-    return tail;
+    return end;
   }
 
   async #forgetOne(): Promise<void> {
-    for (const [partnerId, pending] of this.#tails) {
-      const tail = await pending.catch(() => undefined);
-      if (tail === undefined || tail.draining || tail.waiting.length > 0) continue;
-      this.#tails.delete(partnerId);
+    for (const [partnerId, pending] of this.#ends) {
+      const end = await pending.catch(() => undefined);
+      if (end === undefined || end.draining || end.waiting.length > 0) continue;
+      this.#ends.delete(partnerId);
       return;
     }
   }
 
-  async #findTail(partnerId: string): Promise<Tail> {
-    let bucket = ((await this.#session.first(POSITION, [partnerId]))?.['bucket'] as number | undefined) ?? 0;
+  async #findEnd(partnerId: string): Promise<LogEnd> {
+    let partition =
+      ((await this.#session.first(GET_PARTITION, [partnerId]))?.['bucket'] as number | undefined) ?? 0;
     let last: Row | undefined;
     for (;;) {
-      const row = await this.#session.first(LAST, [partnerId, bucket]);
+      const row = await this.#session.first(LAST, [partnerId, partition]);
       if (row === undefined) break;
       last = row;
-      if (numberIn(row, 'sequence')! % BUCKET_ENTRIES !== 0) break;
-      bucket += 1;
+      if (numberIn(row, 'sequence')! % PARTITION_ENTRIES !== 0) break;
+      partition += 1;
     }
-    // The position was set before the bucket's first entry was kept: what comes before it is complete.
-    if (last === undefined && bucket > 0) last = await this.#session.first(LAST, [partnerId, bucket - 1]);
+    // The partition was set before its first entry was written, so the partition before is complete.
+    if (last === undefined && partition > 0)
+      last = await this.#session.first(LAST, [partnerId, partition - 1]);
     const sequence = last === undefined ? 0 : numberIn(last, 'sequence')!;
     return {
       sequence,
       mac: last === undefined ? AUDIT_GENESIS : textIn(last, 'mac')!,
       ops: new Map(),
-      knownFrom: sequence,
+      opsFrom: sequence,
       waiting: [],
       draining: false,
     };
   }
 
-  async #drain(partnerId: string, tail: Tail): Promise<void> {
-    tail.draining = true;
-    // The rest of the current turn joins this group.
+  async #drain(partnerId: string, end: LogEnd): Promise<void> {
+    end.draining = true;
+    // Appends of the same turn of the event loop join this group.
     await Promise.resolve();
-    while (tail.waiting.length > 0) {
-      const group = tail.waiting.splice(0, GROUP);
+    while (end.waiting.length > 0) {
+      const group = end.waiting.splice(0, GROUP);
       try {
-        await this.#chain(partnerId, tail, group);
+        await this.#chain(partnerId, end, group);
         await this.#heads
-          .record({ partnerId, sequence: tail.sequence, mac: tail.mac })
+          .record({ partnerId, sequence: end.sequence, mac: end.mac })
           .catch((error: unknown) => {
             throw storeUnavailable(error);
           });
@@ -171,82 +175,82 @@ export class AuditLog implements AuditStore {
         for (const { failed } of group) failed(error);
       }
     }
-    tail.draining = false;
+    end.draining = false;
   }
 
-  async #chain(partnerId: string, tail: Tail, group: readonly Waiting[]): Promise<void> {
-    await this.#lookBack(partnerId, tail, Math.min(...group.map(({ floor }) => floor)));
+  async #chain(partnerId: string, end: LogEnd, group: readonly Waiting[]): Promise<void> {
+    await this.#readFrom(partnerId, end, Math.min(...group.map(({ floor }) => floor)));
     const missing = new Map(group.map((waiting) => [waiting.op, waiting]));
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      // Once found, found: what is remembered of the log is cut while this goes on.
-      for (const op of missing.keys()) if (tail.ops.has(op)) missing.delete(op);
+      // An operation that was found is done for good: remembered ids are forgotten while this goes on.
+      for (const op of missing.keys()) if (end.ops.has(op)) missing.delete(op);
       if (missing.size === 0) return;
-      const bucket = bucketOf(tail.sequence + 1);
+      const partition = partitionOf(end.sequence + 1);
       const entries: { readonly entry: AuditEntry; readonly op: string }[] = [];
-      let head = tail.sequence === 0 ? undefined : { partnerId, sequence: tail.sequence, mac: tail.mac };
+      let head = end.sequence === 0 ? undefined : { partnerId, sequence: end.sequence, mac: end.mac };
       for (const { draft, op } of missing.values()) {
-        // A batch is of one partition; the rest comes with the next.
-        if (bucketOf((head?.sequence ?? 0) + 1) !== bucket) break;
+        // A batch has one partition; the rest comes with the next batch.
+        if (partitionOf((head?.sequence ?? 0) + 1) !== partition) break;
         const entry = chainAudit(this.#key, head, draft);
         entries.push({ entry, op });
         head = { partnerId, sequence: entry.sequence, mac: entry.mac };
       }
-      // Before the first entry, so that no search begins in a bucket after a gap.
-      if (entries[0]!.entry.sequence % BUCKET_ENTRIES === 1 && bucket > 0)
-        await this.#session.write(SET_POSITION, [partnerId, bucket]);
-      const { applied } = await this.#session.decide(
-        ...entries.map(({ entry, op }) => insertion(entry, bucket, op)),
+      // Written before the first entry, so that no search begins in a partition after a gap.
+      if (entries[0]!.entry.sequence % PARTITION_ENTRIES === 1 && partition > 0)
+        await this.#session.write(SET_PARTITION, [partnerId, partition]);
+      const { applied } = await this.#session.lightweightTransaction(
+        ...entries.map(({ entry, op }) => insertion(entry, partition, op)),
       );
-      if (applied) for (const { entry, op } of entries) advance(tail, entry.sequence, entry.mac, op);
-      // Refused: by another process's entries, or by these, of an attempt whose answer was lost.
-      else await this.#walk(partnerId, tail);
+      if (applied) for (const { entry, op } of entries) advance(end, entry.sequence, entry.mac, op);
+      // The refusal comes from another process's entries, or from these, of a sending whose outcome was lost.
+      else await this.#catchUp(partnerId, end);
     }
     throw storeUnavailable();
   }
 
-  /** Makes sure that all entries after `floor` are known. */
-  async #lookBack(partnerId: string, tail: Tail, floor: number): Promise<void> {
+  /** Reads until the operation ids of all entries after `floor` are known. */
+  async #readFrom(partnerId: string, end: LogEnd, floor: number): Promise<void> {
     let next = floor + 1;
-    while (next <= tail.knownFrom) {
-      const rows = await this.#session.rows(RANGE, [partnerId, bucketOf(next), next, WALK_STEP]);
+    while (next <= end.opsFrom) {
+      const rows = await this.#session.rows(RANGE, [partnerId, partitionOf(next), next, READ_STEP]);
       if (rows.length === 0) throw storeUnavailable();
-      for (const row of rows) tail.ops.set(textIn(row, 'op')!, numberIn(row, 'sequence')!);
+      for (const row of rows) end.ops.set(textIn(row, 'op')!, numberIn(row, 'sequence')!);
       next = numberIn(rows.at(-1)!, 'sequence')! + 1;
     }
-    tail.knownFrom = Math.min(tail.knownFrom, floor);
+    end.opsFrom = Math.min(end.opsFrom, floor);
   }
 
-  async #walk(partnerId: string, tail: Tail): Promise<void> {
+  /** Reads the entries that other processes have appended. */
+  async #catchUp(partnerId: string, end: LogEnd): Promise<void> {
     const rows = await this.#session.rows(RANGE, [
       partnerId,
-      bucketOf(tail.sequence + 1),
-      tail.sequence + 1,
-      WALK_STEP,
+      partitionOf(end.sequence + 1),
+      end.sequence + 1,
+      READ_STEP,
     ]);
-    for (const row of rows)
-      advance(tail, numberIn(row, 'sequence')!, textIn(row, 'mac')!, textIn(row, 'op')!);
+    for (const row of rows) advance(end, numberIn(row, 'sequence')!, textIn(row, 'mac')!, textIn(row, 'op')!);
   }
 }
 
-function advance(tail: Tail, sequence: number, mac: string, op: string): void {
-  tail.sequence = sequence;
-  tail.mac = mac;
-  tail.ops.set(op, sequence);
-  if (tail.ops.size <= 2 * REMEMBERED) return;
-  tail.knownFrom = sequence - REMEMBERED;
-  for (const [known, at] of tail.ops) if (at <= tail.knownFrom) tail.ops.delete(known);
+function advance(end: LogEnd, sequence: number, mac: string, op: string): void {
+  end.sequence = sequence;
+  end.mac = mac;
+  end.ops.set(op, sequence);
+  if (end.ops.size <= 2 * REMEMBERED) return;
+  end.opsFrom = sequence - REMEMBERED;
+  for (const [known, at] of end.ops) if (at <= end.opsFrom) end.ops.delete(known);
 }
 
-function bucketOf(sequence: number): number {
-  return Math.floor((sequence - 1) / BUCKET_ENTRIES);
+function partitionOf(sequence: number): number {
+  return Math.floor((sequence - 1) / PARTITION_ENTRIES);
 }
 
 function insertion(
   { partnerId, sequence, action, at, actor, subjects, mac }: AuditEntry,
-  bucket: number,
+  partition: number,
   op: string,
 ): Statement {
-  return { query: INSERT, params: [partnerId, bucket, sequence, action, at, actor, subjects, mac, op] };
+  return { query: INSERT, params: [partnerId, partition, sequence, action, at, actor, subjects, mac, op] };
 }
 
 function entryOf(partnerId: string, row: Row): AuditEntry {

@@ -1,106 +1,154 @@
 import { randomUUID } from 'node:crypto';
 import type { AuditDraft } from '../../../domain/audit.js';
 import type { Blobs } from '../driver/blobs.js';
-import { type Session, storeUnavailable } from '../driver/session.js';
+import { type LwtOutcome, type Session, type Statement, storeUnavailable } from '../driver/session.js';
 import type { AuditLog } from './audit-log.js';
-import { isTimely, MinuteRows, minuteOf } from './time-buckets.js';
+import { isTimely, minuteOf } from './time-bucket.js';
+import { TimeBucketedTable } from './time-bucketed-table.js';
 
 /**
- * An operation that writes more than one partition, which nothing commits together. The order that makes
- * every crash point safe:
+ * Redo record of an operation that writes more than one partition, which nothing commits together. The order
+ * that makes every crash point safe:
  *   1. the intent, with all that is needed to finish the rest
- *   2. the decision: one conditional write of one partition, with the operation's id as witness
- *   3. what follows from it, each write of which can be repeated: indexes, removals, the audit entry
- *   4. the intent is removed, and the caller hears of it
- * A crash before 2 leaves an intent without a decision: it is dropped. A crash after 2 leaves one with it:
- * the sweep of any process does 3 and 4. What readers see between 2 and 3 is the decision: they look at the
- * row it was made in.
+ *   2. the decision: one lightweight transaction of one partition, which leaves the operation's id in its row
+ *   3. what follows from the decision: indexes, removals, events, the audit entry, all of them repeatable
+ *   4. the intent is removed, and the caller hears of the operation
+ * A crash before 2 leaves an intent without a decision: the sweep drops it. A crash after 2 leaves an intent
+ * with its decision: the sweep of any process does 3 and 4. Between 2 and 3 readers see the decision, because
+ * they look at the row in which it was made.
  */
 export interface Intent<Target = unknown> {
-  /** Witness of the decision. */
+  /** Operation id, which the decision leaves in its row. */
   readonly op: string;
   readonly kind: string;
   readonly target: Target;
   readonly audit: AuditDraft;
-  /** What the audit log had reached before the decision. */
+  /** Sequence that the audit log had reached before the decision. */
   readonly floor: number;
   /** Milliseconds since the epoch, of the process's own clock. */
   readonly startedAt: number;
 }
 
-/** Does 3 where 2 holds. Must be repeatable, and may run beside the operation itself. */
-export type Finisher = (intent: Intent<never>) => Promise<void>;
+/** A lightweight transaction of an operation that began in time; refused once the sweep may have dropped it. */
+export type Transact = (...statements: readonly Statement[]) => Promise<LwtOutcome>;
+
+/** How operations of one kind are found decided, and what follows from their decision. */
+export interface OperationKind<Target> {
+  readonly kind: string;
+  /**
+   * Tells whether the decision stands. Only a serial read can say so, because the sweep drops the intent
+   * afterwards. A decision in two steps is completed first, where its first step was taken.
+   */
+  readonly isDecided: (intent: Intent<Target>) => Promise<boolean>;
+  /** Does all that follows but the audit entry. Repeatable; may run beside the operation itself. */
+  readonly follow?: (intent: Intent<Target>) => Promise<void>;
+}
+
+/** Operations of one kind, which all go through the steps of `Intent`. */
+export interface Operations<Target> {
+  /**
+   * Carries an operation out, from its intent to the end.
+   * @param decide makes the decision under the id `intent.op`, by `transact` alone; nothing follows from an
+   * outcome that was not applied
+   * @returns what `decide` returned
+   */
+  commit<Outcome extends { readonly applied: boolean }>(
+    target: Target,
+    audit: AuditDraft,
+    decide: (transact: Transact, intent: Intent<Target>) => Promise<Outcome>,
+  ): Promise<Outcome>;
+  /**
+   * Finishes an operation that its own process may have left, where its decision stands.
+   * @returns whether the decision stands
+   */
+  resume(intent: Intent<Target>): Promise<boolean>;
+}
 
 export class Intents {
-  readonly #rows: MinuteRows;
+  readonly #session: Session;
+  readonly #table: TimeBucketedTable;
   readonly #blobs: Blobs;
   readonly #log: AuditLog;
-  readonly #finishers = new Map<string, Finisher>();
+  readonly #kinds = new Map<string, (intent: Intent<never>) => Promise<boolean>>();
 
   constructor(session: Session, blobs: Blobs, log: AuditLog) {
-    this.#rows = new MinuteRows(session, { table: 'intent', key: 'op', position: 'swept' });
+    this.#session = session;
+    this.#table = new TimeBucketedTable(session, { table: 'intent', key: 'op', watermark: 'swept' });
     this.#blobs = blobs;
     this.#log = log;
   }
 
-  /**
-   * What the sweep calls for intents of this kind. Whether the decision was taken is to be read by a settled
-   * session: the intent is dropped afterwards.
-   */
-  onAbandoned<Target>(kind: string, finish: (intent: Intent<Target>) => Promise<void>): void {
-    this.#finishers.set(kind, finish as Finisher);
+  /** Registers a kind of operations, for calls and for the sweep. */
+  operations<Target>({
+    kind,
+    isDecided,
+    follow = async () => undefined,
+  }: OperationKind<Target>): Operations<Target> {
+    const complete = async (intent: Intent<Target>): Promise<void> => {
+      await follow(intent);
+      await this.#log.append(intent.audit, intent.op, intent.floor);
+      this.#drop(intent);
+    };
+    const resume = async (intent: Intent<Target>): Promise<boolean> => {
+      const decided = await isDecided(intent);
+      if (decided) await complete(intent);
+      return decided;
+    };
+    this.#kinds.set(kind, resume);
+    return {
+      resume,
+      commit: async (target, audit, decide) => {
+        const intent = await this.#begin(kind, target, audit);
+        const outcome = await decide((...statements) => this.#transact(intent, statements), intent);
+        if (outcome.applied) await complete(intent);
+        else this.#drop(intent);
+        return outcome;
+      },
+    };
   }
 
-  async begin<Target>(kind: string, target: Target, audit: AuditDraft): Promise<Intent<Target>> {
-    const floor = await this.#log.position(audit.partnerId);
-    const intent: Intent<Target> = { op: randomUUID(), kind, target, audit, floor, startedAt: Date.now() };
-    await this.#rows.put(
-      minuteOf(intent.startedAt),
-      intent.op,
-      this.#blobs.encode(`intent/${intent.op}`, intent),
-    );
-    return intent;
-  }
-
-  /**
-   * To be called right before the decision: a process that was stopped in between must not decide what the
-   * sweep has dropped.
-   */
-  assertTimely({ startedAt }: Intent): void {
-    if (!isTimely(startedAt)) throw storeUnavailable();
-  }
-
-  /** The last two steps: the audit entry, then the intent goes. */
-  async finish(intent: Intent): Promise<void> {
-    await this.#log.append(intent.audit, intent.op, intent.floor);
-    this.drop(intent);
-  }
-
-  /** Not waited for: one that stays is found by the sweep, which sees that there is nothing to do. */
-  drop(intent: Intent): void {
-    this.#rows.remove(minuteOf(intent.startedAt), intent.op).catch(() => undefined);
-  }
-
-  /** From then on the sweep begins here. */
+  /** Sets where the first sweep of all begins. */
   async start(now: number): Promise<void> {
-    await this.#rows.start(now);
+    await this.#table.start(now);
   }
 
   /**
    * Finishes what crashed processes left, of any process. Two processes that sweep at once do the same twice,
    * which is harmless.
-   * @returns how many intents were seen to
+   * @returns how many intents were removed
    */
   sweep(now: number): Promise<number> {
-    return this.#rows.sweep(now, async ({ minute, id, data }) => {
+    return this.#table.visitRows(now, async ({ timeBucket, id, data }) => {
       const intent = this.#blobs.decode<Intent>(`intent/${id}`, data);
-      const finish = this.#finishers.get(intent.kind);
-      // A newer version's: it will see to it.
-      if (finish === undefined) return 'kept';
-      await finish(intent as Intent<never>);
-      // Waited for: behind the position nobody would look again.
-      await this.#rows.remove(minute, id);
-      return 'gone';
+      const resume = this.#kinds.get(intent.kind);
+      // A kind of a newer version is left to a process of that version.
+      if (resume === undefined) return 'stays';
+      await resume(intent as Intent<never>);
+      // The removal is waited for: behind the watermark nobody would look again.
+      await this.#table.remove(timeBucket, id);
+      return 'removed';
     });
+  }
+
+  async #begin<Target>(kind: string, target: Target, audit: AuditDraft): Promise<Intent<Target>> {
+    const floor = await this.#log.reached(audit.partnerId);
+    const intent: Intent<Target> = { op: randomUUID(), kind, target, audit, floor, startedAt: Date.now() };
+    const data = this.#blobs.encode(`intent/${intent.op}`, intent);
+    await this.#table.put(minuteOf(intent.startedAt), intent.op, data);
+    return intent;
+  }
+
+  /**
+   * Decides in time or not at all: a process that was stopped between intent and decision must not decide
+   * what the sweep has dropped.
+   */
+  async #transact({ startedAt }: Intent, statements: readonly Statement[]): Promise<LwtOutcome> {
+    if (!isTimely(startedAt)) throw storeUnavailable();
+    return this.#session.lightweightTransaction(...statements);
+  }
+
+  /** Not waited for: the sweep finds an intent that stays, and sees that there is nothing to do. */
+  #drop({ startedAt, op }: Intent): void {
+    this.#table.remove(minuteOf(startedAt), op).catch(() => undefined);
   }
 }

@@ -3,61 +3,62 @@ import type { ServiceEvent } from '../../../domain/events.js';
 import type { OutboxStore, WaitingEvent } from '../../../ports/stores.js';
 import type { Blobs } from '../driver/blobs.js';
 import type { Session } from '../driver/session.js';
-import { isTimely, MinuteRows, minuteOf, type Seen } from './time-buckets.js';
+import { isTimely, minuteOf } from './time-bucket.js';
+import { TimeBucketedTable, type Visited } from './time-bucketed-table.js';
 
-/** Events that a process takes over from others: with more of its own it does not look for them. */
-const ROOM_FOR_OTHERS = 1000;
+/** Events with which a process takes no more over from others. */
+const CAPACITY_FOR_OTHERS = 1000;
 const DELETES_AT_ONCE = 256;
 const RETRY_AFTER_SECONDS = 5;
 
-interface Held {
+interface HeldEvent {
   readonly event: ServiceEvent;
-  /** Of its row; undefined where it lies elsewhere. */
-  readonly minute: number | undefined;
-  /** Makes sure that nobody finds it again. */
-  readonly published: () => Promise<void>;
+  /** Minute of the event's outbox row; absent for an event that lies in a partition of charges. */
+  readonly minute?: number;
+  /** Removes what another process would find the event by. */
+  readonly onPublished: () => Promise<void>;
 }
 
-/** What a process that dies leaves of something in its minute. */
-type Left = { readonly event: ServiceEvent } | { readonly charges: Charges };
+/** Content of an outbox row: an event, or the announcement of a writer's charges. */
+type OutboxRow = { readonly event: ServiceEvent } | { readonly charges: Charges };
 
-/** Says that a writer's batches of this minute changed the partner's charges: its events lie there. */
+/** Charges of a partner that a writer changed in the row's minute; their events lie beside them. */
 export interface Charges {
   readonly partnerId: string;
   readonly writer: string;
 }
 
 /**
- * What this process has to publish, in memory, oldest first. Each event is durable elsewhere before it is
- * here: in a row of table `outbox`, or in the partition of the charges that it tells of. Rows that are
- * minutes old were left by a process that died, or by one that cannot publish: whoever sweeps publishes them
- * too, under the same id.
+ * Events that this process has to publish, in memory, oldest first. Each event is durable elsewhere before it
+ * is here: in a row of table `outbox`, or in the partition of the charges that it reports. A row that is
+ * minutes old was left by a process that died, or by one that cannot publish. Whoever sweeps publishes such
+ * rows too, under the same event id.
  */
 export class Outbox implements OutboxStore {
-  readonly #rows: MinuteRows;
+  readonly #table: TimeBucketedTable;
   readonly #blobs: Blobs;
   readonly #limit: number;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldEvent>();
   #reserved = 0;
   #listener: () => void = () => undefined;
 
   constructor(session: Session, blobs: Blobs, limit: number) {
-    this.#rows = new MinuteRows(session, { table: 'outbox', key: 'id', position: 'outbox' });
+    this.#table = new TimeBucketedTable(session, { table: 'outbox', key: 'id', watermark: 'outbox' });
     this.#blobs = blobs;
     this.#limit = limit;
   }
 
-  /** Whether one more event may come to be. */
-  hasRoom(): boolean {
+  /** Tells whether one more event may come to be. */
+  hasCapacity(): boolean {
     return this.#held.size + this.#reserved < this.#limit;
   }
 
   /**
-   * Keeps a place for the event that the work may add.
+   * Reserves capacity for the one event that the work may add.
    * @throws DomainError `unavailable` / `outbox_full` before the work has begun
    */
-  async withRoom<Value>(work: () => Promise<Value>): Promise<Value> {
-    if (!this.hasRoom()) throw outboxFull();
+  async withCapacity<Value>(work: () => Promise<Value>): Promise<Value> {
+    if (!this.hasCapacity()) throw outboxFull();
     this.#reserved += 1;
     try {
       return await work();
@@ -66,46 +67,41 @@ export class Outbox implements OutboxStore {
     }
   }
 
-  /** Resolves when the event is durable; it waits from then on. Repeating it is harmless. */
+  /** Resolves when the event is durable; the event waits from then on. Repeating the call is harmless. */
   async add(event: ServiceEvent): Promise<void> {
     if (this.#held.has(event.id)) return;
-    this.#holdRow(event, await this.#leave(event.id, { event }));
+    this.hold(this.#heldRow(event, await this.#putTimely(event.id, { event })));
   }
 
   /**
-   * Adds counts of free calls. Where a row's outcome is not known its event waits all the same: counted again
-   * under another number it might be added twice, and what a crash loses of it costs nobody anything.
-   * @param begun called when there is room for all of them
+   * Adds counts of free calls. An event waits even where the outcome of its row is not known: counted again
+   * under another number the calls might be added twice, and what a crash loses of them costs nobody anything.
+   * @param begun called when there is capacity for all events
    * @throws DomainError `unavailable` / `outbox_full`
    */
   async addAll(events: readonly ServiceEvent[], begun: () => void): Promise<void> {
     if (this.#held.size + this.#reserved + events.length > this.#limit) throw outboxFull();
     begun();
     const rows = events.map((event) => ({ event, minute: minuteOf(Date.now()) }));
-    for (const { event, minute } of rows) this.#holdRow(event, minute);
-    await Promise.allSettled(
-      rows.map(({ event, minute }) =>
-        this.#rows.put(minute, event.id, this.#blobs.encode(`outbox/${event.id}`, { event } satisfies Left)),
-      ),
-    );
+    for (const { event, minute } of rows) this.hold(this.#heldRow(event, minute));
+    await Promise.allSettled(rows.map(({ event, minute }) => this.#put(minute, event.id, { event })));
   }
 
-  /** Has an event wait that is durable already. @returns false where it waits */
-  hold(event: ServiceEvent, published: Held['published'], minute?: number): boolean {
-    if (this.#held.has(event.id)) return false;
-    this.#held.set(event.id, { event, minute, published });
+  /** Has an event wait that is durable already. @returns false for an event that waits already */
+  hold(held: HeldEvent): boolean {
+    if (this.#held.has(held.event.id)) return false;
+    this.#held.set(held.event.id, held);
     this.#listener();
     return true;
   }
 
-  /** Before the first batch of a minute: whoever sweeps will look there. */
-  async announceCharges(minute: number, charges: Charges): Promise<void> {
-    const id = chargesId(charges);
-    await this.#rows.put(minute, id, this.#blobs.encode(`outbox/${id}`, { charges } satisfies Left));
+  /** Registers charges before the first batch of a minute, so that the sweep of any process finds them. */
+  async registerCharges(minute: number, charges: Charges): Promise<void> {
+    await this.#put(minute, chargesId(charges), { charges });
   }
 
-  async withdrawCharges(minute: number, charges: Charges): Promise<void> {
-    await this.#rows.remove(minute, chargesId(charges));
+  async unregisterCharges(minute: number, charges: Charges): Promise<void> {
+    await this.#table.remove(minute, chargesId(charges));
   }
 
   async waitingEvents(limit: number): Promise<readonly WaitingEvent[]> {
@@ -119,13 +115,13 @@ export class Outbox implements OutboxStore {
 
   async markPublished(events: readonly WaitingEvent[]): Promise<void> {
     const held = events.flatMap(({ rowKey }) => this.#held.get(rowKey) ?? []);
-    // Forgotten first: where a row cannot be deleted now the sweep finds it, and nothing is published again
-    // and again meanwhile.
+    // Forgotten first: the sweep finds a row that cannot be deleted now, and meanwhile nothing is published
+    // again and again.
     for (const { rowKey } of events) this.#held.delete(rowKey);
     const failures: unknown[] = [];
     for (let i = 0; i < held.length; i += DELETES_AT_ONCE) {
       const results = await Promise.allSettled(
-        held.slice(i, i + DELETES_AT_ONCE).map(({ published }) => published()),
+        held.slice(i, i + DELETES_AT_ONCE).map(({ onPublished }) => onPublished()),
       );
       for (const result of results) if (result.status === 'rejected') failures.push(result.reason);
     }
@@ -141,50 +137,65 @@ export class Outbox implements OutboxStore {
   }
 
   async start(now: number): Promise<void> {
-    await this.#rows.start(now);
+    await this.#table.start(now);
   }
 
   /**
-   * Takes over what others left.
-   * @param adopt does so for the events of a minute's charges
+   * Takes over events that other processes left.
+   * @param takeCharges takes over the events of charges that a writer registered in a minute
    */
-  async sweep(now: number, adopt: (minute: number, charges: Charges) => Promise<Seen>): Promise<void> {
-    const hasRoom = () => this.#held.size < Math.min(ROOM_FOR_OTHERS, this.#limit);
-    if (!hasRoom()) return;
-    await this.#rows.sweep(now, async ({ minute, id, data }) => {
+  async sweep(
+    now: number,
+    takeCharges: (minute: number, charges: Charges) => Promise<Visited>,
+  ): Promise<void> {
+    const hasCapacity = () => this.#held.size < Math.min(CAPACITY_FOR_OTHERS, this.#limit);
+    if (!hasCapacity()) return;
+    await this.#table.visitRows(now, async ({ timeBucket: minute, id, data }) => {
       const held = this.#held.get(id);
-      if (held?.minute !== undefined && held.minute !== minute) {
-        // An operation that was finished twice left two rows. One is enough: the older one, for every process
-        // that holds either.
-        await this.#rows.remove(Math.max(held.minute, minute), id);
-        if (held.minute < minute) return 'gone';
-        if (this.#held.has(id)) {
-          this.#held.set(id, { event: held.event, minute, published: () => this.#rows.remove(minute, id) });
-          return 'kept';
-        }
-        // Published meanwhile.
-        await this.#rows.remove(minute, id);
-        return 'gone';
-      }
-      if (held !== undefined) return 'kept';
-      if (!hasRoom()) return 'no_room';
-      const left = this.#blobs.decode<Left>(`outbox/${id}`, data);
-      if ('charges' in left) return adopt(minute, left.charges);
-      this.#holdRow(left.event, minute);
-      return 'kept';
+      if (held?.minute !== undefined && held.minute !== minute)
+        return this.#removeYounger(held.event, held.minute, minute);
+      if (held !== undefined) return 'stays';
+      if (!hasCapacity()) return 'no_capacity';
+      const row = this.#blobs.decode<OutboxRow>(`outbox/${id}`, data);
+      if ('charges' in row) return takeCharges(minute, row.charges);
+      this.hold(this.#heldRow(row.event, minute));
+      return 'stays';
     });
   }
 
-  #holdRow(event: ServiceEvent, minute: number): void {
-    this.hold(event, () => this.#rows.remove(minute, event.id), minute);
+  /**
+   * Removes one of two rows that an operation left which was finished twice. The older row stays, so that
+   * every process that holds either comes to the same one.
+   * @param held minute of the row that is held
+   * @param visited minute of the row that is visited
+   */
+  async #removeYounger(event: ServiceEvent, held: number, visited: number): Promise<Visited> {
+    const { id } = event;
+    await this.#table.remove(Math.max(held, visited), id);
+    if (held < visited) return 'removed';
+    if (this.#held.has(id)) {
+      this.#held.set(id, this.#heldRow(event, visited));
+      return 'stays';
+    }
+    // The event was published meanwhile.
+    await this.#table.remove(visited, id);
+    return 'removed';
   }
 
-  async #leave(id: string, left: Left): Promise<number> {
-    const data = this.#blobs.encode(`outbox/${id}`, left);
+  #heldRow(event: ServiceEvent, minute: number): HeldEvent {
+    return { event, minute, onPublished: () => this.#table.remove(minute, event.id) };
+  }
+
+  async #put(minute: number, id: string, row: OutboxRow): Promise<void> {
+    await this.#table.put(minute, id, this.#blobs.encode(`outbox/${id}`, row));
+  }
+
+  /** Puts a row into the present minute. @returns the minute */
+  async #putTimely(id: string, row: OutboxRow): Promise<number> {
     for (;;) {
       const begun = Date.now();
-      await this.#rows.put(minuteOf(begun), id, data);
-      // A process that was stopped in between may have written behind the sweep's position.
+      await this.#put(minuteOf(begun), id, row);
+      // A process that was stopped in between may have written behind the watermark.
       if (isTimely(begun)) return minuteOf(begun);
     }
   }

@@ -3,14 +3,14 @@ import { RecordCodec, RecordError } from '../../../codec/record.js';
 import { recordDamaged } from '../../../domain/errors.js';
 
 /**
- * Values that are read whole and never asked for in part, as one authenticated blob. `key` says what it is,
- * so that none is taken for another.
+ * Authenticated blobs of values that are read whole and never asked for in part. The `key` of a blob is
+ * covered by its code, so that no blob is taken for another.
  */
 export class Blobs {
   readonly #codec: RecordCodec;
   readonly #acceptUnauthenticated: boolean;
 
-  /** @param acceptUnauthenticated takes blobs without a code, too: those of a version that made none */
+  /** @param acceptUnauthenticated takes blobs without a code, too, as a version wrote them that made none */
   constructor(authenticator: Authenticator, acceptUnauthenticated: boolean) {
     this.#codec = new RecordCodec(authenticator);
     this.#acceptUnauthenticated = acceptUnauthenticated;
@@ -21,7 +21,7 @@ export class Blobs {
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
-  /** The same value with its code; what has one is given back as it is. @throws as `decode` */
+  /** The blob with its code: a blob that has one is given back as it is. @throws as `decode` */
   renewed(key: string, bytes: unknown): Buffer {
     return bytes instanceof Uint8Array && this.#codec.isFormer(bytes)
       ? this.encode(key, this.decode(key, bytes))

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** What is used of the driver's classes, which its types leave out. */
+/** Members of the driver's internal class that its types leave out. */
 interface Connection {
   readonly connected: boolean;
   readonly _operations: ReadonlyMap<number, unknown>;
@@ -13,7 +13,7 @@ interface Connection {
 interface ControlConnection {
   connection: Connection | null;
   readonly options: { readonly contactPoints: readonly string[] };
-  /** Addresses, with ports. */
+  /** Addresses with ports. */
   readonly _contactPoints: Set<string>;
   readonly hosts: { get(address: string): unknown };
   _borrowAConnection(hosts: unknown): Connection;
@@ -22,27 +22,37 @@ interface ControlConnection {
   _refreshControlConnection(hosts: unknown): Promise<void>;
 }
 
-/** The stream of an answer whose server did not say which. */
-const UNSAID = 0;
+/** Stream id of a frame whose server named no stream. */
+const UNNAMED_STREAM = 0;
 const REFRESH_AGAIN_MS = 1000;
 
 const load = createRequire(import.meta.url);
 
+/** Mark of a prototype that was patched, so that a second connection does not patch it again. */
+const PATCHED = Symbol('patched');
+
 /**
- * Keeps two faults of cassandra-driver 4.10.0 from every client of this process. It has no place of its own
- * for that, so its version is pinned.
+ * Mends two faults of cassandra-driver 4.10.0 for every client of this process. The driver has no place for
+ * either, so its version is pinned, and private methods of two classes are replaced:
+ *   - `Connection` (lib/connection.js): `_getStreamId` and `freeStreamId`; see `guardStreams`
+ *   - `ControlConnection` (lib/control-connection.js): `_refresh` and `_refreshControlConnection`; see
+ *     `refreshOnce`
+ * Called again it does nothing.
+ * @throws Error for a driver without these methods
  */
-export function mendDriver(): void {
-  guardStreams(prototypeOf<Connection>('connection', '_getStreamId', 'freeStreamId', 'close'));
-  refreshOnce(
-    prototypeOf<ControlConnection>(
-      'control-connection',
-      '_borrowAConnection',
-      '_parseContactPoint',
-      '_refresh',
-      '_refreshControlConnection',
-    ),
+export function patchDriver(): void {
+  const connection = prototypeOf<Connection>('connection', '_getStreamId', 'freeStreamId', 'close');
+  const controlConnection = prototypeOf<ControlConnection>(
+    'control-connection',
+    '_borrowAConnection',
+    '_parseContactPoint',
+    '_refresh',
+    '_refreshControlConnection',
   );
+  if (Object.hasOwn(connection, PATCHED)) return;
+  Object.defineProperty(connection, PATCHED, { value: true });
+  guardStreams(connection);
+  refreshOnce(controlConnection);
 }
 
 function prototypeOf<Internal>(module: string, ...methods: readonly (keyof Internal & string)[]): Internal {
@@ -56,44 +66,46 @@ function prototypeOf<Internal>(module: string, ...methods: readonly (keyof Inter
 }
 
 /**
- * Cassandra 5.0.6 answers a request that waited too long in its queue, as all do that find a server hung, on
- * stream 0 whoever asked ("Query timed out before it could start"). The driver takes each such answer for the
- * end of its own stream 0, gives that to several requests at once, and their answers get mixed up: one is
- * told what another asked, be it a row or whether a condition was met. So stream 0 is not given out, and a
- * connection on which comes what nobody asked is closed: its requests end as with any lost connection, and
- * are sent again or settled.
+ * Keeps stream 0 free, and closes a connection on which a frame comes that nobody asked for.
+ *
+ * Cassandra 5.0.6 refuses a request that waited too long in its queue on stream 0, whoever asked ("Query timed
+ * out before it could start"); every request that finds a server hung ends so. The driver takes each such
+ * frame for the end of its own stream 0 and gives the stream to several requests at once. Their frames then
+ * get mixed up: a caller gets the row, or the verdict on a condition, of another caller. The requests of a
+ * closed connection end as with any lost connection, and are sent again.
  */
 function guardStreams(prototype: Connection): void {
   const { _getStreamId, freeStreamId } = prototype;
   prototype._getStreamId = function (): number | null {
     const id = _getStreamId.call(this);
     // Until the connection is open it has one request at a time, and a server of another protocol version
-    // answers that on stream 0.
-    if (id !== UNSAID || !this.connected) return id;
-    // Taken for good, and not counted: the driver closes a connection when nothing is in use.
+    // answers this request on stream 0.
+    if (id !== UNNAMED_STREAM || !this.connected) return id;
+    // Stream 0 is taken for good, and not counted: the driver closes a connection when nothing is in use.
     this._streamIds.inUse -= 1;
     return _getStreamId.call(this);
   };
   prototype.freeStreamId = function (header): void {
     if (!this.connected || header.streamId < 0 || this._operations.has(header.streamId))
       return freeStreamId.call(this, header);
-    // As with a heartbeat that fails: out of the pool first, so that what is sent again goes elsewhere.
+    // Out of the pool first, as with a heartbeat that fails, so that what is sent again goes elsewhere.
     this.emit('idleRequestError');
     setImmediate(() => {
       this.close();
-      // Who watches the cluster by it is told only of what others close.
+      // The watcher of the cluster hears only of connections that others close.
       this.emit('socketClose');
     });
   };
 }
 
 /**
- * When no node can be reached the driver opens the connection that watches the cluster at a contact point,
- * anew, beside those that it goes on opening anyway, and then listens twice for its end: at the next end it
- * does so twice, then four times. They take each other's connection away, leave others open, and one that
- * finds its own gone ends the process. So only one is under way at a time (inner ones name the hosts that are
- * left to try), and it waits for the nodes that are known, unless a contact point's name has got another
- * address.
+ * Lets one refresh of the connection that watches the cluster run at a time.
+ *
+ * When no node can be reached the driver opens that connection anew at a contact point, beside those that it
+ * goes on opening anyway, and then listens twice for its end. At the next end it opens two, then four. They
+ * take each other's connection away, leave others open, and one that finds its own gone ends the process. So
+ * a refresh that finds another under way does nothing (inner calls name the hosts that are left to try). A
+ * refresh waits for the nodes that are known, unless a contact point's name has got another address.
  */
 function refreshOnce(prototype: ControlConnection): void {
   const { _refresh, _refreshControlConnection } = prototype;

@@ -1,28 +1,32 @@
-import { GIVE_UP_MS, storeUnavailable } from './session.js';
+import { CALL_DEADLINE_MS, storeUnavailable } from './session.js';
 
 /**
- * Calls of this process on one row, one after another: they would otherwise contend for it in Paxos, which
- * costs round trips and decides nothing better. Other processes are kept apart by conditions alone.
+ * Calls of this process on one row, run one after another. Side by side they would contend for the row in
+ * Paxos, which costs round trips and decides nothing better. Calls of other processes are kept apart by
+ * conditions alone.
  */
-export class Lanes {
-  readonly #tails = new Map<string, Promise<void>>();
+export class KeyedMutex {
+  readonly #last = new Map<string, Promise<void>>();
 
+  /** @throws DomainError `unavailable` when the turn comes after the call's deadline */
   async run<Value>(key: string, task: () => Promise<Value>): Promise<Value> {
-    const before = this.#tails.get(key);
+    const before = this.#last.get(key);
     const since = Date.now();
     const result =
       before === undefined
         ? task()
-        : before.then(() => (Date.now() - since > GIVE_UP_MS ? Promise.reject(storeUnavailable()) : task()));
-    const tail = result.then(
+        : before.then(() =>
+            Date.now() - since > CALL_DEADLINE_MS ? Promise.reject(storeUnavailable()) : task(),
+          );
+    const ended = result.then(
       () => undefined,
       () => undefined,
     );
-    this.#tails.set(key, tail);
+    this.#last.set(key, ended);
     try {
       return await result;
     } finally {
-      if (this.#tails.get(key) === tail) this.#tails.delete(key);
+      if (this.#last.get(key) === ended) this.#last.delete(key);
     }
   }
 }

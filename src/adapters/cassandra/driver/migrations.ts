@@ -12,7 +12,7 @@ import {
   textIn,
 } from './session.js';
 
-/** Of the last migration this version knows. */
+/** Number of the last migration that this version knows. */
 export const SCHEMA_VERSION = 7;
 
 const DIRECTORY = new URL('../../../../../deploy/cassandra/', import.meta.url);
@@ -20,20 +20,20 @@ const DIRECTORY = new URL('../../../../../deploy/cassandra/', import.meta.url);
 const LEDGER = `CREATE TABLE IF NOT EXISTS schema_migration (
   version int PRIMARY KEY, name text, sha256 text, state text, owner text, claimed_at bigint
 )`;
-const LEDGER_THERE =
+const LEDGER_TABLE =
   "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'schema_migration'";
 const GET = 'SELECT version, name, sha256, state, owner, claimed_at FROM schema_migration WHERE version = ?';
-const CLAIM =
+const BEGIN =
   "INSERT INTO schema_migration (version, name, sha256, state, owner, claimed_at) VALUES (?, ?, ?, 'running', ?, ?) IF NOT EXISTS";
-// Not from an owner that has spoken since it was read.
+// Refused where the owner has renewed its time since the row was read.
 const TAKE_OVER =
   "UPDATE schema_migration SET owner = ?, claimed_at = ? WHERE version = ? IF owner = ? AND claimed_at = ? AND state = 'running'";
-const KEEP = 'UPDATE schema_migration SET claimed_at = ? WHERE version = ? IF owner = ?';
+const RENEW = 'UPDATE schema_migration SET claimed_at = ? WHERE version = ? IF owner = ?';
 const DONE = "UPDATE schema_migration SET state = 'applied' WHERE version = ? IF owner = ?";
 
 /**
- * A run that says nothing for so long is dead; its statements can be run again. One that lives speaks before
- * each of them.
+ * Silence after which a run is taken for dead; its statements can be run again. A run that lives renews its
+ * time before each statement.
  */
 const ABANDONED_MS = 120_000;
 const POLL_MS = 250;
@@ -42,7 +42,7 @@ const ATTEMPTS = 20;
 
 export interface MigrationOptions extends ConnectionOptions {
   readonly keyspace: string;
-  /** Replicas in the local data centre; what other data centres get is the operator's to alter. */
+  /** Replicas in the local data centre. Replicas in other data centres are the operator's to set. */
   readonly replication: number;
 }
 
@@ -55,10 +55,10 @@ interface Migration {
 
 /**
  * Makes the keyspace and brings its schema up to this version. Safe to run again, and by several processes at
- * once: one claims a migration by a conditional insert, the others wait for it.
+ * once: one process owns a migration by a conditional insert, the others wait for it.
  * @returns names of the migrations that this call applied
- * @throws CassandraOpenError where it cannot be reached, or an applied migration is not the one that is here,
- * or another process took one over from this one
+ * @throws CassandraOpenError where the cluster cannot be reached, or an applied migration differs from the
+ * file, or another process took a migration over from this one
  */
 export async function migrate(options: MigrationOptions): Promise<readonly string[]> {
   const { keyspace, localDataCenter, replication } = options;
@@ -78,27 +78,27 @@ export async function migrate(options: MigrationOptions): Promise<readonly strin
         `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${localDataCenter.replaceAll("'", "''")}': ${replication}}`,
       ),
     );
-    await agreement(first);
+    await awaitAgreement(first);
   } finally {
     await first.close();
   }
   const session = await persist(() => connect(options, keyspace));
   try {
-    if ((await session.first(LEDGER_THERE, [keyspace])) === undefined)
+    if ((await session.first(LEDGER_TABLE, [keyspace])) === undefined)
       await persist(() => session.define(LEDGER));
     const applied: string[] = [];
     for (const migration of await migrations())
       if (await apply(session, migration)) applied.push(migration.name);
-    await agreement(session);
+    await awaitAgreement(session);
     return applied;
   } finally {
     await session.close();
   }
 }
 
-/** The version of a keyspace; 0 for one without a schema. */
+/** Version of a keyspace's schema; 0 without a schema. */
 export async function schemaVersion(session: Session, keyspace: string): Promise<number> {
-  if ((await session.first(LEDGER_THERE, [keyspace])) === undefined) return 0;
+  if ((await session.first(LEDGER_TABLE, [keyspace])) === undefined) return 0;
   for (let version = 0; ; version += 1) {
     const row = await session.first(GET, [version + 1]);
     if (row === undefined || textIn(row, 'state') !== 'applied') return version;
@@ -125,15 +125,15 @@ async function migrations(): Promise<readonly Migration[]> {
   );
 }
 
-/** @returns whether this call applied it */
+/** @returns whether this call applied the migration */
 async function apply(session: Session, { version, name, sha256, statements }: Migration): Promise<boolean> {
   const owner = randomUUID();
-  // A ledger that another process has just made is not known everywhere at once.
-  const claim = await persist(() =>
-    session.decide({ query: CLAIM, params: [version, name, sha256, owner, Date.now()] }),
+  // A ledger that another process has just made is not known to all nodes at once.
+  const begun = await persist(() =>
+    session.lightweightTransaction({ query: BEGIN, params: [version, name, sha256, owner, Date.now()] }),
   );
-  let row: Row | undefined = claim.current;
-  while (!claim.applied && row !== undefined && textIn(row, 'owner') !== owner) {
+  let row: Row | undefined = begun.current;
+  while (!begun.applied && row !== undefined && textIn(row, 'owner') !== owner) {
     if (textIn(row, 'state') === 'applied') {
       if (textIn(row, 'sha256') !== sha256)
         throw new CassandraOpenError(
@@ -142,7 +142,7 @@ async function apply(session: Session, { version, name, sha256, statements }: Mi
       return false;
     }
     if (Date.now() - numberIn(row, 'claimed_at')! > ABANDONED_MS) {
-      const taken = await session.decide({
+      const taken = await session.lightweightTransaction({
         query: TAKE_OVER,
         params: [owner, Date.now(), version, textIn(row, 'owner'), numberIn(row, 'claimed_at')],
       });
@@ -152,7 +152,7 @@ async function apply(session: Session, { version, name, sha256, statements }: Mi
     row = await session.first(GET, [version]);
   }
   const asOwner = async (statement: Statement): Promise<void> => {
-    const { applied } = await session.decide(statement);
+    const { applied } = await session.lightweightTransaction(statement);
     if (!applied)
       throw new CassandraOpenError(
         `the migration ${name} was taken over by another process, because this one stood still for too long; run takemark operator migrate again`,
@@ -160,7 +160,7 @@ async function apply(session: Session, { version, name, sha256, statements }: Mi
   };
   for (const statement of statements) {
     await persist(async () => {
-      await asOwner({ query: KEEP, params: [Date.now(), version, owner] });
+      await asOwner({ query: RENEW, params: [Date.now(), version, owner] });
       await session.define(statement);
     });
   }
@@ -169,18 +169,18 @@ async function apply(session: Session, { version, name, sha256, statements }: Mi
 }
 
 /**
- * Waits until whoever connects next finds the schema, whichever node answers. For a while: one node that does
- * not follow holds nobody up.
+ * Waits until all nodes that are up have the schema, so that whoever connects next finds it. The wait has a
+ * bound: one node that does not follow holds nobody up.
  */
-async function agreement(session: Session): Promise<void> {
+async function awaitAgreement(session: Session): Promise<void> {
   for (const deadline = Date.now() + AGREEMENT_MS; Date.now() < deadline; await delay(POLL_MS)) {
-    if (await session.agrees().catch(() => false)) return;
+    if (await session.isSchemaAgreed().catch(() => false)) return;
   }
 }
 
 /**
- * Definitions of the schema collide when two processes make them at once; made again, they find what they
- * want.
+ * Runs a definition of the schema, again after a failure: definitions collide when two processes make them at
+ * once, and a repeated one finds what the other has made.
  */
 async function persist<Value>(define: () => Promise<Value>): Promise<Value> {
   for (let attempt = 1; ; attempt += 1) {

@@ -1,4 +1,4 @@
-/** An error at start, for the operator. */
+/** Error at start, for the operator. */
 export class CassandraOpenError extends Error {
   override readonly name = 'CassandraOpenError';
 }

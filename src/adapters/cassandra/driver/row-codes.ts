@@ -5,22 +5,22 @@ import { recordDamaged } from '../../../domain/errors.js';
 type Value = string | number | readonly string[] | Uint8Array | undefined;
 
 /**
- * The codes of rows whose columns statements change: each such statement writes, with its columns, the code
- * of what the row is then.
+ * Codes of rows whose columns are changed one by one. Each statement that changes columns writes the code of
+ * the row as it leaves it.
  */
 export class RowCodes {
   readonly #authenticator: Authenticator;
   readonly #acceptUnauthenticated: boolean;
 
   /**
-   * @param acceptUnauthenticated takes any row: while processes of a version that made no codes change them
+   * @param acceptUnauthenticated takes any row, while processes of a version that made no codes change rows
    */
   constructor(authenticator: Authenticator, acceptUnauthenticated: boolean) {
     this.#authenticator = authenticator;
     this.#acceptUnauthenticated = acceptUnauthenticated;
   }
 
-  /** @param values of the columns, in an order that is the table's own */
+  /** @param values values of the columns, in the table's own order */
   make(table: string, id: string, values: readonly Value[]): string {
     return this.#authenticator.sign(label(table, id), bytesOf(values));
   }
@@ -41,7 +41,7 @@ function label(table: string, id: string): string {
   return `columns/${table}/${id}`;
 }
 
-/** JSON: of the same table each place is of the same type, so two rows never come to the same text. */
+/** JSON of the values. Each position in a table's list has one type, so no two rows come to the same text. */
 function bytesOf(values: readonly Value[]): Buffer {
   return Buffer.from(
     JSON.stringify(

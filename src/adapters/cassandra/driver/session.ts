@@ -3,66 +3,68 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { auth, Client, errors, policies, types } from 'cassandra-driver';
 import { jittered, pauseAfter } from '../../../async/backoff.js';
 import { withDeadline } from '../../../async/deadline.js';
+import { defined } from '../../../domain/defined.js';
 import { DomainError } from '../../../domain/errors.js';
-import { mendDriver } from './driver-patches.js';
+import { patchDriver } from './driver-patches.js';
 
 export interface ConnectionOptions {
-  /** `host:port` each. */
+  /** Addresses, each as `host:port`. */
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
   readonly credentials?: { readonly username: string; readonly password: string };
-  /** Encrypts, and believes only what this authority signed. Path of a PEM file. */
+  /** Encrypted connections to servers whose certificate this authority signed; the path of a PEM file. */
   readonly tls?: { readonly authority: string };
-  /** `LOCAL_QUORUM` by default. */
+  /** Consistency of plain reads and writes, `LOCAL_QUORUM` by default. */
   readonly consistency?: 'LOCAL_QUORUM' | 'QUORUM' | 'LOCAL_ONE' | 'ONE' | 'ALL';
-  /** `LOCAL_SERIAL` by default. `SERIAL` where more than one data centre takes writes. */
+  /** Consistency of conditions, `LOCAL_SERIAL` by default; `SERIAL` where several data centres take writes. */
   readonly serialConsistency?: 'LOCAL_SERIAL' | 'SERIAL';
 }
-
-mendDriver();
 
 export type Row = types.Row;
 
 export interface Statement {
   readonly query: string;
   readonly params: readonly unknown[];
+  /**
+   * Operation id that a conditional statement leaves in its row, and the column for it. A refusal by a row
+   * that holds this id counts as applied: an earlier sending of the same statement took effect.
+   */
+  readonly operation?: { readonly column: string; readonly id: string };
 }
 
-/** What a conditional statement came to. */
-export interface Decision {
+/** Outcome of a lightweight transaction (LWT), which is Cassandra's conditional write. */
+export interface LwtOutcome {
   readonly applied: boolean;
-  /**
-   * Where it was refused: the row as it is, as far as the condition names it; undefined where there is none.
-   */
+  /** The row that refused the condition, in the columns that the condition names; undefined without a row. */
   readonly current: Row | undefined;
 }
 
 const CONNECT_MS = 3000;
 const REQUEST_MS = 6000;
-/** How long the outcome of one condition is asked for before the caller is told that it is not known. */
-const SETTLE_MS = 8000;
-/** After which a caller is told so, whatever driver and servers are still at. */
-const LIMIT_MS = 9000;
-/** After which a call's caller has been told so, and what has not begun is not begun. */
-export const GIVE_UP_MS = 10_000;
-const SETTLE_PAUSES = { firstMs: 20, longestMs: 500 };
+/** Time during which a lightweight transaction is sent again because its outcome is not known. */
+const LWT_RETRY_MS = 8000;
+/** Deadline of one statement, however long driver and servers go on with it. */
+const STATEMENT_DEADLINE_MS = 9000;
+/** Deadline of a store's call. Work that has not begun by then is not begun. */
+export const CALL_DEADLINE_MS = 10_000;
+const LWT_PAUSES = { firstMs: 20, longestMs: 500 };
 /**
- * Clocks of processes and nodes agree better than that, and no node that hangs carries out so late what it
- * was sent.
+ * Bound of the difference between any two clocks of processes and nodes, and of the time after which a node
+ * that hung still carries out a statement.
  */
 const AHEAD_MICROSECONDS = 3_600_000_000;
 
 /**
- * One keyspace of a cluster. Every statement is prepared. Plain statements here are idempotent, and the
- * driver may send them again; conditional ones it never does: that is `decide`'s, which knows that they carry
- * a witness.
+ * One keyspace of a cluster. Every statement is prepared. Plain statements are idempotent, so the driver may
+ * send them again. The driver never repeats conditional statements: `lightweightTransaction` does, because
+ * each of them leaves an operation id.
  */
 export class Session {
   readonly #client: Client;
   readonly #serial: types.consistencies;
   readonly #reads: { readonly consistency?: types.consistencies };
 
-  /** @param reads another consistency than the client's, for reads alone */
+  /** @param reads consistency of reads alone, where it is not the client's */
   constructor(
     client: Client,
     serial: types.consistencies,
@@ -74,15 +76,15 @@ export class Session {
   }
 
   /**
-   * The same, for reads of rows that are written under conditions: each ends what others have left half done
-   * in its partition. So a decision that it does not show, of a process that is not at it any more, will
-   * never be.
+   * The same keyspace with serial reads, for rows that are written under conditions. A serial read first
+   * completes what others have left half done in the row's partition. So a conditional write that the read
+   * does not show, of a process that has given up, never takes effect.
    */
-  settled(): Session {
+  serialReads(): Session {
     return new Session(this.#client, this.#serial, { consistency: this.#serial });
   }
 
-  /** All of them, of as many pages as there are. */
+  /** All rows of the result, from as many pages as there are. */
   rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
     return this.#run(async () => {
       const result = await this.#client.execute(query, [...params], {
@@ -107,45 +109,42 @@ export class Session {
   }
 
   /**
-   * Runs one conditional statement, or several on one partition as one. An outcome that is not known (a
-   * timeout, a lost connection) is settled by sending the same again: so every statement must leave a
-   * witness, and a refusal by what the same call has left counts as success. That is the caller's to see, in
-   * `current`. The witness must outlive what it stands for: a node that hung carries out the first one
-   * seconds after the second, and must find itself refused even then.
-   * @throws DomainError `unavailable` where it stays unknown, or nothing could be sent
+   * Runs one conditional statement, or several on one partition as one. After a timeout or a lost connection
+   * the outcome is not known, and the same statements are sent again. A refusal of the repetition may then
+   * come from the first sending: `Statement.operation` recognises this; a caller without one must read again.
+   * An operation id must stay in its row for as long as the effect could be repeated. A node that hung carries
+   * out the first sending seconds after the second, and the row must refuse it even then.
+   * @throws DomainError `unavailable` when the outcome stays unknown or nothing could be sent
    */
-  async decide(...statements: readonly Statement[]): Promise<Decision> {
+  async lightweightTransaction(...statements: readonly Statement[]): Promise<LwtOutcome> {
     const begun = Date.now();
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const { rows } = await within(begun + LIMIT_MS - Date.now(), this.#send(statements));
-        const [row] = rows;
-        if (row?.['[applied]'] === true) return { applied: true, current: undefined };
-        // Without a row only the verdict comes back.
-        return { applied: false, current: row !== undefined && row.keys().length > 1 ? row : undefined };
+        const { rows } = await within(begun + STATEMENT_DEADLINE_MS - Date.now(), this.#send(statements));
+        return outcomeOf(rows[0], statements);
       } catch (error) {
         if (isDefect(error)) throw error;
         if (
-          isRefusal(error) ||
+          isRejection(error) ||
           (attempt === 0 && error instanceof errors.NoHostAvailableError) ||
-          Date.now() - begun > SETTLE_MS
+          Date.now() - begun > LWT_RETRY_MS
         )
           throw storeUnavailable(error);
-        await delay(jittered(pauseAfter(attempt + 1, SETTLE_PAUSES)));
+        await delay(jittered(pauseAfter(attempt + 1, LWT_PAUSES)));
         // A process that was stopped meanwhile must not decide what others have given up.
-        if (Date.now() - begun > SETTLE_MS) throw storeUnavailable(error);
+        if (Date.now() - begun > LWT_RETRY_MS) throw storeUnavailable(error);
       }
     }
   }
 
-  /** Runs what cannot be prepared: definitions of the schema. */
+  /** Runs a definition of the schema, which cannot be prepared. */
   async define(query: string): Promise<void> {
     await this.#run(() => this.#client.execute(query));
   }
 
-  /** Whether all nodes that are up have the same schema. */
-  agrees(): Promise<boolean> {
-    // The driver's types leave it out.
+  /** Tells whether all nodes that are up have the same schema. */
+  isSchemaAgreed(): Promise<boolean> {
+    // The driver's types leave the method out.
     const metadata = this.#client.metadata as unknown as { checkSchemaAgreement(): Promise<boolean> };
     return this.#run(() => metadata.checkSchemaAgreement());
   }
@@ -166,31 +165,38 @@ export class Session {
 
   async #run<Value>(call: () => Promise<Value>): Promise<Value> {
     try {
-      return await within(LIMIT_MS, call());
+      return await within(STATEMENT_DEADLINE_MS, call());
     } catch (error) {
       throw isDefect(error) ? error : storeUnavailable(error);
     }
   }
 }
 
-/** @throws what the driver throws when no contact point answers, or the credentials are refused */
+function outcomeOf(row: Row | undefined, statements: readonly Statement[]): LwtOutcome {
+  if (row?.['[applied]'] === true) return { applied: true, current: undefined };
+  // Where there is no row the server sends the verdict alone.
+  const current = row !== undefined && row.keys().length > 1 ? row : undefined;
+  const isOwn = statements.some(
+    ({ operation }) =>
+      operation !== undefined && current !== undefined && textIn(current, operation.column) === operation.id,
+  );
+  return { applied: isOwn, current };
+}
+
+/** @throws the driver's error when no contact point answers, or the credentials are refused */
 export async function connect(options: ConnectionOptions, keyspace?: string): Promise<Session> {
+  patchDriver();
   const serialConsistency = types.consistencies[consistencyName(options.serialConsistency ?? 'LOCAL_SERIAL')];
   const client = new Client({
     contactPoints: [...options.contactPoints],
     localDataCenter: options.localDataCenter,
-    ...(keyspace === undefined ? {} : { keyspace }),
-    ...(options.credentials === undefined
-      ? {}
-      : {
-          authProvider: new auth.PlainTextAuthProvider(
-            options.credentials.username,
-            options.credentials.password,
-          ),
-        }),
-    ...(options.tls === undefined
-      ? {}
-      : { sslOptions: { ca: [readFileSync(options.tls.authority)], rejectUnauthorized: true } }),
+    ...defined({
+      keyspace,
+      authProvider:
+        options.credentials &&
+        new auth.PlainTextAuthProvider(options.credentials.username, options.credentials.password),
+      sslOptions: options.tls && { ca: [readFileSync(options.tls.authority)], rejectUnauthorized: true },
+    }),
     policies: {
       // The default policy re-sends conditional statements to another host.
       retry: new policies.retry.IdempotenceAwareRetryPolicy(new policies.retry.RetryPolicy()),
@@ -201,7 +207,7 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
       serialConsistency,
     },
     socketOptions: { connectTimeout: CONNECT_MS, readTimeout: REQUEST_MS },
-    // An undefined value leaves its column as it is: a null would write a tombstone.
+    // An undefined value leaves its column as it is, where a null would write a tombstone.
     encoding: { useUndefinedAsUnset: true },
   });
   try {
@@ -214,7 +220,7 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
 }
 
 /**
- * The driver's outcome within the time. Work that is given up is left alone.
+ * The driver's outcome within the time. Work that is given up goes on unheard.
  * @throws DomainError `unavailable` / `store_unavailable` when the time is up
  */
 export function within<Value>(milliseconds: number, work: Promise<Value>): Promise<Value> {
@@ -245,38 +251,38 @@ export function storeUnavailable(cause?: unknown): DomainError {
   return new DomainError('unavailable', 'The registry cannot be reached at the moment.', {
     reason: 'store_unavailable',
     retryAfterSeconds: 1,
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
   });
 }
 
-/** The driver refuses values it cannot encode so: a mistake of ours, not a failure of the world. */
+/** An error by which the driver refuses a value that it cannot encode: a defect of this code. */
 function isDefect(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError;
 }
 
-/** The server understood and did nothing: syntax, rights, schema, overload before the first step. */
-function isRefusal(error: unknown): boolean {
+/** An error of a server that did nothing: syntax, rights, schema, overload before the first step. */
+function isRejection(error: unknown): boolean {
   return (
     error instanceof errors.ResponseError &&
     (error.code >= 0x2000 || error.code === types.responseErrorCodes.unavailableException)
   );
 }
 
-/** Replicas gave a read up, as they do when it passes over too much that was removed. */
+/** A read that replicas gave up, as they do when it passes over too much that was removed. */
 export function isReadFailure(error: unknown): boolean {
   const cause = error instanceof DomainError ? error.cause : undefined;
   return cause instanceof errors.ResponseError && cause.code === types.responseErrorCodes.readFailure;
 }
 
 /**
- * The time, in microseconds, of a removal after which nothing of the kind is written: later than what any
- * process or node has stamped.
+ * Timestamp, in microseconds, for a removal after which nothing is written under the same key: later than
+ * any timestamp of a process or a node.
  */
 export function aheadOfClocks(): number {
   return Date.now() * 1000 + AHEAD_MICROSECONDS;
 }
 
-/** A bigint column as a number: times in unix seconds. */
+/** A bigint column as a number, such as a time in unix seconds. */
 export function numberIn(row: Row, column: string): number | undefined {
   const value = row[column] as types.Long | number | null | undefined;
   if (value === null || value === undefined) return undefined;

@@ -4,7 +4,7 @@ import { isReadFailure, numberIn, type Row, type Session, textIn } from '../driv
 import type { ProofRows } from './proof-rows.js';
 
 const DAY_SECONDS = 86_400;
-/** Days looked into at once: a partner that issues seldom has few proofs in each. */
+/** Days read at once: a partner that issues seldom has few proofs in each. */
 const DAYS_AT_ONCE = 8;
 const LAST_DAY = 2 ** 31 - 1;
 const BEHIND_ALL_IDS = '~';
@@ -15,7 +15,7 @@ const SET_PARTNER =
   'INSERT INTO proof_by_partner (partner_id, day, created_at, proof_id) VALUES (?, ?, ?, ?) USING TIMESTAMP ?';
 const DELETE_PARTNER =
   'DELETE FROM proof_by_partner USING TIMESTAMP ? WHERE partner_id = ? AND day = ? AND created_at = ? AND proof_id = ?';
-const OF_DAY =
+const LIST_DAY =
   'SELECT created_at, proof_id FROM proof_by_partner WHERE partner_id = ? AND day = ? AND (created_at, proof_id) < (?, ?) AND (created_at) >= (?) LIMIT ?';
 const DIGESTS = {
   bound: {
@@ -30,22 +30,22 @@ const DIGESTS = {
   },
 } as const;
 
-/** What is left of an issued proof to find its entries by. */
+/** Members of an issued proof by which its index entries are found. */
 export type Indexed = Pick<
   IssuedProof,
   'proofId' | 'partnerId' | 'createdAt' | 'boundAudioSha256' | 'originalSha256'
 >;
 type Query = Parameters<ProofStore['listProofs']>[1];
-interface Position {
+interface PageKey {
   readonly createdAt: number;
   readonly proofId: string;
 }
 
 /**
- * A partner's proofs by time, and all proofs by digest. Entries only point: whether there is a proof is its
- * own row's word. Their timestamps are made of the proof's own times, a removal's above its entry's: an entry
- * that a slow process writes after the proof was erased stays removed, whatever the clocks say. An id is
- * never issued twice, so no entry has to come back.
+ * Index of a partner's proofs by time, and of all proofs by digest. An entry only points: the proof's own row
+ * says whether there is a proof. Timestamps of entries are made of the proof's own times, with a removal's
+ * above its entry's. So an entry that a slow process writes after the proof was erased stays removed, whatever
+ * the clocks say. An id is never issued twice, so no entry has to come back.
  */
 export class ProofIndex {
   readonly #session: Session;
@@ -84,7 +84,7 @@ export class ProofIndex {
     { issuedAfter, issuedBefore, before, limit }: Query,
   ): Promise<readonly IssuedProof[]> {
     const from = Math.max(0, issuedAfter ?? 0);
-    const end: Position = {
+    const end: PageKey = {
       createdAt: Math.min(issuedBefore ?? Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER - 1) + 1,
       proofId: '',
     };
@@ -94,20 +94,19 @@ export class ProofIndex {
     );
     const found: IssuedProof[] = [];
     while (days.length > 0) {
-      const some = days.splice(0, DAYS_AT_ONCE);
+      const group = days.splice(0, DAYS_AT_ONCE);
       for (let more = true; more; ) {
         const asked = limit - found.length;
         const pages = await Promise.all(
-          some.map((day) => this.#ofDay(partnerId, day, { before: upper, from, limit: asked })),
+          group.map((day) => this.#entriesOfDay(partnerId, day, { before: upper, from, limit: asked })),
         );
         const entries = pages.flat().slice(0, asked);
-        found.push(...(await this.#issued(entries.map((row) => textIn(row, 'proof_id')!))));
+        found.push(...(await this.#issuedProofs(entries.map((row) => textIn(row, 'proof_id')!))));
         if (found.length >= limit) return found;
         const last = entries.at(-1);
         if (last !== undefined)
           upper = { createdAt: numberIn(last, 'created_at')!, proofId: textIn(last, 'proof_id')! };
-        // Proofs that are erased while they are read are not counted, so that only a page at the end is
-        // short.
+        // A proof that is erased while it is read does not count, so that only the last page is short.
         more = entries.length === asked;
       }
     }
@@ -122,21 +121,21 @@ export class ProofIndex {
       const ids = (await this.#session.rows(DIGESTS[kind].find, [sha256, before, asked])).map(
         (row) => textIn(row, 'proof_id')!,
       );
-      found.push(...(await this.#issued(ids)));
+      found.push(...(await this.#issuedProofs(ids)));
       if (ids.length < asked) break;
       before = ids.at(-1)!;
     }
     return found;
   }
 
-  /** Newest first. Of a day that holds too much that was removed for one read, its halves. */
-  async #ofDay(
+  /** Entries of a day, newest first; read in halves where too much was removed for one read. */
+  async #entriesOfDay(
     partnerId: string,
     day: number,
-    { before, from, limit }: { readonly before: Position; readonly from: number; readonly limit: number },
+    { before, from, limit }: { readonly before: PageKey; readonly from: number; readonly limit: number },
   ): Promise<readonly Row[]> {
     try {
-      return await this.#session.rows(OF_DAY, [
+      return await this.#session.rows(LIST_DAY, [
         partnerId,
         day,
         before.createdAt,
@@ -148,11 +147,11 @@ export class ProofIndex {
       const start = Math.max(from, day * DAY_SECONDS);
       const middle = Math.floor((start + Math.min(before.createdAt, (day + 1) * DAY_SECONDS)) / 2);
       if (!isReadFailure(error) || middle <= start) throw error;
-      const later = await this.#ofDay(partnerId, day, { before, from: middle, limit });
+      const later = await this.#entriesOfDay(partnerId, day, { before, from: middle, limit });
       if (later.length === limit) return later;
       return [
         ...later,
-        ...(await this.#ofDay(partnerId, day, {
+        ...(await this.#entriesOfDay(partnerId, day, {
           before: { createdAt: middle, proofId: '' },
           from: start,
           limit: limit - later.length,
@@ -161,13 +160,13 @@ export class ProofIndex {
     }
   }
 
-  async #issued(proofIds: readonly string[]): Promise<readonly IssuedProof[]> {
+  async #issuedProofs(proofIds: readonly string[]): Promise<readonly IssuedProof[]> {
     const proofs = await Promise.all(proofIds.map((proofId) => this.#rows.get(proofId)));
     return proofs.filter((proof) => proof?.state === 'issued');
   }
 }
 
-/** Bounds are the caller's wish, and may lie where no proof can be. */
+/** Day of a time; the caller's bounds may lie where no proof can be. */
 function dayOf(at: number): number {
   return Math.min(LAST_DAY, Math.floor(at / DAY_SECONDS));
 }

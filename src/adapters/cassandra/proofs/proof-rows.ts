@@ -1,3 +1,4 @@
+import { defined } from '../../../domain/defined.js';
 import type { ErasedProof, IssuedProof, Proof } from '../../../domain/proof.js';
 import type { Blobs } from '../driver/blobs.js';
 import type { RowCodes } from '../driver/row-codes.js';
@@ -12,15 +13,15 @@ export interface ProofColumns {
   readonly partnerId: string;
   readonly state: Proof['state'];
   readonly reservedAt: number;
-  readonly body?: Uint8Array | undefined;
-  readonly replayKey?: string | undefined;
-  readonly erasedAt?: number | undefined;
-  readonly confirmedAt?: number | undefined;
+  readonly body?: Uint8Array;
+  readonly replayKey?: string;
+  readonly erasedAt?: number;
+  readonly confirmedAt?: number;
 }
 
 /**
- * Rows of `proof`, which reviews and replays look at too: a proof's tombstone hides everything that was
- * derived from it.
+ * Rows of `proof`. Reviews and replays look at them too: a proof's tombstone hides everything that was derived
+ * from the proof.
  */
 export class ProofRows {
   readonly #session: Session;
@@ -33,9 +34,9 @@ export class ProofRows {
     this.#codes = codes;
   }
 
-  /** The same rows by a settled session. */
-  settled(): ProofRows {
-    return new ProofRows(this.#session.settled(), this.#blobs, this.#codes);
+  /** The same rows with serial reads. */
+  serialReads(): ProofRows {
+    return new ProofRows(this.#session.serialReads(), this.#blobs, this.#codes);
   }
 
   /** @throws DomainError `internal` / `record_damaged` */
@@ -46,7 +47,7 @@ export class ProofRows {
     return row;
   }
 
-  /** The code of a row as a statement leaves it. */
+  /** Code of a row as a statement leaves it. */
   codeOf(columns: ProofColumns): string {
     return this.#codes.make('proof', columns.proofId, proofValues(columns));
   }
@@ -57,10 +58,10 @@ export class ProofRows {
   }
 
   async isIssued(proofId: string): Promise<boolean> {
-    return isIn(await this.row(proofId), 'issued');
+    return isInState(await this.row(proofId), 'issued');
   }
 
-  /** What `body` holds. */
+  /** Content of the column `body`. */
   encode(proof: IssuedProof): Buffer {
     return this.#blobs.encode(`proof/${proof.proofId}`, proof);
   }
@@ -70,28 +71,27 @@ export class ProofRows {
   }
 
   erasedOf(row: Row): ErasedProof {
-    const confirmedAt = numberIn(row, 'confirmed_at');
-    return {
-      state: 'erased',
+    return defined({
+      state: 'erased' as const,
       proofId: textIn(row, 'proof_id')!,
       partnerId: textIn(row, 'partner_id')!,
       erasedAt: numberIn(row, 'erased_at')!,
-      ...(confirmedAt === undefined ? {} : { confirmedAt }),
-    };
+      confirmedAt: numberIn(row, 'confirmed_at'),
+    });
   }
 
   proofOf(row: Row): Proof | undefined {
     const proofId = textIn(row, 'proof_id')!;
     const partnerId = textIn(row, 'partner_id')!;
-    if (isIn(row, 'pending'))
+    if (isInState(row, 'pending'))
       return { state: 'pending', proofId, partnerId, reservedAt: numberIn(row, 'reserved_at')! };
-    if (isIn(row, 'erased')) return this.erasedOf(row);
-    return isIn(row, 'issued') ? this.issuedOf(row) : undefined;
+    if (isInState(row, 'erased')) return this.erasedOf(row);
+    return isInState(row, 'issued') ? this.issuedOf(row) : undefined;
   }
 }
 
 export function columnsOf(row: Row): ProofColumns {
-  return {
+  return defined({
     proofId: textIn(row, 'proof_id')!,
     partnerId: textIn(row, 'partner_id')!,
     state: textIn(row, 'state') as Proof['state'],
@@ -100,7 +100,7 @@ export function columnsOf(row: Row): ProofColumns {
     replayKey: textIn(row, 'replay_key'),
     erasedAt: numberIn(row, 'erased_at'),
     confirmedAt: numberIn(row, 'confirmed_at'),
-  };
+  });
 }
 
 export function proofValues({
@@ -115,6 +115,6 @@ export function proofValues({
   return [partnerId, state, reservedAt, body, replayKey, erasedAt, confirmedAt];
 }
 
-export function isIn(row: Row | undefined, state: Proof['state']): boolean {
+export function isInState(row: Row | undefined, state: Proof['state']): boolean {
   return row !== undefined && textIn(row, 'state') === state;
 }

@@ -1,15 +1,16 @@
 import { DomainError, isRecordDamaged } from '../../../domain/errors.js';
+import { timeBucketOf } from '../commit/time-bucket.js';
 import { numberIn, type Session, textIn } from '../driver/session.js';
-import { isIn, type ProofRows } from './proof-rows.js';
+import { isInState, type ProofRows } from './proof-rows.js';
 
-const BUCKET_SECONDS = 600;
-/** A bucket stays listed so long after its end, for processes that reserve in it with a slow clock. */
+const TIME_BUCKET_SECONDS = 600;
+/** Time for which a time bucket stays listed after its end, for processes that reserve with a slow clock. */
 const LISTED_SECONDS = 86_400;
 const STEP = 200;
 
-const SET_BUCKET = "INSERT INTO proof_reserved_bucket (all_buckets, bucket) VALUES ('all', ?)";
-const DELETE_BUCKET = "DELETE FROM proof_reserved_bucket WHERE all_buckets = 'all' AND bucket = ?";
-const BUCKETS = "SELECT bucket FROM proof_reserved_bucket WHERE all_buckets = 'all' AND bucket <= ?";
+const LIST_TIME_BUCKET = "INSERT INTO proof_reserved_bucket (all_buckets, bucket) VALUES ('all', ?)";
+const UNLIST_TIME_BUCKET = "DELETE FROM proof_reserved_bucket WHERE all_buckets = 'all' AND bucket = ?";
+const TIME_BUCKETS = "SELECT bucket FROM proof_reserved_bucket WHERE all_buckets = 'all' AND bucket <= ?";
 const SET = 'INSERT INTO proof_reserved (bucket, reserved_at, proof_id) VALUES (?, ?, ?)';
 const DELETE = 'DELETE FROM proof_reserved WHERE bucket = ? AND reserved_at = ? AND proof_id = ?';
 const OLD =
@@ -19,8 +20,8 @@ const RESERVE =
 const TAKE_BACK = "DELETE FROM proof WHERE proof_id = ? IF state = 'pending' AND reserved_at = ?";
 
 /**
- * Ids that are reserved and not issued yet. The entry by age is written before the row: a row without one
- * would never be swept.
+ * Ids that are reserved and not issued yet. The entry by age is written before the row: a row without an entry
+ * would never be collected.
  */
 export class Reservations {
   readonly #session: Session;
@@ -32,10 +33,10 @@ export class Reservations {
   }
 
   async reserve(proofId: string, partnerId: string, now: number): Promise<void> {
-    const bucket = bucketOf(now);
-    await this.#session.write(SET_BUCKET, [bucket]);
-    await this.#session.write(SET, [bucket, now, proofId]);
-    const { applied, current } = await this.#session.decide({
+    const timeBucket = timeBucketOf(now, TIME_BUCKET_SECONDS);
+    await this.#session.write(LIST_TIME_BUCKET, [timeBucket]);
+    await this.#session.write(SET, [timeBucket, now, proofId]);
+    const { applied, current } = await this.#session.lightweightTransaction({
       query: RESERVE,
       params: [
         proofId,
@@ -44,8 +45,8 @@ export class Reservations {
         this.#rows.codeOf({ proofId, partnerId, state: 'pending', reservedAt: now }),
       ],
     });
-    // The row is its own witness; an entry that is left over points at nothing pending, and the sweep removes
-    // it.
+    // A pending row of the same partner is of this call. An entry that is left over points at nothing pending,
+    // and `collect` removes it.
     if (
       !applied &&
       (current === undefined ||
@@ -55,19 +56,20 @@ export class Reservations {
       throw new DomainError('conflict', 'This id is taken.');
   }
 
-  /** The proof has been issued. */
-  async done(proofId: string, reservedAt: number): Promise<void> {
-    await this.#session.write(DELETE, [bucketOf(reservedAt), reservedAt, proofId]);
+  /** Removes the entry of an id that was issued or taken back. */
+  async remove(proofId: string, reservedAt: number): Promise<void> {
+    await this.#session.write(DELETE, [timeBucketOf(reservedAt, TIME_BUCKET_SECONDS), reservedAt, proofId]);
   }
 
-  async sweep(before: number): Promise<readonly string[]> {
-    const swept: string[] = [];
-    for (const row of await this.#session.rows(BUCKETS, [bucketOf(before)])) {
-      const bucket = numberIn(row, 'bucket')!;
+  /** Takes back ids that were reserved before a time. @returns the ids */
+  async collect(before: number): Promise<readonly string[]> {
+    const collected: string[] = [];
+    for (const row of await this.#session.rows(TIME_BUCKETS, [timeBucketOf(before, TIME_BUCKET_SECONDS)])) {
+      const timeBucket = numberIn(row, 'bucket')!;
       let after = { reservedAt: -1, proofId: '' };
       for (;;) {
         const entries = (
-          await this.#session.rows(OLD, [bucket, after.reservedAt, after.proofId, before, STEP])
+          await this.#session.rows(OLD, [timeBucket, after.reservedAt, after.proofId, before, STEP])
         ).map((entry) => ({
           reservedAt: numberIn(entry, 'reserved_at')!,
           proofId: textIn(entry, 'proof_id')!,
@@ -75,14 +77,14 @@ export class Reservations {
         const taken = await Promise.all(
           entries.map(async (entry) => ((await this.#takeBack(entry)) ? [entry.proofId] : [])),
         );
-        swept.push(...taken.flat());
+        collected.push(...taken.flat());
         if (entries.length < STEP) break;
         after = entries.at(-1)!;
       }
-      if ((bucket + 1) * BUCKET_SECONDS + LISTED_SECONDS <= before)
-        await this.#session.write(DELETE_BUCKET, [bucket]);
+      if ((timeBucket + 1) * TIME_BUCKET_SECONDS + LISTED_SECONDS <= before)
+        await this.#session.write(UNLIST_TIME_BUCKET, [timeBucket]);
     }
-    return swept;
+    return collected;
   }
 
   async #takeBack({
@@ -93,24 +95,20 @@ export class Reservations {
     readonly reservedAt: number;
   }): Promise<boolean> {
     const row = await this.#rows.row(proofId).catch((error: unknown) => {
-      // Readers of the record meet the fault; the others need not wait for it.
+      // Readers of the record meet the fault; other reservations need not wait for its repair.
       if (isRecordDamaged(error)) return undefined;
       throw error;
     });
     let taken = false;
-    if (isIn(row, 'pending') && numberIn(row!, 'reserved_at') === reservedAt) {
-      const { applied, current } = await this.#session.decide({
+    if (isInState(row, 'pending') && numberIn(row!, 'reserved_at') === reservedAt) {
+      const { applied, current } = await this.#session.lightweightTransaction({
         query: TAKE_BACK,
         params: [proofId, reservedAt],
       });
-      // Not there any more: by this call or another's sweep, and its files may go either way.
+      // A row that is gone was taken back by this call or by another process: its files may go either way.
       taken = applied || current === undefined;
     }
-    await this.done(proofId, reservedAt);
+    await this.remove(proofId, reservedAt);
     return taken;
   }
-}
-
-function bucketOf(at: number): number {
-  return Math.floor(at / BUCKET_SECONDS);
 }

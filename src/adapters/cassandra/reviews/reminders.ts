@@ -7,7 +7,8 @@ import {
 import type { ReviewCase } from '../../../domain/review.js';
 import type { RetentionStore } from '../../../ports/stores.js';
 import type { Outbox } from '../commit/outbox.js';
-import { SHARDS, shardOf } from '../commit/time-buckets.js';
+import { SHARDS, shardOf, timeBucketOf } from '../commit/time-bucket.js';
+import { Watermark } from '../commit/watermark.js';
 import { aheadOfClocks, numberIn, type Row, type Session, textIn } from '../driver/session.js';
 
 const INSERT =
@@ -16,44 +17,39 @@ const DELETE =
   'DELETE FROM due_notice WHERE hour = ? AND shard = ? AND due_at = ? AND review_id = ? AND kind = ?';
 const DUE =
   'SELECT hour, due_at, review_id, kind, partner_id, proof_id, expires_at FROM due_notice WHERE hour = ? AND shard IN ? AND due_at <= ? PER PARTITION LIMIT ?';
-const FORGET =
+const REMOVE_FOR_GOOD =
   'DELETE FROM due_notice USING TIMESTAMP ? WHERE hour = ? AND shard = ? AND due_at = ? AND review_id = ? AND kind = ?';
-const POSITION = "SELECT minute FROM intent_position WHERE name = 'notices'";
-const SET_POSITION = "INSERT INTO intent_position (name, minute) VALUES ('notices', ?)";
 
 const HOUR_SECONDS = 3600;
-/** Beyond its time: longer than any outage after which a notice is still of use. */
+/** Life of a reminder beyond its time: longer than any outage after which it is still of use. */
 const SPARE_SECONDS = 60 * 86_400;
-/** A case lives half as long; what Cassandra takes ends in 2038 on some clusters. */
+/** Bound of a reminder's life, twice a review's: some clusters take no end of life later than 2038. */
 const LONGEST_TTL_SECONDS = 366 * 86_400;
-/**
- * Hours that are looked at again although nothing was left in them: processes whose clocks are behind write
- * into them.
- */
+/** Hours that are read again although nothing was left in them: processes with slow clocks write into them. */
 const LOOK_BACK_HOURS = 2;
 const HOURS_AT_ONCE = 12;
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /**
- * Notices lie in the hour in which they are due; one that comes late, in the hour in which it comes. So
- * nothing is ever written behind the position, which is the first hour that is not done.
+ * Reminders, each in the hour in which it is due. A reminder that comes late lies in the hour in which it
+ * comes, so nothing is ever written behind the watermark, which is the first hour that is not done.
  */
-export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
-  /** Hours of late ones among those that were given out last: a notice does not say when it came. */
-  let lateOnes = new Map<string, number>();
-  const readPosition = async () => (await session.first(POSITION))?.['minute'] as number | undefined;
+export function reminderStore(session: Session, outbox: Outbox): RetentionStore {
+  const watermark = new Watermark(session, 'notices');
+  /** Hours of late reminders among the ones that were given out last: a reminder does not name its hour. */
+  let lateHours = new Map<string, number>();
 
   return {
-    async scheduleReminders(notices, now) {
-      if (notices.length === 0) return;
-      let position = await readPosition();
-      if (position === undefined) {
-        position = hourOf(now) - LOOK_BACK_HOURS;
-        await session.write(SET_POSITION, [position]);
+    async scheduleReminders(reminders, now) {
+      if (reminders.length === 0) return;
+      let reached = await watermark.read();
+      if (reached === undefined) {
+        reached = hourOf(now) - LOOK_BACK_HOURS;
+        await watermark.write(reached);
       }
-      const earliest = Math.max(position, hourOf(now));
+      const earliest = Math.max(reached, hourOf(now));
       await Promise.all(
-        notices.map(({ kind, dueAt, reviewId, partnerId, proofId, expiresAt }) =>
+        reminders.map(({ kind, dueAt, reviewId, partnerId, proofId, expiresAt }) =>
           session.write(INSERT, [
             Math.max(hourOf(dueAt), earliest),
             shardOf(reviewId),
@@ -70,49 +66,46 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
     },
 
     async dueReminders(now, limit) {
-      const position = await readPosition();
-      if (position === undefined) return [];
+      const reached = await watermark.read();
+      if (reached === undefined) return [];
       const found: Row[] = [];
-      let done = position;
-      for (
-        let first = position;
-        first <= Math.max(position, hourOf(now)) && found.length < limit;
-        first += HOURS_AT_ONCE
-      ) {
+      const lastHour = Math.max(reached, hourOf(now));
+      let done = reached;
+      for (let first = reached; first <= lastHour && found.length < limit; first += HOURS_AT_ONCE) {
         const hours = Array.from(
-          { length: Math.min(HOURS_AT_ONCE, Math.max(position, hourOf(now)) - first + 1) },
+          { length: Math.min(HOURS_AT_ONCE, lastHour - first + 1) },
           (_, i) => first + i,
         );
         const rows = await Promise.all(
           hours.map((hour) => session.rows(DUE, [hour, ALL_SHARDS, now, limit])),
         );
         found.push(...rows.flat());
-        // All that lies in an hour is due when it is over.
+        // All reminders of an hour are due when the hour is over.
         for (const [i, hour] of hours.entries())
           if (hour === done && hour < hourOf(now) - LOOK_BACK_HOURS && rows[i]!.length === 0) done += 1;
       }
-      if (done > position) await session.write(SET_POSITION, [done]);
+      if (done > reached) await watermark.write(done);
       const due = found
         .sort(
           (a, b) =>
             numberIn(a, 'due_at')! - numberIn(b, 'due_at')! ||
-            (nameOf(noticeOf(a)) < nameOf(noticeOf(b)) ? -1 : 1),
+            (nameOf(reminderOf(a)) < nameOf(reminderOf(b)) ? -1 : 1),
         )
         .slice(0, limit);
-      lateOnes = new Map(
+      lateHours = new Map(
         due
           .filter((row) => row['hour'] !== hourOf(numberIn(row, 'due_at')!))
-          .map((row) => [nameOf(noticeOf(row)), row['hour'] as number]),
+          .map((row) => [nameOf(reminderOf(row)), row['hour'] as number]),
       );
-      return due.map(noticeOf);
+      return due.map(reminderOf);
     },
 
-    async completeReminder(notice, event) {
-      const { kind, dueAt, reviewId } = notice;
-      // Told first: one that is settled twice is told twice, under the same id.
-      if (event !== undefined) await outbox.withRoom(() => outbox.add(event));
+    async completeReminder(reminder, event) {
+      const { kind, dueAt, reviewId } = reminder;
+      // Published first: a reminder that is completed twice is published twice, under the same event id.
+      if (event !== undefined) await outbox.withCapacity(() => outbox.add(event));
       await session.write(DELETE, [
-        lateOnes.get(nameOf(notice)) ?? hourOf(dueAt),
+        lateHours.get(nameOf(reminder)) ?? hourOf(dueAt),
         shardOf(reviewId),
         dueAt,
         reviewId,
@@ -123,27 +116,28 @@ export function noticeStore(session: Session, outbox: Outbox): RetentionStore {
 }
 
 /**
- * Takes the notices of a case off that goes with its proof. Ahead of every clock, since no case has this id
- * again. One that came late lies elsewhere: it is due, and settled with the next look.
+ * Removes the reminders of a review that goes with its proof. The timestamp is ahead of every clock, since no
+ * review has this id again. A reminder that came late lies in another hour; it is due, and completed with the
+ * next pass.
  */
-export async function forgetNotices(session: Session, review: ReviewCase): Promise<void> {
+export async function removeReminders(session: Session, review: ReviewCase): Promise<void> {
   const at = aheadOfClocks();
   await Promise.all(
     remindersOf(reviewCreated(review)).map(({ kind, dueAt, reviewId }) =>
-      session.write(FORGET, [at, hourOf(dueAt), shardOf(reviewId), dueAt, reviewId, kind]),
+      session.write(REMOVE_FOR_GOOD, [at, hourOf(dueAt), shardOf(reviewId), dueAt, reviewId, kind]),
     ),
   );
 }
 
 function hourOf(at: number): number {
-  return Math.floor(at / HOUR_SECONDS);
+  return timeBucketOf(at, HOUR_SECONDS);
 }
 
 function nameOf({ kind, reviewId }: Pick<ReviewReminder, 'kind' | 'reviewId'>): string {
   return `${reviewId}/${kind}`;
 }
 
-function noticeOf(row: Row): ReviewReminder {
+function reminderOf(row: Row): ReviewReminder {
   return {
     kind: textIn(row, 'kind') as ReviewReminderKind,
     dueAt: numberIn(row, 'due_at')!,

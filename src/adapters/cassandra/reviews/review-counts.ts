@@ -6,37 +6,34 @@ const ADD =
 const REMOVE =
   'DELETE FROM review_by_partner WHERE partner_id = ? AND proof_id = ? AND created_at = ? AND review_id = ?';
 const FORGET = 'DELETE FROM review_by_partner USING TIMESTAMP ? WHERE partner_id = ? AND proof_id = ?';
-const OF_PROOF =
+const LIST_PROOF =
   'SELECT created_at FROM review_by_partner WHERE partner_id = ? AND proof_id = ? AND created_at > ? LIMIT ?';
-// ALLOW FILTERING reads one partition here, because the partition key is given.
-const IN_ALL =
-  'SELECT count(*) AS cases, min(created_at) AS oldest FROM review_by_partner WHERE partner_id = ? AND created_at > ? ALLOW FILTERING';
+// ALLOW FILTERING reads one partition, because the partition key is given.
+const COUNT_ALL =
+  'SELECT count(*) AS reviews, min(created_at) AS oldest FROM review_by_partner WHERE partner_id = ? AND created_at > ? ALLOW FILTERING';
 
 /**
- * A process counts again when an eighth of what a partner may still create has passed: eight processes keep
- * the bound together.
+ * Parts of the reviews that a partner may still create. A process counts again when it has created one part:
+ * so eight processes keep the bound together.
  */
 const SHARES = 8;
-/**
- * How long a partner that was found full is refused without counting again, unless its oldest case ends
- * before.
- */
+/** Time for which a partner at its bound is refused without a count, unless its oldest review ends before. */
 const REFUSED_MS = 10_000;
 /** Partners whose totals are remembered. */
 const PARTNERS = 10_000;
 
 interface Total {
-  readonly cases: number;
+  readonly reviews: number;
   readonly oldest: number | undefined;
   readonly countedAt: number;
-  /** Creations until it is counted again. */
+  /** Creations until the next count. */
   left: number;
 }
 
 /**
- * How many cases a partner has: rows beside the cases, which end with them, so there is no number that could
- * go astray. Those on one proof are read each time, at most as many as there may be. All of a partner's are
- * counted now and then: the fewer it may still create the more often.
+ * Counts of a partner's reviews. They are counts of rows beside the reviews, which end with the reviews, so
+ * there is no number that could go astray. The rows of one proof are read each time, at most as many as the
+ * bound. All rows of a partner are counted now and then: the fewer it may still create, the more often.
  */
 export class ReviewCounts {
   readonly #session: Session;
@@ -48,7 +45,7 @@ export class ReviewCounts {
   }
 
   /**
-   * @returns when the oldest case ends that keeps this one from coming to be; undefined where nothing does
+   * @returns when the oldest review ends that keeps this one from coming to be; undefined where none does
    */
   async fullUntil(
     { partnerId, proofId, createdAt }: ReviewCase,
@@ -56,11 +53,11 @@ export class ReviewCounts {
   ): Promise<number | undefined> {
     const ended = createdAt - REVIEW_LIFE_SECONDS;
     const [onProof, total] = await Promise.all([
-      this.#session.rows(OF_PROOF, [partnerId, proofId, ended, bounds.perProof]),
+      this.#session.rows(LIST_PROOF, [partnerId, proofId, ended, bounds.perProof]),
       this.#total(partnerId, ended, bounds),
     ]);
     if (onProof.length >= bounds.perProof) return numberIn(onProof[0]!, 'created_at')! + REVIEW_LIFE_SECONDS;
-    if (total.cases >= bounds.perPartner) return total.oldest! + REVIEW_LIFE_SECONDS;
+    if (total.reviews >= bounds.perPartner) return total.oldest! + REVIEW_LIFE_SECONDS;
     total.left -= 1;
     return undefined;
   }
@@ -74,7 +71,8 @@ export class ReviewCounts {
   }
 
   /**
-   * Removes the rows of an erased proof, with a timestamp ahead of every clock: the proof gets no more cases.
+   * Removes the rows of an erased proof, with a timestamp ahead of every clock: the proof gets no more
+   * reviews.
    */
   async forget(partnerId: string, proofId: string): Promise<void> {
     await this.#session.write(FORGET, [aheadOfClocks(), partnerId, proofId]);
@@ -85,7 +83,7 @@ export class ReviewCounts {
     const known = this.#totals.get(partnerId);
     if (
       known !== undefined &&
-      (known.cases < perPartner
+      (known.reviews < perPartner
         ? known.left > 0
         : ended < known.oldest! && performance.now() - known.countedAt < REFUSED_MS)
     )
@@ -99,13 +97,13 @@ export class ReviewCounts {
   }
 
   async #count(partnerId: string, ended: number, perPartner: number): Promise<Total> {
-    const row = (await this.#session.first(IN_ALL, [partnerId, ended]))!;
-    const cases = numberIn(row, 'cases')!;
+    const row = (await this.#session.first(COUNT_ALL, [partnerId, ended]))!;
+    const reviews = numberIn(row, 'reviews')!;
     const total: Total = {
-      cases,
+      reviews,
       oldest: numberIn(row, 'oldest'),
       countedAt: performance.now(),
-      left: Math.floor((perPartner - cases) / SHARES),
+      left: Math.floor((perPartner - reviews) / SHARES),
     };
     this.#totals.delete(partnerId);
     this.#totals.set(partnerId, total);

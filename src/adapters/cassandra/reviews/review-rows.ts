@@ -1,3 +1,4 @@
+import { defined } from '../../../domain/defined.js';
 import type {
   EvidenceKind,
   EvidenceRequest,
@@ -5,52 +6,61 @@ import type {
   ReviewCase,
   ReviewOutcome,
 } from '../../../domain/review.js';
+import type { Transact } from '../commit/intents.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from '../driver/session.js';
 
-const CASE_COLUMNS =
+const REVIEW_COLUMNS =
   'partner_id, proof_id, creator_id, account_id, submission_id, track_id, status, outcome, created_at, updated_at, resolved_at, expires_at, version';
-const GET = `SELECT part, ${CASE_COLUMNS}, create_op, TTL(create_op) AS lives, position, request_id, request_status, response_reference, requested_at, changed_at FROM review WHERE review_id = ?`;
+const GET = `SELECT part, ${REVIEW_COLUMNS}, create_op, TTL(create_op) AS lives, position, request_id, request_status, response_reference, requested_at, changed_at FROM review WHERE review_id = ?`;
 const CREATE =
   'UPDATE review USING TTL ? SET partner_id = ?, proof_id = ?, creator_id = ?, account_id = ?, submission_id = ?, track_id = ?, status = ?, outcome = ?, created_at = ?, updated_at = ?, resolved_at = ?, expires_at = ?, version = ?, create_op = ? WHERE review_id = ? IF version = null AND create_op = null';
 const CHANGE =
   'UPDATE review USING TTL ? SET status = ?, outcome = ?, updated_at = ?, resolved_at = ?, version = ? WHERE review_id = ? IF version = ?';
 const SET_REQUEST =
   'INSERT INTO review (review_id, part, position, request_id, request_status, response_reference, requested_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?';
-const SET_WITNESS = 'INSERT INTO review (review_id, part, changed_at) VALUES (?, ?, ?) USING TTL ?';
-const REMOVE = `UPDATE review USING TTL ? SET create_op = ?, ${CASE_COLUMNS.replaceAll(/\w+/g, '$& = null')} WHERE review_id = ? IF version = ?`;
+const SET_OPERATION = 'INSERT INTO review (review_id, part, changed_at) VALUES (?, ?, ?) USING TTL ?';
+const REMOVE = `UPDATE review USING TTL ? SET create_op = ?, ${REVIEW_COLUMNS.replaceAll(/\w+/g, '$& = null')} WHERE review_id = ? IF version = ?`;
 const REMOVE_PART = 'DELETE FROM review WHERE review_id = ? AND part = ?';
 
 const EVIDENCE = 'evidence/';
 const CHANGED = 'change/';
 const SPARE_SECONDS = 3600;
-/** Longer than a node can hang and still carry out what it was sent. */
-const REMEMBERED_SECONDS = 3600;
+/** Life of the operation id of a removed review: longer than a node hangs and still carries out a statement. */
+const OPERATION_SECONDS = 3600;
 
-/** A case as its partition holds it. */
-export interface StoredCase {
+/** A review as its partition holds it. */
+export interface StoredReview {
   readonly review: ReviewCase;
   readonly version: number;
   readonly createOp: string;
-  /** When the server will have ended it, by this process's monotonic clock, in seconds. */
+  /** Time at which the server ends the review, by this process's monotonic clock, in seconds. */
   readonly endsAt: number;
-  /** Operations that changed it. */
+  /** Ids of the operations that changed the review. */
   readonly ops: ReadonlySet<string>;
-  /** All rows of the partition. */
+  /** Keys of all rows of the partition. */
   readonly parts: readonly string[];
 }
 
+/** A change of a review, under the id of its operation. */
+export interface ReviewWrite {
+  readonly stored: StoredReview;
+  readonly changed: ReviewCase;
+  readonly op: string;
+  readonly now: number;
+}
+
 /**
- * The time to live of everything written at `now` for a new case: its 180 days, and an hour, because
- * `expiresAt` and the caller's clock decide what is there. One write without it would leave a part of the
- * case behind for good.
+ * Time to live of everything that is written at `now` for a new review: its 180 days and an hour, because
+ * `expiresAt` and the caller's clock decide what is there. A write without it would leave a part of the review
+ * behind for good.
  */
 export function ttlOf({ expiresAt }: Pick<ReviewCase, 'expiresAt'>, now: number): number {
   return expiresAt - now + SPARE_SECONDS;
 }
 
 /**
- * A case is one partition, changed as a whole on the condition of its version; each change leaves its
- * operation's id as a row.
+ * Rows of `review`. A review is one partition, changed as a whole on the condition of its version. Each change
+ * leaves the id of its operation as a row.
  */
 export class ReviewRows {
   readonly #session: Session;
@@ -59,16 +69,16 @@ export class ReviewRows {
     this.#session = session;
   }
 
-  async get(reviewId: string): Promise<StoredCase | undefined> {
+  async get(reviewId: string): Promise<StoredReview | undefined> {
     const rows = await this.#session.rows(GET, [reviewId]);
     const [first] = rows;
-    // Without its static columns there is no case, whatever has outlived them.
+    // Without its static columns there is no review, whatever rows have outlived them.
     const version = first === undefined ? undefined : numberIn(first, 'version');
     const lives = first === undefined ? undefined : numberIn(first, 'lives');
     if (first === undefined || version === undefined || lives === undefined) return undefined;
     const parts = rows.map((row) => textIn(row, 'part')).filter((part) => part !== undefined);
     return {
-      review: caseOf(reviewId, first, rows),
+      review: reviewOf(reviewId, first, rows),
       version,
       createOp: textIn(first, 'create_op')!,
       endsAt: performance.now() / 1000 + lives,
@@ -79,10 +89,10 @@ export class ReviewRows {
     };
   }
 
-  /** @returns false where another case has this id */
+  /** @returns false where another review has this id */
   async create(review: ReviewCase, op: string, now: number): Promise<boolean> {
     const { bindings } = review;
-    const { applied, current } = await this.#session.decide({
+    const { applied } = await this.#session.lightweightTransaction({
       query: CREATE,
       params: [
         ttlOf(review, now),
@@ -102,14 +112,15 @@ export class ReviewRows {
         op,
         review.reviewId,
       ],
+      operation: { column: 'create_op', id: op },
     });
-    return applied || (current !== undefined && textIn(current, 'create_op') === op);
+    return applied;
   }
 
-  /** @returns false where it has changed since it was read, so that the rule must be asked again */
-  async change(stored: StoredCase, changed: ReviewCase, op: string, now: number): Promise<boolean> {
-    // What the server says is left of it, so that all of it ends together, whatever the clocks say. Never 0,
-    // which is for ever.
+  /** @returns false where the review has changed since it was read, so that the rule must be asked again */
+  async change(transact: Transact, { stored, changed, op, now }: ReviewWrite): Promise<boolean> {
+    // The time that the server says is left, so that all of the review ends together, whatever the clocks say.
+    // Never 0, which would be for ever.
     const ttl = Math.max(1, Math.round(stored.endsAt - performance.now() / 1000));
     const { reviewId } = stored.review;
     const requests = changed.evidenceRequests.flatMap((request, position): Statement[] =>
@@ -132,7 +143,7 @@ export class ReviewRows {
             },
           ],
     );
-    const { applied } = await this.#session.decide(
+    const { applied } = await transact(
       {
         query: CHANGE,
         params: [
@@ -147,17 +158,17 @@ export class ReviewRows {
         ],
       },
       ...requests,
-      { query: SET_WITNESS, params: [reviewId, CHANGED + op, now, ttl] },
+      { query: SET_OPERATION, params: [reviewId, CHANGED + op, now, ttl] },
     );
     if (applied) return true;
-    // Refused by another change, or by this one, of an attempt whose answer was lost.
+    // The refusal comes from another change, or from this one, of a sending whose outcome was lost.
     return (await this.get(reviewId))?.ops.has(op) ?? false;
   }
 
   /**
-   * Removes the case, whatever its state. The witness of its creation stays for a while: the same statement,
-   * sent to a node that hung before another one answered, would bring the case back.
-   * @param first what has to be done while the case still tells of it; repeatable
+   * Removes the review, whatever its state. The id of its creation stays for a while: the same statement, sent
+   * to a node that hung before another one answered, would bring the review back.
+   * @param first repeatable work that needs the review's columns, done before they go
    */
   async remove(
     reviewId: string,
@@ -165,21 +176,19 @@ export class ReviewRows {
   ): Promise<void> {
     for (let stored = await this.get(reviewId); stored !== undefined; stored = await this.get(reviewId)) {
       await first(stored.review);
-      await this.#session.decide(
-        { query: REMOVE, params: [REMEMBERED_SECONDS, stored.createOp, reviewId, stored.version] },
+      await this.#session.lightweightTransaction(
+        { query: REMOVE, params: [OPERATION_SECONDS, stored.createOp, reviewId, stored.version] },
         ...stored.parts.map((part) => ({ query: REMOVE_PART, params: [reviewId, part] })),
       );
     }
   }
 }
 
-function caseOf(reviewId: string, row: Row, rows: readonly Row[]): ReviewCase {
-  const outcome = textIn(row, 'outcome');
-  const resolvedAt = numberIn(row, 'resolved_at');
+function reviewOf(reviewId: string, row: Row, rows: readonly Row[]): ReviewCase {
   const requests = rows
-    .filter((each) => textIn(each, 'part')?.startsWith(EVIDENCE) === true)
+    .filter((part) => textIn(part, 'part')?.startsWith(EVIDENCE) === true)
     .sort((a, b) => numberIn(a, 'position')! - numberIn(b, 'position')!);
-  return {
+  return defined({
     reviewId,
     partnerId: textIn(row, 'partner_id')!,
     proofId: textIn(row, 'proof_id')!,
@@ -190,23 +199,22 @@ function caseOf(reviewId: string, row: Row, rows: readonly Row[]): ReviewCase {
       trackId: textIn(row, 'track_id')!,
     },
     status: textIn(row, 'status') as ReviewCase['status'],
-    ...(outcome === undefined ? {} : { outcome: outcome as ReviewOutcome }),
+    outcome: textIn(row, 'outcome') as ReviewOutcome | undefined,
     createdAt: numberIn(row, 'created_at')!,
     updatedAt: numberIn(row, 'updated_at')!,
-    ...(resolvedAt === undefined ? {} : { resolvedAt }),
+    resolvedAt: numberIn(row, 'resolved_at'),
     expiresAt: numberIn(row, 'expires_at')!,
     evidenceRequests: requests.map(requestOf),
-  };
+  });
 }
 
 function requestOf(row: Row): EvidenceRequest {
-  const responseReference = textIn(row, 'response_reference');
-  return {
+  return defined({
     requestId: textIn(row, 'request_id')!,
     kind: textIn(row, 'part')!.slice(EVIDENCE.length) as EvidenceKind,
     status: textIn(row, 'request_status') as EvidenceStatus,
-    ...(responseReference === undefined ? {} : { responseReference }),
+    responseReference: textIn(row, 'response_reference'),
     createdAt: numberIn(row, 'requested_at')!,
     updatedAt: numberIn(row, 'changed_at')!,
-  };
+  });
 }

@@ -1,48 +1,49 @@
 import { type UsageCount, type UsageEvent, unitsCounted } from '../../../domain/events.js';
 import type { Charges, Outbox } from '../commit/outbox.js';
-import { isTimely, minuteOf, type Seen, SWEPT_TTL_SECONDS } from '../commit/time-buckets.js';
+import { isTimely, minuteOf } from '../commit/time-bucket.js';
+import { ROW_TTL_SECONDS, type Visited } from '../commit/time-bucketed-table.js';
 import type { Blobs } from '../driver/blobs.js';
 import { type Session, type Statement, storeUnavailable, textIn } from '../driver/session.js';
 import type { Consumption } from './consumption.js';
-import { covers, type Spans } from './intervals.js';
+import { covers, type Intervals } from './intervals.js';
 
 const INSERT = 'INSERT INTO charge (partner_id, item, event) VALUES (?, ?, ?) USING TTL ?';
-const OF_WRITER = 'SELECT item, event FROM charge WHERE partner_id = ? AND item > ? AND item < ? LIMIT ?';
-const NEWEST =
+const LIST_WRITER = 'SELECT item, event FROM charge WHERE partner_id = ? AND item > ? AND item < ? LIMIT ?';
+const LIST_NEWEST =
   "SELECT item, event FROM charge WHERE partner_id = ? AND item >= 'event/' AND item < ? ORDER BY item DESC LIMIT ?";
 const REMOVE = 'DELETE FROM charge USING TIMESTAMP ? WHERE partner_id = ? AND item >= ? AND item < ?';
 
 const PAGE = 500;
 /**
- * Minutes after which folded events are removed. They were written by conditional batches, under a node's
- * clock, and are removed by a plain write under this process's: that is safe because a name is written once
- * and never again, and after so long no clock of the cluster is still before the minute. One that stayed all
- * the same would be passed over, and goes with its TTL.
+ * Minutes after which aggregated events are removed. Conditional batches wrote them under a node's clock, and a
+ * plain write removes them under this process's clock. This is safe because a name is written once and never
+ * again, and after so long no clock of the cluster is still before the minute. An event that stayed all the
+ * same would be passed over, and goes with its TTL.
  */
 const KEEP_MINUTES = 10;
 /** Minutes whose removal waits for a consumer; beyond them the oldest are left to their TTL. */
 const REMEMBERED = 20_000;
-/** Positions that one tidying asks for. */
-const ASKED = 500;
+/** Reads of sums by one compaction. */
+const READS = 500;
 
-/** What one writer charged a partner for in one minute. */
-interface Bucket extends Charges {
+/** Charges that one writer made for a partner in one minute. */
+interface WriterMinute extends Charges {
   readonly minute: number;
-  readonly announced: Promise<void>;
+  readonly registered: Promise<void>;
   /** Batches under way. */
   inFlight: number;
   /** Events that wait to be published. */
   waiting: number;
-  /** False where a batch's outcome was never known: its event may be there and not here. */
-  certain: boolean;
-  withdrawn: boolean;
-  /** For each month the first and the last number. */
-  readonly spans: Map<string, { readonly from: number; readonly to: number }>;
+  /** False where a batch's outcome was never known: its event may be in the table and not here. */
+  isCertain: boolean;
+  isUnregistered: boolean;
+  /** The first and the last number of each month. */
+  readonly months: Map<string, { readonly from: number; readonly to: number }>;
 }
 
-/** What `begin` gives for one batch. */
+/** One batch of charges on its way. */
 export interface Charging {
-  readonly bucket: Bucket;
+  readonly writerMinute: WriterMinute;
   readonly startedAt: number;
 }
 
@@ -53,9 +54,10 @@ interface StoredEvent {
 }
 
 /**
- * Events of charges lie in the partition of the charges, written by the batch that they tell of. For each
- * minute and partner a row in the outbox says so; it goes when all of the minute was published. The events
- * themselves stay until they were folded, so that a read can add what is on its way.
+ * Events of charges. They lie in the partition of the charges that they report, written by the same batch. For
+ * each writer and minute a row in the outbox registers them; the row goes when all of the minute's events were
+ * published. The events themselves stay until they were aggregated, so that a read can add what is still on its
+ * way.
  */
 export class ChargeEvents {
   readonly #session: Session;
@@ -63,7 +65,7 @@ export class ChargeEvents {
   readonly #outbox: Outbox;
   readonly #consumption: Consumption;
   readonly #writer: string;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #writerMinutes = new Map<string, WriterMinute>();
   #minute = 0;
 
   constructor(session: Session, blobs: Blobs, outbox: Outbox, consumption: Consumption, writer: string) {
@@ -77,18 +79,18 @@ export class ChargeEvents {
   /** Resolves when a sweep would find what the next batch writes. */
   async begin(partnerId: string): Promise<Charging> {
     const startedAt = Date.now();
-    // Never back, whatever the clock does: a minute that was withdrawn is not written into again.
+    // Never back, whatever the clock does: a minute that was unregistered is not written into again.
     this.#minute = Math.max(this.#minute, minuteOf(startedAt));
-    const bucket = this.#bucketOf(this.#minute, { partnerId, writer: this.#writer });
-    bucket.inFlight += 1;
+    const writerMinute = this.#writerMinuteOf(this.#minute, { partnerId, writer: this.#writer });
+    writerMinute.inFlight += 1;
     try {
-      await bucket.announced;
+      await writerMinute.registered;
     } catch (error) {
-      bucket.inFlight -= 1;
-      this.#buckets.delete(nameOf(bucket));
+      writerMinute.inFlight -= 1;
+      this.#writerMinutes.delete(nameOf(writerMinute));
       throw error;
     }
-    return { bucket, startedAt };
+    return { writerMinute, startedAt };
   }
 
   /** To be called right before the batch. */
@@ -96,89 +98,88 @@ export class ChargeEvents {
     if (!isTimely(startedAt)) throw storeUnavailable();
   }
 
-  insertion({ bucket }: Charging, { data, at }: UsageEvent): Statement {
-    const item = `${prefixOf(bucket)}${data.source.slice(-7)}/${String(data.from).padStart(10, '0')}`;
+  insertion({ writerMinute }: Charging, { data, at }: UsageEvent): Statement {
+    const item = `${prefixOf(writerMinute)}${data.source.slice(-7)}/${String(data.from).padStart(10, '0')}`;
     const stored: StoredEvent = { to: data.to, at, counts: data.counts };
     return {
       query: INSERT,
-      params: [data.partnerId, item, this.#blobs.encode(item, stored), SWEPT_TTL_SECONDS],
+      params: [data.partnerId, item, this.#blobs.encode(item, stored), ROW_TTL_SECONDS],
     };
   }
 
-  /** The batch is in: its events wait from now on. */
-  charged({ bucket }: Charging, events: readonly UsageEvent[]): void {
-    for (const event of events) this.#hold(bucket, event);
+  /** Has the events of a batch that took effect wait from now on. */
+  charged({ writerMinute }: Charging, events: readonly UsageEvent[]): void {
+    for (const event of events) this.#hold(writerMinute, event);
   }
 
-  /** After the last attempt. @param certain whether it is known what became of it */
-  end({ bucket }: Charging, certain: boolean): void {
-    bucket.inFlight -= 1;
-    if (!certain) bucket.certain = false;
+  /** To be called after the batch's last attempt. @param isCertain whether the batch's outcome is known */
+  end({ writerMinute }: Charging, isCertain: boolean): void {
+    writerMinute.inFlight -= 1;
+    if (!isCertain) writerMinute.isCertain = false;
   }
 
-  /** The sweep's: what another writer, or a batch of unknown outcome, left of a minute that is over. */
-  async adopt(minute: number, charges: Charges): Promise<Seen> {
-    const known = this.#buckets.get(nameOf({ minute, ...charges }));
-    if (known !== undefined && (known.certain || known.inFlight > 0)) return 'kept';
-    const bucket = known ?? this.#bucketOf(minute, charges, Promise.resolve());
-    // Until all of it was read: what a failure leaves unread must not look as if it were done.
-    bucket.certain = false;
-    const prefix = prefixOf(bucket);
-    for (let after = prefix, more = true; more; ) {
-      // Settled: a batch that hangs between two replicas either shows here or will never be.
-      const rows = await this.#session
-        .settled()
-        .rows(OF_WRITER, [charges.partnerId, after, endOf(prefix), PAGE]);
+  /**
+   * Takes over, for the sweep, the events of a minute that is over: of another writer, or of a batch whose
+   * outcome was not known.
+   */
+  async takeOver(minute: number, charges: Charges): Promise<Visited> {
+    const known = this.#writerMinutes.get(nameOf({ minute, ...charges }));
+    if (known !== undefined && (known.isCertain || known.inFlight > 0)) return 'stays';
+    const writerMinute = known ?? this.#writerMinuteOf(minute, charges, Promise.resolve());
+    // Until all events were read: a minute of which a failure leaves some unread must not look done.
+    writerMinute.isCertain = false;
+    const prefix = prefixOf(writerMinute);
+    // Serial reads: a batch that hangs between two replicas either shows here or never takes effect.
+    const serialReads = this.#session.serialReads();
+    for (let after = prefix, isMore = true; isMore; ) {
+      const rows = await serialReads.rows(LIST_WRITER, [charges.partnerId, after, endOf(prefix), PAGE]);
       for (const row of rows)
-        this.#hold(bucket, this.#eventOf(charges.partnerId, textIn(row, 'item')!, row['event']));
-      more = rows.length === PAGE;
-      if (more) after = textIn(rows.at(-1)!, 'item')!;
+        this.#hold(writerMinute, this.#eventOf(charges.partnerId, textIn(row, 'item')!, row['event']));
+      isMore = rows.length === PAGE;
+      if (isMore) after = textIn(rows.at(-1)!, 'item')!;
     }
-    bucket.certain = true;
-    if (bucket.waiting > 0) return 'kept';
-    await this.#withdraw(bucket);
-    return 'gone';
+    writerMinute.isCertain = true;
+    if (writerMinute.waiting > 0) return 'stays';
+    await this.#unregister(writerMinute);
+    return 'removed';
   }
 
-  /** Removes what was published and folded, of minutes that are over. */
-  async tidy(now: number): Promise<void> {
-    const asked = new Map<string, Promise<Spans>>();
+  /** Removes the events of minutes that are over where all were published and aggregated. */
+  async compact(now: number): Promise<void> {
+    const read = new Map<string, Promise<Intervals>>();
     const failures: unknown[] = [];
     this.#minute = Math.max(this.#minute, minuteOf(now));
-    for (const [name, bucket] of this.#buckets) {
-      if (bucket.minute >= this.#minute) continue;
-      // Another's sweep may have taken the row by which this one's would come here.
-      if (!bucket.certain && bucket.inFlight === 0 && bucket.minute + KEEP_MINUTES < minuteOf(now)) {
-        await this.adopt(bucket.minute, bucket).catch((error: unknown) => failures.push(error));
-      }
-      if (bucket.inFlight > 0 || bucket.waiting > 0 || !bucket.certain) continue;
-      if (!bucket.withdrawn) await this.#withdraw(bucket);
-      if (bucket.minute + KEEP_MINUTES >= minuteOf(now)) continue;
-      if (
-        asked.size >= ASKED &&
-        ![...bucket.spans.keys()].every((month) => asked.has(`${month} ${bucket.partnerId}`))
-      )
-        continue;
-      if (await this.#isFolded(bucket, asked)) {
-        const prefix = prefixOf(bucket);
-        await this.#session.write(REMOVE, [now * 1000, bucket.partnerId, prefix, endOf(prefix)]);
-        this.#buckets.delete(name);
-      }
+    for (const [name, writerMinute] of this.#writerMinutes) {
+      const { minute, partnerId, months } = writerMinute;
+      if (minute >= this.#minute) continue;
+      const isOld = minute + KEEP_MINUTES < minuteOf(now);
+      // The sweep of another process may have removed the outbox row that leads to this minute.
+      if (!writerMinute.isCertain && writerMinute.inFlight === 0 && isOld)
+        await this.takeOver(minute, writerMinute).catch((error: unknown) => failures.push(error));
+      if (writerMinute.inFlight > 0 || writerMinute.waiting > 0 || !writerMinute.isCertain) continue;
+      if (!writerMinute.isUnregistered) await this.#unregister(writerMinute);
+      if (!isOld) continue;
+      const isRead = [...months.keys()].every((month) => read.has(`${month} ${partnerId}`));
+      if (read.size >= READS && !isRead) continue;
+      if (!(await this.#isAggregated(writerMinute, read))) continue;
+      const prefix = prefixOf(writerMinute);
+      await this.#session.write(REMOVE, [now * 1000, partnerId, prefix, endOf(prefix)]);
+      this.#writerMinutes.delete(name);
     }
-    for (const [name, { withdrawn }] of this.#buckets) {
-      if (this.#buckets.size <= REMEMBERED) break;
-      if (withdrawn) this.#buckets.delete(name);
+    for (const [name, { isUnregistered }] of this.#writerMinutes) {
+      if (this.#writerMinutes.size <= REMEMBERED) break;
+      if (isUnregistered) this.#writerMinutes.delete(name);
     }
     if (failures.length > 0) throw failures[0];
   }
 
   /**
    * Events of a month's charges that are still there, newest first.
-   * @param upTo the month's count: what came later is not looked at
+   * @param upTo the month's count; later charges are passed over
    */
   async *onTheirWay(partnerId: string, month: string, upTo: number): AsyncGenerator<UsageEvent> {
     for (let before = 'event0'; ; ) {
-      const rows = await this.#session.rows(NEWEST, [partnerId, before, PAGE]);
+      const rows = await this.#session.rows(LIST_NEWEST, [partnerId, before, PAGE]);
       for (const row of rows) {
         const event = this.#eventOf(partnerId, textIn(row, 'item')!, row['event']);
         if (event.data.source.endsWith(month) && event.data.to <= upTo) yield event;
@@ -188,51 +189,56 @@ export class ChargeEvents {
     }
   }
 
-  #bucketOf(minute: number, { partnerId, writer }: Charges, announced?: Promise<void>): Bucket {
+  #writerMinuteOf(minute: number, { partnerId, writer }: Charges, registered?: Promise<void>): WriterMinute {
     const name = nameOf({ minute, partnerId, writer });
-    let bucket = this.#buckets.get(name);
-    if (bucket === undefined) {
-      bucket = {
+    let writerMinute = this.#writerMinutes.get(name);
+    if (writerMinute === undefined) {
+      writerMinute = {
         minute,
         partnerId,
         writer,
-        announced: announced ?? this.#outbox.announceCharges(minute, { partnerId, writer }),
+        registered: registered ?? this.#outbox.registerCharges(minute, { partnerId, writer }),
         inFlight: 0,
         waiting: 0,
-        certain: true,
-        withdrawn: false,
-        spans: new Map(),
+        isCertain: true,
+        isUnregistered: false,
+        months: new Map(),
       };
-      this.#buckets.set(name, bucket);
+      this.#writerMinutes.set(name, writerMinute);
     }
-    return bucket;
+    return writerMinute;
   }
 
-  #hold(bucket: Bucket, event: UsageEvent): void {
-    const held = this.#outbox.hold(event, async () => {
-      bucket.waiting -= 1;
+  #hold(writerMinute: WriterMinute, event: UsageEvent): void {
+    const onPublished = async (): Promise<void> => {
+      writerMinute.waiting -= 1;
+    };
+    if (!this.#outbox.hold({ event, onPublished })) return;
+    writerMinute.waiting += 1;
+    const { source, from, to } = event.data;
+    const month = source.slice(-7);
+    const numbers = writerMinute.months.get(month);
+    writerMinute.months.set(month, {
+      from: Math.min(numbers?.from ?? from, from),
+      to: Math.max(numbers?.to ?? 0, to),
     });
-    if (!held) return;
-    bucket.waiting += 1;
-    const month = event.data.source.slice(-7);
-    const span = bucket.spans.get(month);
-    bucket.spans.set(month, {
-      from: Math.min(span?.from ?? event.data.from, event.data.from),
-      to: Math.max(span?.to ?? 0, event.data.to),
-    });
   }
 
-  async #withdraw(bucket: Bucket): Promise<void> {
-    await this.#outbox.withdrawCharges(bucket.minute, bucket);
-    bucket.withdrawn = true;
+  async #unregister(writerMinute: WriterMinute): Promise<void> {
+    await this.#outbox.unregisterCharges(writerMinute.minute, writerMinute);
+    writerMinute.isUnregistered = true;
   }
 
-  async #isFolded({ partnerId, spans }: Bucket, asked: Map<string, Promise<Spans>>): Promise<boolean> {
-    for (const [month, { from, to }] of spans) {
+  /** @param read billed intervals that were read before, by month and partner */
+  async #isAggregated(
+    { partnerId, months }: WriterMinute,
+    read: Map<string, Promise<Intervals>>,
+  ): Promise<boolean> {
+    for (const [month, { from, to }] of months) {
       const name = `${month} ${partnerId}`;
       const billed =
-        asked.get(name) ?? this.#consumption.read(partnerId, month).then((folded) => folded.billed);
-      asked.set(name, billed);
+        read.get(name) ?? this.#consumption.read(partnerId, month).then((aggregated) => aggregated.billed);
+      read.set(name, billed);
       if (!covers(await billed, from, to)) return false;
     }
     return true;
@@ -249,12 +255,12 @@ function nameOf({ minute, partnerId, writer }: Charges & { readonly minute: numb
   return `${minute}/${partnerId}/${writer}`;
 }
 
-/** Items of a writer's minute begin with it. */
-function prefixOf({ minute, writer }: Bucket): string {
+/** Prefix of the items of a writer's minute. */
+function prefixOf({ minute, writer }: WriterMinute): string {
   return `event/${String(minute).padStart(9, '0')}/${writer}/`;
 }
 
-/** `0` sorts behind the `/` at the end of a prefix. */
+/** End of the range of a prefix: `0` sorts behind the `/` at its end. */
 function endOf(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }

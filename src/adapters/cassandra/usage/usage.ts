@@ -11,7 +11,7 @@ import { dayOf, monthOf } from '../../../domain/usage-window.js';
 import type { UsageCharge, UsageStore } from '../../../ports/stores.js';
 import { type Outbox, outboxFull } from '../commit/outbox.js';
 import {
-  GIVE_UP_MS,
+  CALL_DEADLINE_MS,
   numberIn,
   type Session,
   type Statement,
@@ -29,69 +29,68 @@ const SET_BILLED =
 
 /** Charges decided in one batch: some 10 kB. */
 const GROUP = 40;
-/** Times that other processes may be quicker before the caller is told to come back. */
+/** Attempts, lost to quicker processes, before the caller is told to come back. */
 const ATTEMPTS = 100;
 const SPARE_SECONDS = 3600;
-/** Times that a read begins anew because what it looked for was folded and removed meanwhile. */
+/** Reads of a month, begun anew because events were aggregated and removed meanwhile. */
 const READS = 5;
 
-type Answer = Awaited<ReturnType<UsageStore['charge']>>;
+type ChargeResult = Awaited<ReturnType<UsageStore['charge']>>;
 
 interface Waiting {
   readonly charge: UsageCharge;
   readonly since: number;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (result: ChargeResult) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** What the partition says of the items that were asked for. */
+/** Items of a partner's partition, as they were read. */
 interface Items {
   readonly used: Map<string, number>;
   readonly billed: Map<string, { readonly until: number; readonly op: string }>;
 }
 
-/** What the quota charges, and where what it tells goes. */
 export interface UsageParts {
   readonly session: Session;
   readonly outbox: Outbox;
   readonly events: ChargeEvents;
   readonly consumption: Consumption;
-  /** Of this process alone. */
+  /** Name of this process, which no other process has. */
   readonly writer: string;
 }
 
 /**
- * One partition a partner: the month, the dedupe rows and the event commit together, so a charge is exact
- * without leases, and no process's death strands a unit. Charges that arrive while a batch is under way share
- * the next one, and its event. A partner's month is one row, so processes contend for it; groups are what
- * makes that cheap.
+ * Usage. A partner has one partition in which the month, the dedupe rows and the event commit together, so a
+ * charge is exact without leases, and no process's death strands a unit. Charges that arrive while a batch is
+ * under way share the next batch, and its event. A partner's month is one row for which processes contend;
+ * groups make this cheap.
  */
 export function usageStore(parts: UsageParts): UsageStore {
   const { session, outbox, events, consumption, writer } = parts;
   const queues = new Map<string, Waiting[]>();
-  /** Events of this process's free calls, for each partner. */
+  /** Count of this process's events of free calls, for each partner. */
   const freeCalls = new Map<string, number>();
 
   const drain = async (partnerId: string, queue: Waiting[]): Promise<void> => {
     await Promise.resolve();
     while (queue.length > 0) {
       const group = queue.splice(0, GROUP).filter(({ since, reject }) => {
-        const stale = Date.now() - since > GIVE_UP_MS;
-        // Its caller has been told that nothing is known, and comes again.
-        if (stale) reject(storeUnavailable());
-        return !stale;
+        const isLate = Date.now() - since > CALL_DEADLINE_MS;
+        // The caller of a late charge has been told that nothing is known, and comes again.
+        if (isLate) reject(storeUnavailable());
+        return !isLate;
       });
       if (group.length === 0) continue;
       try {
-        const answers = await chargeGroup(
+        const results = await chargeGroup(
           parts,
           partnerId,
           group.map(({ charge }) => charge),
         );
         for (const [i, { resolve, reject }] of group.entries()) {
-          const answer = answers[i]!;
-          if (answer instanceof DomainError) reject(answer);
-          else resolve(answer);
+          const result = results[i]!;
+          if (result instanceof DomainError) reject(result);
+          else resolve(result);
         }
       } catch (error) {
         for (const { reject } of group) reject(error);
@@ -100,26 +99,26 @@ export function usageStore(parts: UsageParts): UsageStore {
     queues.delete(partnerId);
   };
 
-  /** Folded totals, and the month's units that were charged and are in none of its spans. */
-  const daysOf = async (partnerId: string, month: string): Promise<readonly UsageCount[]> => {
-    let folded = await consumption.read(partnerId, month);
+  /** Aggregated counts of a month, and counts of its units that were charged and are in no interval yet. */
+  const countsOfMonth = async (partnerId: string, month: string): Promise<readonly UsageCount[]> => {
+    let aggregated = await consumption.read(partnerId, month);
     for (let read = 1; ; read += 1) {
-      // In this order: what is folded from here on is still looked for below, and what is charged from there
-      // on the count leaves out.
+      // The count is read after the sums: an event that is aggregated from here on is still found below, and a
+      // charge from there on is not in the count.
       const used = (await itemsOf(session, partnerId, [`month/${month}`])).used.get(`month/${month}`) ?? 0;
-      const counts: UsageCount[] = [...folded.days];
-      let missing = used - sizeOf(folded.billed);
+      const counts: UsageCount[] = [...aggregated.days];
+      let missing = used - sizeOf(aggregated.billed);
       if (missing <= 0) return counts;
       for await (const { data } of events.onTheirWay(partnerId, month, used)) {
-        if (overlaps(folded.billed, data.from, data.to)) continue;
+        if (overlaps(aggregated.billed, data.from, data.to)) continue;
         counts.push(...data.counts);
         missing -= data.to - data.from;
         if (missing === 0) return counts;
       }
-      // Folded and removed meanwhile, or not there at all.
-      const again = await consumption.read(partnerId, month);
-      if (read === READS || sizeOf(again.billed) === sizeOf(folded.billed)) return counts;
-      folded = again;
+      // The missing events were aggregated and removed meanwhile, or are not there at all.
+      const latest = await consumption.read(partnerId, month);
+      if (read === READS || sizeOf(latest.billed) === sizeOf(aggregated.billed)) return counts;
+      aggregated = latest;
     }
   };
 
@@ -164,12 +163,12 @@ export function usageStore(parts: UsageParts): UsageStore {
       });
     },
 
-    aggregateUsage: (folded) => consumption.fold(folded),
+    aggregateUsage: (counted) => consumption.aggregate(counted),
 
     async getDailyUsage(partnerId, fromDay, toDay) {
       const days = new Map<string, Record<string, number>>();
       for (const { day, operation, units } of (
-        await Promise.all(monthsOf(fromDay, toDay).map((month) => daysOf(partnerId, month)))
+        await Promise.all(monthsOf(fromDay, toDay).map((month) => countsOfMonth(partnerId, month)))
       ).flat()) {
         if (day < fromDay || day > toDay) continue;
         const operations = days.get(day) ?? {};
@@ -181,67 +180,75 @@ export function usageStore(parts: UsageParts): UsageStore {
   };
 }
 
+/** Results of the charges of a group, in its order, once they are durable. */
 async function chargeGroup(
   { session, outbox, events }: UsageParts,
   partnerId: string,
   group: readonly UsageCharge[],
-): Promise<readonly (Answer | DomainError)[]> {
+): Promise<readonly (ChargeResult | DomainError)[]> {
   const op = randomUUID();
   const names = new Set(group.flatMap((charge) => [billedItem(charge), monthItem(charge.at)]));
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const found = await itemsOf(session, partnerId, [...names]);
-    const { answers, statements, billed, told } = decideGroup(partnerId, group, found, op, outbox.hasRoom());
-    // What was only looked at holds: units are never given back, and a dedupe key that is seen has been
+    const { results, statements, lastBilled, counted } = decideGroup(
+      partnerId,
+      group,
+      found,
+      op,
+      outbox.hasCapacity(),
+    );
+    // Results that change nothing hold: units are never given back, and a dedupe key that is seen has been
     // charged.
-    if (statements.length === 0) return answers;
-    const charged = await outbox.withRoom(async () => {
+    if (statements.length === 0) return results;
+    const isCharged = await outbox.withCapacity(async () => {
       const charging = await events.begin(partnerId);
-      let certain = false;
+      let isCertain = false;
       try {
         events.assertTimely(charging);
-        const { applied } = await session.decide(
+        const { applied } = await session.lightweightTransaction(
           ...statements,
-          ...told.map((event) => events.insertion(charging, event)),
+          ...counted.map((event) => events.insertion(charging, event)),
         );
-        // Refused by another process's charges, or by this very batch of an attempt whose answer was lost:
-        // its rows tell.
-        const ours = applied || (await itemsOf(session, partnerId, [billed])).billed.get(billed)?.op === op;
-        certain = true;
-        if (ours) events.charged(charging, told);
-        return ours;
+        // The refusal comes from another process's charges, or from this very batch, of a sending whose outcome
+        // was lost. The condition does not name `op`, so a dedupe row of the batch is read.
+        const isOwn =
+          applied || (await itemsOf(session, partnerId, [lastBilled])).billed.get(lastBilled)?.op === op;
+        isCertain = true;
+        if (isOwn) events.charged(charging, counted);
+        return isOwn;
       } finally {
-        events.end(charging, certain);
+        events.end(charging, isCertain);
       }
     });
-    if (charged) return answers;
+    if (isCharged) return results;
   }
   throw storeUnavailable();
 }
 
 /**
- * Answers each charge as if they came one after another, and says what must then be written and told.
- * @param hasRoom whether an event may come to be; without it, what would be charged is refused and the rest
- * answered
+ * Results of the charges as if they came one after another, with the statements and events that make them
+ * true.
+ * @param hasCapacity whether an event may come to be; without it, a charge that would count is refused
  */
 function decideGroup(
   partnerId: string,
   group: readonly UsageCharge[],
   found: Items,
   op: string,
-  hasRoom: boolean,
+  hasCapacity: boolean,
 ) {
   const used = new Map(found.used);
   const until = new Map([...found.billed].map(([item, row]) => [item, row.until]));
   const statements: Statement[] = [];
   const charges = new Map<string, UsageCharge[]>();
-  let billed = '';
-  const answers = group.map((charge): Answer | DomainError => {
+  let lastBilled = '';
+  const results = group.map((charge): ChargeResult | DomainError => {
     const item = billedItem(charge);
     const month = monthItem(charge.at);
-    const so = used.get(month) ?? 0;
-    if ((until.get(item) ?? 0) > charge.at) return { outcome: 'already_charged', used: so };
-    if (so >= charge.monthlyQuota) return { outcome: 'quota_exceeded', used: so };
-    if (!hasRoom) return outboxFull();
+    const usedBefore = used.get(month) ?? 0;
+    if ((until.get(item) ?? 0) > charge.at) return { outcome: 'already_charged', used: usedBefore };
+    if (usedBefore >= charge.monthlyQuota) return { outcome: 'quota_exceeded', used: usedBefore };
+    if (!hasCapacity) return outboxFull();
     statements.push({
       query: SET_BILLED,
       params: [
@@ -254,30 +261,30 @@ function decideGroup(
       ],
     });
     until.set(item, charge.dedupeUntil);
-    billed = item;
+    lastBilled = item;
     charges.set(month, [...(charges.get(month) ?? []), charge]);
-    used.set(month, so + 1);
-    return { outcome: 'charged', used: so + 1 };
+    used.set(month, usedBefore + 1);
+    return { outcome: 'charged', used: usedBefore + 1 };
   });
   for (const month of charges.keys())
     statements.push({
       query: SET_MONTH,
       params: [used.get(month), partnerId, month, found.used.get(month) ?? null],
     });
-  const told = [...charges].map(([month, of]) => {
-    const at = of.at(-1)!.at;
+  const counted = [...charges].map(([month, charged]) => {
+    const at = charged.at(-1)!.at;
     return unitsCounted(
       {
         partnerId,
         source: billedSource(at),
         from: found.used.get(month) ?? 0,
         to: used.get(month)!,
-        counts: countsOf(of),
+        counts: countsOf(charged),
       },
       at,
     );
   });
-  return { answers, statements, billed, told };
+  return { results, statements, lastBilled, counted };
 }
 
 function countsOf(charges: readonly UsageCharge[]): readonly UsageCount[] {
@@ -319,7 +326,7 @@ function monthsOf(fromDay: string, toDay: string): readonly string[] {
     monthOf(at) <= last;
     at += 31 * 86_400
   ) {
-    // The first of a month and 31 days is always in the next month; from there on back to its first.
+    // The first of a month and 31 days is always in the next month; the loop goes on from the first of it.
     months.push(monthOf(at));
     at = Date.parse(`${monthOf(at)}-01T00:00:00Z`) / 1000;
   }

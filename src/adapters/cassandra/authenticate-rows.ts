@@ -1,11 +1,11 @@
 import { types } from 'cassandra-driver';
-import type { Authenticator } from '../../../codec/authenticator.js';
-import { isRecordDamaged } from '../../../domain/errors.js';
-import { keyOfColumns, keyValues } from '../accounts/partner-keys.js';
-import { partnerOfColumns, partnerValues, SHARDS } from '../accounts/partners.js';
-import { columnsOf, proofValues } from '../proofs/proof-rows.js';
-import { Blobs } from './blobs.js';
-import { RowCodes } from './row-codes.js';
+import type { Authenticator } from '../../codec/authenticator.js';
+import { defined } from '../../domain/defined.js';
+import { isRecordDamaged } from '../../domain/errors.js';
+import { keyOfColumns, keyValues } from './accounts/key-rows.js';
+import { partnerOfColumns, partnerValues, SHARDS } from './accounts/partners.js';
+import { Blobs } from './driver/blobs.js';
+import { RowCodes } from './driver/row-codes.js';
 import {
   type ConnectionOptions,
   connect,
@@ -13,7 +13,8 @@ import {
   type Session,
   type Statement,
   textIn,
-} from './session.js';
+} from './driver/session.js';
+import { columnsOf, proofValues } from './proofs/proof-rows.js';
 
 const STEP = 500;
 const AT_ONCE = 16;
@@ -22,24 +23,25 @@ const PARTNERS = 'SELECT shard, partner_id, name, plan, created_at, mac FROM par
 const SET_PARTNER =
   'UPDATE partner SET mac = ? WHERE shard = ? AND partner_id = ? IF name = ? AND plan = ? AND mac = ?';
 const KEYS =
-  'SELECT token(key_id) AS position, key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, rotate_op, rotation, successor, mac FROM api_key WHERE token(key_id) > ? LIMIT ?';
+  'SELECT token(key_id) AS row_token, key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, rotate_op, rotation, successor, mac FROM api_key WHERE token(key_id) > ? LIMIT ?';
 const SET_KEY =
   'UPDATE api_key SET rotation = ?, successor = ?, mac = ? WHERE key_id = ? IF revoked_at = ? AND rotate_op = ? AND mac = ?';
 const PROOFS =
-  'SELECT token(proof_id) AS position, proof_id, partner_id, state, reserved_at, body, replay_key, erased_at, confirmed_at, mac FROM proof WHERE token(proof_id) > ? LIMIT ?';
+  'SELECT token(proof_id) AS row_token, proof_id, partner_id, state, reserved_at, body, replay_key, erased_at, confirmed_at, mac FROM proof WHERE token(proof_id) > ? LIMIT ?';
 const SET_PROOF =
   'UPDATE proof SET body = ?, mac = ? WHERE proof_id = ? IF state = ? AND body = ? AND confirmed_at = ? AND mac = ?';
 
-/** Rows that were given their codes, and rows that no longer are what a version without codes wrote. */
 export interface AuthenticatedRows {
+  /** Rows that were given their codes. */
   readonly authenticated: number;
+  /** Rows that no longer are what a version without codes wrote. */
   readonly damaged: number;
 }
 
 /**
- * Gives rows of a version that made no codes theirs, as they are; those that have one are left alone. Safe to
- * run again, beside processes of this version: a row that one of them changes meanwhile gets its code from
- * that change.
+ * Gives rows of a version that made no codes their codes, as the rows are then. Rows with a code are left
+ * alone. Safe to run again, and beside processes of this version: a row that a process changes meanwhile gets
+ * its code from the change.
  */
 export async function authenticateRows(
   options: ConnectionOptions & { readonly keyspace: string },
@@ -55,7 +57,7 @@ export async function authenticateRows(
   const visit = async (isDue: () => boolean, statement: () => Statement): Promise<void> => {
     try {
       if (!isDue()) return;
-      if ((await session.decide(statement())).applied) count.authenticated += 1;
+      if ((await session.lightweightTransaction(statement())).applied) count.authenticated += 1;
     } catch (error) {
       if (!isRecordDamaged(error)) throw error;
       count.damaged += 1;
@@ -110,7 +112,7 @@ export async function authenticateRows(
           query: SET_PROOF,
           params: [
             body,
-            codes.make('proof', proofId, proofValues({ ...columns, body })),
+            codes.make('proof', proofId, proofValues(defined({ ...columns, body }))),
             proofId,
             row['state'],
             row['body'],
@@ -123,27 +125,31 @@ export async function authenticateRows(
   };
   try {
     for (let shard = 0; shard < SHARDS; shard += 1)
-      await each(await session.rows(PARTNERS, [shard]), partner);
-    await walk(session, KEYS, key);
-    await walk(session, PROOFS, proof);
+      await visitAll(await session.rows(PARTNERS, [shard]), partner);
+    await visitTable(session, KEYS, key);
+    await visitTable(session, PROOFS, proof);
     return count;
   } finally {
     await session.close();
   }
 }
 
-/** All rows of a table, in the order of their tokens. */
-async function walk(session: Session, query: string, visit: (row: Row) => Promise<void>): Promise<void> {
-  for (let position: types.Long = types.Long.MIN_VALUE; ; ) {
-    const rows = await session.rows(query, [position, STEP]);
-    await each(rows, visit);
+/** Visits all rows of a table, in the order of their tokens. */
+async function visitTable(
+  session: Session,
+  query: string,
+  visit: (row: Row) => Promise<void>,
+): Promise<void> {
+  for (let after: types.Long = types.Long.MIN_VALUE; ; ) {
+    const rows = await session.rows(query, [after, STEP]);
+    await visitAll(rows, visit);
     const last = rows.at(-1);
     if (last === undefined || rows.length < STEP) return;
-    position = last['position'] as types.Long;
+    after = last['row_token'] as types.Long;
   }
 }
 
-async function each(rows: readonly Row[], visit: (row: Row) => Promise<void>): Promise<void> {
+async function visitAll(rows: readonly Row[], visit: (row: Row) => Promise<void>): Promise<void> {
   for (let from = 0; from < rows.length; from += AT_ONCE)
     await Promise.all(rows.slice(from, from + AT_ONCE).map(visit));
 }

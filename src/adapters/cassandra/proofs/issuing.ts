@@ -1,0 +1,206 @@
+import type { AuditDraft } from '../../../domain/audit.js';
+import { defined } from '../../../domain/defined.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { IssuedProof } from '../../../domain/proof.js';
+import type { IssuingReplay, ProofStore } from '../../../ports/stores.js';
+import type { Intent, Intents, Transact } from '../commit/intents.js';
+import type { Blobs } from '../driver/blobs.js';
+import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
+import type { ProofIndex } from './proof-index.js';
+import { isInState, type ProofRows } from './proof-rows.js';
+import type { Reservations } from './reservations.js';
+
+const ISSUE =
+  "UPDATE proof SET state = 'issued', body = ?, replay_key = ?, issue_op = ?, mac = ? WHERE proof_id = ? IF state = 'pending' AND partner_id = ? AND issue_op = null";
+const REPLAY =
+  'SELECT replay_key, request_sha256, proof_id, expires_at, op, issuing FROM issuing_replay WHERE replay_key = ?';
+const INSERT_REPLAY =
+  'INSERT INTO issuing_replay (replay_key, request_sha256, proof_id, expires_at, op, issuing) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
+const TAKE_OVER =
+  'UPDATE issuing_replay USING TTL ? SET request_sha256 = ?, proof_id = ?, expires_at = ?, op = ?, issuing = ? WHERE replay_key = ? IF op = ?';
+// All columns but the operation id, which stays until the row would have expired: a node that hung may still
+// carry out the statement that took the key, after others have done so and released it.
+const EMPTY = 'DELETE request_sha256, proof_id, expires_at, issuing FROM issuing_replay WHERE replay_key = ?';
+const RELEASE = `${EMPTY} IF op = ?`;
+const REMOVE_OF_PROOF = `${EMPTY} IF proof_id = ?`;
+
+const SPARE_SECONDS = 3600;
+
+interface Issuing {
+  readonly proof: IssuedProof;
+  readonly reservedAt: number;
+  readonly replayKey?: string;
+}
+
+export interface ProofIssuing extends Pick<ProofStore, 'getIssuingReplay'> {
+  issue(proof: IssuedProof, audit: AuditDraft, replay?: IssuingReplay): Promise<'issued' | 'replay_exists'>;
+  /** Removes the idempotency record of a proof. A key that expired may belong to another proof by now. */
+  removeReplay(replayKey: string, proofId: string): Promise<void>;
+}
+
+/**
+ * Issuing: intent, the idempotency record (where there is a key), the proof's own row (the decision), indexes,
+ * audit. The idempotency record holds all of the issuing, so that whoever finds it unfinished finishes it; it
+ * counts for readers only once its proof is issued. A record whose proof can not be issued any more gives way.
+ */
+export function proofIssuing(
+  session: Session,
+  intents: Intents,
+  blobs: Blobs,
+  {
+    rows,
+    index,
+    reservations,
+  }: {
+    readonly rows: ProofRows;
+    readonly index: ProofIndex;
+    readonly reservations: Reservations;
+  },
+): ProofIssuing {
+  const serialRows = rows.serialReads();
+  const serialReads = session.serialReads();
+
+  /** @returns not applied where the id is not reserved for this partner, and was not issued by `op` */
+  const writeIssued = (transact: Transact, { op, target }: Intent<Issuing>) => {
+    const { proof, reservedAt, replayKey } = target;
+    const { proofId, partnerId } = proof;
+    const body = rows.encode(proof);
+    const code = rows.codeOf(
+      defined({ proofId, partnerId, state: 'issued' as const, reservedAt, body, replayKey }),
+    );
+    return transact({
+      query: ISSUE,
+      params: [body, replayKey, op, code, proofId, partnerId],
+      operation: { column: 'issue_op', id: op },
+    });
+  };
+
+  const issuing = intents.operations<Issuing>({
+    kind: 'proof_issued',
+    async isDecided(intent) {
+      const { proof, replayKey } = intent.target;
+      const row = await serialRows.row(proof.proofId);
+      if (row !== undefined && textIn(row, 'issue_op') === intent.op) return true;
+      const record = replayKey === undefined ? undefined : await serialReads.first(REPLAY, [replayKey]);
+      if (record === undefined || textIn(record, 'op') !== intent.op || !isInState(row, 'pending'))
+        return false;
+      return (await writeIssued((...sent) => session.lightweightTransaction(...sent), intent)).applied;
+    },
+    async follow({ target: { proof, reservedAt } }) {
+      await index.add(proof);
+      await reservations.remove(proof.proofId, reservedAt);
+    },
+  });
+
+  /**
+   * Tells whether an idempotency record may be taken over: it was released or has expired at the time of the
+   * new proof, or its own proof was erased or can not be issued any more. An unfinished issuing is finished.
+   */
+  const givesWay = async (record: Row, createdAt: number): Promise<boolean> => {
+    const proofId = textIn(record, 'proof_id');
+    if (proofId === undefined || numberIn(record, 'expires_at')! <= createdAt) return true;
+    const row = await rows.row(proofId);
+    if (isInState(row, 'issued')) {
+      await index.add(rows.issuedOf(row!));
+      return false;
+    }
+    if (!isInState(row, 'pending')) return true;
+    const key = textIn(record, 'replay_key')!;
+    return !(await issuing.resume(blobs.decode<Intent<Issuing>>(`issuing/${key}`, record['issuing'])));
+  };
+
+  /** Takes the idempotency record for an issuing. @returns false where another request completed under it */
+  const takeKey = async (
+    transact: Transact,
+    intent: Intent<Issuing>,
+    { key, requestSha256, proofId, expiresAt }: IssuingReplay,
+  ): Promise<boolean> => {
+    const { op } = intent;
+    const { createdAt } = intent.target.proof;
+    const ttl = expiresAt - createdAt + SPARE_SECONDS;
+    const blob = blobs.encode(`issuing/${key}`, intent);
+    const operation = { column: 'op', id: op };
+    for (;;) {
+      const record = await session.first(REPLAY, [key]);
+      if (record !== undefined && !(await givesWay(record, createdAt))) return false;
+      const { applied } = await transact(
+        record === undefined
+          ? {
+              query: INSERT_REPLAY,
+              params: [key, requestSha256, proofId, expiresAt, op, blob, ttl],
+              operation,
+            }
+          : {
+              query: TAKE_OVER,
+              params: [ttl, requestSha256, proofId, expiresAt, op, blob, key, textIn(record, 'op')],
+              operation,
+            },
+      );
+      if (applied) return true;
+    }
+  };
+
+  return {
+    async issue(proof, audit, replay) {
+      const { proofId, partnerId } = proof;
+      const isIssued = async (): Promise<boolean> => isSame(await rows.get(proofId), proof);
+      if (await isIssued()) {
+        await index.add(proof);
+        return 'issued';
+      }
+      const record = replay && (await session.first(REPLAY, [replay.key]));
+      if (record !== undefined && !(await givesWay(record, proof.createdAt)))
+        return (await isIssued()) ? 'issued' : 'replay_exists';
+      const row = await rows.row(proofId);
+      if (!isInState(row, 'pending') || textIn(row!, 'partner_id') !== partnerId) throw notReserved();
+
+      const target = defined({ proof, reservedAt: numberIn(row!, 'reserved_at')!, replayKey: replay?.key });
+      const { applied, hasKey } = await issuing.commit(target, audit, async (transact, intent) => {
+        if (replay !== undefined && !(await takeKey(transact, intent, replay)))
+          return { applied: false, hasKey: false };
+        const outcome = await writeIssued(transact, intent);
+        if (!outcome.applied && replay !== undefined)
+          await session.lightweightTransaction({ query: RELEASE, params: [replay.key, intent.op] });
+        return { applied: outcome.applied, hasKey: true };
+      });
+      // The same call, in another process, may have been the quicker one.
+      if (applied || (await isIssued())) return 'issued';
+      if (!hasKey) return 'replay_exists';
+      throw notReserved();
+    },
+
+    async removeReplay(replayKey, proofId) {
+      await session.lightweightTransaction({ query: REMOVE_OF_PROOF, params: [replayKey, proofId] });
+    },
+
+    async getIssuingReplay(key, now) {
+      const row = await session.first(REPLAY, [key]);
+      const proofId = row && textIn(row, 'proof_id');
+      if (row === undefined || proofId === undefined || numberIn(row, 'expires_at')! <= now) return undefined;
+      const proof = await rows.get(proofId);
+      if (proof?.state !== 'issued') return undefined;
+      // The process that issued the proof may have died right after the decision. A proof that is told of must
+      // be found in lists, too.
+      await index.add(proof);
+      return {
+        key,
+        requestSha256: textIn(row, 'request_sha256')!,
+        proofId,
+        expiresAt: numberIn(row, 'expires_at')!,
+      };
+    },
+  };
+}
+
+function isSame(
+  proof: Awaited<ReturnType<ProofStore['getProof']>>,
+  { partnerId, credentialSha256 }: IssuedProof,
+): boolean {
+  return (
+    proof?.state === 'issued' && proof.partnerId === partnerId && proof.credentialSha256 === credentialSha256
+  );
+}
+
+function notReserved(): DomainError {
+  return new DomainError('conflict', 'This id is not reserved any more.');
+}
