@@ -52,6 +52,7 @@ const MAY_IMPORT = {
 
 /** Folder of each third-party library: rule 18.1. */
 const LIBRARIES = {
+  commander: ['cli'],
   express: ['http'],
   busboy: ['http'],
   piscina: ['engine'],

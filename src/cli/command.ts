@@ -1,18 +1,17 @@
-import { parseArgs } from 'node:util';
 import type { Config } from '../config.js';
 import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';
 
 /** `good` is for a good verdict, or a command that did its work. */
-export const EXIT = { good: 0, notGood: 1, usage: 2, trouble: 3, interrupted: 130 } as const;
+export const EXIT = { good: 0, notGood: 1, usage: 2, runtimeError: 3, interrupted: 130 } as const;
 
 /** What the command line needs to know of its environment. */
 export type ClientConfig = Config['client'] & Pick<Config, 'dataDirectory'>;
 
 /** A process in the foreground. */
-export interface LongRunning {
+export interface RunningProcess {
   /** For the person who started it. */
-  readonly words: string;
+  readonly banner: string;
   stop(): Promise<void>;
 }
 
@@ -59,12 +58,12 @@ export interface Cluster {
     readonly notBefore: number;
     readonly notAfter: number;
   }>;
-  serve(): Promise<LongRunning>;
-  consume(): Promise<LongRunning>;
+  serve(): Promise<RunningProcess>;
+  consume(): Promise<RunningProcess>;
 }
 
 /** What a command is given of the world. */
-export interface Surroundings {
+export interface Context {
   readonly terminal: Terminal;
   readonly config: ClientConfig;
   /** Of the package. */
@@ -77,175 +76,101 @@ export interface Surroundings {
   readonly cluster: Cluster;
 }
 
+/** Declaration of an option; without a value it is a flag. */
 export interface OptionSpec {
-  /** Name of the value in the help; absent for a flag. */
+  /** Name of the value in the help. Shells complete a `file` and a `directory` by the paths that are there. */
   readonly value?: string;
-  readonly required?: boolean;
+  readonly required?: true;
+  /** All that the value may be. */
+  readonly choices?: readonly string[];
+  /** Bounds of a value that is a whole number. */
+  readonly range?: readonly [min: number, max: number];
   readonly help: string;
 }
 
-export interface Command {
+/** Name of an operand and how often it is given: `<once>`, `[at most once]`, `<at least once...>`. */
+type OperandSpec = `<${string}>` | `[${string}]`;
+
+/** Operands as they were typed, in the order of their declaration. */
+type OperandsOf<Specs extends readonly OperandSpec[]> = {
+  readonly [At in keyof Specs]: Specs[At] extends `<${string}...>`
+    ? readonly string[]
+    : Specs[At] extends `[${string}]`
+      ? string | undefined
+      : string;
+};
+
+type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+/** Name of an option as code has it: `sidecarOut` of `--sidecar-out`, `pairs` of `--no-pairs`. */
+type MemberOf<Name> = Name extends `no-${infer Positive}`
+  ? CamelCase<Positive>
+  : Name extends string
+    ? CamelCase<Name>
+    : never;
+
+type ValueOf<Spec> = Spec extends { readonly range: unknown }
+  ? number
+  : Spec extends { readonly choices: readonly (infer Choice)[] }
+    ? Choice
+    : string;
+
+type Specs = Readonly<Record<string, OptionSpec>>;
+
+/** Values of options: a flag is there always, another only where it was given or is required. */
+type OptionsOf<Options extends Specs> = {
+  readonly [Name in keyof Options as Options[Name] extends { readonly value: string }
+    ? never
+    : MemberOf<Name>]: boolean;
+} & {
+  readonly [Name in keyof Options as Options[Name] extends {
+    readonly value: string;
+    readonly required: true;
+  }
+    ? MemberOf<Name>
+    : never]: ValueOf<Options[Name]>;
+} & {
+  readonly [Name in keyof Options as Options[Name] extends { readonly value: string }
+    ? Options[Name] extends { readonly required: true }
+      ? never
+      : MemberOf<Name>
+    : never]?: ValueOf<Options[Name]>;
+};
+
+interface CommandOf<Operands extends readonly OperandSpec[], Options extends Specs> {
   /** As typed: `operator key create`. */
   readonly name: string;
   readonly summary: string;
-  /** Lines below the usage line. */
+  /** Lines of the help: an empty one ends a paragraph, one that begins with a space is kept as it is. */
   readonly details?: readonly string[];
-  /** Names of what stands without a dash; all of them are required. */
-  readonly operands: readonly string[];
-  /** Names of what may follow them. */
-  readonly optionalOperands?: readonly string[];
-  /** Whether the last operand may be given many times. */
-  readonly many?: boolean;
-  readonly options: Readonly<Record<string, OptionSpec>>;
+  readonly operands: Operands;
+  readonly options: Options;
   /** @returns the exit code */
-  run(given: Arguments, surroundings: Surroundings): Promise<number>;
+  run(operands: OperandsOf<Operands>, options: OptionsOf<Options>, context: Context): Promise<number>;
+}
+
+/** A command as the parser knows it: what its `run` takes is what it declares, by `defineCommand`. */
+export interface Command extends Omit<CommandOf<readonly OperandSpec[], Specs>, 'run'> {
+  run(operands: readonly unknown[], options: object, context: Context): Promise<number>;
+}
+
+/** Commands of the command line, in the order of the help. */
+export interface CommandSet {
+  readonly commands: readonly Command[];
+  /** Summaries of the words that only begin commands, such as `operator key`. */
+  readonly groups: Readonly<Record<string, string>>;
+}
+
+/** Types a command's `run` by the operands and options that the command declares. */
+export function defineCommand<const Operands extends readonly OperandSpec[], const Options extends Specs>(
+  command: CommandOf<Operands, Options>,
+): Command {
+  return command as unknown as Command;
 }
 
 /** Wrong use of the command line: exit code 2. */
 export class UsageError extends Error {}
 
-/** Trouble with files or the service, in words for the user: exit code 3. */
-export class TroubleError extends Error {}
-
-/** What was typed behind a command's name, after it was checked against the command. */
-export class Arguments {
-  readonly #names: readonly string[];
-  /** In their order; at least as many as there are names. */
-  readonly #operands: readonly string[];
-  readonly #values: Readonly<Record<string, unknown>>;
-
-  constructor(
-    names: readonly string[],
-    operands: readonly string[],
-    values: Readonly<Record<string, unknown>>,
-  ) {
-    this.#names = names;
-    this.#operands = operands;
-    this.#values = values;
-  }
-
-  operand(name: string): string {
-    const value = this.#operands[this.#names.indexOf(name)];
-    if (value === undefined) throw new TypeError(`the command has no operand ${name}`);
-    return value;
-  }
-
-  optionalOperand(name: string): string | undefined {
-    return this.#operands[this.#names.indexOf(name)];
-  }
-
-  /** The last operand, as often as it was given. */
-  operandsFrom(name: string): readonly string[] {
-    return this.#operands.slice(this.#names.indexOf(name));
-  }
-
-  flag(name: string): boolean {
-    return this.#values[name] === true;
-  }
-
-  text(name: string): string | undefined {
-    const value = this.#values[name];
-    return typeof value === 'string' ? value : undefined;
-  }
-
-  requiredText(name: string): string {
-    const value = this.text(name);
-    if (value === undefined) throw new UsageError(`--${name} is missing`);
-    return value;
-  }
-
-  /** A whole number within bounds, as typed. @throws UsageError */
-  count(name: string, { min, max }: { readonly min: number; readonly max: number }): number | undefined {
-    const value = this.text(name);
-    if (value === undefined) return undefined;
-    const count = /^\d{1,15}$/.test(value) ? Number(value) : NaN;
-    if (!(count >= min && count <= max))
-      throw new UsageError(`--${name} must be a whole number from ${min} to ${max}`);
-    return count;
-  }
-
-  /** One of some words. @throws UsageError */
-  choice<Word extends string>(name: string, words: readonly Word[]): Word | undefined {
-    const value = this.text(name);
-    if (value === undefined) return undefined;
-    const word = words.find((candidate) => candidate === value);
-    if (word === undefined) throw new UsageError(`--${name} must be one of ${words.join(', ')}`);
-    return word;
-  }
-}
-
-/** Options of every command. */
-const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
-  'allow-plain-http': { help: 'send secrets over http to another machine too' },
-};
-
-/** @throws UsageError */
-export function parseArguments(command: Command, words: readonly string[]): Arguments {
-  const options: Record<string, { type: 'string' | 'boolean' }> = {};
-  for (const name of Object.keys(COMMON_OPTIONS)) options[name] = { type: 'boolean' };
-  for (const [name, spec] of Object.entries(command.options))
-    options[name] = { type: spec.value === undefined ? 'boolean' : 'string' };
-  const { values, positionals } = parsed(words, options);
-  for (const [name, spec] of Object.entries(command.options)) {
-    if (spec.required === true && values[name] === undefined) throw new UsageError(`--${name} is missing`);
-    if (values[name] === '') throw new UsageError(`--${name} is empty`);
-  }
-  const missing = command.operands[positionals.length];
-  if (missing !== undefined) throw new UsageError(`<${missing}> is missing`);
-  const names = [...command.operands, ...(command.optionalOperands ?? [])];
-  const surplus = positionals[names.length];
-  if (surplus !== undefined && command.many !== true) throw new UsageError(`unexpected '${surplus}'`);
-  if (positionals.includes('')) throw new UsageError('an operand is empty');
-  return new Arguments(names, positionals, values);
-}
-
-function parsed(
-  words: readonly string[],
-  options: Record<string, { type: 'string' | 'boolean' }>,
-): { values: Readonly<Record<string, unknown>>; positionals: readonly string[] } {
-  try {
-    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    // Node explains how to pass what begins with a dash in further sentences; the first one names the
-    // mistake.
-    throw new UsageError(
-      error instanceof Error ? (error.message.split(/\.\s|\n/)[0] ?? error.message) : String(error),
-    );
-  }
-}
-
-export function commandHelp(command: Command): string {
-  const required = Object.entries(command.options).filter(([, spec]) => spec.required === true);
-  const usage = [
-    'takemark',
-    command.name,
-    ...command.operands.map((name) => `<${name}>`),
-    ...(command.many === true ? ['...'] : []),
-    ...(command.optionalOperands ?? []).map((name) => `[${name}]`),
-    ...required.map(([name, spec]) => `--${name} <${spec.value ?? ''}>`),
-    '[options]',
-  ];
-  const rows = [
-    ...Object.entries({ ...command.options, ...COMMON_OPTIONS }).map(
-      ([name, spec]) =>
-        [`--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`, spec.help] as const,
-    ),
-    ['--help', 'this text'] as const,
-  ];
-  return [
-    `${command.summary}.`,
-    '',
-    `Usage: ${usage.join(' ')}`,
-    ...(command.details === undefined ? [] : ['', ...command.details]),
-    '',
-    'Options:',
-    ...columns(rows),
-    '',
-  ].join('\n');
-}
-
-/** Two aligned columns, indented. */
-export function columns(rows: readonly (readonly [string, string])[]): string[] {
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
-}
+/** Failure of files or of the service, in words for the user: exit code 3. */
+export class RuntimeError extends Error {}

@@ -1,4 +1,4 @@
-import { type Arguments, UsageError } from './command.js';
+import { UsageError } from './command.js';
 import { type PlannedOutput, planOutput } from './output-file.js';
 
 /** Where the results of issuing and of sealing go: embedded into `audio`, or a pair. */
@@ -7,14 +7,21 @@ export interface CredentialOutputs {
   readonly sidecar?: PlannedOutput;
 }
 
+/** Options of the commands that write a credential. */
+interface CredentialOutputOptions {
+  readonly out?: string;
+  readonly sidecarOut?: string;
+  readonly force: boolean;
+}
+
 /** @throws UsageError before anything is issued or sealed */
-export async function planOutputs(given: Arguments, input: string): Promise<CredentialOutputs> {
-  const out = given.text('out');
-  const sidecarOut = given.text('sidecar-out');
+export async function planOutputs(
+  { out, sidecarOut, force }: CredentialOutputOptions,
+  input: string,
+): Promise<CredentialOutputs> {
   if (out === undefined && sidecarOut === undefined) throw new UsageError('--out is missing');
   if (out !== undefined && out === sidecarOut)
     throw new UsageError('--out and --sidecar-out name the same file');
-  const force = given.flag('force');
   return {
     ...(out === undefined ? {} : { audio: await planOutput(out, force, [input]) }),
     ...(sidecarOut === undefined ? {} : { sidecar: await planOutput(sidecarOut, force, [input]) }),

@@ -51,14 +51,14 @@ const cluster: Cluster = {
     const { serviceWords, startService } = await composed();
     const config = readConfig();
     const service = await startService(config, { version });
-    return { words: serviceWords(service, config, version), stop: () => service.stop() };
+    return { banner: serviceWords(service, config, version), stop: () => service.stop() };
   },
   consume: async () => {
     const { startConsumers } = await composed();
     const consumers = await startConsumers(readConfig(), { version });
     const { host, port } = consumers.operator;
     return {
-      words: `Takemark ${version}, consumers\n  metrics and probes  http://${host}:${port}`,
+      banner: `Takemark ${version}, consumers\n  metrics and probes  http://${host}:${port}`,
       stop: () => consumers.stop(),
     };
   },
@@ -72,7 +72,7 @@ async function main(): Promise<number> {
   }
   // `takemark ... | head` closes the pipe early, which is no failure of ours.
   process.stdout.on('error', (error: NodeJS.ErrnoException) =>
-    process.exit(error.code === 'EPIPE' ? EXIT.good : EXIT.trouble),
+    process.exit(error.code === 'EPIPE' ? EXIT.good : EXIT.runtimeError),
   );
   const { client, dataDirectory } = readConfig();
   const config = { ...client, dataDirectory };

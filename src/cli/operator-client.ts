@@ -7,7 +7,7 @@ import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { type Exchange, type Progress, Transport } from '../client/transport.js';
 import { challengeAnswer, challengeKey, challengeNonce } from '../contract/operator-challenge.js';
-import { type ClientConfig, TroubleError, UsageError } from './command.js';
+import { type ClientConfig, RuntimeError, UsageError } from './command.js';
 import type { ServiceAccess } from './service-access.js';
 
 export interface Partner {
@@ -363,7 +363,7 @@ export class OperatorClient {
    * another may listen by now. A certificate says it already. An impostor may ask the service itself for the
    * answer, so it counts for the port that the service names; where a tunnel or a container gives it another
    * one, the caller has to say that what lies between is trusted.
-   * @throws TroubleError
+   * @throws RuntimeError
    */
   async #challenge(): Promise<void> {
     if (this.#base.protocol === 'https:') return;
@@ -389,14 +389,14 @@ export class OperatorClient {
     this.#challengeKey ??= challengeKey(this.#token);
     if (!answers.includes(challengeAnswer(this.#challengeKey, nonce, port))) throw this.#stranger();
     if (String(port) !== (url.port || '80') && !this.#allowPlainHttp) {
-      throw new TroubleError(
+      throw new RuntimeError(
         `the service says that it listens at port ${port}, and ${url.host} is another: where a tunnel or a container forwards the port, and nobody else can, give --allow-plain-http; no token was sent`,
       );
     }
   }
 
-  #stranger(): TroubleError {
-    return new TroubleError(
+  #stranger(): RuntimeError {
+    return new RuntimeError(
       `whoever listens at ${this.#base.host} does not know the operator's token: another program, or a service with another token; it was not sent`,
     );
   }

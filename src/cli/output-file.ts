@@ -2,7 +2,7 @@ import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createFile, replaceFile } from '../files/durable.js';
-import { TroubleError, UsageError } from './command.js';
+import { RuntimeError, UsageError } from './command.js';
 
 /** A file that will be written, checked before the work whose result it takes. */
 export interface PlannedOutput {
@@ -37,7 +37,7 @@ export async function planOutput(
 /**
  * Writes all or nothing: a reader sees the complete file or none, and an interruption leaves nothing behind.
  * @param mode permissions of the file, less the process's mask
- * @throws TroubleError for a file that has appeared since `planOutput`, without force
+ * @throws RuntimeError for a file that has appeared since `planOutput`, without force
  */
 export async function writeOutput(
   { path, force }: PlannedOutput,
@@ -46,7 +46,7 @@ export async function writeOutput(
 ): Promise<void> {
   if (force) await replaceFile(path, chunks, mode);
   else if (!(await createFile(path, chunks, mode)))
-    throw new TroubleError(`${path} has appeared meanwhile and was not replaced`);
+    throw new RuntimeError(`${path} has appeared meanwhile and was not replaced`);
 }
 
 async function statIfThere(path: string): Promise<Stats | undefined> {

@@ -1,14 +1,6 @@
 import { TakemarkError } from '../client/errors.js';
-import {
-  type Command,
-  columns,
-  commandHelp,
-  EXIT,
-  parseArguments,
-  type Surroundings,
-  TroubleError,
-  UsageError,
-} from './command.js';
+import { type Command, type Context, EXIT, RuntimeError, UsageError } from './command.js';
+import { completionCommands } from './commands/completion.js';
 import {
   authority,
   createKey,
@@ -31,9 +23,9 @@ import { consumers, serve } from './commands/processes.js';
 import { seal } from './commands/seal.js';
 import { verify } from './commands/verify.js';
 import { demo } from './demo/demo.js';
+import { ParserExit, parseAndRun } from './parser.js';
 import { printable } from './terminal.js';
 
-/** In the order of the help. */
 const COMMANDS: readonly Command[] = [
   verify,
   listProofs,
@@ -72,82 +64,85 @@ const COMMANDS: readonly Command[] = [
   serve,
   consumers,
   demo,
+  ...completionCommands(() => ({ commands: COMMANDS, groups: GROUPS })),
 ];
+
+const GROUPS: Readonly<Record<string, string>> = {
+  proofs: 'Your proofs',
+  keys: 'Your keys',
+  authority: 'An authority of your own, offline',
+  completion: 'Completion of commands in your shell',
+  operator: 'What the operator of a service does',
+  'operator partner': 'Partners',
+  'operator plan': 'Plans and their limits',
+  'operator key': 'Keys of partners',
+  'operator declaration': "Creators' declarations",
+  'operator evidence': 'Evidence that reviews ask for',
+  'operator erasure': 'Erasures of proofs',
+  'operator audit': 'Audit logs',
+  'operator signing': 'Signing certificates',
+  'operator dlq': 'Dead letters: events that no consumer could take',
+  'operator erasures': 'Erasures after a backup was restored',
+  'operator secrets': 'The bundle of secrets of a cluster',
+};
 
 /**
  * The command line as a function. Errors become one line on stderr, never a stack.
- * @param words what was typed behind `takemark`
+ * @param argv what was typed behind `takemark`
  * @returns the exit code
  */
-export async function run(words: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { terminal, signal } = surroundings;
-  if (words[0] === '--version') {
-    terminal.print(`takemark ${surroundings.version}`);
-    return EXIT.good;
-  }
-  // Help is asked for before the words are judged: whoever asks has not got them right yet.
-  const optionsEnd = words.includes('--') ? words.indexOf('--') : words.length;
-  const helpAsked =
-    words.slice(0, optionsEnd).some((word) => word === '--help' || word === '-h') || words[0] === 'help';
-  const path = words[0] === 'help' ? words.slice(1) : words;
-  const command = COMMANDS.find(({ name }) => startsWith(path, name.split(' ')));
-  if (command === undefined) {
-    const firstOption = path.findIndex((word) => word.startsWith('-'));
-    return explainChoices(firstOption < 0 ? path : path.slice(0, firstOption), helpAsked, surroundings);
-  }
-  if (helpAsked) {
-    terminal.printRaw(commandHelp(command));
-    return EXIT.good;
-  }
+export async function run(argv: readonly string[], context: Context): Promise<number> {
+  const { terminal, version } = context;
+  let exitCode: number = EXIT.good;
   try {
-    const given = parseArguments(command, path.slice(command.name.split(' ').length));
-    const allowPlainHttp = surroundings.config.allowPlainHttp || given.flag('allow-plain-http');
-    return await command.run(given, { ...surroundings, config: { ...surroundings.config, allowPlainHttp } });
+    await parseAndRun({
+      commands: COMMANDS,
+      groups: GROUPS,
+      argv,
+      version,
+      terminal,
+      run: async (command, operands, options) => {
+        exitCode = await runCommand(command, operands, options, context);
+      },
+    });
+    return exitCode;
+  } catch (error) {
+    if (!(error instanceof ParserExit)) throw error;
+    if (error.message !== '') terminal.note(usageLine(error.message, error.path));
+    return error.exitCode;
+  }
+}
+
+async function runCommand(
+  command: Command,
+  operands: readonly unknown[],
+  options: Readonly<Record<string, unknown>>,
+  context: Context,
+): Promise<number> {
+  const { terminal, signal, config } = context;
+  try {
+    if (operands.flat().includes('')) throw new UsageError('an operand is empty');
+    const allowPlainHttp = config.allowPlainHttp || options['allowPlainHttp'] === true;
+    return await command.run(operands, options, { ...context, config: { ...config, allowPlainHttp } });
   } catch (error) {
     if (signal.aborted) {
       terminal.note('takemark: interrupted');
       return EXIT.interrupted;
     }
     if (error instanceof UsageError) {
-      terminal.note(`takemark: ${printable(error.message)} (see takemark ${command.name} --help)`);
+      terminal.note(usageLine(error.message, command.name));
       return EXIT.usage;
     }
-    terminal.note(`takemark: ${printable(troubleInWords(error, command, surroundings))}`);
-    return EXIT.trouble;
+    terminal.note(`takemark: ${printable(describeError(error, command, context))}`);
+    return EXIT.runtimeError;
   }
 }
 
-/** No command, or only the first words of some. */
-function explainChoices(words: readonly string[], helpAsked: boolean, { terminal }: Surroundings): number {
-  const choices = COMMANDS.filter(({ name }) => startsWith(name.split(' '), words));
-  if (choices.length === 0) {
-    terminal.note(`takemark: there is no command '${printable(words.join(' '))}' (see takemark --help)`);
-    return EXIT.usage;
-  }
-  const help = [
-    'Takemark verifies credentialed audio: signature, registry record and exact audio bytes.',
-    '',
-    'Usage: takemark <command> [options]',
-    '',
-    'Commands:',
-    ...columns(choices.map(({ name, summary }) => [name, summary] as const)),
-    '',
-    'takemark <command> --help tells more of each.',
-    '',
-  ].join('\n');
-  if (helpAsked) {
-    terminal.printRaw(help);
-    return EXIT.good;
-  }
-  terminal.note(help);
-  return EXIT.usage;
+function usageLine(message: string, path: string): string {
+  return `takemark: ${printable(message)} (see ${['takemark', path, '--help'].filter((part) => part !== '').join(' ')})`;
 }
 
-function startsWith(words: readonly string[], start: readonly string[]): boolean {
-  return start.every((word, at) => words[at] === word);
-}
-
-function troubleInWords(error: unknown, command: Command, { config }: Surroundings): string {
+function describeError(error: unknown, command: Command, { config }: Context): string {
   if (error instanceof TakemarkError) {
     const address = command.name.startsWith('operator') ? config.operatorUrl : config.url;
     const unreached =
@@ -159,7 +154,7 @@ function troubleInWords(error: unknown, command: Command, { config }: Surroundin
     ].filter((part) => part !== undefined);
     return details.length === 0 ? text : `${text} (${details.join(', ')})`;
   }
-  if (error instanceof TroubleError) return error.message;
+  if (error instanceof RuntimeError) return error.message;
   // File errors of Node name the operation and the path; refusals of the domain and wrong addresses are
   // sentences of their own.
   return error instanceof Error ? (error.message.split('\n')[0] ?? error.name) : String(error);

@@ -90,8 +90,8 @@ export async function setUp(
           notBefore: 1_767_225_600,
           notAfter: 1_767_225_600,
         }),
-        serve: async () => ({ words: 'serving', stop: async () => void stopped.push('service') }),
-        consume: async () => ({ words: 'consuming', stop: async () => void stopped.push('consumers') }),
+        serve: async () => ({ banner: 'serving', stop: async () => void stopped.push('service') }),
+        consume: async () => ({ banner: 'consuming', stop: async () => void stopped.push('consumers') }),
       },
     });
     return { code, ...written };

@@ -11,7 +11,7 @@ import {
   type Verification,
 } from '../../client/index.js';
 import { sidecarBytes } from '../../client/source.js';
-import { EXIT, type Surroundings, TroubleError } from '../command.js';
+import { type Context, EXIT, RuntimeError } from '../command.js';
 import { partnerAccess } from '../commands/partner-account.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 import { type ProgressBar, printable } from '../terminal.js';
@@ -50,8 +50,8 @@ const RETRY = { maxAttempts: 10, baseDelayMs: 250, maxDelayMs: 60_000 };
  * Verifies any number of files. A file that fails is a row; what would fail every file ends the batch.
  * @returns the exit code
  */
-export async function verifyBatch(request: BatchRequest, surroundings: Surroundings): Promise<number> {
-  const { terminal, config, signal } = surroundings;
+export async function verifyBatch(request: BatchRequest, context: Context): Promise<number> {
+  const { terminal, config, signal } = context;
   const access = await serviceAccess(config, config.url);
   const client = createClient({ baseUrl: config.url, retry: RETRY, ...(await partnerAccess(config)) });
   const bar = terminal.progressBar('');
@@ -72,7 +72,7 @@ export async function verifyBatch(request: BatchRequest, surroundings: Surroundi
           `${state.ignored} ${state.ignored === 1 ? 'line' : 'lines'} of the state file not believed: too old, of another key or service, or of another hand`,
         );
     }
-    const batch = new Batch(request, surroundings, client, state, bar);
+    const batch = new Batch(request, context, client, state, bar);
     return await batch.run();
   } finally {
     bar.end();
@@ -101,7 +101,7 @@ function unixSeconds(): number {
 
 class Batch {
   readonly #request: BatchRequest;
-  readonly #surroundings: Surroundings;
+  readonly #context: Context;
   readonly #client: Client;
   readonly #state: ResumeFile | undefined;
   readonly #bar: ProgressBar;
@@ -120,13 +120,13 @@ class Batch {
 
   constructor(
     request: BatchRequest,
-    surroundings: Surroundings,
+    context: Context,
     client: Client,
     state: ResumeFile | undefined,
     bar: ProgressBar,
   ) {
     this.#request = request;
-    this.#surroundings = surroundings;
+    this.#context = context;
     this.#client = client;
     this.#state = state;
     this.#bar = bar;
@@ -134,7 +134,7 @@ class Batch {
 
   async run(): Promise<number> {
     const { format, concurrency, ordered } = this.#request;
-    const { terminal, signal } = this.#surroundings;
+    const { terminal, signal } = this.#context;
     const either = AbortSignal.any([signal, this.#broken.signal]);
     // Each upload listens, as many as run at a time; Node would take that for a leak.
     setMaxListeners(0, signal, either);
@@ -162,9 +162,9 @@ class Batch {
     }
     signal.throwIfAborted();
     const { good, not_good: notGood, failed } = this.#counts;
-    if (good + notGood + failed === 0) throw new TroubleError('there is no audio to verify');
-    if (this.#stop !== undefined) throw new TroubleError(`stopped: ${this.#stop}`);
-    return failed > 0 ? EXIT.trouble : notGood > 0 ? EXIT.notGood : EXIT.good;
+    if (good + notGood + failed === 0) throw new RuntimeError('there is no audio to verify');
+    if (this.#stop !== undefined) throw new RuntimeError(`stopped: ${this.#stop}`);
+    return failed > 0 ? EXIT.runtimeError : notGood > 0 ? EXIT.notGood : EXIT.good;
   }
 
   async *#jobs(): AsyncGenerator<FoundAudio | Unfit, void, undefined> {
@@ -324,7 +324,7 @@ class Batch {
   }
 
   #summarise(): void {
-    const { terminal } = this.#surroundings;
+    const { terminal } = this.#context;
     const { good, not_good: notGood, failed } = this.#counts;
     const finished = good + notGood + failed;
     const resumed = this.#resumed === 0 ? '' : ` (${this.#resumed} known from the state file)`;

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Command, EXIT, type Surroundings, UsageError } from '../command.js';
+import { type Context, defineCommand, EXIT, UsageError } from '../command.js';
 import { findOperatorToken, OperatorClient } from '../operator-client.js';
 import { serviceAccess } from '../service-access.js';
 import { formatTime, printable, table } from '../terminal.js';
@@ -14,7 +14,7 @@ export const OPERATOR_DETAILS = [
 
 /** Runs `work` with a client that is closed at the end. */
 export async function withOperator<T>(
-  { config, signal }: Surroundings,
+  { config, signal }: Context,
   work: (client: OperatorClient) => Promise<T>,
 ): Promise<T> {
   const client = new OperatorClient({
@@ -30,37 +30,37 @@ export async function withOperator<T>(
   }
 }
 
-export const createPartner: Command = {
+export const createPartner = defineCommand({
   name: 'operator partner create',
   summary: 'Create a partner',
   details: OPERATOR_DETAILS,
-  operands: ['name'],
+  operands: ['<name>'],
   options: {
     plan: { value: 'plan', help: 'trial, standard (the default) or volume' },
     json: { help: 'the partner as one line of JSON' },
   },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    const plan = given.text('plan');
-    const partner = await withOperator(surroundings, (client) =>
-      client.createPartner({ name: given.operand('name'), ...(plan === undefined ? {} : { plan }) }),
+  async run([name], options, context) {
+    const { terminal } = context;
+    const plan = options.plan;
+    const partner = await withOperator(context, (client) =>
+      client.createPartner({ name: name, ...(plan === undefined ? {} : { plan }) }),
     );
-    if (given.flag('json')) terminal.printJson(partner);
+    if (options.json) terminal.printJson(partner);
     else terminal.print(printable(`${partner.partnerId}  ${partner.name} (plan ${partner.plan})`));
     return EXIT.good;
   },
-};
+});
 
-export const listPartners: Command = {
+export const listPartners = defineCommand({
   name: 'operator partner list',
   summary: 'List the partners',
   details: OPERATOR_DETAILS,
   operands: [],
   options: { json: { help: 'one line of JSON for each partner' } },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    for (const partner of await withOperator(surroundings, (client) => client.listPartners())) {
-      if (given.flag('json')) terminal.printJson(partner);
+  async run(_operands, options, context) {
+    const { terminal } = context;
+    for (const partner of await withOperator(context, (client) => client.listPartners())) {
+      if (options.json) terminal.printJson(partner);
       else
         terminal.print(
           printable(
@@ -70,18 +70,18 @@ export const listPartners: Command = {
     }
     return EXIT.good;
   },
-};
+});
 
-export const listPlans: Command = {
+export const listPlans = defineCommand({
   name: 'operator plan list',
   summary: 'List the plans and their limits',
   details: OPERATOR_DETAILS,
   operands: [],
   options: { json: { help: 'one line of JSON for each plan' } },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    const plans = await withOperator(surroundings, (client) => client.listPlans());
-    if (given.flag('json')) {
+  async run(_operands, options, context) {
+    const { terminal } = context;
+    const plans = await withOperator(context, (client) => client.listPlans());
+    if (options.json) {
       for (const plan of plans) terminal.printJson(plan);
       return EXIT.good;
     }
@@ -103,9 +103,9 @@ export const listPlans: Command = {
       terminal.print(line);
     return EXIT.good;
   },
-};
+});
 
-export const createKey: Command = {
+export const createKey = defineCommand({
   name: 'operator key create',
   summary: 'Create a key for a partner; its secret is shown this once',
   details: OPERATOR_DETAILS,
@@ -120,17 +120,15 @@ export const createKey: Command = {
     },
     json: { help: 'keyId, apiKey and name as one line of JSON' },
   },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
+  async run(_operands, options, context) {
+    const { terminal } = context;
     const request = {
-      name: given.requiredText('name'),
-      ...scopesOf(given.text('scopes')),
-      ...(await publicKeyOf(given.text('public-key'))),
+      name: options.name,
+      ...scopesOf(options.scopes),
+      ...(await publicKeyOf(options.publicKey)),
     };
-    const key = await withOperator(surroundings, (client) =>
-      client.createKey(given.requiredText('partner'), request),
-    );
-    if (given.flag('json')) {
+    const key = await withOperator(context, (client) => client.createKey(options.partner, request));
+    if (options.json) {
       terminal.printJson(key);
     } else {
       // The secret alone on stdout, so that it can be piped into a vault.
@@ -141,7 +139,7 @@ export const createKey: Command = {
     }
     return EXIT.good;
   },
-};
+});
 
 /** @throws UsageError */
 async function publicKeyOf(path: string | undefined): Promise<{ readonly publicKey?: string }> {
@@ -162,7 +160,7 @@ function scopesOf(list: string | undefined): { readonly scopes?: readonly string
   return { scopes };
 }
 
-export const listPartnerKeys: Command = {
+export const listPartnerKeys = defineCommand({
   name: 'operator key list',
   summary: 'List the keys of a partner; never their secrets',
   details: OPERATOR_DETAILS,
@@ -171,47 +169,43 @@ export const listPartnerKeys: Command = {
     partner: { value: 'partnerId', required: true, help: 'whose keys' },
     json: { help: 'one line of JSON for each key' },
   },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    for (const key of await withOperator(surroundings, (client) =>
-      client.listPartnerKeys(given.requiredText('partner')),
-    )) {
-      if (given.flag('json')) terminal.printJson(key);
+  async run(_operands, options, context) {
+    const { terminal } = context;
+    for (const key of await withOperator(context, (client) => client.listPartnerKeys(options.partner))) {
+      if (options.json) terminal.printJson(key);
       else terminal.print(keyLine(key));
     }
     return EXIT.good;
   },
-};
+});
 
-export const revokeKey: Command = {
+export const revokeKey = defineCommand({
   name: 'operator key revoke',
   summary: 'Revoke a key, at once and for good',
   details: OPERATOR_DETAILS,
-  operands: ['keyId'],
+  operands: ['<keyId>'],
   options: {
     partner: { value: 'partnerId', required: true, help: 'whose key it is' },
     json: { help: 'the key as one line of JSON' },
   },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    const key = await withOperator(surroundings, (client) =>
-      client.revokeKey(given.requiredText('partner'), given.operand('keyId')),
-    );
-    if (given.flag('json')) terminal.printJson(key);
+  async run([keyId], options, context) {
+    const { terminal } = context;
+    const key = await withOperator(context, (client) => client.revokeKey(options.partner, keyId));
+    if (options.json) terminal.printJson(key);
     else terminal.print(keyLine(key));
     return EXIT.good;
   },
-};
+});
 
-export const authority: Command = {
+export const authority = defineCommand({
   name: 'operator authority',
   summary: "Print the certificates of the service's authority as PEM, the current one first",
   details: OPERATOR_DETAILS,
   operands: [],
   options: {},
-  async run(_given, surroundings) {
-    const pem = await withOperator(surroundings, (client) => client.authority());
-    surroundings.terminal.printRaw(pem.endsWith('\n') ? pem : `${pem}\n`);
+  async run(_operands, _options, context) {
+    const pem = await withOperator(context, (client) => client.authority());
+    context.terminal.printRaw(pem.endsWith('\n') ? pem : `${pem}\n`);
     return EXIT.good;
   },
-};
+});

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { type Command, EXIT, UsageError } from '../command.js';
+import { defineCommand, EXIT, UsageError } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { printable } from '../terminal.js';
 
-export const migrateStore: Command = {
+export const migrateStore = defineCommand({
   name: 'operator migrate',
   summary: "Make the cluster's keyspace and topics, and bring its schema up to date",
   details: [
@@ -14,9 +14,9 @@ export const migrateStore: Command = {
   ],
   operands: [],
   options: { json: { help: 'what was applied and made as one line of JSON' } },
-  async run(given, { terminal, cluster }) {
+  async run(_operands, options, { terminal, cluster }) {
     const { applied, topics, rows } = await cluster.migrate();
-    if (given.flag('json')) {
+    if (options.json) {
       terminal.printJson({ applied, topics, rows });
       return EXIT.good;
     }
@@ -30,11 +30,11 @@ export const migrateStore: Command = {
       terminal.print(`${rows.authenticated} rows were given their codes, ${rows.damaged} are damaged`);
     return EXIT.good;
   },
-};
+});
 
 const BUNDLE_HELP = 'where the bundle goes, mode 0600; never over a file that exists';
 
-export const initSecrets: Command = {
+export const initSecrets = defineCommand({
   name: 'operator secrets init',
   summary: 'Write a bundle of secrets that all processes of a cluster share',
   details: [
@@ -43,13 +43,13 @@ export const initSecrets: Command = {
   ],
   operands: [],
   options: { out: { value: 'file', required: true, help: BUNDLE_HELP } },
-  async run(given, { terminal, cluster }) {
-    const output = await planOutput(given.requiredText('out'), false, []);
+  async run(_operands, options, { terminal, cluster }) {
+    const output = await planOutput(options.out, false, []);
     await writeOutput(output, [Buffer.from(await cluster.makeSecrets())], 0o600);
     terminal.print(printable(`wrote ${output.path}`));
     return EXIT.good;
   },
-};
+});
 
 const NEXT: Readonly<Record<'add' | 'use' | 'drop', string>> = {
   add: 'give it to every process, then take --step use',
@@ -57,7 +57,7 @@ const NEXT: Readonly<Record<'add' | 'use' | 'drop', string>> = {
   drop: 'give it to every process',
 };
 
-export const rotateSecrets: Command = {
+export const rotateSecrets = defineCommand({
   name: 'operator secrets rotate',
   summary:
     'Write the next bundle of a rotation: a new secret is known, then used, then the former one dropped',
@@ -66,24 +66,26 @@ export const rotateSecrets: Command = {
     'next is made. Processes with the bundle before and after a step work side by side.',
     '  add   makes new ones that verify already',
     '  use   makes them the current ones; the former still verify',
-    '  drop  forgets the former ones. Those of keys, audit logs and signatures stay for good',
+    '  drop  forgets the former ones; those of keys, audit logs and signatures',
+    '        stay for good',
+    '',
     'Purposes: key-pepper, upload-policy, cursor, rotation, audit, signing, operator-token.',
   ],
   operands: [],
   options: {
     in: { value: 'file', required: true, help: 'the bundle that is in use' },
     out: { value: 'file', required: true, help: BUNDLE_HELP },
-    step: { value: 'step', required: true, help: 'add, use or drop' },
+    step: { value: 'step', required: true, choices: ['add', 'use', 'drop'], help: 'which of the three' },
     purpose: { value: 'list', help: 'what to rotate, joined by commas (all)' },
     early: { help: 'drop what was in use 25 hours ago too; replays of rotations are lost' },
   },
-  async run(given, { terminal, cluster }) {
-    const step = given.choice('step', ['add', 'use', 'drop'] as const)!;
-    const purposes = given.text('purpose')?.split(',');
-    const early = given.flag('early');
+  async run(_operands, options, { terminal, cluster }) {
+    const step = options.step;
+    const purposes = options.purpose?.split(',');
+    const early = options.early;
     if (early && step !== 'drop') throw new UsageError('--early is for --step drop');
-    const name = given.requiredText('in');
-    const output = await planOutput(given.requiredText('out'), false, [name]);
+    const name = options.in;
+    const output = await planOutput(options.out, false, [name]);
     const next = await cluster.rotateSecrets(
       { text: await readFile(name, 'utf8'), name },
       { step, early, purposes },
@@ -92,9 +94,9 @@ export const rotateSecrets: Command = {
     terminal.print(printable(`wrote ${output.path}: ${NEXT[step]}`));
     return EXIT.good;
   },
-};
+});
 
-export const replayErasures: Command = {
+export const replayErasures = defineCommand({
   name: 'operator erasures replay',
   summary: 'Erase again, from the topic of erasures, whatever a restored backup brought back',
   details: [
@@ -104,13 +106,13 @@ export const replayErasures: Command = {
   ],
   operands: [],
   options: { json: { help: 'how many were taken, and left, as one line of JSON' } },
-  async run(given, { terminal, cluster }) {
+  async run(_operands, options, { terminal, cluster }) {
     const { taken: replayed, left } = await cluster.replayErasures();
-    if (given.flag('json')) terminal.printJson({ replayed, left });
+    if (options.json) terminal.printJson({ replayed, left });
     else
       terminal.print(
         `${replayed} erasures replayed${left === 0 ? '' : `, ${left} messages of the topic are no erasures of this store's proofs`}`,
       );
     return left === 0 ? EXIT.good : EXIT.notGood;
   },
-};
+});

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { type Command, EXIT, TroubleError } from '../command.js';
+import { defineCommand, EXIT, RuntimeError } from '../command.js';
 import type { Declaration } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
@@ -7,19 +7,21 @@ import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 /** What the service takes as a JSON body. */
 const MAX_FILE_BYTES = 65_536;
 
-export const recordDeclaration: Command = {
+export const recordDeclaration = defineCommand({
   name: 'operator declaration record',
   summary: "Record a creator's survey answers for an issued proof",
   details: [
     'The file holds one JSON object: surveyVersion, submissionId, subject (opaque identifiers),',
     'submittedAt (unix seconds) and answers, with at least one of',
-    '  declaredOrigin      from_scratch, own_material, third_party_material, generated_material,',
-    '                      undisclosed',
-    '  aiShareBand         none, under_quarter, quarter_to_half, half_to_three_quarters,',
-    '                      over_three_quarters, undisclosed',
+    '  declaredOrigin      from_scratch, own_material, third_party_material,',
+    '                      generated_material, undisclosed',
+    '  aiShareBand         none, under_quarter, quarter_to_half,',
+    '                      half_to_three_quarters, over_three_quarters, undisclosed',
     '  manualWork          none, some, substantial, entire, undisclosed',
-    '  contributionBand    all_self_made, majority_self_made, shared, minority_self_made, undisclosed',
+    '  contributionBand    all_self_made, majority_self_made, shared,',
+    '                      minority_self_made, undisclosed',
     '  disputedAssessment  not_disputed, disputed',
+    '',
     'The same submission again changes nothing; under the same submissionId, another is refused.',
     '',
     ...OPERATOR_DETAILS,
@@ -27,22 +29,22 @@ export const recordDeclaration: Command = {
   operands: [],
   options: {
     proof: { value: 'proofId', required: true, help: 'the proof that is spoken of' },
-    file: { value: 'path', required: true, help: 'the answers, as JSON' },
+    file: { value: 'file', required: true, help: 'the answers, as JSON' },
     json: { help: 'the stored declaration as one line of JSON' },
   },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    const submission = await readSubmission(given.requiredText('file'));
-    const declaration = await withOperator(surroundings, (client) =>
-      client.recordDeclaration(given.requiredText('proof'), submission),
+  async run(_operands, options, context) {
+    const { terminal } = context;
+    const submission = await readSubmission(options.file);
+    const declaration = await withOperator(context, (client) =>
+      client.recordDeclaration(options.proof, submission),
     );
-    if (given.flag('json')) terminal.printJson(declaration);
+    if (options.json) terminal.printJson(declaration);
     else terminal.print(declarationLine(declaration));
     return EXIT.good;
   },
-};
+});
 
-export const listDeclarations: Command = {
+export const listDeclarations = defineCommand({
   name: 'operator declaration list',
   summary: 'List what creators declared of a proof, in the order of recording',
   details: ['The exit code is 1 where a declaration was altered in the store.', '', ...OPERATOR_DETAILS],
@@ -51,32 +53,30 @@ export const listDeclarations: Command = {
     proof: { value: 'proofId', required: true, help: 'whose declarations' },
     json: { help: 'one line of JSON for each declaration' },
   },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    const declarations = await withOperator(surroundings, (client) =>
-      client.listDeclarations(given.requiredText('proof')),
-    );
+  async run(_operands, options, context) {
+    const { terminal } = context;
+    const declarations = await withOperator(context, (client) => client.listDeclarations(options.proof));
     for (const declaration of declarations) {
-      if (given.flag('json')) terminal.printJson(declaration);
+      if (options.json) terminal.printJson(declaration);
       else terminal.print(declarationLine(declaration));
     }
     return declarations.every(({ authentic }) => authentic !== false) ? EXIT.good : EXIT.notGood;
   },
-};
+});
 
-/** Which answers there are is the service's to say. @throws TroubleError */
+/** Which answers there are is the service's to say. @throws RuntimeError */
 async function readSubmission(path: string): Promise<object> {
   if ((await stat(path)).size > MAX_FILE_BYTES)
-    throw new TroubleError(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
+    throw new RuntimeError(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
   let value: unknown;
   try {
     value = JSON.parse(await readFile(path, 'utf8'));
   } catch (error) {
-    if (error instanceof SyntaxError) throw new TroubleError(`${path} is not JSON`);
+    if (error instanceof SyntaxError) throw new RuntimeError(`${path} is not JSON`);
     throw error;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new TroubleError(`${path} holds no JSON object`);
+    throw new RuntimeError(`${path} holds no JSON object`);
   return value;
 }
 

@@ -4,14 +4,14 @@ import { TakemarkError } from '../../client/errors.js';
 import { isTransient } from '../../client/retry.js';
 import { audioSource } from '../../client/source.js';
 import type { Progress } from '../../client/transport.js';
-import { type Command, EXIT, TroubleError } from '../command.js';
+import { defineCommand, EXIT, RuntimeError } from '../command.js';
 import { type CredentialOutputs, planOutputs, writtenPaths } from '../credential-outputs.js';
 import type { IssuedProof, OperatorClient } from '../operator-client.js';
 import { writeOutput } from '../output-file.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
-export const issue: Command = {
+export const issue = defineCommand({
   name: 'operator issue',
   summary: 'Issue a credential for a recording',
   details: [
@@ -21,7 +21,7 @@ export const issue: Command = {
     '',
     ...OPERATOR_DETAILS,
   ],
-  operands: ['audio'],
+  operands: ['<audio>'],
   options: {
     partner: { value: 'partnerId', required: true, help: 'whose proof it is' },
     song: { value: 'title', required: true, help: 'title in the production record' },
@@ -34,18 +34,17 @@ export const issue: Command = {
     force: { help: 'replace files that exist' },
     json: { help: 'the result as one line of JSON' },
   },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    const path = given.operand('audio');
-    const outputs = await planOutputs(given, path);
+  async run([path], options, context) {
+    const { terminal } = context;
+    const outputs = await planOutputs(options, path);
     const audio = await audioSource(path);
-    const idempotencyKey = given.text('idempotency-key') ?? randomUUID();
+    const idempotencyKey = options.idempotencyKey ?? randomUUID();
     const bar = terminal.progressBar(basename(path));
     try {
-      await withOperator(surroundings, async (client) => {
+      await withOperator(context, async (client) => {
         const call = {
-          partnerId: given.requiredText('partner'),
-          song: given.requiredText('song'),
+          partnerId: options.partner,
+          song: options.song,
           fileName: basename(path),
           carrier: outputs.sidecar === undefined ? 'embedded' : 'sidecar',
           idempotencyKey,
@@ -57,15 +56,15 @@ export const issue: Command = {
         });
         bar.end();
         await fetchDeliverables(client, proof, outputs).catch((cause: unknown) => {
-          surroundings.signal.throwIfAborted();
+          context.signal.throwIfAborted();
           // Issued is issued: the message has what fetches the files after all.
           const reason = cause instanceof Error ? cause.message : String(cause);
-          throw new TroubleError(
+          throw new RuntimeError(
             `${proof.proofId} was issued but not written (${reason}); run again with --idempotency-key ${idempotencyKey}`,
           );
         });
         const written = writtenPaths(outputs);
-        if (given.flag('json')) terminal.printJson({ ...proof, ...written });
+        if (options.json) terminal.printJson({ ...proof, ...written });
         else
           terminal.print(
             `${proof.proofId}  issued ${formatTime(proof.issuedAt)}  ${printable(Object.values(written).join(', '))}`,
@@ -76,7 +75,7 @@ export const issue: Command = {
     }
     return EXIT.good;
   },
-};
+});
 
 /** Without an answer nobody here knows whether a proof was issued; the key makes it safe to ask again. */
 function withRetryHint(error: TakemarkError, idempotencyKey: string): TakemarkError {
@@ -111,5 +110,5 @@ async function* checked(
     yield chunk;
   }
   if (hash.digest('hex') !== expected.sha256)
-    throw new TroubleError('the file that arrived is not the one that was issued');
+    throw new RuntimeError('the file that arrived is not the one that was issued');
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Command, EXIT } from '../command.js';
+import { defineCommand, EXIT } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { formatTime, printable } from '../terminal.js';
 
@@ -14,7 +14,7 @@ const THERE = [
 ];
 const FORCE = { help: 'replace a file that exists' } as const;
 
-export const requestLeaf: Command = {
+export const requestLeaf = defineCommand({
   name: 'operator signing request',
   summary: 'Write a request (PKCS#10) for a new signing certificate',
   details: [
@@ -29,10 +29,10 @@ export const requestLeaf: Command = {
     force: FORCE,
     json: { help: 'where it went as one line of JSON' },
   },
-  async run(given, { terminal, cluster }) {
-    const output = await planOutput(given.requiredText('out'), given.flag('force'), []);
+  async run(_operands, options, { terminal, cluster }) {
+    const output = await planOutput(options.out, options.force, []);
     await writeOutput(output, [Buffer.from(await cluster.requestLeaf())]);
-    if (given.flag('json')) terminal.printJson({ out: output.path });
+    if (options.json) terminal.printJson({ out: output.path });
     else
       terminal.print(
         printable(
@@ -41,9 +41,9 @@ export const requestLeaf: Command = {
       );
     return EXIT.good;
   },
-};
+});
 
-export const installLeaf: Command = {
+export const installLeaf = defineCommand({
   name: 'operator signing install',
   summary: 'Install the certificate that was issued for the request; the next start signs with it',
   details: [
@@ -60,35 +60,32 @@ export const installLeaf: Command = {
     },
     json: { help: 'what was installed as one line of JSON' },
   },
-  async run(given, { terminal, cluster }) {
-    const { kid, notAfter, former } = await cluster.installLeaf(
-      await readFile(given.requiredText('certificate'), 'utf8'),
-    );
-    if (given.flag('json'))
-      terminal.printJson({ kid, notAfter, ...(former === undefined ? {} : { former }) });
+  async run(_operands, options, { terminal, cluster }) {
+    const { kid, notAfter, former } = await cluster.installLeaf(await readFile(options.certificate, 'utf8'));
+    if (options.json) terminal.printJson({ kid, notAfter, ...(former === undefined ? {} : { former }) });
     else
       terminal.print(
         `installed ${kid}, until ${formatTime(notAfter)}${former === undefined ? '' : `; ${former} verifies on`}. Restart the service to sign with it.`,
       );
     return EXIT.good;
   },
-};
+});
 
 const DIRECTORY = { value: 'directory', required: true, help: "the authority's own" } as const;
 
-export const initAuthority: Command = {
+export const initAuthority = defineCommand({
   name: 'authority init',
   summary: 'Make an authority that signs the signing certificates of a service, offline',
   details: THERE,
   operands: [],
   options: { dir: DIRECTORY },
-  async run(given, { terminal, cluster }) {
-    terminal.printRaw(await cluster.initAuthority(given.requiredText('dir')));
+  async run(_operands, options, { terminal, cluster }) {
+    terminal.printRaw(await cluster.initAuthority(options.dir));
     return EXIT.good;
   },
-};
+});
 
-export const issueLeaf: Command = {
+export const issueLeaf = defineCommand({
   name: 'authority issue',
   summary: 'Sign a certificate for a request, of the one form that signing certificates have',
   details: [...THERE, 'The request must be signed with the key that it is for, and name this environment.'],
@@ -97,20 +94,20 @@ export const issueLeaf: Command = {
     dir: DIRECTORY,
     request: { value: 'file', required: true, help: 'what takemark operator signing request wrote' },
     out: { value: 'file', required: true, help: 'where the certificate goes, followed by the authority' },
-    days: { value: 'n', help: 'that it lives, at most as long as the authority (7305)' },
+    days: { value: 'n', range: [1, 7305], help: 'that it lives, at most as long as the authority (7305)' },
     force: FORCE,
     json: { help: 'what was signed as one line of JSON' },
   },
-  async run(given, { terminal, cluster }) {
-    const request = given.requiredText('request');
-    const output = await planOutput(given.requiredText('out'), given.flag('force'), [request]);
+  async run(_operands, options, { terminal, cluster }) {
+    const request = options.request;
+    const output = await planOutput(options.out, options.force, [request]);
     const { pem, ...leaf } = await cluster.issueLeaf(
-      given.requiredText('dir'),
+      options.dir,
       await readFile(request, 'utf8'),
-      given.count('days', { min: 1, max: 7305 }) ?? 7305,
+      options.days ?? 7305,
     );
     await writeOutput(output, [Buffer.from(pem)]);
-    if (given.flag('json')) terminal.printJson({ ...leaf, out: output.path });
+    if (options.json) terminal.printJson({ ...leaf, out: output.path });
     else
       terminal.print(
         printable(
@@ -119,4 +116,4 @@ export const issueLeaf: Command = {
       );
     return EXIT.good;
   },
-};
+});

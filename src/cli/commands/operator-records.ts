@@ -1,9 +1,9 @@
-import { type Command, EXIT } from '../command.js';
+import { defineCommand, EXIT } from '../command.js';
 import type { AuditVerification } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
-export const supplyEvidence: Command = {
+export const supplyEvidence = defineCommand({
   name: 'operator evidence supply',
   summary: 'Say that the evidence of a request was supplied',
   details: [
@@ -11,14 +11,12 @@ export const supplyEvidence: Command = {
     '',
     ...OPERATOR_DETAILS,
   ],
-  operands: ['reviewId', 'requestId'],
+  operands: ['<reviewId>', '<requestId>'],
   options: { json: { help: 'the review case as one line of JSON' } },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    const review = await withOperator(surroundings, (client) =>
-      client.supplyEvidence(given.operand('reviewId'), given.operand('requestId')),
-    );
-    if (given.flag('json')) {
+  async run([reviewId, requestId], options, context) {
+    const { terminal } = context;
+    const review = await withOperator(context, (client) => client.supplyEvidence(reviewId, requestId));
+    if (options.json) {
       terminal.printJson(review);
       return EXIT.good;
     }
@@ -27,9 +25,9 @@ export const supplyEvidence: Command = {
       terminal.print(printable(`  ${requestId}  ${status.padEnd(9)}  ${kind}`));
     return EXIT.good;
   },
-};
+});
 
-export const erasureStatus: Command = {
+export const erasureStatus = defineCommand({
   name: 'operator erasure status',
   summary: 'Show what is left of a proof',
   details: [
@@ -37,15 +35,13 @@ export const erasureStatus: Command = {
     '',
     ...OPERATOR_DETAILS,
   ],
-  operands: ['proofId'],
+  operands: ['<proofId>'],
   options: { json: { help: 'the state as one line of JSON' } },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    const status = await withOperator(surroundings, (client) =>
-      client.erasureStatus(given.operand('proofId')),
-    );
-    const { proofId, state, erasedAt, confirmedAt, assetPresent } = status;
-    if (given.flag('json')) terminal.printJson(status);
+  async run([proofId], options, context) {
+    const { terminal } = context;
+    const status = await withOperator(context, (client) => client.erasureStatus(proofId));
+    const { state, erasedAt, confirmedAt, assetPresent } = status;
+    if (options.json) terminal.printJson(status);
     else
       terminal.print(
         printable(
@@ -54,32 +50,29 @@ export const erasureStatus: Command = {
       );
     return state === 'erased' && assetPresent ? EXIT.notGood : EXIT.good;
   },
-};
+});
 
 /** The audit log of the service's own certificates is read under this name. */
 const SIGNERS_LOG = 'signers';
-const SEQUENCES = { min: 1, max: 999_999_999_999 };
+const SEQUENCES = [1, 999_999_999_999] as const;
 
-export const readAudit: Command = {
+export const readAudit = defineCommand({
   name: 'operator audit read',
   summary: "Print entries of a partner's audit log, oldest first",
   details: OPERATOR_DETAILS,
-  operands: ['partnerId'],
+  operands: ['<partnerId>'],
   options: {
-    from: { value: 'sequence', help: 'the first entry (1)' },
-    limit: { value: 'n', help: 'entries at most, 1 to 1000 (100)' },
+    from: { value: 'sequence', range: SEQUENCES, help: 'the first entry (1)' },
+    limit: { value: 'n', range: [1, 1000], help: 'entries at most, 1 to 1000 (100)' },
     json: { help: 'one line of JSON for each entry' },
   },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    const range = {
-      from: given.count('from', SEQUENCES) ?? 1,
-      limit: given.count('limit', { min: 1, max: 1000 }) ?? 100,
-    };
-    for (const entry of await withOperator(surroundings, (client) =>
-      client.readAudit(given.operand('partnerId'), range),
+  async run([partnerId], options, context) {
+    const { terminal } = context;
+    const { from = 1, limit = 100 } = options;
+    for (const entry of await withOperator(context, (client) =>
+      client.readAudit(partnerId, { from, limit }),
     )) {
-      if (given.flag('json')) terminal.printJson(entry);
+      if (options.json) terminal.printJson(entry);
       else
         terminal.print(
           printable(
@@ -89,9 +82,9 @@ export const readAudit: Command = {
     }
     return EXIT.good;
   },
-};
+});
 
-export const verifyAudit: Command = {
+export const verifyAudit = defineCommand({
   name: 'operator audit verify',
   summary: 'Check whole audit logs for edits, deletions, reordering and truncation',
   details: [
@@ -100,13 +93,11 @@ export const verifyAudit: Command = {
     '',
     ...OPERATOR_DETAILS,
   ],
-  operands: [],
-  optionalOperands: ['partnerId'],
+  operands: ['[partnerId]'],
   options: { json: { help: 'one line of JSON for each log' } },
-  async run(given, surroundings) {
-    const { terminal } = surroundings;
-    const named = given.optionalOperand('partnerId');
-    const results = await withOperator(surroundings, async (client) => {
+  async run([named], options, context) {
+    const { terminal } = context;
+    const results = await withOperator(context, async (client) => {
       const partnerIds =
         named === undefined
           ? [...(await client.listPartners()).map(({ partnerId }) => partnerId), SIGNERS_LOG]
@@ -119,7 +110,7 @@ export const verifyAudit: Command = {
     for (const { partnerId, result } of results) {
       const { ok, entries, fault } = result;
       const whose = printable(partnerId);
-      if (given.flag('json')) terminal.printJson({ partnerId, ...result });
+      if (options.json) terminal.printJson({ partnerId, ...result });
       else if (ok === true)
         terminal.print(`${terminal.style('✔ SOUND', 'bold', 'green')}  ${whose}  ${entries} entries`);
       else
@@ -129,4 +120,4 @@ export const verifyAudit: Command = {
     }
     return results.every(({ result }) => result.ok === true) ? EXIT.good : EXIT.notGood;
   },
-};
+});

@@ -1,4 +1,4 @@
-import { type Arguments, type Command, EXIT, UsageError } from '../command.js';
+import { defineCommand, EXIT, UsageError } from '../command.js';
 import type { SignerEntry } from '../operator-client.js';
 import { formatTime, printable, type Terminal } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
@@ -11,20 +11,20 @@ const KID_OPTION = {
 } as const;
 const JSON_OPTION = { help: 'the certificate as one line of JSON' } as const;
 
-export const listSigners: Command = {
+export const listSigners = defineCommand({
   name: 'operator signing list',
   summary: 'List the certificates that verify here, and which of them signs',
   details: OPERATOR_DETAILS,
   operands: [],
   options: { json: { help: 'one line of JSON for each certificate' } },
-  async run(given, surroundings) {
-    for (const entry of await withOperator(surroundings, (client) => client.listSigners()))
-      show(given, surroundings.terminal, entry);
+  async run(_operands, options, context) {
+    for (const entry of await withOperator(context, (client) => client.listSigners()))
+      show(entry, options.json, context.terminal);
     return EXIT.good;
   },
-};
+});
 
-export const revokeSigner: Command = {
+export const revokeSigner = defineCommand({
   name: 'operator signing revoke',
   summary: 'Revoke a signing certificate from a time on',
   details: [
@@ -42,38 +42,38 @@ export const revokeSigner: Command = {
       required: true,
       help: 'when its key may have been lost: unix seconds, or as 2026-01-31T12:00:00Z',
     },
-    reason: { value: 'reason', required: true, help: REASONS.join(', ') },
+    reason: { value: 'reason', required: true, choices: REASONS, help: 'why' },
     json: JSON_OPTION,
   },
-  async run(given, surroundings) {
-    const call = { from: timeOf(given.requiredText('from')), reason: given.choice('reason', REASONS)! };
+  async run(_operands, options, context) {
+    const call = { from: timeOf(options.from), reason: options.reason };
     show(
-      given,
-      surroundings.terminal,
-      await withOperator(surroundings, (client) => client.revokeSigner(given.requiredText('kid'), call)),
+      await withOperator(context, (client) => client.revokeSigner(options.kid, call)),
+      options.json,
+      context.terminal,
     );
     return EXIT.good;
   },
-};
+});
 
-export const reinstateSigner: Command = {
+export const reinstateSigner = defineCommand({
   name: 'operator signing reinstate',
   summary: 'Take the revocation of a signing certificate back; both stay in the log of signers',
   details: OPERATOR_DETAILS,
   operands: [],
   options: { kid: KID_OPTION, json: JSON_OPTION },
-  async run(given, surroundings) {
+  async run(_operands, options, context) {
     show(
-      given,
-      surroundings.terminal,
-      await withOperator(surroundings, (client) => client.reinstateSigner(given.requiredText('kid'))),
+      await withOperator(context, (client) => client.reinstateSigner(options.kid)),
+      options.json,
+      context.terminal,
     );
     return EXIT.good;
   },
-};
+});
 
-function show(given: Arguments, terminal: Terminal, entry: SignerEntry): void {
-  if (given.flag('json')) return terminal.printJson(entry);
+function show(entry: SignerEntry, json: boolean, terminal: Terminal): void {
+  if (json) return terminal.printJson(entry);
   const { kid, algorithm, issuer, notAfter, signs, revocation } = entry;
   const state =
     revocation === undefined

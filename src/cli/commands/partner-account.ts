@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Client, createClient } from '../../client/index.js';
-import { type ClientConfig, type Surroundings, UsageError } from '../command.js';
+import { type ClientConfig, type Context, UsageError } from '../command.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 
 /** What every command of a partner says of its environment. */
@@ -30,10 +30,7 @@ export async function partnerAccess(
 }
 
 /** Runs `work` with a client that is closed at the end. */
-export async function withPartner<T>(
-  { config }: Surroundings,
-  work: (client: Client) => Promise<T>,
-): Promise<T> {
+export async function withPartner<T>({ config }: Context, work: (client: Client) => Promise<T>): Promise<T> {
   const client = createClient({ baseUrl: config.url, ...(await partnerAccess(config)) });
   try {
     return await work(client);

@@ -1,25 +1,25 @@
-import { type Command, EXIT } from '../command.js';
+import { defineCommand, EXIT } from '../command.js';
 import { rotationFile } from '../rotation-file.js';
 import { formatTime, printable } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 
-export const listKeys: Command = {
+export const listKeys = defineCommand({
   name: 'keys list',
   summary: 'List your keys; never their secrets',
   details: PARTNER_DETAILS,
   operands: [],
   options: { json: { help: 'one line of JSON for each key' } },
-  async run(given, surroundings) {
-    const { terminal, signal } = surroundings;
-    await withPartner(surroundings, async (client) => {
+  async run(_operands, options, context) {
+    const { terminal, signal } = context;
+    await withPartner(context, async (client) => {
       for await (const key of client.listKeys({ signal })) {
-        if (given.flag('json')) terminal.printJson(key);
+        if (options.json) terminal.printJson(key);
         else terminal.print(keyLine(key));
       }
     });
     return EXIT.good;
   },
-};
+});
 
 /** As partners and the operator see a key. */
 export function keyLine(key: {
@@ -35,7 +35,7 @@ export function keyLine(key: {
   return printable(`${key.keyId}  ${key.status.padEnd(8)}  ${key.name} (plan ${key.plan})${until}${used}`);
 }
 
-export const rotateKey: Command = {
+export const rotateKey = defineCommand({
   name: 'keys rotate',
   summary: 'Replace the key in use by a new one; the old one works for 72 hours more',
   details: [
@@ -51,11 +51,11 @@ export const rotateKey: Command = {
     state: { value: 'file', required: true, help: 'where the rotation and the new secret are kept' },
     json: { help: 'apiKey, keyId, name and previousKeyExpiresAt as one line of JSON' },
   },
-  async run(given, surroundings) {
-    const { terminal, signal } = surroundings;
-    const store = rotationFile(given.requiredText('state'));
-    const rotated = await withPartner(surroundings, (client) => client.rotateKey({ store, signal }));
-    if (given.flag('json')) {
+  async run(_operands, options, context) {
+    const { terminal, signal } = context;
+    const store = rotationFile(options.state);
+    const rotated = await withPartner(context, (client) => client.rotateKey({ store, signal }));
+    if (options.json) {
       terminal.printJson(rotated);
     } else {
       // The secret alone on stdout, so that it can be piped into a vault.
@@ -68,9 +68,9 @@ export const rotateKey: Command = {
     }
     return EXIT.good;
   },
-};
+});
 
-export const revokeKey: Command = {
+export const revokeKey = defineCommand({
   name: 'keys revoke',
   summary: 'Revoke a key of your own, at once and for good',
   details: [
@@ -78,15 +78,13 @@ export const revokeKey: Command = {
     '',
     ...PARTNER_DETAILS,
   ],
-  operands: ['keyId'],
+  operands: ['<keyId>'],
   options: { json: { help: 'the key as one line of JSON' } },
-  async run(given, surroundings) {
-    const { terminal, signal } = surroundings;
-    const key = await withPartner(surroundings, (client) =>
-      client.revokeKey(given.operand('keyId'), { signal }),
-    );
-    if (given.flag('json')) terminal.printJson(key);
+  async run([keyId], options, context) {
+    const { terminal, signal } = context;
+    const key = await withPartner(context, (client) => client.revokeKey(keyId, { signal }));
+    if (options.json) terminal.printJson(key);
     else terminal.print(keyLine(key));
     return EXIT.good;
   },
-};
+});

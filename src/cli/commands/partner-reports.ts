@@ -1,28 +1,25 @@
-import { type Command, EXIT } from '../command.js';
+import { defineCommand, EXIT } from '../command.js';
 import { formatTime, printable, table } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 
-const SECONDS = { min: 0, max: 9_999_999_999 };
+const SECONDS = [0, 9_999_999_999] as const;
 
-export const listProofs: Command = {
+export const listProofs = defineCommand({
   name: 'proofs list',
   summary: 'List your proofs, newest first',
   details: PARTNER_DETAILS,
   operands: [],
   options: {
-    'issued-after': { value: 'seconds', help: 'unix seconds' },
-    'issued-before': { value: 'seconds', help: 'unix seconds' },
+    'issued-after': { value: 'seconds', range: SECONDS, help: 'unix seconds' },
+    'issued-before': { value: 'seconds', range: SECONDS, help: 'unix seconds' },
     json: { help: 'one line of JSON for each proof' },
   },
-  async run(given, surroundings) {
-    const { terminal, signal } = surroundings;
-    const filter = {
-      issuedAfter: given.count('issued-after', SECONDS),
-      issuedBefore: given.count('issued-before', SECONDS),
-    };
-    await withPartner(surroundings, async (client) => {
-      for await (const proof of client.listProofs({ ...filter, signal })) {
-        if (given.flag('json')) terminal.printJson(proof);
+  async run(_operands, options, context) {
+    const { terminal, signal } = context;
+    const { issuedAfter, issuedBefore } = options;
+    await withPartner(context, async (client) => {
+      for await (const proof of client.listProofs({ issuedAfter, issuedBefore, signal })) {
+        if (options.json) terminal.printJson(proof);
         else
           terminal.print(
             printable(
@@ -33,23 +30,21 @@ export const listProofs: Command = {
     });
     return EXIT.good;
   },
-};
+});
 
-export const showUsage: Command = {
+export const showUsage = defineCommand({
   name: 'usage',
   summary: 'Show what is used and left of the month, and the units of each day',
   details: PARTNER_DETAILS,
   operands: [],
   options: {
-    days: { value: 'n', help: '1 to 92 (30)' },
+    days: { value: 'n', range: [1, 92], help: '1 to 92 (30)' },
     json: { help: 'the report as one line of JSON' },
   },
-  async run(given, surroundings) {
-    const { terminal, signal } = surroundings;
-    const report = await withPartner(surroundings, (client) =>
-      client.readUsage({ days: given.count('days', { min: 1, max: 92 }), signal }),
-    );
-    if (given.flag('json')) {
+  async run(_operands, options, context) {
+    const { terminal, signal } = context;
+    const report = await withPartner(context, (client) => client.readUsage({ days: options.days, signal }));
+    if (options.json) {
       terminal.printJson(report);
       return EXIT.good;
     }
@@ -70,4 +65,4 @@ export const showUsage: Command = {
     for (const line of table(['day', 'units', 'operations'], rows, (cell) => cell)) terminal.print(line);
     return EXIT.good;
   },
-};
+});

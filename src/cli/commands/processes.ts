@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { type Command, EXIT, type LongRunning, type Surroundings } from '../command.js';
+import { type Context, defineCommand, EXIT, type RunningProcess } from '../command.js';
 
-export const serve: Command = {
+export const serve = defineCommand({
   name: 'serve',
   summary: 'Run the service in the foreground, as npm start does',
   details: [
@@ -10,10 +10,10 @@ export const serve: Command = {
   ],
   operands: [],
   options: {},
-  run: (_given, surroundings) => runUntilStopped(surroundings, () => surroundings.cluster.serve()),
-};
+  run: (_operands, _options, context) => runUntilStopped(context, () => context.cluster.serve()),
+});
 
-export const consumers: Command = {
+export const consumers = defineCommand({
   name: 'consumers',
   summary: "Run a cluster's consumers of events in the foreground, beside any number of others",
   details: [
@@ -22,15 +22,15 @@ export const consumers: Command = {
   ],
   operands: [],
   options: {},
-  run: (_given, surroundings) => runUntilStopped(surroundings, () => surroundings.cluster.consume()),
-};
+  run: (_operands, _options, context) => runUntilStopped(context, () => context.cluster.consume()),
+});
 
 async function runUntilStopped(
-  { terminal, signal }: Surroundings,
-  start: () => Promise<LongRunning>,
+  { terminal, signal }: Context,
+  start: () => Promise<RunningProcess>,
 ): Promise<number> {
   const running = await start();
-  terminal.note(running.words);
+  terminal.note(running.banner);
   if (!signal.aborted) await once(signal, 'abort');
   await running.stop();
   return EXIT.good;

@@ -2,13 +2,13 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { type Command, EXIT, TroubleError } from '../command.js';
+import { defineCommand, EXIT, RuntimeError } from '../command.js';
 import { type CredentialOutputs, planOutputs, writtenPaths } from '../credential-outputs.js';
 import { writeOutput } from '../output-file.js';
 import type { PlainAudio, Sealer, SealFacts } from '../sealer.js';
 import { formatTime, printable } from '../terminal.js';
 
-export const seal: Command = {
+export const seal = defineCommand({
   name: 'seal',
   summary: "Seal a recording with this device's own key, offline",
   details: [
@@ -16,7 +16,7 @@ export const seal: Command = {
     'the service answers local_seal for it. Without --sidecar-out the seal is embedded into a',
     'WAV/BWF; with it, the seal is a sidecar beside audio of any kind.',
   ],
-  operands: ['audio'],
+  operands: ['<audio>'],
   options: {
     out: { value: 'file', help: 'where the sealed file goes' },
     'sidecar-out': { value: 'file', help: 'where the sidecar of a pair goes' },
@@ -24,15 +24,14 @@ export const seal: Command = {
     force: { help: 'replace files that exist' },
     json: { help: 'what was sealed as one line of JSON' },
   },
-  async run(given, { terminal, openSealer }) {
-    const path = given.operand('audio');
-    const outputs = await planOutputs(given, path);
+  async run([path], options, { terminal, openSealer }) {
+    const outputs = await planOutputs(options, path);
     const audio = await plainAudio(path);
-    const sealer = await openSealer(given.text('device-dir') ?? join(homedir(), '.takemark', 'device'));
+    const sealer = await openSealer(options.deviceDir ?? join(homedir(), '.takemark', 'device'));
     try {
       const { sealedAt, kid, device } = await sealInto(sealer, audio, outputs);
       const written = writtenPaths(outputs);
-      if (given.flag('json')) terminal.printJson({ sealedAt, kid, device, ...written });
+      if (options.json) terminal.printJson({ sealedAt, kid, device, ...written });
       else
         terminal.print(
           `sealed ${formatTime(sealedAt)} by ${printable(device)} (key ${kid.slice(0, 16)})  ${printable(Object.values(written).join(', '))}`,
@@ -42,7 +41,7 @@ export const seal: Command = {
     }
     return EXIT.good;
   },
-};
+});
 
 async function sealInto(sealer: Sealer, audio: PlainAudio, outputs: CredentialOutputs): Promise<SealFacts> {
   if (outputs.sidecar === undefined) {
@@ -57,9 +56,9 @@ async function sealInto(sealer: Sealer, audio: PlainAudio, outputs: CredentialOu
   return sealed;
 }
 
-/** @throws TroubleError for what cannot be read twice */
+/** @throws RuntimeError for what cannot be read twice */
 async function plainAudio(path: string): Promise<PlainAudio> {
   const info = await stat(path);
-  if (!info.isFile()) throw new TroubleError(`${path} is not a regular file`);
+  if (!info.isFile()) throw new RuntimeError(`${path} is not a regular file`);
   return { bytes: info.size, read: () => createReadStream(path) };
 }

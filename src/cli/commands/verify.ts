@@ -4,19 +4,12 @@ import { type AudioSummary, createClient, type Verification } from '../../client
 import { findOne, type Search } from '../batch/find-audio.js';
 import { FORMATS } from '../batch/row-formats.js';
 import { verifyBatch } from '../batch/verify-batch.js';
-import {
-  type Arguments,
-  type Command,
-  EXIT,
-  type Surroundings,
-  TroubleError,
-  UsageError,
-} from '../command.js';
+import { type Context, defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
 import { verdictWords } from '../verdict-words.js';
 import { findApiKey, PARTNER_DETAILS, partnerAccess } from './partner-account.js';
 
-export const verify: Command = {
+export const verify = defineCommand({
   name: 'verify',
   summary: 'Verify credentialed WAV/BWF files, pairs of audio and sidecar, or folders of them',
   details: [
@@ -41,38 +34,38 @@ export const verify: Command = {
     '',
     ...PARTNER_DETAILS,
   ],
-  operands: ['file'],
-  many: true,
+  operands: ['<file...>'],
   options: {
     sidecar: { value: 'file', help: 'the sidecar of a legacy pair, for one file' },
     'no-pairs': { help: 'judge each file by itself, whatever stands beside it' },
     json: { help: 'the result of one file as one line of JSON' },
-    format: { value: 'format', help: `${FORMATS.join(', ')} (table for more than one file)` },
-    concurrency: { value: 'n', help: 'files on their way at a time, 1 to 64 (4)' },
+    format: { value: 'format', choices: FORMATS, help: 'table for more than one file' },
+    concurrency: { value: 'n', range: [1, 64], help: 'files on their way at a time, 1 to 64 (4)' },
     ordered: { help: 'report in the order of the files, not in that of their completion' },
     resume: { value: 'file', help: 'remember verdicts here, and do not ask for them again' },
-    'max-age': { value: 'hours', help: 'how long a remembered verdict is believed, 1 to 8760 (24)' },
+    'max-age': {
+      value: 'hours',
+      range: [1, 8760],
+      help: 'how long a remembered verdict is believed, 1 to 8760 (24)',
+    },
     strict: { help: 'what is not looked at is a failure' },
     'follow-links': { help: 'follow symbolic links that lead out of the folder' },
   },
-  async run(given, surroundings) {
-    const apiKey = findApiKey(surroundings.config);
-    const operands = given.operandsFrom('file');
-    const format = given.choice('format', FORMATS);
-    const concurrency = given.count('concurrency', { min: 1, max: 64 }) ?? 4;
+  async run([operands], options, context) {
+    const apiKey = findApiKey(context.config);
+    const { format, resume, pairs, followLinks, ordered, strict } = options;
+    const { concurrency = 4, maxAge: maxAgeHours = 24 } = options;
     const [path] = operands;
-    const maxAgeHours = given.count('max-age', { min: 1, max: 8760 }) ?? 24;
-    const search = { pairs: !given.flag('no-pairs'), followLinks: given.flag('follow-links') };
+    const search = { pairs, followLinks };
     const single = operands.length === 1 && path !== undefined && !(await isDirectory(path));
-    if (single && format === undefined && given.text('resume') === undefined)
-      return verifyOne(path, search, given, surroundings);
-    if (given.text('sidecar') !== undefined)
+    if (single && format === undefined && resume === undefined)
+      return verifyOne(path, search, options, context);
+    if (options.sidecar !== undefined)
       throw new UsageError(
         '--sidecar is for one file without --format or --resume; other sidecars stand beside their audio',
       );
-    if (given.flag('json')) throw new UsageError('--json is for one file; use --format jsonl');
-    const [ordered, strict, resume] = [given.flag('ordered'), given.flag('strict'), given.text('resume')];
-    if (resume === undefined && given.text('max-age') !== undefined)
+    if (options.json) throw new UsageError('--json is for one file; use --format jsonl');
+    if (resume === undefined && options.maxAge !== undefined)
       throw new UsageError('--max-age is for --resume');
     return verifyBatch(
       {
@@ -86,20 +79,19 @@ export const verify: Command = {
         resume,
         maxAgeSeconds: maxAgeHours * 3600,
       },
-      surroundings,
+      context,
     );
   },
-};
+});
 
 async function verifyOne(
   path: string,
   search: Search,
-  given: Arguments,
-  { terminal, config, signal }: Surroundings,
+  { sidecar: companion, json }: { readonly sidecar?: string; readonly json: boolean },
+  { terminal, config, signal }: Context,
 ): Promise<number> {
-  const companion = given.text('sidecar');
   const found = await findOne(path, companion === undefined ? search : { ...search, pairs: false });
-  if ('problem' in found) throw new TroubleError(found.problem);
+  if ('problem' in found) throw new RuntimeError(found.problem);
   const sidecar = companion ?? found.sidecar;
   const client = createClient({ baseUrl: config.url, ...(await partnerAccess(config)) });
   const bar = terminal.progressBar(basename(path));
@@ -110,7 +102,7 @@ async function verifyOne(
       onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes),
     });
     bar.end();
-    if (given.flag('json')) terminal.printJson(result);
+    if (json) terminal.printJson(result);
     else explain(result, path, sidecar, terminal);
     return result.accepted ? EXIT.good : EXIT.notGood;
   } finally {

@@ -1,14 +1,14 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Command, EXIT, type Surroundings } from '../command.js';
+import { type Context, defineCommand, EXIT } from '../command.js';
 import { formatBytes, printable, type Terminal, table } from '../terminal.js';
 import { aiff, broadcastWave } from './audio-files.js';
 import { renderRecording } from './music.js';
 import { ServiceProcess } from './service-process.js';
 import {
   DemoPartner,
-  type Ingredients,
+  type Fixtures,
   type Specimen,
   sealedCopy,
   specimens,
@@ -17,7 +17,7 @@ import {
 
 const TITLE = 'Late Train Home';
 
-export const demo: Command = {
+export const demo = defineCommand({
   name: 'demo',
   summary: 'Start a throwaway service and show each of the six verdicts on real files',
   details: [
@@ -29,23 +29,23 @@ export const demo: Command = {
     keep: { value: 'directory', help: 'keep the audio files of the demo here, to listen to them' },
     json: { help: 'one line of JSON for each file' },
   },
-  async run(given, surroundings) {
+  async run(_operands, options, context) {
     const startedAt = performance.now();
     const directory = await mkdtemp(join(tmpdir(), 'takemark-demo-'));
     const services: ServiceProcess[] = [];
     try {
       return await showVerdicts(
-        { directory, services, startedAt, keep: given.text('keep'), json: given.flag('json') },
-        surroundings,
+        { directory, services, startedAt, keep: options.keep, json: options.json },
+        context,
       );
     } finally {
       await Promise.all(services.map((service) => service.stop()));
       await rm(directory, { recursive: true, force: true, maxRetries: 3 });
     }
   },
-};
+});
 
-interface Stage {
+interface DemoRun {
   readonly directory: string;
   /** Whatever has started, to be stopped at the end. */
   readonly services: ServiceProcess[];
@@ -61,32 +61,32 @@ interface Row {
   readonly asExpected: boolean;
 }
 
-async function showVerdicts(stage: Stage, surroundings: Surroundings): Promise<number> {
-  const { terminal, signal } = surroundings;
+async function showVerdicts(demoRun: DemoRun, context: Context): Promise<number> {
+  const { terminal, signal } = context;
   const say = (text: string): void => {
-    if (!stage.json) terminal.print(text);
+    if (!demoRun.json) terminal.print(text);
   };
   say(terminal.style('Takemark demo', 'bold'));
   // One after the other: both at once only compete for the same cores.
-  const service = await start(stage, 'production', signal);
-  const other = await start(stage, 'beta', signal);
+  const service = await start(demoRun, 'production', signal);
+  const other = await start(demoRun, 'beta', signal);
   say(`  service    ${service.url}, and a second environment at ${other.url}`);
   const partner = await DemoPartner.create(service, signal);
   const stranger = await DemoPartner.create(other, signal);
   try {
-    const ingredients = await prepare(stage, partner, stranger, surroundings);
+    const fixtures = await prepare(demoRun, partner, stranger, context);
     say(
-      `  recording  "${TITLE}", synthesised: 10 s, 44.1 kHz, 16 bit, stereo, ${formatBytes(ingredients.wav.length)}`,
+      `  recording  "${TITLE}", synthesised: 10 s, 44.1 kHz, 16 bit, stereo, ${formatBytes(fixtures.wav.length)}`,
     );
-    say(`  issued     ${ingredients.embedded.proofId} (embedded), ${ingredients.pair.proofId} (sidecar)\n`);
-    const list = specimens(ingredients);
-    if (stage.keep !== undefined) {
-      await mkdir(stage.keep, { recursive: true });
-      await writeSpecimens(stage.keep, list);
+    say(`  issued     ${fixtures.embedded.proofId} (embedded), ${fixtures.pair.proofId} (sidecar)\n`);
+    const list = specimens(fixtures);
+    if (demoRun.keep !== undefined) {
+      await mkdir(demoRun.keep, { recursive: true });
+      await writeSpecimens(demoRun.keep, list);
     }
     const rows: Row[] = [];
     for (const specimen of list) rows.push(await judge(specimen, partner, signal));
-    if (stage.json)
+    if (demoRun.json)
       for (const row of rows)
         terminal.printJson({
           file: row.specimen.fileName,
@@ -98,11 +98,11 @@ async function showVerdicts(stage: Stage, surroundings: Surroundings): Promise<n
         });
     else printRows(rows, terminal);
     const wrong = rows.filter((row) => !row.asExpected).length;
-    const seconds = ((performance.now() - stage.startedAt) / 1000).toFixed(1);
+    const seconds = ((performance.now() - demoRun.startedAt) / 1000).toFixed(1);
     say(
       `\n${wrong === 0 ? terminal.style(`All ${rows.length} verdicts as expected`, 'bold', 'green') : terminal.style(`${wrong} of ${rows.length} verdicts differ`, 'bold', 'red')}, in ${seconds} s.`,
     );
-    if (stage.keep !== undefined) say(`The files are in ${printable(stage.keep)}.`);
+    if (demoRun.keep !== undefined) say(`The files are in ${printable(demoRun.keep)}.`);
     return wrong === 0 ? EXIT.good : EXIT.notGood;
   } finally {
     partner.close();
@@ -111,7 +111,7 @@ async function showVerdicts(stage: Stage, surroundings: Surroundings): Promise<n
 }
 
 async function start(
-  { directory, services }: Stage,
+  { directory, services }: DemoRun,
   environment: 'production' | 'beta',
   signal: AbortSignal,
 ): Promise<ServiceProcess> {
@@ -123,11 +123,11 @@ async function start(
 }
 
 async function prepare(
-  { directory }: Stage,
+  { directory }: DemoRun,
   partner: DemoPartner,
   stranger: DemoPartner,
-  { openSealer }: Surroundings,
-): Promise<Ingredients> {
+  { openSealer }: Context,
+): Promise<Fixtures> {
   const recording = renderRecording();
   const wav = broadcastWave(recording, TITLE);
   const sealer = await openSealer(join(directory, 'device'));

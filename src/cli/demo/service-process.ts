@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { TroubleError } from '../command.js';
+import { RuntimeError } from '../command.js';
 import { operatorTokenPath } from '../operator-client.js';
 
 const SERVICE = fileURLToPath(new URL('../../main.js', import.meta.url));
@@ -29,7 +29,7 @@ export class ServiceProcess {
     this.operatorToken = operatorToken;
   }
 
-  /** Resolves when it answers. @throws TroubleError with its last words when it does not start */
+  /** Resolves when it answers. @throws RuntimeError with its last words when it does not start */
   static async start(
     dataDir: string,
     environment: 'production' | 'beta',
@@ -72,7 +72,7 @@ export class ServiceProcess {
       throw error;
     }
     await stop(child);
-    throw new TroubleError(
+    throw new RuntimeError(
       `the service did not start: ${failed?.message ?? (words.trim().split('\n').slice(-5).join(' | ') || 'it said nothing')}`,
     );
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Client, createClient, type KnownVerdict } from '../../client/index.js';
 import { audioSource } from '../../client/source.js';
-import { TroubleError } from '../command.js';
+import { RuntimeError } from '../command.js';
 import { OperatorClient } from '../operator-client.js';
 import type { Sealer } from '../sealer.js';
 import type { ServiceProcess } from './service-process.js';
@@ -81,7 +81,7 @@ export class DemoPartner {
   }
 }
 
-export interface Ingredients {
+export interface Fixtures {
   readonly wav: Buffer;
   readonly embedded: Issued;
   readonly pair: Issued;
@@ -91,7 +91,7 @@ export interface Ingredients {
 }
 
 /** One specimen at least for each of the six verdicts. */
-export function specimens({ wav, embedded, pair, foreign, sealed }: Ingredients): readonly Specimen[] {
+export function specimens({ wav, embedded, pair, foreign, sealed }: Fixtures): readonly Specimen[] {
   const sidecar = pair.sidecar === undefined ? {} : { sidecar: pair.sidecar };
   return [
     { fileName: 'take.wav', story: 'issued, credential embedded', audio: embedded.audio, expected: 'valid' },
@@ -166,7 +166,7 @@ function flipped(bytes: Uint8Array, at: number): Buffer {
 /** Swaps the last character of the proof id that is written in the credential. */
 function withOtherProofId({ proofId, audio }: Issued): Buffer {
   const at = audio.lastIndexOf(proofId, undefined, 'latin1');
-  if (at < 0) throw new TroubleError('the credential does not name its proof');
+  if (at < 0) throw new RuntimeError('the credential does not name its proof');
   const copy = Buffer.from(audio);
   copy.write(proofId.endsWith('0') ? '1' : '0', at + proofId.length - 1, 'latin1');
   return copy;

@@ -1,0 +1,25 @@
+import { type Command, type CommandSet, defineCommand, EXIT } from '../command.js';
+import { completionScript, SHELLS, type Shell } from '../completion.js';
+
+const SETUP: Readonly<Record<Shell, string>> = {
+  bash: 'In ~/.bashrc: eval "$(takemark completion bash)"',
+  zsh: 'In ~/.zshrc, after compinit: source <(takemark completion zsh)',
+  fish: 'Once: takemark completion fish > ~/.config/fish/completions/takemark.fish',
+};
+
+/** @param commandSet asked when a command runs: these commands are in it too */
+export function completionCommands(commandSet: () => CommandSet): readonly Command[] {
+  return SHELLS.map((shell) =>
+    defineCommand({
+      name: `completion ${shell}`,
+      summary: `Print the script that completes commands in ${shell}`,
+      details: [SETUP[shell]],
+      operands: [],
+      options: {},
+      async run(_operands, _options, { terminal }) {
+        terminal.printRaw(completionScript(shell, commandSet()));
+        return EXIT.good;
+      },
+    }),
+  );
+}

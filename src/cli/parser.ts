@@ -1,0 +1,171 @@
+import { Argument, type CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander';
+import { type Command, type CommandSet, EXIT, type OptionSpec } from './command.js';
+import type { Terminal } from './terminal.js';
+
+/** Columns of every help text, whatever the terminal has: what is copied and piped looks the same. */
+const HELP_WIDTH = 80;
+
+const DESCRIPTION = 'Takemark verifies credentialed audio: signature, registry record and exact audio bytes.';
+
+/** Options of every command. */
+export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
+  'allow-plain-http': { help: 'send secrets over http to another machine too' },
+};
+
+/** End of a parse in which no command ran. The message is empty where all was printed already. */
+export class ParserExit extends Error {
+  readonly exitCode: number;
+  /** Command or group that the words reached, for the hint at its help. */
+  readonly path: string;
+
+  constructor(exitCode: number, message: string, path: string) {
+    super(message);
+    this.exitCode = exitCode;
+    this.path = path;
+  }
+}
+
+export interface ParserOptions extends CommandSet {
+  readonly argv: readonly string[];
+  readonly version: string;
+  readonly terminal: Terminal;
+  readonly run: (
+    command: Command,
+    operands: readonly unknown[],
+    options: Readonly<Record<string, unknown>>,
+  ) => Promise<void>;
+}
+
+/**
+ * Parses the words and runs their command. Parsers keep what they parsed, so each run builds its own from the
+ * declarations.
+ * @throws ParserExit where no command is run
+ */
+export async function parseAndRun(options: ParserOptions): Promise<void> {
+  const root = buildParser(options);
+  const { argv } = options;
+  const end = argv.indexOf('--');
+  const judged = end < 0 ? argv : argv.slice(0, end);
+  const helpAsked = argv[0] === 'help' || judged.some((word) => word === '--help' || word === '-h');
+  if (!helpAsked) {
+    await root.parseAsync(argv, { from: 'user' });
+    return;
+  }
+  // Help is asked for before the words are judged: whoever asks has not got them right yet.
+  const words = argv[0] === 'help' ? argv.slice(1) : argv;
+  const firstOption = words.findIndex((word) => word.startsWith('-'));
+  const path = firstOption < 0 ? words : words.slice(0, firstOption);
+  const asked = findParser(root, path);
+  if (asked === undefined) await root.parseAsync(path, { from: 'user' });
+  else asked.outputHelp();
+}
+
+/** The command or group that words begin with; undefined where a word of the path is none. */
+function findParser(root: Parser, words: readonly string[]): Parser | undefined {
+  let parser = root;
+  for (const word of words) {
+    if (parser.commands.length === 0) return parser;
+    const next = parser.commands.find((candidate) => candidate.name() === word);
+    if (next === undefined) return undefined;
+    parser = next;
+  }
+  return parser;
+}
+
+function buildParser({ commands, groups, argv, version, terminal, run }: ParserOptions): Parser {
+  const parsers = new Map<string, Parser>();
+  const parserAt = (path: string): Parser => {
+    const known = parsers.get(path);
+    if (known !== undefined) return known;
+    const words = path.split(' ');
+    const name = words.pop() ?? '';
+    const parser = path === '' ? new Parser('takemark') : parserAt(words.join(' ')).command(name);
+    parsers.set(path, parser);
+    return parser
+      .helpCommand(false)
+      .helpOption('-h, --help', 'this text')
+      .configureHelp({ subcommandTerm: (subcommand) => subcommand.name() })
+      .configureOutput({
+        writeOut: (text) => terminal.printRaw(text),
+        writeErr: (text) => terminal.note(text.trimEnd()),
+        // Told in one line by whoever runs the parser.
+        outputError: () => undefined,
+        getOutHelpWidth: () => HELP_WIDTH,
+        getErrHelpWidth: () => HELP_WIDTH,
+      })
+      .exitOverride((error) => {
+        throw exitOf(error, path);
+      });
+  };
+  parserAt('')
+    .description(DESCRIPTION)
+    .version(`takemark ${version}`, '--version', 'the version')
+    .addHelpText('after', '\ntakemark <command> --help tells more of each.');
+  for (const command of commands) {
+    const parser = parserAt(command.name)
+      .summary(command.summary)
+      .description(textOf([`${command.summary}.`, '', ...(command.details ?? [])]));
+    for (const spec of command.operands) parser.addArgument(new Argument(spec));
+    for (const [name, spec] of Object.entries({ ...command.options, ...COMMON_OPTIONS }))
+      parser.addOption(optionOf(name, spec, argv));
+    parser.action(async () => {
+      await run(command, parser.processedArgs as readonly unknown[], valuesOf(parser));
+    });
+  }
+  for (const [path, summary] of Object.entries(groups)) parserAt(path).description(summary);
+  return parserAt('');
+}
+
+function optionOf(
+  name: string,
+  { value, required, choices, range, help }: OptionSpec,
+  argv: readonly string[],
+): Option {
+  const flag = `--${name}`;
+  const description = [
+    help,
+    ...(choices === undefined ? [] : [`one of ${choices.join(', ')}`]),
+    ...(required === true ? ['required'] : []),
+  ].join('; ');
+  const option = new Option(value === undefined ? flag : `${flag} <${value}>`, description);
+  if (value === undefined) return option;
+  return option.makeOptionMandatory(required === true).argParser((text) => {
+    if (text === '') throw new InvalidArgumentError('It is empty.');
+    // A forgotten value: `--out --force` is no file named `--force`.
+    if (/^-./.test(text) && !argv.includes(`${flag}=${text}`))
+      throw new InvalidArgumentError(`Give what begins with a dash as ${flag}=${text}.`);
+    if (choices?.includes(text) === false)
+      throw new InvalidArgumentError(`It must be one of ${choices.join(', ')}.`);
+    return range === undefined ? text : wholeNumber(text, range);
+  });
+}
+
+/** Paragraphs of one line each, for the help to wrap. */
+function textOf(lines: readonly string[]): string {
+  return lines
+    .join('\n')
+    .trim()
+    .replace(/(?<=[^\n])\n(?=\S)/g, ' ');
+}
+
+function wholeNumber(text: string, [min, max]: NonNullable<OptionSpec['range']>): number {
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+  if (!(number >= min && number <= max))
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  return number;
+}
+
+/** Values by the names that `run` has them under; a flag that was not given is false. */
+function valuesOf(parser: Parser): Readonly<Record<string, unknown>> {
+  const given = parser.opts<Record<string, unknown>>();
+  const flags = parser.options.filter((option) => option.isBoolean());
+  return { ...Object.fromEntries(flags.map((flag) => [flag.attributeName(), false])), ...given };
+}
+
+function exitOf({ code, exitCode, message }: CommanderError, path: string): ParserExit {
+  if (exitCode === 0) return new ParserExit(EXIT.good, '', path);
+  // The help itself, for a command line that ends before a command.
+  if (code === 'commander.help') return new ParserExit(EXIT.usage, '', path);
+  // A suggestion stands on a line of its own.
+  return new ParserExit(EXIT.usage, message.replace(/^error: /, '').replaceAll('\n', ' '), path);
+}
