@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createSHA256 } from 'hash-wasm';
 import { createAudioEngine } from '../../src/engine/create-engine.js';
-import { SLAB_BYTES } from '../../src/engine/wasm-ingest.js';
+import { SLAB_BYTES } from '../../src/engine/ingest.js';
 import { describeMachine } from '../machine.js';
 import { figure, interleave, type Measure, type Run, ratio, type Section } from '../measure.js';
 import { Child } from '../service/child.js';

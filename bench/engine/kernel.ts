@@ -8,7 +8,7 @@ import {
   SCRATCH_BYTES,
   type Slice,
 } from '../../src/engine/core.js';
-import { SLAB_BYTES } from '../../src/engine/wasm-ingest.js';
+import { SLAB_BYTES } from '../../src/engine/ingest.js';
 import { seededBytes } from '../fixtures/random.js';
 
 const LANES = 4;

@@ -8,7 +8,7 @@ import {
   readMeasurement,
   SCRATCH_BYTES,
 } from '../../src/engine/core.js';
-import { SLAB_BYTES } from '../../src/engine/wasm-ingest.js';
+import { SLAB_BYTES } from '../../src/engine/ingest.js';
 import { BROADCAST_FORMAT, broadcastWave } from '../fixtures/broadcast-wave.js';
 import { seededBytes } from '../fixtures/random.js';
 import { figure, interleave, type Measure, type Run, ratio, type Section, speedup } from '../measure.js';

@@ -1,25 +1,20 @@
 import { Piscina } from 'piscina';
 import type { Measurement } from '../../src/domain/audio.js';
-import { Gather } from '../../src/engine/gather.js';
-import { Region } from '../../src/engine/region.js';
-import { type IngestHost, SLAB_BYTES, WasmIngest } from '../../src/engine/wasm-ingest.js';
+import { BlockAllocator } from '../../src/engine/blocks.js';
+import { SLAB_BYTES } from '../../src/engine/ingest.js';
+import { LANES, Scheduler } from '../../src/engine/scheduler.js';
 import type { HashTask } from '../../src/engine/worker.js';
 import type { AudioIngest } from '../../src/ports/audio-engine.js';
 
 const UPLOADS = 64;
 const QUEUE = 1;
+const CONTEXTS = UPLOADS + (1 + QUEUE) * LANES;
 
 /**
- * The engine without its hash: the real ingest copies into real slabs, the real scheduler gathers them into
- * tasks for a real worker thread, and that worker only acknowledges. What is left is what taking bytes in
- * costs.
+ * Engine without its hash: the real scheduler copies into real slabs and batches them into tasks for a real
+ * worker thread, and that worker only acknowledges. What is left is what taking bytes in costs.
  */
 export class AcknowledgingEngine {
-  readonly #memory = Buffer.from(new SharedArrayBuffer(2 * UPLOADS * SLAB_BYTES));
-  readonly #slabs = new Region(0, SLAB_BYTES, 2 * UPLOADS);
-  readonly #contexts = new Region(0, 1, UPLOADS);
-  readonly #received = new Map<number, number>();
-  readonly #waiting = new Set<WasmIngest>();
   readonly #pool = new Piscina<HashTask, undefined>({
     filename: new URL('./acknowledge.js', import.meta.url).href,
     name: 'acknowledge',
@@ -28,44 +23,28 @@ export class AcknowledgingEngine {
     concurrentTasksPerWorker: 1,
     recordTiming: false,
   });
-  readonly #gather = new Gather({
+  readonly #hashed = new Map<number, number>();
+  readonly #scheduler = new Scheduler({
     workers: 1,
     maxQueue: QUEUE,
-    scratches: new Region(0, 1, 1 + QUEUE),
+    maxUploads: UPLOADS,
+    memory: Buffer.from(new SharedArrayBuffer(2 * UPLOADS * SLAB_BYTES)),
+    contexts: new BlockAllocator(0, 1, CONTEXTS),
+    slabs: new BlockAllocator(0, SLAB_BYTES, 2 * UPLOADS),
+    scratches: new BlockAllocator(0, 1, 1 + QUEUE),
     run: (task) => this.#pool.run(task),
-    open: () => this.#contexts.inUse,
-    idle: () => undefined,
+    begin: (context) => void this.#hashed.set(context, 0),
+    credentialBytes: ({ context, length }) => {
+      this.#hashed.set(context, this.#hashed.get(context)! + length);
+      return undefined;
+    },
+    finish: (context) => emptyMeasurement(this.#hashed.get(context)!),
+    displaced: () => undefined,
+    occupied: () => undefined,
   });
 
   open(): AudioIngest {
-    const context = this.#contexts.take();
-    if (context === undefined) throw new Error('too many uploads');
-    this.#received.set(context, 0);
-    return new WasmIngest('bench', context, this.#host(context));
-  }
-
-  #host(context: number): IngestHost {
-    return {
-      memory: this.#memory,
-      takeSlab: () => this.#slabs.take(),
-      giveSlab: (address) => {
-        this.#slabs.give(address);
-        for (const ingest of [...this.#waiting]) {
-          this.#waiting.delete(ingest);
-          ingest.resume();
-        }
-      },
-      wait: (ingest) => this.#waiting.add(ingest),
-      offer: (ingest) => this.#gather.offer(ingest),
-      withdraw: (ingest) => {
-        this.#waiting.delete(ingest);
-        this.#gather.withdraw(ingest);
-      },
-      received: (bytes) => this.#received.set(context, this.#received.get(context)! + bytes),
-      credentialBytes: () => undefined,
-      finish: () => emptyMeasurement(this.#received.get(context)!),
-      closed: () => this.#contexts.give(context),
-    };
+    return this.#scheduler.open('bench');
   }
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { SLAB_BYTES } from '../../src/engine/wasm-ingest.js';
+import { SLAB_BYTES } from '../../src/engine/ingest.js';
 import { type HashRun, Kernel } from '../engine/kernel.js';
 import type { BusboySink } from '../load/busboy-sink.js';
 import type { UploadClient } from '../load/upload-client.js';

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { CORE_FINGERPRINT } from './core-fingerprint.js';
 import * as layout from './core-layout.js';
 
-export type { CoreMeasurement, ForkReport } from './core-reading.js';
-export { credentialSpan, forkReport, readMeasurement } from './core-reading.js';
+export type { CoreMeasurement, ForkReport, HostDigests } from './core-context.js';
+export { completeMeasurement, credentialSpan, forkReport, readMeasurement } from './core-context.js';
 
 export const CONTEXT_BYTES = layout.CONTEXT_BYTES;
 export const SCRATCH_BYTES = layout.SCRATCH_BYTES;

@@ -1,13 +1,79 @@
-import type { AudioEngine } from '../ports/audio-engine.js';
-import { completeOptions, type EngineOptions } from './engine-options.js';
+import { availableParallelism } from 'node:os';
+import { performance } from 'node:perf_hooks';
+import type { AudioEngine, EngineStats } from '../ports/audio-engine.js';
+import type { Observer } from '../ports/observer.js';
 import { NativeEngine } from './native-engine.js';
 import { WasmEngine } from './wasm-engine.js';
 
+/** Every member but `kind` has a default that suits any host. */
+export interface EngineOptions {
+  /**
+   * `wasm`: sandboxed core on worker threads. `native`: Node's own hash on the calling thread, for hosts
+   * where it is measured to pay.
+   */
+  readonly kind: EngineStats['kind'];
+  /**
+   * Worker threads (wasm). Default: one less than the cores, at least one: the ingress needs a core to
+   * itself.
+   */
+  readonly workers?: number;
+  /**
+   * Slabs of 1 MiB in the pool (wasm), which is what uploads cost. Default: two for each upload, at most 120;
+   * an upload never holds more than three.
+   */
+  readonly slabs?: number;
+  /**
+   * Uploads in flight, of 12 KiB each: many more than any plan allows. How one more gets in: see
+   * `Places`. Default 512.
+   */
+  readonly maxUploads?: number;
+  /** Tasks that may wait for a worker, beyond one running on each (wasm). Default: one for each worker. */
+  readonly maxQueue?: number;
+  /**
+   * Pause after which a part-filled slab is hashed instead of kept, and the grain of the rates that uploads
+   * are compared by. Default 100 ms.
+   */
+  readonly tickMs?: number;
+  /** Milliseconds on a clock that never jumps. Default: the process's monotonic clock. */
+  readonly now?: () => number;
+  /** Observer of workers that die, and of uploads that lose their place. */
+  readonly observer?: Pick<Observer, 'fault' | 'displaced'>;
+}
+
 /**
- * The audio engine of the chosen kind, not yet started.
+ * Audio engine of the chosen kind, not yet started.
  * @throws RangeError for an option out of its range
  */
 export function createAudioEngine(options: EngineOptions): AudioEngine {
   const complete = completeOptions(options);
   return complete.kind === 'native' ? new NativeEngine(complete) : new WasmEngine(complete);
+}
+
+/** @throws RangeError for a count that is not a whole number in its range. */
+export function completeOptions(options: EngineOptions): Required<EngineOptions> {
+  const workers = options.workers ?? Math.max(1, availableParallelism() - 1);
+  const maxUploads = options.maxUploads ?? 512;
+  const complete: Required<EngineOptions> = {
+    workers,
+    maxUploads,
+    // With the contexts of 512 uploads no more than 64 uploads with two slabs each would take.
+    slabs: Math.min(2 * maxUploads, 120),
+    maxQueue: workers,
+    tickMs: 100,
+    now: () => performance.now(),
+    observer: { fault: () => undefined, displaced: () => undefined },
+    ...options,
+  };
+  for (const [name, least, most] of [
+    ['workers', 1, 256],
+    ['slabs', 1, 3500],
+    ['maxUploads', 1, 4096],
+    ['maxQueue', 0, 1024],
+    ['tickMs', 1, 10_000],
+  ] as const) {
+    const value = complete[name];
+    if (!Number.isInteger(value) || value < least || value > most)
+      throw new RangeError(`engine option ${name} must be a whole number from ${least} to ${most}`);
+  }
+  return complete;
 }

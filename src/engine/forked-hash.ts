@@ -1,15 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { HostDigests } from './result.js';
-
-/**
- * What the core says of the binding digest after a slice; see `forkReport`. File offsets, and a count of
- * trailing bytes.
- */
-export interface Fork {
-  readonly forkAt?: number;
-  readonly resumeAt?: number;
-  readonly heldBack: number;
-}
+import type { ForkReport, HostDigests } from './core-context.js';
 
 /**
  * Whole-file and binding digest in one pass: the second state is a copy of the first at the credential's
@@ -27,7 +17,7 @@ export class ForkedHash {
   #held: Uint8Array = new Uint8Array(0);
 
   /** Takes a slice right after the core has parsed it. Keeps at most a copy of its last bytes. */
-  update(slice: Uint8Array, fork: Fork): void {
+  update(slice: Uint8Array, fork: ForkReport): void {
     const held = this.#held;
     const due = held.length + slice.length - fork.heldBack;
     const fromSlice = Math.max(0, due - held.length);
@@ -42,7 +32,7 @@ export class ForkedHash {
     return this.#binding === undefined ? { sha256 } : { sha256, bindingSha256: this.#binding.digest('hex') };
   }
 
-  #absorb(bytes: Uint8Array, { forkAt, resumeAt = 0 }: Fork): void {
+  #absorb(bytes: Uint8Array, { forkAt, resumeAt = 0 }: ForkReport): void {
     const start = this.#hashed;
     this.#hashed += bytes.length;
     if (this.#binding === undefined && forkAt !== undefined && forkAt <= this.#hashed) {

@@ -1,8 +1,11 @@
 import type { Measurement } from '../domain/audio.js';
 import type { AudioEngine, AudioIngest, EngineStats } from '../ports/audio-engine.js';
+import type { Observer } from '../ports/observer.js';
+import { aligned, BlockAllocator, RESERVED_BYTES } from './blocks.js';
 import {
   CONTEXT_BYTES,
   type Core,
+  completeMeasurement,
   createCoreMemory,
   credentialSpan,
   forkReport,
@@ -10,27 +13,29 @@ import {
   loadCore,
   SCRATCH_BYTES,
 } from './core.js';
-import type { CompleteOptions } from './engine-options.js';
+import { engineFailed, gaveWay, shuttingDown, uploadAborted } from './errors.js';
 import { ForkedHash } from './forked-hash.js';
-import { aligned, RESERVED_BYTES } from './layout.js';
-import { type PlaceHolder, Places } from './places.js';
-import { engineFailed, shuttingDown, uploadAborted } from './refusals.js';
-import { Region } from './region.js';
-import { readResult } from './result.js';
-import { SendingPace } from './sending-pace.js';
-import { Sweep } from './sweep.js';
+import { type PlaceHolder, Places, SendingPace } from './places.js';
+import { Ticker } from './ticker.js';
 
 /** A socket's chunk; longer writes are parsed in several steps. */
 const STAGE_BYTES = 64 * 1024;
+
+export interface NativeEngineOptions {
+  readonly maxUploads: number;
+  readonly tickMs: number;
+  readonly now: () => number;
+  readonly observer: Pick<Observer, 'displaced'>;
+}
 
 interface Running {
   readonly memory: WebAssembly.Memory;
   readonly bytes: Uint8Array;
   readonly core: Core;
-  readonly contexts: Region;
+  readonly contexts: BlockAllocator;
   /** Address of the one area through which the core sees each slice. */
   readonly stage: number;
-  readonly sweep: Sweep;
+  readonly ticker: Ticker;
 }
 
 /**
@@ -38,7 +43,7 @@ interface Running {
  * no backpressure.
  */
 export class NativeEngine implements AudioEngine {
-  readonly #options: CompleteOptions;
+  readonly #options: NativeEngineOptions;
   readonly #uploads = new Set<NativeIngest>();
   readonly #places: Places<NativeIngest>;
   #running: Running | undefined;
@@ -47,9 +52,9 @@ export class NativeEngine implements AudioEngine {
   #whenEmpty: (() => void) | undefined;
   #bytes = 0;
 
-  constructor(options: CompleteOptions) {
+  constructor(options: NativeEngineOptions) {
     this.#options = options;
-    this.#places = new Places(options.maxUploads, (reason) => options.observer.displaced(reason));
+    this.#places = new Places(options.maxUploads);
   }
 
   start(): Promise<void> {
@@ -63,7 +68,8 @@ export class NativeEngine implements AudioEngine {
     if (this.#stopped !== undefined) throw shuttingDown();
     const running = this.#running;
     if (running === undefined) throw new Error('the audio engine has not started');
-    this.#places.makeRoom(owner);
+    const displacement = this.#places.toDisplace(owner);
+    displacement?.holder.close(gaveWay());
     const context = running.contexts.take();
     if (context === undefined) throw new Error('more uploads than contexts');
     running.core.init(context);
@@ -80,6 +86,11 @@ export class NativeEngine implements AudioEngine {
     });
     this.#places.add(ingest);
     this.#uploads.add(ingest);
+    if (displacement !== undefined) {
+      // Only now, when the place is taken: whoever learns of the displacement may open an upload at once.
+      this.#options.observer.displaced(displacement.reason);
+      displacement.holder.signalGivenUp();
+    }
     return ingest;
   }
 
@@ -112,9 +123,9 @@ export class NativeEngine implements AudioEngine {
       memory,
       bytes: new Uint8Array(memory.buffer),
       core: instantiateCore(module, memory, scratch),
-      contexts: new Region(firstContext, aligned(CONTEXT_BYTES), maxUploads),
+      contexts: new BlockAllocator(firstContext, aligned(CONTEXT_BYTES), maxUploads),
       stage,
-      sweep: new Sweep(this.#options, (elapsedMs) => {
+      ticker: new Ticker(this.#options, (elapsedMs) => {
         for (const ingest of this.#uploads) ingest.charge(elapsedMs);
       }),
     };
@@ -124,7 +135,7 @@ export class NativeEngine implements AudioEngine {
     // A start that fails has its own caller to tell.
     await this.#started?.catch(() => undefined);
     if (this.#uploads.size > 0) await new Promise<void>((resolve) => (this.#whenEmpty = resolve));
-    this.#running?.sweep.stop();
+    this.#running?.ticker.stop();
   }
 }
 
@@ -174,8 +185,8 @@ class NativeIngest implements AudioIngest, PlaceHolder {
     const { core, memory } = this.#running;
     try {
       core.finish(this.#context);
-      const measurement = readResult(memory, this.#context, this.#credential, this.#hash.digests());
-      this.#close(new Error('the upload has ended'));
+      const measurement = completeMeasurement(memory, this.#context, this.#credential, this.#hash.digests());
+      this.close(new Error('the upload has ended'));
       return measurement;
     } catch (error) {
       throw this.#fail(engineFailed(error));
@@ -183,12 +194,18 @@ class NativeIngest implements AudioIngest, PlaceHolder {
   }
 
   abort(): void {
-    if (this.#over === undefined) this.#close(uploadAborted());
+    if (this.#over === undefined) this.close(uploadAborted());
   }
 
-  giveUp(reason: unknown): void {
-    this.#close(reason);
-    this.#gaveUp.abort(reason);
+  /** Tells the owner of the upload that the engine has closed it. */
+  signalGivenUp(): void {
+    this.#gaveUp.abort(this.#over);
+  }
+
+  /** Gives everything back; nothing more is taken, for the reason. */
+  close(reason: unknown): void {
+    this.#over = reason;
+    this.#host.closed();
   }
 
   charge(elapsedMs: number): void {
@@ -207,12 +224,8 @@ class NativeIngest implements AudioIngest, PlaceHolder {
   }
 
   #fail(error: unknown): unknown {
-    this.giveUp(error);
+    this.close(error);
+    this.signalGivenUp();
     return error;
-  }
-
-  #close(reason: unknown): void {
-    this.#over = reason;
-    this.#host.closed();
   }
 }

@@ -1,48 +1,85 @@
 import type { Displacement } from '../ports/observer.js';
-import { engineFull, gaveWay } from './refusals.js';
-import type { SendingPace } from './sending-pace.js';
+import { engineFull } from './errors.js';
+
+/** Window over which the rate of an upload is averaged. */
+const WINDOW_MS = 5000;
+/** Time the engine must have waited for an upload before the upload has a rate. */
+const YOUNG_MS = 1000;
+const STALLED_MS = 2000;
+
+/**
+ * Pace at which one client sends, charged by the ticker, so that no write costs anything for it. The pace
+ * decides who goes when places are scarce and nothing else: a least rate that holds always is demanded by
+ * the listener.
+ */
+export class SendingPace {
+  #waitedMs = 0;
+  #idleMs = 0;
+  #received = 0;
+  #rate = 0;
+
+  /** Bytes a millisecond; a young upload counts as fast. */
+  get rate(): number {
+    return this.#waitedMs < YOUNG_MS ? Infinity : this.#rate;
+  }
+
+  /** The client was waited for and sent nothing at all. */
+  get stalled(): boolean {
+    return this.#idleMs >= STALLED_MS;
+  }
+
+  /**
+   * @param waitedMs time since the last call in which the engine waited for the client
+   * @param received bytes of this upload so far
+   */
+  charge(waitedMs: number, received: number): void {
+    if (waitedMs <= 0) return;
+    const bytes = received - this.#received;
+    this.#received = received;
+    this.#waitedMs += waitedMs;
+    this.#idleMs = bytes > 0 ? 0 : this.#idleMs + waitedMs;
+    // The plain average until there is a whole window of it, and a decaying one from then on.
+    const weight = Math.min(1, waitedMs / Math.min(this.#waitedMs, WINDOW_MS));
+    this.#rate += (bytes / waitedMs - this.#rate) * weight;
+  }
+}
 
 /** An upload as it competes for its place. */
 export interface PlaceHolder {
   readonly owner: string;
   readonly pace: SendingPace;
-  /** Ends the upload, and its place is free. */
-  giveUp(reason: unknown): void;
 }
 
 /**
- * The places of an engine, shared between owners. As long as one is free anybody gets it. When none is, an
+ * Places of an engine, shared between owners. As long as one is free anybody gets it. When none is, an
  * owner's fair share is what an even split among all who hold one, the newcomer included, would give: below
- * it an owner always gets a place, from whoever is above; at or above it only the place of an upload that
- * stands still.
+ * the share an owner always gets a place, from whoever is above; at or above the share only the place of an
+ * upload that stands still.
  */
 export class Places<Holder extends PlaceHolder> {
   readonly #max: number;
-  readonly #displaced: (reason: Displacement) => void;
   readonly #holders = new Set<Holder>();
   readonly #counts = new Map<string, number>();
 
-  constructor(max: number, displaced: (reason: Displacement) => void) {
+  constructor(max: number) {
     this.#max = max;
-    this.#displaced = displaced;
   }
 
   /**
-   * Sees to it that a place is free for an upload of `owner`, ending another one where it must.
-   * @throws DomainError `unavailable` / `engine_full`
+   * Upload that has to end before `owner` may open another one; undefined while a place is free.
+   * @throws DomainError `unavailable` / `engine_full` when no upload has to give way
    */
-  makeRoom(owner: string): void {
-    if (this.#holders.size < this.#max) return;
+  toDisplace(owner: string): { readonly holder: Holder; readonly reason: Displacement } | undefined {
+    if (this.#holders.size < this.#max) return undefined;
     const own = this.#counts.get(owner) ?? 0;
     const owners = this.#counts.size + (own === 0 ? 1 : 0);
     const share = Math.max(1, Math.floor(this.#max / owners));
     const above = own < share ? this.#slowest(({ owner }) => this.#counts.get(owner)! > share) : undefined;
+    if (above !== undefined) return { holder: above, reason: 'upload_over_share' };
     // Whoever has less than a share keeps it even while it stands still.
-    const goes =
-      above ?? this.#slowest(({ owner, pace }) => pace.stalled && this.#counts.get(owner)! >= share);
-    if (goes === undefined) throw engineFull();
-    this.#displaced(above === undefined ? 'upload_stalled' : 'upload_over_share');
-    goes.giveUp(gaveWay());
+    const stalled = this.#slowest(({ owner, pace }) => pace.stalled && this.#counts.get(owner)! >= share);
+    if (stalled === undefined) throw engineFull();
+    return { holder: stalled, reason: 'upload_stalled' };
   }
 
   add(holder: Holder): void {
@@ -58,7 +95,7 @@ export class Places<Holder extends PlaceHolder> {
     else this.#counts.set(holder.owner, left);
   }
 
-  /** Of equally slow ones the oldest. */
+  /** Slowest eligible upload; of equally slow ones the oldest. */
   #slowest(eligible: (holder: Holder) => boolean): Holder | undefined {
     let slowest: Holder | undefined;
     for (const holder of this.#holders) {

@@ -3,13 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Measurement } from '../../src/domain/audio.js';
 import { DomainError } from '../../src/domain/errors.js';
+import { BlockAllocator } from '../../src/engine/blocks.js';
 import { createCoreMemory, loadCore } from '../../src/engine/core.js';
-import { createAudioEngine } from '../../src/engine/create-engine.js';
-import { completeOptions, type EngineOptions } from '../../src/engine/engine-options.js';
-import { Gather, LANES, type Lane } from '../../src/engine/gather.js';
-import { Region } from '../../src/engine/region.js';
+import { completeOptions, createAudioEngine, type EngineOptions } from '../../src/engine/create-engine.js';
+import { LANES } from '../../src/engine/scheduler.js';
 import { WasmEngine } from '../../src/engine/wasm-engine.js';
-import { type IngestHost, WasmIngest } from '../../src/engine/wasm-ingest.js';
 import { WorkerPool } from '../../src/engine/worker-pool.js';
 import type { AudioEngine, AudioIngest } from '../../src/ports/audio-engine.js';
 import type { Displacement } from '../../src/ports/observer.js';
@@ -133,14 +131,12 @@ async function until(condition: () => boolean): Promise<void> {
     if (Date.now() > end) throw new Error('it did not come to pass in 60 s');
 }
 
-/**
- * Time of an engine that a test moves: each beat of the sweep finds 100 ms gone while it runs, and none else.
- */
-class SweptClock {
+/** Time of an engine that a test moves: each tick finds 100 ms gone while the clock runs, and none else. */
+class TickedClock {
   #now = 0;
   #beats = 0;
   readonly options = {
-    sweepMs: 10,
+    tickMs: 10,
     now: () => {
       if (this.#beats > 0) {
         this.#beats -= 1;
@@ -269,7 +265,7 @@ for (const kind of ['wasm', 'native'] as const) {
     });
 
     await t.test('an owner below its share gets the place of the slowest upload of one above', async (t) => {
-      const clock = new SweptClock();
+      const clock = new TickedClock();
       const displaced: Displacement[] = [];
       const engine = await started(t, {
         kind,
@@ -323,7 +319,7 @@ for (const kind of ['wasm', 'native'] as const) {
     await t.test(
       'an upload that stands still loses its place when places are scarce, and not before',
       async (t) => {
-        const clock = new SweptClock();
+        const clock = new TickedClock();
         const displaced: Displacement[] = [];
         const engine = await started(t, {
           kind,
@@ -353,7 +349,7 @@ for (const kind of ['wasm', 'native'] as const) {
     );
 
     await t.test('while places are free no rate is too low for the engine', async (t) => {
-      const clock = new SweptClock();
+      const clock = new TickedClock();
       const engine = await started(t, { kind, workers: 1, maxUploads: 2, ...clock.options });
       const slow = engine.open('a');
       // 35 seconds at 8 KiB/s.
@@ -426,90 +422,12 @@ t.test('options out of range are refused', async (t) => {
 });
 
 t.test('a block is given back once', async (t) => {
-  const region = new Region(1000, 10, 2);
-  t.strictSame([region.take(), region.take(), region.take()], [1000, 1010, undefined]);
-  region.give(1010);
-  t.throws(() => region.give(1010), { message: 'block 1010 is not taken' });
-  t.throws(() => region.give(5), { message: 'block 5 is not taken' });
-  t.equal(region.inUse, 1);
-});
-
-t.test('gathering', async (t) => {
-  const runs: { readonly lanes: number[]; readonly settle: (failure?: Error) => void }[] = [];
-  let open = 9;
-  let idle = 0;
-  const gather = new Gather({
-    workers: 2,
-    maxQueue: 1,
-    scratches: new Region(0, 8, 3),
-    open: () => open,
-    idle: () => (idle += 1),
-    run: ({ slices }) =>
-      new Promise((resolve, reject) =>
-        runs.push({
-          lanes: slices.map(({ context }) => context),
-          settle: (failure) => (failure === undefined ? resolve() : reject(failure)),
-        }),
-      ),
-  });
-  const outcomes: [number, unknown][] = [];
-  const lane = (context: number): Lane => ({
-    take: () => ({ context, address: 0, length: 1 }),
-    settled: (failure) => outcomes.push([context, failure]),
-  });
-  const ran = (): number[][] => runs.map(({ lanes }) => lanes);
-  const settle = async (i: number, failure?: Error): Promise<void> => {
-    runs[i]?.settle(failure);
-    await sleep(0);
-  };
-
-  gather.offer(lane(1));
-  t.strictSame(ran(), [[1]], 'an idle pool takes what is ready');
-  const withdrawn = lane(2);
-  for (const each of [withdrawn, lane(3), lane(4)]) gather.offer(each);
-  gather.withdraw(withdrawn);
-  gather.offer(lane(5));
-  t.equal(runs.length, 1, 'while a task runs, three wait for a fourth');
-  for (let i = 6; i <= 18; i += 1) gather.offer(lane(i));
-  t.strictSame(
-    ran().slice(1),
-    [
-      [3, 4, 5, 6],
-      [7, 8, 9, 10],
-    ],
-    'four at a time, the oldest first, up to the bound of the queue',
-  );
-  const failure = new Error('died');
-  await settle(1, failure);
-  t.strictSame(outcomes, [
-    [3, failure],
-    [4, failure],
-    [5, failure],
-    [6, failure],
-  ]);
-  t.strictSame(ran().at(-1), [11, 12, 13, 14]);
-  await settle(0);
-  await settle(2);
-  t.strictSame(ran().at(-1), [15, 16, 17, 18]);
-  gather.offer(lane(19));
-  t.equal(runs.length, 5);
-  await settle(3);
-  t.equal(runs.length, 5, 'a task still runs');
-  await settle(4);
-  t.strictSame(ran().at(-1), [19], 'the pool is idle');
-  open = 2;
-  gather.offer(lane(20));
-  t.strictSame(ran().at(-1), [20], 'four will not come together: a free worker takes one');
-  gather.offer(lane(21));
-  t.equal(runs.length, 7, 'but the queue does not');
-  await settle(5);
-  t.strictSame(ran().at(-1), [21]);
-  t.equal(idle, 0);
-  await settle(6);
-  await settle(7);
-  t.equal(idle, 1);
-  t.ok(gather.isIdle);
-  t.strictSame([gather.tasks, gather.lanes], [8, 20]);
+  const blocks = new BlockAllocator(1000, 10, 2);
+  t.strictSame([blocks.take(), blocks.take(), blocks.take()], [1000, 1010, undefined]);
+  blocks.give(1010);
+  t.throws(() => blocks.give(1010), { message: 'block 1010 is not taken' });
+  t.throws(() => blocks.give(5), { message: 'block 5 is not taken' });
+  t.equal(blocks.inUse, 1);
 });
 
 t.test('what the core refuses is no dead worker', async (t) => {
@@ -542,7 +460,7 @@ t.test('what the core refuses is no dead worker', async (t) => {
 });
 
 t.test('a paused client holds no slab', async (t) => {
-  const engine = await startedWasm(t, { workers: 1, slabs: 4, maxUploads: 4, sweepMs: 10 });
+  const engine = await startedWasm(t, { workers: 1, slabs: 4, maxUploads: 4, tickMs: 10 });
   const one = opaque(70_000, 8);
   const ingest = engine.open('a');
   await ingest.write(one.file.subarray(0, 30_000));
@@ -553,7 +471,7 @@ t.test('a paused client holds no slab', async (t) => {
 });
 
 t.test('clients that trickle give way to one that waits for a slab', async (t) => {
-  const engine = await startedWasm(t, { workers: 1, slabs: 2, maxUploads: 4, sweepMs: 10 });
+  const engine = await startedWasm(t, { workers: 1, slabs: 2, maxUploads: 4, tickMs: 10 });
   const slow = [engine.open('a'), engine.open('a')];
   let done = false;
   const trickle = (async () => {
@@ -568,35 +486,6 @@ t.test('clients that trickle give way to one that waits for a slab', async (t) =
   await trickle;
   for (const ingest of slow) ingest.abort();
   await until(() => engine.stats().slabsInUse === 0);
-});
-
-t.test('backpressure is not held against the client', async (t) => {
-  let slabs: number[] = [];
-  const nothing = (): undefined => undefined;
-  const host: IngestHost = {
-    memory: Buffer.alloc(MIB),
-    takeSlab: () => slabs.pop(),
-    giveSlab: nothing,
-    wait: nothing,
-    offer: nothing,
-    withdraw: nothing,
-    received: nothing,
-    credentialBytes: nothing,
-    closed: nothing,
-    finish: () => t.fail('it does not end') as never,
-  };
-  const ingest = new WasmIngest('a', 0, host);
-  const sweep = (): void => {
-    for (let i = 0; i < 100; i += 1) ingest.sweep(100, true);
-  };
-  const written = ingest.write(noise(1000));
-  sweep();
-  t.notOk(ingest.pace.stalled, 'it waits for a slab');
-  slabs = [0];
-  ingest.resume();
-  await written;
-  sweep();
-  t.ok(ingest.pace.stalled, 'it is waited for');
 });
 
 /** As fast as the engine takes it. */

@@ -1,11 +1,19 @@
-/** Equal blocks of the shared memory, handed out one by one. */
-export class Region {
+/** Length of the first page of a core's memory, which stays its own: its constants lie there. */
+export const RESERVED_BYTES = 64 * 1024;
+
+/** Length rounded up so that the areas of two threads never share a cache line. */
+export function aligned(bytes: number): number {
+  return Math.ceil(bytes / 128) * 128;
+}
+
+/** Allocator of equal blocks of the shared memory. */
+export class BlockAllocator {
   readonly #start: number;
   readonly #size: number;
   readonly #taken: Uint8Array;
   readonly #free: number[];
 
-  /** `count` blocks of `size` bytes from the address `start` on. */
+  /** Allocator of `count` blocks of `size` bytes from the address `start` on. */
   constructor(start: number, size: number, count: number) {
     this.#start = start;
     this.#size = size;

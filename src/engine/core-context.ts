@@ -19,8 +19,8 @@ export type CoreMeasurement = Omit<Measurement, 'credential'> & {
 };
 
 /**
- * Where inside the slice just processed the data of the first credential chunk lies; offsets are relative to
- * the slice. Undefined when there is none, also for a chunk that is too large.
+ * Extent of the first credential chunk's data in the slice just processed, relative to the slice; undefined
+ * where the slice holds none, or the chunk is too large.
  */
 export function credentialSpan(
   memory: WebAssembly.Memory,
@@ -31,20 +31,20 @@ export function credentialSpan(
   return length === 0 ? undefined : { offset: view.getUint32(layout.SPAN_OFFSET, true), length };
 }
 
-/** What a hash outside the core needs to know to compute the binding digest. File offsets. */
+/** Facts by which a hash outside the core computes the binding digest, with file offsets. */
 export interface ForkReport {
   /** Start of the credential's header. */
   readonly forkAt?: number;
   /** First byte behind its data; may lie ahead of what has been read. */
   readonly resumeAt?: number;
   /**
-   * So many trailing bytes (0 to 7) of the file so far may yet turn out to be the start of the credential's
-   * header.
+   * Number of trailing bytes (0 to 7) of the file so far that may turn out to be the start of the
+   * credential's header.
    */
   readonly heldBack: number;
 }
 
-/** After `parse` or `update`. */
+/** State of the binding digest after `parse` or `update`. */
 export function forkReport(memory: WebAssembly.Memory, context: number): ForkReport {
   const view = new DataView(memory.buffer, context, layout.CONTEXT_BYTES);
   const heldBack = view.getUint32(layout.HELD, true);
@@ -52,14 +52,42 @@ export function forkReport(memory: WebAssembly.Memory, context: number): ForkRep
   return forkAt === 0 ? { heldBack } : { forkAt, resumeAt: number64(view, layout.RESUME_AT), heldBack };
 }
 
+/** SHA-256 in lower-case hex, where the host did the hashing. */
+export interface HostDigests {
+  readonly sha256: string;
+  readonly bindingSha256?: string;
+}
+
 /**
- * Reads a finished context.
- * @param digests Lower-case hex, for an engine that hashed elsewhere; without them the core's own.
+ * Measurement of a finished context.
+ * @param parts data of the credential chunk, which only the host has kept
+ * @param digests for an engine that hashed elsewhere; without them the core's own
  */
+export function completeMeasurement(
+  memory: WebAssembly.Memory,
+  context: number,
+  parts: readonly Uint8Array[],
+  digests?: HostDigests,
+): Measurement {
+  const { credential, ...measured } = readMeasurement(memory, context, digests);
+  if (credential === undefined) return measured;
+  const data = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    data.set(part, at);
+    at += part.length;
+  }
+  // Header and data. Anything else means that the host lost bytes the core has seen.
+  if (data.length + 8 !== credential.length)
+    throw new Error(`credential of ${credential.length} bytes, ${data.length} bytes of data kept`);
+  return { ...measured, credential: { ...credential, data } };
+}
+
+/** Measurement as the finished context holds it. @param digests as `completeMeasurement` takes them */
 export function readMeasurement(
   memory: WebAssembly.Memory,
   context: number,
-  digests?: { readonly sha256: string; readonly bindingSha256?: string },
+  digests?: HostDigests,
 ): CoreMeasurement {
   // A copy, because text is not decoded from shared memory.
   const bytes = Buffer.from(new Uint8Array(memory.buffer, context, layout.CONTEXT_BYTES).slice().buffer);

@@ -1,9 +1,9 @@
-/** Calls back at a steady beat with the time that passed, as far as clients may be charged for it. */
-export class Sweep {
+/** Timer with a steady beat; each beat tells the time that passed, as far as clients may be charged for it. */
+export class Ticker {
   readonly #timer: NodeJS.Timeout;
 
   constructor(
-    { sweepMs, now }: { readonly sweepMs: number; readonly now: () => number },
+    { tickMs, now }: { readonly tickMs: number; readonly now: () => number },
     tick: (elapsedMs: number) => void,
   ) {
     let last = now();
@@ -11,13 +11,13 @@ export class Sweep {
       const at = now();
       // A process that was stopped or starved for a while must not take its own pause for the slowness of
       // every client.
-      const elapsed = Math.min(at - last, 10 * sweepMs);
+      const elapsed = Math.min(at - last, 10 * tickMs);
       last = at;
       tick(elapsed);
-    }, sweepMs).unref();
+    }, tickMs).unref();
   }
 
-  /** Whether the beat keeps the process alive; at first it does not. */
+  /** @param alive whether the timer keeps the process alive; at first it does not */
   hold(alive: boolean): void {
     if (alive) this.#timer.ref();
     else this.#timer.unref();

@@ -1,0 +1,65 @@
+import type { Measurement } from '../domain/audio.js';
+import { type PlaceHolder, SendingPace } from './places.js';
+
+export const SLAB_BYTES = 1024 * 1024;
+
+/** More than three buys nothing but memory: one is filled, one is ready, one is hashed. */
+export const SLABS_PER_UPLOAD = 3;
+
+/** Block of the shared memory that holds bytes of one upload. */
+export interface Slab {
+  readonly address: number;
+  filled: number;
+}
+
+/** Write that found no slab for all of its chunk. */
+export interface PendingWrite {
+  readonly chunk: Uint8Array;
+  copied: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface PendingEnd {
+  readonly resolve: (measurement: Measurement) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Record of one upload on its way through the slabs: a slab is filled by writes, then ready, then in flight
+ * (one at a time, because slices are hashed strictly in order), then given back. The record does nothing by
+ * itself; the scheduler alone changes it.
+ */
+export class Ingest implements PlaceHolder {
+  readonly owner: string;
+  /** Address of the upload's context. */
+  readonly context: number;
+  readonly pace = new SendingPace();
+  /** Aborts when the engine gives the upload up by itself. */
+  readonly givenUp = new AbortController();
+  filling: Slab | undefined;
+  readonly ready: Slab[] = [];
+  inFlight: Slab | undefined;
+  pendingWrite: PendingWrite | undefined;
+  pendingEnd: PendingEnd | undefined;
+  /** Data of the credential chunk met so far. */
+  readonly credential: Uint8Array[] = [];
+  received = 0;
+  /** Written to since the last tick. */
+  touched = false;
+  /** The slab being filled has seen a tick. */
+  aged = false;
+  ended = false;
+  /** Why nothing more is taken; from then on the upload only waits for its slab in flight. */
+  over: unknown;
+
+  constructor(owner: string, context: number) {
+    this.owner = owner;
+    this.context = context;
+  }
+
+  /** Number of slabs the upload holds. */
+  get held(): number {
+    return this.ready.length + (this.filling === undefined ? 0 : 1) + (this.inFlight === undefined ? 0 : 1);
+  }
+}

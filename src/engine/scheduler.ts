@@ -1,0 +1,391 @@
+import type { Measurement } from '../domain/audio.js';
+import type { AudioIngest } from '../ports/audio-engine.js';
+import type { Displacement } from '../ports/observer.js';
+import type { BlockAllocator } from './blocks.js';
+import type { Slice } from './core.js';
+import { engineFailed, gaveWay, uploadAborted } from './errors.js';
+import { Ingest, SLAB_BYTES, SLABS_PER_UPLOAD, type Slab } from './ingest.js';
+import { Places } from './places.js';
+import type { HashTask } from './worker.js';
+
+/** Uploads one task carries: the lanes of the SIMD kernel. */
+export const LANES = 4;
+
+export interface SchedulerOptions {
+  readonly workers: number;
+  readonly maxQueue: number;
+  readonly maxUploads: number;
+  /** The shared memory in which the slabs lie. */
+  readonly memory: Buffer;
+  /**
+   * More than `maxUploads`: an upload that was given up keeps its context while a task works on it, but not
+   * its place. Tasks carry at most `(workers + maxQueue) * LANES` uploads.
+   */
+  readonly contexts: BlockAllocator;
+  readonly slabs: BlockAllocator;
+  /** One block for each task that may be in flight, `workers + maxQueue`. */
+  readonly scratches: BlockAllocator;
+  /** Settles when no thread touches the task's memory any more, and not earlier. */
+  readonly run: (task: HashTask) => Promise<void>;
+  /** Makes a context ready for a new file. */
+  readonly begin: (context: number) => void;
+  /** Copy of the credential bytes in the slice, which is the one its context was last hashed with. */
+  readonly credentialBytes: (slice: Slice) => Uint8Array | undefined;
+  readonly finish: (context: number, credential: readonly Uint8Array[]) => Measurement;
+  readonly displaced: (reason: Displacement) => void;
+  /** Called with `true` when the first upload opens, with `false` when the last one has let go of everything. */
+  readonly occupied: (any: boolean) => void;
+}
+
+/**
+ * Moves uploads through the slabs and their slabs through the workers.
+ *
+ * Uploads are records. Each event (open, write, end, abort, tick, a task that is done) changes records and
+ * ends in `#schedule`, which does everything that has become possible. Nothing inside of `#schedule` calls
+ * out: promises settle later, and signals are fired when all is done. So no event comes in the middle of
+ * another, and a listener of a signal finds the scheduler at rest.
+ */
+export class Scheduler {
+  readonly #options: SchedulerOptions;
+  readonly #places: Places<Ingest>;
+  /** Uploads whose context is in use, those that only wait for their slab in flight included. */
+  readonly #ingests = new Set<Ingest>();
+  /** Uploads whose write waits for a slab, in the order in which they came. */
+  readonly #waiting = new Set<Ingest>();
+  /** Uploads with a ready slab and none in flight, in the order in which they became so. */
+  readonly #ready = new Set<Ingest>();
+  /** Uploads that have ended and wait for their last slab. */
+  readonly #ending = new Set<Ingest>();
+  /** Uploads that the engine gave up and whose signal has not been fired yet. */
+  readonly #givenUp: Ingest[] = [];
+  #running = 0;
+  #tasks = 0;
+  #lanes = 0;
+  #bytes = 0;
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+    this.#places = new Places(options.maxUploads);
+  }
+
+  get uploads(): number {
+    return this.#ingests.size;
+  }
+
+  get tasks(): number {
+    return this.#tasks;
+  }
+
+  /** Uploads carried by all tasks so far. */
+  get lanes(): number {
+    return this.#lanes;
+  }
+
+  /** Bytes taken in. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** @throws DomainError `unavailable` / `engine_full` */
+  open(owner: string): AudioIngest {
+    const { contexts, begin, displaced, occupied } = this.#options;
+    const displacement = this.#places.toDisplace(owner);
+    if (displacement !== undefined) this.#giveUp(displacement.holder, gaveWay());
+    const context = contexts.take();
+    if (context === undefined) throw new Error('more uploads than contexts');
+    begin(context);
+    const ingest = new Ingest(owner, context);
+    this.#ingests.add(ingest);
+    this.#places.add(ingest);
+    if (this.#ingests.size === 1) occupied(true);
+    if (displacement !== undefined) {
+      // Only now, when the place is taken: whoever learns of the displacement may open an upload at once.
+      displaced(displacement.reason);
+      this.#schedule();
+    }
+    return {
+      signal: ingest.givenUp.signal,
+      write: (chunk) => this.#write(ingest, chunk),
+      end: async () => this.#end(ingest),
+      abort: () => this.#abort(ingest),
+    };
+  }
+
+  /**
+   * Looks after the slabs of slow clients: of one that sent nothing since the last tick, and, when others
+   * wait for slabs, even of one that trickles on, once it held its slab from one tick to the next.
+   */
+  tick(elapsedMs: number): void {
+    const scarce = this.#waiting.size > 0 && this.#options.slabs.free === 0;
+    for (const ingest of this.#ingests) {
+      if (ingest.over !== undefined) continue;
+      if (!ingest.touched || (scarce && ingest.aged)) this.#flush(ingest);
+      else ingest.aged = true;
+      ingest.touched = false;
+      // In backpressure and after `end` the client waits for the engine.
+      if (ingest.pendingWrite === undefined && !ingest.ended) ingest.pace.charge(elapsedMs, ingest.received);
+    }
+    this.#schedule();
+  }
+
+  #write(ingest: Ingest, chunk: Uint8Array): Promise<void> | undefined {
+    assertWritable(ingest);
+    const ready = ingest.ready.length;
+    let copied = 0;
+    // A slab that is free has nobody waiting for it who could take it.
+    while (copied < chunk.length && this.#hasSlab(ingest)) copied = this.#copy(ingest, chunk, copied);
+    ingest.touched = true;
+    if (copied === chunk.length) {
+      if (ingest.ready.length > ready) this.#schedule();
+      return undefined;
+    }
+    return new Promise((resolve, reject) => {
+      ingest.pendingWrite = { chunk, copied, resolve, reject };
+      this.#waiting.add(ingest);
+      this.#schedule();
+    });
+  }
+
+  #end(ingest: Ingest): Promise<Measurement> {
+    assertWritable(ingest);
+    return new Promise((resolve, reject) => {
+      ingest.ended = true;
+      ingest.pendingEnd = { resolve, reject };
+      this.#ending.add(ingest);
+      this.#flush(ingest);
+      this.#schedule();
+    });
+  }
+
+  #abort(ingest: Ingest): void {
+    if (ingest.over !== undefined) return;
+    this.#close(ingest, uploadAborted());
+    this.#schedule();
+  }
+
+  /** @param failure why it is unknown how far the slices were processed; undefined when all were */
+  #taskDone(scratch: number, ingests: readonly Ingest[], failure: unknown): void {
+    const { scratches, slabs, credentialBytes } = this.#options;
+    scratches.give(scratch);
+    this.#running -= 1;
+    for (const ingest of ingests) {
+      const slab = ingest.inFlight!;
+      ingest.inFlight = undefined;
+      if (ingest.over !== undefined) {
+        this.#release(ingest);
+      } else if (failure !== undefined) {
+        this.#giveUp(ingest, engineFailed(failure));
+      } else {
+        const bytes = credentialBytes(sliceOf(ingest, slab));
+        if (bytes !== undefined) ingest.credential.push(bytes);
+        if (ingest.ready.length > 0) this.#ready.add(ingest);
+      }
+      // Last, and before `#schedule`: the slab's next upload overwrites what is read above.
+      slabs.give(slab.address);
+    }
+    this.#schedule();
+  }
+
+  /**
+   * Does everything that has become possible. Each step makes work for those behind it and never for those
+   * before, so one pass leads to the fixpoint:
+   * - no upload that has ended and is hashed still waits for its measurement,
+   * - no slab is free while a write waits that may take one,
+   * - no write waits while nothing is ready and no task runs,
+   * - no task may start that has not.
+   */
+  #schedule(): void {
+    this.#finishEnded();
+    this.#giveSlabs();
+    this.#relieve();
+    this.#startTasks();
+    for (const ingest of this.#givenUp.splice(0)) ingest.givenUp.abort(ingest.over);
+  }
+
+  #finishEnded(): void {
+    for (const ingest of this.#ending) {
+      if (ingest.inFlight !== undefined || ingest.ready.length > 0) continue;
+      const { resolve } = ingest.pendingEnd!;
+      let measurement: Measurement;
+      try {
+        measurement = this.#options.finish(ingest.context, ingest.credential);
+      } catch (error) {
+        this.#giveUp(ingest, engineFailed(error));
+        continue;
+      }
+      ingest.pendingEnd = undefined;
+      this.#close(ingest, new Error('the upload has ended'));
+      resolve(measurement);
+    }
+  }
+
+  /** Lets writes that wait go on, slab by slab: those who hold the fewest first, then the longest waiting. */
+  #giveSlabs(): void {
+    while (this.#options.slabs.free > 0) {
+      const ingest = this.#neediest();
+      if (ingest === undefined) return;
+      const write = ingest.pendingWrite!;
+      write.copied = this.#copy(ingest, write.chunk, write.copied);
+      ingest.touched = true;
+      this.#waiting.delete(ingest);
+      if (write.copied < write.chunk.length) {
+        this.#waiting.add(ingest);
+      } else {
+        ingest.pendingWrite = undefined;
+        write.resolve();
+      }
+    }
+  }
+
+  #neediest(): Ingest | undefined {
+    let neediest: Ingest | undefined;
+    let least = SLABS_PER_UPLOAD;
+    for (const ingest of this.#waiting) {
+      const { held } = ingest;
+      if (held >= least) continue;
+      neediest = ingest;
+      least = held;
+    }
+    return neediest;
+  }
+
+  /**
+   * All slabs are being filled, none is ready, and a write waits: the fullest goes to the workers as it is.
+   * Without this a pool smaller than the number of uploads would stand still until a slab happens to fill.
+   */
+  #relieve(): void {
+    if (this.#waiting.size === 0 || this.#options.slabs.free > 0) return;
+    if (this.#running > 0 || this.#ready.size > 0) return;
+    let fullest: Ingest | undefined;
+    let most = 0;
+    for (const ingest of this.#ingests) {
+      const filled = ingest.filling?.filled ?? 0;
+      if (filled <= most) continue;
+      fullest = ingest;
+      most = filled;
+    }
+    if (fullest !== undefined) this.#flush(fullest);
+  }
+
+  #startTasks(): void {
+    while (this.#mayStart()) this.#start();
+  }
+
+  /**
+   * Four lanes cost little more CPU than one, so a task that carries one upload wastes most of a core. Hence:
+   * an idle pool takes whatever is ready; while a task runs, the next one waits for four. No slab waits for
+   * ever: when the running tasks are done the pool is idle. With fewer than four uploads open four can never
+   * come together, and workers without a task are used at once.
+   */
+  #mayStart(): boolean {
+    const { workers, maxQueue } = this.#options;
+    if (this.#ready.size === 0 || this.#running >= workers + maxQueue) return false;
+    if (this.#running === 0 || this.#ready.size >= LANES) return true;
+    return this.#running < workers && this.#ingests.size < LANES;
+  }
+
+  #start(): void {
+    const { scratches, run } = this.#options;
+    // Scratch memory belongs to the task and not to a thread: so a dead worker's replacement cannot meet it.
+    const scratch = scratches.take();
+    if (scratch === undefined) throw new Error('more tasks than scratch areas');
+    const ingests: Ingest[] = [];
+    const slices: Slice[] = [];
+    for (const ingest of this.#ready) {
+      this.#ready.delete(ingest);
+      ingest.inFlight = ingest.ready.shift()!;
+      slices.push(sliceOf(ingest, ingest.inFlight));
+      if (ingests.push(ingest) === LANES) break;
+    }
+    this.#running += 1;
+    this.#tasks += 1;
+    this.#lanes += ingests.length;
+    run({ scratch, slices }).then(
+      () => this.#taskDone(scratch, ingests, undefined),
+      (failure: unknown) => this.#taskDone(scratch, ingests, failure ?? new Error('task failed')),
+    );
+  }
+
+  /** An upload that already fills a slab may write on without taking one. */
+  #hasSlab(ingest: Ingest): boolean {
+    return ingest.filling !== undefined || (ingest.held < SLABS_PER_UPLOAD && this.#options.slabs.free > 0);
+  }
+
+  /**
+   * Copies as much of the chunk as one slab takes, the one being filled or else a new one.
+   * @returns the offset in `chunk` up to which it is copied
+   */
+  #copy(ingest: Ingest, chunk: Uint8Array, from: number): number {
+    const slab = ingest.filling ?? this.#takeSlab(ingest);
+    const length = Math.min(chunk.length - from, SLAB_BYTES - slab.filled);
+    const start = slab.address + slab.filled;
+    // Copied as a fill: `set` goes byte by byte into shared memory where the two are not aligned alike, a
+    // tenth of the speed.
+    this.#options.memory.fill(
+      length === chunk.length ? chunk : chunk.subarray(from, from + length),
+      start,
+      start + length,
+    );
+    slab.filled += length;
+    ingest.received += length;
+    this.#bytes += length;
+    if (slab.filled === SLAB_BYTES) this.#flush(ingest);
+    return from + length;
+  }
+
+  #takeSlab(ingest: Ingest): Slab {
+    const address = this.#options.slabs.take();
+    if (address === undefined) throw new Error('no slab is free');
+    ingest.aged = false;
+    ingest.filling = { address, filled: 0 };
+    return ingest.filling;
+  }
+
+  /** Makes the slab that is being filled ready as it is. */
+  #flush(ingest: Ingest): void {
+    if (ingest.filling === undefined) return;
+    ingest.ready.push(ingest.filling);
+    ingest.filling = undefined;
+    if (ingest.inFlight === undefined) this.#ready.add(ingest);
+  }
+
+  #giveUp(ingest: Ingest, reason: unknown): void {
+    this.#close(ingest, reason);
+    this.#givenUp.push(ingest);
+  }
+
+  /** Gives back what no thread works on; a slab in flight and the context follow when its task is done. */
+  #close(ingest: Ingest, reason: unknown): void {
+    const { slabs } = this.#options;
+    ingest.over = reason;
+    this.#places.remove(ingest);
+    this.#waiting.delete(ingest);
+    this.#ready.delete(ingest);
+    this.#ending.delete(ingest);
+    ingest.pendingWrite?.reject(reason);
+    ingest.pendingEnd?.reject(reason);
+    ingest.pendingWrite = undefined;
+    ingest.pendingEnd = undefined;
+    for (const slab of ingest.ready.splice(0)) slabs.give(slab.address);
+    if (ingest.filling !== undefined) slabs.give(ingest.filling.address);
+    ingest.filling = undefined;
+    if (ingest.inFlight === undefined) this.#release(ingest);
+  }
+
+  /** The upload is over and no thread works on its context. */
+  #release(ingest: Ingest): void {
+    this.#options.contexts.give(ingest.context);
+    this.#ingests.delete(ingest);
+    if (this.#ingests.size === 0) this.#options.occupied(false);
+  }
+}
+
+function assertWritable({ over, ended, pendingWrite }: Ingest): void {
+  if (over !== undefined) throw over;
+  if (ended) throw new Error('the upload has ended');
+  if (pendingWrite !== undefined) throw new Error('one write at a time');
+}
+
+function sliceOf({ context }: Ingest, { address, filled }: Slab): Slice {
+  return { context, address, length: filled };
+}
