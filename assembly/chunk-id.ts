@@ -19,7 +19,7 @@ export const enum Id {
   C2PA = 0x41503243,
 }
 
-/** Printable ASCII; spaces only at the end. */
+/** An id of printable ASCII, with spaces only at the end. */
 export function validId(id: u32): bool {
   let space = false;
   for (let i: u32 = 0; i < 32; i += 8) {
@@ -31,7 +31,7 @@ export function validId(id: u32): bool {
   return id != 0x20202020;
 }
 
-/** Looks like the credential's id to a reader that is careless about case. */
+/** An id that a reader careless about case takes for the credential's. */
 export function variantOfCredential(id: u32): bool {
   // Bit 5 is the case of a letter; the 2 keeps its own value.
   return id != <u32>Id.C2PA && (id & 0xdfdfffdf) == <u32>Id.C2PA;

@@ -6,7 +6,7 @@ export function position(context: usize): u64 {
   return load<u64>(context, BYTES);
 }
 
-/** Sets a finding; the first occurrence keeps its offset. */
+/** Adds a finding; the first occurrence keeps its offset. */
 export function addFinding(context: usize, finding: Finding, offset: u64): void {
   const bits = load<u64>(context, FINDINGS);
   const bit = (<u64>1) << (<u64>finding);

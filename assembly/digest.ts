@@ -2,7 +2,7 @@ import { HASH_BUFFER, HASH_BYTES, HASH_LENGTH, JOB_BYTES, JOBS, SPARE } from '..
 import { compressLanes } from './sha256-lanes';
 import { compress } from './sha256-single';
 
-/** FIPS 180-4, 5.3.3. */
+/** Writes the initial hash value (FIPS 180-4, 5.3.3). */
 export function start(hash: usize): void {
   store<u32>(hash, 0x6a09e667, 0);
   store<u32>(hash, 0xbb67ae85, 4);
@@ -20,8 +20,8 @@ export function fork(from: usize, to: usize): void {
 }
 
 /**
- * Counts `length` bytes and completes the partial block with as many of them as it wants. Returns how many
- * that were.
+ * Counts `length` bytes and completes the partial block with as many of them as it wants. Returns the number
+ * of bytes taken.
  */
 function topUp(hash: usize, data: usize, length: u32): u32 {
   const total = load<u64>(hash, HASH_LENGTH);

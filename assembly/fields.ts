@@ -28,13 +28,13 @@ const TAG_EXTENSIBLE: u32 = 0xfffe;
 const PCM: u32 = 0;
 const FLOAT: u32 = 1;
 const OTHER: u32 = 2;
-/** libsndfile's bound. */
+/** Most channels read, as libsndfile has it. */
 const CHANNEL_LIMIT: u32 = 1024;
-/** Eight times DXD's 768 kHz: above every format sold. */
+/** Highest sample rate read: eight times DXD's 768 kHz, above every format sold. */
 const RATE_LIMIT: u32 = 6_144_000;
 
 export const SENTINEL: u64 = 0xffff_ffff;
-/** Number.MAX_SAFE_INTEGER + 1: the host counts in doubles. */
+/** Bound of every count, Number.MAX_SAFE_INTEGER + 1: the host counts in doubles. */
 const SIZE_LIMIT: u64 = 1 << 53;
 
 function encodingOf(tag: u32): u32 {
@@ -42,15 +42,14 @@ function encodingOf(tag: u32): u32 {
 }
 
 /**
- * The format tag inside a SubFormat GUID xxxxxxxx-0000-0010-8000-00AA00389B71, or 0 when it is another kind
- * of GUID.
+ * Format tag inside a SubFormat GUID xxxxxxxx-0000-0010-8000-00AA00389B71, or 0 for another kind of GUID.
  */
 function tagOfGuid(guid: usize): u32 {
   const standard = load<u32>(guid, 4) == 0x0010_0000 && load<u64>(guid, 8) == 0x719b_3800_aa00_0080;
   return standard ? load<u32>(guid) : 0;
 }
 
-/** The fmt chunk is complete. */
+/** Reads the fmt chunk, once it is complete. */
 export function readFmt(context: usize): void {
   const fmt = context + FMT;
   const at = load<u64>(context, FMT_AT);
@@ -94,7 +93,8 @@ export function readFmt(context: usize): void {
 }
 
 /**
- * Without a usable ds64 the 32-bit field decides; 0 and the sentinel mean that the writer never came back.
+ * Takes the end of the file from the 32-bit field, where no usable ds64 tells it; 0 and the sentinel mean that
+ * the writer never came back.
  */
 export function takeRiffField(context: usize): void {
   const field = load<u32>(context, RIFF_FIELD);
@@ -103,7 +103,7 @@ export function takeRiffField(context: usize): void {
 }
 
 /**
- * The ds64 chunk is complete. It governs the file only when it is the first chunk of an RF64 or BW64 file.
+ * Reads the ds64 chunk, once it is complete. @param governs the chunk is the first of an RF64 or BW64 file
  */
 export function readDs64(context: usize, governs: bool): void {
   const ds64 = context + DS64;
@@ -134,7 +134,7 @@ export function readDs64(context: usize, governs: bool): void {
   if (load<u64>(context, CHUNK_END) > riffSize + 8) addFinding(context, Finding.chunk_past_end, at);
 }
 
-/** A chunk's size field, resolved through the ds64. `SENTINEL` stays when nothing resolves it. */
+/** Size field of a chunk, resolved through the ds64; `SENTINEL` stays where no entry resolves it. */
 export function resolveSize(context: usize, id: u32, isData: bool, field: u32, at: u64): u64 {
   if (load<u32>(context, DS64_APPLIES) == 0) return field;
   const ds64 = context + DS64;
@@ -157,7 +157,7 @@ export function resolveSize(context: usize, id: u32, isData: bool, field: u32, a
   return field;
 }
 
-/** The bext chunk is complete. */
+/** Reads the bext chunk, once it is complete. */
 export function readBext(context: usize): void {
   const at = load<u64>(context, CHUNK_AT);
   if (load<u64>(context, BEXT_SIZE) < <u64>BEXT_FIXED_BYTES) {

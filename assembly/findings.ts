@@ -1,5 +1,5 @@
-// The bits of FINDINGS: the same names in the same order as STRUCTURE_FINDINGS in src/domain/findings.ts (a
-// test compares).
+// Bits of FINDINGS: the same names in the same order as STRUCTURE_FINDINGS in src/domain/findings.ts (a test
+// compares).
 export const enum Finding {
   header_truncated,
   form_not_wave,

@@ -41,9 +41,9 @@ export function parse(context: usize, address: usize, length: u32, tag: u32): u3
  * Reads and hashes the `count` slices in the scratch. Returns 0, or (nothing touched) a mask of the slices
  * whose context is not of this build or finished.
  *
- * The binding digest is the whole-file digest's state, copied where the credential's header starts, that goes
- * on behind the chunk. Since a header may straddle slices, its first bytes are held back unhashed until it is
- * complete.
+ * The binding digest is a copy of the whole-file digest's state, made where the credential's header starts,
+ * and goes on behind the chunk. Since a header may straddle slices, the first bytes of a header are held back
+ * unhashed until the header is complete.
  */
 export function update(scratch: usize, count: u32, tag: u32): u32 {
   let refused: u32 = 0;
@@ -73,7 +73,7 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
     }
     store<u32>(scratch + FORKS + i * 8, cut);
     const held = load<u32>(context, HELD);
-    // All of the slice may belong to a header that is still incomplete.
+    // The whole slice may belong to a header that is still incomplete.
     if (held > length || length == 0) continue;
     if (kept > 0) absorb(context + WHOLE, scratch + KEPT + i * 8, kept);
     jobs = plan(scratch, jobs, context + WHOLE, address, cut == NO_FORK ? length - held : cut);
@@ -105,7 +105,7 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
 }
 
 /**
- * Settles digests and the findings that need the end of the file. Status as `parse`; the context takes no
+ * Finalizes the digests and the findings that need the end of the file. Status as `parse`; the context takes no
  * more slices.
  */
 export function finish(context: usize, tag: u32): u32 {

@@ -45,7 +45,7 @@ function malformed(context: usize): void {
 }
 
 /**
- * At a member's end (its pad included). Returns true when the outermost list is done: the chunk ends here.
+ * Goes on after a member and its pad. Returns true when the outermost list is done: the chunk ends here.
  */
 export function nextMember(context: usize): bool {
   const at = position(context);
@@ -67,8 +67,8 @@ export function nextMember(context: usize): bool {
 }
 
 /**
- * A member's data has ended; its pad, when it has one, comes next. Some writers leave out the pad of the last
- * member.
+ * Goes on where a member's data has ended: to its pad, when it has one. Some writers leave out the pad of the
+ * last member.
  */
 export function closeMember(context: usize): bool {
   const depth = load<u32>(context, LIST_DEPTH);
@@ -79,7 +79,7 @@ export function closeMember(context: usize): bool {
   return nextMember(context);
 }
 
-/** Eight bytes of a member's header are gathered. */
+/** Reads a member's header, once its eight bytes are collected. */
 export function openMember(context: usize): void {
   const id = load<u32>(context, HEADER);
   const size = load<u32>(context, HEADER + 4);

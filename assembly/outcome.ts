@@ -30,7 +30,7 @@ import { State } from './state';
 
 const OTHER: u32 = 2;
 
-/** What only the end of the file tells. */
+/** Adds the findings and facts that only the end of the file tells. */
 export function finalize(context: usize): void {
   const bytes = load<u64>(context, BYTES);
   if (bytes < 12) addFinding(context, Finding.header_truncated, bytes);

@@ -1,4 +1,4 @@
-/** Where the walk stands between two bytes. */
+/** State of the walk between two bytes. */
 export const enum State {
   FileHeader,
   ChunkHeader,

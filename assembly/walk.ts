@@ -60,8 +60,8 @@ const enum Capture {
 }
 
 /**
- * Reads the next `length` bytes of the file at `data`. Every step consumes bytes or leaves the state, so it
- * ends.
+ * Reads the next `length` bytes of the file at `data`. Every step consumes bytes or leaves the state, so the
+ * walk ends.
  */
 export function walk(context: usize, data: usize, length: u32): void {
   const begin = position(context);
@@ -78,14 +78,14 @@ export function walk(context: usize, data: usize, length: u32): void {
 }
 
 /**
- * A member without data, or a list that has just been closed: the step that follows needs no byte, so it is
- * not left to the next slice.
+ * A member without data, or a list that has just been closed: the step that follows needs no byte, and is
+ * therefore not left to the next slice.
  */
 function memberEnded(context: usize): bool {
   return load<u32>(context, STATE) == State.ListBody && load<u64>(context, MEMBER_END) == position(context);
 }
 
-/** Where the credential's data lies in a slice that covers [begin, end) of the file. */
+/** Stores the extent of the credential's data in a slice that covers [begin, end) of the file. */
 function span(context: usize, begin: u64, end: u64): void {
   const forkAt = load<u64>(context, FORK_AT);
   const from = max(forkAt + 8, begin);
@@ -95,7 +95,7 @@ function span(context: usize, begin: u64, end: u64): void {
   store<u32>(context, some ? <u32>(to - from) : 0, SPAN_LENGTH);
 }
 
-/** Consumes some of the `left` bytes at `data`, and returns how many. */
+/** Consumes some of the `left` bytes at `data`, and returns their number. */
 function step(context: usize, data: usize, left: u32): u32 {
   switch (load<u32>(context, STATE)) {
     case State.FileHeader: {
@@ -192,7 +192,7 @@ function openFile(context: usize): void {
   nextChunk(context);
 }
 
-/** The walk stands between two chunks. */
+/** Goes on between two chunks. */
 function nextChunk(context: usize): void {
   store<u32>(context, 0, FILL);
   store<u32>(
@@ -202,7 +202,7 @@ function nextChunk(context: usize): void {
   );
 }
 
-/** Eight bytes of a chunk's header are gathered. */
+/** Reads a chunk's header, once its eight bytes are collected. */
 function openChunk(context: usize): void {
   const id = load<u32>(context, HEADER);
   const field = load<u32>(context, HEADER + 4);
@@ -322,7 +322,7 @@ function capture(context: usize, data: usize, length: u32): void {
   if (done < room) memory.copy(to + <usize>done, data, <usize>min<u64>(room - done, length));
 }
 
-/** The chunk's data has ended; its pad byte, when it has one, comes next. */
+/** Goes on where a chunk's data has ended: to its pad byte, when it has one. */
 function closeChunk(context: usize): void {
   const kind = load<u32>(context, CAPTURE);
   if (kind == Capture.Fmt) readFmt(context);

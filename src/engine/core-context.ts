@@ -9,10 +9,10 @@ import { CONTAINERS, ENCODINGS } from '../domain/audio.js';
 import { STRUCTURE_FINDINGS } from '../domain/findings.js';
 import * as layout from './core-layout.js';
 
-/** `loudness` fields a version 2 writer leaves unset. */
+/** Value of a loudness field that a version 2 writer leaves unset. */
 const LOUDNESS_UNSET = 0x7fff;
 
-/** A measurement as the core holds it: the extent of the credential, not yet its bytes. */
+/** Measurement as the core holds it: the extent of the credential, not yet its bytes. */
 export type CoreMeasurement = Omit<Measurement, 'credential'> & {
   /** File offset of the chunk header, and 8 + size. */
   readonly credential?: { readonly offset: number; readonly length: number };
@@ -52,7 +52,7 @@ export function forkReport(memory: WebAssembly.Memory, context: number): ForkRep
   return forkAt === 0 ? { heldBack } : { forkAt, resumeAt: number64(view, layout.RESUME_AT), heldBack };
 }
 
-/** SHA-256 in lower-case hex, where the host did the hashing. */
+/** Digests (SHA-256, lower-case hex) of a file that the host hashed. */
 export interface HostDigests {
   readonly sha256: string;
   readonly bindingSha256?: string;
@@ -120,7 +120,7 @@ export function readMeasurement(
   };
 }
 
-/** The core keeps every reported count below 2^53. */
+/** Count of 64 bits as a number: the core keeps every reported count below 2^53. */
 function number64(view: DataView, at: number): number {
   return Number(view.getBigUint64(at, true));
 }

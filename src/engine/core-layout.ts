@@ -1,7 +1,7 @@
 /**
- * Where things lie in linear memory: byte offsets inside an upload's context and inside an instance's
- * scratch. The WASM core and its host compile this same file, so they cannot disagree; therefore nothing but
- * plain integer constants.
+ * Layout of linear memory: byte offsets inside an upload's context and inside an instance's scratch. The WASM
+ * core and its host compile this same file and so cannot disagree; therefore the file holds nothing but plain
+ * integer constants.
  */
 
 // Context: everything known of one upload between two slices. Zeroed by init.
@@ -23,7 +23,7 @@ export const HELD = 40;
 export const CREDENTIALS = 44;
 /** u64: bit i = STRUCTURE_FINDINGS[i]. */
 export const FINDINGS = 48;
-/** u32: what has been met, see FLAG_ below. */
+/** u32: the flags FLAG_ below. */
 export const FLAGS = 56;
 /** u32: index into ENCODINGS. */
 export const ENCODING = 60;
@@ -35,10 +35,10 @@ export const HASH_BUFFER = 48;
 export const HASH_BYTES = 112;
 
 export const STATE = 320;
-/** u32: bytes gathered in HEADER. */
+/** u32: bytes collected in HEADER. */
 export const FILL = 324;
 export const HEADER = 328;
-/** u32: what the current chunk's data is captured for, see CAPTURE_ in the core. */
+/** u32: purpose for which the current chunk's data is captured, see CAPTURE_ in the core. */
 export const CAPTURE = 344;
 export const CHUNK_ODD = 348;
 export const CHUNK_AT = 352;
@@ -47,7 +47,7 @@ export const RIFF_END = 368;
 export const RIFF_FIELD = 376;
 export const CHUNK_COUNT = 380;
 export const DATA_OFFSET = 384;
-/** u64: as declared; after finish what the file holds of it. */
+/** u64: as declared; after finish the part that the file holds. */
 export const DATA_SIZE = 392;
 export const FRAMES = 400;
 export const LIST_DEPTH = 408;
@@ -91,7 +91,7 @@ export const FLAG_FMT = 2;
 export const FLAG_FMT_WHOLE = 4;
 export const FLAG_DATA = 8;
 export const FLAG_DS64 = 16;
-/** A ds64 whose fields could be read. */
+/** The fields of the ds64 could be read. */
 export const FLAG_DS64_WHOLE = 32;
 export const FLAG_BEXT = 64;
 export const FLAG_BEXT_WHOLE = 128;

@@ -11,7 +11,7 @@ export const SCRATCH_BYTES = layout.SCRATCH_BYTES;
 
 const PAGE_BYTES = 65_536;
 
-/** A run of bytes in the core's memory that continues the file of `context`. */
+/** Run of bytes in the core's memory that continues the file of `context`. */
 export interface Slice {
   /** Address of the upload's context, a multiple of 8. */
   readonly context: number;
@@ -20,8 +20,8 @@ export interface Slice {
 }
 
 /**
- * One instance of the WASM core. Everything known of an upload is in its context, so any instance on the same
- * memory, in any thread, may continue it; two must not work on one context at the same time.
+ * Instance of the WASM core. Everything known of an upload is in its context, so any instance on the same
+ * memory, in any thread, may continue the upload. Two must not work on one context at the same time.
  */
 export interface Core {
   /** Makes a context ready for a new file, whatever it held. */
@@ -66,7 +66,7 @@ export async function loadCore(): Promise<WebAssembly.Module> {
   return new WebAssembly.Module(bytes);
 }
 
-/** The shared memory of all instances; at least `bytes` long, at most 4 GiB, and it never grows. */
+/** Shared memory of all instances: at least `bytes` long, at most 4 GiB, and it never grows. */
 export function createCoreMemory(bytes: number): WebAssembly.Memory {
   const pages = Math.max(1, Math.ceil(bytes / PAGE_BYTES));
   return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });

@@ -5,7 +5,7 @@ import type { Observer } from '../ports/observer.js';
 import { NativeEngine } from './native-engine.js';
 import { WasmEngine } from './wasm-engine.js';
 
-/** Every member but `kind` has a default that suits any host. */
+/** Options of an engine. Every member but `kind` has a default that suits any host. */
 export interface EngineOptions {
   /**
    * `wasm`: sandboxed core on worker threads. `native`: Node's own hash on the calling thread, for hosts
@@ -18,13 +18,13 @@ export interface EngineOptions {
    */
   readonly workers?: number;
   /**
-   * Slabs of 1 MiB in the pool (wasm), which is what uploads cost. Default: two for each upload, at most 120;
-   * an upload never holds more than three.
+   * Slabs of 1 MiB in the pool (wasm), the memory that uploads cost. Default: two for each upload, at most
+   * 120; an upload never holds more than three.
    */
   readonly slabs?: number;
   /**
-   * Uploads in flight, of 12 KiB each: many more than any plan allows. How one more gets in: see
-   * `Places`. Default 512.
+   * Uploads in flight, of 12 KiB each: many more than any plan allows. `Places` decides who gives way to one
+   * more. Default 512.
    */
   readonly maxUploads?: number;
   /** Tasks that may wait for a worker, beyond one running on each (wasm). Default: one for each worker. */

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { ForkReport, HostDigests } from './core-context.js';
 
 /**
- * Whole-file and binding digest in one pass: the second state is a copy of the first at the credential's
+ * Hash of the whole file and of its binding in one pass: the second state is a copy of the first at the credential's
  * header.
  */
 export class ForkedHash {
@@ -16,7 +16,7 @@ export class ForkedHash {
    */
   #held: Uint8Array = new Uint8Array(0);
 
-  /** Takes a slice right after the core has parsed it. Keeps at most a copy of its last bytes. */
+  /** Takes a slice right after the core has parsed it, and keeps at most a copy of the slice's last bytes. */
   update(slice: Uint8Array, fork: ForkReport): void {
     const held = this.#held;
     const due = held.length + slice.length - fork.heldBack;

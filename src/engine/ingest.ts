@@ -3,7 +3,7 @@ import { type PlaceHolder, SendingPace } from './places.js';
 
 export const SLAB_BYTES = 1024 * 1024;
 
-/** More than three buys nothing but memory: one is filled, one is ready, one is hashed. */
+/** Most slabs of one upload. More than three buys nothing but memory: one is filled, one is ready, one is hashed. */
 export const SLABS_PER_UPLOAD = 3;
 
 /** Block of the shared memory that holds bytes of one upload. */
@@ -45,12 +45,12 @@ export class Ingest implements PlaceHolder {
   /** Data of the credential chunk met so far. */
   readonly credential: Uint8Array[] = [];
   received = 0;
-  /** Written to since the last tick. */
+  /** The upload was written to since the last tick. */
   touched = false;
   /** The slab being filled has seen a tick. */
   aged = false;
   ended = false;
-  /** Why nothing more is taken; from then on the upload only waits for its slab in flight. */
+  /** Reason why nothing more is taken; from then on the upload only waits for its slab in flight. */
   over: unknown;
 
   constructor(owner: string, context: number) {

@@ -18,7 +18,7 @@ import { ForkedHash } from './forked-hash.js';
 import { type PlaceHolder, Places, SendingPace } from './places.js';
 import { Ticker } from './ticker.js';
 
-/** A socket's chunk; longer writes are parsed in several steps. */
+/** Length of a socket's chunk; longer writes are parsed in several steps. */
 const STAGE_BYTES = 64 * 1024;
 
 export interface NativeEngineOptions {
@@ -39,8 +39,8 @@ interface Running {
 }
 
 /**
- * Parses in the WASM core and hashes with Node's own hash, both on the calling thread: no workers, no slabs,
- * no backpressure.
+ * Engine that parses in the WASM core and hashes with Node's own hash, both on the calling thread: no workers,
+ * no slabs, no backpressure.
  */
 export class NativeEngine implements AudioEngine {
   readonly #options: NativeEngineOptions;
@@ -154,7 +154,7 @@ class NativeIngest implements AudioIngest, PlaceHolder {
   readonly #hash = new ForkedHash();
   readonly #credential: Uint8Array[] = [];
   #received = 0;
-  /** Why nothing more is taken. */
+  /** Reason why nothing more is taken. */
   #over: unknown;
 
   constructor(owner: string, context: number, running: Running, host: NativeHost) {

@@ -87,7 +87,7 @@ export class Places<Holder extends PlaceHolder> {
     this.#counts.set(holder.owner, (this.#counts.get(holder.owner) ?? 0) + 1);
   }
 
-  /** Without effect where it has no place any more. */
+  /** Frees the upload's place; without effect where it has none any more. */
   remove(holder: Holder): void {
     if (!this.#holders.delete(holder)) return;
     const left = this.#counts.get(holder.owner)! - 1;

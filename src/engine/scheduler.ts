@@ -8,7 +8,7 @@ import { Ingest, SLAB_BYTES, SLABS_PER_UPLOAD, type Slab } from './ingest.js';
 import { Places } from './places.js';
 import type { HashTask } from './worker.js';
 
-/** Uploads one task carries: the lanes of the SIMD kernel. */
+/** Most uploads that one task carries: the lanes of the SIMD kernel. */
 export const LANES = 4;
 
 export interface SchedulerOptions {
@@ -25,7 +25,7 @@ export interface SchedulerOptions {
   readonly slabs: BlockAllocator;
   /** One block for each task that may be in flight, `workers + maxQueue`. */
   readonly scratches: BlockAllocator;
-  /** Settles when no thread touches the task's memory any more, and not earlier. */
+  /** Its promise settles when no thread touches the task's memory any more, and not earlier. */
   readonly run: (task: HashTask) => Promise<void>;
   /** Makes a context ready for a new file. */
   readonly begin: (context: number) => void;
@@ -48,11 +48,11 @@ export interface SchedulerOptions {
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #places: Places<Ingest>;
-  /** Uploads whose context is in use, those that only wait for their slab in flight included. */
+  /** Uploads whose context is in use, also of those that only wait for their slab in flight. */
   readonly #ingests = new Set<Ingest>();
   /** Uploads whose write waits for a slab, in the order in which they came. */
   readonly #waiting = new Set<Ingest>();
-  /** Uploads with a ready slab and none in flight, in the order in which they became so. */
+  /** Uploads with a ready slab and none in flight, in the order in which they became ready. */
   readonly #ready = new Set<Ingest>();
   /** Uploads that have ended and wait for their last slab. */
   readonly #ending = new Set<Ingest>();
@@ -112,7 +112,7 @@ export class Scheduler {
   }
 
   /**
-   * Looks after the slabs of slow clients: of one that sent nothing since the last tick, and, when others
+   * Flushes the slabs of slow clients: of a client that sent nothing since the last tick, and, when others
    * wait for slabs, even of one that trickles on, once it held its slab from one tick to the next.
    */
   tick(elapsedMs: number): void {

@@ -9,9 +9,9 @@ export interface WorkerPoolOptions {
   readonly workers: number;
   readonly maxQueue: number;
   readonly input: WorkerInput;
-  /** Where a task that hashes nothing may have its scratch area. */
+  /** Address of the scratch area of tasks that hash nothing. */
   readonly idleScratch: number;
-  /** A worker died that nobody stopped. */
+  /** Called for each worker that dies without being stopped. */
   readonly onDeath: (error: unknown) => void;
 }
 
@@ -46,7 +46,7 @@ export class WorkerPool {
     return this.#pool.threads;
   }
 
-  /** Resolves when every worker has run its first task. Rejects with what kept one from it. */
+  /** Resolves when every worker has run its first task. Rejects with the error that kept one from it. */
   async ready(): Promise<void> {
     const { workers, idleScratch } = this.#options;
     await Promise.all(Array.from({ length: workers }, () => this.run({ scratch: idleScratch, slices: [] })));
@@ -66,10 +66,10 @@ export class WorkerPool {
       this.#watch();
       trap = await outcome;
     } catch (error) {
-      // A pool is given up when it has no thread left, so what it still refuses then has never run.
+      // A pool is given up when it has no thread left, so a task that it rejects then has never run.
       if (pool !== this.#pool) return this.run(task);
-      // The pool rejects on a thread's `error`, when the thread may still be unwinding; its memory is free at
-      // its exit.
+      // The pool rejects on a thread's `error`, when the thread may still be unwinding; the task's memory
+      // is free at the thread's exit.
       await this.#gone();
       throw new Error('the worker died', { cause: error });
     }
@@ -91,7 +91,7 @@ export class WorkerPool {
       minThreads: workers,
       maxThreads: workers,
       concurrentTasksPerWorker: 1,
-      // While dead workers are replaced their tasks stand in the queue too, and those of `#fill` beside them.
+      // While dead workers are replaced their tasks stand in the queue too, and the tasks of `#fill` beside them.
       maxQueue: 2 * workers + maxQueue,
       recordTiming: false,
       execArgv: [],
@@ -132,8 +132,9 @@ export class WorkerPool {
   }
 
   /**
-   * The pool replaces a worker that dies, but not any more once a replacement died while it started: from
-   * then on it starts one only for a task that finds no idle thread, and none at all when its queue is full.
+   * Completes a pool that lacks threads. Piscina 5.3 replaces a worker that dies, but not any more once a
+   * replacement died while it started: from then on Piscina starts a thread only for a task that finds no idle
+   * one, and none at all when its queue is full.
    */
   #completeSoon(): void {
     if (this.#completing || this.#pool.threads.length >= this.#options.workers) return;
@@ -150,11 +151,11 @@ export class WorkerPool {
     const empty = this.#pool;
     this.#pool = this.#create();
     this.#watch();
-    // Rejects its queue, which `run` gives to the new pool.
+    // Rejects the tasks in its queue, which `run` gives to the new pool.
     void empty.destroy();
   }
 
-  /** One task for each worker: the missing ones are started for want of an idle thread. */
+  /** Runs one task for each worker: missing threads are started for want of an idle one. */
   async #fill(): Promise<void> {
     if (this.#filling) return;
     this.#filling = true;

@@ -1,7 +1,7 @@
 import { workerData } from 'node:worker_threads';
 import { type Core, instantiateCore, type Slice } from './core.js';
 
-/** What every worker is born with. */
+/** Data that every worker is started with. */
 export interface WorkerInput {
   readonly module: WebAssembly.Module;
   readonly memory: WebAssembly.Memory;
@@ -14,14 +14,14 @@ export interface HashTask {
   readonly slices: readonly Slice[];
 }
 
-// The one mutable state of a module in this code base: a task is a function call into this file, so what a
-// thread keeps between two tasks can live nowhere else. It is a cache: an instance holds nothing but the
-// address of its scratch area.
+// Mutable state of a module, which test/module-state.test.ts allows here: a task is a function call into this
+// file, so a thread has no other place for what it keeps between two tasks. The map is a cache: an instance
+// holds nothing but the address of its scratch area.
 const cores = new Map<number, Core>();
 
 /**
- * The pool's task. Returns what went wrong, instead of throwing it: so a rejected task means a dead thread
- * and nothing else.
+ * Task of the pool. A fault is returned and not thrown, so that a rejected task means a dead thread and nothing
+ * else.
  */
 export function hash({ scratch, slices }: HashTask): string | undefined {
   try {
