@@ -1,17 +1,13 @@
-import { readFileSync, writeSync } from 'node:fs';
-import { crashLine, serviceWords, startService } from './compose.js';
+import { readFileSync } from 'node:fs';
+import { exitOnCrash } from './compose/crash.js';
+import { serviceWords, startService } from './compose/service.js';
 import { ConfigError, readConfig } from './config.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
 
-// Rejections that nobody handles come here too. What was acknowledged is on disk, so there is nothing to
-// save.
-process.on('uncaughtException', (error: unknown) => {
-  writeSync(2, crashLine(error));
-  process.exit(1);
-});
+exitOnCrash();
 
 try {
   const config = readConfig();

@@ -25,9 +25,9 @@ const MAY_IMPORT = {
   client: ['contract'],
   // `takemark seal` is a device of its own, without a service: it loads the engine and the key through
   // compose, when it runs.
-  cli: ['client', 'contract', 'domain', 'async', 'files', 'config.ts', 'compose.ts'],
+  cli: ['client', 'contract', 'domain', 'async', 'files', 'config.ts', 'compose'],
   'config.ts': ['domain'],
-  'compose.ts': [
+  compose: [
     ...[
       'domain',
       'ports',
@@ -47,7 +47,7 @@ const MAY_IMPORT = {
     ],
     'config.ts',
   ],
-  'main.ts': ['compose.ts', 'config.ts'],
+  'main.ts': ['compose', 'config.ts'],
 };
 
 /** Folder of each third-party library: rule 18.1. */
@@ -141,7 +141,7 @@ module.exports = {
       name: 'cli-compose-when-needed',
       severity: 'error',
       from: { path: '^src/cli/' },
-      to: { path: '^src/compose', dependencyTypesNot: ['dynamic-import'] },
+      to: { path: '^src/compose/', dependencyTypesNot: ['dynamic-import'] },
     },
     {
       name: 'client-types-only',

@@ -1,9 +1,9 @@
 import { withDeadline } from '../async/deadline.js';
 import type { Observer } from '../ports/observer.js';
 
-/** Something that is done now and then for as long as the process runs. */
-export interface Chore {
-  /** What a fault of it is reported as. */
+/** Work that is done now and then for as long as the process runs. */
+export interface PeriodicJob {
+  /** Place under which its faults are reported. */
   readonly where: string;
   readonly everyMs: number;
   /** Also at once, not only after the first interval. */
@@ -12,32 +12,29 @@ export interface Chore {
 }
 
 /**
- * Does each chore at its interval, never the same one twice at once. What fails is reported and done again
+ * Runs each job at its interval, never the same one twice at once. A job that fails is reported, and run again
  * the next time.
- * @returns ends it: begins nothing more, and waits for what is under way, at most `graceMs`
+ * @returns ends the schedule: begins nothing more, and waits for the jobs under way, at most `graceMs`
  */
-export function startChores(
-  chores: readonly Chore[],
+export function startJobs(
+  jobs: readonly PeriodicJob[],
   observer: Pick<Observer, 'fault'>,
   graceMs: number,
 ): () => Promise<void> {
-  const running = new Map<Chore, Promise<void>>();
-  const begin = (chore: Chore): void => {
-    if (running.has(chore)) return;
-    const done = chore
+  const running = new Map<PeriodicJob, Promise<void>>();
+  const begin = (job: PeriodicJob): void => {
+    if (running.has(job)) return;
+    const done = job
       .run()
-      .catch((error: unknown) => observer.fault(chore.where, error))
-      .then(() => void running.delete(chore));
-    running.set(chore, done);
+      .catch((error: unknown) => observer.fault(job.where, error))
+      .then(() => void running.delete(job));
+    running.set(job, done);
   };
-  const timers = chores.map((chore) => setInterval(() => begin(chore), chore.everyMs));
-  for (const chore of chores) if (chore.atStart === true) begin(chore);
+  const timers = jobs.map((job) => setInterval(() => begin(job), job.everyMs));
+  for (const job of jobs) if (job.atStart === true) begin(job);
   return async () => {
     timers.forEach(clearInterval);
-    await withDeadline(
-      Promise.all(running.values()).then(() => undefined),
-      graceMs,
-      () => undefined,
-    );
+    const ended = Promise.all(running.values()).then(() => undefined);
+    await withDeadline(ended, graceMs, () => undefined);
   };
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { readFileSync, writeSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { ConfigError, readConfig } from '../config.js';
 import { type Cluster, EXIT } from './command.js';
 import { run } from './program.js';
@@ -13,48 +13,46 @@ let reachesServers = false;
  * starts without the engine and the stores.
  */
 async function openSealer(directory: string): Promise<Sealer> {
-  const compose = await import('../compose.js');
-  return compose.openSealer(directory);
+  const tools = await import('../compose/tools.js');
+  return tools.openSealer(directory);
 }
 
-async function loadCompose() {
+async function loadTools() {
   reachesServers = true;
-  return import('../compose.js');
+  return import('../compose/tools.js');
 }
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
 
-/** Long-running processes say what they died of as the service does, with no message in it. */
-async function composed() {
-  const compose = await loadCompose();
-  process.on('uncaughtException', (error: unknown) => {
-    writeSync(2, compose.crashLine(error));
-    process.exit(1);
-  });
-  return compose;
+/** Long-running processes log what they died of as the service does. */
+async function prepareLongRun(): Promise<void> {
+  reachesServers = true;
+  (await import('../compose/crash.js')).exitOnCrash();
 }
 
 const cluster: Cluster = {
-  migrate: async () => (await loadCompose()).migrate(readConfig()),
-  makeSecrets: async () => (await loadCompose()).makeSecrets(readConfig()),
+  migrate: async () => (await loadTools()).migrate(readConfig()),
+  makeSecrets: async () => (await loadTools()).makeSecrets(readConfig()),
   rotateSecrets: async (bundle, rotation) =>
-    (await loadCompose()).rotateSecrets(readConfig(), bundle, rotation),
-  replayErasures: async () => (await loadCompose()).replayErasureTopic(readConfig()),
-  requestLeaf: async () => (await loadCompose()).requestSigningLeaf(readConfig()),
-  installLeaf: async (pem) => (await loadCompose()).installSigningLeaf(readConfig(), pem),
-  initAuthority: async (directory) => (await loadCompose()).initSigningAuthority(readConfig(), directory),
+    (await loadTools()).rotateSecrets(readConfig(), bundle, rotation),
+  replayErasures: async () => (await loadTools()).replayErasureTopic(readConfig()),
+  requestLeaf: async () => (await loadTools()).requestSigningLeaf(readConfig()),
+  installLeaf: async (pem) => (await loadTools()).installSigningLeaf(readConfig(), pem),
+  initAuthority: async (directory) => (await loadTools()).initSigningAuthority(readConfig(), directory),
   issueLeaf: async (directory, request, days) =>
-    (await loadCompose()).issueSigningLeaf(readConfig(), directory, request, days),
+    (await loadTools()).issueSigningLeaf(readConfig(), directory, request, days),
   serve: async () => {
-    const { serviceWords, startService } = await composed();
+    await prepareLongRun();
+    const { serviceWords, startService } = await import('../compose/service.js');
     const config = readConfig();
     const service = await startService(config, { version });
     return { banner: serviceWords(service, config, version), stop: () => service.stop() };
   },
   consume: async () => {
-    const { startConsumers } = await composed();
+    await prepareLongRun();
+    const { startConsumers } = await import('../compose/consumers.js');
     const consumers = await startConsumers(readConfig(), { version });
     const { host, port } = consumers.operator;
     return {

@@ -23,7 +23,7 @@ export interface Metrics {
 export function createMetrics(
   engineStats: () => EngineStats | undefined,
   eventsWaiting: () => number | undefined,
-  eventsBehind: () => ReadonlyMap<string, number>,
+  lag: () => ReadonlyMap<string, number>,
   tlsExpiresAt: () => number | undefined,
   signerNotAfter?: number,
 ): Metrics {
@@ -123,7 +123,7 @@ export function createMetrics(
     collect() {
       // One that lost its connection says nothing rather than nought.
       this.reset();
-      for (const [topic, count] of eventsBehind()) this.set({ topic }, count);
+      for (const [topic, count] of lag()) this.set({ topic }, count);
     },
   });
   // Without a certificate there is no such series: nought would look like one that has ended.

@@ -12,7 +12,7 @@ export interface TelemetryParts {
   /** Events that wait to be published; undefined while there is no outbox. */
   readonly eventsWaiting?: () => number | undefined;
   /** Events that a consumer of this process has not taken yet, by topic. */
-  readonly eventsBehind?: () => ReadonlyMap<string, number>;
+  readonly lag?: () => ReadonlyMap<string, number>;
   /** When the partner listener's certificate ends, in unix seconds; undefined where it has none. */
   readonly tlsExpiresAt?: () => number | undefined;
   /** Unix seconds at which the certificate that signs ends. */
@@ -41,14 +41,14 @@ export function createTelemetry({
   level,
   engineStats = () => undefined,
   eventsWaiting = () => undefined,
-  eventsBehind = () => new Map(),
+  lag = () => new Map(),
   tlsExpiresAt = () => undefined,
   signerNotAfter,
   destination,
 }: TelemetryParts): Telemetry {
   const stdout = destination === undefined ? pinoDestination({ fd: 1, sync: false }) : undefined;
   const log = createLog(level, destination ?? stdout!);
-  const metrics = createMetrics(engineStats, eventsWaiting, eventsBehind, tlsExpiresAt, signerNotAfter);
+  const metrics = createMetrics(engineStats, eventsWaiting, lag, tlsExpiresAt, signerNotAfter);
   return {
     observer: {
       verdict: metrics.verdict,

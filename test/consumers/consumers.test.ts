@@ -1,5 +1,5 @@
 import t from 'tap';
-import { announceDue } from '../../src/background/announce-due.js';
+import { remindDue } from '../../src/background/remind.js';
 import { erasureConsumer } from '../../src/consumers/erasure.js';
 import { listen } from '../../src/consumers/listen.js';
 import { retentionConsumer } from '../../src/consumers/retention.js';
@@ -161,14 +161,14 @@ t.test('retention: a new case schedules its notices, and they are announced when
     ],
     'a notice schedules nothing itself',
   );
-  t.equal(await announceDue({ stores, clock: time }), 0);
+  t.equal(await remindDue({ stores, clock: time }), 0);
   time.advanceMs(173 * 86_400_000);
-  t.equal(await announceDue({ stores, clock: time }), 1);
+  t.equal(await remindDue({ stores, clock: time }), 1);
   t.match(settled, [{ kind: 'review_expiring', id: 'review_expiring/rev_1', key: 'rev_1' }]);
-  t.equal(await announceDue({ stores, clock: time }), 0);
+  t.equal(await remindDue({ stores, clock: time }), 0);
   states.set('prf_1', 'erased');
   time.advanceMs(7 * 86_400_000);
-  t.equal(await announceDue({ stores, clock: time }), 1);
+  t.equal(await remindDue({ stores, clock: time }), 1);
   t.equal(settled[1], undefined, 'nothing is said of a case that went with its proof');
 
   await consume([created]);
@@ -178,7 +178,7 @@ t.test('retention: a new case schedules its notices, and they are announced when
   for (let i = 0; i < 250; i += 1)
     await consume([reviewCreated({ ...created.data, reviewId: `rev_${i}`, createdAt: NOW })]);
   time.advanceMs(0);
-  t.equal(await announceDue({ stores, clock: time }), 500, 'more than one look');
+  t.equal(await remindDue({ stores, clock: time }), 500, 'more than one look');
   await t.rejects(consume([erased]), { name: 'PoisonError' });
 });
 

@@ -18,7 +18,7 @@ import { installLeaf, requestLeaf } from '../../src/adapters/signing/leaf-instal
 import { loadSigning, type SigningOptions } from '../../src/adapters/signing/load-signing.js';
 import { initAuthority, issueLeaf } from '../../src/adapters/signing/offline-authority.js';
 import { openToken, type TokenOptions } from '../../src/adapters/signing/pkcs11-token.js';
-import { installSigningLeaf, requestSigningLeaf } from '../../src/compose.js';
+import { installSigningLeaf, requestSigningLeaf } from '../../src/compose/tools.js';
 import { readConfig } from '../../src/config.js';
 import type { SignatureAlgorithm } from '../../src/domain/parsed-credential.js';
 import type { LocalSigner } from '../../src/ports/signing.js';

@@ -354,7 +354,7 @@ t.test('telemetry', async (t) => {
       workerRestarts: 0,
     }),
     eventsWaiting: () => 12,
-    eventsBehind: () => new Map([['usage', 7]]),
+    lag: () => new Map([['usage', 7]]),
   });
   const canary = 'CANARY-4711';
   telemetry.requestLog.request({

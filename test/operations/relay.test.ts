@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { createEventRelay } from '../../src/background/relay.js';
-import { startChores } from '../../src/background/scheduler.js';
+import { startJobs } from '../../src/background/scheduler.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { proofErased, type ServiceEvent } from '../../src/domain/events.js';
 import type { OutboxStore, WaitingEvent } from '../../src/ports/stores.js';
@@ -192,7 +192,7 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
     atStart: true,
     run: () => ((runs += 1), Promise.reject(new Error('x'))),
   };
-  const stop = startChores([slow, failing], { fault: (where) => void faults.push(where) }, 1000);
+  const stop = startJobs([slow, failing], { fault: (where) => void faults.push(where) }, 1000);
   t.equal(runs, 1, 'at once');
   await until(() => runs >= 4 && most === 1);
   await stop();
@@ -201,7 +201,7 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
   await sleep(10);
   t.equal(runs, before);
   t.equal(new Set(faults).size, 1);
-  const stuck = startChores(
+  const stuck = startJobs(
     [{ where: 'stuck', everyMs: 1000, atStart: true, run: () => new Promise(() => undefined) }],
     { fault: () => undefined },
     20,

@@ -6,7 +6,7 @@ import { X509Certificate } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { startService } from '../../src/compose.js';
+import { startService } from '../../src/compose/service.js';
 import { readConfig } from '../../src/config.js';
 import { OPERATOR_ROUTES } from '../../src/contract/routes/operator-routes.js';
 import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';

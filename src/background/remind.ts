@@ -1,0 +1,41 @@
+import { isRecordDamaged } from '../domain/errors.js';
+import { reminderDue } from '../domain/events.js';
+import type { Clock } from '../ports/clock.js';
+import type { ProofStore, RetentionStore } from '../ports/stores.js';
+
+/** Reminders read at a time. */
+const BATCH = 100;
+
+/**
+ * Puts an event into the outbox for every reminder that is due. Reviews end with their proof, so a reminder of
+ * an erased proof is completed without an event. Several processes may do this at once: the event's id is the
+ * same in each.
+ * @returns how many reminders were completed
+ */
+export async function remindDue({
+  stores,
+  clock,
+}: {
+  readonly stores: RetentionStore & Pick<ProofStore, 'getProof'>;
+  readonly clock: Clock;
+}): Promise<number> {
+  const now = Math.floor(clock.now() / 1000);
+  for (let completed = 0; ; ) {
+    const reminders = await stores.dueReminders(now, BATCH);
+    let damage: unknown;
+    for (const reminder of reminders) {
+      try {
+        const proof = await stores.getProof(reminder.proofId);
+        const event = proof?.state === 'issued' ? reminderDue(reminder) : undefined;
+        await stores.completeReminder(reminder, event);
+        completed += 1;
+      } catch (error) {
+        // A damaged one stays, and those behind it need not wait.
+        if (!isRecordDamaged(error)) throw error;
+        damage = error;
+      }
+    }
+    if (damage !== undefined) throw damage;
+    if (reminders.length < BATCH) return completed;
+  }
+}

@@ -1,0 +1,69 @@
+import { createIds, systemClock } from '../adapters/system/system.js';
+import { collectionJobs, reminderJob } from '../background/jobs.js';
+import { startJobs } from '../background/scheduler.js';
+import type { Config } from '../config.js';
+import { listen } from '../consumers/listen.js';
+import { defined } from '../domain/defined.js';
+import { createProbeListener } from '../http/operator-listener.js';
+import { disposedOnFailure } from './disposer.js';
+import { announceEndpoints } from './endpoints-file.js';
+import { openSecrets } from './identity.js';
+import { isStoreShared, openInfrastructure, openProbes, startEvents, stopOnce } from './infrastructure.js';
+import { noteRuntime } from './runtime.js';
+import type { ServiceOptions } from './service.js';
+
+/** A running process of consumers. */
+export interface Consumers {
+  readonly operator: { readonly port: number; readonly host: string };
+  /** Finishes the batch that is being handled. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Behind `takemark consumers`: the consumers of a cluster in a process of their own, any number of them. The
+ * process serves metrics and probes alone.
+ * @throws Error with a message for the operator
+ */
+export async function startConsumers(config: Config, options: ServiceOptions): Promise<Consumers> {
+  if (!isStoreShared(config) || config.bus !== 'kafka')
+    throw new Error(
+      'consumers of their own need TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; without them the service runs its own',
+    );
+  const clock = options.clock ?? systemClock;
+  const ids = options.ids ?? createIds(clock);
+  return disposedOnFailure(async (disposer) => {
+    const secrets = { ...(await openSecrets(config)), complete: undefined };
+    const { logDestination } = options;
+    const infrastructure = await openInfrastructure(
+      { config, clock, secrets, ...defined({ logDestination }) },
+      disposer,
+    );
+    const { telemetry, stores, assets, bus } = infrastructure;
+    const { observer, requestLog } = telemetry;
+    listen(bus, { stores, assets, clock, observer });
+    await startEvents(infrastructure, disposer);
+    const probes = openProbes(infrastructure, config);
+    const listener = createProbeListener({
+      ids,
+      requestLog,
+      observer,
+      metrics: telemetry.metrics,
+      ready: probes.ready,
+      host: config.operator.host,
+    });
+    const operator = await listener.listen(config.operator.port, config.operator.host);
+    disposer.add(() => listener.close(config.stopGraceMs));
+    const shared = { store: true, assets: config.assetBucket !== undefined };
+    const jobs = [...collectionJobs({ stores, assets, clock }, shared), reminderJob({ stores, clock })];
+    disposer.add(startJobs(jobs, observer, config.stopGraceMs));
+    await announceEndpoints(config.dataDirectory, { operator: operator.port }, disposer);
+    for (const name of config.unknown) telemetry.note('setting_unknown', { name });
+    noteRuntime(telemetry, clock);
+    telemetry.note('consumers_started', {
+      version: options.version,
+      environment: config.environment,
+      operator: `${operator.host}:${operator.port}`,
+    });
+    return { operator, stop: stopOnce(telemetry, probes, disposer) };
+  });
+}

@@ -1,0 +1,85 @@
+import type { TlsFiles } from '../adapters/system/tls-files.js';
+import type { Config } from '../config.js';
+import { defined } from '../domain/defined.js';
+import { createOperatorListener } from '../http/operator-listener.js';
+import { createPartnerListener } from '../http/partner-listener.js';
+import { ByteBudget, defaultBudgetBytes } from '../http/server/byte-budget.js';
+import type { Operations } from '../operations/operations.js';
+import type { Ids } from '../ports/ids.js';
+import type { Probes } from '../telemetry/probes.js';
+import type { Telemetry } from '../telemetry/telemetry.js';
+import type { Disposer } from './disposer.js';
+
+interface Bound {
+  readonly port: number;
+  readonly host: string;
+}
+
+export interface Listeners {
+  readonly partner: Bound;
+  readonly operator: Bound;
+  /**
+   * Takes up another certificate where the files hold one, or `always`; undefined where the partner listener
+   * has none.
+   */
+  readonly renewTls: ((always: boolean) => Promise<void>) | undefined;
+}
+
+export interface ListenerParts {
+  readonly config: Config;
+  readonly ids: Ids;
+  readonly telemetry: Telemetry;
+  readonly operations: Operations;
+  /** Tokens that an operator may call with. */
+  readonly tokens: readonly [string, ...string[]];
+  readonly probes: Probes;
+  readonly tls: TlsFiles | undefined;
+  readonly build: Parameters<typeof createPartnerListener>[0]['build'];
+}
+
+/** Binds the operator's listener and then the partners'; a hangup signal renews the certificate. */
+export async function openListeners(
+  { config, ids, telemetry, operations, tokens, probes, tls, build }: ListenerParts,
+  disposer: Disposer,
+): Promise<Listeners> {
+  const { observer, requestLog } = telemetry;
+  const common = {
+    ids,
+    requestLog,
+    observer,
+    limits: { connections: config.maxConnections },
+    trustedProxies: config.trustedProxies,
+    budget: new ByteBudget(config.ingressBytes ?? defaultBudgetBytes()),
+    ...defined({ requestIdHeader: config.requestIdHeader }),
+  };
+  const partnerListener = createPartnerListener({
+    ...common,
+    operations: operations.partner,
+    build,
+    ...defined({ tls: tls?.identity }),
+  });
+  const operatorListener = createOperatorListener({
+    ...common,
+    operations: operations.operator,
+    tokens,
+    metrics: telemetry.metrics,
+    ready: probes.ready,
+    host: config.operator.host,
+  });
+  const operator = await operatorListener.listen(config.operator.port, config.operator.host);
+  disposer.add(() => operatorListener.close(config.stopGraceMs));
+  const partner = await partnerListener.listen(config.partner.port, config.partner.host);
+  disposer.add(() => partnerListener.close(config.stopGraceMs));
+  if (tls === undefined) return { partner, operator, renewTls: undefined };
+
+  const renewTls = async (always: boolean): Promise<void> => {
+    const identity = await tls.renew({ always });
+    if (identity === undefined) return;
+    partnerListener.renewTls(identity);
+    telemetry.note('tls_renewed', { expiresAt: identity.expiresAt });
+  };
+  const onHangup = (): void => void renewTls(true).catch((error: unknown) => observer.fault('tls', error));
+  process.on('SIGHUP', onHangup);
+  disposer.add(async () => process.off('SIGHUP', onHangup));
+  return { partner, operator, renewTls };
+}

@@ -1,0 +1,292 @@
+import { createCredentialReader } from '../adapters/reading/credential-reader.js';
+import { keepClockMark, openClock } from '../adapters/system/clock-mark.js';
+import type { SteadyClock } from '../adapters/system/steady-clock.js';
+import { createIds, systemClock } from '../adapters/system/system.js';
+import { TlsFiles } from '../adapters/system/tls-files.js';
+import { collectOrphans, collectReservations } from '../background/collect.js';
+import { collectionJobs, ORPHAN_GRACE_SECONDS, reminderJob } from '../background/jobs.js';
+import { replayErasures } from '../background/replay-erasures.js';
+import { type PeriodicJob, startJobs } from '../background/scheduler.js';
+import type { Config } from '../config.js';
+import { listen } from '../consumers/listen.js';
+import { defined } from '../domain/defined.js';
+import { type RuntimeWarning, runtimeWords } from '../domain/runtime-support.js';
+import { isRevokedAt } from '../domain/signer-revocation.js';
+import { createAudioEngine } from '../engine/create-engine.js';
+import { createOperations, type Operations } from '../operations/operations.js';
+import { SignerRevocations } from '../operations/system/signer-revocations.js';
+import type { AudioEngine } from '../ports/audio-engine.js';
+import type { Clock } from '../ports/clock.js';
+import type { Ids } from '../ports/ids.js';
+import type { Telemetry, TelemetryParts } from '../telemetry/telemetry.js';
+import { disposedOnFailure } from './disposer.js';
+import { announceEndpoints } from './endpoints-file.js';
+import { openOperatorTokens, openSecrets, openSigning, type TokenFile } from './identity.js';
+import {
+  type Infrastructure,
+  isStoreShared,
+  openInfrastructure,
+  openProbes,
+  startEvents,
+  stopOnce,
+} from './infrastructure.js';
+import { openListeners } from './listeners.js';
+import { noteRuntime } from './runtime.js';
+
+export interface ServiceOptions {
+  readonly version: string;
+  /** The system's by default; tests move it. */
+  readonly clock?: Clock;
+  /** The system's by default; tests watch it. */
+  readonly ids?: Ids;
+  readonly logDestination?: TelemetryParts['destination'];
+}
+
+/** A running service. */
+export interface Service {
+  readonly partner: { readonly port: number; readonly host: string };
+  readonly operator: { readonly port: number; readonly host: string };
+  readonly operatorToken: string;
+  /** File of the token, and whether this start made it; undefined where the token was given. */
+  readonly operatorTokenFile: TokenFile | undefined;
+  /**
+   * The certificate that signs is revoked, and not from a later time on: everything is verified, nothing
+   * issued.
+   */
+  readonly signerRevoked: boolean;
+  readonly publicUrl: string;
+  readonly dataDirectory: string;
+  readonly operations: Operations;
+  /** Warning about the Node that runs the service. */
+  readonly runtimeWarning: RuntimeWarning | undefined;
+  /**
+   * Stops taking work, finishes what is in flight within the configured grace, and closes the store. Safe to
+   * call twice.
+   */
+  stop(): Promise<void>;
+}
+
+const METER_MS = 1000;
+/** Half of the minute to which `lastUsedAt` is exact. */
+const KEY_USES_MS = 30_000;
+/** Interval at which another certificate is looked for. */
+const TLS_MS = 10_000;
+const CLOCK_MS = 30_000;
+const SIGNER_MS = 24 * 3_600_000;
+/**
+ * Time before the end of the certificate that signs: enough to fetch another one from an authority that is in
+ * a safe.
+ */
+const SIGNER_ENDING_SECONDS = 90 * 86_400;
+/** Milliseconds by which a clock is corrected now and then. */
+const CLOCK_SLACK_MS = 2000;
+
+/**
+ * Starts a service from its configuration. Everything that was opened is closed again when a later step
+ * fails.
+ * @throws Error with a message for the operator
+ */
+export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
+  return disposedOnFailure(async (disposer) => {
+    const directory = config.dataDirectory;
+    // First of all, so that a directory of another environment is refused before anything is made in it.
+    const secrets = await openSecrets(config);
+    const wallClock = options.clock ?? systemClock;
+    const clock = await openClock(directory, wallClock);
+    const ids = options.ids ?? createIds(clock);
+    const { tokens, file: operatorTokenFile } = await openOperatorTokens(config, secrets.shared);
+    const { signer, trust, notAfter } = await openSigning(config, secrets.shared, clock);
+    const tls = config.partner.tls === undefined ? undefined : await TlsFiles.open(config.partner.tls);
+    let running: AudioEngine | undefined;
+    const infrastructure = await openInfrastructure(
+      {
+        config,
+        clock,
+        secrets,
+        ...defined({ logDestination: options.logDestination }),
+        engineStats: () => running?.stats(),
+        tlsExpiresAt: () => tls?.identity.expiresAt,
+        signerNotAfter: notAfter,
+      },
+      disposer,
+    );
+    const { telemetry, stores, assets, journal, heads, bus } = infrastructure;
+    const { observer } = telemetry;
+    const { kind, maxUploads, workers } = config.engine;
+    const engine = createAudioEngine({ kind, observer, ...defined({ maxUploads, workers }) });
+    running = engine;
+    const reader = createCredentialReader({ trust, observer });
+    disposer.add(() => reader.stop());
+    const readerStarted = reader.start();
+    // Awaited below, beside everything else that takes time; a failure in between is not unhandled.
+    readerStarted.catch(() => undefined);
+    const erasedAgain = await recover(config, clock, infrastructure);
+    await readerStarted;
+    await engine.start();
+    disposer.add(() => engine.stop());
+    if (config.consumers) listen(bus, { stores, assets, clock, observer });
+    await startEvents(infrastructure, disposer);
+
+    // Known once the partner listener is bound: with port 0 the address of the slots follows it.
+    let publicUrl = config.publicUrl ?? '';
+    const { environment, downloads, processes } = config;
+    const revocations = new SignerRevocations({ stores, secrets: secrets.secrets });
+    const { operations, meter, uses } = createOperations({
+      environment,
+      downloads,
+      publicUrl: () => publicUrl,
+      secrets: secrets.secrets,
+      stores,
+      assets,
+      journal,
+      heads,
+      bus,
+      engine,
+      reader,
+      signer,
+      trust,
+      revocations,
+      clock,
+      wallClock,
+      ids,
+      observer,
+      processes,
+    });
+    // After the listeners are closed and before the store is.
+    disposer.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
+
+    const probes = openProbes(infrastructure, config);
+    const { partner, operator, renewTls } = await openListeners(
+      { config, ids, telemetry, operations, tokens, probes, tls, build: buildOf(config, options, clock) },
+      disposer,
+    );
+    publicUrl = config.publicUrl ?? `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${partner.port}`;
+
+    const jobs: PeriodicJob[] = [
+      {
+        where: 'clock',
+        everyMs: CLOCK_MS,
+        atStart: true,
+        run: () => watchClock(directory, clock, telemetry),
+      },
+      {
+        where: 'signer',
+        everyMs: SIGNER_MS,
+        atStart: true,
+        run: async () => watchSigner(notAfter, clock, telemetry),
+      },
+      ...collectionJobs(
+        { stores, assets, clock },
+        { store: isStoreShared(config), assets: config.assetBucket !== undefined },
+      ),
+      { where: 'meter', everyMs: METER_MS, run: () => meter.flush() },
+      { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
+    ];
+    if (renewTls !== undefined) jobs.push({ where: 'tls', everyMs: TLS_MS, run: () => renewTls(false) });
+    if (config.consumers) jobs.push(reminderJob({ stores, clock }));
+    // What the last half minute's mark lacks is not worth a stop that fails.
+    disposer.add(() =>
+      keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error)),
+    );
+    disposer.add(startJobs(jobs, observer, config.stopGraceMs));
+    await announceEndpoints(directory, { partner: partner.port, operator: operator.port }, disposer);
+
+    for (const name of config.unknown) telemetry.note('setting_unknown', { name });
+    for (const { path, found } of secrets.exposed)
+      telemetry.note(found === 'tightened' ? 'secret_file_tightened' : 'secret_file_readable_by_group', {
+        path,
+      });
+    const { kid } = signer.identity;
+    const revocation = await revocations.find(kid);
+    if (revocation !== undefined) {
+      const { from, reason } = revocation;
+      telemetry.note('signer_revoked', { kid, from, reason });
+    }
+    if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
+    const runtimeWarning = noteRuntime(telemetry, clock);
+    telemetry.note('started', {
+      version: options.version,
+      environment,
+      engine: config.engine.kind,
+      store: config.store,
+      bus: config.bus,
+      consumers: config.consumers,
+      publicUrl,
+      partner: `${partner.host}:${partner.port}`,
+      operator: `${operator.host}:${operator.port}`,
+      dataDirectory: directory,
+      kid,
+      ...defined({
+        tlsExpiresAt: tls?.identity.expiresAt,
+        operatorTokenFile: operatorTokenFile?.path,
+        operatorTokenMade: operatorTokenFile?.made,
+      }),
+    });
+    return {
+      partner,
+      operator,
+      signerRevoked: isRevokedAt(revocation, Math.floor(clock.now() / 1000)),
+      runtimeWarning,
+      operatorToken: tokens[0],
+      operatorTokenFile,
+      publicUrl,
+      dataDirectory: directory,
+      operations,
+      stop: stopOnce(telemetry, probes, disposer),
+    };
+  });
+}
+
+/** What a person who starts the service is told. */
+export function serviceWords(
+  {
+    publicUrl,
+    operator,
+    signerRevoked,
+    runtimeWarning: outdated,
+    operatorTokenFile: tokenFile,
+    dataDirectory,
+  }: Service,
+  { environment, store }: Config,
+  version: string,
+): string {
+  return `Takemark ${version}, ${environment}
+  partners   ${publicUrl}/v1
+  operators  http://${operator.host}:${operator.port}${tokenFile === undefined ? '' : `, token in ${tokenFile.path}${tokenFile.made ? ' (made now, mode 0600)' : ''}`}
+  data       ${store === 'embedded' ? `${dataDirectory}: store, deliverables, signing keys, secrets` : 'in the cluster'}${signerRevoked ? '\n  signing    the certificate that signs is revoked: nothing is issued (takemark operator signing list)' : ''}${outdated === undefined ? '' : `\n  warning    ${runtimeWords(outdated)}`}`;
+}
+
+/**
+ * Finishes, before anyone is served, what a kill or a restored backup left.
+ * @returns how many proofs were erased once more
+ */
+async function recover(
+  config: Config,
+  clock: Clock,
+  { stores, assets, journal, telemetry: { observer } }: Infrastructure,
+): Promise<number> {
+  const erasedAgain = await replayErasures({ stores, assets, journal, observer });
+  const graceSeconds = isStoreShared(config) ? ORPHAN_GRACE_SECONDS : 0;
+  await collectReservations({ stores, clock, graceSeconds });
+  // The orphans of a bucket are collected while it is in use, because it may hold any number of files.
+  if (config.assetBucket === undefined) await collectOrphans({ stores, assets, shared: false });
+  return erasedAgain;
+}
+
+function buildOf({ build, environment }: Config, { version }: ServiceOptions, clock: Clock) {
+  const { commit, deployedAt = Math.floor(clock.now() / 1000) } = build;
+  return { version, commit, deployedAt, environment };
+}
+
+/** @param notAfter unix seconds at which the certificate that signs ends */
+function watchSigner(notAfter: number, clock: Clock, telemetry: Telemetry): void {
+  const left = notAfter - Math.floor(clock.now() / 1000);
+  if (left < SIGNER_ENDING_SECONDS)
+    telemetry.note('signer_ending', { notAfter, days: Math.max(0, Math.floor(left / 86_400)) });
+}
+
+async function watchClock(directory: string, clock: SteadyClock, telemetry: Telemetry): Promise<void> {
+  const behind = clock.behind();
+  if (behind > CLOCK_SLACK_MS) telemetry.note('clock_set_back', { seconds: Math.round(behind / 1000) });
+  await keepClockMark(directory, clock);
+}
