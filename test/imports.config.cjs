@@ -77,6 +77,15 @@ const CASSANDRA_ROOMS = {
   usage: ['driver', 'commit'],
 };
 
+/** Layers of http, from the top. */
+const HTTP_LAYERS = [
+  '^src/http/[^/]+-listener\\.ts$',
+  '^src/http/server/',
+  '^src/http/body/',
+  '^src/http/response/',
+  '^src/http/(exchange|byte-budget)\\.ts$',
+];
+
 const escaped = (text) => text.replace(/[.\\/@-]/g, '\\$&');
 const place = (name) => `^src/${escaped(name)}${name.endsWith('.ts') ? '$' : '/'}`;
 /** Folders with a rule of their own inside one that has another. */
@@ -167,8 +176,15 @@ module.exports = {
       name: 'no-circles',
       severity: 'error',
       from: { path: '^src/' },
-      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+      to: { circular: true },
     },
+    ...HTTP_LAYERS.slice(1).map((layer, above) => ({
+      name: `http-layers-${above + 1}`,
+      comment: 'listeners, server, body, response, exchange: no layer knows one above it',
+      severity: 'error',
+      from: { path: layer },
+      to: { path: HTTP_LAYERS.slice(0, above + 1) },
+    })),
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

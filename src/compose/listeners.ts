@@ -1,9 +1,9 @@
 import type { TlsFiles } from '../adapters/system/tls-files.js';
 import type { Config } from '../config.js';
 import { defined } from '../domain/defined.js';
+import { ByteBudget, defaultBudgetBytes } from '../http/byte-budget.js';
 import { createOperatorListener } from '../http/operator-listener.js';
 import { createPartnerListener } from '../http/partner-listener.js';
-import { ByteBudget, defaultBudgetBytes } from '../http/server/byte-budget.js';
 import type { Operations } from '../operations/operations.js';
 import type { Ids } from '../ports/ids.js';
 import type { Probes } from '../telemetry/probes.js';

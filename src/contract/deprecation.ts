@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import type { Route } from './route.js';
+import type { z } from 'zod';
 
 /** Notice of an end: RFC 9745 `Deprecation` and RFC 8594 `Sunset`. */
 export interface Deprecation {
@@ -13,41 +12,17 @@ export interface Deprecation {
   readonly inProduction: boolean;
 }
 
-/** Member of a field's metadata under which its notice stands, and of the contract's document. */
-const NOTICE = 'x-deprecation';
+/** Member of a field's metadata, and of the contract's document, that holds the notice of the field's end. */
+export const NOTICE = 'x-deprecation';
 
-/** Marks a member of a request or an answer: the responses of every row that holds it carry the notice. */
+/** Marks a member of a request or a response: the responses of every route that holds the member carry the notice. */
 export function deprecated<Schema extends z.ZodType>(schema: Schema, notice: Deprecation): Schema {
   return schema.meta({ ...schema.meta(), deprecated: true, [NOTICE]: notice });
 }
 
-/** The notices of a row: its own, then those of its fields. */
-export function noticesOf(route: Route): readonly Deprecation[] {
-  const notices = route.deprecation === undefined ? [] : [route.deprecation];
-  const schemas = [
-    route.params,
-    route.query,
-    route.headers,
-    route.body?.kind === 'json' ? route.body.schema : undefined,
-    ...Object.values(route.answers).map(({ schema }) => schema),
-  ];
-  for (const schema of schemas)
-    if (schema !== undefined) collect(z.toJSONSchema(schema, { io: 'input' }), notices);
-  return notices;
-}
-
-function collect(node: unknown, notices: Deprecation[]): void {
-  if (typeof node !== 'object' || node === null) return;
-  for (const [name, value] of Object.entries(node)) {
-    if (name === NOTICE) notices.push(value as Deprecation);
-    else collect(value, notices);
-  }
-}
-
 /**
- * "Breaking changes are announced at least 6 months ahead (12 months for integrations in production on the
- * old behaviour)": months of the calendar, in UTC.
- * @returns what is wrong with a notice, or undefined
+ * The check of a notice's length (rule 14.3): months of the calendar, in UTC.
+ * @returns the problem of the notice, or undefined
  */
 export function noticeProblem({ since, sunset, guide, inProduction }: Deprecation): string | undefined {
   const months = inProduction ? 12 : 6;

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { STATUS_OF_ERROR } from './error-codes.js';
-import { headersOf, RESPONSE_HEADERS } from './response-headers.js';
-import { type ErrorStatus, ROUTE_GROUPS, type Route, type RouteBody } from './route.js';
+import { defined } from '../domain/defined.js';
+import { type ErrorStatus, errorSchema, STATUS_OF_ERROR } from './errors.js';
+import { RESPONSE_HEADERS } from './response-headers.js';
+import { ROUTE_GROUPS, type Route, type RouteBody } from './route.js';
+import { headersOf } from './route-headers.js';
 import { CONTRACT_VERSION, ROUTES } from './routes/routes.js';
-import { errorSchema } from './schemas/error-schema.js';
 
 /** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -41,7 +42,7 @@ export interface OperationObject {
     readonly content: Readonly<Record<string, MediaType>>;
   };
   readonly responses: Readonly<Record<string, Response>>;
-  /** What the key must be allowed to do. */
+  /** The scope that the key must have. */
   readonly 'x-scope'?: string;
 }
 
@@ -82,7 +83,7 @@ A \`valid\` result means three things passed: the service's own signature, a reg
 
 **Versions.** Additive changes ship at any time. Breaking changes are announced at least 6 months ahead (12 months for integrations in production on the old behaviour), with \`Deprecation\`, \`Sunset\` and \`Link\` on the responses they affect.`;
 
-/** The contract's document, derived from the partner listener's rows. Operators' rows are no part of it. */
+/** The contract's document, derived from the partner listener's routes. The operator's are no part of it. */
 export function openApiDocument(routes: Readonly<Record<string, Route>> = ROUTES): OpenApiDocument {
   const schemas = new Map<string, JsonSchema>();
   const paths: Record<string, Record<string, OperationObject>> = {};
@@ -115,14 +116,14 @@ export function openApiDocument(routes: Readonly<Record<string, Route>> = ROUTES
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
       headers: headerComponents(),
       responses: {
-        // No operation of its own can have this one: it answers methods that a path does not have.
+        // The response to methods that a path does not have: no operation has it.
         MethodNotAllowed: {
           description: 'The path does not have that method.',
           headers: {
             'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
             Allow: { description: 'The methods it has.', schema: { type: 'string' } },
           },
-          content: { 'application/json': { schema: refusalSchema(error, 405, []) } },
+          content: { 'application/json': { schema: errorBodySchema(error, 405, []) } },
         },
       },
       securitySchemes: {
@@ -148,48 +149,46 @@ function operation(
     ...parametersOf('query', route.query, schemas),
     ...parametersOf('header', route.headers, schemas),
   ];
-  const answers = Object.entries(route.answers).map(
+  const responses = Object.entries(route.responses).map(
     ([status, { description, mediaTypes, schema }]): [string, Response] => [
       status,
-      {
+      defined({
         description,
         headers: headerObjects(route, Number(status)),
-        ...(mediaTypes === undefined
-          ? {}
-          : {
-              content: Object.fromEntries(
-                mediaTypes.map((mediaType) => [
-                  mediaType,
-                  schema === undefined ? {} : jsonContent(schema, schemas),
-                ]),
-              ),
-            }),
-      },
+        content:
+          mediaTypes &&
+          Object.fromEntries(
+            mediaTypes.map((mediaType) => [
+              mediaType,
+              schema === undefined ? {} : jsonContent(schema, schemas),
+            ]),
+          ),
+      }),
     ],
   );
-  const refusals = Object.entries(route.errors).map(([text, reasons]): [string, Response] => {
+  const errors = Object.entries(route.errors).map(([text, reasons]): [string, Response] => {
     const status = Number(text) as ErrorStatus;
     return [
       text,
       {
         description: STATUS_OF_ERROR[status].description,
         headers: headerObjects(route, status),
-        content: { 'application/json': { schema: refusalSchema(error, status, reasons) } },
+        content: { 'application/json': { schema: errorBodySchema(error, status, reasons) } },
       },
     ];
   });
-  return {
+  return defined({
     operationId: id,
     tags: [route.group],
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
-    ...(route.deprecation === undefined ? {} : { deprecated: true }),
+    description: route.description,
+    deprecated: route.deprecation && (true as const),
     security: route.auth === 'key' ? [{ apiKey: [] }] : [],
-    ...(route.scope === undefined ? {} : { 'x-scope': route.scope }),
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...requestBody(route.body, schemas),
-    responses: Object.fromEntries([...answers, ...refusals].sort(([a], [b]) => Number(a) - Number(b))),
-  };
+    'x-scope': route.auth === 'key' && route.scope !== 'any' ? route.scope : undefined,
+    parameters: parameters.length === 0 ? undefined : parameters,
+    requestBody: requestBody(route.body, schemas),
+    responses: Object.fromEntries([...responses, ...errors].sort(([a], [b]) => Number(a) - Number(b))),
+  });
 }
 
 function parametersOf(
@@ -206,28 +205,26 @@ function parametersOf(
     ?.examples ?? []) as readonly Readonly<Record<string, unknown>>[];
   return Object.entries(properties).map(([name, { description, ...rest }]) => {
     const example = examples.find((candidate) => candidate[name] !== undefined)?.[name];
-    return {
+    return defined({
       name: place === 'header' ? titleCase(name) : name,
       in: place,
       required: required.includes(name),
-      ...(typeof description === 'string' ? { description } : {}),
+      description: typeof description === 'string' ? description : undefined,
       schema: rest,
-      ...(example === undefined ? {} : { example }),
-    };
+      example,
+    });
   });
 }
 
 function requestBody(
   body: RouteBody | undefined,
   schemas: Map<string, JsonSchema>,
-): Pick<OperationObject, 'requestBody'> {
+): OperationObject['requestBody'] {
   switch (body?.kind) {
     case 'json':
       return {
-        requestBody: {
-          required: body.required,
-          content: { 'application/json': jsonContent(body.schema, schemas) },
-        },
+        required: body.required,
+        content: { 'application/json': jsonContent(body.schema, schemas) },
       };
     case 'form': {
       const properties = {
@@ -246,30 +243,31 @@ function requestBody(
         required: Object.keys(properties),
         additionalProperties: false,
       };
-      return { requestBody: { required: true, content: { 'multipart/form-data': { schema } } } };
+      return { required: true, content: { 'multipart/form-data': { schema } } };
     }
     case 'audio':
-      return { requestBody: { required: true, content: { 'application/octet-stream': {} } } };
+      return { required: true, content: { 'application/octet-stream': {} } };
     case 'none':
     case undefined:
-      return {};
+      return undefined;
   }
 }
 
 function jsonContent(schema: z.ZodType, schemas: Map<string, JsonSchema>): MediaType {
   const { examples = [] } = (schema.meta() ?? {}) as { examples?: readonly unknown[] };
-  return {
+  return defined({
     schema: schemaOf(schema, schemas),
-    ...(examples.length === 0
-      ? {}
-      : { examples: Object.fromEntries(examples.map((value, i) => [`example${i + 1}`, { value }])) }),
-  };
+    examples:
+      examples.length === 0
+        ? undefined
+        : Object.fromEntries(examples.map((value, i) => [`example${i + 1}`, { value }])),
+  });
 }
 
 /**
  * The error body with its one code and the closed list of reasons that this operation has for this status.
  */
-function refusalSchema(error: JsonSchema, status: ErrorStatus, reasons: readonly string[]): JsonSchema {
+function errorBodySchema(error: JsonSchema, status: ErrorStatus, reasons: readonly string[]): JsonSchema {
   const { code } = STATUS_OF_ERROR[status];
   return {
     allOf: [error],
@@ -299,10 +297,9 @@ function headerComponents(): Record<string, unknown> {
   );
 }
 
-/** The schema with what it refers to moved into the document's components. */
+/** The schema, with the schemas that it refers to moved into the document's components. */
 function schemaOf(schema: z.ZodType, schemas: Map<string, JsonSchema>): JsonSchema {
-  // `input`: what may be sent. It also leaves answers open to members that come later, as the contract
-  // demands of readers.
+  // `input` is the form that may be sent. It also leaves responses open to later members (rule 2.4).
   const {
     $schema: _draft,
     $defs = {},

@@ -1,10 +1,4 @@
-import { noticesOf } from './deprecation.js';
-import type { Route } from './route.js';
-
-/**
- * Every header that an answer can carry beyond those of the transport, as the contract's document describes
- * it.
- */
+/** Every header of a response beyond those of the transport, as the contract's document describes it. */
 export const RESPONSE_HEADERS = {
   'X-Request-Id': {
     description: 'A stable id for the call, to be quoted in problem reports.',
@@ -84,30 +78,3 @@ export const RESPONSE_HEADERS = {
   },
 } as const;
 export type HeaderName = keyof typeof RESPONSE_HEADERS;
-
-/** Statuses that may be answered before the row was found, or before the key was looked at. */
-const BEFORE_ROUTE = new Set([400, 408, 431]);
-const BEFORE_CALLER = new Set([...BEFORE_ROUTE, 403, 500, 503]);
-
-/** The headers of one status of one row, and whether each is there every time. */
-export function headersOf(route: Route, status: number): ReadonlyMap<HeaderName, 'always' | 'sometimes'> {
-  const headers = new Map<HeaderName, 'always' | 'sometimes'>([
-    ['X-Request-Id', 'always'],
-    ['X-Content-Type-Options', BEFORE_ROUTE.has(status) ? 'sometimes' : 'always'],
-  ]);
-  const routed = BEFORE_ROUTE.has(status) ? 'sometimes' : 'always';
-  if (route.noStore) headers.set('Cache-Control', routed);
-  // "All three `X-RateLimit-*` headers are on every partner-scoped response", from the moment the partner is
-  // known.
-  if (route.auth === 'key')
-    for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const)
-      headers.set(name, BEFORE_CALLER.has(status) ? 'sometimes' : 'always');
-  // "429 adds `Retry-After`"; "503 `unavailable` (with `Retry-After`)".
-  if (status === 429 || status === 503) headers.set('Retry-After', 'always');
-  if (noticesOf(route).length > 0)
-    for (const name of ['Deprecation', 'Sunset', 'Link'] as const) headers.set(name, routed);
-  if (status === 416) headers.set('Content-Range', 'sometimes').set('Accept-Ranges', 'sometimes');
-  for (const [name, when] of Object.entries(route.answers[status]?.headers ?? {}))
-    headers.set(name as HeaderName, when);
-  return headers;
-}

@@ -1,27 +1,8 @@
 import type { z } from 'zod';
 import type { Scope } from '../domain/partner.js';
 import type { Deprecation } from './deprecation.js';
-import type { Refusals } from './refusals.js';
+import type { RouteErrors } from './errors.js';
 import type { HeaderName } from './response-headers.js';
-
-/** Statuses a refusal can have; each has one code (error-codes.ts). */
-export type ErrorStatus =
-  | 400
-  | 403
-  | 404
-  | 405
-  | 408
-  | 409
-  | 411
-  | 412
-  | 413
-  | 415
-  | 416
-  | 422
-  | 429
-  | 431
-  | 500
-  | 503;
 
 export type RouteBody =
   /** `required: false`: a request without a body means `{}`. */
@@ -35,16 +16,16 @@ export type RouteBody =
   | { readonly kind: 'form'; readonly maxBytes: number }
   /** The bytes of one audio file, read as they stream. */
   | { readonly kind: 'audio'; readonly maxBytes: number }
-  /** "No body": one that is sent is 400. */
+  /** No body: one that is sent is 400. */
   | { readonly kind: 'none' };
 
-export interface RouteAnswer {
+export interface RouteResponse {
   readonly description: string;
-  /** Absent: the answer has no body. */
+  /** Absent: the response has no body. */
   readonly mediaTypes?: readonly [string, ...string[]];
   /** For `application/json`. */
   readonly schema?: z.ZodType;
-  /** Headers of this answer alone; what whole rows have in common stands in response-headers.ts. */
+  /** Headers of this response alone; those that whole routes have in common stand in route-headers.ts. */
   readonly headers?: Readonly<Partial<Record<HeaderName, 'always' | 'sometimes'>>>;
 }
 
@@ -59,42 +40,46 @@ export const ROUTE_GROUPS = [
 ] as const;
 
 /**
- * One row of the path table: what the routes are built from, and the contract's document and types are
- * derived from.
+ * One route of the path table. The listeners are built from the table, and the contract's document and types
+ * are derived from it.
  */
-export interface Route {
+export type Route = KeyRoute | OpenRoute;
+
+/** A route that a partner's key opens (header `x-api-key`). */
+export interface KeyRoute extends RouteFacts {
+  readonly auth: 'key';
+  /** The scope that the key must have; `any`: every key opens the route. */
+  readonly scope: Scope | 'any';
+  /** The throttle that the call spends from. The operation spends `rotation`, because replays do not (rule 4.12). */
+  readonly rateClass: 'standard' | 'rotation';
+  /** True where a call counts against the monthly quota; every other call is metered per day and free (rule 6.4). */
+  readonly billed?: true;
+}
+
+/** A route without a key. `form`: the signed form fields are the authority. `bearer`: the operator's token. */
+export interface OpenRoute extends RouteFacts {
+  readonly auth: 'public' | 'form' | 'bearer';
+}
+
+interface RouteFacts {
   readonly listener: 'partner' | 'operator';
   readonly group: (typeof ROUTE_GROUPS)[number];
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** With `{name}` for a path parameter, as OpenAPI writes it. */
   readonly path: `/${string}`;
   readonly summary: string;
-  /** What a caller should know beyond the summary. */
+  /** Further facts for the caller. */
   readonly description?: string;
-  /** `key`: x-api-key. `form`: the signed form fields are the authority. `bearer`: the operator's token. */
-  readonly auth: 'public' | 'key' | 'form' | 'bearer';
-  /** What the key must be allowed to do; absent where every key may. */
-  readonly scope?: Scope;
   readonly params?: z.ZodObject;
-  /**
-   * Absent: a caller who must authenticate may send none; that of a public or presigned address is not looked
-   * at.
-   */
+  /** Absent: a caller who must authenticate may send no query; that of a public or presigned address is ignored. */
   readonly query?: z.ZodObject;
   /** Request headers beyond authentication, by lower-case name. */
   readonly headers?: z.ZodObject;
   readonly body?: RouteBody;
-  readonly answers: Readonly<Record<number, RouteAnswer>>;
-  /** The closed list of refusals: statuses, and the reasons each can have. */
-  readonly errors: Refusals;
-  /**
-   * Which throttle the call spends from. The rotation lane is spent by the operation, because "replays do not
-   * spend" it.
-   */
-  readonly lane: 'none' | 'standard' | 'rotation';
-  /** True where a call counts against the monthly quota; "everything else is metered per day but free". */
-  readonly billed?: true;
-  /** `Cache-Control: no-store` on every answer. */
+  readonly responses: Readonly<Record<number, RouteResponse>>;
+  /** The closed list of errors: statuses, and the reasons of each. */
+  readonly errors: RouteErrors;
+  /** `Cache-Control: no-store` on every response. */
   readonly noStore: boolean;
   readonly deprecation?: Deprecation;
 }

@@ -3,7 +3,7 @@
  * precisely what happened. A validation finding is data and never one of these.
  */
 
-/** Stable slug a client branches on; the HTTP status of each stands in `contract/error-codes.ts`. */
+/** Stable slug a client branches on; the HTTP status of each stands in `contract/errors.ts`. */
 export const ERROR_CODES = [
   'invalid_request',
   'forbidden',

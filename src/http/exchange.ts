@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DomainError } from '../domain/errors.js';
-import type { Lease } from './server/byte-budget.js';
+import type { Lease } from './byte-budget.js';
 
 /** Times and bounds of one listener; tests shorten them. */
 export interface ListenerLimits {
@@ -21,7 +21,7 @@ export interface ListenerLimits {
    * A partner's call is answered in this time, its body's reading aside; its quota headers may take `quotaMs`
    * more.
    */
-  readonly answerMs: number;
+  readonly callMs: number;
   readonly quotaMs: number;
   /**
    * What an answered request may still send before its connection is cut, so that the answer is not lost to a
@@ -68,7 +68,7 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   firstByteMs: 3000,
   checkMs: 2000,
   bodyMs: 30_000,
-  answerMs: 11_000,
+  callMs: 11_000,
   quotaMs: 2000,
   drainBytes: 128 * 1_048_576,
   drainMs: 10_000,
@@ -105,9 +105,9 @@ export interface Exchange {
   /** True where the caller waits for `100 Continue` before it sends the body. */
   awaitsContinue: boolean;
   /** The connection ends with this answer: the listener is stopping, or the message's end is in doubt. */
-  closing: boolean;
+  connectionClose: boolean;
   /** The request was given up, so that its end is not waited for. */
-  broken: boolean;
+  abandoned: boolean;
   /** Headers of every answer on this exchange. */
   readonly headers: Record<string, string>;
   /**
@@ -121,11 +121,11 @@ export interface Exchange {
   /** Set by whoever streams the answer: frees what it holds when the connection goes. */
   onGone: (() => void) | undefined;
   /** Set by whoever reads the body: ends the reading when the parser gives the request up. */
-  failBody: ((error: DomainError) => void) | undefined;
+  abortBody: ((error: DomainError) => void) | undefined;
 }
 
 /** Sends `100 Continue` where the caller waits for it; called right before a body is read. */
-export function invite(exchange: Exchange): void {
+export function sendContinue(exchange: Exchange): void {
   if (!exchange.awaitsContinue) return;
   exchange.awaitsContinue = false;
   exchange.response.writeContinue();

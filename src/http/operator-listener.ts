@@ -5,9 +5,9 @@ import { DomainError } from '../domain/errors.js';
 import type { OperatorOperations } from '../operations/operations.js';
 import { audioBody } from './body/audio-body.js';
 import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
-import { contentDisposition } from './response/file-name.js';
+import { contentDisposition } from './response/asset-response.js';
 import { json } from './response/response.js';
-import { bearerGate, type Endpoints, joinEndpoints } from './server/endpoint.js';
+import { bearerGuard, type Endpoints, joinEndpoints } from './server/endpoint.js';
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 
 export interface ProbeListenerParts extends ListenerParts {
@@ -39,7 +39,6 @@ export function createProbeListener(parts: ProbeListenerParts): Listener {
   return createListener(
     'operator',
     joinEndpoints('operator', probeEndpoints(parts)),
-    {},
     { ...OPERATOR_LIMITS, ...parts.limits },
     parts,
   );
@@ -133,8 +132,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
   };
   const listener = createListener(
     'operator',
-    joinEndpoints('operator', endpoints),
-    { bearer: bearerGate(parts.tokens) },
+    joinEndpoints('operator', endpoints, { bearer: bearerGuard(parts.tokens) }),
     { ...OPERATOR_LIMITS, ...parts.limits },
     parts,
   );

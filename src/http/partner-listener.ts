@@ -5,11 +5,11 @@ import type { UploadPurpose } from '../domain/upload.js';
 import type { PartnerOperations } from '../operations/operations.js';
 import type { StoredUpload } from '../operations/uploads/receive-upload.js';
 import type { Observer } from '../ports/observer.js';
-import { FormPlaces } from './body/form-places.js';
-import { receiveForm, type UploadPlaces } from './body/upload-form.js';
+import { FormPermits } from './body/form-permits.js';
+import { receiveForm, type UploadPermits } from './body/upload-form.js';
 import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
-import { assetAnswer } from './response/asset-response.js';
-import { docsAnswer } from './response/docs-page.js';
+import { assetResponse } from './response/asset-response.js';
+import { docsResponse } from './response/docs-page.js';
 import { constantJson, json } from './response/response.js';
 import { ConcurrencyLimit } from './server/concurrency-limit.js';
 import { type Endpoints, joinEndpoints } from './server/endpoint.js';
@@ -33,8 +33,8 @@ export interface PartnerListenerParts extends ListenerParts {
 export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const { operations, observer, build } = parts;
   const limits = { ...DEFAULT_LIMITS, ...parts.limits };
-  const places: UploadPlaces = {
-    unproven: new FormPlaces({
+  const permits: UploadPermits = {
+    unproven: new FormPermits({
       max: limits.forms,
       maxOfAddress: limits.formsOfAddress,
       state: 'are without their signed fields',
@@ -43,7 +43,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
       observer,
     }),
     // The engine bounds them all.
-    stalled: new FormPlaces({
+    stalled: new FormPermits({
       max: Infinity,
       maxOfAddress: limits.stalledOfAddress,
       state: 'stand still',
@@ -56,7 +56,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const health = constantJson(200, { ok: true, ...build, contract: CONTRACT_VERSION });
   const document = openApiDocument();
   const openApi = constantJson(200, document);
-  const docs = docsAnswer(document);
+  const docs = docsResponse(document);
   const endpoints: Endpoints<'partner'> = {
     verify: async ({ caller, body: { uploadId, sidecar } }) =>
       json(
@@ -85,7 +85,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
         await observed(
           observer,
           exchange,
-          receiveForm(exchange, places, (fields) =>
+          receiveForm(exchange, permits, (fields) =>
             opening.admit(() => operations.receiveUpload(uploadId, fields)),
           ),
         ),
@@ -100,7 +100,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     eraseProof: async ({ caller, params: { proofId } }) =>
       json(200, await operations.eraseProof(caller, proofId)),
     readProofAsset: async ({ exchange, caller, params: { proofId }, query: { part }, headers }) =>
-      assetAnswer(await operations.readAsset(caller, proofId, part), exchange.request.method!, headers),
+      assetResponse(await operations.readAsset(caller, proofId, part), exchange.request.method!, headers),
 
     listKeys: async ({ caller, query }) => json(200, await operations.listKeys(caller, query)),
     rotateKey: async ({ exchange, caller, headers }) => {
@@ -135,8 +135,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   };
   return createListener(
     'partner',
-    joinEndpoints('partner', endpoints),
-    { partners: operations },
+    joinEndpoints('partner', endpoints, { partners: operations }),
     limits,
     parts,
   );

@@ -679,7 +679,7 @@ t.test('operator rows', async (t) => {
       id !== 'createKey'
     ) {
       t.ok(
-        Object.keys(route.answers).some((status) => partnerContract.seen.has(`${id} ${status}`)) ||
+        Object.keys(route.responses).some((status) => partnerContract.seen.has(`${id} ${status}`)) ||
           id === 'readAsset' ||
           id === 'readAuthority',
         `${id} was answered`,

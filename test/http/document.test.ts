@@ -4,7 +4,7 @@ import t from 'tap';
 import { z } from 'zod';
 import { type Deprecation, deprecated, noticeProblem } from '../../src/contract/deprecation.js';
 import { openApiDocument } from '../../src/contract/openapi.js';
-import type { Route } from '../../src/contract/route.js';
+import type { OpenRoute, Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes/routes.js';
 import { DEFAULT_LIMITS } from '../../src/http/exchange.js';
 import { json } from '../../src/http/response/response.js';
@@ -97,44 +97,44 @@ t.test('deprecation', async (t) => {
     group: 'System',
     summary: 'A row',
     auth: 'public',
-    lane: 'none',
     noStore: false,
     errors: { 400: ['malformed_http'], 500: [] },
   } as const;
   const old = deprecated(z.string(), notice('2026-03-01', '2026-10-01'));
-  const answers = (schema: z.ZodType) =>
-    ({ 200: { description: 'An answer', mediaTypes: ['application/json'], schema } }) as const;
-  const routes: Record<string, Route> = {
-    plain: { ...base, method: 'GET', path: '/plain', answers: answers(z.object({ a: z.string() })) },
+  const responses = (schema: z.ZodType) =>
+    ({ 200: { description: 'A response', mediaTypes: ['application/json'], schema } }) as const;
+  const routes: Record<string, OpenRoute> = {
+    plain: { ...base, method: 'GET', path: '/plain', responses: responses(z.object({ a: z.string() })) },
     row: {
       ...base,
       method: 'GET',
       path: '/row',
-      answers: answers(z.object({ a: z.string() })),
+      responses: responses(z.object({ a: z.string() })),
       deprecation: notice('2026-02-01', '2026-12-01'),
     },
     field: {
       ...base,
       method: 'GET',
       path: '/field',
-      answers: answers(z.object({ list: z.array(z.object({ a: old.exactOptional() })) })),
+      responses: responses(z.object({ list: z.array(z.object({ a: old.exactOptional() })) })),
     },
     query: {
       ...base,
       method: 'GET',
       path: '/query',
       query: z.strictObject({ a: old.exactOptional() }),
-      answers: answers(z.object({})),
+      responses: responses(z.object({})),
       deprecation: notice('2026-02-01', '2026-12-01'),
     },
   };
   const reports = new MemoryReports();
   const endpoints = Object.entries(routes).map(([id, route]) => ({
     id,
+    auth: 'public' as const,
     route,
     run: () => json(200, id === 'field' ? { list: [{ a: 'x' }] } : id === 'query' ? {} : { a: 'x' }),
   }));
-  const listener = createListener('partner', endpoints, {}, DEFAULT_LIMITS, {
+  const listener = createListener('partner', endpoints, DEFAULT_LIMITS, {
     ids,
     requestLog: reports,
     observer: reports,

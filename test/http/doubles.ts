@@ -111,6 +111,8 @@ export class MemoryOperations implements Operations {
       for await (const chunk of audio) {
         hash.update(chunk);
         bytes += chunk.length;
+        if (bytes > this.maxBytes)
+          throw new DomainError('payload_too_large', 'The file is too large.', { reason: 'body_too_large' });
         this.written = bytes;
       }
       const sha256 = hash.digest('hex');
@@ -150,11 +152,12 @@ export class MemoryOperations implements Operations {
     let writing = 0;
     let done = false;
     return {
-      maxBytes: this.maxBytes,
       signal: new AbortController().signal,
       write: (chunk) => {
         hash.update(chunk);
         bytes += chunk.length;
+        if (bytes > this.maxBytes)
+          throw new DomainError('payload_too_large', 'The file is too large.', { reason: 'body_too_large' });
         this.written = bytes;
         if (this.gate === undefined) return undefined;
         writing += 1;

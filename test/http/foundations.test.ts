@@ -4,14 +4,15 @@ import { dirname, join, resolve } from 'node:path';
 import t from 'tap';
 import type { z } from 'zod';
 import { readConfig } from '../../src/config.js';
-import { noticeProblem, noticesOf } from '../../src/contract/deprecation.js';
+import { noticeProblem } from '../../src/contract/deprecation.js';
+import { errorSchema, STATUS_OF_CODE } from '../../src/contract/errors.js';
 import type { Route } from '../../src/contract/route.js';
+import { noticesOf } from '../../src/contract/route-headers.js';
 import { ROUTES } from '../../src/contract/routes/routes.js';
-import { errorSchema } from '../../src/contract/schemas/error-schema.js';
 import { DomainError, ERROR_CODES, ServerError } from '../../src/domain/errors.js';
 import { parseJson } from '../../src/http/body/json-text.js';
-import { contentDisposition } from '../../src/http/response/file-name.js';
-import { STATUS_OF_CODE } from '../../src/http/response/status.js';
+import { contentDisposition } from '../../src/http/response/asset-response.js';
+import { json, type ResponseOf } from '../../src/http/response/response.js';
 import { CallerAddresses } from '../../src/http/server/caller-address.js';
 import { createProbes } from '../../src/telemetry/probes.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
@@ -22,9 +23,6 @@ t.test('path table', async (t) => {
     const route: Route = row;
     const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
     t.strictSame(Object.keys(route.params?.shape ?? {}), names, `${id}: the path and its parameters agree`);
-    if (route.auth !== 'key')
-      t.notOk(route.scope ?? route.billed, `${id}: only a key has a scope and a price`);
-    t.equal(route.lane !== 'none', route.auth === 'key', `${id}: a key has a throttle`);
     if (route.auth !== 'public') t.ok(route.errors[403], `${id}: may refuse`);
     t.ok(route.errors[500], `${id}: may fail`);
     for (const notice of noticesOf(route))
@@ -37,7 +35,7 @@ t.test('path table', async (t) => {
     })) {
       if (schema !== undefined) schemas.set(`${id} ${name}`, schema);
     }
-    for (const [status, { schema }] of Object.entries(route.answers))
+    for (const [status, { schema }] of Object.entries(route.responses))
       if (schema !== undefined) schemas.set(`${id} ${status}`, schema);
   }
   for (const [name, schema] of schemas) {
@@ -50,6 +48,29 @@ t.test('path table', async (t) => {
   t.equal(new Set(paths).size, paths.length, 'no row twice');
   t.strictSame(new Set(Object.keys(STATUS_OF_CODE)), new Set(ERROR_CODES));
   t.equal(new Set(Object.values(STATUS_OF_CODE)).size, ERROR_CODES.length, 'one code per status');
+});
+
+t.test('the compiler refuses a response that the path table does not have', async (t) => {
+  const { days, ...month } = {
+    plan: 'trial',
+    period: { start: 1, end: 2 },
+    limit: 1,
+    used: 1,
+    remaining: 0,
+    days: [{ day: '2026-01-01', units: 1, operations: { verify: 1 } }],
+  };
+  const usage: ResponseOf<(typeof ROUTES)['readUsage']>[] = [
+    json(200, { ...month, days }),
+    // @ts-expect-error another status
+    json(201, { ...month, days }),
+    // @ts-expect-error a member lacks
+    json(200, month),
+    // @ts-expect-error a member of another type
+    json(200, { ...month, days: [{ day: 1, units: 1, operations: {} }] }),
+    // @ts-expect-error a response without its body
+    { kind: 'empty', status: 200, headers: {} },
+  ];
+  t.equal(usage.length, 5);
 });
 
 t.test('JSON text', async (t) => {
@@ -505,6 +526,13 @@ t.test('import rules', async (t) => {
     ['adapters/cassandra/commit/planted-o.ts', "import '../store.js';", 'cassandra-commit'],
     ['http/planted-m.ts', "import './no-such-file.js';", 'resolved'],
     ['stray/planted-n.ts', "import '../http/exchange.js';", 'folders'],
+    [
+      'http/response/planted-o.ts',
+      "import type { Call } from '../server/endpoint.js';\nexport type X = Call<never>;",
+      'http-layers-3',
+    ],
+    ['domain/planted-p.ts', "import type { X } from './planted-q.js';\nexport type Y = X;", 'no-circles'],
+    ['domain/planted-q.ts', "import type { Y } from './planted-p.js';\nexport type X = Y | 1;", 'no-circles'],
   ];
   for (const [name, source] of planted) {
     mkdirSync(dirname(join(copy, 'src', name)), { recursive: true });

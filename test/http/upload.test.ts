@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import { DomainError } from '../../src/domain/errors.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
-import { FormPlaces } from '../../src/http/body/form-places.js';
-import { ByteBudget } from '../../src/http/server/byte-budget.js';
+import { FormPermits } from '../../src/http/body/form-permits.js';
+import { ByteBudget } from '../../src/http/byte-budget.js';
 import { noise } from '../fixtures/wav.js';
 import { FIELDS, KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, type FormPart, form, jsonOf, matchError, RawClient, request } from './raw-client.js';
@@ -723,7 +723,7 @@ t.test('places of forms without proof go to newcomers, the oldest first', async 
 
 t.test('an address has its bound of forms without proof', (t) => {
   const displaced: string[] = [];
-  const places = new FormPlaces({
+  const permits = new FormPermits({
     max: 4,
     maxOfAddress: 2,
     state: 'wait',
@@ -736,8 +736,8 @@ t.test('an address has its bound of forms without proof', (t) => {
   const enter = (name: string, address: string) =>
     leave.set(
       name,
-      places.enter(address, (refusal) => {
-        gone.push(`${name} ${refusal.code} ${refusal.reason} ${refusal.retryAfterSeconds}`);
+      permits.acquire(address, (error) => {
+        gone.push(`${name} ${error.code} ${error.reason} ${error.retryAfterSeconds}`);
         leave.get(name)!();
       }),
     );

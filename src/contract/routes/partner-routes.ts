@@ -1,7 +1,6 @@
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
-import { JSON_BODY, keyRefusals, publicRefusals, READING, STREAMED_BODY } from '../refusals.js';
+import { JSON_BODY, keyErrors, publicErrors, READING, STREAMED_BODY } from '../errors.js';
 import type { Route } from '../route.js';
-import { identificationSchema, identifySchema } from '../schemas/identify-schemas.js';
 import {
   keyEntrySchema,
   keyPageSchema,
@@ -45,7 +44,13 @@ import {
   uploadParamsSchema,
   uploadSlotSchema,
 } from '../schemas/upload-schemas.js';
-import { MAX_SIDECAR_BASE64, verificationSchema, verifySchema } from '../schemas/verify-schemas.js';
+import {
+  identificationSchema,
+  identifySchema,
+  MAX_SIDECAR_BASE64,
+  verificationSchema,
+  verifySchema,
+} from '../schemas/verify-schemas.js';
 
 /** "JSON bodies up to 64 KiB (verify: what a 1 MiB sidecar needs in base64)." */
 export const JSON_BYTES = 65_536;
@@ -81,8 +86,8 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'verify',
     body: { kind: 'json', schema: verifySchema, required: true, maxBytes: MAX_SIDECAR_BASE64 + JSON_BYTES },
-    answers: { 200: { description: 'The verdict', mediaTypes: JSON_TYPE, schema: verificationSchema } },
-    errors: keyRefusals(
+    responses: { 200: { description: 'The verdict', mediaTypes: JSON_TYPE, schema: verificationSchema } },
+    errors: keyErrors(
       JSON_BODY,
       {
         400: ['sidecar_not_base64'],
@@ -92,7 +97,7 @@ export const PARTNER_ROUTES = {
       },
       READING,
     ),
-    lane: 'standard',
+    rateClass: 'standard',
     billed: true,
     noStore: true,
   },
@@ -108,9 +113,9 @@ export const PARTNER_ROUTES = {
     scope: 'verify',
     query: createUploadQuerySchema,
     body: { kind: 'json', schema: createUploadSchema, required: false, maxBytes: JSON_BYTES },
-    answers: { 201: { description: 'The slot', mediaTypes: JSON_TYPE, schema: uploadSlotSchema } },
-    errors: keyRefusals(JSON_BODY, { 400: ['purpose_mismatch'] }),
-    lane: 'standard',
+    responses: { 201: { description: 'The slot', mediaTypes: JSON_TYPE, schema: uploadSlotSchema } },
+    errors: keyErrors(JSON_BODY, { 400: ['purpose_mismatch'] }),
+    rateClass: 'standard',
     noStore: true,
   },
   postUpload: {
@@ -124,10 +129,10 @@ export const PARTNER_ROUTES = {
     auth: 'form',
     params: uploadParamsSchema,
     body: { kind: 'form', maxBytes: MAX_UPLOAD_BYTES + FORM_BYTES },
-    answers: {
+    responses: {
       201: { description: 'The audio was measured', mediaTypes: JSON_TYPE, schema: storedUploadSchema },
     },
-    errors: publicRefusals(STREAMED_BODY, READING, {
+    errors: publicErrors(STREAMED_BODY, READING, {
       400: [
         'invalid_member',
         'form_malformed',
@@ -147,7 +152,6 @@ export const PARTNER_ROUTES = {
       500: ['record_damaged'],
       503: ['store_unavailable', 'shutting_down'],
     }),
-    lane: 'none',
     noStore: true,
   },
   readRecord: {
@@ -161,9 +165,9 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'proofs',
     params: proofParamsSchema,
-    answers: { 200: { description: 'The record', mediaTypes: JSON_TYPE, schema: proofRecordSchema } },
-    errors: keyRefusals({ 404: [] }),
-    lane: 'standard',
+    responses: { 200: { description: 'The record', mediaTypes: JSON_TYPE, schema: proofRecordSchema } },
+    errors: keyErrors({ 404: [] }),
+    rateClass: 'standard',
     noStore: true,
   },
   listProofs: {
@@ -175,9 +179,9 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'proofs',
     query: listProofsQuerySchema,
-    answers: { 200: { description: 'One page', mediaTypes: JSON_TYPE, schema: proofPageSchema } },
-    errors: keyRefusals(),
-    lane: 'standard',
+    responses: { 200: { description: 'One page', mediaTypes: JSON_TYPE, schema: proofPageSchema } },
+    errors: keyErrors(),
+    rateClass: 'standard',
     noStore: true,
   },
   readProof: {
@@ -189,9 +193,9 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'proofs',
     params: proofParamsSchema,
-    answers: { 200: { description: 'The proof', mediaTypes: JSON_TYPE, schema: proofDocumentSchema } },
-    errors: keyRefusals({ 404: [] }),
-    lane: 'standard',
+    responses: { 200: { description: 'The proof', mediaTypes: JSON_TYPE, schema: proofDocumentSchema } },
+    errors: keyErrors({ 404: [] }),
+    rateClass: 'standard',
     noStore: true,
   },
   eraseProof: {
@@ -205,9 +209,9 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'erase',
     params: proofParamsSchema,
-    answers: { 200: { description: 'What happened', mediaTypes: JSON_TYPE, schema: erasureSchema } },
-    errors: keyRefusals({ 404: [] }),
-    lane: 'standard',
+    responses: { 200: { description: 'What happened', mediaTypes: JSON_TYPE, schema: erasureSchema } },
+    errors: keyErrors({ 404: [] }),
+    rateClass: 'standard',
     noStore: true,
   },
   readProofAsset: {
@@ -223,7 +227,7 @@ export const PARTNER_ROUTES = {
     params: proofParamsSchema,
     query: assetQuerySchema,
     headers: assetHeadersSchema,
-    answers: {
+    responses: {
       200: {
         description: 'The whole file',
         mediaTypes: ['audio/*', 'application/octet-stream'],
@@ -239,8 +243,8 @@ export const PARTNER_ROUTES = {
         headers: { ETag: 'always', 'Cache-Control': 'always' },
       },
     },
-    errors: keyRefusals({ 404: [], 412: [], 416: [] }),
-    lane: 'standard',
+    errors: keyErrors({ 404: [], 412: [], 416: [] }),
+    rateClass: 'standard',
     noStore: false,
   },
   listKeys: {
@@ -254,9 +258,9 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'keys',
     query: listKeysQuerySchema,
-    answers: { 200: { description: 'The keys', mediaTypes: JSON_TYPE, schema: keyPageSchema } },
-    errors: keyRefusals(),
-    lane: 'standard',
+    responses: { 200: { description: 'The keys', mediaTypes: JSON_TYPE, schema: keyPageSchema } },
+    errors: keyErrors(),
+    rateClass: 'standard',
     noStore: true,
   },
   rotateKey: {
@@ -271,7 +275,7 @@ export const PARTNER_ROUTES = {
     scope: 'keys',
     headers: requiredIdempotencySchema,
     body: { kind: 'none' },
-    answers: {
+    responses: {
       201: {
         description: 'The new key',
         mediaTypes: JSON_TYPE,
@@ -279,8 +283,8 @@ export const PARTNER_ROUTES = {
         headers: { 'Idempotency-Replayed': 'sometimes' },
       },
     },
-    errors: keyRefusals({ 400: ['upload_aborted'], 409: ['already_rotated', 'rotation_in_progress'] }),
-    lane: 'rotation',
+    errors: keyErrors({ 400: ['upload_aborted'], 409: ['already_rotated', 'rotation_in_progress'] }),
+    rateClass: 'rotation',
     noStore: true,
   },
   revokeOwnKey: {
@@ -294,9 +298,9 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'keys',
     params: keyParamsSchema,
-    answers: { 200: { description: 'The key, revoked', mediaTypes: JSON_TYPE, schema: keyEntrySchema } },
-    errors: keyRefusals({ 403: ['key_expiring'], 404: [], 409: ['last_active_key'] }),
-    lane: 'standard',
+    responses: { 200: { description: 'The key, revoked', mediaTypes: JSON_TYPE, schema: keyEntrySchema } },
+    errors: keyErrors({ 403: ['key_expiring'], 404: [], 409: ['last_active_key'] }),
+    rateClass: 'standard',
     noStore: true,
   },
   readUsage: {
@@ -309,9 +313,9 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'usage',
     query: usageQuerySchema,
-    answers: { 200: { description: 'The usage', mediaTypes: JSON_TYPE, schema: usageSchema } },
-    errors: keyRefusals(),
-    lane: 'standard',
+    responses: { 200: { description: 'The usage', mediaTypes: JSON_TYPE, schema: usageSchema } },
+    errors: keyErrors(),
+    rateClass: 'standard',
     noStore: true,
   },
   createReview: {
@@ -325,9 +329,9 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'reviews',
     body: { kind: 'json', schema: createReviewSchema, required: true, maxBytes: JSON_BYTES },
-    answers: { 201: reviewCase('The case') },
-    errors: keyRefusals(JSON_BODY, { 404: [], 409: ['review_exists'], 429: ['review_limit'] }),
-    lane: 'standard',
+    responses: { 201: reviewCase('The case') },
+    errors: keyErrors(JSON_BODY, { 404: [], 409: ['review_exists'], 429: ['review_limit'] }),
+    rateClass: 'standard',
     noStore: true,
   },
   readReview: {
@@ -339,9 +343,9 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'reviews',
     params: reviewParamsSchema,
-    answers: { 200: reviewCase('The case') },
-    errors: keyRefusals({ 404: [] }),
-    lane: 'standard',
+    responses: { 200: reviewCase('The case') },
+    errors: keyErrors({ 404: [] }),
+    rateClass: 'standard',
     noStore: true,
   },
   openEvidence: {
@@ -355,9 +359,9 @@ export const PARTNER_ROUTES = {
     scope: 'reviews',
     params: reviewParamsSchema,
     body: { kind: 'json', schema: openEvidenceSchema, required: true, maxBytes: JSON_BYTES },
-    answers: { 201: reviewCase('The case, with the request') },
-    errors: keyRefusals(JSON_BODY, { 404: [], 409: ['evidence_kind_already_open', 'review_resolved'] }),
-    lane: 'standard',
+    responses: { 201: reviewCase('The case, with the request') },
+    errors: keyErrors(JSON_BODY, { 404: [], 409: ['evidence_kind_already_open', 'review_resolved'] }),
+    rateClass: 'standard',
     noStore: true,
   },
   closeEvidence: {
@@ -371,9 +375,9 @@ export const PARTNER_ROUTES = {
     scope: 'reviews',
     params: evidenceParamsSchema,
     body: { kind: 'json', schema: closeEvidenceSchema, required: true, maxBytes: JSON_BYTES },
-    answers: { 200: reviewCase('The full case') },
-    errors: keyRefusals(JSON_BODY, { 404: [], 409: ['evidence_request_final'] }),
-    lane: 'standard',
+    responses: { 200: reviewCase('The full case') },
+    errors: keyErrors(JSON_BODY, { 404: [], 409: ['evidence_request_final'] }),
+    rateClass: 'standard',
     noStore: true,
   },
   resolveReview: {
@@ -388,9 +392,9 @@ export const PARTNER_ROUTES = {
     scope: 'reviews',
     params: reviewParamsSchema,
     body: { kind: 'json', schema: resolveReviewSchema, required: true, maxBytes: JSON_BYTES },
-    answers: { 200: reviewCase('The case') },
-    errors: keyRefusals(JSON_BODY, { 404: [], 409: ['evidence_requests_open', 'review_resolved'] }),
-    lane: 'standard',
+    responses: { 200: reviewCase('The case') },
+    errors: keyErrors(JSON_BODY, { 404: [], 409: ['evidence_requests_open', 'review_resolved'] }),
+    rateClass: 'standard',
     noStore: true,
   },
   identify: {
@@ -403,20 +407,20 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'verify',
     body: { kind: 'json', schema: identifySchema, required: true, maxBytes: JSON_BYTES },
-    answers: {
+    responses: {
       200: {
         description: 'The matches, the surest first',
         mediaTypes: JSON_TYPE,
         schema: identificationSchema,
       },
     },
-    errors: keyRefusals(JSON_BODY, {
+    errors: keyErrors(JSON_BODY, {
       404: [],
       409: ['upload_incomplete', 'purpose_mismatch'],
       422: [],
       429: ['quota_exceeded'],
     }),
-    lane: 'standard',
+    rateClass: 'standard',
     billed: true,
     noStore: true,
   },
@@ -427,10 +431,11 @@ export const PARTNER_ROUTES = {
     path: '/v1/download',
     summary: 'Be sent to the download of a product',
     auth: 'key',
+    scope: 'any',
     query: downloadQuerySchema,
-    answers: { 302: { description: 'The download is there', headers: { Location: 'always' } } },
-    errors: keyRefusals({ 404: [] }),
-    lane: 'standard',
+    responses: { 302: { description: 'The download is there', headers: { Location: 'always' } } },
+    errors: keyErrors({ 404: [] }),
+    rateClass: 'standard',
     noStore: true,
   },
   telemetry: {
@@ -441,12 +446,13 @@ export const PARTNER_ROUTES = {
     summary: 'Report content-free product counters',
     description: 'Names come from a closed list, and there is no room for text: no content can travel in it.',
     auth: 'key',
+    scope: 'any',
     body: { kind: 'json', schema: telemetrySchema, required: true, maxBytes: JSON_BYTES },
-    answers: {
+    responses: {
       202: { description: 'How many were taken', mediaTypes: JSON_TYPE, schema: telemetryAcceptedSchema },
     },
-    errors: keyRefusals(JSON_BODY),
-    lane: 'standard',
+    errors: keyErrors(JSON_BODY),
+    rateClass: 'standard',
     noStore: true,
   },
   health: {
@@ -456,9 +462,8 @@ export const PARTNER_ROUTES = {
     path: '/v1/health',
     summary: 'Whether the service is up, and which build it is',
     auth: 'public',
-    answers: { 200: { description: 'Up', mediaTypes: JSON_TYPE, schema: healthSchema } },
-    errors: publicRefusals(),
-    lane: 'none',
+    responses: { 200: { description: 'Up', mediaTypes: JSON_TYPE, schema: healthSchema } },
+    errors: publicErrors(),
     noStore: true,
   },
   readDocument: {
@@ -468,9 +473,8 @@ export const PARTNER_ROUTES = {
     path: '/v1/openapi.json',
     summary: 'This document',
     auth: 'public',
-    answers: { 200: { description: 'OpenAPI 3.1', mediaTypes: JSON_TYPE, schema: documentSchema } },
-    errors: publicRefusals(),
-    lane: 'none',
+    responses: { 200: { description: 'OpenAPI 3.1', mediaTypes: JSON_TYPE, schema: documentSchema } },
+    errors: publicErrors(),
     noStore: false,
   },
   readDocs: {
@@ -480,15 +484,14 @@ export const PARTNER_ROUTES = {
     path: '/docs',
     summary: 'This document, as a page to read',
     auth: 'public',
-    answers: {
+    responses: {
       200: {
         description: 'One page that loads nothing',
         mediaTypes: ['text/html'],
         headers: { 'Content-Security-Policy': 'always' },
       },
     },
-    errors: publicRefusals(),
-    lane: 'none',
+    errors: publicErrors(),
     noStore: false,
   },
 } as const satisfies Record<string, Route>;

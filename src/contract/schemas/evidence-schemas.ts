@@ -7,7 +7,7 @@ import {
   type SurveyAnswers,
 } from '../../domain/declaration.js';
 import { CONTENT_CLASSES, FACT_STATUSES } from '../../domain/evidence-report.js';
-import { identifierSchema, timestampSchema } from '../identifier.js';
+import { identifierSchema, timestampSchema } from '../primitives.js';
 
 const ANSWERS = {
   declaredOrigin: 'from_scratch',

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { KEY_STATUSES } from '../../domain/partner.js';
-import { cursorSchema, identifierSchema, timestampSchema } from '../identifier.js';
-import { queryInteger } from '../query-number.js';
+import { cursorSchema, identifierSchema, queryInteger, timestampSchema } from '../primitives.js';
 
 const KEY = {
   keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',

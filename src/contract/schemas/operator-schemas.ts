@@ -3,8 +3,7 @@ import { AUDIT_ACTIONS } from '../../domain/audit.js';
 import { TOPICS } from '../../domain/events.js';
 import { SCOPES } from '../../domain/partner.js';
 import { REVOCATION_REASONS } from '../../domain/signer-revocation.js';
-import { identifierSchema, nameSchema, sha256Schema, timestampSchema } from '../identifier.js';
-import { queryInteger } from '../query-number.js';
+import { identifierSchema, nameSchema, queryInteger, sha256Schema, timestampSchema } from '../primitives.js';
 import { keyEntrySchema } from './key-schemas.js';
 
 export const createPartnerSchema = z

@@ -1,6 +1,11 @@
 import { z } from 'zod';
-import { cursorSchema, identifierSchema, sha256Schema, timestampSchema } from '../identifier.js';
-import { queryInteger } from '../query-number.js';
+import {
+  cursorSchema,
+  identifierSchema,
+  queryInteger,
+  sha256Schema,
+  timestampSchema,
+} from '../primitives.js';
 import { evidenceReportSchema } from './evidence-schemas.js';
 
 const CARRIERS = ['embedded', 'sidecar'] as const;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EVIDENCE_KINDS, EVIDENCE_STATUSES, REVIEW_OUTCOMES } from '../../domain/review.js';
-import { identifierSchema, timestampSchema } from '../identifier.js';
+import { identifierSchema, timestampSchema } from '../primitives.js';
 
 const BINDINGS = {
   creatorId: 'creator-4711',

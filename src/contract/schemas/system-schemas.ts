@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PRODUCT_EVENTS } from '../../domain/product-event.js';
-import { timestampSchema } from '../identifier.js';
+import { timestampSchema } from '../primitives.js';
 
 /**
  * "Fields `ok` (boolean), `version` (string), `commit` (string) and `deployedAt`"; `environment` and

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
-import { identifierSchema, sha256Schema, timestampSchema } from '../identifier.js';
+import { identifierSchema, sha256Schema, timestampSchema } from '../primitives.js';
 
 export const purposeSchema = z
   .enum(['verify', 'identify'])

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CONTAINERS } from '../../domain/audio.js';
 import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../domain/verification.js';
-import { identifierSchema, sha256Schema, timestampSchema } from '../identifier.js';
+import { identifierSchema, sha256Schema, timestampSchema } from '../primitives.js';
 import { evidenceReportSchema } from './evidence-schemas.js';
 
 /** A sidecar is at most 1 MiB; this is what that needs in padded base64. */
@@ -118,5 +118,30 @@ export const verificationSchema = z
           sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
         },
       },
+    ],
+  });
+
+export const identifySchema = z
+  .strictObject({ uploadId: identifierSchema })
+  .meta({ id: 'Identify', examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
+
+export const identificationSchema = z
+  .object({
+    matches: z.array(
+      z.object({
+        proofId: identifierSchema,
+        type: z.enum(['exact_file', 'bound_audio', 'original_file']).meta({
+          description:
+            'What is the same: the file that was delivered, the audio that is bound, or the file as it came to be issued. Others may be added.',
+        }),
+        confidence: z.number().min(0).max(1),
+      }),
+    ),
+  })
+  .meta({
+    id: 'Identification',
+    examples: [
+      { matches: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', type: 'exact_file', confidence: 1 }] },
+      { matches: [] },
     ],
   });

@@ -1,5 +1,5 @@
 import type { DomainError } from '../../domain/errors.js';
-import { type Exchange, invite } from '../exchange.js';
+import { type Exchange, sendContinue } from '../exchange.js';
 import { left, tooLarge, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
 
@@ -35,8 +35,8 @@ export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGen
     if (!ended) fail(left());
   };
   try {
-    invite(exchange);
-    exchange.failBody = fail;
+    sendContinue(exchange);
+    exchange.abortBody = fail;
     request.on('end', onEnd).on('close', onClose).on('error', onClose).on('data', onData);
     while (true) {
       if (failure !== undefined) throw failure;
@@ -57,7 +57,7 @@ export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGen
     }
   } finally {
     pace.stop();
-    exchange.failBody = undefined;
+    exchange.abortBody = undefined;
     request.off('end', onEnd).off('close', onClose).off('data', onData);
   }
 }

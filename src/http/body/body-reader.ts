@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
-import { type Exchange, invite } from '../exchange.js';
-import { ChunkSizes, chunksTooSmall } from './chunk-sizes.js';
+import { type Exchange, sendContinue } from '../exchange.js';
+import { ChunkSizes, chunksTooSmall } from '../response/chunk-sizes.js';
 import { GrowingBuffer } from './growing-buffer.js';
 
 /**
@@ -11,7 +11,7 @@ import { GrowingBuffer } from './growing-buffer.js';
  */
 export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise<Buffer> {
   const { request } = exchange;
-  invite(exchange);
+  sendContinue(exchange);
   if (request.complete) {
     // The usual case where the key is looked up in a store: head and body came in one packet meanwhile.
     const pieces: Buffer[] = [];
@@ -30,7 +30,7 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
       request.on('error', ignore);
-      exchange.failBody = undefined;
+      exchange.abortBody = undefined;
       if (error === undefined) resolve(body.bytes());
       else reject(error);
     };
@@ -48,7 +48,7 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
     const onClose = () => settle(left());
     const timer = setTimeout(() => settle(tooSlow()), exchange.limits.bodyMs);
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
-    exchange.failBody = settle;
+    exchange.abortBody = settle;
   });
 }
 

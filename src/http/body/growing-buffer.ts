@@ -1,4 +1,4 @@
-import type { Lease } from '../server/byte-budget.js';
+import type { Lease } from '../byte-budget.js';
 
 const FIRST_BYTES = 1024;
 

@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
-import type { Lease } from '../server/byte-budget.js';
-import { ChunkSizes, chunksTooSmall } from './chunk-sizes.js';
+import type { Lease } from '../byte-budget.js';
+import { ChunkSizes, chunksTooSmall } from '../response/chunk-sizes.js';
 import { GrowingBuffer } from './growing-buffer.js';
 
 /** Everything before the file's first byte: boundaries, part headers and signed fields. */

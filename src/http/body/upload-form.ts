@@ -3,10 +3,10 @@ import busboy from 'busboy';
 import { DomainError, type ErrorReason } from '../../domain/errors.js';
 import type { StoredUpload, UploadReceiver } from '../../operations/uploads/receive-upload.js';
 import { SIGNED_FIELDS } from '../../operations/uploads/upload-policy.js';
-import { type Exchange, invite } from '../exchange.js';
+import { type Exchange, sendContinue } from '../exchange.js';
 import { left, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
-import type { FormPlaces } from './form-places.js';
+import type { FormPermits } from './form-permits.js';
 import { FormEnvelope, formBoundary, malformedForm } from './multipart-framing.js';
 
 const MAX_FIELDS = 16;
@@ -16,39 +16,39 @@ const MAX_VALUE = 8192;
 /** A part is its bytes as sent; base64 or quoted-printable would be stored undecoded. */
 const PLAIN_ENCODINGS = new Set(['7bit', '8bit', 'binary']);
 
-/** Where forms stand that give way to others. */
-export interface UploadPlaces {
-  /** Forms whose signed fields have not come yet: whoever sends them is a stranger. */
-  readonly unproven: FormPlaces;
+/** Permits of forms that give way to others. */
+export interface UploadPermits {
+  /** Forms whose signed fields have not come yet: their senders are strangers. */
+  readonly unproven: FormPermits;
   /** Proven forms that bring nothing. */
-  readonly stalled: FormPlaces;
+  readonly stalled: FormPermits;
 }
 
 /**
  * Streams a posted form into a receiver: signed fields first, then exactly one file, named `file`, with a
  * file name. The audio is copied on as it arrives and never kept; a receiver that is full holds the file
  * stream, the parser and, through them, the socket.
- * @param places the form stands among the unproven ones until its signed fields have come, and among the
- * stalled ones while it brings nothing
- * @param open checks the fields and claims the slot; called as soon as the signed fields are whole, before
+ * @param permits the form holds an unproven one until its signed fields have come, and a stalled one while it
+ * brings nothing
+ * @param open checks the fields and locks the slot; called as soon as the signed fields are whole, before
  * the file has begun
  * @throws DomainError for every way in which the form, the caller's pace or the receiver fails; the receiver
  * is aborted then
  */
 export function receiveForm(
   exchange: Exchange,
-  places: UploadPlaces,
+  permits: UploadPermits,
   open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>,
 ): Promise<StoredUpload> {
   const boundary = formBoundary(exchange.request.headers['content-type']);
   return new Promise((resolve, reject) =>
-    new FormReader(exchange, boundary, places, open, resolve, reject).start(),
+    new FormReader(exchange, boundary, permits, open, resolve, reject).start(),
   );
 }
 
 class FormReader {
   readonly #exchange: Exchange;
-  readonly #places: UploadPlaces;
+  readonly #permits: UploadPermits;
   readonly #open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>;
   readonly #resolve: (stored: StoredUpload) => void;
   readonly #reject: (error: unknown) => void;
@@ -58,25 +58,25 @@ class FormReader {
   readonly #fields = new Map<string, string>();
   #file: Readable | undefined;
   #fileBytes = 0;
-  /** The signed fields are whole: right or wrong, they are being looked at. */
+  /** True once the signed fields are whole: right or wrong, they are being looked at. */
   #judged = false;
   #receiver: UploadReceiver | undefined;
-  /** The receiver has room again behind the chunk that it got last. */
+  /** Resolves when the receiver has capacity again behind the chunk that it got last. */
   #taken: Promise<void> = Promise.resolve();
-  #settled = false;
-  #leavePlace: (() => void) | undefined;
+  #ended = false;
+  #releasePermit: (() => void) | undefined;
   #fieldsTimer: NodeJS.Timeout | undefined;
 
   constructor(
     exchange: Exchange,
     boundary: string,
-    places: UploadPlaces,
+    permits: UploadPermits,
     open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>,
     resolve: (stored: StoredUpload) => void,
     reject: (error: unknown) => void,
   ) {
     this.#exchange = exchange;
-    this.#places = places;
+    this.#permits = permits;
     this.#open = open;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -115,13 +115,13 @@ class FormReader {
       .on('end', this.#onEnd)
       .on('close', this.#onClose)
       .on('error', this.#onClose);
-    this.#exchange.failBody = (error) => this.#fail(error);
-    // Whoever has shown no signed fields yet holds a place that others need.
-    this.#standAmong(this.#places.unproven);
+    this.#exchange.abortBody = (error) => this.#fail(error);
+    // A form without its signed fields holds a permit that others need.
+    this.#acquire(this.#permits.unproven);
     // After a moment in which this process did not get to read, what has come meanwhile is read first: timers
     // run before it.
     this.#fieldsTimer = setTimeout(() => setImmediate(() => this.#fieldsDue()), limits.fieldsMs);
-    invite(this.#exchange);
+    sendContinue(this.#exchange);
   }
 
   readonly #onData = (chunk: Buffer): void => {
@@ -138,7 +138,7 @@ class FormReader {
   };
 
   readonly #onDrain = (): void => {
-    if (this.#settled) return;
+    if (this.#ended) return;
     this.#pace.waiting();
     this.#exchange.request.resume();
   };
@@ -160,27 +160,27 @@ class FormReader {
     // busboy gives `undefined` for a part without a name.
     if (name === undefined) throw malformedForm('A part of the form has no name.');
     // A file part without a file name arrives as a field.
-    if (name === 'file') throw refuse('file_name_missing', 'The file part has no file name.');
-    if (name.length > MAX_NAME) throw refuse('form_field_too_large', "A field's name is too long.");
+    if (name === 'file') throw invalid('file_name_missing', 'The file part has no file name.');
+    if (name.length > MAX_NAME) throw invalid('form_field_too_large', "A field's name is too long.");
     if (info.valueTruncated || value.length > MAX_VALUE)
-      throw refuse('form_field_too_large', 'A field is too large.');
+      throw invalid('form_field_too_large', 'A field is too large.');
     if (!PLAIN_ENCODINGS.has(info.encoding))
       throw malformedForm('A part of the form has a transfer encoding.');
-    if (this.#fields.has(name)) throw refuse('form_field_duplicated', 'A field is given more than once.');
+    if (this.#fields.has(name)) throw invalid('form_field_duplicated', 'A field is given more than once.');
     if (this.#judged)
-      throw refuse('form_field_unknown', 'The form holds a field that the slot does not have.');
+      throw invalid('form_field_unknown', 'The form holds a field that the slot does not have.');
     this.#fields.set(name, value);
     if (SIGNED_FIELDS.every((signed) => this.#fields.has(signed))) this.#judge();
   }
 
-  /** Has the fields checked and the slot claimed, once. */
+  /** Has the fields checked and the slot locked, once. */
   #judge(): void {
     this.#judged = true;
     clearTimeout(this.#fieldsTimer);
-    this.#leave();
+    this.#release();
     this.#open(this.#fields).then(
       (receiver) => {
-        if (this.#settled) return receiver.abort();
+        if (this.#ended) return receiver.abort();
         this.#receiver = receiver;
         // The engine may give up an upload whose client is waited for; nothing that the client sends would
         // tell.
@@ -195,20 +195,20 @@ class FormReader {
     if (!this.#judged) this.#fail(tooSlow());
   }
 
-  #standAmong(places: FormPlaces): void {
-    this.#leavePlace = places.enter(this.#exchange.address, (refusal) => this.#fail(refusal));
+  #acquire(permits: FormPermits): void {
+    this.#releasePermit = permits.acquire(this.#exchange.address, (error) => this.#fail(error));
   }
 
-  #leave(): void {
-    this.#leavePlace?.();
-    this.#leavePlace = undefined;
+  #release(): void {
+    this.#releasePermit?.();
+    this.#releasePermit = undefined;
   }
 
   #stalled(stalled: boolean): void {
-    // Until it is proven it stands among the others, for a time that is bounded anyway.
+    // An unproven form has its permit already, for a time that is bounded anyway.
     if (!this.#judged) return;
-    if (!stalled) this.#leave();
-    else if (this.#leavePlace === undefined) this.#standAmong(this.#places.stalled);
+    if (!stalled) this.#release();
+    else if (this.#releasePermit === undefined) this.#acquire(this.#permits.stalled);
   }
 
   #onFile(name: string | undefined, stream: Readable, info: busboy.FileInfo): void {
@@ -217,8 +217,8 @@ class FormReader {
     stream.on('error', () => {});
     if (this.#file !== undefined) throw fileNotLast();
     if (name === undefined) throw malformedForm('A part of the form has no name.');
-    if (name !== 'file') throw refuse('form_field_unknown', 'The file belongs in the field named file.');
-    if (!info.filename) throw refuse('file_name_missing', 'The file part has no file name.');
+    if (name !== 'file') throw invalid('form_field_unknown', 'The file belongs in the field named file.');
+    if (!info.filename) throw invalid('file_name_missing', 'The file part has no file name.');
     if (!PLAIN_ENCODINGS.has(info.encoding))
       throw malformedForm('A part of the form has a transfer encoding.');
     this.#file = stream;
@@ -229,23 +229,17 @@ class FormReader {
   }
 
   readonly #onAudio = (chunk: Buffer): void => {
-    if (this.#settled) return;
+    if (this.#ended) return;
     const receiver = this.#receiver!;
     this.#fileBytes += chunk.length;
     this.#guard(() => {
-      // "65 MiB is exact: 68,157,440 bytes pass, one more is 413."
-      if (this.#fileBytes > receiver.maxBytes) {
-        throw new DomainError('payload_too_large', `The file may hold at most ${receiver.maxBytes} bytes.`, {
-          reason: 'body_too_large',
-        });
-      }
-      const room = receiver.write(chunk);
-      if (room === undefined) return;
-      this.#taken = room;
+      const taken = receiver.write(chunk);
+      if (taken === undefined) return;
+      this.#taken = taken;
       this.#file!.pause();
-      room.then(
+      taken.then(
         () => {
-          if (!this.#settled) this.#file!.resume();
+          if (!this.#ended) this.#file!.resume();
         },
         (error: unknown) => this.#fail(error),
       );
@@ -253,22 +247,22 @@ class FormReader {
   };
 
   /**
-   * The parser has read the closing boundary. The file's last bytes may still wait for room: a stream that is
-   * paused with them has ended.
+   * The parser has read the closing boundary. The file's last bytes may still wait for the receiver: a stream
+   * that is paused with them has ended.
    */
   #onFinish(): void {
-    if (this.#settled) return;
+    if (this.#ended) return;
     this.#guard(() => {
       const receiver = this.#receiver;
       if (this.#file === undefined || receiver === undefined)
-        throw refuse('file_missing', 'The form holds no file.');
+        throw invalid('file_missing', 'The form holds no file.');
       this.#envelope.checkEnd(this.#fileBytes);
       this.#taken
         .then(() => receiver.finish())
         .then(
           (stored) => {
-            if (this.#settled) return;
-            this.#settle();
+            if (this.#ended) return;
+            this.#end();
             this.#resolve(stored);
           },
           (error: unknown) => this.#fail(error),
@@ -277,7 +271,7 @@ class FormReader {
   }
 
   #guard(step: () => void): void {
-    if (this.#settled) return;
+    if (this.#ended) return;
     try {
       step();
     } catch (error) {
@@ -286,29 +280,29 @@ class FormReader {
   }
 
   #fail(error: unknown): void {
-    if (this.#settled) return;
-    this.#settle();
+    if (this.#ended) return;
+    this.#end();
     this.#receiver?.abort();
     this.#reject(error);
   }
 
-  /** Lets go of the request, so that whoever answers can read what is left of it. */
-  #settle(): void {
-    this.#settled = true;
+  /** Lets go of the request: the response can then read the rest of the body. */
+  #end(): void {
+    this.#ended = true;
     clearTimeout(this.#fieldsTimer);
-    this.#leave();
+    this.#release();
     this.#pace.stop();
-    this.#exchange.failBody = undefined;
+    this.#exchange.abortBody = undefined;
     this.#exchange.request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
     this.#parser.destroy();
   }
 }
 
-function refuse(reason: ErrorReason, message: string): DomainError {
+function invalid(reason: ErrorReason, message: string): DomainError {
   return new DomainError('invalid_request', message, { reason });
 }
 
-/** "`file` comes last", and there is one. */
+/** Rule 7.4: the file comes last, and there is one. */
 function fileNotLast(): DomainError {
-  return refuse('file_not_last', 'Something follows the file; it must be the last part of the form.');
+  return invalid('file_not_last', 'Something follows the file; it must be the last part of the form.');
 }

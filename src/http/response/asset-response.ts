@@ -1,10 +1,9 @@
 import type { Readable } from 'node:stream';
 import { DomainError } from '../../domain/errors.js';
 import type { Asset } from '../../operations/proofs/read-asset.js';
-import { contentDisposition } from './file-name.js';
-import type { Answer } from './response.js';
+import type { EmptyResponse, FailedResponse, StreamResponse } from './response.js';
 
-/** The request headers that matter here, by lower-case name. */
+/** Request headers that select the response, by lower-case name. */
 export interface AssetHeaders {
   readonly range?: string;
   readonly 'if-range'?: string;
@@ -12,15 +11,21 @@ export interface AssetHeaders {
   readonly 'if-none-match'?: string;
 }
 
+type AssetResponse = EmptyResponse<200 | 304> | StreamResponse<200 | 206> | FailedResponse;
+
 type Range = { readonly start: number; readonly end: number };
 
 /**
- * Answers with a asset, in the order of RFC 9110, 13.2.2: If-Match, If-None-Match, then Range with
+ * The response with an asset, in the order of RFC 9110, 13.2.2: If-Match, If-None-Match, then Range with
  * If-Range. A file never changes while it exists, so its digest is a strong validator.
  * @param method as it was sent
  * @throws DomainError `precondition_failed`
  */
-export async function assetAnswer(asset: Asset, method: string, headers: AssetHeaders): Promise<Answer> {
+export async function assetResponse(
+  asset: Asset,
+  method: string,
+  headers: AssetHeaders,
+): Promise<AssetResponse> {
   const { bytes, sha256, fileName, mediaType } = asset;
   const etag = `"${sha256}"`;
   const kept = { ETag: etag, 'Cache-Control': 'private, no-cache' };
@@ -42,7 +47,7 @@ export async function assetAnswer(asset: Asset, method: string, headers: AssetHe
       status: 200,
       headers: { ...file, 'Content-Type': mediaType, 'Content-Length': String(bytes) },
     };
-  // RFC 9110, 13.1.5: a date, a weak tag or another file's makes the range void.
+  // RFC 9110, 13.1.5: a date, a weak tag or another file's tag makes the range void.
   const range =
     headers['if-range'] === undefined || headers['if-range'] === etag
       ? parseRange(headers.range, bytes)
@@ -61,12 +66,12 @@ export async function assetAnswer(asset: Asset, method: string, headers: AssetHe
   };
 }
 
-/** Whoever sends the stream looks whether it has failed meanwhile; until then nobody else listens. */
+/** A stream whose failure is looked at when it is sent; nobody listens for it before. */
 async function open(asset: Asset, range?: Range): Promise<Readable> {
   return (await asset.read(range)).on('error', () => {});
 }
 
-/** Entity tags of a list, or `*`. What is not such a list matches nothing. */
+/** Entity tags of a list, or `*`; any other text matches nothing. */
 function matches(list: string, etag: string, comparison: 'strong' | 'weak'): boolean {
   if (list.trim() === '*') return true;
   const tags = list.match(/(W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g) ?? [];
@@ -75,8 +80,7 @@ function matches(list: string, etag: string, comparison: 'strong' | 'weak'): boo
 
 /**
  * One range of bytes (RFC 9110, 14.1.2).
- * @returns undefined where the whole file is the answer: no range, several, another unit, or one that is
- * malformed
+ * @returns undefined where the whole file is sent: no range, several, another unit, or one that is malformed
  */
 function parseRange(header: string | undefined, bytes: number): Range | 'unsatisfiable' | undefined {
   const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header ?? '');
@@ -93,11 +97,33 @@ function parseRange(header: string | undefined, bytes: number): Range | 'unsatis
   return start >= bytes ? 'unsatisfiable' : { start, end };
 }
 
-function unsatisfiable(bytes: number): Answer {
+function unsatisfiable(bytes: number): FailedResponse {
   const error = new DomainError('range_not_satisfiable', 'The range lies outside the file.');
   return {
-    kind: 'refusal',
+    kind: 'error',
     error,
     headers: { 'Content-Range': `bytes */${bytes}`, 'Accept-Ranges': 'bytes' },
   };
+}
+
+/**
+ * `Content-Disposition` of a download (RFC 6266): a plain ASCII name that is safe on every file system, and
+ * the whole name for readers that know `filename*` (RFC 8187). Neither holds a path.
+ */
+export function contentDisposition(fileName: string): string {
+  const base = fileName
+    .split(/[/\\]/)
+    .at(-1)!
+    .replaceAll(/\p{Cs}/gu, '\uFFFD');
+  const ascii =
+    base
+      .normalize('NFKD')
+      .replaceAll(/\p{M}/gu, '')
+      .replaceAll(/[^\w.() -]/g, '_')
+      .replace(/^\.+/, '_') || 'audio';
+  const whole = encodeURIComponent(base).replaceAll(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${whole}`;
 }

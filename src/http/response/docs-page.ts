@@ -8,16 +8,16 @@ import type {
   Response,
 } from '../../contract/openapi.js';
 import { DOCS_STYLE } from './docs-style.js';
-import type { Answer } from './response.js';
+import type { TextResponse } from './response.js';
 
 /** The contract's document as one page: no script, nothing loaded, no address but those of this listener. */
-export function docsAnswer(document: OpenApiDocument): Answer {
+export function docsResponse(document: OpenApiDocument): TextResponse<200> {
   const style = createHash('sha256').update(DOCS_STYLE).digest('base64');
   return {
-    kind: 'constant',
+    kind: 'text',
     status: 200,
     mediaType: 'text/html; charset=utf-8',
-    bytes: Buffer.from(docsPage(document)),
+    text: Buffer.from(docsPage(document)),
     headers: {
       'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     },
@@ -97,7 +97,7 @@ function operationHtml(method: string, path: string, operation: OperationObject)
 ${description === undefined ? '' : markdown(description)}
 ${parameters.length === 0 ? '' : `<h4>Parameters</h4>${parametersHtml(parameters)}`}
 ${requestBody === undefined ? '' : `<h4>Request body${requestBody.required ? '' : ' <small>optional</small>'}</h4>${contentHtml(requestBody.content)}`}
-${answers.map(([status, response]) => answerHtml(status, response)).join('')}
+${answers.map(([status, response]) => responseHtml(status, response)).join('')}
 <details><summary>Errors: ${refusals.map(([status]) => `<code>${status}</code>`).join(' ')}</summary>${refusalsHtml(refusals)}</details>
 </article>`;
 }
@@ -120,7 +120,7 @@ function contentHtml(content: Readonly<Record<string, MediaType>>): string {
     .join('');
 }
 
-function answerHtml(status: string, { description, headers, content }: Response): string {
+function responseHtml(status: string, { description, headers, content }: Response): string {
   const own = Object.keys(headers).filter((name) => !EVERYWHERE.has(name));
   return `<h4><code class="ok">${status}</code> ${text(description)}</h4>${own.length === 0 ? '' : `<p class="headers">Headers ${own.map((name) => `<code>${text(name)}</code>`).join(' ')}</p>`}${contentHtml(content ?? {})}`;
 }

@@ -1,8 +1,8 @@
+import { STATUS_OF_CODE } from '../../contract/errors.js';
 import { DomainError } from '../../domain/errors.js';
-import { STATUS_OF_CODE } from './status.js';
 
 /** A refusal as it goes out. */
-export interface ErrorAnswer {
+export interface ErrorResponse {
   readonly status: number;
   /** The JSON text. */
   readonly body: string;
@@ -29,7 +29,7 @@ export function isFault(error: unknown): boolean {
  * "Every error response [...] has the JSON shape" `error`, `code`; an additive `reason` carries the precise
  * slug.
  */
-export function errorAnswer(error: DomainError): ErrorAnswer {
+export function errorResponse(error: DomainError): ErrorResponse {
   const { code, reason } = error;
   return {
     status: STATUS_OF_CODE[code],

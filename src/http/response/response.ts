@@ -1,96 +1,126 @@
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { Route } from '../../contract/route.js';
+import type { RouteOutput } from '../../contract/validation.js';
 import type { DomainError } from '../../domain/errors.js';
-import { ChunkSizes } from '../body/chunk-sizes.js';
 import type { Exchange } from '../exchange.js';
-import { errorAnswer } from './error-response.js';
+import { ChunkSizes } from './chunk-sizes.js';
+import { errorResponse } from './error-response.js';
 
-/** What an endpoint answers. */
-export type Answer =
-  | {
-      readonly kind: 'json';
-      readonly status: number;
-      readonly body: unknown;
-      readonly headers?: Readonly<Record<string, string>>;
-    }
-  | {
-      readonly kind: 'text';
-      readonly status: number;
-      readonly mediaType: string;
-      readonly text: string;
-      readonly headers?: Readonly<Record<string, string>>;
-    }
-  /** The same bytes every time. */
-  | {
-      readonly kind: 'constant';
-      readonly status: number;
-      readonly mediaType: string;
-      readonly bytes: Buffer;
-      readonly headers?: Readonly<Record<string, string>>;
-    }
-  /** Without a body. `headers` may hold the Content-Type and Content-Length that the body would have. */
-  | { readonly kind: 'empty'; readonly status: number; readonly headers: Readonly<Record<string, string>> }
-  /** A refusal that needs headers of its own. */
-  | {
-      readonly kind: 'refusal';
-      readonly error: DomainError;
-      readonly headers: Readonly<Record<string, string>>;
-    }
-  | {
-      readonly kind: 'stream';
-      readonly status: number;
-      readonly mediaType: string;
-      readonly bytes: number;
-      readonly stream: Readable;
-      readonly headers?: Readonly<Record<string, string>>;
-    };
+type Headers = Readonly<Record<string, string>>;
 
-export function json(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Answer {
+/** A response as an endpoint gives it, before it is sent. */
+export type Response =
+  | JsonResponse<number, unknown>
+  | TextResponse<number>
+  | EmptyResponse<number>
+  | StreamResponse<number>
+  | FailedResponse;
+
+export interface JsonResponse<Status extends number, Body> {
+  readonly kind: 'json';
+  readonly status: Status;
+  readonly body: Body;
+  /** The body as bytes, for a response that is the same every time. */
+  readonly bytes?: Buffer;
+  readonly headers?: Headers;
+}
+
+export interface TextResponse<Status extends number> {
+  readonly kind: 'text';
+  readonly status: Status;
+  readonly mediaType: string;
+  readonly text: string | Buffer;
+  readonly headers?: Headers;
+}
+
+/** A response without a body. `headers` may hold the Content-Type and Content-Length that the body would have. */
+export interface EmptyResponse<Status extends number> {
+  readonly kind: 'empty';
+  readonly status: Status;
+  readonly headers: Headers;
+}
+
+export interface StreamResponse<Status extends number> {
+  readonly kind: 'stream';
+  readonly status: Status;
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly stream: Readable;
+  readonly headers?: Headers;
+}
+
+/** An error that needs headers of its own; every other error is thrown. */
+export interface FailedResponse {
+  readonly kind: 'error';
+  readonly error: DomainError;
+  readonly headers: Headers;
+}
+
+/** Responses that a route may give: each status of the path table with a body that fits its schema. */
+export type ResponseOf<R extends Route> =
+  | FailedResponse
+  | {
+      [Status in keyof RouteOutput<R> & number]: RouteOutput<R>[Status] extends { readonly body: infer Body }
+        ? JsonResponse<Status, Body>
+        : RouteOutput<R>[Status] extends { readonly mediaTypes: readonly string[] }
+          ? TextResponse<Status> | StreamResponse<Status> | EmptyResponse<Status>
+          : EmptyResponse<Status>;
+    }[keyof RouteOutput<R> & number];
+
+export function json<const Status extends number, const Body>(
+  status: Status,
+  body: Body,
+  headers?: Headers,
+): JsonResponse<Status, Body> {
   return headers === undefined ? { kind: 'json', status, body } : { kind: 'json', status, body, headers };
 }
 
-/** Made into bytes once, for an answer that is large or asked for often. */
-export function constantJson(status: number, body: unknown): Answer {
-  return { kind: 'constant', status, mediaType: JSON_TYPE, bytes: Buffer.from(JSON.stringify(body)) };
+/** A JSON response that is made into bytes once, for one that is large or asked for often. */
+export function constantJson<const Status extends number, const Body>(
+  status: Status,
+  body: Body,
+): JsonResponse<Status, Body> {
+  return { kind: 'json', status, body, bytes: Buffer.from(JSON.stringify(body)) };
 }
 
 const JSON_TYPE = 'application/json';
 const NOTHING = Buffer.alloc(0);
 /**
- * A rest of at most this size is read after the answer, so that the connection can serve the next request.
+ * Greatest size of a rest that is read after the response, so that the connection can serve the next request.
  */
 const SMALL_REST = 65_536;
-/** Of what follows a refusal, so many pieces may be of any size. */
+/** Pieces of the rest of a body that may be of any size. */
 const DRAINED_CHUNKS = 100;
-/** How long a connection stays open behind the answer to a message that could not be parsed. */
+/** How long a connection stays open behind the response to a message that could not be parsed. */
 export const LINGER_MS = 1000;
 
-export async function send(exchange: Exchange, answer: Answer): Promise<void> {
-  switch (answer.kind) {
+export async function send(exchange: Exchange, response: Response): Promise<void> {
+  switch (response.kind) {
     case 'json':
-      sendText(exchange, answer.status, JSON_TYPE, JSON.stringify(answer.body), answer.headers);
+      sendBytes(
+        exchange,
+        response.status,
+        JSON_TYPE,
+        response.bytes ?? Buffer.from(JSON.stringify(response.body)),
+        response.headers,
+      );
       return;
     case 'text':
-      sendText(exchange, answer.status, answer.mediaType, answer.text, answer.headers);
-      return;
-    case 'constant':
-      sendBytes(exchange, answer.status, answer.mediaType, answer.bytes, answer.headers);
+      sendBytes(exchange, response.status, response.mediaType, bytesOf(response.text), response.headers);
       return;
     case 'empty':
-      sendWhole(exchange, answer.status, answer.headers, NOTHING);
+      sendWhole(exchange, response.status, response.headers, NOTHING);
       return;
-    case 'refusal':
-      sendError(exchange, answer.error, answer.headers);
+    case 'error':
+      sendError(exchange, response.error, response.headers);
       return;
     case 'stream':
-      await sendStream(exchange, answer);
+      await sendStream(exchange, response);
   }
 }
 
-/**
- * Answers a refusal. Without effect where the answer has begun: its connection is cut instead, for it cannot
- * be taken back.
- */
+/** Sends an error response. Where a response has begun already, its connection is cut instead. */
 export function sendError(
   exchange: Exchange,
   error: DomainError,
@@ -100,26 +130,20 @@ export function sendError(
     exchange.response.destroy();
     return;
   }
-  // The rest is as costly to read: a moment of it, so that the answer is not lost to a reset.
-  if (error.reason === 'chunks_too_small') exchange.closing = exchange.broken = true;
-  const { status, body, retryAfterSeconds } = errorAnswer(error);
-  sendText(
+  // The rest is as costly to read: only a moment of it is read, so that the response is not lost to a reset.
+  if (error.reason === 'chunks_too_small') exchange.connectionClose = exchange.abandoned = true;
+  const { status, body, retryAfterSeconds } = errorResponse(error);
+  sendBytes(
     exchange,
     status,
     JSON_TYPE,
-    body,
+    Buffer.from(body),
     retryAfterSeconds === undefined ? headers : { ...headers, 'Retry-After': String(retryAfterSeconds) },
   );
 }
 
-function sendText(
-  exchange: Exchange,
-  status: number,
-  mediaType: string,
-  text: string,
-  extra: Readonly<Record<string, string>> | undefined,
-): void {
-  sendBytes(exchange, status, mediaType, Buffer.from(text), extra);
+function bytesOf(text: string | Buffer): Buffer {
+  return typeof text === 'string' ? Buffer.from(text) : text;
 }
 
 function sendBytes(
@@ -147,23 +171,23 @@ function sendWhole(
   if (response.headersSent || response.destroyed || exchange.gone) return;
   exchange.bytesOut = bytes.length;
   const headers: Record<string, string> = { ...own, ...exchange.headers };
-  if (exchange.closing) headers['Connection'] = 'close';
+  if (exchange.connectionClose) headers['Connection'] = 'close';
   if (request.complete || request.destroyed || exchange.awaitsContinue) {
     response.writeHead(status, headers);
     response.end(bytes);
     return;
   }
-  // The caller is still sending. The whole answer goes out now; the response is ended, and with it the
-  // connection, only when the rest has been read, because closing a socket that holds unread bytes resets it
-  // and the answer would be lost.
+  // The caller is still sending. The whole response goes out now. The response is ended, and with it the
+  // connection, only when the rest has been read: closing a socket that holds unread bytes resets the
+  // connection, and the response would be lost.
   const rest =
     request.headers['transfer-encoding'] === undefined
       ? Number(request.headers['content-length'] ?? 0)
       : Infinity;
-  const keep = rest <= SMALL_REST && !exchange.closing && !exchange.broken;
+  const keep = rest <= SMALL_REST && !exchange.connectionClose && !exchange.abandoned;
   if (!keep) {
     headers['Connection'] = 'close';
-    exchange.closing = true;
+    exchange.connectionClose = true;
   }
   response.writeHead(status, headers);
   response.write(bytes);
@@ -179,55 +203,55 @@ function drain(exchange: Exchange): void {
     response.end();
     request.socket.destroySoon();
   };
-  const timer = setTimeout(cut, exchange.broken ? Math.min(LINGER_MS, limits.drainMs) : limits.drainMs);
+  const timer = setTimeout(cut, exchange.abandoned ? Math.min(LINGER_MS, limits.drainMs) : limits.drainMs);
   request.on('data', (chunk: Buffer) => {
     left -= chunk.length;
     if (left < 0 || !sizes.count(chunk.length)) cut();
   });
   request.once('end', () => response.end());
   request.once('close', () => response.end());
-  // The request of an answer that has ended gets no `close` when its connection goes.
+  // The request of a response that has ended gets no `close` when its connection goes.
   response.once('close', () => clearTimeout(timer));
   request.resume();
 }
 
-async function sendStream(exchange: Exchange, answer: Extract<Answer, { kind: 'stream' }>): Promise<void> {
+async function sendStream(exchange: Exchange, file: StreamResponse<number>): Promise<void> {
   const { request, response } = exchange;
   const headers: Record<string, string | number> = {
-    'Content-Type': answer.mediaType,
-    'Content-Length': answer.bytes,
-    ...answer.headers,
+    'Content-Type': file.mediaType,
+    'Content-Length': file.bytes,
+    ...file.headers,
     ...exchange.headers,
   };
-  if (exchange.closing) headers['Connection'] = 'close';
+  if (exchange.connectionClose) headers['Connection'] = 'close';
   if (exchange.gone) {
-    answer.stream.destroy();
+    file.stream.destroy();
     return;
   }
-  // A queued file would else stay open until it is collected: not every version of Node tells the answers of
-  // a cut connection.
-  exchange.onGone = () => answer.stream.destroy();
+  // A queued file would else stay open until it is garbage-collected: not every version of Node closes the
+  // responses of a cut connection.
+  exchange.onGone = () => file.stream.destroy();
   if (request.method === 'HEAD') {
-    answer.stream.destroy();
-    response.writeHead(answer.status, headers);
+    file.stream.destroy();
+    response.writeHead(file.status, headers);
     response.end();
     return;
   }
   try {
     // The first bytes are awaited before the head goes out, so that a file that cannot be opened is still a
     // clean 5xx.
-    await readable(answer.stream);
+    await readable(file.stream);
   } catch (error) {
-    answer.stream.destroy();
+    file.stream.destroy();
     throw error;
   }
   if (response.headersSent || response.destroyed || exchange.gone) {
-    answer.stream.destroy();
+    file.stream.destroy();
     return;
   }
-  response.writeHead(answer.status, headers);
+  response.writeHead(file.status, headers);
   let failed = false;
-  answer.stream
+  file.stream
     // Before whoever sends it: when the caller leaves, the stream is ended with the connection's error.
     .once('error', () => {
       failed = !exchange.gone && !response.destroyed;
@@ -235,16 +259,16 @@ async function sendStream(exchange: Exchange, answer: Extract<Answer, { kind: 's
     .on('data', (chunk: Buffer) => {
       exchange.bytesOut += chunk.length;
     })
-    // The connection cannot go on behind an answer that is shorter than it said.
+    // The connection cannot go on behind a response that is shorter than announced.
     .once('end', () => {
-      if (exchange.bytesOut === answer.bytes) return;
+      if (exchange.bytesOut === file.bytes) return;
       failed = true;
       response.destroy(new Error('the file is not as long as it was'));
     });
   try {
-    await pipeline(answer.stream, response);
+    await pipeline(file.stream, response);
   } catch (error) {
-    // A caller that leaves while it is answered is no fault of ours.
+    // A caller that leaves during the response is no fault of the service.
     if (failed) throw error;
     response.destroy();
   }

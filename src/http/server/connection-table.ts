@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
+import type { ByteBudget } from '../byte-budget.js';
 import type { ListenerLimits } from '../exchange.js';
-import type { ByteBudget } from './byte-budget.js';
 import type { CallerAddresses } from './caller-address.js';
 import { CallerConnection, type ConnectionWatch } from './connection.js';
 

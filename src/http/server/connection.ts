@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import type { ByteBudget } from '../byte-budget.js';
 import type { Exchange } from '../exchange.js';
-import type { ByteBudget } from './byte-budget.js';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
@@ -168,7 +168,7 @@ export class CallerConnection extends Duplex {
   ended(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
     this.#exchange = undefined;
-    if (exchange.closing) {
+    if (exchange.connectionClose) {
       // Node does so by itself where the answer said `Connection: close`; a body may break off after another
       // answer has begun.
       this.destroySoon();

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Route } from '../../contract/route.js';
+import type { KeyRoute, OpenRoute, Route } from '../../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
 import { type RequestSchema, type RouteInput, validate } from '../../contract/validation.js';
 import { DomainError } from '../../domain/errors.js';
@@ -13,90 +13,120 @@ import { checkMediaType, declaredLength } from '../body/media-type.js';
 import { parseQuery } from '../body/query.js';
 import type { Exchange } from '../exchange.js';
 import { isFault } from '../response/error-response.js';
-import type { Answer } from '../response/response.js';
+import type { Response, ResponseOf } from '../response/response.js';
 import { Deadline } from './deadline.js';
 import { countHeader } from './http-grammar.js';
 
-/** What an endpoint gets: everything checked, in the shape the path table gives. */
+/** A call as an endpoint gets it: everything checked, in the shape that the path table gives. */
 export interface Call<R extends Route> extends RouteInput<R> {
   readonly exchange: Exchange;
   readonly caller: R['auth'] extends 'key' ? Caller : undefined;
 }
 
-/** One function for each row of the table, checked by the compiler to be complete. */
+/**
+ * One function for each route of a listener. The compiler checks that none lacks, and that each response fits
+ * the route's schema for its status.
+ */
 export type Endpoints<Listener extends Route['listener']> = {
-  readonly [Id in RouteIdOf<Listener>]: (call: Call<(typeof ROUTES)[Id]>) => Answer | Promise<Answer>;
+  readonly [Id in RouteIdOf<Listener>]: (
+    call: Call<(typeof ROUTES)[Id]>,
+  ) => ResponseOf<(typeof ROUTES)[Id]> | Promise<ResponseOf<(typeof ROUTES)[Id]>>;
 };
 
-/** A row and its function, as the listener runs it. */
-export interface Endpoint {
-  readonly id: string;
-  readonly route: Route;
-  readonly run: (call: Call<Route>) => Answer | Promise<Answer>;
+/** A call of any route. */
+interface AnyCall {
+  readonly exchange: Exchange;
+  readonly caller: Caller | undefined;
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly headers: unknown;
+  readonly body: unknown;
 }
 
+type Run = (call: AnyCall) => Response | Promise<Response>;
+
+/** The part of the operations that checks partners' keys, and keeps their limits. */
+type PartnerGuard = Pick<PartnerOperations, 'authenticate' | 'checkSignature' | 'admit' | 'quota' | 'meter'>;
+/** Throws `forbidden` for a request without a bearer token of the operator's. */
+type BearerGuard = (request: Exchange['request']) => void;
+
+/** A route with its function, and with the guard that its kind of authentication needs. */
+export type Endpoint = { readonly id: string; readonly run: Run } & (
+  | { readonly auth: 'key'; readonly route: KeyRoute; readonly partners: PartnerGuard }
+  | { readonly auth: 'bearer'; readonly route: OpenRoute; readonly authorise: BearerGuard }
+  | { readonly auth: 'public' | 'form'; readonly route: OpenRoute }
+);
+
 /**
- * Joins the table's rows of one listener, in the table's order, with their functions; a row without one is
- * not there.
+ * Joins the table's routes of one listener, in the table's order, with their functions and guards; a route
+ * without a function is left out.
  */
 export function joinEndpoints<Listener extends Route['listener']>(
   listener: Listener,
   endpoints: Partial<Endpoints<Listener>>,
+  guards: { readonly partners?: PartnerGuard; readonly bearer?: BearerGuard } = {},
 ): readonly Endpoint[] {
-  const run = endpoints as unknown as Readonly<Record<string, Endpoint['run']>>;
-  return Object.entries(ROUTES)
-    .filter(([id, route]) => route.listener === listener && Object.hasOwn(run, id))
-    .map(([id, route]) => ({ id, route, run: run[id]! }));
+  // The types of the functions are lost here, and hold by construction: `runChecked` makes each call by the
+  // schemas of its own route.
+  const functions = endpoints as unknown as Readonly<Record<string, Run>>;
+  const routes: [string, Route][] = Object.entries(ROUTES);
+  return routes
+    .filter(([id, route]) => route.listener === listener && Object.hasOwn(functions, id))
+    .map(([id, route]) => guarded({ id, run: functions[id]! }, route, guards));
 }
 
-/** How a listener recognises its callers. */
-export interface Gate {
-  readonly observer: Observer;
-  /** Where partners' keys are checked, and their limits kept. */
-  readonly partners?: Pick<
-    PartnerOperations,
-    'authenticate' | 'checkSignature' | 'admit' | 'quota' | 'meter'
-  >;
-  readonly bearer?: (request: Exchange['request']) => void;
+function guarded(
+  named: { readonly id: string; readonly run: Run },
+  route: Route,
+  { partners, bearer }: { readonly partners?: PartnerGuard; readonly bearer?: BearerGuard },
+): Endpoint {
+  const { auth } = route;
+  switch (auth) {
+    case 'key':
+      if (partners !== undefined) return { ...named, auth, route, partners };
+      break;
+    case 'bearer':
+      if (bearer !== undefined) return { ...named, auth, route, authorise: bearer };
+      break;
+    default:
+      return { ...named, auth, route };
+  }
+  throw new Error(`nothing guards the route ${named.id}`);
 }
 
 /**
- * Runs one call. "Order of checks: HTTP grammar, route 404, method 405, key 403, rate and quota 429, media
- * type 415, size 413, body, query and path 400, existence 404, state 409."
+ * Runs one call, with the checks in the order of rule 3.1.
  * @param params the path's parameters, decoded
  */
 export async function runEndpoint(
   endpoint: Endpoint,
-  gate: Gate,
+  observer: Observer,
   exchange: Exchange,
   params: unknown,
-): Promise<Answer> {
-  const { auth } = endpoint.route;
-  if (auth === 'key') return runForPartner(endpoint, gate, exchange, params);
-  if (auth === 'bearer') gate.bearer!(exchange.request);
-  return runChecked(endpoint, exchange, params, undefined);
+): Promise<Response> {
+  if (endpoint.auth === 'key') return runForPartner(endpoint, observer, exchange, params);
+  if (endpoint.auth === 'bearer') endpoint.authorise(exchange.request);
+  return runChecked(endpoint.route, endpoint.run, exchange, params, undefined);
 }
 
 async function runForPartner(
-  endpoint: Endpoint,
-  gate: Gate,
+  { id, route, run, partners }: Extract<Endpoint, { auth: 'key' }>,
+  observer: Observer,
   exchange: Exchange,
   params: unknown,
-): Promise<Answer> {
-  const { id, route } = endpoint;
-  const partners = gate.partners!;
-  const patience = new Deadline(
-    exchange.limits.answerMs,
-    (error) => void (isFault(error) && gate.observer.fault(exchange.route, error)),
+): Promise<Response> {
+  const deadline = new Deadline(
+    exchange.limits.callMs,
+    (error) => void (isFault(error) && observer.fault(exchange.route, error)),
   );
   // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
-  const caller = await patience.of(
+  const caller = await deadline.of(
     partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined),
   );
   exchange.keyId = caller.keyId;
   exchange.lease.belongTo(caller.partnerId);
   try {
-    if (route.scope !== undefined) requireScope(caller, route.scope);
+    if (route.scope !== 'any') requireScope(caller, route.scope);
     const digest = partners.checkSignature(caller, {
       method: exchange.request.method!,
       target: exchange.request.url!,
@@ -104,71 +134,72 @@ async function runForPartner(
         declaredLength(exchange.request) > 0 || exchange.request.headers['transfer-encoding'] !== undefined,
       field: (name) => exchange.request.headers[name] as string | undefined,
     });
-    // The rotation lane is the operation's to spend: "replays do not spend the rotation lane". The calls
-    // themselves have a bound.
-    if (route.lane !== 'none')
-      partners.admit(caller, route.lane === 'rotation' ? 'rotation_calls' : route.lane);
-    const run: Endpoint['run'] = (call) => {
-      const answer = endpoint.run(call);
-      return answer instanceof Promise ? patience.of(answer, discard) : answer;
+    // The operation spends the rate of rotations, because replays do not. Requests to rotate have a bound of
+    // their own.
+    partners.admit(caller, route.rateClass === 'rotation' ? 'rotation_calls' : route.rateClass);
+    const inTime: Run = (call) => {
+      const response = run(call);
+      return response instanceof Promise ? deadline.of(response, discard) : response;
     };
-    const answer = await runChecked({ ...endpoint, run }, exchange, params, caller, digest);
-    // "The quota counts verify and identify; everything else is metered per day but free."
-    if (route.billed === undefined && answer.kind !== 'refusal') partners.meter(caller, id);
-    return answer;
+    const response = await runChecked(route, inTime, exchange, params, caller, digest);
+    // Rule 6.4.
+    if (route.billed === undefined && response.kind !== 'error') partners.meter(caller, id);
+    return response;
   } finally {
-    await quotaHeaders(gate, exchange, caller);
+    await quotaHeaders(partners, observer, exchange, caller);
   }
 }
 
-/** Frees what an answer holds that nobody waits for any more. */
-function discard(answer: Answer): void {
-  if (answer.kind === 'stream') answer.stream.destroy();
+/** Frees the resources of a response that nobody waits for any more. */
+function discard(response: Response): void {
+  if (response.kind === 'stream') response.stream.destroy();
 }
 
-/**
- * "All three `X-RateLimit-*` headers are on every partner-scoped response", refusals included; read last, so
- * that the call itself is counted.
- */
-async function quotaHeaders({ partners, observer }: Gate, exchange: Exchange, caller: Caller): Promise<void> {
+/** Sets the headers of rule 6.9, also of an error; read last, so that the call itself is counted. */
+async function quotaHeaders(
+  partners: PartnerGuard,
+  observer: Observer,
+  exchange: Exchange,
+  caller: Caller,
+): Promise<void> {
   try {
     const { limit, remaining, reset } = await new Deadline(exchange.limits.quotaMs, (error) =>
       observer.fault('quota', error),
-    ).of(partners!.quota(caller));
+    ).of(partners.quota(caller));
     Object.assign(exchange.headers, {
       'X-RateLimit-Limit': String(limit),
       'X-RateLimit-Remaining': String(remaining),
       'X-RateLimit-Reset': String(reset),
     });
   } catch (error) {
-    // The call has been done: its answer must not be lost because a counter cannot be read.
+    // The call has been done: its response must not be lost because a counter cannot be read.
     observer.fault('quota', error);
   }
 }
 
 async function runChecked(
-  { route, run }: Endpoint,
+  route: Route,
+  run: Run,
   exchange: Exchange,
   params: unknown,
   caller: Caller | undefined,
   digest?: ContentDigest,
-): Promise<Answer> {
+): Promise<Response> {
   const { request } = exchange;
   const { body, auth } = route;
   if (body !== undefined && body.kind !== 'none') {
     checkMediaType(request, body);
     if (declaredLength(request) > body.maxBytes) throw tooLarge(body.maxBytes);
   }
-  const call = (json: unknown): Call<Route> => ({
+  const call = (json: unknown): AnyCall => ({
     exchange,
-    caller: caller as undefined,
-    params: (route.params && checkParams(route.params, request.url!, params)) as undefined,
-    query: checkQuery(route, request.url!) as undefined,
-    headers: (route.headers &&
-      check(route.headers, singleHeaders(request.headers, route.headers))) as undefined,
-    body: json as undefined,
+    caller,
+    params: route.params && checkParams(route.params, request.url!, params),
+    query: checkQuery(route, request.url!),
+    headers: route.headers && check(route.headers, singleHeaders(request.headers, route.headers)),
+    body: json,
   });
-  // Read to its end before anything is done: what turns out to be malformed must have had no effect.
+  // Read to its end before anything is done: a body that turns out to be malformed must have had no effect.
   if (body === undefined ? auth === 'key' || auth === 'bearer' : body.kind === 'none')
     await refuseBody(exchange);
   if (body?.kind !== 'json') return run(call(undefined));
@@ -181,22 +212,20 @@ async function runChecked(
   return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes))));
 }
 
-/** "No body": a chunked one may still turn out to be empty. */
+/** Refuses a body of a route without one; a chunked body may still turn out to be empty. */
 async function refuseBody(exchange: Exchange): Promise<void> {
-  const refusal = () =>
+  const unexpected = () =>
     new DomainError('invalid_request', 'This call has no body.', { reason: 'invalid_member' });
-  if (declaredLength(exchange.request) > 0) throw refusal();
+  if (declaredLength(exchange.request) > 0) throw unexpected();
   if (exchange.request.headers['transfer-encoding'] === undefined) return;
   try {
     await readBody(exchange, 0);
   } catch (error) {
-    throw error instanceof DomainError && error.code === 'payload_too_large' ? refusal() : error;
+    throw error instanceof DomainError && error.code === 'payload_too_large' ? unexpected() : error;
   }
 }
 
-/**
- * "Requests are strict": where a caller is known, a query that the row does not have holds unknown members.
- */
+/** Rule 2.8: where a caller is known, the query of a route without one holds unknown parameters. */
 function checkQuery({ query, auth }: Route, target: string): unknown {
   if (query !== undefined) return check(query, parseQuery(target));
   if ((auth === 'key' || auth === 'bearer') && Object.keys(parseQuery(target)).length > 0) {
@@ -207,7 +236,7 @@ function checkQuery({ query, auth }: Route, target: string): unknown {
   return undefined;
 }
 
-/** Identifiers hold nothing that needs an escape, so an escaped one is a second spelling: 400. */
+/** Rule 2.15: identifiers hold nothing that needs an escape, so an escaped one is a second spelling. */
 function checkParams(schema: RequestSchema, target: string, params: unknown): unknown {
   const path = target.split('?', 1)[0]!;
   if (path.includes('%'))
@@ -226,7 +255,6 @@ function singleHeaders(
   );
 }
 
-/** "Requests are strict (an unknown member is 400)." */
 function check(schema: RequestSchema, value: unknown): unknown {
   const result = validate(schema, value);
   if ('problem' in result)
@@ -234,12 +262,8 @@ function check(schema: RequestSchema, value: unknown): unknown {
   return result.value;
 }
 
-function forbidden(): DomainError {
-  return new DomainError('forbidden', 'The key is missing or not valid for this action.');
-}
-
 /** Checks `Authorization: Bearer <token>` in constant time. */
-export function bearerGate(tokens: readonly string[]): (request: Exchange['request']) => void {
+export function bearerGuard(tokens: readonly string[]): BearerGuard {
   const expected = tokens.map((token) => createHash('sha256').update(`Bearer ${token}`).digest());
   return (request) => {
     const given = createHash('sha256')
@@ -250,6 +274,6 @@ export function bearerGate(tokens: readonly string[]): (request: Exchange['reque
       !expected.some((token) => timingSafeEqual(given, token)) ||
       countHeader(request, 'authorization') !== 1
     )
-      throw forbidden();
+      throw new DomainError('forbidden', 'The key is missing or not valid for this action.');
   };
 }

@@ -7,23 +7,23 @@ import {
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import express from 'express';
-import { noticesOf } from '../../contract/deprecation.js';
 import type { Route } from '../../contract/route.js';
+import { noticesOf } from '../../contract/route-headers.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Ids } from '../../ports/ids.js';
 import type { Observer } from '../../ports/observer.js';
 import type { RequestLog } from '../../ports/request-log.js';
 import type { TlsIdentity } from '../../ports/tls-identity.js';
+import { ByteBudget, defaultBudgetBytes } from '../byte-budget.js';
 import type { Exchange, ListenerLimits } from '../exchange.js';
 import { asDomainError, isFault } from '../response/error-response.js';
-import { type Answer, send, sendError } from '../response/response.js';
-import { ByteBudget, defaultBudgetBytes } from './byte-budget.js';
+import { type Response, send, sendError } from '../response/response.js';
 import { CallerAddresses } from './caller-address.js';
 import type { CallerConnection } from './connection.js';
 import { ConnectionTable } from './connection-table.js';
-import { type Endpoint, type Gate, runEndpoint } from './endpoint.js';
+import { type Endpoint, runEndpoint } from './endpoint.js';
 import { checkGrammar, malformed } from './http-grammar.js';
-import { answerParserErrors, tooLate } from './parser-errors.js';
+import { respondToParserErrors, tooLate } from './parser-errors.js';
 import { TlsFront } from './tls-front.js';
 
 export interface ListenerParts {
@@ -57,14 +57,12 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 export function createListener(
   name: Route['listener'],
   endpoints: readonly Endpoint[],
-  gates: Omit<Gate, 'observer'>,
   limits: ListenerLimits,
   parts: ListenerParts,
 ): Listener {
   const { ids, requestLog, observer, requestIdHeader } = parts;
   const addresses = new CallerAddresses(parts.trustedProxies);
   const budget = parts.budget ?? new ByteBudget(defaultBudgetBytes());
-  const gate: Gate = { ...gates, observer };
   const byResponse = new WeakMap<ServerResponse, Exchange>();
   let stopping = false;
 
@@ -92,12 +90,12 @@ export function createListener(
         return;
       }
       Object.assign(exchange.headers, headers.get(endpoint));
-      void carryOut(exchange, runEndpoint(endpoint, gate, exchange, request.params));
+      void carryOut(exchange, runEndpoint(endpoint, observer, exchange, request.params));
     });
   }
 
   /** What is carried out is logged, whether or not its caller is still there. */
-  const carryOut = async (exchange: Exchange, work: Promise<Answer>): Promise<void> => {
+  const carryOut = async (exchange: Exchange, work: Promise<Response>): Promise<void> => {
     exchange.working = true;
     try {
       const answer = await work;
@@ -146,14 +144,14 @@ export function createListener(
       bytesIn: 0,
       bytesOut: 0,
       awaitsContinue,
-      closing: stopping,
-      broken: false,
+      connectionClose: stopping,
+      abandoned: false,
       headers,
       lease: budget.lease(address),
       working: false,
       gone: false,
       onGone: undefined,
-      failBody: undefined,
+      abortBody: undefined,
     };
     byResponse.set(response, exchange);
     connection.begin(exchange);
@@ -200,7 +198,7 @@ export function createListener(
       if (fault !== undefined) {
         exchange.route = 'malformed';
         // Where one message ends and the next begins is in doubt.
-        exchange.closing = true;
+        exchange.connectionClose = true;
         sendError(exchange, fault);
         return;
       }
@@ -251,11 +249,11 @@ export function createListener(
     connection.arrived(request, () => {
       const exchange = begin(connection, request, response, false);
       exchange.route = 'malformed';
-      exchange.closing = true;
+      exchange.connectionClose = true;
       sendError(exchange, malformed('The only expectation is 100-continue.'));
     });
   });
-  const answerOnConnection = answerParserErrors(parser, name, {
+  const answerOnConnection = respondToParserErrors(parser, name, {
     ids,
     requestLog,
     ...(requestIdHeader === undefined ? {} : { requestIdHeader }),

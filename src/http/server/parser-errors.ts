@@ -5,7 +5,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { Ids } from '../../ports/ids.js';
 import type { RequestLog } from '../../ports/request-log.js';
 import { left } from '../body/body-reader.js';
-import { errorAnswer } from '../response/error-response.js';
+import { errorResponse } from '../response/error-response.js';
 import { LINGER_MS, sendError } from '../response/response.js';
 import type { CallerConnection } from './connection.js';
 import { malformed } from './http-grammar.js';
@@ -22,7 +22,7 @@ interface Parts {
  * goes to a connection, and none in the middle of another.
  * @returns answers on a connection on which no request is open, and ends it
  */
-export function answerParserErrors(
+export function respondToParserErrors(
   server: Server,
   listener: Route['listener'],
   parts: Parts,
@@ -37,7 +37,7 @@ export function answerParserErrors(
     if (answered.has(connection) || !connection.writable) return;
     answered.add(connection);
     const requestId = parts.ids.next('request');
-    const { status, body } = errorAnswer(error);
+    const { status, body } = errorResponse(error);
     const head: Record<string, string> = {
       'Content-Type': 'application/json',
       'Content-Length': String(Buffer.byteLength(body)),
@@ -78,11 +78,11 @@ export function answerParserErrors(
     const current = connection.exchange;
     if (current !== undefined && !current.request.complete) {
       // The bytes belong to the body of this request.
-      current.broken = true;
-      current.closing = true;
+      current.abandoned = true;
+      current.connectionClose = true;
       if (current.response.headersSent) current.response.end();
-      else if (current.failBody !== undefined)
-        current.failBody(cause.code === 'HPE_INVALID_EOF_STATE' ? left() : error);
+      else if (current.abortBody !== undefined)
+        current.abortBody(cause.code === 'HPE_INVALID_EOF_STATE' ? left() : error);
       else sendError(current, error);
       return;
     }

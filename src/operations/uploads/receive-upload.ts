@@ -20,7 +20,6 @@ export interface StoredUpload {
 
 /** One upload on its way into the engine. */
 export interface UploadReceiver {
-  readonly maxBytes: number;
   /**
    * Aborts, with the DomainError as its reason, when the engine gives the upload up while its client is
    * waited for.
@@ -91,13 +90,12 @@ function receiver(
     release();
   };
   return {
-    maxBytes,
     signal: ingest.signal,
     write(chunk) {
       bytes += chunk.length;
       if (bytes > maxBytes) {
         giveBack();
-        throw new DomainError('payload_too_large', `The file is larger than the slot's ${maxBytes} bytes.`, {
+        throw new DomainError('payload_too_large', `The file may hold at most ${maxBytes} bytes.`, {
           reason: 'body_too_large',
         });
       }

@@ -1,5 +1,5 @@
 import { totalmem } from 'node:os';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError } from '../domain/errors.js';
 
 const MIB = 1_048_576;
 /** Seconds after which bytes are likely free again. */

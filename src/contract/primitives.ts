@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IDENTIFIER_PATTERN } from '../domain/identifiers.js';
 
-/** "Identifier format [...]: string matching `^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`, length 1 to 128." */
+/** An identifier (rule 2.5). */
 export const identifierSchema = z
   .string()
   .regex(IDENTIFIER_PATTERN)
@@ -11,7 +11,7 @@ export const identifierSchema = z
     examples: ['upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2'],
   });
 
-/** "Opaque `nextCursor` from the previous response"; any changed character is refused. */
+/** A page's cursor (rule 2.7). */
 export const cursorSchema = z
   .string()
   .min(1)
@@ -22,7 +22,7 @@ export const cursorSchema = z
     examples: ['b3BhcXVl'],
   });
 
-/** "Every timestamp returned is an integer count of unix epoch seconds." */
+/** A time (rule 2.3). */
 export const timestampSchema = z
   .int()
   .min(0)
@@ -38,11 +38,19 @@ export const sha256Schema = z
     examples: ['e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
   });
 
-/** A short text for people: no control characters, no half of a surrogate pair. */
+/** A short text for people (rule 2.16). */
 export function nameSchema(maxLength: number) {
   return z
     .string()
     .min(1)
     .max(maxLength)
     .regex(/^[^\p{Cc}\p{Cs}]+$/u);
+}
+
+/** A whole number in a query: plain decimal, so that one number has one spelling (rule 2.15). */
+export function queryInteger(min: number, max: number) {
+  return z.preprocess(
+    (text) => (typeof text === 'string' && /^(0|[1-9]\d{0,9})$/.test(text) ? Number(text) : text),
+    z.int().min(min).max(max),
+  );
 }

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { type Deprecation, NOTICE } from './deprecation.js';
+import type { HeaderName } from './response-headers.js';
+import type { Route } from './route.js';
+
+/** Statuses of responses that may be sent before the route was found, or before the key was looked at. */
+const BEFORE_ROUTE = new Set([400, 408, 431]);
+const BEFORE_CALLER = new Set([...BEFORE_ROUTE, 403, 500, 503]);
+
+/** Headers of one status of one route, and whether each is there every time. */
+export function headersOf(route: Route, status: number): ReadonlyMap<HeaderName, 'always' | 'sometimes'> {
+  const headers = new Map<HeaderName, 'always' | 'sometimes'>([
+    ['X-Request-Id', 'always'],
+    ['X-Content-Type-Options', BEFORE_ROUTE.has(status) ? 'sometimes' : 'always'],
+  ]);
+  const routed = BEFORE_ROUTE.has(status) ? 'sometimes' : 'always';
+  if (route.noStore) headers.set('Cache-Control', routed);
+  // Rule 6.9: from the moment the partner is known.
+  if (route.auth === 'key')
+    for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const)
+      headers.set(name, BEFORE_CALLER.has(status) ? 'sometimes' : 'always');
+  // Rule 5.7.
+  if (status === 429 || status === 503) headers.set('Retry-After', 'always');
+  if (noticesOf(route).length > 0)
+    for (const name of ['Deprecation', 'Sunset', 'Link'] as const) headers.set(name, routed);
+  if (status === 416) headers.set('Content-Range', 'sometimes').set('Accept-Ranges', 'sometimes');
+  for (const [name, when] of Object.entries(route.responses[status]?.headers ?? {}))
+    headers.set(name as HeaderName, when);
+  return headers;
+}
+
+/** Notices of a route: its own, then those of its fields. */
+export function noticesOf(route: Route): readonly Deprecation[] {
+  const notices = route.deprecation === undefined ? [] : [route.deprecation];
+  const schemas = [
+    route.params,
+    route.query,
+    route.headers,
+    route.body?.kind === 'json' ? route.body.schema : undefined,
+    ...Object.values(route.responses).map(({ schema }) => schema),
+  ];
+  for (const schema of schemas)
+    if (schema !== undefined) collect(z.toJSONSchema(schema, { io: 'input' }), notices);
+  return notices;
+}
+
+function collect(node: unknown, notices: Deprecation[]): void {
+  if (typeof node !== 'object' || node === null) return;
+  for (const [name, value] of Object.entries(node)) {
+    if (name === NOTICE) notices.push(value as Deprecation);
+    else collect(value, notices);
+  }
+}
