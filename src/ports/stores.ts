@@ -8,15 +8,16 @@ import type { ReviewBounds, ReviewCase, ReviewChange } from '../domain/review.js
 import type { UploadFacts, UploadSlot } from '../domain/upload.js';
 
 /**
- * What the rules need kept. Every write is durable when its promise resolves. A store that cannot answer
- * throws DomainError `unavailable` / `store_unavailable`: a failure of the world never becomes a value. All
- * expiry is by the caller's clock: `now` is unix seconds, a row whose `expiresAt <= now` is not there.
+ * Stores of all that the rules need kept. Every write is durable when its promise resolves. A store that
+ * cannot answer throws DomainError `unavailable` / `store_unavailable`: a failure of the world never becomes
+ * a value. All expiry is by the caller's clock: `now` is unix seconds, and a row whose `expiresAt <= now` is
+ * not there.
  */
 
 export interface PartnerStore {
   /**
-   * @throws DomainError `conflict` where another partner has this id; repeating the same call is harmless,
-   * here and in `createKey`.
+   * Creates a partner. Repeating the same call is harmless.
+   * @throws DomainError `conflict` where another partner has this id
    */
   createPartner(partner: Partner, audit: AuditDraft): Promise<void>;
   getPartner(partnerId: string): Promise<Partner | undefined>;
@@ -24,11 +25,11 @@ export interface PartnerStore {
 }
 
 /**
- * What goes into a successor's secret beside what its caller sends. Without it nobody can derive that secret
- * again.
+ * Material of a successor's secret beside what its caller sends. Without this material nobody can derive the
+ * secret again.
  */
 export interface RotationReplay {
-  /** 32 random bytes as hex. */
+  /** Random bytes, 32 of them as hex. */
   readonly nonce: string;
   /** Id of the service's own secret (purpose `rotation`). */
   readonly secretId: string;
@@ -42,15 +43,15 @@ export interface Rotation {
   /** The successor. */
   readonly newKeyId: string;
   readonly rotatedAt: number;
-  /** When the calling key stops working. */
+  /** Unix seconds from which the key that was rotated does not work any more. */
   readonly previousKeyExpiresAt: number;
-  /** Unix seconds; from then on nothing is replayed. */
+  /** Unix seconds from which nothing is replayed any more. */
   readonly replayUntil: number;
-  /** Removed from the store once `replayUntil` has come: a swept row, or one that lives no longer. */
+  /** Material of the new secret; removed from the store once `replayUntil` has come. */
   readonly replay?: RotationReplay;
 }
 
-/** Kept beside the key's row and not in it: the row is written under conditions, this is not. */
+/** Use of a key, kept beside the key's row: the row is written under conditions, a use is not. */
 export interface KeyUse {
   readonly partnerId: string;
   readonly keyId: string;
@@ -59,11 +60,14 @@ export interface KeyUse {
 }
 
 export interface KeyStore {
-  /** `audit` is appended to the partner's log in the same write, here and below. */
+  /**
+   * Creates a key. Repeating the same call is harmless. The audit entry is appended in the same write, here and below.
+   * @throws DomainError `conflict` where another key has this id
+   */
   createKey(key: PartnerKey, audit: AuditDraft): Promise<void>;
-  /** Hot path: one read. */
+  /** The key, by one read: every authenticated request asks for it. */
   getKey(keyId: string): Promise<PartnerKey | undefined>;
-  /** Oldest first, at most `limit` after the position; all without one. */
+  /** A partner's keys, oldest first: at most `limit` behind `after`, or all without a page. */
   listKeys(
     partnerId: string,
     page?: {
@@ -71,7 +75,7 @@ export interface KeyStore {
       readonly limit: number;
     },
   ): Promise<readonly PartnerKey[]>;
-  /** The first revocation wins; `not_found` for another partner's key as well. */
+  /** Revokes a key; the first revocation wins. `not_found` is said of another partner's key as well. */
   revokeKey(
     partnerId: string,
     keyId: string,
@@ -80,37 +84,36 @@ export interface KeyStore {
   ): Promise<'revoked' | 'already_revoked' | 'not_found'>;
   getRotation(keyId: string): Promise<Rotation | undefined>;
   /**
-   * One successor for a key, in one atomic write: the successor's row, the old key's `expiresAt`, the
+   * Gives a key its one successor, in one atomic write: the successor's row, the old key's `expiresAt`, the
    * rotation, the audit entry.
-   * @returns the rotation that holds: this one, or the one that came first; undefined where the old key is
-   * not there or has been revoked, so that a revocation is never outrun by a successor
+   * @returns the rotation that holds, which is this one or one that came first; undefined where the old key
+   * is not there or has been revoked, so that a revocation is never outrun by a successor
    */
   rotateKey(rotation: Rotation, successor: PartnerKey, audit: AuditDraft): Promise<Rotation | undefined>;
   /**
-   * Notes when keys were last used: in batches, the latest time wins. What a crash loses of it is at most a
-   * batch.
+   * Notes when keys were last used, in batches; the latest time wins. A crash loses at most one batch.
    */
   touchKeys(uses: readonly KeyUse[]): Promise<void>;
-  /** Last uses of these keys of a partner; a key that was never used is absent. */
+  /** Last uses of a partner's keys, by key id; a key that was never used is absent. */
   getKeyUses(partnerId: string, keyIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
 export interface UploadStore {
   createSlot(slot: UploadSlot): Promise<void>;
-  /** The slot while it lives, or until its facts expire. */
+  /** The slot while it lives, and with its facts until these expire. */
   getUpload(
     uploadId: string,
     now: number,
   ): Promise<{ readonly slot: UploadSlot; readonly facts?: UploadFacts } | undefined>;
   /**
-   * Conditional insert: the first facts of a slot win. A post that began while its slot lived may end up to
-   * an hour after it.
+   * Inserts facts under a condition: the first facts of a slot win. A post that began while its slot lived
+   * may end up to an hour after the slot.
    * @throws DomainError `not_found` where there is no such slot
    */
   putFacts(facts: UploadFacts): Promise<'stored' | 'already_used'>;
 }
 
-/** The answer of a completed issuing, bound to its request, kept so that a retry gets the same one. */
+/** Idempotency record of a completed issuing: a retry of the same request gets the same result. */
 export interface IssuingReplay {
   /** HMAC or digest of the scope (partner) and Idempotency-Key; never the key itself. */
   readonly key: string;
@@ -121,11 +124,11 @@ export interface IssuingReplay {
 }
 
 export interface ProofStore {
-  /** Reserves an id. @throws DomainError `conflict` where it is taken; repeating the same call is harmless */
+  /** Reserves an id. Repeating the same call is harmless. @throws DomainError `conflict` where it is taken */
   reserveProof(proofId: string, partnerId: string, now: number): Promise<void>;
   /**
-   * Turns a reserved id into an issued proof, with its indexes and replay record, in one atomic write.
-   * `replay_exists`: another request completed under the same key first; nothing was written. Repeating a
+   * Turns a reserved id into an issued proof, with its indexes and idempotency record, in one atomic write.
+   * `replay_exists`: another request completed under the same key first, and nothing was written. Repeating a
    * call whose outcome is not known gives `issued` again.
    * @throws DomainError `conflict` where the id is not reserved for this partner (any more)
    */
@@ -136,8 +139,8 @@ export interface ProofStore {
   ): Promise<'issued' | 'replay_exists'>;
   getProof(proofId: string): Promise<Proof | undefined>;
   /**
-   * The partner's issued proofs, newest first (createdAt, then proofId, both descending), strictly before the
-   * position. Bounds in unix seconds, inclusive.
+   * The partner's issued proofs, newest first (createdAt, then proofId, both descending), strictly behind
+   * `before`. Bounds in unix seconds, inclusive.
    */
   listProofs(
     partnerId: string,
@@ -154,12 +157,12 @@ export interface ProofStore {
    */
   findProofs(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]>;
   /**
-   * Writes the tombstone, and in the same write removes the record with its declarations and its indexes; the
-   * event `proof_erased` is written with it. The review cases of all partners on the proof are not there any
-   * more from then on; however many they are, their rows stay for `confirmErasure`. The first erasure wins
-   * and is the answer of every later one. Only an issued proof of this partner can be erased.
-   * @param capacity `bypass`: even where the outbox is full. For an erasure that was promised before: a start that
-   * could not keep the promise would fail
+   * Writes the tombstone. The same write removes the record with its declarations and indexes, and adds the
+   * event `proof_erased`. From then on the reviews of all partners on the proof are not there any more; their
+   * rows, however many, stay for `confirmErasure`. The first erasure wins and is the result of every later
+   * one. Only an issued proof of this partner can be erased.
+   * @param capacity `bypass`: even where the outbox is full. For an erasure that was promised before: a start
+   * that could not keep the promise would fail
    */
   eraseProof(
     proofId: string,
@@ -169,16 +172,16 @@ export interface ProofStore {
     capacity?: 'bypass',
   ): Promise<{ readonly outcome: 'erased' | 'already_erased'; readonly proof: ErasedProof } | 'not_found'>;
   /**
-   * For the consumer of erasures: removes the cases that a tombstone still has beside it, with what is to be
-   * announced of them, in steps between which others have their turn, and then writes `confirmedAt`; the
-   * first time stays. What a crash cuts short goes on with the next call. `not_erased`: there is no
-   * tombstone, nothing was touched.
+   * Finishes an erasure, for the consumer of erasures: removes the reviews that are left beside the
+   * tombstone, with their reminders, in steps between which other calls have their turn. Then `confirmedAt`
+   * is written; the first time stays. After a crash the next call goes on. `not_erased`: there is no
+   * tombstone, and nothing was touched.
    */
   confirmErasure(proofId: string, at: number): Promise<'confirmed' | 'already_confirmed' | 'not_erased'>;
   /**
-   * Reads, applies `addDeclaration`, writes, as one atomic step; only what was `recorded` is written and
-   * audited. `proof_gone`: the proof is not issued (any more). What was recorded is part of the proof
-   * wherever it is read, and goes with its erasure.
+   * Reads, applies `addDeclaration` and writes, as one atomic step. Only a declaration that was `recorded` is
+   * written and audited. It is part of the proof wherever the proof is read, and goes with its erasure.
+   * `proof_gone`: the proof is not issued, or not any more.
    */
   recordDeclaration(
     proofId: string,
@@ -187,8 +190,8 @@ export interface ProofStore {
   ): Promise<DeclarationStep | { readonly outcome: 'proof_gone' }>;
   getIssuingReplay(key: string, now: number): Promise<IssuingReplay | undefined>;
   /**
-   * Ids reserved before `before` (unix seconds): an issuing that was killed. Removes them and returns their
-   * ids, so that staged assets can be swept.
+   * Removes ids that were reserved before `before` (unix seconds), as killed issuings leave them.
+   * @returns the ids, so that staged assets can be collected
    */
   collectReservations(before: number): Promise<readonly string[]>;
 }
@@ -196,7 +199,7 @@ export interface ProofStore {
 export interface UsageCharge {
   readonly partnerId: string;
   readonly operation: BilledOperation;
-  /** What is billed once: for verify, the upload and the sidecar's digest. */
+  /** Key of what is billed once: for verify, the upload and the sidecar's digest. */
   readonly dedupeKey: string;
   /** Unix seconds of the call; its UTC month and day are the windows. */
   readonly at: number;
@@ -207,32 +210,32 @@ export interface UsageCharge {
 
 export interface UsageStore {
   /**
-   * Counts one unit, once for each dedupeKey of a partner, never beyond the quota, durable when it resolves;
-   * the event of it is written together with it (see `unitsCounted`; charges may share one). `used` is the
-   * partner's count in the month of `at` after the call. Quota is looked at after dedupeKey: a repeated call
-   * is `already_charged` in a month that is full, too.
+   * Counts one unit, once for each dedupeKey of a partner, never beyond the quota. The unit's event is
+   * written together with it (see `unitsCounted`; charges may share an event). The dedupeKey is looked at
+   * before the quota: a repeated call is `already_charged` in a month that is full, too.
+   * @returns the outcome, and the partner's count in the month of `at` after the call
    */
   charge(
     charge: UsageCharge,
   ): Promise<{ readonly outcome: 'charged' | 'already_charged' | 'quota_exceeded'; readonly used: number }>;
   getUsed(partnerId: string, at: number): Promise<number>;
   /**
-   * Counts calls that are metered but free, as events of a source of this process alone. They come in
-   * batches; what a crash loses of them costs nobody anything.
+   * Counts calls that are metered but free, as events of a source of this process alone. Counts come in
+   * batches; a batch that a crash loses costs nobody anything.
    */
   meter(
     counts: readonly { readonly partnerId: string; readonly operation: string; readonly count: number }[],
     at: number,
   ): Promise<void>;
   /**
-   * For the consumer of usage: adds what has not been added yet to the days' totals. An event's span and the
-   * totals move in one conditional write, so events may come in any order, any number of times, and to
-   * several consumers at once.
+   * Adds events to the days' totals, for the consumer of usage. An event's interval and the totals change in
+   * one conditional write, so events may come in any order, any number of times, and to several consumers at
+   * once.
    */
   aggregateUsage(events: readonly UsageEvent[]): Promise<void>;
   /**
-   * Units per UTC day (`YYYY-MM-DD`) and operation, for the days asked for, ascending; days without use are
-   * absent. What was folded, and what was charged and is still on its way to a consumer.
+   * Units by UTC day (`YYYY-MM-DD`) and operation, for the days asked for, ascending; days without use are
+   * absent. The units include charges that are still on their way to a consumer.
    */
   getDailyUsage(
     partnerId: string,
@@ -243,32 +246,33 @@ export interface UsageStore {
 
 export type ReviewCreation =
   | { readonly outcome: 'created' }
-  /** The partner has an unresolved case for the same proof and bindings. */
+  /** The partner has an unresolved review for the same proof and bindings. */
   | { readonly outcome: 'exists'; readonly reviewId: string }
   /**
-   * The partner has as many as it may; the oldest that counts for that bound ends at `until`, in unix
+   * The partner has as many reviews as it may. The oldest that counts for the bound ends at `until`, in unix
    * seconds.
    */
   | { readonly outcome: 'full'; readonly until: number }
-  /** The proof is not issued (any more). */
+  /** The proof is not issued, or not any more. */
   | { readonly outcome: 'proof_gone' };
 
 /**
- * All review calls see only the calling partner's cases, none from its `expiresAt` on, and none of an erased
- * proof.
+ * Reviews. Every call sees only reviews of the calling partner, none from its `expiresAt` on, and none of an
+ * erased proof.
  */
 export interface ReviewStore {
   /**
-   * Its event, `review_created`, is written with it.
-   * @param bounds `REVIEW_BOUNDS` where they are not given; looked at before the write, so that simultaneous
-   * calls of several processes may pass them by a little
+   * Creates a review, and its event `review_created` in the same write.
+   * @param bounds `REVIEW_BOUNDS` by default; looked at before the write, so that simultaneous calls of
+   * several processes may pass them by a little
    */
   createReview(review: ReviewCase, audit: AuditDraft, bounds?: ReviewBounds): Promise<ReviewCreation>;
   getReview(partnerId: string, reviewId: string, now: number): Promise<ReviewCase | undefined>;
   /**
-   * Reads, applies the rule, writes, as one atomic step. `change` is a pure function and may run again. An
-   * unchanged case is not written and not audited. undefined: there is no such case (or `change` found no
-   * such request).
+   * Reads, applies the rule and writes, as one atomic step. A review that did not change is not written and
+   * not audited.
+   * @param change the rule, a pure function that may run again
+   * @returns the rule's result; undefined where there is no such review, or no such request in it
    */
   changeReview(
     partnerId: string,
@@ -277,53 +281,56 @@ export interface ReviewStore {
     change: (review: ReviewCase) => ReviewChange | undefined,
     audit: AuditDraft,
   ): Promise<ReviewChange | undefined>;
-  /** For the operator's side, which knows no partner. */
+  /** The partner of a review, for the operator's side, which knows no partner. */
   findReviewPartner(reviewId: string, now: number): Promise<string | undefined>;
 }
 
-/** An event that waits to be published. `position` is the store's own. */
+/** An event that waits to be published. */
 export interface WaitingEvent {
   readonly event: ServiceEvent;
+  /** Key of the event in the store, without meaning outside of it. */
   readonly rowKey: string;
 }
 
 /**
- * Events are written together with the state they tell of: erasures, charges, free counts, new cases. They
- * wait here until they are marked, whatever dies meanwhile. At its bound a call that would add one throws
- * DomainError `unavailable` / `outbox_full` before it changes anything.
+ * Outbox of events, which are written together with the state that they report: erasures, charges, free
+ * counts, new reviews. An event waits here until it is marked as published, whatever dies meanwhile. At the
+ * outbox's bound a call that would add an event throws DomainError `unavailable` / `outbox_full` before it
+ * changes anything.
  */
 export interface OutboxStore {
   /**
-   * Oldest first, the same ones until they are marked; events of one key in the order in which they happened.
+   * The first waiting events, oldest first, the same ones until they are marked. Events of one key come in
+   * the order in which they happened.
    */
   waitingEvents(limit: number): Promise<readonly WaitingEvent[]>;
   /**
-   * Called after the delivery report. A mark that a crash loses has the event published twice, under the same
-   * id.
+   * Marks events as published; called after the delivery report. An event whose mark a crash loses is
+   * published twice, under the same id.
    */
   markPublished(events: readonly WaitingEvent[]): Promise<void>;
-  /** As far as this process knows. */
+  /** Count of the waiting events that this process knows of. */
   countWaiting(): number;
-  /** One listener; called whenever something new waits. */
+  /** Sets the one listener, which is called whenever a new event waits. */
   onWaiting(listener: () => void): void;
 }
 
-/** "On time although TTL expiry itself is silent": what is to be announced later, in the order of time. */
+/** Reminders of reviews, in the order of time (rule 15.3). */
 export interface RetentionStore {
-  /** Idempotent. */
-  scheduleReminders(notices: readonly ReviewReminder[], now: number): Promise<void>;
-  /** Those with `dueAt <= now`, at most `limit`, oldest first. */
+  /** Writes reminders. Repeating the call is harmless. */
+  scheduleReminders(reminders: readonly ReviewReminder[], now: number): Promise<void>;
+  /** Reminders with `dueAt <= now`, at most `limit`, oldest first. */
   dueReminders(now: number, limit: number): Promise<readonly ReviewReminder[]>;
-  /** Takes a notice off, and has `event` published where there is one. Repeating it is harmless. */
-  completeReminder(notice: ReviewReminder, event: ServiceEvent | undefined): Promise<void>;
+  /** Removes a reminder, and has `event` published where there is one. Repeating the call is harmless. */
+  completeReminder(reminder: ReviewReminder, event: ServiceEvent | undefined): Promise<void>;
 }
 
 export interface AuditStore {
-  /** Oldest first, at most `limit` from `fromSequence` on. */
+  /** Entries from `fromSequence` on, oldest first, at most `limit`. */
   readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]>;
   /**
-   * For what no row tells of but the log itself. Not idempotent: a call whose outcome is not known may have
-   * appended.
+   * Appends an entry about something of which only the log tells. Not idempotent: a call whose outcome is not
+   * known may have appended.
    */
   appendAudit(draft: AuditDraft): Promise<void>;
 }
@@ -339,9 +346,9 @@ export interface Stores
     RetentionStore,
     AuditStore {
   /**
-   * Removes rows whose time has passed (slots, facts, replays, dedupe keys, cases of erased proofs), at most
-   * `limit` of them. Returns how many; fewer than `limit` means done. A store that lets rows expire by itself
-   * has nothing to do.
+   * Removes rows whose time has passed (slots, facts, replays, dedupe keys, reviews of erased proofs). In a
+   * store whose rows expire by themselves it finishes what crashed processes left.
+   * @returns how many were removed, at most `limit`; fewer means that none are left
    */
   collectExpired(now: number, limit: number): Promise<number>;
   /** Resolves when a read and a durable write succeed. */

@@ -7,15 +7,15 @@ import { auditHeadKey, auditKey, under, within } from './keys.js';
 import type { Rows } from './rows.js';
 
 export interface AuditOptions {
-  /** What entries are chained with. */
+  /** Secret that the entries are chained with. */
   readonly key: Uint8Array;
-  /** Kept apart from the store, so that a log that was cut off is found. Not closed by the store. */
+  /** Heads that are kept apart from the store, so that a log that was cut off is found. Not closed here. */
   readonly heads: AuditHeads;
 }
 
 /**
- * The partners' logs. An entry is written with what it tells of, in one transaction; its head is recorded
- * before anybody hears of it.
+ * The partners' logs. An entry is written in one transaction with the change that it records, and its head is
+ * recorded before the caller hears of the change.
  */
 export class AuditLog implements AuditStore {
   readonly #rows: Rows;
@@ -29,8 +29,8 @@ export class AuditLog implements AuditStore {
   }
 
   /**
-   * As `Rows.run`, for operations that may call `append`, once, when they change something.
-   * @throws DomainError `unavailable` where the head cannot be recorded, too: the operation took effect, and
+   * `Rows.run` for operations that may call `append`, once, when they change something.
+   * @throws DomainError `unavailable` also where the head cannot be recorded: the operation took effect, and
    * repeating it tells
    */
   async run<Value>(
@@ -48,8 +48,8 @@ export class AuditLog implements AuditStore {
   }
 
   /**
-   * A crash or a failure between the two writes left heads behind: until they are caught up with, a cut that
-   * short is not found.
+   * Records the heads that a crash or a failure between the two writes left unrecorded: without them a log
+   * that was cut off there would not be found.
    */
   async catchUp(): Promise<void> {
     for (const [, head] of await this.#rows.soundEntries<AuditHead>(

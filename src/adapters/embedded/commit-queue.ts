@@ -4,30 +4,31 @@ import type { Damages } from './damages.js';
 import { type Database, storeUnavailable } from './database.js';
 import type { RowKey } from './keys.js';
 
-/** What an operation may do. All of it is synchronous, so no other operation runs in between. */
+/** What an operation may do, all of it synchronous, so that no other operation runs in between. */
 export interface Transaction {
-  /** The row as all operations before this one left it, the ones not yet on disk included. */
+  /** The row as all operations before this one left it, also those that are not yet on disk. */
   get<Row>(key: RowKey<Row>): Row | undefined;
-  /** The same, for what goes through many rows: one that is damaged is told, and taken for none. */
+  /** The row, for work that goes through many rows: a damaged row is reported, and taken for none. */
   getSound<Row>(key: RowKey<Row>): Row | undefined;
   put<Row>(key: RowKey<Row>, row: Row): void;
   delete(key: RowKey<unknown>): void;
-  /** What takes the operation's writes to the disk. Of the same batch nothing is there yet. */
+  /** Batch that takes the operation's writes to the disk. */
   readonly batch: Batch;
 }
 
 /** Operations that reach the disk together, or not at all. */
 export interface Batch {
+  /** Fulfilled when the batch is on disk, rejected when it failed. */
   readonly settled: Promise<void>;
   /**
-   * `finish` is called when no more operations come to the batch, and gives the last state of rows that
-   * operations go on writing: encoded once, and not for each of them. No operation may read such a row before
-   * the batch has settled.
+   * Has `finish` called when no more operations come to the batch, to put the last state of rows that every
+   * operation of the batch changes: each such row is encoded once. No operation may read such a row before
+   * the batch is on disk.
    */
   beforeWrite(finish: (put: Transaction['put']) => void): void;
 }
 
-/** One synced batch, as the observer of a store sees it. */
+/** One synced batch, for the observer of a store. */
 export interface Commit {
   /** Operations that were acknowledged together. */
   readonly operations: number;
@@ -36,20 +37,18 @@ export interface Commit {
   readonly milliseconds: number;
 }
 
-/**
- * Operations and bytes that may wait for the disk. Beyond them callers are refused rather than memory filled.
- */
+// Bounds of what waits for the disk. Beyond them callers are refused rather than memory filled.
 const MAX_WAITING_OPERATIONS = 16_384;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
 /**
- * The one writer. An operation reads, checks and writes against memory at once, in the order of the calls;
- * then it waits for the disk with everyone who came while the batch before was being synced (group commit).
- * So conditions are linearizable, and a sync is paid once for a group.
+ * The one writer. An operation reads, checks and writes against memory at once, in the order of the calls.
+ * Then it waits for the disk, with all operations that came while the batch before was being synced (group
+ * commit). So conditions are linearizable, and a sync is paid once for a group.
  *
- * An operation that wrote nothing waits as well where what it saw is not yet on disk: an answer never rests
- * on a write that may still be lost. When a batch fails, its operations and those that ran on top of it fail,
- * and their writes are forgotten.
+ * An operation that wrote nothing waits as well, because what it saw may not be on disk yet: a result never
+ * rests on a write that may still be lost. When a batch fails, its operations and the ones that ran on top of
+ * it fail, and their writes are forgotten.
  */
 export class CommitQueue {
   readonly #database: Database;
@@ -59,7 +58,7 @@ export class CommitQueue {
   #syncing: Group | undefined;
   #draining: Promise<void> | undefined;
   #closed = false;
-  /** Writes of the operation that runs. */
+  /** Writes of the running operation. */
   #staged = new Map<string, Uint8Array | null>();
   readonly #transaction: Transaction;
 
@@ -80,8 +79,8 @@ export class CommitQueue {
   }
 
   /**
-   * Runs `operation` now and resolves with its value when all it wrote and saw is on disk. What it throws
-   * undoes its writes.
+   * Runs `operation` now and resolves with its value when all it wrote and saw is on disk. An operation that
+   * throws writes nothing.
    * @throws DomainError `unavailable`: whether the operation took effect is not known; repeating it tells
    */
   async run<Value>(operation: (transaction: Transaction) => Value): Promise<Value> {
@@ -96,7 +95,7 @@ export class CommitQueue {
       value = operation(this.#transaction);
       for (const [key, row] of this.#staged) group.write(key, row);
     } catch (error) {
-      // A refusal may rest on a write that is still on its way, too.
+      // An error may rest on a write that is still on its way, too.
       await this.#join(group);
       throw error;
     }
@@ -117,7 +116,7 @@ export class CommitQueue {
   }
 
   async #drain(): Promise<void> {
-    // Everyone of this turn of the event loop shares the first batch.
+    // All operations of this turn of the event loop share the first batch.
     await new Promise(setImmediate);
     while (this.#gathering.operations > 0) {
       const group = this.#gathering;
@@ -144,7 +143,7 @@ export class CommitQueue {
         if (dependent.operations > 0) dependent.reject(error);
       }
     }
-    // In the same turn as the loop's last look: an operation that comes after it starts the next drain.
+    // In the same turn as the loop's last condition, so that a later operation starts the next drain.
     this.#draining = undefined;
   }
 
@@ -163,10 +162,7 @@ export class CommitQueue {
   }
 }
 
-/**
- * @throws DomainError `internal` / `record_damaged` for a row that is not what was written, or of a later
- * version
- */
+/** @throws DomainError `internal` / `record_damaged` for a row that nobody wrote so, or of a later version */
 export function decodeRow<Row>(codec: RecordCodec, key: RowKey<Row>, bytes: Uint8Array): Row {
   try {
     return codec.decode(key, bytes) as Row;

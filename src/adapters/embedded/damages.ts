@@ -1,29 +1,29 @@
 import { isRecordDamaged } from '../../domain/errors.js';
 
-/** Rows that are remembered as told. */
-const MOST_TOLD = 1000;
+/** Rows that are remembered as reported. */
+const MOST_REPORTED = 1000;
 
 /**
- * Tells of damaged rows that are passed over, each once: work for everybody goes on without them, and meets
- * them again and again.
+ * Reports of damaged rows that are passed over, one for each row: work on the rows of everybody goes on
+ * without a damaged row, and meets it again and again.
  */
 export class Damages {
-  readonly #tell: (error: unknown) => void;
-  readonly #told = new Set<string>();
+  readonly #report: (error: unknown) => void;
+  readonly #reported = new Set<string>();
 
-  constructor(tell: (error: unknown) => void) {
-    this.#tell = tell;
+  constructor(report: (error: unknown) => void) {
+    this.#report = report;
   }
 
-  /** Runs `read`. Gives undefined where the row is damaged. */
+  /** The row that `read` gives; undefined where it is damaged. */
   sound<Row>(key: string, read: () => Row): Row | undefined {
     try {
       return read();
     } catch (error) {
       if (!isRecordDamaged(error)) throw error;
-      if (this.#told.size >= MOST_TOLD) this.#told.clear();
-      if (!this.#told.has(key)) this.#tell(error);
-      this.#told.add(key);
+      if (this.#reported.size >= MOST_REPORTED) this.#reported.clear();
+      if (!this.#reported.has(key)) this.#report(error);
+      this.#reported.add(key);
       return undefined;
     }
   }

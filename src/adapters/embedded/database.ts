@@ -2,26 +2,27 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClassicLevel } from 'classic-level';
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { syncDirectory } from '../../files/durable.js';
 import type { KeyRange } from './keys.js';
 import { checkDirectory } from './log-check.js';
 import { StoreOpenError } from './open-error.js';
 
-/** Keys to their new rows; null removes. */
+/** New rows by key; null removes the row. */
 export type Writes = ReadonlyMap<string, Uint8Array | null>;
 
 /**
- * Larger than LevelDB's default, for fewer compactions under load; a log of this size is read back in well
- * under a second.
+ * Size of the write buffer, larger than LevelDB's default for fewer compactions under load. A log of this
+ * size is read back in well under a second.
  */
 const WRITE_BUFFER_BYTES = 16 * 1024 * 1024;
 const CACHE_BYTES = 32 * 1024 * 1024;
 const REOPEN_DELAY_MS = 250;
 
 /**
- * LevelDB in one directory, owned by this process. What `get` and `scan` see is on disk: LevelDB shows a
- * batch only after its log was synced.
+ * LevelDB in one directory, owned by this process. Rows that `get` and `scan` see are on disk: LevelDB shows
+ * a batch only after its log was synced.
  */
 export class Database {
   readonly #level: ClassicLevel<string, Uint8Array>;
@@ -44,7 +45,7 @@ export class Database {
         cacheSize: CACHE_BYTES,
       });
       await level.open();
-      // LevelDB syncs its files; that a new directory is found again after a power cut is up to us.
+      // LevelDB syncs its files but not a new directory, which a power cut would lose.
       await syncDirectory(directory);
       await syncDirectory(dirname(resolve(directory)));
       return new Database(level);
@@ -88,17 +89,17 @@ export class Database {
   }
 
   /**
-   * One atomic batch, on disk when it resolves. After a failure it is unknown whether the batch is kept, and
-   * LevelDB must not be written to again as it is: a record that was written in part would hide those after
-   * it, and a failed sync blocks it for good. So it is closed and opened anew, which reads the log back up to
-   * the last whole batch; until then everything is refused.
+   * Writes one atomic batch, which is on disk when the promise resolves. After a failure it is unknown
+   * whether the batch is kept, and LevelDB must not be written to as it is: a record that was written in part
+   * would hide the records after it, and a failed sync blocks LevelDB for good. So LevelDB is closed and
+   * opened anew, which reads the log back up to the last whole batch. Until then every write is refused.
    * @throws as `get`
    */
   async write(writes: Writes): Promise<void> {
     if (this.#reopening !== undefined) throw storeUnavailable();
     try {
-      // Chained, because an array of operations costs three times as much here: abstract-level copies each
-      // one.
+      // A chained batch: an array of operations costs three times as much here, because abstract-level copies
+      // each of them.
       const batch = this.#level.batch();
       for (const [key, row] of writes) {
         if (row === null) batch.del(key);
@@ -114,10 +115,10 @@ export class Database {
   }
 
   /**
-   * Takes the former values of removed rows out of the files, where they lie until a compaction happens to
-   * come by. One compaction may put a row and its removal into the same file of the lowest level, which it
-   * then leaves as it is; a second removal ends above that file, and the second compaction merges the two.
-   * @param keys of one kind of rows, none of which is written again
+   * Takes the former values of removed rows out of the files, where they would lie until a compaction happens
+   * to come by. One compaction may put a row and its removal into the same file of the lowest level, and
+   * leave the file as it is. A second removal ends above that file, and a second compaction merges the two.
+   * @param keys keys of one kind of rows, none of which is written again
    * @throws as `get`
    */
   async shred(keys: readonly string[]): Promise<void> {
@@ -140,7 +141,7 @@ export class Database {
     await this.#level.close();
   }
 
-  /** Tries until it is open: opening writes too, so a full disk lets it fail as long as the disk is full. */
+  /** Opens LevelDB anew, however often it takes: opening writes, so it fails as long as the disk is full. */
   async #reopen(): Promise<void> {
     while (!this.#closing.signal.aborted) {
       try {
@@ -148,7 +149,7 @@ export class Database {
         await this.#level.open();
         return;
       } catch {
-        // Waiting is cut short by `close`; the timer alone keeps no process alive.
+        // `close` cuts the pause short; the timer alone keeps no process alive.
         await delay(REOPEN_DELAY_MS, undefined, { signal: this.#closing.signal, ref: false }).catch(
           () => undefined,
         );
@@ -161,11 +162,11 @@ export function storeUnavailable(cause?: unknown): DomainError {
   return new DomainError('unavailable', 'The registry cannot be reached at the moment.', {
     reason: 'store_unavailable',
     retryAfterSeconds: 1,
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
   });
 }
 
-/** abstract-level wraps what went wrong in LEVEL_DATABASE_NOT_OPEN. */
+/** Code of the failure that abstract-level wraps in LEVEL_DATABASE_NOT_OPEN. */
 function causeCode(error: unknown): string | undefined {
   const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return (inner as NodeJS.ErrnoException).code;

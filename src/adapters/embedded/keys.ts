@@ -8,83 +8,98 @@ import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores
 
 /**
  * Key layout. A key is ASCII: a partition's name and its parts, joined by `/`. No part holds a `/`, so
- * everything under `a/b/` is the range [`a/b/`, `a/b0`). Times are unix seconds and numbers count up, both in
- * 12 digits, so that they sort as text.
+ * everything under `a/b/` is the range [`a/b/`, `a/b0`). Times are unix seconds, and numbers count up; both
+ * have 12 digits, so that they sort as text.
  *
- *   meta/format                            format version of the whole store
- *   meta/ping                              what the readiness check writes
- *   partner/{partnerId}                    Partner
- *   key/{keyId}                            PartnerKey: the one read of every authenticated request
- *   partner-key/{partnerId}/{time}/{keyId} index: a partner's keys by age
- *   rotation/{keyId}                       Rotation of this key: its being there is what refuses a second one
- *   rotation-replay/{keyId}                RotationReplay: swept when its time has passed, and then taken out of the files as well
- *   key-use/{partnerId}/{keyId}            when the key was last used; a row of its own, because it is written without conditions
- *   upload/{uploadId}                      slot and, once it was posted, its facts: one row, so that one read answers
- *   proof/{proofId}                        Proof: pending, issued (with what was declared of it), erased
- *   pending/{time}/{proofId}               index: reserved ids by age
- *   proof-time/{partnerId}/{time}/{proofId} index: a partner's issued proofs by time; newest first is the range read backwards
- *   bound/{sha256}/{proofId}               index: by the digest that the credential binds
- *   original/{sha256}/{proofId}            index: by the digest of the audio as it came to be issued
- *   credential/{sha256}/{proofId}          index: by the digest of the credential
- *   replay/{key}                           IssuingReplay
- *   proof-replay/{proofId}                 the proof's replay key, so that erasing finds it
- *   review/{reviewId}                      ReviewCase
+ *   meta/format                  format version of the whole store
+ *   meta/ping                    what the readiness check writes
+ *   partner/{partnerId}          Partner
+ *   key/{keyId}                  PartnerKey: the one read of every authenticated request
+ *   partner-key/{partnerId}/{time}/{keyId}
+ *                                index: a partner's keys by age
+ *   rotation/{keyId}             Rotation of this key: its being there is what refuses a second one
+ *   rotation-replay/{keyId}      RotationReplay: removed when its time has passed, from the files as well
+ *   key-use/{partnerId}/{keyId}  when the key was last used: a row of its own, written without conditions
+ *   upload/{uploadId}            slot and, once it was posted, its facts: one row, so that one read answers
+ *   proof/{proofId}              Proof: pending, issued (with its declarations), erased
+ *   pending/{time}/{proofId}     index: reserved ids by age
+ *   proof-time/{partnerId}/{time}/{proofId}
+ *                                index: a partner's issued proofs by time; read backwards, newest first
+ *   bound/{sha256}/{proofId}     index: by the digest that the credential binds
+ *   original/{sha256}/{proofId}  index: by the digest of the audio as it came to be issued
+ *   credential/{sha256}/{proofId}
+ *                                index: by the digest of the credential
+ *   replay/{key}                 IssuingReplay
+ *   proof-replay/{proofId}       the proof's replay key, so that erasing finds it
+ *   review/{reviewId}            ReviewCase
  *   review-open/{proofId}/{partnerId}/{creatorId}/{accountId}/{submissionId}/{trackId}
- *                                          the one unresolved case of a partner for these bindings
- *   partner-review/{partnerId}/{time}/{reviewId}          index: a partner's cases by age
- *   proof-review/{proofId}/{partnerId}/{time}/{reviewId}  index: a proof's cases, those of each partner by age
+ *                                uniqueness row: the one unresolved review of a partner for these bindings
+ *   partner-review/{partnerId}/{time}/{reviewId}
+ *                                index: a partner's reviews by age
+ *   proof-review/{proofId}/{partnerId}/{time}/{reviewId}
+ *                                index: a proof's reviews, those of each partner by age
  *   review-count/{partnerId}, review-count/{partnerId}/{proofId}
- *                                          rows of the indexes: what the bounds are held against, since a transaction cannot read ranges
- *   erasing/{proofId}                      index: erased proofs that may have cases left
- *   audit/{partnerId}/{sequence}           AuditEntry
- *   audit-head/{partnerId}                 AuditHead: what the next entry is chained to
- *   usage-month/{partnerId}/{YYYY-MM}      units of the month, what the quota is held against, and which of them are folded
- *   usage-source/{partnerId}/{source}      the same of another source: a process's free counts. A row for each partner it counted for
- *   usage-day/{partnerId}/{YYYY-MM-DD}     units of the day, by operation: folded, and on their way. Both together are what is read
- *   billed/{partnerId}/{dedupeKey}         what was charged already
- *   outbox/{number}                        ServiceEvent that waits to be published, in the order of the operations
- *   notice/{time}/{kind}/{reviewId}        ReviewNotice, by when it is due
- *   expiry/{time}/{row's key}              index: what may be swept from then on. A row that moves its expiry moves its entry
+ *                                counts of index rows, which the bounds are held against: a transaction
+ *                                cannot read ranges
+ *   erasing/{proofId}            index: erased proofs that may have reviews left
+ *   audit/{partnerId}/{sequence} AuditEntry
+ *   audit-head/{partnerId}       AuditHead: what the next entry is chained to
+ *   usage-month/{partnerId}/{YYYY-MM}
+ *                                units of the month, which the quota is held against, and the intervals of
+ *                                them that were aggregated
+ *   usage-source/{partnerId}/{source}
+ *                                the same of another source: the free calls of a process
+ *   usage-day/{partnerId}/{YYYY-MM-DD}
+ *                                units of the day by operation: aggregated, and on their way; read as one sum
+ *   billed/{partnerId}/{dedupeKey}
+ *                                what was charged already
+ *   outbox/{number}              ServiceEvent that waits to be published, in the order of the operations
+ *   notice/{time}/{kind}/{reviewId}
+ *                                ReviewReminder, by the time at which it is due
+ *   expiry/{time}/{row's key}    index: rows that may be collected from then on. A row that moves its expiry
+ *                                moves its entry
  *
  * The life of one proof. `reserveProof` writes proof/P (pending) and pending/T/P. `issueProof` then writes,
  * in one synced batch: proof/P (issued) over the pending row, proof-time, bound, original and credential
  * entries, replay/K with its expiry entry, and removes pending/T/P. A kill before that batch leaves a pending
- * row that `sweepPending` takes back; a kill after it leaves an issued proof: there is nothing between.
+ * row that `collectReservations` takes back; a kill after it leaves an issued proof. There is nothing
+ * between.
  *
- * The life of one case. `createReview` writes review/R, review-open/…, both index entries with their counts,
- * and an expiry entry. A resolution that is final removes review-open/… and leaves the rest; expiry removes
- * it all. An erasure writes the tombstone and erasing/P alone: whoever reads or changes a case reads proof/P
- * too, so none is there from then on, and creating one is refused. The rows go afterwards, in steps, and
- * erasing/P with the last of them.
+ * The life of one review. `createReview` writes review/R, review-open/…, both index entries with their
+ * counts, and an expiry entry. A resolution that is final removes review-open/… and leaves the rest; expiry
+ * removes all. An erasure writes the tombstone and erasing/P alone: whoever reads or changes a review reads
+ * proof/P too, so no review is there from then on, and creating one is refused. The rows go afterwards, in
+ * steps, and erasing/P with the last of them.
  *
  * The life of one charge. One operation reads billed/…, usage-month/… and usage-day/…, and writes all three,
- * an expiry entry and its event. Charges that arrive while a batch is being synced run against what the ones
- * before them wrote and share the next batch, in which a month's row appears once, and its event too. Folding
- * moves the event's units within usage-day/… and notes its span in usage-month/…, in one operation.
+ * an expiry entry and its event. Charges that arrive while a batch is being synced run against what the
+ * charges before them wrote. They share the next batch, in which a month's row and its event appear once.
+ * Aggregation moves the event's units within usage-day/… and adds its interval to usage-month/…, in one
+ * operation.
  */
 
-/** A key that says what its row is. Index entries hold null. */
+/** Key whose type names its row's. The row of an index entry is null. */
 export type RowKey<Row> = string & { readonly row: Row };
 
 export interface UploadRow {
   readonly slot: UploadSlot;
   readonly facts?: UploadFacts;
-  /** Unix seconds from which the row may be swept. */
+  /** Unix seconds from which the row may be collected. */
   readonly sweepAt: number;
 }
-/** Numbers after the first, up to and with the second. */
-export type Span = readonly [from: number, to: number];
-/** What a source counted for a partner. */
+/** Numbers after `from`, up to and with `to`. */
+export type Interval = readonly [from: number, to: number];
+/** Counts of a source for a partner. */
 export interface SourceRow {
-  /** Numbers that were given. */
+  /** The last number that the source has given. */
   readonly used: number;
-  /** Spans that were folded, in order; they do not touch. */
-  readonly folded?: readonly Span[];
+  /** Aggregated intervals, in order; they do not touch. */
+  readonly folded?: readonly Interval[];
 }
 export interface DayRow {
-  /** Folded; in rows of format 1, all. */
+  /** Aggregated units; in rows of format 1 all units. */
   readonly operations: Readonly<Record<string, number>>;
-  /** Counted, and not folded yet. */
+  /** Units that were counted and are not aggregated yet. */
   readonly unfolded?: Readonly<Record<string, number>>;
 }
 export interface BilledRow {
@@ -141,7 +156,7 @@ export const partnerReviewKey = ({ partnerId, createdAt, reviewId }: ReviewCase)
   key<null>('partner-review', partnerId, digits(createdAt), reviewId);
 export const proofReviewKey = ({ proofId, partnerId, createdAt, reviewId }: ReviewCase) =>
   key<null>('proof-review', proofId, partnerId, digits(createdAt), reviewId);
-/** @param proofId of the cases on this proof alone */
+/** @param proofId proof whose reviews alone are counted */
 export const reviewCountKey = (partnerId: string, proofId?: string) =>
   key<ReviewCountRow>('review-count', partnerId, ...(proofId === undefined ? [] : [proofId]));
 export const erasingKey = (proofId: string) => key<null>('erasing', proofId);
@@ -149,7 +164,7 @@ export const auditKey = (partnerId: string, sequence: number) =>
   key<AuditEntry>('audit', partnerId, digits(sequence));
 export const auditHeadKey = (partnerId: string) => key<AuditHead>('audit-head', partnerId);
 export const monthKey = (partnerId: string, month: string) => key<SourceRow>('usage-month', partnerId, month);
-/** @param source of usage events; the numbers of billed ones are the units of the month's row */
+/** @param source source of usage events; the numbers of a billed one are the units of the month's row */
 export const sourceKey = (partnerId: string, source: string) =>
   source.startsWith(BILLED)
     ? monthKey(partnerId, source.slice(BILLED.length))
@@ -158,15 +173,15 @@ export const dayKey = (partnerId: string, day: string) => key<DayRow>('usage-day
 export const billedKey = (partnerId: string, dedupeKey: string) =>
   key<BilledRow>('billed', partnerId, dedupeKey);
 export const outboxKey = (number: number) => key<ServiceEvent>('outbox', digits(number));
-export const noticeKey = ({ dueAt, kind, reviewId }: ReviewReminder) =>
+export const reminderKey = ({ dueAt, kind, reviewId }: ReviewReminder) =>
   key<ReviewReminder>('notice', digits(dueAt), kind, reviewId);
 export const expiryKey = (at: number, row: RowKey<unknown>) => `expiry/${digits(at)}/${row}` as RowKey<null>;
-/** The row that an expiry entry speaks of. */
+/** Key of the row that an expiry entry is for. */
 export const expiringRow = (entry: string) => entry.slice('expiry/'.length + DIGITS + 1) as RowKey<unknown>;
 export const isReviewKey = (row: RowKey<unknown>): row is RowKey<ReviewRow> => row.startsWith('review/');
 export const isRotationReplayKey = (row: RowKey<unknown>): row is RowKey<RotationReplay> =>
   row.startsWith('rotation-replay/');
-/** The last part of a key. */
+/** Last part of a key. */
 export const lastPart = (text: string) => decodeURIComponent(text.slice(text.lastIndexOf('/') + 1));
 
 /** Half-open range of keys. */
@@ -190,15 +205,15 @@ export function within(
   ...parts: readonly string[]
 ): KeyRange {
   const { gte, lt } = under(...parts);
-  // Bounds are the caller's wish, and may lie where no row can be.
+  // The caller's bounds may lie where no row can be.
   return {
     gte: from === undefined ? gte : from > MAX_NUMBER ? lt : gte + digits(Math.max(0, from)),
     lt: to === undefined || to >= MAX_NUMBER ? lt : gte + digits(Math.max(-1, to) + 1),
   };
 }
-/** What lies behind an entry, in the same range. */
+/** The part of a range that lies behind an entry. */
 export const following = (range: KeyRange, entry: string): KeyRange => ({ gte: `${entry}\0`, lt: range.lt });
-/** What lies before an entry, in the same range. */
+/** The part of a range that lies before an entry. */
 export const preceding = (range: KeyRange, entry: string): KeyRange => ({
   gte: range.gte,
   lt: entry < range.lt ? entry : range.lt,
@@ -209,8 +224,8 @@ function key<Row>(...parts: readonly string[]): RowKey<Row> {
 }
 
 /**
- * Identifiers, digests and dates stand as they are; anything else is percent-encoded, so that two texts never
- * share a key.
+ * Text as a part of a key. Identifiers, digests and dates stand as they are; any other text is
+ * percent-encoded, so that two texts never share a key.
  */
 function part(text: string): string {
   return PLAIN_PART.test(text) ? text : encodeURIComponent(text);

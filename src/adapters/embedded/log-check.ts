@@ -4,9 +4,10 @@ import { crc32c } from '../../codec/crc32c.js';
 import { StoreOpenError } from './open-error.js';
 
 /**
- * LevelDB drops what it cannot read of its log without a word, and starts a new store where its CURRENT file
- * is missing. Both would turn damage into "no such proof", so a directory is looked at before it is opened.
- * Logs hold what was not yet moved into tables: at most a few write buffers, some tens of megabytes.
+ * Looks for damage in a directory before LevelDB opens it. LevelDB drops without a word what it cannot read
+ * of its log, and starts a new store where its CURRENT file is missing. Either would turn damage into the
+ * result that a proof does not exist. Logs hold what was not yet moved into tables: at most a few write
+ * buffers, some tens of megabytes.
  *
  * @throws StoreOpenError `damaged`
  */
@@ -37,9 +38,10 @@ const FIRST = 2;
 const LAST = 4;
 
 /**
- * Walks a LevelDB log (doc/log_format.md): blocks of 32 KiB; records of masked CRC-32C, length, type, data;
- * no header in the last six bytes of a block. A process that dies leaves at most one batch unfinished, at the
- * end. So an unreadable record is damage exactly when another batch begins after it.
+ * Reads a log of LevelDB 1.20, which classic-level brings (doc/log_format.md): blocks of 32 KiB; records of
+ * masked CRC-32C, length, type, data; no header in the last six bytes of a block. A process that dies leaves
+ * at most one batch unfinished, at the end. So an unreadable record is damage exactly when another batch
+ * begins after it.
  *
  * @returns offset of the first unreadable record that a later batch follows
  */
@@ -64,7 +66,7 @@ export function findDamage(log: Uint8Array): number | undefined {
       unmask(view.getUint32(offset, true)) === crc32c(log.subarray(offset + 6, end));
     if (readable && bad !== undefined && (type === FULL || type === FIRST)) return bad;
     if (!readable) bad ??= offset;
-    // A length that cannot be true gives no place to go on from but the next block.
+    // After a length that cannot be true the next block is the only place to go on from.
     offset = HEADER_BYTES + length > left || (!readable && length === 0) ? offset + left : end;
   }
   return undefined;

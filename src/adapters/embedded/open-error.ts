@@ -1,6 +1,4 @@
-/**
- * Why a directory cannot be served. For the operator who starts the service: its message names the directory.
- */
+/** Error at start for the operator: a directory cannot be served. The message names the directory. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
   readonly code: 'in_use' | 'newer_format' | 'not_a_store' | 'unauthenticated' | 'damaged' | 'io_failed';

@@ -8,18 +8,18 @@ import type { Rows } from './rows.js';
 const RETRY_SECONDS = 5;
 
 /**
- * Events that wait, written by the operations that they tell of. Rows are numbered in the order of the
- * operations.
+ * Events that wait to be published. Each is written by the operation that it reports, in a row with the next
+ * number.
  */
 export class Outbox implements OutboxStore {
   readonly #rows: Rows;
   readonly #limit: number;
-  /** Events that each batch takes to the disk. */
+  /** Counts of the events that a batch takes to the disk. */
   readonly #added = new WeakMap<Batch, { events: number }>();
   #next: number;
-  /** No row lies before this number: LevelDB would walk over all that was removed there. */
+  /** Number before which no row lies: LevelDB would read over all that was removed there. */
   #first: number;
-  /** Those on their way to the disk included. */
+  /** Count of waiting events, also those that are still on their way to the disk. */
   #waiting: number;
   #listener: () => void = () => undefined;
 
@@ -57,14 +57,14 @@ export class Outbox implements OutboxStore {
     this.#next += 1;
     this.#waiting += 1;
     const added = this.#added.get(tx.batch);
-    if (added === undefined) this.#follow(tx.batch);
+    if (added === undefined) this.#countWhenWritten(tx.batch);
     else added.events += 1;
     return key;
   }
 
   async waitingEvents(limit: number): Promise<readonly WaitingEvent[]> {
     const found = await this.#rows.soundEntries<ServiceEvent>(within({ from: this.#first }, 'outbox'), limit);
-    // Batches reach the disk in their order, so nothing comes to be before what is there.
+    // Batches reach the disk in their order, so no row comes to be before the first one.
     if (found.length > 0) this.#first = Math.max(this.#first, numberOf(found[0]![0]));
     return found.map(([key, event]) => ({ event, rowKey: lastPart(key) }));
   }
@@ -81,8 +81,7 @@ export class Outbox implements OutboxStore {
       }
       return rows;
     });
-    // Of a batch that failed it is not known whether it was kept after all: an outbox that runs empty puts
-    // the count right.
+    // A batch that failed may have been kept after all. An outbox that runs empty puts the count right.
     this.#waiting = Math.max(0, this.#waiting - removed);
   }
 
@@ -94,7 +93,7 @@ export class Outbox implements OutboxStore {
     this.#listener = listener;
   }
 
-  #follow(batch: Batch): void {
+  #countWhenWritten(batch: Batch): void {
     const added = { events: 1 };
     this.#added.set(batch, added);
     batch.settled.then(

@@ -63,7 +63,7 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
 
     async getRotation(keyId) {
       const rotation = rows.get(rotationKey(keyId));
-      return rotation && whole(rotation, rows.get(rotationReplayKey(keyId)));
+      return rotation && withReplay(rotation, rows.get(rotationReplayKey(keyId)));
     },
 
     rotateKey: (rotation, successor, audit) =>
@@ -71,7 +71,7 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
         const key = tx.get(keyKey(rotation.keyId));
         if (key?.partnerId !== rotation.partnerId || key.revokedAt !== undefined) return undefined;
         const earlier = tx.get(rotationKey(rotation.keyId));
-        if (earlier !== undefined) return whole(earlier, tx.get(rotationReplayKey(rotation.keyId)));
+        if (earlier !== undefined) return withReplay(earlier, tx.get(rotationReplayKey(rotation.keyId)));
         if (!insert(tx, keyKey(successor.keyId), successor))
           throw new DomainError('conflict', 'This id is taken.');
         tx.put(partnerKeyKey(successor.partnerId, successor.createdAt, successor.keyId), null);
@@ -105,14 +105,15 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
   };
 }
 
-function whole(rotation: Rotation, replay: RotationReplay | undefined): Rotation {
+function withReplay(rotation: Rotation, replay: RotationReplay | undefined): Rotation {
   return replay === undefined ? rotation : { ...rotation, replay };
 }
 
 /**
- * Writes a row that must be new, or the same as before: ids are drawn once, so an equal creation time is the
- * same call again.
- * @returns whether it is new
+ * Writes a row whose id must be new. A row with the same owner, name and creation time is of the same call:
+ * ids are drawn once.
+ * @returns whether the row is new
+ * @throws DomainError `conflict` where the row is of another call
  */
 function insert<
   Row extends { readonly partnerId: string; readonly createdAt: number; readonly name: string },

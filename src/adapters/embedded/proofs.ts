@@ -27,10 +27,10 @@ import type { Outbox } from './outbox.js';
 import type { ReviewRows } from './review-rows.js';
 import type { Rows } from './rows.js';
 
-/** Reserved ids taken back in one batch. */
-const SWEEP_STEP = 256;
+/** Reserved ids that are taken back in one batch. */
+const COLLECT_STEP = 256;
 
-export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: ReviewRows): ProofStore {
+export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: ReviewRows): ProofStore {
   return {
     reserveProof: (proofId, partnerId, now) =>
       rows.run((tx) => {
@@ -53,7 +53,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
         )
           return 'issued';
         const earlier = replay && tx.get(replayKey(replay.key));
-        // One that has expired gives way; the time is that of the statement.
+        // A replay that has expired by the time of issuing gives way.
         if (earlier !== undefined && earlier.expiresAt > proof.createdAt) return 'replay_exists';
         if (row?.state !== 'pending' || row.partnerId !== proof.partnerId)
           throw new DomainError('conflict', 'This id is not reserved any more.');
@@ -73,19 +73,19 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
 
     getProof: async (proofId) => rows.get(proofKey(proofId)),
 
-    listProofs(partnerId, { issuedAfter, issuedBefore, before: position, limit }) {
+    listProofs(partnerId, { issuedAfter, issuedBefore, before: pageKey, limit }) {
       const range = within({ from: issuedAfter, to: issuedBefore }, 'proof-time', partnerId);
-      return issuedIn(
+      return listIssued(
         rows,
-        position === undefined
+        pageKey === undefined
           ? range
-          : preceding(range, proofTimeKey(partnerId, position.createdAt, position.proofId)),
+          : preceding(range, proofTimeKey(partnerId, pageKey.createdAt, pageKey.proofId)),
         limit,
         true,
       );
     },
 
-    findProofs: (kind, sha256, limit) => issuedIn(rows, under(kind, sha256), limit, true),
+    findProofs: (kind, sha256, limit) => listIssued(rows, under(kind, sha256), limit, true),
 
     eraseProof: (proofId, partnerId, at, audit, capacity) =>
       log.run((tx, append) => {
@@ -110,7 +110,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
         return true;
       });
       if (!isErased) return 'not_erased';
-      await cases.removeOf(proofId);
+      await reviews.removeAllOn(proofId);
       return rows.run((tx) => {
         const proof = tx.get(proofKey(proofId));
         if (proof?.state !== 'erased') return 'not_erased';
@@ -137,23 +137,23 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Rev
     },
 
     async collectReservations(end) {
-      const swept: string[] = [];
+      const collected: string[] = [];
       for (;;) {
-        const entries = await rows.keys(before(end, 'pending'), SWEEP_STEP);
-        if (entries.length === 0) return swept;
+        const entries = await rows.keys(before(end, 'pending'), COLLECT_STEP);
+        if (entries.length === 0) return collected;
         const taken = await rows.run((tx) => {
           const ids: string[] = [];
           for (const entry of entries) {
             const proofId = lastPart(entry);
             tx.delete(entry);
-            // It may have been issued since the entry was read.
+            // The id may have been issued since the entry was read.
             if (tx.getSound(proofKey(proofId))?.state !== 'pending') continue;
             tx.delete(proofKey(proofId));
             ids.push(proofId);
           }
           return ids;
         });
-        swept.push(...taken);
+        collected.push(...taken);
       }
     },
   };
@@ -173,8 +173,8 @@ function removeReplay(tx: Transaction, proofId: string): void {
   if (link === undefined) return;
   const replay = tx.get(replayKey(link.key));
   tx.delete(replayLinkKey(proofId));
-  // Where it has expired, another proof may have come under the same key; the link's own expiry entry is left
-  // to the sweep.
+  // After an expiry another proof may have come under the same key; the link's own expiry entry is left to
+  // the collection.
   if (replay?.proofId !== proofId) return;
   tx.delete(replayKey(link.key));
   tx.delete(expiryKey(replay.expiresAt, replayKey(link.key)));
@@ -182,10 +182,10 @@ function removeReplay(tx: Transaction, proofId: string): void {
 }
 
 /**
- * The first `limit` issued proofs that an index's range names. One that is erased while it is read is not
- * counted, so that only a page at the end is short.
+ * The first `limit` issued proofs that an index's range names. A proof that is erased while the index is read
+ * does not count, so that only the last page is short.
  */
-async function issuedIn(
+async function listIssued(
   rows: Rows,
   range: KeyRange,
   limit: number,

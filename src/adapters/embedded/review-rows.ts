@@ -7,12 +7,12 @@ import {
   following,
   type KeyRange,
   lastPart,
-  noticeKey,
   partnerReviewKey,
   proofKey,
   proofReviewKey,
   type ReviewRow,
   type RowKey,
+  reminderKey,
   reviewCountKey,
   reviewKey,
   reviewOpenKey,
@@ -20,12 +20,12 @@ import {
 } from './keys.js';
 import type { Rows } from './rows.js';
 
-/** Cases removed in one batch: about a millisecond, in which nobody else has a turn. */
+/** Reviews that are removed in one batch: about a millisecond, in which nobody else has a turn. */
 const REMOVAL_STEP = 32;
-/** Erased proofs that are looked at at a time. */
+/** Erased proofs that are read at once. */
 const ERASED_STEP = 256;
 
-/** Rows of cases that ended, and steps that remove them. */
+/** Removal, in steps, of reviews that expired or whose proof was erased. */
 export class ReviewRows {
   readonly #rows: Rows;
 
@@ -33,53 +33,53 @@ export class ReviewRows {
     this.#rows = rows;
   }
 
-  /** Erased proofs that may have cases left, which do not count any more. */
+  /** Ids of erased proofs that may have reviews left; these do not count any more. */
   async erasing(): Promise<readonly string[]> {
     return (await this.#rows.keys(under('erasing'), ERASED_STEP)).map(lastPart);
   }
 
   /**
-   * Removes the cases of all partners on an erased proof, and what is still to be announced of them.
-   * @returns how many index entries it went over; fewer than `limit` means that none are left
+   * Removes the reviews of all partners on an erased proof, with their reminders.
+   * @returns how many index entries were removed; fewer than `limit` means that none are left
    */
-  async removeOf(proofId: string, limit = Number.POSITIVE_INFINITY): Promise<number> {
+  async removeAllOn(proofId: string, limit = Number.POSITIVE_INFINITY): Promise<number> {
     let range = under('proof-review', proofId);
     let removed = 0;
     for (;;) {
       const entries = await this.#rows.keys(range, Math.min(REMOVAL_STEP, limit - removed));
       const last = entries.at(-1);
       if (last === undefined) break;
-      // Onward from here: from the start LevelDB would walk over all it has just removed.
+      // From the last entry on: from the start LevelDB would read over all that it has just removed.
       range = following(range, last);
       await this.#rows.run((tx) => {
-        for (const entry of entries) forget(tx, entry);
+        for (const entry of entries) removeEntry(tx, entry);
       });
       removed += entries.length;
       if (removed >= limit) return removed;
     }
-    // An erased proof gets no more cases.
+    // An erased proof gets no more reviews.
     await this.#rows.run((tx) => tx.delete(erasingKey(proofId)));
     return removed;
   }
 
   /**
-   * Removes cases of erased proofs, whoever was at it before. @returns how many, at most `limit`; fewer means
-   * that none are left
+   * Removes reviews of erased proofs, also those that another call has begun with.
+   * @returns how many, at most `limit`; fewer means that none are left
    */
   async removeErased(limit: number): Promise<number> {
     for (let removed = 0; ; ) {
       const proofs = await this.erasing();
       if (proofs.length === 0) return removed;
       for (const proofId of proofs) {
-        removed += await this.removeOf(proofId, limit - removed);
+        removed += await this.removeAllOn(proofId, limit - removed);
         if (removed >= limit) return removed;
       }
     }
   }
 
   /**
-   * Removes the cases that ended from the front of an index in which the oldest come first.
-   * @returns when the first of the others ends; undefined where there is none
+   * Removes the reviews that ended from the front of an index in which the oldest come first.
+   * @returns when the first of the other reviews ends; undefined where there is none
    */
   async firstEnd(range: KeyRange, now: number): Promise<number | undefined> {
     let rest = range;
@@ -102,7 +102,7 @@ export class ReviewRows {
       }
       await this.#rows.run((tx) => {
         for (const reviewId of expired) removeReview(tx, reviewId);
-        for (const entry of erased) forget(tx, entry);
+        for (const entry of erased) removeEntry(tx, entry);
       });
       if (end !== undefined) return end;
       rest = following(rest, last);
@@ -110,10 +110,10 @@ export class ReviewRows {
   }
 
   /**
-   * Makes the indexes and counts of the cases of format 2, which numbered them by proof. From the start,
-   * where a crash cut it short.
+   * Makes the indexes and counts of reviews anew for a store of format 2, which numbered the reviews of a
+   * proof. After a crash it begins from the start.
    */
-  async index(): Promise<void> {
+  async rebuildIndexes(): Promise<void> {
     for (const former of ['proof-review', 'review-count']) {
       for (let range = under(former), last: string | undefined; ; range = following(range, last)) {
         const entries = await this.#rows.keys(range, REMOVAL_STEP);
@@ -127,28 +127,28 @@ export class ReviewRows {
       last = found.at(-1)?.[0];
       if (last === undefined) break;
       await this.#rows.run((tx) => {
-        for (const [, { review }] of found) enter(tx, review);
+        for (const [, { review }] of found) addToIndexes(tx, review);
       });
     }
   }
 }
 
-/** Writes a new case with all its entries. */
+/** Writes a new review with all its entries. */
 export function addReview(tx: Transaction, review: ReviewCase): void {
   const { reviewId, partnerId, proofId, expiresAt } = review;
   tx.put(reviewKey(reviewId), { review });
   tx.put(reviewOpenKey(proofId, partnerId, review.bindings), { reviewId });
   tx.put(expiryKey(expiresAt, reviewKey(reviewId)), null);
-  enter(tx, review);
+  addToIndexes(tx, review);
 }
 
-function enter(tx: Transaction, review: ReviewCase): void {
+function addToIndexes(tx: Transaction, review: ReviewCase): void {
   tx.put(partnerReviewKey(review), null);
   tx.put(proofReviewKey(review), null);
   count(tx, review, 1);
 }
 
-/** Removes a case with all its entries. */
+/** Removes a review with all its entries. */
 export function removeReview(tx: Transaction, reviewId: string): void {
   const review = tx.getSound(reviewKey(reviewId))?.review;
   if (review === undefined) return;
@@ -158,18 +158,18 @@ export function removeReview(tx: Transaction, reviewId: string): void {
   tx.delete(proofReviewKey(review));
   count(tx, review, -1);
   tx.delete(expiryKey(expiresAt, reviewKey(reviewId)));
-  // A resolved case has given its place up, and another one may hold it.
+  // A resolved review has released its uniqueness row, and another review may hold it.
   const openKey = reviewOpenKey(proofId, partnerId, bindings);
   if (tx.getSound(openKey)?.reviewId === reviewId) tx.delete(openKey);
 }
 
-/** Removes the case of an index entry, of which nothing is to be announced any more. */
-function forget(tx: Transaction, entry: RowKey<null>): void {
+/** Removes an index entry with its review and the reminders. */
+function removeEntry(tx: Transaction, entry: RowKey<null>): void {
   const reviewId = lastPart(entry);
   const review = tx.getSound(reviewKey(reviewId))?.review;
   tx.delete(entry);
   if (review === undefined) return;
-  for (const notice of remindersOf(reviewCreated(review))) tx.delete(noticeKey(notice));
+  for (const reminder of remindersOf(reviewCreated(review))) tx.delete(reminderKey(reminder));
   removeReview(tx, reviewId);
 }
 

@@ -11,20 +11,20 @@ import type { Rows } from './rows.js';
 
 type Read = <Row>(key: RowKey<Row>) => Row | undefined;
 
-export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: ReviewRows): ReviewStore {
-  /** A case that is there for everybody: in its time, and of a proof that is issued. */
-  const visible = (get: Read, reviewId: string, now: number): ReviewCase | undefined => {
+export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRows: ReviewRows): ReviewStore {
+  /** A review that callers may see: in its time, and of a proof that is issued. */
+  const findVisible = (get: Read, reviewId: string, now: number): ReviewCase | undefined => {
     const review = get(reviewKey(reviewId))?.review;
     return review !== undefined && review.expiresAt > now && get(proofKey(review.proofId))?.state === 'issued'
       ? review
       : undefined;
   };
-  const onDisk: Read = (key) => rows.get(key);
+  const readFromDisk: Read = (key) => rows.get(key);
 
   return {
     async createReview(review, audit, bounds = REVIEW_BOUNDS) {
       const { reviewId, partnerId, proofId, createdAt } = review;
-      /** @param erasing proofs whose cases are counted and gone */
+      /** @param erasing proofs whose reviews are counted, and are not there any more */
       const create = (erasing: readonly string[]) =>
         log.run((tx, append): ReviewCreation | 'proof_full' | 'partner_full' => {
           if (tx.get(proofKey(proofId))?.state !== 'issued') return { outcome: 'proof_gone' };
@@ -38,7 +38,7 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Re
           const earlier = open && tx.get(reviewKey(open.reviewId))?.review;
           if (earlier !== undefined) {
             if (earlier.expiresAt > createdAt) return { outcome: 'exists', reviewId: earlier.reviewId };
-            // Expired, and not swept yet.
+            // The earlier review has expired and was not collected yet.
             removeReview(tx, earlier.reviewId);
           }
           if (countOf(tx, partnerId, proofId) >= bounds.perProof) return 'proof_full';
@@ -52,28 +52,28 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Re
 
       const first = await create([]);
       if (typeof first !== 'string') return first;
-      // The counts hold what has ended and was not removed yet.
+      // The counts include reviews that have ended and were not removed yet.
       const firstEnd = (full: typeof first & string) =>
-        cases.firstEnd(
+        reviewRows.firstEnd(
           full === 'proof_full'
             ? under('proof-review', proofId, partnerId)
             : under('partner-review', partnerId),
           createdAt,
         );
       const until = await firstEnd(first);
-      const second = await create(await cases.erasing());
+      const second = await create(await reviewRows.erasing());
       if (typeof second !== 'string') return second;
       return { outcome: 'full', until: (second === first ? until : await firstEnd(second)) ?? createdAt + 1 };
     },
 
     async getReview(partnerId, reviewId, now) {
-      const review = visible(onDisk, reviewId, now);
+      const review = findVisible(readFromDisk, reviewId, now);
       return review?.partnerId === partnerId ? review : undefined;
     },
 
     changeReview: (partnerId, reviewId, now, change, audit) =>
       log.run((tx, append) => {
-        const review = visible((key) => tx.get(key), reviewId, now);
+        const review = findVisible((key) => tx.get(key), reviewId, now);
         if (review?.partnerId !== partnerId) return undefined;
         const changed = change(review);
         if (changed === undefined || 'refused' in changed || changed.review === review) return changed;
@@ -85,7 +85,7 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, cases: Re
       }),
 
     async findReviewPartner(reviewId, now) {
-      return visible(onDisk, reviewId, now)?.partnerId;
+      return findVisible(readFromDisk, reviewId, now)?.partnerId;
     },
   };
 }

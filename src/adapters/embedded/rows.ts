@@ -1,10 +1,11 @@
 import type { RecordCodec } from '../../codec/record.js';
+import { defined } from '../../domain/defined.js';
 import { type CommitQueue, decodeRow, type Transaction } from './commit-queue.js';
 import type { Damages } from './damages.js';
 import type { Database } from './database.js';
 import { following, type KeyRange, type RowKey } from './keys.js';
 
-/** Typed rows over the database: reads see what is on disk, writes go through the queue. */
+/** Typed rows over the database. Reads see what is on disk, writes go through the queue. */
 export class Rows {
   readonly #database: Database;
   readonly #queue: CommitQueue;
@@ -18,7 +19,7 @@ export class Rows {
     this.#damages = damages;
   }
 
-  /** Synchronous: a row in LevelDB's memory is there sooner than a thread could be asked for it. */
+  /** The row, read synchronously: LevelDB's memory gives it sooner than a thread could be asked for it. */
   get<Row>(key: RowKey<Row>): Row | undefined {
     const row = this.#database.get(key);
     return row === undefined ? undefined : decodeRow(this.#codec, key, row);
@@ -28,12 +29,12 @@ export class Rows {
     return this.#queue.run(operation);
   }
 
-  /** Rows of a range, in key order. Without a limit for ranges that are small by nature. */
+  /** Rows of a range, in key order. The limit may lack for ranges that are small by nature. */
   async entries<Row>(
     range: KeyRange,
     limit?: number,
   ): Promise<readonly (readonly [key: RowKey<Row>, row: Row])[]> {
-    const found = await this.#database.scan(range, limit === undefined ? {} : { limit });
+    const found = await this.#database.scan(range, defined({ limit }));
     return found.map(([text, row]) => {
       const key = text as RowKey<Row>;
       return [key, decodeRow(this.#codec, key, row)];
@@ -41,8 +42,8 @@ export class Rows {
   }
 
   /**
-   * The first `limit` rows of a range that are not damaged, for work that goes through the rows of everybody;
-   * the others are told.
+   * The first `limit` rows of a range that are not damaged, for work that goes through the rows of everybody.
+   * Damaged rows are reported.
    */
   async soundEntries<Row>(
     range: KeyRange,
@@ -64,7 +65,7 @@ export class Rows {
     return sound;
   }
 
-  /** Keys of index entries, at most `limit`; the last ones first where `reverse` is set. */
+  /** Keys of index entries, at most `limit`; in reverse order where `reverse` is set. */
   async keys(range: KeyRange, limit: number, reverse = false): Promise<readonly RowKey<null>[]> {
     const found = await this.#database.scan(range, { limit, reverse });
     return found.map(([key]) => key as RowKey<null>);

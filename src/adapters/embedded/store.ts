@@ -20,7 +20,7 @@ import { StoreOpenError } from './open-error.js';
 import { Outbox } from './outbox.js';
 import { keyStore, partnerStore } from './partners.js';
 import { proofStore } from './proofs.js';
-import { retentionStore } from './reminders.js';
+import { reminderStore } from './reminders.js';
 import { ReviewRows, removeReview } from './review-rows.js';
 import { reviewStore } from './reviews.js';
 import { Rows } from './rows.js';
@@ -28,39 +28,37 @@ import { uploadStore } from './uploads.js';
 import { usageStore } from './usage.js';
 
 /**
- * Layout of keys.ts. A change that older code would misread takes the next number and a step that brings
- * stores up to it.
+ * Number of the layout in keys.ts. A change that older code would misread takes the next number, and a step
+ * that brings stores up to it.
  */
 export const STORE_FORMAT = 4;
-/** The last one in which rows had no codes. */
+/** The last format in which rows had no codes. */
 const FORMER_FORMAT = 3;
 
-/** Rows removed in one batch, so that a sweep never holds up the writers behind it for long. */
-const SWEEP_STEP = 256;
+/** Rows that are removed in one batch, so that a collection never holds up the writers behind it for long. */
+const COLLECT_STEP = 256;
 const OUTBOX_LIMIT = 100_000;
 
 export interface EmbeddedStoreOptions {
-  /** Made when it is not there. It belongs to one process at a time. */
+  /** Directory of one process at a time, made where it is not there. */
   readonly directory: string;
-  /** Told of every synced batch. */
+  /** Observer of every synced batch. */
   readonly onCommit?: (commit: Commit) => void;
   readonly audit: AuditOptions;
   /** Makes and checks the codes of the rows. */
   readonly authenticator: Authenticator;
-  /**
-   * Gives codes to the rows of a former format, which had none. Without it a store with such rows is refused.
-   */
+  /** Gives codes to the rows of a former format, which had none. By default such a store is refused. */
   readonly adoptFormerRows?: boolean;
-  /** Told of damaged rows that are passed over. Those that a call asks for fail the call. */
+  /** Observer of damaged rows that are passed over. A damaged row that a call asks for fails the call. */
   readonly onDamage?: (error: unknown) => void;
-  /** Events that may wait to be published; 100,000 where it is not given, some 30 MB. */
+  /** Events that may wait to be published; 100,000 by default, some 30 MB. */
   readonly outboxLimit?: number;
 }
 
 /**
- * The store of one machine: LevelDB with a synced log, one writer that gathers, reads of what is on disk.
- * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `unauthenticated`, `damaged`, `io_failed`;
- * what the audit heads throw when they cannot be opened
+ * Store of one machine: LevelDB with a synced log, one writer with group commit, reads of what is on disk.
+ * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `unauthenticated`, `damaged`, `io_failed`
+ * @throws the audit heads' error when they cannot be read or recorded
  */
 export async function openEmbeddedStore({
   directory,
@@ -77,10 +75,10 @@ export async function openEmbeddedStore({
   const queue = new CommitQueue(database, codec, damages, onCommit);
   const rows = new Rows(database, queue, codec, damages);
   const log = new AuditLog(rows, audit);
-  const cases = new ReviewRows(rows);
+  const reviews = new ReviewRows(rows);
   let outbox: Outbox;
   try {
-    await checkFormat({ directory, database, codec, queue, cases, adoptFormerRows });
+    await checkFormat({ directory, database, codec, queue, reviews, adoptFormerRows });
     await log.catchUp();
     outbox = await Outbox.open(rows, outboxLimit);
   } catch (error) {
@@ -91,10 +89,10 @@ export async function openEmbeddedStore({
     ...partnerStore(rows, log),
     ...keyStore(rows, log),
     ...uploadStore(rows),
-    ...proofStore(rows, log, outbox, cases),
+    ...proofStore(rows, log, outbox, reviews),
     ...usageStore(rows, outbox),
-    ...reviewStore(rows, log, outbox, cases),
-    ...retentionStore(rows, outbox),
+    ...reviewStore(rows, log, outbox, reviews),
+    ...reminderStore(rows, outbox),
     waitingEvents: (limit) => outbox.waitingEvents(limit),
     markPublished: (events) => outbox.markPublished(events),
     countWaiting: () => outbox.countWaiting(),
@@ -103,30 +101,30 @@ export async function openEmbeddedStore({
     appendAudit: (draft) => log.appendAudit(draft),
 
     async collectExpired(now, limit) {
-      let swept = await cases.removeErased(limit);
+      let collected = await reviews.removeErased(limit);
       const shredded: string[] = [];
       let range = before(now + 1, 'expiry');
-      while (swept < limit) {
-        const entries = await rows.keys(range, Math.min(SWEEP_STEP, limit - swept));
+      while (collected < limit) {
+        const entries = await rows.keys(range, Math.min(COLLECT_STEP, limit - collected));
         const last = entries.at(-1);
         if (last === undefined) break;
-        // Onward from here: from the start LevelDB would walk over all it has just removed.
+        // From the last entry on: from the start LevelDB would read over all that it has just removed.
         range = following(range, last);
         await rows.run((tx) => {
           for (const entry of entries) {
-            // Gone since it was read: the row was given more time.
+            // An entry that is gone since it was read: the row was given more time.
             if (tx.getSound(entry) === undefined) continue;
             tx.delete(entry);
             const row = expiringRow(entry);
             if (isReviewKey(row)) removeReview(tx, lastPart(row));
             else tx.delete(row);
             if (isRotationReplayKey(row)) shredded.push(row);
-            swept += 1;
+            collected += 1;
           }
         });
       }
       if (shredded.length > 0) await database.shred(shredded);
-      return swept;
+      return collected;
     },
 
     async ping() {
@@ -147,7 +145,7 @@ interface FormatCheck {
   readonly database: Database;
   readonly codec: RecordCodec;
   readonly queue: CommitQueue;
-  readonly cases: ReviewRows;
+  readonly reviews: ReviewRows;
   readonly adoptFormerRows: boolean;
 }
 
@@ -156,7 +154,7 @@ async function checkFormat({
   database,
   codec,
   queue,
-  cases,
+  reviews,
   adoptFormerRows,
 }: FormatCheck): Promise<void> {
   const stored = database.get(formatKey);
@@ -168,8 +166,8 @@ async function checkFormat({
     return;
   }
   if (codec.isFormer(stored)) {
-    // Not whenever it says so: whoever can write there could make it say so, and have rows of their own
-    // believed.
+    // The row alone is not believed: whoever can write there could make a store look so, to have rows without
+    // codes believed.
     if (!adoptFormerRows)
       throw new StoreOpenError(
         'unauthenticated',
@@ -179,8 +177,8 @@ async function checkFormat({
     if (format > FORMER_FORMAT) throw newerFormat(directory, format);
     await adoptRows(database, codec);
     // Format 1 had no events: its rows are valid as they are, but older code would not see what is still to
-    // be folded. Format 2 had other indexes of cases.
-    if (format < 3) await cases.index();
+    // be aggregated. Format 2 had other indexes of reviews.
+    if (format < 3) await reviews.rebuildIndexes();
     await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
     return;
   }

@@ -15,7 +15,7 @@ export function uploadStore(rows: Rows): UploadStore {
             return;
           throw new DomainError('conflict', 'This id is taken.');
         }
-        // The row outlives the slot, unseen, so that a post that began in time finds it when it ends.
+        // The row outlives the slot, unseen, so that a post that began in time finds the row when it ends.
         const sweepAt = slot.expiresAt + FACTS_LIFE_SECONDS;
         tx.put(key, { slot, sweepAt });
         tx.put(expiryKey(sweepAt, key), null);
@@ -35,7 +35,7 @@ export function uploadStore(rows: Rows): UploadStore {
         const row = tx.get(key);
         if (row === undefined) throw new DomainError('not_found', 'There is no such upload.');
         if (row.facts !== undefined) return 'already_used';
-        // Never earlier than the slot's own time, so that used slots stay used.
+        // The row lives at least to the slot's own time, so that a used slot stays used.
         const sweepAt = Math.max(row.sweepAt, facts.expiresAt);
         tx.delete(expiryKey(row.sweepAt, key));
         tx.put(key, { slot: row.slot, facts, sweepAt });

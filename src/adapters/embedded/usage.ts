@@ -14,9 +14,9 @@ import {
   type DayRow,
   dayKey,
   expiryKey,
+  type Interval,
   lastPart,
   monthKey,
-  type Span,
   sourceKey,
 } from './keys.js';
 import type { Outbox } from './outbox.js';
@@ -51,7 +51,7 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
 
     aggregateUsage: (events) =>
       rows.run((tx) => {
-        for (const event of events) fold(tx, event);
+        for (const event of events) aggregate(tx, event);
       }),
 
     getUsed: async (partnerId, at) => rows.get(monthKey(partnerId, monthOf(at)))?.used ?? 0,
@@ -59,25 +59,25 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
     meter: (counts, at) =>
       rows.run((tx) => {
         const day = dayOf(at);
-        const partners = new Map<string, Counting[]>();
+        const partners = new Map<string, MutableCount[]>();
         for (const { partnerId, operation, count: units } of counts)
           partners.set(partnerId, add(partners.get(partnerId) ?? [], day, operation, units));
         outbox.checkCapacity(partners.size);
-        for (const [partnerId, own] of partners) {
+        for (const [partnerId, counted] of partners) {
           const key = sourceKey(partnerId, free);
           const row = tx.get(key);
           const used = row?.used ?? 0;
           tx.put(key, { ...row, used: used + 1 });
-          for (const { operation, units } of own) countUnits(tx, partnerId, day, operation, units);
+          for (const { operation, units } of counted) countUnits(tx, partnerId, day, operation, units);
           outbox.add(
             tx,
-            unitsCounted({ partnerId, source: free, from: used, to: used + 1, counts: own }, at),
+            unitsCounted({ partnerId, source: free, from: used, to: used + 1, counts: counted }, at),
           );
         }
       }),
 
     async getDailyUsage(partnerId, fromDay, toDay) {
-      // Up to and with `toDay`: `/` sorts behind its end and before any later day.
+      // The range includes `toDay`: `/` sorts behind the end of its key and before any later day.
       const days = await rows.entries<DayRow>({
         gte: dayKey(partnerId, fromDay),
         lt: `${dayKey(partnerId, toDay)}/`,
@@ -92,53 +92,54 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
   };
 }
 
-/** On their way to a consumer from now on. */
+/** Counts units of a day that are on their way to a consumer from now on. */
 function countUnits(tx: Transaction, partnerId: string, day: string, operation: string, units: number): void {
   const key = dayKey(partnerId, day);
   const row = tx.get(key);
-  tx.put(key, { operations: row?.operations ?? {}, unfolded: moved(row?.unfolded ?? {}, operation, units) });
+  tx.put(key, {
+    operations: row?.operations ?? {},
+    unfolded: withUnits(row?.unfolded ?? {}, operation, units),
+  });
 }
 
-function fold(tx: Transaction, { data }: UsageEvent): void {
+function aggregate(tx: Transaction, { data }: UsageEvent): void {
   const { partnerId, source, from, to, counts } = data;
   const key = sourceKey(partnerId, source);
   const row = tx.get(key) ?? { used: 0 };
-  const folded = withSpan(row.folded ?? [], [from, to]);
-  if (folded === undefined) return;
-  tx.put(key, { ...row, folded });
-  // Numbers that were never given here are of a store that this one is an older copy of: nothing of theirs is
-  // on its way.
-  const own = to <= row.used;
+  const aggregated = withInterval(row.folded ?? [], [from, to]);
+  if (aggregated === undefined) return;
+  tx.put(key, { ...row, folded: aggregated });
+  // A number beyond `used` was given by a store of which this one is an older copy: its units were never on
+  // their way here.
+  const isOnItsWay = to <= row.used;
   for (const { day, operation, units } of counts) {
     const dayRow = dayKey(partnerId, day);
     const { operations = {}, unfolded = {} } = tx.get(dayRow) ?? {};
     tx.put(dayRow, {
-      operations: moved(operations, operation, units),
-      unfolded: own ? moved(unfolded, operation, -units) : unfolded,
+      operations: withUnits(operations, operation, units),
+      unfolded: isOnItsWay ? withUnits(unfolded, operation, -units) : unfolded,
     });
   }
 }
 
-/**
- * @returns ordered spans that do not touch, with this one in them; undefined where some of it is there
- * already
- */
-function withSpan(spans: readonly Span[], [from, to]: Span): readonly Span[] | undefined {
-  if (spans.some((span) => span[0] < to && from < span[1])) return undefined;
-  const before = spans.filter((span) => span[1] < from);
-  const after = spans.filter((span) => span[0] > to);
-  const start = spans.find((span) => span[1] === from)?.[0] ?? from;
-  const end = spans.find((span) => span[0] === to)?.[1] ?? to;
+/** Intervals in order, none touching the next, with another one; undefined where it overlaps one of them. */
+function withInterval(intervals: readonly Interval[], [from, to]: Interval): readonly Interval[] | undefined {
+  if (intervals.some((interval) => interval[0] < to && from < interval[1])) return undefined;
+  const before = intervals.filter((interval) => interval[1] < from);
+  const after = intervals.filter((interval) => interval[0] > to);
+  const start = intervals.find((interval) => interval[1] === from)?.[0] ?? from;
+  const end = intervals.find((interval) => interval[0] === to)?.[1] ?? to;
   return [...before, [start, end], ...after];
 }
 
 /**
- * One event for the units of a month that reach the disk in one batch: each is there whole, and fewer wait.
+ * Adds units to events: the units of a partner's month that reach the disk in one batch share one event, so
+ * that fewer events wait.
  */
 function unitEvents(
   outbox: Outbox,
 ): (tx: Transaction, charge: UsageCharge, day: string, used: number) => void {
-  const gathering = new WeakMap<Batch, Map<string, { to: number; readonly counts: Counting[] }>>();
+  const gathering = new WeakMap<Batch, Map<string, { to: number; readonly counts: MutableCount[] }>>();
   return (tx, { partnerId, operation, at }, day, used) => {
     let events = gathering.get(tx.batch);
     if (events === undefined) {
@@ -162,17 +163,17 @@ function unitEvents(
   };
 }
 
-type Counting = { -readonly [Member in keyof UsageCount]: UsageCount[Member] };
+type MutableCount = { -readonly [Member in keyof UsageCount]: UsageCount[Member] };
 
-function add(counts: Counting[], day: string, operation: string, units: number): Counting[] {
-  const same = counts.find((each) => each.operation === operation && each.day === day);
+function add(counts: MutableCount[], day: string, operation: string, units: number): MutableCount[] {
+  const same = counts.find((count) => count.operation === operation && count.day === day);
   if (same === undefined) counts.push({ day, operation, units });
   else same.units += units;
   return counts;
 }
 
-/** Without an operation that comes to nothing. */
-function moved(operations: Operations, operation: string, units: number): Operations {
+/** Units by operation after a change of one operation, which is left out where its units come to 0. */
+function withUnits(operations: Operations, operation: string, units: number): Operations {
   const after = (operations[operation] ?? 0) + units;
   if (after !== 0) return { ...operations, [operation]: after };
   const { [operation]: _, ...others } = operations;

@@ -6,8 +6,8 @@ const GET = 'SELECT sequence, mac FROM audit_head WHERE partner_id = ?';
 
 /**
  * Heads of a cluster's audit logs, the same for every process. The sequence is the write's timestamp, so the
- * highest head stays, whichever process is the last to write. The heads lie in the keyspace of the logs: a log
- * that was cut off by itself is found, a keyspace that was put back as a whole is not.
+ * highest head stays, whichever process is the last to write. The heads lie in the keyspace of the logs: a
+ * log that was cut off by itself is found, a keyspace that was put back as a whole is not.
  */
 export function auditHeads(session: Session): AuditHeads {
   return {

@@ -60,9 +60,9 @@ interface LogEnd {
 
 /**
  * The partners' logs. The next entry is inserted on the condition that its sequence is free, so the log's own
- * end is its lock. An operation is chained once, however often it is appended: before each attempt the process
- * knows the operation ids of all entries since the operation's floor, and appends nothing where its own is
- * among them.
+ * end is its lock. An operation is chained once, however often it is appended: before each attempt the
+ * process knows the operation ids of all entries since the operation's floor, and appends nothing where its
+ * own is among them.
  */
 export class AuditLog implements AuditStore {
   readonly #session: Session;

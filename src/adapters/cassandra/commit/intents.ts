@@ -29,7 +29,9 @@ export interface Intent<Target = unknown> {
   readonly startedAt: number;
 }
 
-/** A lightweight transaction of an operation that began in time; refused once the sweep may have dropped it. */
+/**
+ * A lightweight transaction of an operation that began in time; refused once the sweep may have dropped it.
+ */
 export type Transact = (...statements: readonly Statement[]) => Promise<LwtOutcome>;
 
 /** How operations of one kind are found decided, and what follows from their decision. */

@@ -75,7 +75,8 @@ export class Outbox implements OutboxStore {
 
   /**
    * Adds counts of free calls. An event waits even where the outcome of its row is not known: counted again
-   * under another number the calls might be added twice, and what a crash loses of them costs nobody anything.
+   * under another number the calls might be added twice, and what a crash loses of them costs nobody
+   * anything.
    * @param begun called when there is capacity for all events
    * @throws DomainError `unavailable` / `outbox_full`
    */

@@ -34,8 +34,8 @@ interface Pass {
 
 /**
  * A table of rows that processes leave for each other, in time buckets of the minute in which they were
- * written. A time bucket is read some times and then, behind the watermark, never again, so that nothing scans
- * what has been deleted.
+ * written. A time bucket is read some times and then, behind the watermark, never again, so that nothing
+ * scans what has been deleted.
  */
 export class TimeBucketedTable {
   readonly #session: Session;

@@ -16,7 +16,9 @@ export interface ConnectionOptions {
   readonly tls?: { readonly authority: string };
   /** Consistency of plain reads and writes, `LOCAL_QUORUM` by default. */
   readonly consistency?: 'LOCAL_QUORUM' | 'QUORUM' | 'LOCAL_ONE' | 'ONE' | 'ALL';
-  /** Consistency of conditions, `LOCAL_SERIAL` by default; `SERIAL` where several data centres take writes. */
+  /**
+   * Consistency of conditions, `LOCAL_SERIAL` by default; `SERIAL` where several data centres take writes.
+   */
   readonly serialConsistency?: 'LOCAL_SERIAL' | 'SERIAL';
 }
 
@@ -112,8 +114,8 @@ export class Session {
    * Runs one conditional statement, or several on one partition as one. After a timeout or a lost connection
    * the outcome is not known, and the same statements are sent again. A refusal of the repetition may then
    * come from the first sending: `Statement.operation` recognises this; a caller without one must read again.
-   * An operation id must stay in its row for as long as the effect could be repeated. A node that hung carries
-   * out the first sending seconds after the second, and the row must refuse it even then.
+   * An operation id must stay in its row for as long as the effect could be repeated. A node that hung
+   * carries out the first sending seconds after the second, and the row must refuse it even then.
    * @throws DomainError `unavailable` when the outcome stays unknown or nothing could be sent
    */
   async lightweightTransaction(...statements: readonly Statement[]): Promise<LwtOutcome> {

@@ -39,9 +39,10 @@ export interface ProofIssuing extends Pick<ProofStore, 'getIssuingReplay'> {
 }
 
 /**
- * Issuing: intent, the idempotency record (where there is a key), the proof's own row (the decision), indexes,
- * audit. The idempotency record holds all of the issuing, so that whoever finds it unfinished finishes it; it
- * counts for readers only once its proof is issued. A record whose proof can not be issued any more gives way.
+ * Issuing: intent, the idempotency record (where there is a key), the proof's own row (the decision),
+ * indexes, audit. The idempotency record holds all of the issuing, so that whoever finds it unfinished
+ * finishes it; it counts for readers only once its proof is issued. A record whose proof can not be issued
+ * any more gives way.
  */
 export function proofIssuing(
   session: Session,
@@ -179,8 +180,8 @@ export function proofIssuing(
       if (row === undefined || proofId === undefined || numberIn(row, 'expires_at')! <= now) return undefined;
       const proof = await rows.get(proofId);
       if (proof?.state !== 'issued') return undefined;
-      // The process that issued the proof may have died right after the decision. A proof that is told of must
-      // be found in lists, too.
+      // The process that issued the proof may have died right after the decision. A proof that is told of
+      // must be found in lists, too.
       await index.add(proof);
       return {
         key,

@@ -20,8 +20,8 @@ export interface ProofColumns {
 }
 
 /**
- * Rows of `proof`. Reviews and replays look at them too: a proof's tombstone hides everything that was derived
- * from the proof.
+ * Rows of `proof`. Reviews and replays look at them too: a proof's tombstone hides everything that was
+ * derived from the proof.
  */
 export class ProofRows {
   readonly #session: Session;

@@ -20,8 +20,8 @@ const RESERVE =
 const TAKE_BACK = "DELETE FROM proof WHERE proof_id = ? IF state = 'pending' AND reserved_at = ?";
 
 /**
- * Ids that are reserved and not issued yet. The entry by age is written before the row: a row without an entry
- * would never be collected.
+ * Ids that are reserved and not issued yet. The entry by age is written before the row: a row without an
+ * entry would never be collected.
  */
 export class Reservations {
   readonly #session: Session;
@@ -45,8 +45,8 @@ export class Reservations {
         this.#rows.codeOf({ proofId, partnerId, state: 'pending', reservedAt: now }),
       ],
     });
-    // A pending row of the same partner is of this call. An entry that is left over points at nothing pending,
-    // and `collect` removes it.
+    // A pending row of the same partner is of this call. An entry that is left over points at nothing
+    // pending, and `collect` removes it.
     if (
       !applied &&
       (current === undefined ||

@@ -39,10 +39,10 @@ export interface CreatingParts {
 }
 
 /**
- * Creating: a look at the bounds, intent, the uniqueness row of these bindings (the decision), indexes by proof
- * and partner, the review, its event, audit. The uniqueness row holds all of the creation, so that whoever
- * finds it without its review writes the review. A look at the proof comes last: an erasure that did not find
- * the review in the index has written its tombstone by then, and the creation takes its review back.
+ * Creating: a look at the bounds, intent, the uniqueness row of these bindings (the decision), indexes by
+ * proof and partner, the review, its event, audit. The uniqueness row holds all of the creation, so that
+ * whoever finds it without its review writes the review. A look at the proof comes last: an erasure that did
+ * not find the review in the index has written its tombstone by then, and the creation takes its review back.
  */
 export function reviewCreating(
   session: Session,
@@ -76,14 +76,16 @@ export function reviewCreating(
       const isTaken =
         row !== undefined && textIn(row, 'op') === intent.op && textIn(row, 'review_id') !== undefined;
       const isWritten = (await serialRows.get(review.reviewId))?.createOp === intent.op;
-      // A review that is written needs the last look at its proof as well: the proof may have been erased before
-      // the review was there to be found.
+      // A review that is written needs the last look at its proof as well: the proof may have been erased
+      // before the review was there to be found.
       return (isTaken || isWritten) && (await write(intent)) === 'created';
     },
     follow: ({ target }) => outbox.add(reviewCreated(target.review)),
   });
 
-  /** The review that holds a uniqueness row, once it is written; undefined where the row may be taken over. */
+  /**
+   * The review that holds a uniqueness row, once it is written; undefined where the row may be taken over.
+   */
   const holderOf = async (row: Row, now: number): Promise<string | undefined> => {
     const reviewId = textIn(row, 'review_id');
     if (reviewId === undefined || visibility.isOver({ expiresAt: numberIn(row, 'expires_at')! }, now))

@@ -25,7 +25,9 @@ const HOUR_SECONDS = 3600;
 const SPARE_SECONDS = 60 * 86_400;
 /** Bound of a reminder's life, twice a review's: some clusters take no end of life later than 2038. */
 const LONGEST_TTL_SECONDS = 366 * 86_400;
-/** Hours that are read again although nothing was left in them: processes with slow clocks write into them. */
+/**
+ * Hours that are read again although nothing was left in them: processes with slow clocks write into them.
+ */
 const LOOK_BACK_HOURS = 2;
 const HOURS_AT_ONCE = 12;
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);

@@ -25,7 +25,9 @@ const REMOVE_PART = 'DELETE FROM review WHERE review_id = ? AND part = ?';
 const EVIDENCE = 'evidence/';
 const CHANGED = 'change/';
 const SPARE_SECONDS = 3600;
-/** Life of the operation id of a removed review: longer than a node hangs and still carries out a statement. */
+/**
+ * Life of the operation id of a removed review: longer than a node hangs and still carries out a statement.
+ */
 const OPERATION_SECONDS = 3600;
 
 /** A review as its partition holds it. */
@@ -51,16 +53,16 @@ export interface ReviewWrite {
 
 /**
  * Time to live of everything that is written at `now` for a new review: its 180 days and an hour, because
- * `expiresAt` and the caller's clock decide what is there. A write without it would leave a part of the review
- * behind for good.
+ * `expiresAt` and the caller's clock decide what is there. A write without it would leave a part of the
+ * review behind for good.
  */
 export function ttlOf({ expiresAt }: Pick<ReviewCase, 'expiresAt'>, now: number): number {
   return expiresAt - now + SPARE_SECONDS;
 }
 
 /**
- * Rows of `review`. A review is one partition, changed as a whole on the condition of its version. Each change
- * leaves the id of its operation as a row.
+ * Rows of `review`. A review is one partition, changed as a whole on the condition of its version. Each
+ * change leaves the id of its operation as a row.
  */
 export class ReviewRows {
   readonly #session: Session;
@@ -119,8 +121,8 @@ export class ReviewRows {
 
   /** @returns false where the review has changed since it was read, so that the rule must be asked again */
   async change(transact: Transact, { stored, changed, op, now }: ReviewWrite): Promise<boolean> {
-    // The time that the server says is left, so that all of the review ends together, whatever the clocks say.
-    // Never 0, which would be for ever.
+    // The time that the server says is left, so that all of the review ends together, whatever the clocks
+    // say. Never 0, which would be for ever.
     const ttl = Math.max(1, Math.round(stored.endsAt - performance.now() / 1000));
     const { reviewId } = stored.review;
     const requests = changed.evidenceRequests.flatMap((request, position): Statement[] =>
@@ -166,8 +168,8 @@ export class ReviewRows {
   }
 
   /**
-   * Removes the review, whatever its state. The id of its creation stays for a while: the same statement, sent
-   * to a node that hung before another one answered, would bring the review back.
+   * Removes the review, whatever its state. The id of its creation stays for a while: the same statement,
+   * sent to a node that hung before another one answered, would bring the review back.
    * @param first repeatable work that needs the review's columns, done before they go
    */
   async remove(

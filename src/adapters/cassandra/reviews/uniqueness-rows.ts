@@ -8,8 +8,8 @@ const INSERT =
   'INSERT INTO review_place (proof_id, partner_id, bindings, review_id, expires_at, op, creation) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
 const TAKE_OVER =
   'UPDATE review_place USING TTL ? SET review_id = ?, expires_at = ?, op = ?, creation = ? WHERE proof_id = ? AND partner_id = ? AND bindings = ? IF op = ?';
-// All columns but the operation id: a node that hung may still carry out the statement that took the row, after
-// the row was released.
+// All columns but the operation id: a node that hung may still carry out the statement that took the row,
+// after the row was released.
 const RELEASE =
   'DELETE review_id, expires_at, creation FROM review_place WHERE proof_id = ? AND partner_id = ? AND bindings = ? IF op = ?';
 

@@ -15,10 +15,10 @@ const REMOVE = 'DELETE FROM charge USING TIMESTAMP ? WHERE partner_id = ? AND it
 
 const PAGE = 500;
 /**
- * Minutes after which aggregated events are removed. Conditional batches wrote them under a node's clock, and a
- * plain write removes them under this process's clock. This is safe because a name is written once and never
- * again, and after so long no clock of the cluster is still before the minute. An event that stayed all the
- * same would be passed over, and goes with its TTL.
+ * Minutes after which aggregated events are removed. Conditional batches wrote them under a node's clock, and
+ * a plain write removes them under this process's clock. This is safe because a name is written once and
+ * never again, and after so long no clock of the cluster is still before the minute. An event that stayed all
+ * the same would be passed over, and goes with its TTL.
  */
 const KEEP_MINUTES = 10;
 /** Minutes whose removal waits for a consumer; beyond them the oldest are left to their TTL. */
@@ -54,10 +54,10 @@ interface StoredEvent {
 }
 
 /**
- * Events of charges. They lie in the partition of the charges that they report, written by the same batch. For
- * each writer and minute a row in the outbox registers them; the row goes when all of the minute's events were
- * published. The events themselves stay until they were aggregated, so that a read can add what is still on its
- * way.
+ * Events of charges. They lie in the partition of the charges that they report, written by the same batch.
+ * For each writer and minute a row in the outbox registers them; the row goes when all of the minute's events
+ * were published. The events themselves stay until they were aggregated, so that a read can add what is still
+ * on its way.
  */
 export class ChargeEvents {
   readonly #session: Session;

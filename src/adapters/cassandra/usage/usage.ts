@@ -103,8 +103,8 @@ export function usageStore(parts: UsageParts): UsageStore {
   const countsOfMonth = async (partnerId: string, month: string): Promise<readonly UsageCount[]> => {
     let aggregated = await consumption.read(partnerId, month);
     for (let read = 1; ; read += 1) {
-      // The count is read after the sums: an event that is aggregated from here on is still found below, and a
-      // charge from there on is not in the count.
+      // The count is read after the sums: an event that is aggregated from here on is still found below, and
+      // a charge from there on is not in the count.
       const used = (await itemsOf(session, partnerId, [`month/${month}`])).used.get(`month/${month}`) ?? 0;
       const counts: UsageCount[] = [...aggregated.days];
       let missing = used - sizeOf(aggregated.billed);
@@ -209,8 +209,8 @@ async function chargeGroup(
           ...statements,
           ...counted.map((event) => events.insertion(charging, event)),
         );
-        // The refusal comes from another process's charges, or from this very batch, of a sending whose outcome
-        // was lost. The condition does not name `op`, so a dedupe row of the batch is read.
+        // The refusal comes from another process's charges, or from this very batch, of a sending whose
+        // outcome was lost. The condition does not name `op`, so a dedupe row of the batch is read.
         const isOwn =
           applied || (await itemsOf(session, partnerId, [lastBilled])).billed.get(lastBilled)?.op === op;
         isCertain = true;
