@@ -16,10 +16,6 @@ import {
   type RotationStore,
   TakemarkError,
 } from '../../src/client/index.js';
-import type * as wire from '../../src/client/types.js';
-import type { VerificationResult } from '../../src/domain/verification.js';
-import type * as service from '../../src/operations/operations.js';
-import type { StoredUpload } from '../../src/operations/uploads/receive-upload.js';
 import { noise } from '../fixtures/wav.js';
 import { type Reply, ServiceDouble } from './service-double.js';
 
@@ -61,32 +57,6 @@ async function failure(promise: Promise<unknown>): Promise<TakemarkError> {
 function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
-
-/** Compiles while everything the service answers is what the client says it is. */
-type Is<Own, Service extends Own> = [Own, Service];
-type Result<Name extends keyof service.PartnerOperations> = Awaited<
-  ReturnType<service.PartnerOperations[Name]>
->;
-export type ServiceFitsClient = [
-  Is<wire.VerificationResult, VerificationResult>,
-  Is<wire.UploadSlot, Result<'createUpload'>>,
-  Is<wire.StoredUpload, StoredUpload>,
-  Is<wire.ProofDetail, Result<'readProof'>>,
-  Is<wire.ProofRecord, Result<'readRecord'>>,
-  Is<wire.KeyEntry, Result<'revokeOwnKey'>>,
-  Is<wire.RotatedKey, Result<'rotateKey'>>,
-  Is<wire.UsageReport, Result<'readUsage'>>,
-  Is<wire.PartnerReviewCase, Result<'createReview'>>,
-  Is<wire.RateLimit, Result<'quota'>>,
-  Is<wire.Identification, Result<'identify'>>,
-  Is<wire.ProofPage, Result<'listProofs'>>,
-  Is<wire.KeyPage, Result<'listKeys'>>,
-  Is<wire.ErasedProof, Result<'eraseProof'>>,
-  // What is sent: the service takes all that the client can say.
-  Is<Parameters<service.PartnerOperations['openEvidence']>[2]['kind'], wire.EvidenceKind>,
-  Is<Parameters<service.PartnerOperations['resolveReview']>[2]['outcome'], wire.ReviewOutcome>,
-  Is<Parameters<service.PartnerOperations['createReview']>[1]['bindings'], wire.ReviewBindings>,
-];
 
 t.test('every endpoint: method, path, query, body, answer', async (t) => {
   const { service, client } = await setUp(t);

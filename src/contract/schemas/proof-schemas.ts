@@ -45,7 +45,9 @@ const proofEntry = {
   issuedAt: timestampSchema,
   song: songSchema,
   carrier: z.enum(CARRIERS),
-  boundAudioSha256: sha256Schema,
+  boundAudioSha256: sha256Schema.meta({
+    description: 'Hard-binding digest of an embedded credential; digest of the whole file of a pair.',
+  }),
 };
 
 /** "A process note may carry an optional `policyVersion`." */
@@ -106,6 +108,7 @@ export const proofRecordSchema = z
   })
   .meta({
     id: 'ProofRecord',
+    description: 'Registered record behind a proof. It does not say that any file matches.',
     examples: [
       {
         proofId: ENTRY.proofId,

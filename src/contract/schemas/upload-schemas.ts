@@ -27,13 +27,19 @@ export const createUploadQuerySchema = z
 export const uploadSlotSchema = z
   .object({
     uploadId: identifierSchema,
-    url: z.string().min(1),
-    fields: z.record(z.string(), z.string()),
+    url: z
+      .string()
+      .min(1)
+      .meta({ description: 'Presigned: it needs no key, and is a secret while it lives.' }),
+    fields: z
+      .record(z.string(), z.string())
+      .meta({ description: 'Each entry is sent as a form field, before the file.' }),
     maxBytes: z.int().min(1),
     expiresAt: timestampSchema,
   })
   .meta({
     id: 'UploadSlot',
+    description: 'A short-lived place to post one audio file to.',
     examples: [
       {
         uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',

@@ -45,7 +45,7 @@ const decisionSchema = z
       unverifiable: z.int().min(0),
     }),
   })
-  .meta({ id: 'Decision' });
+  .meta({ id: 'Decision', description: 'Policy-neutral: it never labels a track human or AI.' });
 
 const audioSummarySchema = z
   .object({
@@ -64,7 +64,10 @@ const credentialReportSchema = z
   .object({
     format: z.literal('c2pa'),
     issuer: z.string().exactOptional(),
-    device: z.string().exactOptional(),
+    device: z
+      .string()
+      .meta({ description: 'What the device of a local seal calls itself; nobody vouches for it.' })
+      .exactOptional(),
     generator: z.string().exactOptional(),
     algorithm: z.string().exactOptional(),
     claimVersion: z.int().exactOptional(),
@@ -73,7 +76,10 @@ const credentialReportSchema = z
     trust: z.enum(['service', 'device', 'unknown']),
     reasons: z.array(z.string()),
   })
-  .meta({ id: 'EmbeddedCredential' });
+  .meta({
+    id: 'EmbeddedCredential',
+    description: 'What an embedded Content Credential says of itself: integrity and trust apart.',
+  });
 
 export const verificationSchema = z
   .object({
@@ -83,8 +89,10 @@ export const verificationSchema = z
     }),
     good: z.boolean(),
     decision: decisionSchema,
-    issuedAt: timestampSchema.exactOptional(),
-    proofId: identifierSchema.exactOptional(),
+    issuedAt: timestampSchema.meta({ description: 'Present with `valid` alone.' }).exactOptional(),
+    proofId: identifierSchema
+      .meta({ description: 'Present whenever a signature of the service was verified.' })
+      .exactOptional(),
     verifiedAt: timestampSchema,
     audio: audioSummarySchema,
     evidenceReport: evidenceReportSchema.exactOptional(),
