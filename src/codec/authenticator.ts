@@ -2,18 +2,18 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /** Secrets of one purpose. */
 export interface MacKeys {
-  /** What new codes are made with. */
+  /** Secret with which new codes are made. */
   current(): { readonly id: string; readonly key: Uint8Array };
-  /** Any known one: former ones verify. */
+  /** Secret of an id, former ones included, by which codes are verified. */
   find(id: string): { readonly id: string; readonly key: Uint8Array } | undefined;
 }
 
 export const MAC_BYTES = 32;
 
 /**
- * Message authentication codes, HMAC-SHA-256 (RFC 2104). What is authenticated is the place (`context`, the
- * same for everything that one installation writes, and `label`, which says what these bytes are and where
- * they belong) and the bytes themselves: so nothing can be moved to another place. Each code names its key.
+ * Maker of message authentication codes, HMAC-SHA-256 (RFC 2104). A code covers the bytes and their place:
+ * `context`, the same for everything that one installation writes, and `label`, which says what these bytes
+ * are and where they belong. So nothing can be moved to another place. Each code names its key.
  */
 export class Authenticator {
   readonly #keys: MacKeys;
@@ -30,7 +30,7 @@ export class Authenticator {
     return { keyId: id, mac: this.#compute(key, label, bytes) };
   }
 
-  /** Compares in constant time. False also where the key is not known. */
+  /** Checks a code in constant time. False also where the key is not known. */
   matches(keyId: string, mac: Uint8Array, label: string, bytes: Uint8Array): boolean {
     const known = this.#keys.find(keyId);
     return (
@@ -40,13 +40,13 @@ export class Authenticator {
     );
   }
 
-  /** The code as text: the key's id, a dot, lower-case hex. */
+  /** Code as text: the key's id, a dot, lower-case hex. */
   sign(label: string, bytes: Uint8Array): string {
     const { keyId, mac } = this.make(label, bytes);
     return `${keyId}.${mac.toString('hex')}`;
   }
 
-  /** Whether `text` is what `sign` makes of these bytes. */
+  /** Tells whether `text` is what `sign` makes of these bytes. */
   verify(label: string, bytes: Uint8Array, text: string): boolean {
     const dot = text.lastIndexOf('.');
     const digits = text.slice(dot + 1);

@@ -23,28 +23,28 @@ export class CborTag {
 }
 
 export interface CborBudget {
-  /** Bytes of the whole item. */
+  /** Most bytes of the whole item. */
   readonly bytes: number;
-  /** Arrays, maps and tags inside each other. */
+  /** Most arrays, maps and tags inside each other. */
   readonly depth: number;
-  /** Data items, keys and containers included. */
+  /** Most data items, keys and containers included. */
   readonly items: number;
 }
 
 const STRICT_BUDGET: CborBudget = { bytes: 64 * 1024, depth: 16, items: 4096 };
 
 /**
- * Core deterministic encoding, RFC 8949 section 4.2.1: shortest heads, definite lengths, keys in bytewise
- * order.
+ * Encodes by core deterministic encoding, RFC 8949 section 4.2.1: shortest heads, definite lengths, keys in
+ * bytewise order.
  */
 export function encodeCbor(value: CborValue): Uint8Array {
   return encode(value, rfc8949EncodeOptions as EncodeOptions);
 }
 
 /**
- * Decodes what `encodeCbor` wrote and nothing else: the value is encoded again and must give the same bytes,
- * which settles key order, duplicates, long heads and indefinite lengths at once. No tags, no floats that are
- * not finite.
+ * Decodes what `encodeCbor` wrote and nothing else. The value is encoded again and must give the same bytes,
+ * which decides on key order, duplicates, long heads and indefinite lengths at once. No tags, no floats that
+ * are not finite.
  */
 export function decodeCborStrict(bytes: Uint8Array): Decoded<CborValue> {
   const over = budgetFault(bytes, STRICT_BUDGET);
@@ -86,7 +86,10 @@ export function decodeCborTolerant(bytes: Uint8Array, budget: CborBudget): Decod
   }
 }
 
-/** cborg asks its table for a decoder of each tag number it meets; this table has one for every number. */
+/**
+ * Table of decoders by tag number: cborg asks for each number it meets, and this table has one for every
+ * number.
+ */
 const ANY_TAG = new Proxy<NonNullable<DecodeOptions['tags']>>(
   {},
   { get: (_table, tag) => (content: TagDecodeControl) => new CborTag(Number(tag), content() as CborValue) },
@@ -94,7 +97,7 @@ const ANY_TAG = new Proxy<NonNullable<DecodeOptions['tags']>>(
 
 /**
  * Counts items and depth before anything recursive or allocating sees the bytes. Malformed bytes may pass:
- * they are the decoder's to refuse, and it cannot go deeper or further than what was counted here.
+ * the decoder refuses them, and goes no deeper or further than was counted here.
  */
 function budgetFault(bytes: Uint8Array, budget: CborBudget): CodecFault | undefined {
   if (bytes.length > budget.bytes) return 'over_budget';
@@ -137,9 +140,9 @@ function budgetFault(bytes: Uint8Array, budget: CborBudget): CodecFault | undefi
   return undefined;
 }
 
-/** One that is not at its end yet. */
+/** Item that is not at its end yet. */
 interface Container {
-  /** Items that are still to come; Infinity until a break (RFC 8949 section 3.2). */
+  /** Items of it that are still to come; Infinity until a break (RFC 8949 section 3.2). */
   owed: number;
   items: number;
   readonly isMap: boolean;

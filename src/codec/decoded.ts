@@ -1,5 +1,5 @@
 /**
- * What decoding gives: a value, or a stable slug of what was wrong. Decoding never throws: bad bytes are a
+ * Outcome of decoding: a value, or a stable slug of what was wrong. Decoding never throws: bad bytes are a
  * finding.
  */
 export type Decoded<Value> =

@@ -11,14 +11,14 @@ export type MessagePackValue =
   | readonly MessagePackValue[]
   | { readonly [key: string]: MessagePackValue };
 
-/** Shortest heads; maps in the order of their members. */
+/** Encodes with shortest heads; maps keep the order of their members. */
 export function encodeMessagePack(value: MessagePackValue): Uint8Array {
   return encode(value, { maxDepth: 8 });
 }
 
 /**
- * The library sets aside an array's room when it reads its head, so a nest of heads that promise much would
- * fill the memory.
+ * Most members of an array or map. The library reserves an array's memory when it reads the array's head, so
+ * a nest of heads that promise much would fill the memory.
  */
 const MAX_MEMBERS = 64;
 

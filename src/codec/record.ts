@@ -16,17 +16,17 @@ const FORMER_VERSION = 1;
 const FORMER_HEADER_BYTES = 5;
 
 /**
- * A stored row that is not what was written under its key by this installation, or was written by a later
- * version.
+ * Error for a stored row that is not what was written under its key by this installation, or was written by a
+ * later version.
  */
 export class RecordError extends Error {
   override readonly name = 'RecordError';
 }
 
 /**
- * Rows as they lie in a store, authenticated together with their key: neither a flipped bit, nor a row that
- * somebody else wrote, nor one that was put in the place of another is ever taken for data. Members that are
- * undefined are left out; Uint8Array stays one.
+ * Codec of rows as they lie in a store, authenticated together with their key. Neither a flipped bit, nor a
+ * row that somebody else wrote, nor one that was put in the place of another is ever taken for data. Members
+ * that are undefined are left out; a Uint8Array stays one.
  */
 export class RecordCodec {
   readonly #encoder = new Encoder({ ignoreUndefined: true });
@@ -63,7 +63,7 @@ export class RecordCodec {
     return this.#read(row, documentAt);
   }
 
-  /** Whether it is of the form that had no code. */
+  /** Tells whether a row is of the form that had no code. */
   isFormer(row: Uint8Array): boolean {
     return row[0] === FORMER_VERSION;
   }
@@ -73,7 +73,7 @@ export class RecordCodec {
     return this.#read(row, formerDocumentOffset(key, row));
   }
 
-  /** The record of a former one. @throws RecordError where its checksum does not hold */
+  /** Decodes a record of the former form. @throws RecordError where its checksum does not hold */
   adopt(key: string, row: Uint8Array): Uint8Array {
     return this.#seal(key, row.subarray(formerDocumentOffset(key, row)));
   }

@@ -1,14 +1,15 @@
 import { createHash, type KeyObject, X509Certificate } from 'node:crypto';
+import { defined } from '../domain/defined.js';
 
 /**
- * What the formats need of an end-entity certificate. Validity in Unix seconds, both ends included (RFC 5280,
- * 4.1.2.5).
+ * End-entity certificate as far as the formats need it. Validity in Unix seconds, both ends included (RFC
+ * 5280, 4.1.2.5).
  */
 export interface SignerCertificate {
   /** Lower-case hex SHA-256 of the DER. */
   readonly kid: string;
   readonly publicKey: KeyObject;
-  /** Organisation, else common name, of the subject. */
+  /** Name of the subject: organisation, else common name. */
   readonly name?: string;
   readonly notBefore: number;
   readonly notAfter: number;
@@ -21,13 +22,15 @@ export function certificateKid(der: Uint8Array): string {
 }
 
 /**
- * The certificates read last, by their digest: parsing one takes longer than checking a signature, and a
- * service sees few.
+ * Cache of the certificates read last, by their digest: parsing one takes longer than checking a signature,
+ * and a service sees few. Mutable state of a module, which test/module-state.test.ts allows here: readers of
+ * credentials are pure functions, and an entry follows from its key alone, so nobody can see whether it was
+ * there.
  */
 const read = new Map<string, SignerCertificate>();
 const MAX_READ = 64;
 
-/** Undefined where the bytes are no certificate with a key this platform knows. */
+/** Parses a certificate; undefined where the bytes are no certificate with a key this platform knows. */
 export function readCertificate(der: Uint8Array): SignerCertificate | undefined {
   const kid = certificateKid(der);
   const certificate = read.get(kid) ?? parseSigner(der, kid);
@@ -47,7 +50,7 @@ function parseSigner(der: Uint8Array, kid: string): SignerCertificate | undefine
     return {
       kid,
       publicKey: certificate.publicKey,
-      ...(name === undefined ? {} : { name }),
+      ...defined({ name }),
       notBefore: Math.floor(Date.parse(certificate.validFrom) / 1000),
       notAfter: Math.floor(Date.parse(certificate.validTo) / 1000),
     };
@@ -57,9 +60,9 @@ function parseSigner(der: Uint8Array, kid: string): SignerCertificate | undefine
 }
 
 /**
- * Whether each certificate of a chain, leaf first, is signed by the next (C2PA 2.2 section 14.5). It says
- * nothing of trust; it only ties the leaf's own bytes down where they travel unsigned. A single certificate
- * has nothing to be compared with.
+ * Tells whether each certificate of a chain, leaf first, is signed by the next (C2PA 2.2 section 14.5). The
+ * outcome says nothing of trust; it only ties the leaf's own bytes down where they travel unsigned. A single
+ * certificate has nothing to be compared with.
  */
 export function chainHangsTogether(chain: readonly Uint8Array[]): boolean {
   if (chain.length < 2) return true;
@@ -80,7 +83,7 @@ function parse(der: Uint8Array): X509Certificate | undefined {
   if (der.length === 0 || der.length > MAX_CERTIFICATE_BYTES) return undefined;
   try {
     const certificate = new X509Certificate(der);
-    // OpenSSL ignores what follows the certificate: a place to hide bytes, so it is refused.
+    // OpenSSL ignores bytes behind the certificate. They are a place to hide something, so they are refused.
     return certificate.raw.length === der.length ? certificate : undefined;
   } catch {
     return undefined;

@@ -1,23 +1,24 @@
 import { type CborBudget, type CborValue, decodeCborTolerant } from '../codec/cbor.js';
+import { defined } from '../domain/defined.js';
 import { ASSERTIONS_LABEL, SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
 
-/** What a claim of anyone says (C2PA 2.2 section 10.2; version 1 as in C2PA 1.4 section 10.2). */
+/** Claim of anyone (C2PA 2.2 section 10.2; version 1 as in C2PA 1.4 section 10.2). */
 export interface Claim {
   readonly version: 1 | 2;
   readonly generator?: string;
   readonly namesItsSignature: boolean;
   /**
-   * The signature is named from the store's root, so the claim binds the manifest's label; relative, the
-   * label is unsigned.
+   * Tells whether the signature is named from the store's root, so that the claim binds the manifest's label;
+   * where it is named relative, the label is unsigned.
    */
   readonly bindsLabel: boolean;
   readonly references: readonly Reference[];
-  /** Hash algorithm of whatever does not name its own. */
+  /** Hash algorithm of references that do not name their own. */
   readonly algorithm?: string;
 }
 
 export interface Reference {
-  /** Undefined: it points outside this manifest's assertion store. */
+  /** Label of the assertion; undefined where the reference points outside this manifest's assertion store. */
   readonly label: string | undefined;
   readonly hash: Uint8Array;
   readonly algorithm: string | undefined;
@@ -27,7 +28,7 @@ type Fields = ReadonlyMap<CborValue, CborValue>;
 
 const BUDGET: CborBudget = { bytes: 1_048_576, depth: 32, items: 16_384 };
 
-/** Undefined: not a claim of either version. */
+/** Parses a claim; undefined where the value is no claim of either version. */
 export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: string): Claim | undefined {
   const fields = fieldsIn(bytes);
   if (fields === undefined) return undefined;
@@ -57,11 +58,11 @@ export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: 
     bindsLabel: typeof signature === 'string' && signature.startsWith('self#jumbf=/'),
     references,
     ...(typeof algorithm === 'string' ? { algorithm } : {}),
-    ...(generator === undefined ? {} : { generator }),
+    ...defined({ generator }),
   };
 }
 
-/** A CBOR map, or undefined. */
+/** Value as a CBOR map, or undefined. */
 export function fieldsIn(bytes: Uint8Array): Fields | undefined {
   const decoded = decodeCborTolerant(bytes, BUDGET);
   return decoded.ok && decoded.value instanceof Map ? (decoded.value as Fields) : undefined;
@@ -83,7 +84,7 @@ function referenceIn(entry: CborValue, manifestLabel: string): Reference | undef
 }
 
 /**
- * The part of a JUMBF URI below its own manifest, given relative or from the store's root (C2PA 2.2 section
+ * Part of a JUMBF URI below its own manifest, given relative or from the store's root (C2PA 2.2 section
  * 8.4.1).
  */
 function ownPath(url: CborValue | undefined, manifestLabel: string): string | undefined {
@@ -94,7 +95,7 @@ function ownPath(url: CborValue | undefined, manifestLabel: string): string | un
   return url.startsWith(relative) && !url.startsWith(`${relative}/`) ? url.slice(relative.length) : undefined;
 }
 
-/** Version 2 has one map, version 1 an array of maps, and a text before that. */
+/** Generator of the claim: version 2 has one map, version 1 an array of maps, and a text before that. */
 function generatorIn(fields: Fields): string | undefined {
   const info = fields.get('claim_generator_info');
   const first: CborValue | undefined = Array.isArray(info) ? (info as readonly CborValue[])[0] : info;

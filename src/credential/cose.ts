@@ -6,6 +6,7 @@ import {
   decodeCborTolerant,
   encodeCbor,
 } from '../codec/cbor.js';
+import { defined } from '../domain/defined.js';
 import type { SignatureAlgorithm } from '../domain/parsed-credential.js';
 import type { AlgorithmName } from './signature.js';
 
@@ -13,10 +14,10 @@ import type { AlgorithmName } from './signature.js';
 
 const HEADER_ALGORITHM = 1;
 const HEADER_X5CHAIN = 33;
-/** COSE_Sign1, RFC 9052 section 4.2; the tag is required by C2PA 2.2 section 13.2.2. */
+/** Tag of COSE_Sign1, RFC 9052 section 4.2; required by C2PA 2.2 section 13.2.2. */
 const TAG_SIGN1 = 18;
 
-/** IANA COSE algorithms; -8 is EdDSA and means Ed25519 here, -19 is its fully specified name. */
+/** Names of IANA COSE algorithms; -8 is EdDSA and means Ed25519 here, -19 is its fully specified name. */
 const ALGORITHMS: ReadonlyMap<CborValue, AlgorithmName> = new Map<CborValue, AlgorithmName>([
   [-8, 'Ed25519'],
   [-19, 'Ed25519'],
@@ -30,7 +31,7 @@ const ALGORITHMS: ReadonlyMap<CborValue, AlgorithmName> = new Map<CborValue, Alg
 const WRITTEN: Readonly<Record<SignatureAlgorithm, number>> = { Ed25519: -8, ES256: -7 };
 
 /**
- * The protected header our writer makes: algorithm and the leaf alone, the root and any intermediate left
+ * Protected header that our writer makes: algorithm and the leaf alone, the root and any intermediate left
  * out.
  */
 export function protectedHeader(algorithm: SignatureAlgorithm, certificate: Uint8Array): Uint8Array {
@@ -42,12 +43,15 @@ export function protectedHeader(algorithm: SignatureAlgorithm, certificate: Uint
   );
 }
 
-/** Sig_structure, RFC 9052 section 4.4: the bytes a signature is over. External data is empty. */
+/**
+ * Bytes that a signature covers: Sig_structure, RFC 9052 section 4.4. External
+ * data is empty.
+ */
 export function toBeSigned(protectedBytes: Uint8Array, payload: Uint8Array): Uint8Array {
   return encodeCbor(['Signature1', protectedBytes, new Uint8Array(0), payload]);
 }
 
-/** Tag 18, four elements, empty unprotected header, nil payload. */
+/** Writes a COSE_Sign1: tag 18, four elements, empty unprotected header, nil payload. */
 export function writeSign1(protectedBytes: Uint8Array, signature: Uint8Array): Uint8Array {
   return Buffer.concat([
     Buffer.from([0xc0 | TAG_SIGN1]),
@@ -57,17 +61,19 @@ export function writeSign1(protectedBytes: Uint8Array, signature: Uint8Array): U
 
 export interface Sign1 {
   readonly protectedBytes: Uint8Array;
-  /** Absent: an algorithm outside the table. */
+  /** Algorithm; absent where it is outside the table. */
   readonly algorithm?: AlgorithmName;
-  /** DER, leaf first. */
+  /** Certificates in DER, leaf first. */
   readonly chain: readonly Uint8Array[];
   readonly signature: Uint8Array;
   /**
-   * The unprotected header, which nothing signs, holds more than certificates, padding, time-stamps and
-   * revocation values.
+   * Tells whether the unprotected header, which nothing signs, holds more than certificates, padding,
+   * time-stamps and revocation values.
    */
   readonly hasUnknownHeaders: boolean;
-  /** A time-stamp or revocation value is there. Its own authority signs it; it is not read here. */
+  /**
+   * Tells whether a time-stamp or revocation value is there. Its own authority signs it; it is not read here.
+   */
   readonly hasTimeStamp: boolean;
 }
 
@@ -80,7 +86,7 @@ export type Sign1Fault =
 
 const BUDGET: CborBudget = { bytes: 1_048_576, depth: 16, items: 4096 };
 const MAX_CHAIN = 8;
-/** C2PA 2.2 sections 13.2.3, 14.5, 15.8 and 15.9. */
+/** Keys known in the unprotected header: C2PA 2.2 sections 13.2.3, 14.5, 15.8 and 15.9. */
 const UNPROTECTED: ReadonlySet<CborValue> = new Set<CborValue>([
   HEADER_X5CHAIN,
   'x5chain',
@@ -107,13 +113,13 @@ export function readSign1(
     !(signature instanceof Uint8Array)
   )
     return { ok: false, fault: 'cose_malformed' };
-  // The claim is the payload and stands elsewhere: "nil" (C2PA 2.2 section 13.2). Another value would be
+  // The claim is the payload and stands elsewhere: nil (C2PA 2.2 section 13.2). Another value would be
   // unsigned freight.
   if (payload !== null) return { ok: false, fault: 'cose_payload_present' };
   const header = decodeCborTolerant(protectedBytes, BUDGET);
   if (!header.ok || !(header.value instanceof Map)) return { ok: false, fault: 'cose_malformed' };
   const protectedMap = header.value as ReadonlyMap<CborValue, CborValue>;
-  // Padding is for writers that reserve space, and "filled with zeros" (C2PA 2.2 section 13.2.3): anything
+  // Padding is for writers that reserve space, and consists of zeros (C2PA 2.2 section 13.2.3): anything
   // else is freight.
   for (const name of ['pad', 'pad2']) {
     const pad = (unprotectedMap as ReadonlyMap<CborValue, CborValue>).get(name);
@@ -135,7 +141,7 @@ export function readSign1(
     ok: true,
     sign1: {
       protectedBytes,
-      ...(algorithm === undefined ? {} : { algorithm }),
+      ...defined({ algorithm }),
       chain,
       signature,
       hasUnknownHeaders,
@@ -176,8 +182,8 @@ export function readOwnSign1(bytes: Uint8Array): Sign1 | undefined {
 }
 
 /**
- * x5chain as integer label (RFC 9360) or as the text label of older writers: one bstr, or an array of them,
- * leaf first.
+ * Certificates of x5chain, as integer label (RFC 9360) or as the text label of older writers: one bstr, or an
+ * array of them, leaf first.
  */
 function chainIn(header: ReadonlyMap<CborValue, CborValue>): readonly Uint8Array[] | undefined {
   const value = header.get(HEADER_X5CHAIN) ?? header.get('x5chain');

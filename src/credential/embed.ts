@@ -5,20 +5,20 @@ import { type Generator, type StoreContent, type StoreForm, storeForm } from './
 
 export const GENERATOR: Generator = { name: 'Takemark', version: '1.0.0' };
 
-/** Where the credential will lie, known before the audio has been hashed. All values in bytes. */
+/** Place of the credential, known before the audio has been hashed. All values in bytes. */
 export interface EmbeddingPlan {
   /** Offset of the chunk header: the length of the plain file, padded to even. */
   readonly start: number;
-  /** Header and store; the pad byte is not part of it. */
+  /** Length of header and store, without the pad byte. */
   readonly chunkLength: number;
   readonly pad: 0 | 1;
-  /** What the RIFF size field (bytes 4 to 7, little-endian) must say before the file is hashed. */
+  /** Value that the RIFF size field (bytes 4 to 7, little-endian) must have before the file is hashed. */
   readonly riffSize: number;
   readonly content: Omit<StoreContent, 'binding'>;
   readonly signer: Signer;
 }
 
-/** The last bytes of a credentialed file. */
+/** Last bytes of a credentialed file. */
 export interface FinishedEmbedding {
   /** Chunk header, store, and the pad byte where there is one. */
   readonly bytes: Uint8Array;
@@ -31,9 +31,9 @@ const SIGNATURE_BYTES = 64;
 const MAX_RIFF_SIZE = 0xffff_fffe;
 
 /**
- * Settles the size of a credential. Only the two numbers of the exclusion vary in length, and a longer number
- * never makes a shorter store, so the loop meets its own answer, in practice on its third turn (C2PA 2.2
- * section 10.4 asks for as much).
+ * Plans the size of a credential. Only the two numbers of the exclusion vary in length, and a longer number
+ * never makes a shorter store. So the loop reaches a length that fits, in practice on its third turn (C2PA
+ * 2.2 section 10.4 asks for as much).
  * @param request.audioBytes length of the plain RIFF file without any credential, its last pad byte included:
  * even
  * @param request.random cryptographically random bytes
@@ -107,7 +107,7 @@ function finish(plan: EmbeddingPlan, form: StoreForm, signature: Uint8Array): Fi
 }
 
 /**
- * The credentialed form of a plain RIFF file that is in memory.
+ * Credentialed form of a plain RIFF file that is in memory.
  * @param plain well-formed and without a credential; a last chunk of odd size may lack its pad byte
  */
 export function embed(
@@ -124,7 +124,7 @@ export function embed(
   return { file: Buffer.concat([head, bytes]), plan, chunkSha256 };
 }
 
-/** `C2PA` and the size, little-endian (C2PA 2.2 appendix A.3.6). */
+/** Chunk header: `C2PA` and the size, little-endian (C2PA 2.2 appendix A.3.6). */
 export function chunkHeader(storeBytes: number): Buffer {
   const header = Buffer.alloc(CHUNK_HEADER_BYTES);
   header.write('C2PA', 'latin1');
@@ -132,7 +132,7 @@ export function chunkHeader(storeBytes: number): Buffer {
   return header;
 }
 
-/** RFC 9562 section 5.4. */
+/** UUID of version 4, RFC 9562 section 5.4. */
 function uuid4(random: Uint8Array): string {
   const bytes = Buffer.from(random.subarray(0, 16));
   bytes[6] = (bytes[6]! & 0x0f) | 0x40;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CborValue } from '../codec/cbor.js';
+import { defined } from '../domain/defined.js';
 import type { HardBinding } from '../domain/parsed-credential.js';
 import { chainHangsTogether, readCertificate, type SignerCertificate } from './certificate.js';
 import { type Claim, fieldsIn, readClaim } from './claim.js';
@@ -7,11 +8,11 @@ import { readSign1, type Sign1, toBeSigned } from './cose.js';
 import type { Manifest } from './manifest.js';
 import { algorithmFitsKey, checkSignature } from './signature.js';
 
-/** What of a manifest is intact, whoever signed it. Each step gives a value or the slug of what failed. */
+/** Integrity of a manifest, whoever signed it. Each step gives a value or the slug of what failed. */
 export interface Integrity {
-  /** The first check that failed; the rest was then not looked at. */
+  /** First check that failed; the rest was then not looked at. */
   readonly failed?: string;
-  /** What this reader does not check. */
+  /** Slugs of what this reader does not check. */
   readonly notChecked: readonly string[];
   readonly claim?: Claim;
   readonly sign1?: Sign1;
@@ -22,7 +23,7 @@ export interface Integrity {
 export interface Extent {
   /** Offset of the chunk header in the file. */
   readonly offset: number;
-  /** Header and data. */
+  /** Length of header and data. */
   readonly length: number;
 }
 
@@ -46,14 +47,12 @@ export function checkIntegrity(manifest: Manifest, extent: Extent): Integrity {
   if (sign1.hasUnknownHeaders) note(notChecked, 'unprotected_header_unknown');
   if (!chainHangsTogether(sign1.chain)) note(notChecked, 'certificate_chain_broken');
   const binding = readBinding(manifest, claim, extent, notChecked);
-  return typeof binding === 'string'
-    ? { failed: binding, ...read }
-    : { ...read, ...(binding === undefined ? {} : { binding }) };
+  return typeof binding === 'string' ? { failed: binding, ...read } : { ...read, ...defined({ binding }) };
 }
 
 /**
- * Hashed URIs: every assertion listed, and every listed one there with the hash it had (C2PA 2.2 section
- * 15.10.3).
+ * Checks the hashed URIs: every assertion listed, and every listed one there with the hash it had (C2PA 2.2
+ * section 15.10.3).
  */
 function checkReferences(manifest: Manifest, claim: Claim, notChecked: string[]): string | undefined {
   const assertions = new Map(manifest.assertions.map((assertion) => [assertion.label, assertion]));
@@ -89,7 +88,7 @@ function checkClaimSignature(
     : 'signature_mismatch';
 }
 
-/** Legal things this reader leaves alone: decisions, section Verify, rule 4. */
+/** Notes what is legal and left alone by this reader (rule 8.18). */
 function noteUnread(manifest: Manifest, notChecked: string[]): void {
   if (manifest.isOldType) note(notChecked, 'manifest_type_old');
   if (manifest.isUpdate) note(notChecked, 'update_manifest');
@@ -100,8 +99,8 @@ function noteUnread(manifest: Manifest, notChecked: string[]): void {
 }
 
 /**
- * The data hash, where it leaves out exactly the chunk. Anything else it may leave out is audio that could be
- * changed (C2PA 2.2 section 18.5).
+ * Binding of the data hash, where it leaves out exactly the chunk. Everything else left out would be audio
+ * that could be changed (C2PA 2.2 section 18.5).
  */
 function readBinding(
   manifest: Manifest,

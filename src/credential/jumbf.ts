@@ -3,7 +3,7 @@
  * reader's half is bounded and tells where each box lies, so that hashes are taken over the file's own bytes.
  */
 
-/** The sixteen bytes of a description type are four characters and this. */
+/** End of a description type: its sixteen bytes are four characters and this. */
 const TYPE_TAIL = '00110010800000aa00389b71';
 
 export const BOX_TYPES = {
@@ -22,7 +22,10 @@ function typeHex(characters: string): string {
   return Buffer.from(characters, 'latin1').toString('hex') + TYPE_TAIL;
 }
 
-/** Requestable, label present (C2PA 2.2 section 11.1.4.1.2); nothing else is ever written. */
+/**
+ * Toggles of a description: requestable, label present (C2PA 2.2 section 11.1.4.1.2); nothing else is ever
+ * written.
+ */
 const TOGGLES = 0x03;
 
 export function writeContentBox(type: string, content: Uint8Array): Buffer {
@@ -41,19 +44,19 @@ export function writeSuperbox(type: string, label: string, children: readonly Ui
 }
 
 export interface Box {
-  /** Four characters, Latin-1. */
+  /** Type of the box, four characters, Latin-1. */
   readonly type: string;
-  /** Where its payload lies in the store. */
+  /** Place of the payload in the store. */
   readonly start: number;
   readonly end: number;
-  /** Superboxes only. */
+  /** Description, of superboxes only. */
   readonly description?: Description;
-  /** Superboxes only, the description left out. */
+  /** Children, of superboxes only, the description left out. */
   readonly children: readonly Box[];
 }
 
 export interface Description {
-  /** Sixteen bytes as hex. */
+  /** Type of the content, sixteen bytes as hex. */
   readonly type: string;
   readonly label: string;
 }
@@ -65,11 +68,13 @@ export type BoxFault =
   | 'too_many_boxes'
   | 'description_malformed';
 
-/** A whole store nests five deep; C2PA has no recursion of boxes. */
+/** Deepest nesting that is read: a whole store nests five deep; C2PA has no recursion of boxes. */
 const MAX_DEPTH = 8;
 const MAX_BOXES = 4096;
 
-/** Whether the bytes begin as a C2PA manifest store: a superbox whose description has the store's type. */
+/**
+ * Tells whether the bytes begin as a C2PA manifest store: a superbox whose description has the store's type.
+ */
 export function beginsAsStore(bytes: Uint8Array): boolean {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   // LBox 1: a 64-bit length follows and moves everything by eight.
@@ -112,7 +117,7 @@ function boxAt(
     size = Number(long);
     headerBytes = 16;
   }
-  // LBox 0, "to the end of the file", has no place inside a chunk; nor has a box that crosses its parent's
+  // LBox 0, a box up to the end of the file, has no place inside a chunk; nor has a box that crosses its parent's
   // end.
   if (size < headerBytes || size > limit - offset) return 'box_size';
   const type = view.toString('latin1', offset + 4, offset + 8);

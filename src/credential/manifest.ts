@@ -1,7 +1,8 @@
+import { defined } from '../domain/defined.js';
 import { BOX_TYPES, type Box, readBox } from './jumbf.js';
 import { ASSERTIONS_LABEL, SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
 
-/** The parts of a store's active manifest, located in the store's own bytes. No trust, no cryptography. */
+/** Parts of a store's active manifest, located in the store's own bytes. No trust, no cryptography. */
 export interface Manifest {
   readonly label: string;
   readonly isUpdate: boolean;
@@ -19,15 +20,15 @@ export interface Manifest {
 
 export interface Assertion {
   readonly label: string;
-  /** What a hashed URI is over: the superbox without its own header (C2PA 2.2 section 8.4.2.3). */
+  /** Bytes that a hashed URI is over: the superbox without its own header (C2PA 2.2 section 8.4.2.3). */
   readonly hashed: Uint8Array;
-  /** The CBOR, where the assertion is one CBOR box. */
+  /** CBOR of the assertion, where the assertion is one CBOR box. */
   readonly cbor?: Uint8Array;
 }
 
 export type ManifestParseResult =
   | { readonly kind: 'manifest'; readonly manifest: Manifest }
-  /** Brotli inside (C2PA 2.2 section 11.2.3): nothing in it can be looked at here. */
+  /** A manifest with Brotli inside (C2PA 2.2 section 11.2.3): nothing in it can be looked at here. */
   | { readonly kind: 'compressed' }
   | { readonly kind: 'malformed'; readonly reason: string };
 
@@ -39,7 +40,7 @@ const MANIFEST_TYPES: readonly string[] = [
 ];
 const CLAIM_LABEL = /^c2pa\.claim(?:\.v[1-9][0-9]?)?$/;
 
-/** The store's last manifest is the active one (C2PA 2.2 section 11.1.4.2). */
+/** Locates the active manifest, which is the store's last (C2PA 2.2 section 11.1.4.2). */
 export function readManifest(store: Uint8Array): ManifestParseResult {
   const reading = readBox(store);
   if (!reading.ok) return malformed(reading.fault);
@@ -75,7 +76,7 @@ export function readManifest(store: Uint8Array): ManifestParseResult {
     assertions.push({
       label: box.description.label,
       hashed: store.subarray(box.start, box.end),
-      ...(cbor === undefined ? {} : { cbor }),
+      ...defined({ cbor }),
     });
   }
   // Two boxes of one label leave it to the reader which of them was meant.
@@ -102,7 +103,7 @@ function only(parent: Box, type: string): Box | undefined {
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** The content of a superbox that holds one CBOR box and nothing else. */
+/** Content of a superbox that holds one CBOR box and nothing else. */
 function soleCbor(store: Uint8Array, box: Box): Uint8Array | undefined {
   const [content, ...more] = box.children;
   return content?.type === 'cbor' && more.length === 0

@@ -15,14 +15,14 @@ import {
 import { HASH_DATA_LABEL, manifestUuidIn, type StoreContent, storeForm } from './store-form.js';
 
 /**
- * The strict half of reading: takes the content out of a store that says it is ours, writes it again and
+ * Strict half of reading: takes the content out of a store that says it is ours, writes it again and
  * compares. Whatever differs by one byte, padding, order and spare length included, is not ours.
  */
 export type OwnForm =
   | { readonly ok: true; readonly content: StoreContent; readonly toBeSigned: Uint8Array }
   | { readonly ok: false; readonly reason: string };
 
-/** What of a manifest the content is taken from. */
+/** Parts of a manifest from which the content is taken. */
 export interface OwnParts {
   readonly label: string;
   readonly assertions: readonly { readonly label: string; readonly cbor?: Uint8Array }[];
@@ -55,9 +55,9 @@ export function readOwnForm(store: Uint8Array, manifest: OwnParts, sign1: Sign1)
 }
 
 /**
- * Finds the parts where the writer puts them, box after box: three assertions, the claim, the signature. It
- * looks at what it needs to find them and no further; `readOwnForm` compares every byte. Undefined where a
- * box is missing.
+ * Finds the parts where the writer puts them, box after box: three assertions, the claim, the signature. The
+ * search looks at what it needs and no further; `readOwnForm` compares every byte. Undefined where a box is
+ * missing.
  */
 export function locateOwnParts(
   store: Uint8Array,
@@ -91,7 +91,7 @@ const BOX_HEADER_BYTES = 8;
 const DESCRIPTION_BYTES = 17;
 const LABEL_END_BYTES = 1;
 
-/** Where the children of a superbox of this type begin, and where it ends. */
+/** Extent of the children of a superbox of this type. */
 function superboxAt(
   view: Buffer,
   at: number,
@@ -118,7 +118,7 @@ function cborAt(view: Buffer, at: number): Uint8Array | undefined {
   return box && view.subarray(box.start, box.end);
 }
 
-/** Where the payload of a box of this type lies. */
+/** Place of the payload of a box of this type. */
 function boxAt(
   view: Buffer,
   at: number,
@@ -130,7 +130,7 @@ function boxAt(
   return end < at + BOX_HEADER_BYTES || end > view.length ? undefined : { start: at + BOX_HEADER_BYTES, end };
 }
 
-/** Whether a manifest uses one of our assertions, well-formed or not. */
+/** Tells whether a manifest uses one of our assertions, well-formed or not. */
 export function namesOurAssertion(manifest: Manifest): boolean {
   return manifest.assertions.some(
     ({ label }) => label.startsWith(PRODUCTION_LABEL) || label.startsWith(SEAL_LABEL),

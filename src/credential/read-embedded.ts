@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { defined } from '../domain/defined.js';
 import { holdsServiceName, shownText } from '../domain/display-name.js';
 import {
   type CredentialReport,
@@ -17,9 +18,12 @@ import { checkSignature, isLowS } from './signature.js';
 import { isProduction } from './statement.js';
 import type { StoreContent } from './store-form.js';
 
-/** The audio core hands over at most this much. */
+/** Most bytes of a store: the audio core hands over no more. */
 const MAX_STORE_BYTES = 1_048_576;
-/** Ours have some 2 kB and a certificate, and 16 kB of certificate is the most that is read. */
+/**
+ * Most bytes of a store of ours, which has some 2 kB and a certificate; 16 kB of certificate is the most that
+ * is read.
+ */
 const MAX_OWN_STORE_BYTES = 20 * 1024;
 
 /**
@@ -38,7 +42,7 @@ const MAX_OWN_STORE_BYTES = 20 * 1024;
  * |                            | anyone else's                | local seal, our form         | local_seal |
  * |                            | anyone else's                | none                         | foreign    |
  *
- * "Our form" is byte for byte what the writer makes of the content, with the excluded length equal to the
+ * Our form is byte for byte what the writer makes of the content, with the excluded length equal to the
  * chunk's and low S. Whether the exclusion begins where the chunk does belongs to the hard binding and to the
  * caller, like its digest. A production record under a foreign key is somebody's claim to have registered,
  * not a damaged one of ours: another installation's, or an impostor's. The report says that it names this
@@ -93,9 +97,9 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
 }
 
 /**
- * What can be said of a store without opening what a stranger may have made: that it is none, or does not
- * fill its chunk, and `service` for what a pinned identity signed in the writer's form. Undefined for
- * everything else; then `readEmbedded` has the word. What it says, `readEmbedded` says too, and
+ * Parse result of a store as far as it can be told without opening what a stranger may have made: that the
+ * bytes are no store, or do not fill their chunk, and `service` for what a pinned identity signed in the
+ * writer's form. Undefined for everything else; then `readEmbedded` decides. Both functions agree, and
  * `readEmbedded` says `service` of no other store. At most 20 KiB are looked into, by strict decoders that
  * are memory-safe; the only certificate that is parsed, and the only key that is used, is the pinned one.
  */
@@ -132,7 +136,7 @@ export function recogniseEmbedded(
   return intact(store, own.content, report(parts, checked, 'verified', 'service', []));
 }
 
-/** What is wrong with a store that nobody has to open to see it. */
+/** Parse result of a store that nobody has to open to see what is wrong with it. */
 function outsideFault(store: Uint8Array, extent: Extent): EmbeddedParseResult | undefined {
   if (!beginsAsStore(store)) return { kind: 'not_a_store', reason: 'store_start_missing' };
   if (store.length > MAX_STORE_BYTES) return altered('store_too_large');
@@ -151,7 +155,7 @@ function intact(
   return { kind: 'local_seal', statement, binding, chunkSha256, report: shown };
 }
 
-/** What every credential of our form must satisfy beyond its form, whoever signed it. */
+/** Fault of a credential of our form, beyond its form, whoever signed it. */
 function ownFault(
   { statement, binding, algorithm }: StoreContent,
   extent: Extent,
@@ -169,8 +173,8 @@ function ownFault(
 }
 
 /**
- * What a credential under a pinned certificate must satisfy. The certificate is judged at the time of issue,
- * not today.
+ * Fault of a credential under a pinned certificate. The certificate is judged at the time of issue, not today
+ * (rule 8.15).
  */
 function serviceFault(
   content: StoreContent,
@@ -190,7 +194,7 @@ function serviceFault(
 
 function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): EmbeddedParseResult {
   const { binding, notChecked, sign1 } = integrity;
-  // It says when, not what: the manifest is intact without it.
+  // A time-stamp says when, not what: the manifest is intact without one.
   const reasons = [
     ...notChecked,
     ...(sign1?.hasTimeStamp === true ? ['time_stamp_not_checked'] : []),
@@ -203,7 +207,7 @@ function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): Em
     'unknown',
     reasons,
   );
-  return { kind: 'foreign', ...(binding === undefined ? {} : { binding }), report: outcome };
+  return { kind: 'foreign', ...defined({ binding }), report: outcome };
 }
 
 function altered(reason: string, manifest?: Manifest, integrity?: Integrity): EmbeddedParseResult {
@@ -232,9 +236,11 @@ function report(
       : trust === 'device'
         ? { device: shownText(name) }
         : { issuer: shownText(name) }),
-    ...(generator === undefined ? {} : { generator: shownText(generator) }),
-    ...(algorithm === undefined ? {} : { algorithm }),
-    ...(claimVersion === undefined ? {} : { claimVersion }),
+    ...defined({
+      generator: generator === undefined ? undefined : shownText(generator),
+      algorithm,
+      claimVersion,
+    }),
     // An unsigned label could be anybody's word.
     ...(manifest === undefined || integrity?.claim?.bindsLabel !== true
       ? {}

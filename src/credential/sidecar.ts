@@ -27,15 +27,22 @@ import {
  */
 const FORMAT = 'takemark.sidecar';
 const VERSION = 1;
-/** Array of four, then the name: constant, so that any bytes are or are not the beginning of a sidecar. */
+/**
+ * Prefix of every sidecar, an array of four and the name: constant, so that any bytes are or are not the
+ * beginning of a sidecar.
+ */
 const MAGIC = Buffer.concat([Buffer.from([0x94]), encodeMessagePack(FORMAT)]);
 /**
- * Keeps the signature apart from every other use of the same key; a C2PA one begins with a CBOR array head.
+ * Context of the signature, which keeps it apart from every other use of the same key; a C2PA one begins with
+ * a CBOR array head.
  */
 const CONTEXT = Buffer.from('takemark sidecar signature v1\0', 'latin1');
-/** bin 8 head and 64 bytes. */
+/** Length of the last element: bin 8 head and 64 bytes. */
 const SIGNATURE_ELEMENT_BYTES = 66;
-/** Ours are below 2 kB with a certificate of ours, and 16 kB of certificate is the most that is read. */
+/**
+ * Most bytes of a sidecar: ours are below 2 kB with a certificate of ours, and 16 kB of certificate is the
+ * most that is read.
+ */
 const MAX_BYTES = 20 * 1024;
 
 const KINDS = { production: 'production-record', seal: 'local-seal' } as const;
@@ -62,7 +69,7 @@ export function writeSidecar(request: SidecarRequest<LocalSigner>): Uint8Array {
   return withSignature(body, request.signer.sign(signedMessage(body)));
 }
 
-/** The same, wherever the key is kept. */
+/** Signs a sidecar, wherever the key is kept. */
 export async function signSidecar(request: SidecarRequest<Signer>): Promise<Uint8Array> {
   const body = unsigned(request);
   return withSignature(body, await request.signer.sign(signedMessage(body)));
@@ -87,9 +94,9 @@ function withSignature(body: Uint8Array, signature: Uint8Array): Uint8Array {
 }
 
 /**
- * Reads a sidecar. Findings are data: it never throws. Classes as for the embedded form: a production record
- * under a key of nobody's is `foreign`, a local seal under a pinned one is `altered`, and so is anything that
- * our authority signed for, unpinned.
+ * Reads a sidecar. Findings are data: the function never throws. Classes are as for the embedded form: a
+ * production record under a key of nobody's is `foreign`, a local seal under a pinned one is `altered`, and
+ * so is anything that our authority signed for, unpinned.
  */
 export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarParseResult {
   const opened = openSidecar(bytes);
@@ -97,7 +104,7 @@ export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarParseRe
 }
 
 /**
- * What `readSidecar` says, as far as no certificate of a stranger has to be parsed for it: whatever fails in
+ * Parse result of a sidecar as far as no certificate of a stranger has to be parsed for it: whatever fails in
  * the form alone, and all of what names a pinned certificate as its own. Undefined for the rest, which is
  * intact in its form and never `service`.
  */
@@ -109,12 +116,12 @@ export function recogniseSidecar(bytes: Uint8Array, trust: TrustList): SidecarPa
 
 interface Opened {
   readonly content: Content;
-  /** What the signature covers. */
+  /** Bytes that the signature covers. */
   readonly signed: Uint8Array;
   readonly signature: Uint8Array;
 }
 
-/** The form, or what is wrong with it. */
+/** Content of a sidecar, or what is wrong with its form. */
 function openSidecar(bytes: Uint8Array): Opened | SidecarParseResult {
   if (bytes.length === 0) return { kind: 'not_a_sidecar', reason: 'sidecar_empty' };
   if (Buffer.compare(bytes.subarray(0, MAGIC.length), MAGIC) !== 0)
@@ -165,7 +172,7 @@ function checkSigner(
   return { kind: 'local_seal', statement, binding, sidecarSha256 };
 }
 
-/** Array head, name, version and body: everything the signature covers. */
+/** Bytes that the signature covers: array head, name, version and body. */
 function signedPart({ statement, binding, algorithm, certificate }: Content): Uint8Array {
   const kid = raw(statement.kid);
   const bound = { bytes: binding.bytes, sha256: raw(binding.sha256) };
@@ -237,7 +244,9 @@ function raw(hexDigits: string): Uint8Array {
   return Buffer.from(hexDigits, 'hex');
 }
 
-/** Not 64 digits unless the value is 32 bytes; the statement's checks demand exactly that. */
+/**
+ * Digest as hex, not of 64 digits unless the value is 32 bytes; the statement's checks demand exactly that.
+ */
 function hex(value: MessagePackValue | undefined): string | undefined {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : undefined;
 }

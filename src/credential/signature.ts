@@ -1,8 +1,8 @@
 import { constants, type KeyObject, verify } from 'node:crypto';
 
 /**
- * Names as in the COSE registry. The service signs with the first two; the others occur in foreign
- * credentials.
+ * Algorithms, with names as in the COSE registry. The service signs with the first two; the others occur in
+ * foreign credentials.
  */
 export const SIGNATURE_ALGORITHMS = [
   'Ed25519',
@@ -15,7 +15,7 @@ export const SIGNATURE_ALGORITHMS = [
 ] as const;
 export type AlgorithmName = (typeof SIGNATURE_ALGORITHMS)[number];
 
-/** Order of P-256 (FIPS 186-5; SEC 2 section 2.4.2), halved. */
+/** Half the order of P-256 (FIPS 186-5; SEC 2 section 2.4.2). */
 const P256_HALF_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n >> 1n;
 
 const ECDSA = {
@@ -26,8 +26,8 @@ const ECDSA = {
 const PSS = { PS256: 'sha256', PS384: 'sha384', PS512: 'sha512' } as const;
 
 /**
- * Whether the algorithm is one this key may be used with. The key decides: what a document says of its
- * algorithm only has to agree (C2PA 2.2 section 13.2).
+ * Tells whether the algorithm is one that this key may be used with. The key decides: what a document says of
+ * its algorithm only has to agree (C2PA 2.2 section 13.2).
  */
 export function algorithmFitsKey(algorithm: AlgorithmName, key: KeyObject): boolean {
   if (algorithm === 'Ed25519') return key.asymmetricKeyType === 'ed25519';
@@ -47,7 +47,7 @@ export function algorithmFitsKey(algorithm: AlgorithmName, key: KeyObject): bool
 /**
  * Checks a signature as COSE carries it: Ed25519 64 bytes (RFC 8032), ECDSA r || s of the curve's width (RFC
  * 9053 section 2.1), RSASSA-PSS with a salt of the hash's length (RFC 8230 section 2). False for anything
- * else, a key of another kind included; it never throws.
+ * else, a key of another kind included; the function never throws.
  * @param requireLowS refuses ES256 with s above half the order: (r, n - s) is the same signature in other
  * bytes, and our own have one form only
  */

@@ -5,19 +5,23 @@ import type { SigningIdentity } from '../ports/signing.js';
 import { readCertificate } from './certificate.js';
 
 /**
- * The two statements a credential of ours may carry, and what each member may hold. The labels belong to the
+ * Statements that a credential of ours may carry, and what each member may hold. The labels belong to the
  * format and outlive the product's name.
  */
 export type Statement = ProductionStatement | SealStatement;
 
 /**
- * Reverse domain (C2PA 2.2 section 6.2). No `.v1`: c2pa-rs strips that suffix and then misses the assertion.
+ * Prefix of the labels, a reverse domain (C2PA 2.2 section 6.2). No `.v1`: c2pa-rs strips that suffix and
+ * then misses the assertion.
  */
 export const PRODUCTION_LABEL = 'io.takemark.production-record';
 export const SEAL_LABEL = 'io.takemark.local-seal';
 
 const SHA256_HEX = /^[0-9a-f]{64}$/;
-/** 9999-12-31T23:59:59Z, the end of what a certificate can say (RFC 5280 section 4.1.2.5). */
+/**
+ * Last second of a statement, 9999-12-31T23:59:59Z, the end of what a certificate can say (RFC 5280 section
+ * 4.1.2.5).
+ */
 const MAX_TIME = 253_402_300_799;
 
 export function isProduction(statement: Statement): statement is ProductionStatement {
@@ -32,7 +36,7 @@ export function isName(value: unknown): value is string {
   return typeof value === 'string' && DISPLAY_NAME_PATTERN.test(value);
 }
 
-/** Undefined unless the members are exactly those of a production statement. */
+/** Production statement of the members; undefined unless they are exactly those of one. */
 export function productionStatement(members: ReadonlyMap<unknown, unknown>): ProductionStatement | undefined {
   const version = members.get('version');
   const proofId = members.get('proofId');
@@ -47,7 +51,7 @@ export function productionStatement(members: ReadonlyMap<unknown, unknown>): Pro
   return { version, proofId, createdAt, kid, issuer, evidenceSha256 };
 }
 
-/** Undefined unless the members are exactly those of a seal statement. */
+/** Seal statement of the members; undefined unless they are exactly those of one. */
 export function sealStatement(members: ReadonlyMap<unknown, unknown>): SealStatement | undefined {
   const version = members.get('version');
   const sealedAt = members.get('sealedAt');
@@ -58,10 +62,7 @@ export function sealStatement(members: ReadonlyMap<unknown, unknown>): SealState
   return { version, sealedAt, kid, device };
 }
 
-/**
- * The statement this identity may sign about a proof.
- * @param createdAt Unix seconds
- */
+/** Statement that this identity may sign about a proof. @param createdAt Unix seconds */
 export function stateProduction(
   identity: SigningIdentity,
   about: { readonly proofId: string; readonly createdAt: number; readonly evidenceSha256: string | null },
@@ -77,7 +78,7 @@ export function stateProduction(
 }
 
 /**
- * The statement a device signs; its identity's `issuer` is the device's name.
+ * Statement that a device signs; its identity's `issuer` is the device's name.
  * @param sealedAt Unix seconds by the device's clock
  */
 export function stateSeal(identity: SigningIdentity, sealedAt: number): SealStatement {
@@ -85,7 +86,8 @@ export function stateSeal(identity: SigningIdentity, sealedAt: number): SealStat
 }
 
 /**
- * @throws RangeError for a statement no reader would take: a writer's fault, found before anything is signed
+ * Checks a statement before anything is signed.
+ * @throws RangeError for a statement that no reader would take: a writer's fault
  */
 export function assertStatement(statement: Statement, identity: SigningIdentity): void {
   const members = new Map<unknown, unknown>(Object.entries(statement));

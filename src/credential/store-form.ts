@@ -6,17 +6,17 @@ import { BOX_TYPES, writeContentBox, writeSuperbox } from './jumbf.js';
 import { isProduction, PRODUCTION_LABEL, SEAL_LABEL, type Statement } from './statement.js';
 
 /**
- * The one form of a store of ours. A store is a function of its content and the signature: every byte is
- * signed, hashed or constant here, and the reader takes the content out, writes it again and compares.
+ * Canonical encoding of a store of ours. A store is a function of its content and the signature: every byte
+ * is signed, hashed or constant here, and the reader takes the content out, writes it again and compares.
  */
 export interface StoreContent {
-  /** UUID version 4, lower case; names the manifest. */
+  /** Name of the manifest: UUID version 4, lower case. */
   readonly manifestUuid: string;
   readonly generator: Generator;
   readonly statement: Statement;
   readonly binding: HardBinding;
   readonly algorithm: SignatureAlgorithm;
-  /** DER of the leaf. */
+  /** Certificate, DER of the leaf. */
   readonly certificate: Uint8Array;
 }
 
@@ -27,7 +27,7 @@ export interface Generator {
 }
 
 export interface StoreForm {
-  /** What the signer signs. */
+  /** Bytes that the signer signs. */
   readonly toBeSigned: Uint8Array;
   /** @param signature 64 bytes */
   write(signature: Uint8Array): Uint8Array;
@@ -42,14 +42,14 @@ const ACTIONS_LABEL = 'c2pa.actions.v2';
 const MANIFEST_PREFIX = 'urn:c2pa:';
 const MANIFEST_LABEL = /^urn:c2pa:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$/;
 
-/** IPTC's neutral value: the service signs no claim of who or what made the recording. */
+/** Source type, IPTC's neutral value: the service signs no claim of who or what made the recording. */
 const SOURCE_TYPE = 'http://cv.iptc.org/newscodes/digitalsourcetype/composite';
 
 export function manifestUuidIn(label: string): string | undefined {
   return MANIFEST_LABEL.exec(label)?.[1];
 }
 
-/** The label of the assertion that carries a statement. */
+/** Label of the assertion that carries a statement. */
 export function statementLabel(statement: Statement): string {
   return isProduction(statement) ? PRODUCTION_LABEL : SEAL_LABEL;
 }
@@ -104,7 +104,7 @@ function assertion(label: string, content: CborValue): { label: string; box: Uin
   };
 }
 
-/** c2pa.hash.data, C2PA 2.2 section 18.5. `pad` is required and stays empty. */
+/** Assertion c2pa.hash.data, C2PA 2.2 section 18.5. `pad` is required and stays empty. */
 function hashData({ exclusion, sha256 }: HardBinding): CborValue {
   return members({
     exclusions: [members(exclusion)],
@@ -114,7 +114,7 @@ function hashData({ exclusion, sha256 }: HardBinding): CborValue {
   });
 }
 
-/** Over the superbox without its own eight header bytes (C2PA 2.2 section 8.4.2.3). */
+/** Digest over the superbox without its own eight header bytes (C2PA 2.2 section 8.4.2.3). */
 function hashedUri(box: Uint8Array): Uint8Array {
   return createHash('sha256').update(box.subarray(8)).digest();
 }

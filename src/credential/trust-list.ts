@@ -2,6 +2,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import type { SigningIdentity, TrustList } from '../ports/signing.js';
 
 /**
+ * List of whom this environment trusts.
  * @param identities every leaf that verifies, current and former; pinned byte for byte
  * @param authorities certificates above them, the current one first
  */
@@ -41,7 +42,7 @@ export function createTrustList(
 }
 
 /**
- * Names compare without case and spacing (RFC 5280 section 7.1), and here without the order of their
+ * Name in a form that compares without case and spacing (RFC 5280 section 7.1), and without the order of its
  * attributes, which a reader of names does not see. Node writes an attribute a line, and a backslash before
  * an outer space.
  */
@@ -56,8 +57,8 @@ function comparable(name: string): string {
 }
 
 /**
- * The subjectKeyIdentifier extension: its OID, an octet string, and inside it another (RFC 5280 section
- * 4.2.1.2).
+ * Value of the subjectKeyIdentifier extension: its OID, an octet string, and inside it another (RFC 5280
+ * section 4.2.1.2).
  */
 function subjectKeyId(certificate: X509Certificate): Buffer | undefined {
   const { raw } = certificate;

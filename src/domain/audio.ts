@@ -1,7 +1,8 @@
 import type { StructureFinding } from './findings.js';
 
 /**
- * The container a file's first bytes announce. The core walks RIFF, RF64 and BW64; the others are only named.
+ * Container that a file's first bytes announce. The core walks RIFF, RF64 and BW64; the others are only
+ * named.
  */
 export const CONTAINERS = [
   'unknown',
@@ -21,7 +22,7 @@ export type Container = (typeof CONTAINERS)[number];
 export const ENCODINGS = ['pcm', 'float', 'other'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** The fmt chunk (WAVEFORMATEX / WAVEFORMATEXTENSIBLE). */
+/** Fields of the fmt chunk (WAVEFORMATEX / WAVEFORMATEXTENSIBLE). */
 export interface AudioFormat {
   readonly encoding: Encoding;
   /** wFormatTag as written: 1, 3, 0xFFFE, ... */
@@ -32,12 +33,14 @@ export interface AudioFormat {
   readonly byteRate: number;
   readonly blockAlign: number;
   readonly bitsPerSample: number;
-  /** Extensible only. */
+  /** Member of the extensible form only. */
   readonly validBitsPerSample?: number;
   readonly channelMask?: number;
 }
 
-/** The bext chunk, EBU Tech 3285 (v0, v1, v2). Text is as written, up to its first NUL, as Latin-1. */
+/**
+ * Fields of the bext chunk, EBU Tech 3285 (v0, v1, v2). Text is as written, up to its first NUL, as Latin-1.
+ */
 export interface BroadcastExtension {
   readonly version: number;
   readonly description: string;
@@ -47,21 +50,21 @@ export interface BroadcastExtension {
   readonly originationTime: string;
   /** Samples since midnight; a 64-bit count, so a bigint. */
   readonly timeReference: bigint;
-  /** 64 bytes as hex; version 1 and 2. */
+  /** SMPTE UMID, 64 bytes as hex; version 1 and 2. */
   readonly umid?: string;
-  /** Version 2; LUFS, LU and dBTP; absent where the writer left 0x7FFF. */
+  /** Loudness of version 2, in LUFS, LU and dBTP; absent where the writer left 0x7FFF. */
   readonly loudnessValue?: number;
   readonly loudnessRange?: number;
   readonly maxTruePeakLevel?: number;
   readonly maxMomentaryLoudness?: number;
   readonly maxShortTermLoudness?: number;
-  /** The first 4,096 bytes. */
+  /** First 4,096 bytes of the history. */
   readonly codingHistory: string;
   /** Length in the file, in bytes. */
   readonly codingHistoryBytes: number;
 }
 
-/** The ds64 chunk, EBU Tech 3306 and ITU-R BS.2088. */
+/** Fields of the ds64 chunk, EBU Tech 3306 and ITU-R BS.2088. */
 export interface DataSize64 {
   readonly riffSize: bigint;
   readonly dataSize: bigint;
@@ -70,7 +73,7 @@ export interface DataSize64 {
 }
 
 export interface ChunkEntry {
-  /** Four characters, Latin-1. */
+  /** Chunk id: four characters, Latin-1. */
   readonly id: string;
   /** Offset of the chunk header in the file. */
   readonly offset: number;
@@ -78,26 +81,24 @@ export interface ChunkEntry {
   readonly size: number;
 }
 
-/** The one `C2PA` chunk. */
+/** Place and data of the one `C2PA` chunk. */
 export interface CredentialChunk {
   /** Offset of the chunk header. */
   readonly offset: number;
-  /** Header and data: 8 + size. The pad byte is not part of it. */
+  /** Length of header and data, 8 + size, without the pad byte. */
   readonly length: number;
-  /** The chunk's data (the manifest store), without its header. */
+  /** Data of the chunk (the manifest store), without its header. */
   readonly data: Uint8Array;
 }
 
-/**
- * What one pass over a file measured. Digests are lower-case hex of SHA-256.
- */
+/** Measurement of a file in one pass. Digests are lower-case hex of SHA-256. */
 export interface Measurement {
   readonly bytes: number;
-  /** Every byte of the file. */
+  /** Digest of every byte of the file. */
   readonly sha256: string;
   /**
-   * Every byte but the credential chunk (header and data); present when there is exactly one such chunk of at
-   * most 1 MiB.
+   * Digest of every byte but the credential chunk (header and data); present when there is exactly one such
+   * chunk of at most 1 MiB.
    */
   readonly bindingSha256?: string;
   readonly container: Container;
@@ -108,11 +109,11 @@ export interface Measurement {
   readonly data?: { readonly offset: number; readonly size: number };
   readonly bext?: BroadcastExtension;
   readonly ds64?: DataSize64;
-  /** The first 256 top-level chunks in file order. */
+  /** First 256 top-level chunks in file order. */
   readonly chunks: readonly ChunkEntry[];
-  /** All top-level chunks, the ones beyond the table included. */
+  /** Number of all top-level chunks, also of those beyond the table. */
   readonly chunkCount: number;
   readonly credential?: CredentialChunk;
-  /** In the order of STRUCTURE_FINDINGS; offset of the first occurrence. */
+  /** Findings in the order of STRUCTURE_FINDINGS, each with the offset of its first occurrence. */
   readonly findings: readonly { readonly slug: StructureFinding; readonly offset: number }[];
 }

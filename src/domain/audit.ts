@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto';
+import { defined } from './defined.js';
 
 /**
- * What is recorded, for each partner and for the service's own signers, in a hash-chained log. Ids and closed
- * words only: no content, so erasure leaves none.
+ * Audit log: a hash-chained record for each partner and for the service's own signers (rule 15.6). Entries
+ * hold ids and closed words only and no content, so an erasure leaves none.
  */
 
 export const AUDIT_ACTIONS = [
@@ -28,14 +29,14 @@ export interface AuditDraft {
   readonly action: AuditAction;
   /** Unix seconds. */
   readonly at: number;
-  /** Who did it: a key id, or `operator`. */
+  /** Key id of whoever acted, or `operator`. */
   readonly actor: string;
-  /** Ids of what it was done to. */
+  /** Ids of what the action was done to. */
   readonly subjects: readonly string[];
 }
 
 export interface AuditEntry extends AuditDraft {
-  /** From 1, without gaps. */
+  /** Number of the entry, from 1 without gaps. */
   readonly sequence: number;
   /**
    * HMAC-SHA-256 over the entry and the mac before it, lower-case hex: an edit, deletion or reorder breaks
@@ -44,7 +45,7 @@ export interface AuditEntry extends AuditDraft {
   readonly mac: string;
 }
 
-/** How far a partner's log had come, kept apart from the log, so that a truncated log is found. */
+/** Head of a partner's log, kept apart from the log, so that a truncated log is found. */
 export interface AuditHead {
   readonly partnerId: string;
   readonly sequence: number;
@@ -69,11 +70,11 @@ export interface AuditVerification {
   readonly ok: boolean;
   readonly entries: number;
   /**
-   * How far the head that is kept apart says the log had come; absent where there is none, and a cut-off end
-   * cannot be seen.
+   * Sequence number in the head that is kept apart; absent where there is no head, and a cut-off end cannot
+   * be seen.
    */
   readonly head?: number;
-  /** The first entry that does not fit, and why. */
+  /** First entry that does not fit, and the reason. */
   readonly fault?: {
     readonly sequence: number;
     readonly reason: 'sequence_broken' | 'mac_mismatch' | 'truncated' | 'head_mismatch';
@@ -81,8 +82,9 @@ export interface AuditVerification {
 }
 
 /**
- * Walks a whole log, oldest first, against the head that was kept apart. Read the head before the log: a log
- * that is ahead of its head has grown since, or was cut off by a crash between the two writes, and is sound.
+ * Verifier of a whole log, oldest entry first, against the head that was kept apart. Read the head before the
+ * log: a log that is ahead of its head has grown since, or was cut off by a crash between the two writes, and
+ * is sound.
  */
 export class AuditWalk {
   readonly #keys: readonly Uint8Array[];
@@ -110,15 +112,14 @@ export class AuditWalk {
     return true;
   }
 
-  /** After the last entry. */
+  /** Result, to be asked for after the last entry. */
   end(): AuditVerification {
     if (this.#fault === undefined && this.#head !== undefined && this.#head.sequence > this.#sequence)
       this.#found('truncated');
     return {
       ok: this.#fault === undefined,
       entries: this.#sequence,
-      ...(this.#head === undefined ? {} : { head: this.#head.sequence }),
-      ...(this.#fault === undefined ? {} : { fault: this.#fault }),
+      ...defined({ head: this.#head?.sequence, fault: this.#fault }),
     };
   }
 

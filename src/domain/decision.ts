@@ -1,9 +1,10 @@
+import { defined } from './defined.js';
 import { asksForReview, countEvidence, type EvidenceReport } from './evidence-report.js';
 import type { UploadFacts } from './upload.js';
 import type { Judgement } from './verdict.js';
 import type { AudioSummary, DecisionEnvelope, RecommendedAction, Verdict } from './verification.js';
 
-/** "Caller action" of the contract's verdict table. */
+/** Action recommended for each verdict (rule 9.4). */
 const ACTIONS: Readonly<Record<Verdict, RecommendedAction>> = {
   valid: 'accept_credential',
   audioChanged: 'request_matching_pair',
@@ -14,13 +15,13 @@ const ACTIONS: Readonly<Record<Verdict, RecommendedAction>> = {
 };
 
 /**
- * The decision envelope of a verdict, and of the evidence report where there is one. A report can ask for a
- * human decision on a credential that passed; it "never changes credential validity".
- * @param report with `valid` alone
+ * Decision envelope of a verdict, and of the evidence report where there is one. A report can ask for a human
+ * decision on a credential that passed, and never changes a verdict (rule 9.6).
+ * @param report given with `valid` alone
  */
 export function decide(judgement: Judgement, report?: EvidenceReport): DecisionEnvelope {
   const valid = judgement.verdict === 'valid';
-  // "`needs_review` (binding passed, evidence report asks for a human decision; not a credential failure)".
+  // `needs_review` is no failure of the credential (rule 9.2).
   const review = valid && report !== undefined && asksForReview(report);
   return {
     status: review ? 'needs_review' : valid ? 'verified_binding' : 'invalid_proof',
@@ -43,7 +44,7 @@ export function summariseAudio(measurement: UploadFacts['measurement']): AudioSu
           channels: format.channels,
           bitsPerSample: format.validBitsPerSample ?? format.bitsPerSample,
         }),
-    ...(frames === undefined ? {} : { frames }),
+    ...defined({ frames }),
     ...(frames === undefined || format === undefined || format.sampleRate === 0
       ? {}
       : { durationSeconds: frames / format.sampleRate }),

@@ -1,14 +1,12 @@
 /**
- * What a creator answered to the survey about an issued proof. Closed words and opaque identifiers only: "the
- * service stores workflow state and bounded opaque references only, never source files, licences, creator
- * names or free-form notes".
+ * Declarations: answers of a creator to the survey about an issued proof (rules 9.12 to 9.15). Closed words
+ * and opaque identifiers only; no names and no free text.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * The survey's dimensions, as the contract names them: "declared origin, AI share band, manual work,
- * contribution band, disputed assessment", and the words that each can be answered with. Favourable and
- * adverse ones stand side by side, and `undisclosed` is an answer: a question that was put and not answered.
+ * Dimensions of the survey (rule 9.12), and the words that each can be answered with. Favourable and adverse
+ * words stand side by side, and `undisclosed` is an answer: to a question that was put and not answered.
  */
 export const SURVEY = {
   declaredOrigin: [
@@ -35,44 +33,44 @@ export type SurveyAnswers = { readonly [Name in Dimension]?: (typeof SURVEY)[Nam
 
 export const DIMENSIONS = Object.keys(SURVEY) as readonly Dimension[];
 
-/** Bounds the proof's row, which every verification of the proof reads. */
+/** Most declarations of a proof. They lie in the proof's row, which every verification of the proof reads. */
 export const MAX_DECLARATIONS = 32;
 
-/** How far the survey's clock may be ahead of the service's. */
+/** Seconds by which the survey's clock may be ahead of the service's. */
 export const SUBMISSION_SKEW_SECONDS = 300;
 
 /** One submission of the survey. */
 export interface Declaration {
-  /** Opaque: which edition of the survey was asked. */
+  /** Edition of the survey that was asked; opaque. */
   readonly surveyVersion: string;
-  /** Opaque; one for each submission on a proof. */
+  /** Id of the submission; opaque, and unique on its proof. */
   readonly submissionId: string;
-  /** Opaque: whom or what the answers are about. Never a name or an e-mail address. */
+  /** Person or thing that the answers are about; opaque, never a name or an e-mail address. */
   readonly subject: string;
   /** Unix seconds, by the survey's clock. */
   readonly submittedAt: number;
-  /** At least one. */
+  /** Answers, at least one. */
   readonly answers: SurveyAnswers;
 }
 
-/** As it lies in the proof's row. */
+/** Declaration as it lies in the proof's row. */
 export interface StoredDeclaration extends Declaration {
   /** Unix seconds, by the service's clock. */
   readonly recordedAt: number;
   /**
-   * HMAC-SHA-256 over the proof's id and all of the above, lower-case hex: a row that was edited in the store
-   * is noticed.
+   * HMAC-SHA-256 over the proof's id and all other members, lower-case hex: a row that was edited in the
+   * store is noticed.
    */
   readonly mac: string;
 }
 
-/** "Recorded after issuance, not part of the original proof signature." */
+/**
+ * Binding status of every declaration: recorded after issuing, and no part of what the proof's signature
+ * covers (rule 9.14).
+ */
 export const BINDING_STATUS = 'authenticated_post_issuance_record';
 
-/**
- * "Creator's raw survey answers as authenticated envelopes carrying survey version, submission time,
- * submission id, subject and a binding status."
- */
+/** Raw answers as they are reported (rule 9.13). */
 export interface DeclarationEnvelope extends Declaration {
   readonly recordedAt: number;
   readonly bindingStatus: typeof BINDING_STATUS;
@@ -89,7 +87,10 @@ export function sealDeclaration(
   return { ...sealed, mac: declarationMac(key, proofId, sealed) };
 }
 
-/** @param keys every secret that may have signed it */
+/**
+ * Tells whether the declaration was sealed for the proof.
+ * @param keys every secret that may have sealed it
+ */
 export function isAuthentic(
   keys: readonly Uint8Array[],
   proofId: string,
@@ -108,13 +109,13 @@ export function envelopeOf(stored: StoredDeclaration): DeclarationEnvelope {
 
 export type DeclarationStep =
   | { readonly outcome: 'recorded'; readonly declarations: readonly StoredDeclaration[] }
-  /** The same submission came before; this is what was stored of it. */
+  /** The same submission came before; `declaration` is what was stored. */
   | { readonly outcome: 'already_recorded'; readonly declaration: StoredDeclaration }
   | { readonly outcome: 'refused'; readonly reason: 'submission_id_reused' | 'declarations_full' };
 
 /**
- * Once for a submission id: said again it changes nothing, and with other content it is refused. For a
- * store's atomic step.
+ * Adds a declaration once for a submission id: the same again changes nothing, and other content is refused
+ * (rule 9.15). For a store's atomic step.
  */
 export function addDeclaration(
   known: readonly StoredDeclaration[],
@@ -129,7 +130,7 @@ export function addDeclaration(
   return { outcome: 'recorded', declarations: [...known, declaration] };
 }
 
-/** What was said, and nothing else, in one order of members. */
+/** Content of a submission and nothing else, in one order of members. */
 function contentOf({ surveyVersion, submissionId, subject, submittedAt, answers }: Declaration): Declaration {
   const given = DIMENSIONS.filter((dimension) => answers[dimension] !== undefined);
   return {

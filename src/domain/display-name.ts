@@ -1,12 +1,12 @@
 /**
- * Names of services, devices and programs that are signed and shown: 1 to 64 visible characters with single
- * meaning in every font and terminal, so no control, format, private or separator characters but the inner
- * space.
+ * Pattern of names of services, devices and programs that are signed and shown: 1 to 64 visible characters
+ * with single meaning in every font and terminal, so no control, format, private or separator characters but
+ * the inner space.
  */
 export const DISPLAY_NAME_PATTERN = /^(?! )(?:[^\p{C}\p{Z}]| ){1,64}(?<! )$/u;
 
 /**
- * Text of strangers, made fit to be shown: control and format characters are replaced, the rest is cut at
+ * Text of strangers in a form fit to be shown: control and format characters are replaced, the rest is cut at
  * `limit`.
  */
 export function shownText(text: string, limit = 256): string {
@@ -14,8 +14,8 @@ export function shownText(text: string, limit = 256): string {
 }
 
 /**
- * The service's own name, folded. No device may be called so, and a stranger's credential that is says so in
- * its report.
+ * Name of the service, folded. No device may have it, and a stranger's credential with it says so in its
+ * report.
  */
 const SERVICE_NAME = 'takemark';
 
@@ -34,8 +34,8 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Whether a name is, or holds, the service's own: without regard to case, marks, spaces, punctuation and
- * look-alike letters.
+ * Tells whether a name is, or holds, the service's own: without regard to case, marks, spaces, punctuation
+ * and look-alike letters.
  */
 export function holdsServiceName(name: string): boolean {
   const letters = [...name.normalize('NFKD').toLowerCase()].map(

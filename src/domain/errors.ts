@@ -3,7 +3,7 @@
  * precisely what happened. A validation finding is data and never one of these.
  */
 
-/** Stable slug a client branches on; the HTTP status of each stands in `contract/errors.ts`. */
+/** Code of an error, a stable slug a client branches on; the HTTP status of each stands in `contract/errors.ts`. */
 export const ERROR_CODES = [
   'invalid_request',
   'forbidden',
@@ -24,7 +24,7 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** Additive member `reason` of the error body. */
+/** Reasons of errors: the additive member `reason` of the error body. */
 export const ERROR_REASONS = [
   // requests
   'malformed_http',
@@ -101,13 +101,14 @@ export type ErrorReason = (typeof ERROR_REASONS)[number];
 
 export interface DomainErrorOptions {
   readonly reason?: ErrorReason;
-  /** Seconds after which the call may succeed; sent as `Retry-After`. */
+  /** Pause in seconds after which the call may succeed; sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
   readonly cause?: unknown;
 }
 
 /**
- * A refusal that the caller may see. `message` is shown to partners: no path, library name or secret in it.
+ * Error that the caller may see. `message` is shown to partners, therefore without path, library name or
+ * secret (rule 5.9).
  */
 export class DomainError extends Error {
   readonly code: ErrorCode;
@@ -124,8 +125,8 @@ export class DomainError extends Error {
 }
 
 /**
- * A record of the registry that is not what this installation wrote. Asking again does not help, and nothing
- * is decided on it.
+ * Error for a record of the registry that is not what this installation wrote (rule 5.10). Asking again does
+ * not help, and nothing is decided on such a record.
  */
 export function recordDamaged(cause: unknown): DomainError {
   return new DomainError('internal', 'A record of the registry is damaged.', {
@@ -139,8 +140,8 @@ export function isRecordDamaged(error: unknown): boolean {
 }
 
 /**
- * What is wrong with a server that the service needs, or with the way to it, in words for its operator. The
- * message holds nothing of a caller, so the log may hold it.
+ * Error of a server that the service needs, or of the way to the server, in words for its operator. The
+ * message holds nothing of a caller, so the log may hold the message.
  */
 export class ServerError extends Error {
   override readonly name: string = 'ServerError';

@@ -1,6 +1,6 @@
 /**
- * What happened, for whoever listens: identifiers, counts and times, never content. An event's id follows
- * from what it tells, so that one which is published twice is known by it. Times are unix seconds.
+ * Events for whoever listens: identifiers, counts and times, never content. An event's id follows from its
+ * content, so an event that is published twice is recognised by its id. Times are unix seconds.
  */
 import type { ReviewCase } from './review.js';
 import { monthOf } from './usage-window.js';
@@ -12,7 +12,7 @@ interface EventOf<T extends Topic, Kind extends string, Data> {
   readonly topic: T;
   readonly kind: Kind;
   readonly id: string;
-  /** Events of one key keep their order. */
+  /** Ordering key: events of one key keep their order. */
   readonly key: string;
   readonly at: number;
   readonly data: Data;
@@ -32,10 +32,10 @@ export interface UsageCount {
 }
 
 /**
- * Units that a source counted for a partner. A source numbers what it counts without gaps: this event is its
- * numbers after `from`, up to and with `to`, so events of one source never overlap and a consumer knows which
- * it has added. Sources: `billed/<YYYY-MM>`, where the numbers are the units of the month's quota, and
- * `free/<process>`, where they are events.
+ * Units that a source counted for a partner. A source numbers what it counts without gaps. The event holds
+ * the numbers after `from`, up to and with `to`; so events of one source never overlap, and a consumer knows
+ * which of them it has added. Sources: `billed/<YYYY-MM>`, where the numbers are the units of the month's
+ * quota, and `free/<process>`, where they are events.
  */
 export type UsageEvent = EventOf<
   'usage',
@@ -65,10 +65,10 @@ export type RetentionEvent = EventOf<
 
 export type ServiceEvent = ErasureEvent | UsageEvent | RetentionEvent;
 
-/** How long before its end a case is announced to expire. */
+/** Seconds between the announcement of a review's expiry and the expiry. */
 export const EXPIRY_NOTICE_SECONDS = 7 * 24 * 3600;
 
-/** Something to be announced about a case at a time. */
+/** Reminder: something to be announced about a review at a time. */
 export interface ReviewReminder {
   readonly kind: ReviewReminderKind;
   readonly dueAt: number;
@@ -126,7 +126,7 @@ export function reviewCreated({
   };
 }
 
-/** What is to be announced later about a case that was created. */
+/** Reminders of a review that was created. */
 export function remindersOf({ data }: RetentionEvent): readonly ReviewReminder[] {
   return [
     { kind: 'review_expiring', dueAt: data.expiresAt - EXPIRY_NOTICE_SECONDS, ...data },

@@ -1,13 +1,10 @@
 /**
- * "The structured evidence report is report-only. It separates observed facts, rule inferences, creator
- * declarations, conflicts and unverifiable coverage gaps. It never changes credential validity."
+ * Evidence report: it only reports, keeps its classes of content apart, and changes no verdict (rules 9.6 and
+ * 9.7).
  */
 import { type DeclarationEnvelope, DIMENSIONS, type Dimension } from './declaration.js';
 
-/**
- * "Content classes: direct system observations, rule inferences, creator declarations, explicit conflicts,
- * unverifiable coverage gaps."
- */
+/** Classes of content (rule 9.7). */
 export const CONTENT_CLASSES = [
   'direct_observation',
   'rule_inference',
@@ -17,7 +14,7 @@ export const CONTENT_CLASSES = [
 ] as const;
 export type ContentClass = (typeof CONTENT_CLASSES)[number];
 
-/** `needs_review` asks for a human decision. */
+/** Status of a fact. `needs_review` asks for a human decision. */
 export const FACT_STATUSES = ['declared', 'none_recorded', 'unverifiable', 'needs_review'] as const;
 export type FactStatus = (typeof FACT_STATUSES)[number];
 
@@ -25,14 +22,14 @@ export interface EvidenceFact {
   readonly code: string;
   readonly contentClass: ContentClass;
   readonly status: FactStatus;
-  /** Of a declaration: what was asked, what was answered, and in which submission. */
+  /** Dimension asked about; present, with answer and submission, for a declaration. */
   readonly dimension?: Dimension;
   readonly answer?: string;
   readonly submissionId?: string;
 }
 
 export interface EvidenceReport {
-  /** Of this layout. */
+  /** Version of this layout. */
   readonly version: 1;
   readonly facts: readonly EvidenceFact[];
   readonly conflicts: readonly EvidenceFact[];
@@ -40,14 +37,17 @@ export interface EvidenceReport {
   readonly declarations: readonly DeclarationEnvelope[];
 }
 
-/** Nothing was witnessed, and so nothing inferred: both classes are empty, and the report says so. */
+/**
+ * Gaps of every report: nothing was witnessed, and so nothing inferred. Both classes are empty, and the
+ * report says so (rule 9.11).
+ */
 const GAPS = ['session_evidence_unavailable', 'rule_inference_unavailable'];
 
 /**
- * The report of what creators declared. No declaration is measured against another: the one conflict the
+ * Report of what creators declared. No declaration is measured against another: the one conflict that the
  * contract knows needs a directly witnessed import.
  * @param declarations authentic ones, oldest first
- * @param altered how many records were left out, because they are not what the service wrote
+ * @param altered number of records that were left out, because they are not what the service wrote
  */
 export function reportEvidence(declarations: readonly DeclarationEnvelope[], altered = 0): EvidenceReport {
   const gaps = GAPS.map((code) => gap(code, 'unverifiable'));
@@ -60,20 +60,19 @@ export function reportEvidence(declarations: readonly DeclarationEnvelope[], alt
   };
 }
 
-/** "A missing survey is shown as an explicit "none recorded" state." */
+/** Fact of a proof without a survey (rule 9.9). */
 const NONE_RECORDED: EvidenceFact = {
   code: 'creator_declaration',
   contentClass: 'creator_declaration',
   status: 'none_recorded',
 };
 
-/** "One fact per answered creator-survey dimension, favourable and adverse alike." */
+/** Facts of a submission: one for each answered dimension, favourable or adverse (rule 9.9). */
 function factsOf({ submissionId, answers }: DeclarationEnvelope): readonly EvidenceFact[] {
   return DIMENSIONS.flatMap((dimension) => {
     const answer = answers[dimension];
     if (answer === undefined) return [];
-    // A creator who disputes an assessment contradicts someone: which of them is right is for a person to
-    // say.
+    // A creator who disputes an assessment contradicts someone: a person has to say which of them is right.
     return [
       {
         code: 'creator_declaration',
@@ -91,12 +90,12 @@ function gap(code: string, status: FactStatus): EvidenceFact {
   return { code, contentClass: 'unverifiable_coverage_gap', status };
 }
 
-/** "Evidence report asks for a human decision; not a credential failure." */
+/** Tells whether the report asks for a human decision (rule 9.2). */
 export function asksForReview({ facts, conflicts, unverifiable }: EvidenceReport): boolean {
   return [...facts, ...conflicts, ...unverifiable].some(({ status }) => status === 'needs_review');
 }
 
-/** "Counts of declarations, conflicts and unverifiable facts." */
+/** Counts for the decision envelope (rule 9.5). */
 export function countEvidence({ facts, conflicts, unverifiable }: EvidenceReport): {
   readonly declarations: number;
   readonly conflicts: number;

@@ -1,10 +1,10 @@
-/** Top-level chunks of a file that is still walked. */
+/** Most top-level chunks of a file that is still walked. */
 export const MAX_CHUNKS = 4096;
 
 /**
  * Structural findings of the RIFF / RF64 / BW64 reader. Each one makes a file unreadable for an embedded
- * credential; none of them matters to a legacy pair, whose audio is opaque bytes. The position in this list
- * is the bit the WASM core sets, so entries are only ever appended.
+ * credential; none of them matters to a legacy pair, whose audio is opaque bytes. The index of an entry is
+ * the bit that the WASM core sets, so entries are only ever appended.
  */
 export const STRUCTURE_FINDINGS = [
   /** The file ends before its first 12 bytes are complete. */

@@ -1,8 +1,8 @@
 /** Identifiers: a prefix that names the kind, and a UUIDv7 in Crockford base32, which sorts by time. */
 
 /**
- * Identifier format of the contract: `reviewId` and `requestId` path parameters, and every other id of the
- * service.
+ * Format of the contract's identifiers (rule 2.5): `reviewId` and `requestId` path parameters, and every
+ * other id of the service.
  */
 export const IDENTIFIER_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 

@@ -6,20 +6,20 @@ import { createHash, createPublicKey, type KeyObject, timingSafeEqual, verify } 
  * structured fields (RFC 9651), in the one spelling that their serialization has.
  */
 
-/** Bytes of a header that is read; a signature over all components takes some 400. */
+/** Most bytes of a header that is read; a signature over all components takes some 400. */
 const MAX_HEADER = 1024;
-/** Members of the name `label`, then the components and parameters as they were signed. */
+/** Pattern of a signature's input: `label`, then the components and parameters as they were signed. */
 const INPUT =
   /^([a-z][a-z0-9_-]{0,31})=(\(((?:"[@a-z0-9-]{1,32}" ?){1,8})\)((?:;[a-z]{1,8}=(?:\d{1,12}|"[\x20\x21\x23-\x5b\x5d-\x7e]{1,128}")){1,6}))$/;
 const PARAMETER = /;([a-z]+)=(?:(\d+)|"([^"]+)")/g;
 const PARAMETERS = ['created', 'expires', 'keyid', 'nonce', 'alg'];
-/** 64 bytes: what both algorithms make. */
+/** Pattern of a signature: 64 bytes, as both algorithms make. */
 const SIGNATURE = /^([a-z][a-z0-9_-]{0,31})=:([A-Za-z0-9+/]{86}==):$/;
 const CONTENT_DIGEST = /^(sha-256|sha-512)=:([A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{86}==):$/;
 
 /**
- * RFC 9421, 2.1 and 2.2. What else a message has may change on its way through proxies, `@scheme` and
- * `@target-uri` first.
+ * Components that may be signed (RFC 9421, 2.1 and 2.2). The other parts of a message may change on their way
+ * through proxies, `@scheme` and `@target-uri` first.
  */
 const COMPONENTS = [
   '@method',
@@ -32,7 +32,9 @@ const COMPONENTS = [
   'idempotency-key',
 ];
 
-/** What a key that needs signatures has: Ed25519 (RFC 9421, 3.3.6) or ECDSA on P-256 with SHA-256 (3.3.4). */
+/**
+ * Public key whose calls must be signed: Ed25519 (RFC 9421, 3.3.6) or ECDSA on P-256 with SHA-256 (3.3.4).
+ */
 export interface SignatureKey {
   readonly algorithm: 'ed25519' | 'ecdsa-p256-sha256';
   readonly key: KeyObject;
@@ -49,7 +51,7 @@ export interface SignatureParameters {
 
 export interface MessageSignature extends SignatureParameters {
   readonly components: readonly string[];
-  /** The value of `@signature-params`, as it was sent. */
+  /** Value of `@signature-params`, as it was sent. */
   readonly signed: string;
   readonly signature: Uint8Array;
 }
@@ -59,14 +61,14 @@ export interface ContentDigest {
   readonly digest: Uint8Array;
 }
 
-/** @param spki DER in base64, as `readPublicKey` gives it. @returns undefined for a key of another kind */
+/** Key that checks signatures. @param spki DER in */
 export function signatureKey(spki: string): SignatureKey | undefined {
   return keyOf(() => createPublicKey({ key: Buffer.from(spki, 'base64'), format: 'der', type: 'spki' }));
 }
 
 /**
- * The public key in a PEM text as base64 of its SPKI; undefined for anything but one key of a kind that can
- * sign here.
+ * Public key in a PEM text as base64 of its SPKI; undefined for anything but one key of a kind that can sign
+ * here.
  */
 export function readPublicKey(pem: string): string | undefined {
   // Node would make a public key of a private one, which has no place here.
@@ -90,7 +92,7 @@ function keyOf(read: () => KeyObject): SignatureKey | undefined {
     : undefined;
 }
 
-/** @returns undefined for anything but one signature of the subset */
+/** Parses the two headers of a signature. @returns undefined for anything but one signature */
 export function parseSignature(
   input: string | undefined,
   signature: string | undefined,
@@ -122,7 +124,7 @@ export function parseSignature(
 }
 
 /**
- * RFC 9421, 2.5.
+ * Signature base (RFC 9421, 2.5).
  * @param componentValue a component's value; undefined where the message has none
  * @returns undefined where a component has no value
  */
@@ -148,7 +150,7 @@ export function signatureHolds(
   return verify('sha256', Buffer.from(base), { key, dsaEncoding: 'ieee-p1363' }, signature);
 }
 
-/** @returns undefined for anything but one digest by SHA-256 or SHA-512 */
+/** Parses a `Content-Digest`. @returns undefined for anything but one digest */
 export function parseContentDigest(header: string | undefined): ContentDigest | undefined {
   const [, algorithm, base64] = CONTENT_DIGEST.exec(header?.slice(0, MAX_HEADER) ?? '') ?? [];
   if (algorithm === undefined) return undefined;

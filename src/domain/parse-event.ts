@@ -1,4 +1,4 @@
-/** Reads events that come back from outside of the process: from a bus, from a file. */
+/** Parses events that come back from outside of the process: from a bus, from a file. */
 import {
   type ErasureEvent,
   EXPIRY_NOTICE_SECONDS,
@@ -14,7 +14,7 @@ import {
   unitsCounted,
 } from './events.js';
 
-/** A fault is words of ours, with nothing of the value in it. */
+/** Event, or the fault that kept it from being one: words of ours, with nothing of the value in them. */
 export type EventParseResult =
   | { readonly ok: true; readonly event: ServiceEvent }
   | { readonly ok: false; readonly fault: string };
@@ -28,7 +28,7 @@ const isText = (value: unknown): boolean =>
   typeof value === 'string' && value.length > 0 && value.length <= MAX_TEXT;
 const isWithin = (value: unknown, least: number, most: number): boolean =>
   Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
-/** Numbers that a store takes: one that it refused would come again and again. */
+/** Count that a store takes: an event with a number that the store refused would come again and again. */
 const isCount = (value: unknown): boolean => isWithin(value, 0, 2 ** 31 - 1);
 const isTime = (value: unknown): boolean => isWithin(value, 0, 2 ** 32 - 1);
 const isExpiry = (value: unknown): boolean => isWithin(value, EXPIRY_NOTICE_SECONDS, 2 ** 32 - 1);
@@ -50,7 +50,7 @@ const DATA: Readonly<Record<Topic, Shape>> = {
   retention: { reviewId: isText, partnerId: isText, proofId: isText, expiresAt: isExpiry },
 };
 
-/** Takes `{ id, kind, key, at, data }` as this service makes them for the topic, and nothing else. */
+/** Parses `{ id, kind, key, at, data }` as this service makes events of the topic, and nothing else. */
 export function parseEvent(topic: Topic, value: unknown): EventParseResult {
   if (!isRecord(value)) return { ok: false, fault: 'not an event' };
   const fault =
@@ -58,7 +58,7 @@ export function parseEvent(topic: Topic, value: unknown): EventParseResult {
   if (fault !== undefined) return { ok: false, fault };
   const event = made(topic, value['kind'] as string, value['at'] as number, value['data']);
   if (event === undefined) return { ok: false, fault: 'a kind that the topic does not have' };
-  // They follow from the data: one that does not was not made here.
+  // These members follow from the data: an event in which one does not was not made here.
   const odd = (['id', 'key', 'at'] as const).find((member) => event[member] !== value[member]);
   return odd === undefined ? { ok: true, event } : { ok: false, fault: `${odd} does not follow from data` };
 }
@@ -75,7 +75,7 @@ function made(topic: Topic, kind: string, at: number, data: unknown): ServiceEve
     : undefined;
 }
 
-/** Exactly the members of the shape, each as it demands. */
+/** Fault of a value that has not exactly the members of the shape, each as the shape demands. */
 function shapeFault(value: Readonly<Record<string, unknown>>, shape: Shape, path = ''): string | undefined {
   for (const [name, check] of Object.entries(shape)) {
     if (!Object.hasOwn(value, name)) return `${path}${name} is missing`;

@@ -1,12 +1,12 @@
 /**
- * What reading a credential found, before audio and registry are looked at. Plain data: it is stored with the
- * upload, so that a signature is checked once, when the audio is measured.
+ * Parse results of credentials, before audio and registry are looked at. Plain data: the result is stored
+ * with the upload, so that a signature is checked once, when the audio is measured.
  */
 
 export type Integrity = 'verified' | 'failed' | 'not_checked';
 export type SignatureAlgorithm = 'Ed25519' | 'ES256';
 
-/** Version 1 of the statement the service signs. */
+/** Statement that the service signs, version 1. */
 export interface ProductionStatement {
   readonly version: 1;
   readonly proofId: string;
@@ -14,13 +14,13 @@ export interface ProductionStatement {
   readonly createdAt: number;
   /** Lower-case hex SHA-256 of the signer's certificate (DER). */
   readonly kid: string;
-  /** The service's name when it signed; a former name stays as history. */
+  /** Name of the service when it signed; a former name stays as history. */
   readonly issuer: string;
   /** Null until a production record exists. */
   readonly evidenceSha256: string | null;
 }
 
-/** What a local seal says of itself; nothing in it is vouched for by the service. */
+/** Statement of a local seal about itself; the service vouches for nothing in it. */
 export interface SealStatement {
   readonly version: 1;
   /** Unix seconds by the device's clock. */
@@ -30,12 +30,12 @@ export interface SealStatement {
   readonly device: string;
 }
 
-/** Reported as `embeddedCredential`: integrity and trust apart. */
+/** Report of a credential, sent as `embeddedCredential`: integrity and trust apart. */
 export interface CredentialReport {
   readonly format: 'c2pa';
-  /** The certificate's organisation or common name; not of a device, which gave itself its name. */
+  /** Organisation or common name in the certificate; absent for a device, which gave itself its name. */
   readonly issuer?: string;
-  /** Of a local seal: what the device calls itself. */
+  /** Name that a device gave itself, in a local seal. */
   readonly device?: string;
   readonly generator?: string;
   /** COSE algorithm name as in the registry: Ed25519, ES256, ES384, PS256, ... */
@@ -46,13 +46,13 @@ export interface CredentialReport {
   /** `service`: signed under the service's own authority; `device`: a local seal; `unknown`: anyone else. */
   readonly trust: 'service' | 'device' | 'unknown';
   /**
-   * Stable slugs: what failed, what could not be checked, and `names_this_service` where a stranger calls
+   * Stable slugs of what failed, what could not be checked, and `names_this_service` where a stranger calls
    * itself by our name.
    */
   readonly reasons: readonly string[];
 }
 
-/** The byte range a hard binding leaves out, and the digest it states over the rest. */
+/** Byte range that a hard binding leaves out, and the digest that it states over the rest. */
 export interface HardBinding {
   readonly exclusion: { readonly start: number; readonly length: number };
   /** Lower-case hex SHA-256. */
@@ -85,19 +85,19 @@ export type EmbeddedParseResult =
   | { readonly kind: 'foreign'; readonly binding?: HardBinding; readonly report: CredentialReport };
 
 /**
- * In reports and decisions: a credential that is not of this installation calls itself, its issuer or its
- * form ours.
+ * Reason in reports and decisions: a credential that is not of this installation calls itself, its issuer or
+ * its form ours.
  */
 export const NAMES_THIS_SERVICE = 'names_this_service';
 
-/** What a sidecar binds: the whole file. */
+/** Binding of a sidecar: the whole file. */
 export interface WholeFileBinding {
   readonly bytes: number;
   readonly sha256: string;
 }
 
 export type SidecarParseResult =
-  /** It does not begin as a sidecar. */
+  /** The bytes do not begin as a sidecar. */
   | { readonly kind: 'not_a_sidecar'; readonly reason: string }
   | { readonly kind: 'altered'; readonly reason: string }
   | {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The secret a partner sends: `tmk_<environment>_<keyId>_<256 random bits in base62>_<checksum>`. The
+ * Secret that a partner sends: `tmk_<environment>_<keyId>_<256 random bits in base62>_<checksum>`. The
  * environment and the checksum let a mistyped or foreign key be refused before any store is read.
  */
 
@@ -17,7 +17,7 @@ export function formatApiKey(environment: Environment, keyId: string, random: Ui
   return `${body}_${checksum(body)}`;
 }
 
-/** The key id of a well-formed key of this environment; undefined for anything else. */
+/** Key id of a well-formed key of this environment; undefined for anything else. */
 export function parseApiKey(environment: Environment, apiKey: string): string | undefined {
   const match = SHAPE.exec(apiKey);
   if (match === null || match[1] !== environment) return undefined;
@@ -29,7 +29,7 @@ function checksum(body: string): string {
   return base62(createHash('sha256').update(body).digest().subarray(0, 4), 6);
 }
 
-/** Fixed width, most significant digit first; 43 digits hold 256 bits, 6 hold 32. */
+/** Text in base62 of fixed width, most significant digit first; 43 digits hold 256 bits, 6 hold 32. */
 function base62(bytes: Uint8Array, width: number): string {
   let value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
   let text = '';

@@ -2,12 +2,12 @@
 
 export interface Plan {
   readonly name: string;
-  /** Units a UTC calendar month; verify and identify cost one. */
+  /** Units of a UTC calendar month; verify and identify cost one. */
   readonly monthlyQuota: number;
   readonly requestsPerSecond: number;
   readonly burst: number;
   readonly concurrentUploads: number;
-  /** The rotation lane: rotations per day. */
+  /** Rotations of a day, a rate class of their own (rule 4.12). */
   readonly rotationsPerDay: number;
 }
 
@@ -57,10 +57,13 @@ export interface PartnerKey {
   /** HMAC-SHA-256 of the whole secret under the pepper named by `pepperId`, lower-case hex. */
   readonly secretHash: string;
   readonly pepperId: string;
-  /** SPKI in base64: calls with the key must be signed by its private half. Successors have the same. */
+  /**
+   * Public key (SPKI in base64): calls with the key must be signed by its private half. Successors have the
+   * same.
+   */
   readonly publicKey?: string;
   readonly createdAt: number;
-  /** Set when the key was rotated: it works until this second. */
+  /** End of a key that was rotated: it works until this second. */
   readonly expiresAt?: number;
   readonly revokedAt?: number;
 }
@@ -68,7 +71,10 @@ export interface PartnerKey {
 export const KEY_STATUSES = ['active', 'expiring', 'expired', 'revoked'] as const;
 export type KeyStatus = (typeof KEY_STATUSES)[number];
 
-/** `active`, `expiring` (rotated, in its 72 hours), `expired`, `revoked`. Only the first two open a door. */
+/**
+ * Status of a key (rule 4.6): `active`, `expiring` (rotated, in its 72 hours), `expired`, `revoked`. Only the
+ * first two open a door.
+ */
 export function keyStatus(key: PartnerKey, now: number): KeyStatus {
   if (key.revokedAt !== undefined) return 'revoked';
   if (key.expiresAt === undefined) return 'active';

@@ -1,8 +1,8 @@
-/** The registry's record of an issued credential. */
+/** Record of an issued credential in the registry. */
 import type { StoredDeclaration } from './declaration.js';
 
 export type Carrier = 'embedded' | 'sidecar';
-/** `pending` is a reserved id, 404 on every partner route. */
+/** State of a proof. `pending` is a reserved id, 404 on every partner route. */
 export type ProofState = 'pending' | 'issued' | 'erased';
 
 export interface IssuedProof {
@@ -17,33 +17,33 @@ export interface IssuedProof {
   readonly kid: string;
   /** Digest of the audio as it came to be issued. */
   readonly originalSha256: string;
-  /** The hard-binding digest (embedded) or the whole file's (sidecar). */
+  /** Digest that the credential binds: the hard-binding digest (embedded) or the whole file's (sidecar). */
   readonly boundAudioSha256: string;
   /** SHA-256 of the credential chunk (header included) or of the sidecar, exactly as issued. */
   readonly credentialSha256: string;
-  /** The deliverable: the credentialed WAV, or the audio of a pair. */
+  /** Asset of the proof: the credentialed WAV, or the audio of a pair. */
   readonly asset: {
     readonly bytes: number;
     readonly sha256: string;
     readonly fileName: string;
     readonly mediaType: string;
   };
-  /** The sidecar of a pair, whole (at most a few hundred bytes). */
+  /** Sidecar of a pair, whole (at most a few hundred bytes). */
   readonly sidecar?: Uint8Array;
   /**
-   * What creators declared after it was issued, in the order of recording; absent where nothing was. In the
-   * record itself, so that verifying reads nothing more and erasing leaves none.
+   * Declarations of creators, made after the proof was issued, in the order of recording; absent where there
+   * are none. They lie in the record itself, so that verifying reads nothing more and erasing leaves none.
    */
   readonly declarations?: readonly StoredDeclaration[];
 }
 
-/** A tombstone: nothing of the content is left. */
+/** Tombstone: nothing of the content is left. */
 export interface ErasedProof {
   readonly state: 'erased';
   readonly proofId: string;
   readonly partnerId: string;
   readonly erasedAt: number;
-  /** When a consumer had made sure that nothing derived from it is left. */
+  /** Time at which a consumer had made sure that nothing derived from the proof is left. */
   readonly confirmedAt?: number;
 }
 

@@ -1,15 +1,16 @@
 /**
- * The review workflow: metadata only. State machines are tables, so that every (state, trigger) pair has an
- * answer that a test can walk.
+ * Workflow of reviews: metadata only. State machines are tables, so that every pair of state and trigger has
+ * a step that a test can walk.
  */
+import { defined } from './defined.js';
 import type { ErrorReason } from './errors.js';
 
-/** "Review metadata expires automatically after 180 days": counted from creation, never moved. */
+/** Life of a review, counted from its creation and never moved (rule 12.5). */
 export const REVIEW_LIFE_SECONDS = 180 * 24 * 3600;
 
 /**
- * Cases that a partner may have at once. One that ended, by its age or with its proof, does not count, nor do
- * other partners' cases.
+ * Bounds of the reviews that a partner has at once (rule 12.7). Reviews that have ended, by age or with their
+ * proof, do not count, nor do those of other partners.
  */
 export interface ReviewBounds {
   readonly perProof: number;
@@ -23,24 +24,24 @@ export type EvidenceKind = (typeof EVIDENCE_KINDS)[number];
 export const EVIDENCE_STATUSES = ['requested', 'supplied', 'accepted', 'declined'] as const;
 export type EvidenceStatus = (typeof EVIDENCE_STATUSES)[number];
 
-/** `supply` is the operator side's; the other two are the partner's. */
+/** Triggers of an evidence request: `supply` is the operator side's; the other two are the partner's. */
 export const EVIDENCE_TRIGGERS = ['supply', 'accept', 'decline'] as const;
 export type EvidenceTrigger = (typeof EVIDENCE_TRIGGERS)[number];
 
 export const REVIEW_OUTCOMES = ['accepted', 'held', 'rejected'] as const;
 export type ReviewOutcome = (typeof REVIEW_OUTCOMES)[number];
 
-/** What a case's state is made of: open, or resolved with an outcome. */
+/** State of a review: open, or resolved with an outcome. */
 export type ReviewState = 'open' | ReviewOutcome;
 export const REVIEW_STATES = ['open', ...REVIEW_OUTCOMES] as const;
 
-/** A transition, `unchanged` (the same thing said again), or the reason of the refusal (409). */
+/**
+ * Step of a state machine: a transition, `unchanged` (the same thing said again), or the reason of the
+ * refusal (409).
+ */
 export type Step<State> = { readonly to: State } | { readonly refused: ErrorReason };
 
-/**
- * "`accepted` and `declined` are terminal and immutable"; the partner may close a request from `requested`
- * too.
- */
+/** Steps of an evidence request (rule 12.11): the partner may close one from `requested` too. */
 const EVIDENCE_STEPS: Readonly<
   Record<EvidenceStatus, Readonly<Record<EvidenceTrigger, Step<EvidenceStatus>>>>
 > = {
@@ -58,10 +59,7 @@ const EVIDENCE_STEPS: Readonly<
   },
 };
 
-/**
- * "`held` may later become `accepted` or `rejected`; those two are final. Resolve again with the same
- * outcome: 200, unchanged."
- */
+/** Steps of a review (rule 12.15). */
 const REVIEW_STEPS: Readonly<Record<ReviewState, Readonly<Record<ReviewOutcome, Step<ReviewState>>>>> = {
   open: { accepted: { to: 'accepted' }, held: { to: 'held' }, rejected: { to: 'rejected' } },
   held: { accepted: { to: 'accepted' }, held: { to: 'held' }, rejected: { to: 'rejected' } },
@@ -77,7 +75,7 @@ const REVIEW_STEPS: Readonly<Record<ReviewState, Readonly<Record<ReviewOutcome, 
   },
 };
 
-/** The partner's own opaque identifiers: never names or e-mail addresses. */
+/** Identifiers of the partner's own, opaque: never names or e-mail addresses (rule 12.2). */
 export interface ReviewBindings {
   readonly creatorId: string;
   readonly accountId: string;
@@ -89,7 +87,7 @@ export interface EvidenceRequest {
   readonly requestId: string;
   readonly kind: EvidenceKind;
   readonly status: EvidenceStatus;
-  /** A bounded opaque reference into the partner's own evidence system. */
+  /** Bounded opaque reference into the partner's own evidence system. */
   readonly responseReference?: string;
   /** Unix seconds. */
   readonly createdAt: number;
@@ -106,9 +104,9 @@ export interface ReviewCase {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly resolvedAt?: number;
-  /** Creation and 180 days; from this second on the case is not there. */
+  /** End of the review, creation and 180 days; from this second on the review is not there. */
   readonly expiresAt: number;
-  /** In the order of their creation; one for each kind at most. */
+  /** Evidence requests in the order of their creation; one for each kind at most. */
   readonly evidenceRequests: readonly EvidenceRequest[];
 }
 
@@ -124,7 +122,10 @@ export function stateOf(review: ReviewCase): ReviewState {
   return review.outcome ?? 'open';
 }
 
-/** A case that blocks another one for the same proof and bindings: `held` counts as unresolved. */
+/**
+ * Tells whether a review blocks another one for the same proof and bindings: `held` counts as unresolved
+ * (rule 12.6).
+ */
 export function isUnresolved(review: ReviewCase): boolean {
   return review.outcome === undefined || review.outcome === 'held';
 }
@@ -135,7 +136,7 @@ export function isOpen(request: EvidenceRequest): boolean {
 
 export type ReviewChange = { readonly review: ReviewCase } | { readonly refused: ErrorReason };
 
-/** "A review can open each evidence kind once": evidence can be requested while the case is open or held. */
+/** Opens an evidence request, of each kind once, while the review is open or held (rules 12.8 and 12.9). */
 export function openEvidence(
   review: ReviewCase,
   kind: EvidenceKind,
@@ -157,7 +158,7 @@ export function openEvidence(
   };
 }
 
-/** @returns undefined where the case has no such request */
+/** Takes an evidence request one step on. @returns undefined where the review has no such request */
 export function stepEvidence(
   review: ReviewCase,
   requestId: string,
@@ -174,7 +175,7 @@ export function stepEvidence(
     ...request,
     status: step.to,
     updatedAt: now,
-    ...(responseReference === undefined ? {} : { responseReference }),
+    ...defined({ responseReference }),
   };
   return {
     review: {
@@ -187,7 +188,7 @@ export function stepEvidence(
   };
 }
 
-/** "`resolve` requires that open evidence requests have been completed first." */
+/** Resolves a review; open evidence requests have to be closed first (rule 12.14). */
 export function resolveReview(review: ReviewCase, outcome: ReviewOutcome, now: number): ReviewChange {
   const step = reviewStep(stateOf(review), outcome);
   if ('refused' in step) return step;

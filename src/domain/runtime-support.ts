@@ -11,18 +11,18 @@ const LAST_DAYS: ReadonlyMap<number, string> = new Map([
 const FIRST_KNOWN = Math.min(...LAST_DAYS.keys());
 const DAY_MS = 86_400_000;
 
-/** Why a Node should be replaced. */
+/** Reason to replace a release of Node. */
 export interface RuntimeWarning {
-  /** As it calls itself, `v20.11.0`. */
+  /** Version as Node gives it, `v20.11.0`. */
   readonly node: string;
   readonly reason: 'no_more_fixes' | 'not_long_term';
-  /** The last day with fixes, `YYYY-MM-DD`, where it is known. */
+  /** Last day with fixes, `YYYY-MM-DD`, where it is known. */
   readonly lastDay?: string;
 }
 
 /**
- * Looks whether a release of Node gets fixes, and for long. Undefined where nothing is known against it: a
- * long-term line newer than this table included.
+ * Warning about a release of Node that gets no fixes, or not for long; undefined where nothing is known
+ * against the release, as for a long-term line newer than this table.
  * @param version as `process.version` has it
  * @param now milliseconds since the epoch
  */
@@ -37,7 +37,7 @@ export function runtimeWarning(version: string, now: number): RuntimeWarning | u
   return major % 2 === 1 ? { node: version, reason: 'not_long_term' } : undefined;
 }
 
-/** A sentence for whoever starts the service. */
+/** Warning as a sentence for whoever starts the service. */
 export function runtimeWords({ node, reason, lastDay }: RuntimeWarning): string {
   if (reason === 'not_long_term')
     return `Node ${node} is no long-term release: it gets fixes for some months only. README says which to use.`;

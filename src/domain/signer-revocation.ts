@@ -1,8 +1,8 @@
 import type { AuditDraft, AuditEntry } from './audit.js';
 
 /**
- * Why a leaf is revoked (RFC 5280 section 5.3.1, those that can befall a signing leaf). No free text: the log
- * of signers holds none.
+ * Reasons to revoke a leaf (RFC 5280 section 5.3.1, those that can befall a signing leaf). No free text: the
+ * log of signers holds none.
  */
 export const REVOCATION_REASONS = [
   'unspecified',
@@ -12,13 +12,12 @@ export const REVOCATION_REASONS = [
 ] as const;
 export type RevocationReason = (typeof REVOCATION_REASONS)[number];
 
-/** A leaf of the service that is not believed any more. */
+/** Revocation of a leaf of the service: the leaf is not believed any more. */
 export interface SignerRevocation {
   /** Lower-case hex SHA-256 of the certificate (DER). */
   readonly kid: string;
   /**
-   * Unix seconds. A proof that was registered before then stays what it was; one of that second or later is
-   * not believed.
+   * Unix seconds. A proof registered earlier stays what it was; one of that second or later is not believed.
    */
   readonly from: number;
   readonly reason: RevocationReason;
@@ -26,10 +25,10 @@ export interface SignerRevocation {
   readonly at: number;
 }
 
-/** Whose audit log the revocations are: no partner's id looks like it. */
+/** Name of the audit log of revocations: no partner's id looks like it. */
 export const SIGNERS_LOG = 'signers';
 
-/** The log's entry of a revocation. */
+/** Entry of a revocation in the log. */
 export function revocationEntry({ kid, from, reason, at }: SignerRevocation): AuditDraft {
   return {
     partnerId: SIGNERS_LOG,
@@ -40,12 +39,12 @@ export function revocationEntry({ kid, from, reason, at }: SignerRevocation): Au
   };
 }
 
-/** The log's entry of a revocation that is taken back. @param at unix seconds */
+/** Entry in the log of a revocation that is taken back. @param at unix seconds */
 export function reinstatementEntry(kid: string, at: number): AuditDraft {
   return { partnerId: SIGNERS_LOG, action: 'signer_reinstated', at, actor: 'operator', subjects: [kid] };
 }
 
-/** What the log of signers says, entry by entry: the last word on a leaf holds. */
+/** Takes an entry of the log of signers: the last entry about a leaf holds. */
 export function takeSignerEntry(
   revocations: Map<string, SignerRevocation>,
   { action, subjects, at }: AuditEntry,
@@ -62,7 +61,7 @@ export function takeSignerEntry(
     });
 }
 
-/** Whether what was registered at `time` (unix seconds) under a leaf is not believed. */
+/** Tells whether a proof registered at `time` (unix seconds) under a leaf is not believed. */
 export function isRevokedAt(revocation: SignerRevocation | undefined, time: number): boolean {
   return revocation !== undefined && time >= revocation.from;
 }

@@ -3,11 +3,11 @@ import type { EmbeddedParseResult } from './parsed-credential.js';
 
 export type UploadPurpose = 'verify' | 'identify';
 
-/** 65 MiB, exact: this many bytes pass, one more does not. */
+/** Most bytes of a file: 65 MiB, exactly (rule 7.8). */
 export const MAX_UPLOAD_BYTES = 68_157_440;
-/** A slot may be posted to for 15 minutes. */
+/** Life of a slot: it takes a post for 15 minutes (rule 7.3). */
 export const SLOT_LIFE_SECONDS = 15 * 60;
-/** Measured facts stay readable for one hour after the upload. */
+/** Life of measured facts after the upload (rule 7.9). */
 export const FACTS_LIFE_SECONDS = 60 * 60;
 
 export interface UploadSlot {
@@ -17,13 +17,13 @@ export interface UploadSlot {
   readonly contentLength?: number;
   /** Unix seconds. */
   readonly createdAt: number;
-  /** Unix seconds; from this second on the slot takes no post. */
+  /** End of the slot in unix seconds; from this second on the slot takes no post. */
   readonly expiresAt: number;
 }
 
 /**
- * What remains of an upload: never the audio. The credential chunk's own bytes are dropped once they have
- * been read.
+ * Facts of an upload: all that remains of it, never the audio (rule 7.9). The credential chunk's own bytes
+ * are dropped once they have been read.
  */
 export interface UploadFacts {
   readonly uploadId: string;

@@ -13,7 +13,7 @@ export function monthStart(at: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) / 1000;
 }
 
-/** The second at which the window that holds `at` ends and the next one begins. */
+/** Second at which the window that holds `at` ends and the next one begins. */
 export function monthEnd(at: number): number {
   const date = new Date(at * 1000);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) / 1000;

@@ -1,8 +1,8 @@
 /**
- * The verdict: which of the six applies, and why. First match wins, in the order container, store and
- * signature, binding, signer, registry. Every step is a function that returns a finding or lets the next one
- * speak.
+ * Verdict: which of the six applies, and why. The first match wins, in the order of rule 8.8. Every step is a
+ * function that returns a finding or lets the next one speak.
  */
+import { defined } from './defined.js';
 import {
   type CredentialReport,
   type EmbeddedParseResult,
@@ -14,18 +14,18 @@ import { isRevokedAt, type SignerRevocation } from './signer-revocation.js';
 import type { UploadFacts } from './upload.js';
 import type { Verdict } from './verification.js';
 
-/** Everything the verdict rests on; nothing in here can fail to be read any more. */
+/** Evidence that the verdict rests on; nothing in it can fail to be read any more. */
 export interface Evidence {
   readonly measurement: UploadFacts['measurement'];
   readonly embedded?: EmbeddedParseResult;
   /**
-   * Present when the caller sent a sidecar: then the pair is judged, and an embedded credential is only
-   * reported.
+   * Parse result of the sidecar, where the caller sent one: then the pair is judged, and an embedded
+   * credential is only reported (rule 8.5).
    */
   readonly sidecar?: SidecarParseResult;
-  /** The registry's row for the proof that the judged credential names. */
+  /** Record in the registry of the proof that the judged credential names. */
   readonly proof?: Proof;
-  /** Of the leaf that the registry says signed it. */
+  /** Revocation of the leaf that the registry says signed the proof. */
   readonly revocation?: SignerRevocation;
 }
 
@@ -34,9 +34,9 @@ export interface Judgement {
   /** Stable slugs; the first one decided. */
   readonly reasons: readonly string[];
   readonly carrier: 'embedded' | 'sidecar' | 'none';
-  /** Whenever a signature of ours was verified. */
+  /** Proof named by the credential, whenever a signature of ours was verified. */
   readonly proofId?: string;
-  /** With `valid` alone. */
+  /** Time of issue, with `valid` alone. */
   readonly issuedAt?: number;
   readonly report?: CredentialReport;
 }
@@ -47,7 +47,7 @@ function refuse(verdict: Refusal['verdict'], ...reasons: readonly string[]): Ref
   return { verdict, reasons };
 }
 
-/** The proof id that the registry must be asked for; undefined where no signature of ours was verified. */
+/** Proof id that the registry must be asked for; undefined where no signature of ours was verified. */
 export function namedProof(
   embedded: EmbeddedParseResult | undefined,
   sidecar: SidecarParseResult | undefined,
@@ -63,8 +63,7 @@ export function judge(evidence: Evidence): Judgement {
   const refusal = sidecar === undefined ? refuseEmbedded(evidence) : refusePair(evidence, sidecar);
   const common = {
     carrier: carrierOf(evidence),
-    ...(proofId === undefined ? {} : { proofId }),
-    ...(report === undefined ? {} : { report }),
+    ...defined({ proofId, report }),
   };
   if (refusal !== undefined) return { ...refusal, ...common };
   // Only an issued proof gets past the registry step.
@@ -83,12 +82,12 @@ function refuseEmbedded(evidence: Evidence): Refusal | undefined {
   );
 }
 
-/** The audio of a pair is opaque bytes: no container step. */
+/** Steps of a pair: its audio is opaque bytes, so there is no container step. */
 function refusePair(evidence: Evidence, sidecar: SidecarParseResult): Refusal | undefined {
   return sidecarForm(sidecar) ?? pairBinding(evidence, sidecar) ?? signer(sidecar) ?? registry(evidence);
 }
 
-/** 1. Not a readable container, RIFF structure broken, no credential chunk. */
+/** Container step (rule 8.9): not a readable container, RIFF structure broken, or no credential chunk. */
 function container({ measurement }: Evidence): Refusal | undefined {
   if (
     measurement.container !== 'riff' &&
@@ -105,8 +104,8 @@ function container({ measurement }: Evidence): Refusal | undefined {
 }
 
 /**
- * 1 and 2. A chunk that does not begin as a store is unreadable; one that begins as a store and is not intact
- * is tampered.
+ * Store step (rules 8.9 and 8.10): a chunk that does not begin as a store is unreadable; one that begins as a
+ * store and is not intact is tampered.
  */
 function store(embedded: EmbeddedParseResult | undefined): Refusal | undefined {
   if (embedded === undefined) return refuse('unreadable', 'credential_missing');
@@ -122,8 +121,8 @@ function sidecarForm(sidecar: SidecarParseResult): Refusal | undefined {
 }
 
 /**
- * 3. Hard binding of an embedded credential: the exact chunk is left out, every other byte has the stated
- * digest.
+ * Binding step of an embedded credential (rule 8.11): the exact chunk is left out, every other byte has the
+ * stated digest.
  */
 function embeddedBinding({ measurement, embedded }: Evidence): Refusal | undefined {
   return embedded !== undefined && bindingFails(measurement, embedded)
@@ -145,7 +144,7 @@ function bindingFails(measurement: UploadFacts['measurement'], embedded: Embedde
   );
 }
 
-/** 3. A sidecar binds the whole file. */
+/** Binding step of a pair (rule 8.11): a sidecar binds the whole file. */
 function pairBinding({ measurement }: Evidence, sidecar: SidecarParseResult): Refusal | undefined {
   if (sidecar.kind === 'not_a_sidecar' || sidecar.kind === 'altered') return undefined;
   const { binding } = sidecar;
@@ -154,7 +153,7 @@ function pairBinding({ measurement }: Evidence, sidecar: SidecarParseResult): Re
     : refuse('audioChanged', 'audio_digest_mismatch');
 }
 
-/** 4. Intact, signed by an artist's device or by anyone else. */
+/** Signer step (rule 8.12): intact, signed by an artist's device or by anyone else. */
 function signer(reading: EmbeddedParseResult | SidecarParseResult | undefined): Refusal | undefined {
   if (reading?.kind === 'local_seal') return refuse('local_seal', 'sealed_by_device');
   if (reading?.kind === 'foreign') {
@@ -166,9 +165,9 @@ function signer(reading: EmbeddedParseResult | SidecarParseResult | undefined): 
 }
 
 /**
- * 5. Ours and intact: what does the registry say? Unknown, pending and erased look the same from outside.
- * Whether it was issued before its leaf was revoked is for the registered time to say: a thief can sign any
- * other.
+ * Registry step (rule 8.13) for a credential that is ours and intact. Unknown, pending and erased look the
+ * same from outside. The registered time tells whether the proof was issued before its leaf was revoked: a
+ * thief can sign any other time.
  */
 function registry({ embedded, sidecar, proof, revocation }: Evidence): Refusal | undefined {
   const reading = sidecar ?? embedded;
@@ -185,7 +184,7 @@ function carrierOf({ measurement, embedded, sidecar }: Evidence): Judgement['car
   return measurement.credential === undefined || embedded?.kind === 'not_a_store' ? 'none' : 'embedded';
 }
 
-/** The embedded credential's report, with the result of its hard binding. */
+/** Report of the embedded credential, with the result of its hard binding. */
 function reportOf({ measurement, embedded }: Evidence): CredentialReport | undefined {
   if (embedded === undefined || embedded.kind === 'not_a_store') return undefined;
   if (!bindingFails(measurement, embedded)) return embedded.report;

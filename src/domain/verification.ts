@@ -24,7 +24,7 @@ export const RECOMMENDED_ACTIONS = [
 ] as const;
 export type RecommendedAction = (typeof RECOMMENDED_ACTIONS)[number];
 
-/** The policy-neutral decision envelope; it never labels a track human or AI. */
+/** Decision envelope, neutral as to policy; it never labels a track human or AI (rule 9.1). */
 export interface DecisionEnvelope {
   readonly status: DecisionStatus;
   /** Stable slugs; the first one decided the verdict. */
@@ -39,7 +39,7 @@ export interface DecisionEnvelope {
   };
 }
 
-/** The `audio` member of a verification result. */
+/** Summary of the audio, the `audio` member of a verification result. */
 export interface AudioSummary {
   readonly container: Container;
   readonly sampleRate?: number;
@@ -53,19 +53,19 @@ export interface AudioSummary {
 
 export interface VerificationResult {
   readonly verdict: Verdict;
-  /** True with `valid` alone. */
+  /** Tells whether a caller may accept: true with `valid` alone (rule 8.7). */
   readonly good: boolean;
   readonly decision: DecisionEnvelope;
-  /** Unix seconds; with `valid` alone. */
+  /** Time of issue in unix seconds; with `valid` alone. */
   readonly issuedAt?: number;
-  /** Whenever a signature of ours was verified. */
+  /** Proof named by the credential, whenever a signature of ours was verified. */
   readonly proofId?: string;
   /** Unix seconds. */
   readonly verifiedAt: number;
   readonly audio: AudioSummary;
   /**
-   * With `valid` alone, where anything was declared; "absent [...] is to be read as unavailable source
-   * evidence".
+   * Report, with `valid` alone and where anything was declared; the absence means that evidence of the source
+   * is not available (rule 9.10).
    */
   readonly evidenceReport?: EvidenceReport;
   readonly embeddedCredential?: CredentialReport;

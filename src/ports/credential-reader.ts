@@ -1,14 +1,14 @@
 import type { EmbeddedParseResult, SidecarParseResult } from '../domain/parsed-credential.js';
 
 /**
- * Reads what a credential says of itself and who signed it. Whatever a stranger made is read apart from the
- * service's secrets, so a reading may fail; a failure is never a finding.
+ * Reader of what a credential says of itself and who signed it. Whatever a stranger made is read apart from
+ * the service's secrets, so a read may fail; a failure is never a finding.
  */
 export interface CredentialReader {
   /**
    * @param store data of the credential chunk
-   * @param extent where the chunk lies in the file: offset of its header, length of header and data, in bytes
-   * @throws DomainError `unavailable` with `retryAfterSeconds`: `reader_full` when readings that wait are at
+   * @param extent place of the chunk in the file: offset of its header, length of header and data, in bytes
+   * @throws DomainError `unavailable` with `retryAfterSeconds`: `reader_full` when reads that wait are at
    * their bound or this one waited too long, `reader_failed` when it came to no end, `shutting_down` after
    * the stop
    */
