@@ -82,7 +82,7 @@ const variables = {
   TAKEMARK_TLS_CERT: z.string().min(1).optional(),
   TAKEMARK_TLS_KEY: z.string().min(1).optional(),
   TAKEMARK_OPERATOR_PORT: portSchema.default(8081),
-  /** "bound to loopback unless configured" */
+  /** Rule 3.3. */
   TAKEMARK_OPERATOR_HOST: z.string().min(1).default('127.0.0.1'),
   /** Kept in a file of the data directory where it is not given. */
   TAKEMARK_OPERATOR_TOKEN: z
@@ -314,7 +314,7 @@ const schema = z.object(variables).superRefine((values, context) => {
     });
   }
   if (values.TAKEMARK_STORE === 'cassandra') {
-    // "In cluster mode a process refuses to start rather than make its own."
+    // Rule 16.1.
     const needed = [
       'TAKEMARK_CASSANDRA',
       'TAKEMARK_CASSANDRA_DC',

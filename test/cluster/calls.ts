@@ -7,10 +7,7 @@ import type { Ledger } from './ledger.js';
 import type { Cluster, Service } from './members.js';
 import type { Pulse } from './pulse.js';
 
-/**
- * "Within the time limit": what a partner waits for an answer, a refusal included; 13 s are the service's own
- * limit.
- */
+/** Time a partner waits for a response, an error included; the service's own limit is 13 s: rule 3.6. */
 const ANSWER_LIMIT_MS = 15_000;
 /** Of uploads and of the operator's calls, which have no limit of their own. */
 const LONG_LIMIT_MS = 60_000;

@@ -122,7 +122,7 @@ function* judgeProofs(
       if (seen.erasedAt !== erasure.erasedAt)
         yield `${proofId} was erased at ${erasure.erasedAt} and says ${seen.erasedAt}`;
       if (seen.confirmedAt === undefined) yield `the erasure of ${proofId} is not confirmed`;
-      // "Exactly one erasure event after de-duplication."
+      // One event of the erasure when repetitions are dropped: rule 15.8.
       const told = new Map(announced.get(proofId)?.map((event) => [event.id, event]));
       if (told.size !== 1) yield `${proofId} was erased and has ${told.size} events`;
       for (const { data } of told.values())
@@ -156,7 +156,7 @@ function* judgeLists(
   }
 }
 
-/** "Exactly one entry" of each: what was acknowledged, and nothing of its kind beside it. */
+/** Audit entries: one of each change that was acknowledged, and none of its kind beside it (rule 15.8). */
 function* judgeAudit(
   { partners, issued, erased, rotated, reviews }: Acknowledged,
   { partners: seen }: Observed,

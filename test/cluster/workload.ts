@@ -12,7 +12,7 @@ import type { Service } from './members.js';
 
 const KINDS = ['source_evidence', 'source_licence', 'creator_clarification'] as const;
 const OUTCOMES = ['accepted', 'held', 'rejected'] as const;
-/** "5 rotations a day", and a process that was not killed remembers them. */
+/** Fewer than the plan's rotations of a day (rule 4.12): a process that was not killed remembers them. */
 const ROTATIONS_EACH = 3;
 
 interface ReviewBody {

@@ -281,10 +281,7 @@ t.test('former host names', async (t) => {
   }
 });
 
-/**
- * "Any key of the environment may verify a file and read `GET /records/{proofId}`"; any registered proof can
- * be bound to a case.
- */
+/** Routes that are open to every partner: rules 11.3 and 12.3. */
 const SHARED = new Set(['readRecord', 'createReview']);
 
 const BODIES: Readonly<Record<string, (params: Readonly<Record<string, string>>) => object>> = {

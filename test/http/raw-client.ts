@@ -158,7 +158,7 @@ export function request(
   return Buffer.concat([Buffer.from(head, 'latin1'), bytes]);
 }
 
-/** "Every error response [...] has the JSON shape", and "carries header `X-Request-Id`". */
+/** Holds an error to rules 2.12 and 5.1. */
 export function matchError(
   t: Test,
   answer: RawAnswer | undefined,

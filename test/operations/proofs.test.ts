@@ -101,7 +101,7 @@ t.test('proofs: list, read, record, asset', async (t) => {
   t.match(sidecar, { fileName: 'five.sidecar', bytes: pair.sidecar!.length });
   await t.rejects(house.partner.readAsset(caller, embedded.proofId, 'sidecar'), notFound);
 
-  // "Foreign equals never-issued": the same code and the same words.
+  // Foreign and never issued have the same code and the same words: rule 5.6.
   const words = async (work: Promise<unknown>) =>
     work.then(
       () => 'answered',
@@ -202,7 +202,7 @@ t.test('erase', async (t) => {
 
   await house.restart();
   await gone();
-  // "A restored backup brings erased proofs back": the journal takes them away again.
+  // A restored backup brings erased proofs back, and the journal takes them away again: rule 11.13.
   const refused = await house
     .restart(async () => {
       for (const part of ['store', 'assets']) {

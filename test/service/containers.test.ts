@@ -8,7 +8,7 @@ import { TestService } from '../fixtures/service.js';
 import { needs } from '../fixtures/tools.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
 
-/** "AIFF, CAF, MP3 and M4A use the legacy pair." */
+/** Containers that are verified as a pair: rule 8.4. */
 const ENCODINGS: readonly [extension: string, container: string, mediaType: string, ...ffmpeg: string[]][] = [
   ['wav', 'riff', 'audio/wav'],
   ['aiff', 'aiff', 'audio/aiff'],

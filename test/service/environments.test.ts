@@ -1,7 +1,4 @@
-/**
- * "`beta` and `production` differ in keys, registry, signing identity and data; a beta key or proof means
- * nothing in production."
- */
+/** Two environments have nothing in common but the contract: rule 1.6. */
 import { X509Certificate } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * "A client that stalls or disappears at every stage (no memory, slot or file left behind) [...] Slow clients
- * hold no worker."
- */
+/** Clients that stall or leave, at every stage, leave nothing behind and hold no worker: rules 3.7 and 3.8. */
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { filesBelow } from '../fixtures/canaries.js';

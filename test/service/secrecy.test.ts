@@ -1,7 +1,6 @@
 /**
- * "A canary test plants known secrets, audio, sidecars, form fields and proof ids, runs the whole suite at
- * the most talkative level and finds none of them in logs, metrics or crash output; events and audit carry
- * ids and digests only."
+ * Canaries: known secrets, audio, sidecars, form fields and proof ids go through the whole service at its most
+ * talkative level, and none of them is found in log, metrics or crash output (rules 4.4 and 15.7).
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
