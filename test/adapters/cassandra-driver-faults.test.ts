@@ -1,5 +1,5 @@
 /**
- * Faults of the driver, brought out by a proxy before a real server: answers on the wrong stream, and outages
+ * Faults of the driver, brought out by a proxy before a real server: frames on the wrong stream, and outages
  * of all nodes.
  */
 import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
@@ -19,17 +19,20 @@ const PATIENCE_MS = 60_000;
 
 interface Proxy {
   readonly address: string;
-  /** All that were let in so far. */
+  /** Count of all connections that were let in so far. */
   readonly connections: () => number;
   readonly open: () => number;
-  /** As if the server were not there, until `up`. */
+  /** Cuts all connections and refuses new ones, until `up`. */
   down(): Promise<void>;
   up(): Promise<void>;
-  /** Lets so many of them in, after the next answer of each connection. */
+  /** Sends so many misdirected frames after the next response on each connection. */
   misdirect(count: number): void;
 }
 
-/** "Query timed out before it could start", as Cassandra 5.0.6 says it: on stream 0. */
+/**
+ * Frame on stream 0 with the error that Cassandra 5.0.6 sends there ("Query timed out before it could
+ * start").
+ */
 function misdirected(): Buffer {
   const message = Buffer.from('Query timed out before it could start');
   const frame = Buffer.alloc(HEADER_BYTES + 6 + message.length);
@@ -95,18 +98,18 @@ interface Pairs {
   readonly proxy: Proxy;
   readonly session: Session;
   read(key: string): Promise<string>;
-  /** @returns how many were answered */
+  /** @returns how many reads were answered */
   readAll(): Promise<number>;
   untilAllAnswer(): Promise<boolean>;
-  /** What reads of all were answered with and should not have been. */
+  /** Values that reads gave and should not have given. */
   readonly wrong: string[];
 }
 
 let keyspaces = 0;
 
 /**
- * A table of pairs, read by a session whose connections all go through a proxy; at the end none of these may
- * be left.
+ * Gives the work a table of pairs, read by a session whose connections all go through a proxy. At the end no
+ * connection may be left.
  */
 async function withPairs(t: Test, work: (pairs: Pairs) => Promise<void>): Promise<void> {
   const { replication } = connection;
@@ -159,7 +162,7 @@ async function withPairs(t: Test, work: (pairs: Pairs) => Promise<void>): Promis
 
 const skip = ADDRESSES === undefined && 'TAKEMARK_CASSANDRA is not set';
 
-t.test('no answer is taken for another, whatever stream a server names', { skip }, (t) =>
+t.test('no response is taken for another, whatever stream a server names', { skip }, (t) =>
   withPairs(t, async ({ proxy, session, read, readAll, untilAllAnswer, wrong }) => {
     t.ok(await untilAllAnswer(), 'the proxy lets all through');
     const before = proxy.connections();
@@ -170,7 +173,7 @@ t.test('no answer is taken for another, whatever stream a server names', { skip 
         proxy.misdirect(3);
       }
       answered += await readAll();
-      // Nobody else writes it: what is said to be applied must be there.
+      // Nobody else writes the key: a write that was said to be applied must be there.
       const { applied } = await session
         .lightweightTransaction({
           query: 'INSERT INTO pair (key, value) VALUES (?, ?) IF NOT EXISTS',
@@ -196,7 +199,7 @@ t.test('after each outage of all nodes there are as many connections as before',
       await delay(OUTAGE_MS);
       await proxy.up();
       t.ok(await untilAllAnswer(), 'it comes back');
-      // More would come within that time; one that a slow machine lost is there again.
+      // Surplus connections would come within this time; one that a slow machine lost is there again.
       let steady = 0;
       for (const end = Date.now() + PATIENCE_MS; steady < OUTAGE_MS && Date.now() < end; await delay(50))
         steady = proxy.open() === before ? steady + 50 : 0;

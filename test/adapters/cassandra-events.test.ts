@@ -93,15 +93,15 @@ if (ADDRESSES === undefined) {
   );
 } else {
   await again(() => migrate(connection));
-  void t.test('what a process published or not: another finds the rest', foundAfterDeath);
-  void t.test('an operation that two finished', finishedTwice);
-  void t.test('a case whose proof was erased while it was written', erasedMeanwhile);
-  void t.test('a row that fails does not keep the rest', failingRow);
-  void t.test('a batch whose answer nobody heard', unheardBatch);
-  void t.test('a sweep takes no more than its process can hold', boundedSweep);
-  void t.test('two stores fold the same events in any order', foldedByTwo);
-  void t.test('heads are the cluster’s', clusterHeads);
-  void t.test('a server that is gone, and one that does not answer', outages);
+  void t.test('another process publishes what a dead one left unpublished', foundAfterDeath);
+  void t.test('an operation that two processes finished leaves one event row', finishedTwice);
+  void t.test('a review whose proof was erased while it was written is taken back', erasedMeanwhile);
+  void t.test('a row that fails holds up no other row', failingRow);
+  void t.test('a batch of charges whose outcome was lost is found and counted once', unheardBatch);
+  void t.test('a sweep takes over no more events than its process can hold', boundedSweep);
+  void t.test('two stores aggregate the same events in any order, each once', aggregatedByTwo);
+  void t.test('the heads of audit logs are the cluster’s', clusterHeads);
+  void t.test('calls to a server that is gone or silent end in time, and work again afterwards', outages);
   t.teardown(async () => {
     await dropKeyspace(connection.keyspace);
     // The driver goes on looking for a node that it has lost, closed or not.
@@ -110,8 +110,8 @@ if (ADDRESSES === undefined) {
 }
 
 /**
- * The process's clock, which decides what is left alone. It is never put back: what was written would be of
- * the future.
+ * Puts the process's clock forward, which decides what is left alone. The clock is never put back: rows would
+ * be of the future.
  */
 function goOn(minutes: number): void {
   const now = Date.now;
@@ -179,7 +179,7 @@ async function foundAfterDeath(t: Test): Promise<void> {
       )
     ).length,
     3,
-    'what nobody folded stays, to be read',
+    'events that nobody aggregated stay, to be read',
   );
   t.strictSame(await rowsOf('SELECT id FROM outbox'), [], 'what was published is not found again');
   await other.aggregateUsage([firstCharge.event as UsageEvent, ...usage]);
@@ -189,7 +189,7 @@ async function foundAfterDeath(t: Test): Promise<void> {
       `SELECT item FROM charge WHERE partner_id = '${partnerId}' AND item > 'event/' AND item < 'event0'`,
     ),
     [],
-    'and goes when it was folded',
+    'and go when they were aggregated',
   );
   t.strictSame(await other.getDailyUsage(partnerId, DAY, DAY), [
     { day: DAY, operations: { verify: 3, read_proof: 4 } },
@@ -202,7 +202,9 @@ async function foundAfterDeath(t: Test): Promise<void> {
   );
 }
 
-/** Both hold the event by a row of their own; one is left, and it goes when either has published it. */
+/**
+ * Both processes hold the event by a row of their own. One row is left, and goes when either has published.
+ */
 async function finishedTwice(t: Test): Promise<void> {
   const proof = { proofId: 'prf_twice', partnerId: 'ptr_twice', erasedAt: NOW };
   const rows = async () =>
@@ -215,7 +217,7 @@ async function finishedTwice(t: Test): Promise<void> {
   // As when another process has finished it a minute later.
   await withClient(async (client) => {
     const [row] = (await client.execute('SELECT minute, shard, id, data FROM outbox')).rows.filter(
-      (one) => one['id'] === proofErased(proof).id,
+      (row) => row['id'] === proofErased(proof).id,
     );
     await client.execute(
       'INSERT INTO outbox (minute, shard, id, data) VALUES (?, ?, ?, ?)',
@@ -235,12 +237,12 @@ async function finishedTwice(t: Test): Promise<void> {
   await takeWaiting(pair[0]);
 }
 
-/** The erasure looked for cases when this one was not there yet, and its process died when it was. */
+/** The erasure looked for reviews before this one was there; the process that wrote the review died. */
 async function erasedMeanwhile(t: Test): Promise<void> {
   const doomed = await openStore();
   const other = await openStore();
   t.teardown(() => other.close());
-  const { reviewId, proofId, partnerId } = await createCase(doomed, 'meanwhile');
+  const { reviewId, proofId, partnerId } = await createReviewThenKill(doomed, 'meanwhile');
   await doomed.close();
   await withClient(async (client) => {
     await client.execute(`DELETE FROM review_by_proof WHERE proof_id = '${proofId}'`);
@@ -257,14 +259,14 @@ async function erasedMeanwhile(t: Test): Promise<void> {
   t.equal(await rows(), 0, 'the sweep takes it back');
   t.notOk(
     (await takeWaiting(other)).some(({ kind }) => kind === 'review_created'),
-    'and nothing is said of it',
+    'and no event reports it',
   );
 }
 
-/** More than a sweep bears in a row. */
+/** Rows, more than the failures in a row that end a sweep. */
 const DAMAGED = 30;
 
-/** Damaged, or of a version that this one does not know. */
+/** A row may be damaged, or of a version that this one does not know. */
 async function failingRow(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
@@ -300,7 +302,7 @@ async function failingRow(t: Test): Promise<void> {
   goOn(24 * 60);
   const later = await openStore();
   await later.charge(usageCharge('ptr_failing', 'b'));
-  await createCase(later, 'failing');
+  await createReviewThenKill(later, 'failing');
   await later.close();
   goOn(5);
   const found: string[] = [];
@@ -316,8 +318,8 @@ async function failingRow(t: Test): Promise<void> {
   await withClient((client) => client.execute('TRUNCATE intent'), connection.keyspace);
 }
 
-/** By a process that is killed when the case is written. */
-async function createCase(stores: Stores, name: string): Promise<ReviewCase> {
+/** Creates a review by a process that is killed when the review is written. */
+async function createReviewThenKill(stores: Stores, name: string): Promise<ReviewCase> {
   const { proofId, partnerId } = await issue(stores, name);
   const review = reviewCase(`rev_${name}`, partnerId, proofId);
   let written = false;
@@ -399,7 +401,7 @@ async function boundedSweep(t: Test): Promise<void> {
   t.teardown(() => small.close());
   goOn(4);
   const found: string[] = [];
-  // Long after the rows could have been passed over by a position that does not wait for them.
+  // Rounds far beyond the time at which a watermark that does not wait would have passed the rows.
   for (let round = 0; round < 20; round++, goOn(5)) {
     await small.collectExpired(NOW, 100);
     t.ok(small.countWaiting() <= 5);
@@ -408,10 +410,10 @@ async function boundedSweep(t: Test): Promise<void> {
   t.strictSame(found.filter((id) => id.includes('ptr_bounded')).toSorted(), ids.toSorted(), 'each once');
 }
 
-async function foldedByTwo(t: Test): Promise<void> {
+async function aggregatedByTwo(t: Test): Promise<void> {
   const pair = [await openStore(), await openStore()] as const;
   t.teardown(() => Promise.all(pair.map((stores) => stores.close())));
-  const partnerIds = ['ptr_folded-1', 'ptr_folded-2'];
+  const partnerIds = ['ptr_aggregated-1', 'ptr_aggregated-2'];
   const seed = Date.now() % 1_000_003;
   t.comment(`seed ${seed}`);
   let state = seed;
@@ -499,7 +501,7 @@ async function clusterHeads(t: Test): Promise<void> {
   );
 }
 
-/** A way to one server that can be cut, or go silent. */
+/** Starts a proxy to one server, which can cut its connections or go silent. */
 async function proxyTo(address: string) {
   const [host, port] = address.split(':') as [string, string];
   const sockets = new Set<Socket>();
@@ -558,7 +560,7 @@ async function outages(t: Test): Promise<void> {
     stores.getProof(proofId),
     stores.listProofs(partnerId, { limit: 5 }),
     stores.getDailyUsage(partnerId, DAY, DAY),
-    // Some that wait for each other in this process.
+    // Charges that wait for each other in this process.
     ...Array.from({ length: 45 }, (_, i) => stores.charge(usageCharge(partnerId, `outage-${round}-${i}`))),
     ...Array.from({ length: 3 }, () =>
       stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId)),

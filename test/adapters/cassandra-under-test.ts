@@ -40,7 +40,7 @@ const READ = /^(get|list|find|read|due|waiting)/;
 const isUnanswered = (error: unknown): boolean =>
   (error as { readonly reason?: unknown }).reason === 'store_unavailable';
 
-/** Reads are repeated where the server did not answer. */
+/** The stores with reads that are repeated where the server did not respond. */
 export function patient<Opened extends object>(stores: Opened): Opened {
   return new Proxy(stores, {
     get(target, name) {
@@ -59,8 +59,8 @@ export function openStore(over: Partial<CassandraStoreOptions> = {}): Promise<Ca
 }
 
 /**
- * Each table of a dropped keyspace makes the server flush all that is being written, by other tests too:
- * seconds, with many tables.
+ * Time limit of definitions: each table of a dropped keyspace makes the server flush all that is being
+ * written, by other tests too, which takes seconds with many tables.
  */
 const DEFINITION_MS = 120_000;
 
@@ -81,9 +81,7 @@ export async function withClient<Value>(
   }
 }
 
-/**
- * Where the servers are erased anyway it stays: what a drop makes the server do slows the tests beside it.
- */
+/** Drops a keyspace, but not in CI, where the servers are erased anyway: a drop slows the tests beside it. */
 export async function dropKeyspace(keyspace: string): Promise<void> {
   if (process.env['CI'] === undefined)
     await withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${keyspace}`));
@@ -94,7 +92,7 @@ export interface Sent {
   readonly params: unknown[];
 }
 
-/** Lets `look` see, change and hold up the statements of every request that the driver is given meanwhile. */
+/** Runs the work while `look` sees, changes and holds up the statements of every request to the driver. */
 export async function intercepted<Value>(
   look: (sent: readonly Sent[]) => void | Promise<void>,
   work: () => Promise<Value>,

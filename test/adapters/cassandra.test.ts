@@ -1,3 +1,12 @@
+/**
+ * The store contract on real servers, and what only this store has.
+ *
+ * Two of the tests (`reviewExpires` and `rowsBesideExpire`) hold that every row of a review expires, and then
+ * test themselves. They collect each statement with a `USING TTL` clause that the store sends. They run the
+ * same calls again with the TTL of one such statement set to 0, which means none, on its way to the driver,
+ * and demand that the check now fails. So a check that no longer sees a column is found. A statement that is
+ * written without a TTL is not collected; its column then has no end, and fails the check itself.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
@@ -73,7 +82,7 @@ if (ADDRESSES === undefined) {
     () => undefined,
   );
 } else {
-  void t.test('migrations: two at once, and again', async (t) => {
+  void t.test('two migrations at once apply each step once, and a third applies none', async (t) => {
     await t.rejects(
       openCassandraStore({ ...connection, authenticator, audit: { key: KEY, heads: memoryHeads() } }),
       { name: 'CassandraOpenError' },
@@ -95,20 +104,20 @@ if (ADDRESSES === undefined) {
     );
     t.strictSame(await migrate(connection), []);
   });
-  void t.test('a migration has one owner', oneOwner);
+  void t.test('a migration has one owner, until it is silent for too long', oneOwner);
   storeContract(t, 'the Cassandra store', open);
   void t.test(
-    'what a successor is derived from lives for a day and an hour, and nothing else of a key ends',
+    'of a key only the material of a successor’s secret expires, after a day and an hour',
     replayEnds,
   );
-  void t.test('rows that somebody else edited are not believed', editedRows);
+  void t.test('rows that somebody else edited are refused', editedRows);
   void t.test('rows of a version that made no codes are given theirs', formerRows);
-  void t.test('every part of a case ends with it', caseEndsWhole);
-  void t.test('so does every row beside a case', leavingsEnd);
-  void t.test('two processes at once', twoStores);
-  void t.test('a server carries out late what was sent again meanwhile', lateDecisions);
-  void t.test('more was removed than one read passes over', muchRemoved);
-  void t.test('what a crash leaves is finished', abandonedIntents);
+  void t.test('every part of a review expires with it', reviewExpires);
+  void t.test('every row beside a review expires', rowsBesideExpire);
+  void t.test('two processes at once decide as one', twoStores);
+  void t.test('a statement that a server carries out late changes nothing', lateDecisions);
+  void t.test('lists and erasures work where one read would pass over too many removed rows', muchRemoved);
+  void t.test('what a crash leaves half done is finished by another process', abandonedIntents);
   t.teardown(() => dropKeyspace(connection.keyspace));
 }
 
@@ -119,40 +128,43 @@ if (SECURE === undefined || SECURE === '') {
     () => undefined,
   );
 } else {
-  void t.test('a server that demands a password and TLS', async (t) => {
-    const secure: MigrationOptions = {
-      ...connection,
-      contactPoints: SECURE.split(','),
-      credentials: { username, password },
-      tls: { authority },
-    };
-    const openSecure = (over: Partial<MigrationOptions>) =>
-      openCassandraStore({ ...secure, ...over, authenticator, audit: { key: KEY, heads: memoryHeads() } });
-    await again(() => migrate(secure));
-    const stores = await again(() => openSecure({}));
-    t.teardown(() => stores.close());
-    await t.resolves(stores.ping());
-    await t.rejects(
-      openSecure({ credentials: { username, password: `${password}x` } }),
-      { name: 'CassandraOpenError' },
-      'another password',
-    );
-    const { credentials: _, ...nobody } = secure;
-    await t.rejects(
-      openCassandraStore({ ...nobody, authenticator, audit: { key: KEY, heads: memoryHeads() } }),
-      { name: 'CassandraOpenError' },
-      'no password',
-    );
-    const { tls: __, ...open } = secure;
-    await t.rejects(
-      openCassandraStore({ ...open, authenticator, audit: { key: KEY, heads: memoryHeads() } }),
-      { name: 'CassandraOpenError' },
-      'no encryption',
-    );
-  });
+  void t.test(
+    'a server that demands a password and TLS is served with both and refused without',
+    async (t) => {
+      const secure: MigrationOptions = {
+        ...connection,
+        contactPoints: SECURE.split(','),
+        credentials: { username, password },
+        tls: { authority },
+      };
+      const openSecure = (over: Partial<MigrationOptions>) =>
+        openCassandraStore({ ...secure, ...over, authenticator, audit: { key: KEY, heads: memoryHeads() } });
+      await again(() => migrate(secure));
+      const stores = await again(() => openSecure({}));
+      t.teardown(() => stores.close());
+      await t.resolves(stores.ping());
+      await t.rejects(
+        openSecure({ credentials: { username, password: `${password}x` } }),
+        { name: 'CassandraOpenError' },
+        'another password',
+      );
+      const { credentials: _, ...nobody } = secure;
+      await t.rejects(
+        openCassandraStore({ ...nobody, authenticator, audit: { key: KEY, heads: memoryHeads() } }),
+        { name: 'CassandraOpenError' },
+        'no password',
+      );
+      const { tls: __, ...open } = secure;
+      await t.rejects(
+        openCassandraStore({ ...open, authenticator, audit: { key: KEY, heads: memoryHeads() } }),
+        { name: 'CassandraOpenError' },
+        'no encryption',
+      );
+    },
+  );
 }
 
-/** With a migration whose statements change nothing where they were run before. */
+/** A migration runs whose statements change nothing where they were run before. */
 async function oneOwner(t: Test): Promise<void> {
   await withClient(async (client) => {
     const forget = () => client.execute('DELETE FROM schema_migration WHERE version = 3 IF EXISTS');
@@ -230,7 +242,7 @@ async function livesOf(client: Client, table: string, key: string, value: string
 
 const DAMAGED = { code: 'internal', reason: 'record_damaged' } as const;
 
-/** Two of everything, of one partner. */
+/** Writes two of everything, of one partner. */
 async function populate(stores: Stores, name: string) {
   const partnerId = `ptr_${name}`;
   const owner = partner(partnerId);
@@ -484,10 +496,10 @@ async function replayEnds(t: Test): Promise<void> {
 }
 
 /**
- * A case with all that can happen to one, at the server's own time.
+ * A review to which everything has happened that can, at the server's own time.
  * @param took receives how many milliseconds each change took
  */
-async function liveCase(stores: Stores, name: string, took: number[] = []): Promise<ReviewCase> {
+async function liveReview(stores: Stores, name: string, took: number[] = []): Promise<ReviewCase> {
   const proof = issuedProof(`prf_${name}`, 'ptr_ttl');
   await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
   await stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId));
@@ -498,7 +510,7 @@ async function liveCase(stores: Stores, name: string, took: number[] = []): Prom
     expiresAt: createdAt + REVIEW_LIFE_SECONDS,
   });
   await stores.createReview(review, audit('ptr_ttl', 'review_created', review.reviewId));
-  // So that a life counted from the write and not from the creation shows.
+  // A pause, so that a life shows that is counted from the write and not from the creation.
   await new Promise((resolve) => setTimeout(resolve, 2500));
   const change = async (rule: Parameters<Stores['changeReview']>[3], at = now()) => {
     const began = performance.now();
@@ -517,19 +529,19 @@ async function liveCase(stores: Stores, name: string, took: number[] = []): Prom
     await change((current) => stepEvidence(current, `req_${kind}`, 'accept', undefined, now()));
   }
   await change((current) => resolveReview(current, 'held', now()));
-  // Of a process whose clock is ahead.
+  // A change of a process whose clock is ahead.
   await change((current) => resolveReview(current, 'accepted', now()), now() + 30);
   return review;
 }
 
 /**
- * One whose changes were all quick: the seconds that a server lets a change wait are added to what the change
- * is given to live.
+ * A review whose changes were all quick, at the latest the twentieth: the seconds for which a server lets a
+ * change wait are added to the life that the change is given.
  */
-async function quickCase(stores: Stores): Promise<ReviewCase> {
+async function quickReview(stores: Stores): Promise<ReviewCase> {
   for (let attempt = 1; ; attempt += 1) {
     const took: number[] = [];
-    const review = await liveCase(stores, `whole-${attempt}`, took);
+    const review = await liveReview(stores, `whole-${attempt}`, took);
     if (attempt === 20 || Math.max(...took) < 500) return review;
   }
 }
@@ -539,24 +551,24 @@ function endTogether(lives: Lives): boolean {
   return numbers.length === lives.length && Math.max(...numbers) - Math.min(...numbers) <= 2;
 }
 
-async function caseEndsWhole(t: Test): Promise<void> {
+async function reviewExpires(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
   await withClient(async (client) => {
-    const review = await quickCase(stores);
+    const review = await quickReview(stores);
     const lives = await livesOf(client, 'review', 'review_id', review.reviewId);
     t.ok(lives.length > 40, `${lives.length} columns`);
     t.ok(
       endTogether(lives),
       `${Math.min(...lives.map(Number))} to ${Math.max(...lives.map(Number))} seconds`,
     );
-    t.ok(Math.abs(Number(lives[0]) - CASE_SECONDS) <= 60);
+    t.ok(Math.abs(Number(lives[0]) - REVIEW_SECONDS) <= 60);
 
     // `USING TTL 0` is the same as none: each such clause of the review table is taken away in its turn.
-    const seen = await timedStatements(OF_CASE, () => liveCase(stores, 'seen'));
+    const seen = await timedStatements(OF_REVIEW, () => liveReview(stores, 'seen'));
     t.equal(seen.size, 4, [...seen].join('\n'));
     for (const [i, query] of [...seen].entries()) {
-      const broken = await withoutTtl(query, () => liveCase(stores, `broken-${i}`));
+      const broken = await withoutTtl(query, () => liveReview(stores, `broken-${i}`));
       t.notOk(
         endTogether(await livesOf(client, 'review', 'review_id', broken.reviewId)),
         `found without the TTL of: ${query.slice(0, 60)}`,
@@ -565,9 +577,9 @@ async function caseEndsWhole(t: Test): Promise<void> {
   }, connection.keyspace);
 }
 
-/** What a case and the rows beside it are given to live. */
-const CASE_SECONDS = REVIEW_LIFE_SECONDS + 3600;
-const OF_CASE = /^(UPDATE|INSERT INTO) review\b(?!_).*USING TTL \?/;
+/** Life of a review and of the rows beside it. */
+const REVIEW_SECONDS = REVIEW_LIFE_SECONDS + 3600;
+const OF_REVIEW = /^(UPDATE|INSERT INTO) review\b(?!_).*USING TTL \?/;
 const BESIDE =
   /^(UPDATE|INSERT INTO) (review_place|review_by_proof|review_by_partner|issuing_replay)\b.*USING TTL \?|^UPDATE review USING TTL \? SET create_op/;
 
@@ -580,7 +592,9 @@ async function timedStatements(which: RegExp, work: () => Promise<unknown>): Pro
   return seen;
 }
 
-/** @param change makes another one of the TTL that the statement is sent with */
+/**
+ * Runs the work with another TTL in the statement. @param change the TTL that replaces the one that is sent
+ */
 function withTtl<Value>(
   query: string,
   change: (ttl: number) => number,
@@ -588,8 +602,8 @@ function withTtl<Value>(
 ): Promise<Value> {
   const position = query.slice(0, query.indexOf('USING TTL ?')).split('?').length - 1;
   return intercepted((sent) => {
-    for (const each of sent)
-      if (each.query === query) each.params[position] = change(each.params[position] as number);
+    for (const { query: sentQuery, params } of sent)
+      if (sentQuery === query) params[position] = change(params[position] as number);
   }, work);
 }
 
@@ -599,36 +613,36 @@ function withoutTtl<Value>(query: string, work: () => Promise<Value>): Promise<V
 
 /** Calls of one partner about one proof, at the time of the samples. */
 function callsOf(stores: Stores, proofId: string) {
-  const told = (action: AuditAction, subject: string) => audit('ptr_ttl', action, subject);
+  const audited = (action: AuditAction, subject: string) => audit('ptr_ttl', action, subject);
   return {
     issue: async (key: string) => {
       await stores.reserveProof(proofId, 'ptr_ttl', NOW);
       await stores.issueProof(
         issuedProof(proofId, 'ptr_ttl'),
-        told('proof_issued', proofId),
+        audited('proof_issued', proofId),
         issuingReplay(key, proofId),
       );
     },
     create: (reviewId: string) =>
-      stores.createReview(reviewCase(reviewId, 'ptr_ttl', proofId), told('review_created', reviewId)),
+      stores.createReview(reviewCase(reviewId, 'ptr_ttl', proofId), audited('review_created', reviewId)),
     accept: (reviewId: string) =>
       stores.changeReview(
         'ptr_ttl',
         reviewId,
         NOW,
         (now) => resolveReview(now, 'accepted', NOW),
-        told('review_resolved', reviewId),
+        audited('review_resolved', reviewId),
       ),
     erase: async () => {
-      await stores.eraseProof(proofId, 'ptr_ttl', NOW, told('proof_erased', proofId));
+      await stores.eraseProof(proofId, 'ptr_ttl', NOW, audited('proof_erased', proofId));
       await stores.confirmErasure(proofId, NOW);
     },
   };
 }
 
 /**
- * A key, a place and a case that was removed, each as soon as it was written: how long it may stay at most,
- * and how long it will.
+ * Lives of an idempotency record, of a uniqueness row and of a removed review, each read as soon as it was
+ * written, with the longest that is right.
  */
 async function leavings(
   stores: Stores,
@@ -638,23 +652,23 @@ async function leavings(
   const [first, second] = [callsOf(stores, `prf_${name}-1`), callsOf(stores, `prf_${name}-2`)];
   const key = async () =>
     [86_400 + 3600, await livesOf(client, 'issuing_replay', 'replay_key', name)] as const;
-  const place = async () =>
-    [CASE_SECONDS, await livesOf(client, 'review_place', 'proof_id', `prf_${name}-2`)] as const;
+  const uniquenessRow = async () =>
+    [REVIEW_SECONDS, await livesOf(client, 'review_place', 'proof_id', `prf_${name}-2`)] as const;
   await first.issue(name);
   const found = [await key()];
   await first.erase();
   await second.issue(name);
   found.push(await key());
   await second.create(`rev_${name}-1`);
-  found.push(await place());
+  found.push(await uniquenessRow());
   await second.accept(`rev_${name}-1`);
   await second.create(`rev_${name}-2`);
-  found.push(await place());
+  found.push(await uniquenessRow());
   await second.erase();
   return [...found, [3600, await livesOf(client, 'review', 'review_id', `rev_${name}-2`)]];
 }
 
-async function leavingsEnd(t: Test): Promise<void> {
+async function rowsBesideExpire(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
   await withClient(async (client) => {
@@ -677,8 +691,9 @@ async function leavingsEnd(t: Test): Promise<void> {
       );
     }
 
-    // An entry of the index is nothing but its key, whose TTL no server tells: what should last as long as a
-    // case gets a second, and an entry that was written before it shows what is not to be.
+    // An index entry is nothing but its key, and no server shows the TTL of a key. So an entry that should
+    // last as long as a review gets a second, and an entry without a TTL, written before it, shows that the
+    // wait would find one.
     const entryOf = async (index: string, name: string, ttl: (given: number) => number) => {
       const calls = callsOf(stores, `prf_${name}`);
       await calls.issue(name);
@@ -696,7 +711,7 @@ async function leavingsEnd(t: Test): Promise<void> {
     for (const [i, index] of indexes.entries()) {
       const withoutEnd = await entryOf(index, `left-for-good-${i}`, () => 0);
       const entry = await entryOf(index, `left-for-a-second-${i}`, (given) =>
-        Math.abs(given - CASE_SECONDS) < 600 ? 1 : 0,
+        Math.abs(given - REVIEW_SECONDS) < 600 ? 1 : 0,
       );
       for (const limit = Date.now() + 60_000; (await entry()) > 0 && Date.now() < limit; ) await delay(200);
       t.equal(await entry(), 0, 'an entry of the index ends');
@@ -705,7 +720,7 @@ async function leavingsEnd(t: Test): Promise<void> {
   }, connection.keyspace);
 }
 
-/** Columns that are set beside the key, but for the witness of what was removed. */
+/** Columns that are set beside the key, but for the operation id of what was removed. */
 async function leftOf(client: Client, table: string, key: string, value: string): Promise<readonly string[]> {
   const { rows } = await client.execute(`SELECT * FROM ${table} WHERE ${key} = ?`, [value], {
     prepare: true,
@@ -718,14 +733,14 @@ async function leftOf(client: Client, table: string, key: string, value: string)
 async function twoStores(t: Test): Promise<void> {
   const pair = [await openStore(), await openStore()] as const;
   t.teardown(() => Promise.all(pair.map((stores) => stores.close())));
-  const of = (i: number) => pair[i % 2]!;
+  const storeOf = (i: number) => pair[i % 2]!;
 
-  await t.test('100 rotations of one key across both: one', async (t) => {
+  await t.test('of 100 rotations of one key across both, one holds', async (t) => {
     const key = partnerKey('key_two', 'ptr_two');
-    await of(0).createKey(key, audit('ptr_two', 'key_created', key.keyId));
+    await storeOf(0).createKey(key, audit('ptr_two', 'key_created', key.keyId));
     const results = await Promise.all(
       Array.from({ length: 100 }, (_, i) =>
-        of(i).rotateKey(
+        storeOf(i).rotateKey(
           rotation(key, `key_two-${i}`, i),
           partnerKey(`key_two-${i}`, 'ptr_two'),
           audit('ptr_two', 'key_rotated', key.keyId),
@@ -733,17 +748,17 @@ async function twoStores(t: Test): Promise<void> {
       ),
     );
     for (const result of results) t.strictSame(result, results[0]);
-    t.equal((await of(0).listKeys('ptr_two')).length, 2);
+    t.equal((await storeOf(0).listKeys('ptr_two')).length, 2);
     t.strictSame(
-      (await auditOf({ stores: of(1) }, 'ptr_two')).map(({ action }) => action),
+      (await auditOf({ stores: storeOf(1) }, 'ptr_two')).map(({ action }) => action),
       ['key_created', 'key_rotated'],
     );
   });
 
-  await t.test('300 charges of a quota of 100 across both: 100', async (t) => {
+  await t.test('of 300 charges of a quota of 100 across both, 100 are charged', async (t) => {
     const results = await Promise.all(
       Array.from({ length: 300 }, (_, i) =>
-        of(i).charge(usageCharge('ptr_quota', `call-${Math.floor(i / 2)}`, { monthlyQuota: 100 })),
+        storeOf(i).charge(usageCharge('ptr_quota', `call-${Math.floor(i / 2)}`, { monthlyQuota: 100 })),
       ),
     );
     const charged = results.filter(({ outcome }) => outcome === 'charged');
@@ -751,18 +766,18 @@ async function twoStores(t: Test): Promise<void> {
       charged.map(({ used }) => used).sort((a, b) => a - b),
       Array.from({ length: 100 }, (_, i) => i + 1),
     );
-    t.equal(await of(0).getUsed('ptr_quota', NOW), 100);
-    t.strictSame(await of(1).getDailyUsage('ptr_quota', '2026-03-31', '2026-03-31'), [
+    t.equal(await storeOf(0).getUsed('ptr_quota', NOW), 100);
+    t.strictSame(await storeOf(1).getDailyUsage('ptr_quota', '2026-03-31', '2026-03-31'), [
       { day: '2026-03-31', operations: { verify: 100 } },
     ]);
   });
 
-  await t.test('issuing, cases, erasure and free counts across both', async (t) => {
+  await t.test('issuing, reviews, erasure and free calls happen once across both', async (t) => {
     const proofs = Array.from({ length: 20 }, (_, i) => issuedProof(`prf_two-${i}`, 'ptr_both'));
-    await Promise.all(proofs.map((proof, i) => of(i).reserveProof(proof.proofId, proof.partnerId, NOW)));
+    await Promise.all(proofs.map((proof, i) => storeOf(i).reserveProof(proof.proofId, proof.partnerId, NOW)));
     const issued = await Promise.all(
       proofs.map((proof, i) =>
-        of(i).issueProof(
+        storeOf(i).issueProof(
           proof,
           audit('ptr_both', 'proof_issued', proof.proofId),
           issuingReplay('two', proof.proofId),
@@ -771,19 +786,19 @@ async function twoStores(t: Test): Promise<void> {
     );
     t.equal(issued.filter((outcome) => outcome === 'issued').length, 1);
     const proof = proofs[issued.indexOf('issued')]!;
-    const cases = await Promise.all(
+    const reviews = await Promise.all(
       Array.from({ length: 40 }, (_, i) =>
-        of(i).createReview(
+        storeOf(i).createReview(
           reviewCase(`rev_two-${i}`, 'ptr_both', proof.proofId),
           audit('ptr_both', 'review_created', `rev_two-${i}`),
         ),
       ),
     );
-    t.equal(cases.filter(({ outcome }) => outcome === 'created').length, 1);
-    const reviewId = `rev_two-${cases.findIndex(({ outcome }) => outcome === 'created')}`;
+    t.equal(reviews.filter(({ outcome }) => outcome === 'created').length, 1);
+    const reviewId = `rev_two-${reviews.findIndex(({ outcome }) => outcome === 'created')}`;
     const opened = await Promise.all(
       Array.from({ length: 100 }, (_, i) =>
-        of(i).changeReview(
+        storeOf(i).changeReview(
           'ptr_both',
           reviewId,
           NOW,
@@ -795,18 +810,18 @@ async function twoStores(t: Test): Promise<void> {
     t.equal(opened.filter((result) => result !== undefined && 'review' in result).length, 1);
     await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
-        of(i).meter([{ partnerId: 'ptr_both', operation: 'list_proofs', count: 1 }], NOW),
+        storeOf(i).meter([{ partnerId: 'ptr_both', operation: 'list_proofs', count: 1 }], NOW),
       ),
     );
     await Promise.all(
       pair.map(async (stores) => stores.aggregateUsage(usageOf(await takeWaiting(stores), 'ptr_both'))),
     );
-    t.strictSame(await of(0).getDailyUsage('ptr_both', '2026-03-31', '2026-03-31'), [
+    t.strictSame(await storeOf(0).getDailyUsage('ptr_both', '2026-03-31', '2026-03-31'), [
       { day: '2026-03-31', operations: { list_proofs: 20 } },
     ]);
     const erased = await Promise.all(
       Array.from({ length: 40 }, (_, i) =>
-        of(i).eraseProof(
+        storeOf(i).eraseProof(
           proof.proofId,
           'ptr_both',
           NOW + i,
@@ -814,12 +829,14 @@ async function twoStores(t: Test): Promise<void> {
         ),
       ),
     );
-    t.equal(erased.filter((each) => each !== 'not_found' && each.outcome === 'erased').length, 1);
-    t.equal(await of(1).getReview('ptr_both', reviewId, NOW), undefined);
-    const confirmed = await Promise.all([0, 1].map((i) => of(i).confirmErasure(proof.proofId, NOW + 50)));
+    t.equal(erased.filter((result) => result !== 'not_found' && result.outcome === 'erased').length, 1);
+    t.equal(await storeOf(1).getReview('ptr_both', reviewId, NOW), undefined);
+    const confirmed = await Promise.all(
+      [0, 1].map((i) => storeOf(i).confirmErasure(proof.proofId, NOW + 50)),
+    );
     t.strictSame(confirmed.toSorted(), ['already_confirmed', 'confirmed']);
 
-    const entries = await auditOf({ stores: of(0) }, 'ptr_both');
+    const entries = await auditOf({ stores: storeOf(0) }, 'ptr_both');
     t.strictSame(
       entries.map(({ action }) => action),
       ['proof_issued', 'review_created', 'review_evidence_opened', 'proof_erased'],
@@ -841,8 +858,8 @@ async function twoStores(t: Test): Promise<void> {
 }
 
 /**
- * A node that hung answers nobody, and carries out what it was sent when it comes back: by then all of it was
- * done by another node, and removed.
+ * A node that hung responds to nobody, and carries out its statements when it comes back. By then another
+ * node has carried them out, and their rows were removed.
  */
 async function lateDecisions(t: Test): Promise<void> {
   const stores = await openStore();
@@ -911,14 +928,14 @@ async function lateDecisions(t: Test): Promise<void> {
     audit(partnerId, 'review_resolved', review.reviewId),
   );
   await carryOut(held.filter(({ query }) => query.startsWith('INSERT INTO review_place')));
-  const places = await withClient(
+  const uniquenessRows = await withClient(
     (client) => client.execute(`SELECT review_id FROM review_place WHERE proof_id = '${first.proofId}'`),
     connection.keyspace,
   );
   t.strictSame(
-    places.rows.map((row) => row['review_id'] as unknown),
+    uniquenessRows.rows.map((row) => row['review_id'] as unknown),
     [null],
-    'a place that was given up stays so',
+    'a uniqueness row that was released stays so',
   );
   t.match(
     await stores.createReview(
@@ -926,7 +943,7 @@ async function lateDecisions(t: Test): Promise<void> {
       audit(partnerId, 'review_created', 'rev_late-2'),
     ),
     { outcome: 'created' },
-    'and is free',
+    'and can be taken',
   );
   await eraseProof(first);
   await carryOut();
@@ -943,7 +960,9 @@ async function lateDecisions(t: Test): Promise<void> {
   t.equal((await auditOf({ stores }, partnerId)).filter(({ action }) => action === 'proof_issued').length, 3);
 }
 
-/** More than the `tombstone_failure_threshold` of the servers that `npm run services:up` starts. */
+/**
+ * Removed rows, more than the `tombstone_failure_threshold` of the servers that `npm run services:up` starts.
+ */
 const REMOVED = 6000;
 
 async function muchRemoved(t: Test): Promise<void> {
@@ -1035,7 +1054,7 @@ async function muchRemoved(t: Test): Promise<void> {
  * along minutes later.
  */
 async function abandonedIntents(t: Test): Promise<void> {
-  // Apart from the rest, whose leavings it would find as well.
+  // A keyspace of its own: the sweep would find what the other tests leave as well.
   const keyspace = `${connection.keyspace}_crash`;
   await again(() => migrate({ ...connection, keyspace }));
   t.teardown(() => dropKeyspace(keyspace));
@@ -1096,13 +1115,13 @@ async function abandonedIntents(t: Test): Promise<void> {
     ],
   ];
   await other.reserveProof(proof.proofId, partnerId, NOW);
-  const told: ServiceEvent[] = [];
+  const published: ServiceEvent[] = [];
   for (const [i, [decision, call]] of steps.entries()) {
     const doomed = await openStore({ keyspace });
     let decided = false;
     await intercepted(
       (sent) => {
-        // As a defect of the program, so that nobody waits for the world to recover.
+        // An error like a defect of the program, so that nobody waits for the world to recover.
         if (decided) throw new TypeError('killed');
         decided = sent.some(({ query }) => query.startsWith(decision));
       },
@@ -1125,18 +1144,18 @@ async function abandonedIntents(t: Test): Promise<void> {
     Date.now = () => realNow() + (i + 1) * 180_000;
     await other.collectExpired(NOW, 100);
     t.equal((await auditOf({ stores: other }, partnerId)).length, i + 1, 'and was made up for');
-    // Twice, as its timer would: what waits is not found again.
+    // A second time, as the timer would: an event that waits is not found again.
     await other.collectExpired(NOW, 100);
     const waiting = (await other.waitingEvents(100)).map(({ event }) => event);
     t.strictSame(
-      waiting.slice(told.length),
+      waiting.slice(published.length),
       i === 5
         ? [reviewCreated(review)]
         : i === 7
           ? [proofErased({ proofId: proof.proofId, partnerId, erasedAt: NOW })]
           : [],
     );
-    told.push(...waiting.slice(told.length));
+    published.push(...waiting.slice(published.length));
     if (i === 4) t.strictSame(await other.listProofs(partnerId, { limit: 5 }), [proof]);
     if (i === 5) t.strictSame(await other.getReview(partnerId, review.reviewId, NOW), review);
   }

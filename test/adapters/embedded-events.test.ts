@@ -19,7 +19,7 @@ function openStore(directory: string): Promise<Stores> {
   });
 }
 
-void t.test('events and notices outlive the process', async (t) => {
+void t.test('events and reminders outlive the process', async (t) => {
   const directory = join(t.testdir(), 'store');
   let stores = await openStore(directory);
   const reopen = async () => {
@@ -58,7 +58,7 @@ void t.test('events and notices outlive the process', async (t) => {
   await stores.close();
 });
 
-void t.test('a start keeps what the journal has promised, however much waits', async (t) => {
+void t.test('a start replays the erasures of the journal, however many events wait', async (t) => {
   const directory = join(t.testdir(), 'store');
   const open = () =>
     openEmbeddedStore({
@@ -126,7 +126,7 @@ void t.test('a store of the first format keeps its counts', async (t) => {
   });
 });
 
-void t.test('confirming an erasure removes a case that a tombstone has beside it', async (t) => {
+void t.test('confirming an erasure removes a review that is beside its tombstone', async (t) => {
   const directory = join(t.testdir(), 'store');
   const review = reviewCase('rev_1', 'ptr_1', 'prf_1');
   let stores = await openStore(directory);
@@ -160,7 +160,7 @@ void t.test('confirming an erasure removes a case that a tombstone has beside it
   });
 });
 
-void t.test('an erasure with many cases goes in steps, and goes on where a process ended', async (t) => {
+void t.test('an erasure with many reviews goes in steps, and goes on after a process ended', async (t) => {
   const directory = join(t.testdir(), 'store');
   const cases = 1000;
   const batches: number[] = [];
@@ -256,7 +256,7 @@ void t.test('an erasure with many cases goes in steps, and goes on where a proce
   await stores.close();
 });
 
-void t.test('a store of the second format gets its indexes of cases', async (t) => {
+void t.test('a store of the second format gets its indexes of reviews', async (t) => {
   const directory = join(t.testdir(), 'store');
   let stores = await openStore(directory);
   await stores.reserveProof('prf_1', 'ptr_1', NOW);

@@ -40,78 +40,82 @@ interface Told {
 /** What a partner's log says was done: how often each action befell each first subject. */
 type Logged = (action: string, subject: string) => number;
 
-void t.test(`killed ${KILLS} times, seed ${SEED}`, { timeout: 60_000 + KILLS * 15_000 }, async (t) => {
-  const directory = join(t.testdir(), 'store');
-  const random = mulberry32(SEED);
-  const acknowledged: Record<string, number> = {};
-  const ledger = new EventLedger();
-  let slowest = 0;
-  for (let round = 0; round < KILLS; round += 1) {
-    const child = writer('everything', directory, String(round));
-    const lines: string[] = [];
-    const reader = createInterface({ input: child.stdout! });
-    reader.on('line', (line) => lines.push(line));
-    await once(reader, 'line');
-    await new Promise((resolve) => setTimeout(resolve, random() * 500));
-    child.kill('SIGKILL');
-    await once(reader, 'close');
+void t.test(
+  `a store killed ${KILLS} times (seed ${SEED}) loses no acknowledged write`,
+  { timeout: 60_000 + KILLS * 15_000 },
+  async (t) => {
+    const directory = join(t.testdir(), 'store');
+    const random = mulberry32(SEED);
+    const acknowledged: Record<string, number> = {};
+    const ledger = new EventLedger();
+    let slowest = 0;
+    for (let round = 0; round < KILLS; round += 1) {
+      const child = writer('everything', directory, String(round));
+      const lines: string[] = [];
+      const reader = createInterface({ input: child.stdout! });
+      reader.on('line', (line) => lines.push(line));
+      await once(reader, 'line');
+      await new Promise((resolve) => setTimeout(resolve, random() * 500));
+      child.kill('SIGKILL');
+      await once(reader, 'close');
 
-    // As the kill left them: opening brings them up to date.
-    const heads = readHeads(directory);
-    const start = performance.now();
-    const stores = await openEmbeddedStore({
-      directory,
-      authenticator,
-      audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
-    });
-    await stores.ping();
-    slowest = Math.max(slowest, performance.now() - start);
+      // As the kill left them: opening brings them up to date.
+      const heads = readHeads(directory);
+      const start = performance.now();
+      const stores = await openEmbeddedStore({
+        directory,
+        authenticator,
+        audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+      });
+      await stores.ping();
+      slowest = Math.max(slowest, performance.now() - start);
 
-    const told = read(lines);
-    for (const kind of KINDS) acknowledged[kind] = (acknowledged[kind] ?? 0) + told.done[kind].size;
-    const partnerId = `ptr_audited-${Math.floor(round / 5)}`;
-    const logged = await checkAudit(t, stores, partnerId, heads.get(partnerId));
-    const problems = [
-      ...ledger.take(lines),
-      ...(await ledger.collect(stores)),
-      ...(await checkUploads(stores, round, told)),
-      ...(await checkKeys(stores, round, told, logged)),
-      ...(await checkProofs(stores, round, told, logged, ledger)),
-      ...(await checkReviews(stores, partnerId, round, told, logged, ledger)),
-    ];
-    t.strictSame(problems, [], `round ${round}`);
-    t.equal(
-      readHeads(directory).get(partnerId)?.sequence ?? 0,
-      (await auditOf({ stores }, partnerId)).length,
-      'opening caught up with the head',
-    );
-    const charged = new Set(Array.from(told.done.charge, ([i]) => `${round}-${i}`));
-    await checkCharges(
-      t,
-      stores,
-      'ptr_kill',
-      charged,
-      Array.from({ length: told.begun.charge }, (_, i) => `${round}-${i}`),
-    );
-    // What was charged just now, too.
-    const quota = Array.from({ length: told.begun.quota }, (_, i) => `ptr_quota-${round}-${i}`);
-    t.strictSame(
-      [
+      const told = read(lines);
+      for (const kind of KINDS) acknowledged[kind] = (acknowledged[kind] ?? 0) + told.done[kind].size;
+      const partnerId = `ptr_audited-${Math.floor(round / 5)}`;
+      const logged = await checkAudit(t, stores, partnerId, heads.get(partnerId));
+      const problems = [
+        ...ledger.take(lines),
         ...(await ledger.collect(stores)),
-        ...(await ledger.checkUsage(stores, ['ptr_kill', `ptr_meter-${round}`, ...quota], NOW)),
-      ],
-      [],
-      `events of round ${round}`,
+        ...(await checkUploads(stores, round, told)),
+        ...(await checkKeys(stores, round, told, logged)),
+        ...(await checkProofs(stores, round, told, logged, ledger)),
+        ...(await checkReviews(stores, partnerId, round, told, logged, ledger)),
+      ];
+      t.strictSame(problems, [], `round ${round}`);
+      t.equal(
+        readHeads(directory).get(partnerId)?.sequence ?? 0,
+        (await auditOf({ stores }, partnerId)).length,
+        'opening caught up with the head',
+      );
+      const charged = new Set(Array.from(told.done.charge, ([i]) => `${round}-${i}`));
+      await checkCharges(
+        t,
+        stores,
+        'ptr_kill',
+        charged,
+        Array.from({ length: told.begun.charge }, (_, i) => `${round}-${i}`),
+      );
+      // What was charged just now, too.
+      const quota = Array.from({ length: told.begun.quota }, (_, i) => `ptr_quota-${round}-${i}`);
+      t.strictSame(
+        [
+          ...(await ledger.collect(stores)),
+          ...(await ledger.checkUsage(stores, ['ptr_kill', `ptr_meter-${round}`, ...quota], NOW)),
+        ],
+        [],
+        `events of round ${round}`,
+      );
+      await stores.close();
+    }
+    await foldAll(t, directory, ledger);
+    t.ok(slowest < 60_000, `slowest start after a kill: ${Math.round(slowest)} ms`);
+    t.comment(
+      `slowest start after a kill: ${Math.round(slowest)} ms; acknowledged and found again: ${JSON.stringify(acknowledged)}`,
     );
-    await stores.close();
-  }
-  await foldAll(t, directory, ledger);
-  t.ok(slowest < 60_000, `slowest start after a kill: ${Math.round(slowest)} ms`);
-  t.comment(
-    `slowest start after a kill: ${Math.round(slowest)} ms; acknowledged and found again: ${JSON.stringify(acknowledged)}`,
-  );
-  await withLevel(directory, (level) => checkIndexes(t, level));
-});
+    await withLevel(directory, (level) => checkIndexes(t, level));
+  },
+);
 
 /** The consumers catch up: all of it is delivered again, to two of them at once. */
 async function foldAll(t: Test, directory: string, ledger: EventLedger): Promise<void> {

@@ -83,7 +83,7 @@ async function openAt(directory: string, options: OpenOptions = {}): Promise<Ope
   };
 }
 
-void t.test('what a successor is derived from leaves the files when its day is over', async (t) => {
+void t.test('the material of a successor’s secret leaves the files when its day is over', async (t) => {
   const directory = join(t.testdir(), 'store');
   const holds = (bytes: Buffer) =>
     readdirSync(directory).some((name) => readFileSync(join(directory, name)).includes(bytes));
@@ -125,7 +125,7 @@ void t.test('what a successor is derived from leaves the files when its day is o
   );
 });
 
-void t.test('a directory that cannot be served', async (t) => {
+void t.test('a directory that cannot be served is refused with its reason', async (t) => {
   const directory = t.testdir();
   const inner = join(directory, 'made', 'by', 'it');
   const stores = await openStore(inner);
@@ -241,7 +241,7 @@ void t.test('damage is never taken for data', async (t) => {
   await t.rejects(openStore(lost), { code: 'damaged', message: /CURRENT/ }, 'instead of a new, empty store');
 });
 
-void t.test('rows of another environment, or of another secret, are not those of this store', async (t) => {
+void t.test('rows of another environment or of another secret are refused', async (t) => {
   const directory = join(t.testdir(), 'store');
   const stores = await openStore(directory);
   await stores.createKey(partnerKey('key_1', 'ptr_1'), audit('ptr_1', 'key_created', 'key_1'));
@@ -273,7 +273,7 @@ void t.test('rows of another environment, or of another secret, are not those of
   await before.close();
 });
 
-void t.test('a store without codes is given them once', async (t) => {
+void t.test('rows without codes are given codes once, when asked for', async (t) => {
   const directory = join(t.testdir(), 'store');
   const proofs = Array.from({ length: 700 }, (_, i) => issuedProof(`prf_${i}`, 'ptr_1'));
   const stores = await openStore(directory);
@@ -426,47 +426,50 @@ void t.test('commits are shared, and waiting is bounded', async (t) => {
   await t.rejects(stores.charge(usageCharge('ptr_3', 'b')), { code: 'unavailable', reason: 'shutting_down' });
 });
 
-void t.test('the head of an audit log is recorded apart, before the change is told of', async (t) => {
-  const directory = join(t.testdir(), 'store');
-  const kept = fileHeads(directory);
-  const order: string[] = [];
-  let working = true;
-  const heads: AuditHeads = {
-    ...kept,
-    record: async (head) => {
-      await new Promise(setImmediate);
-      if (!working) throw new Error('the disk is full');
-      await kept.record(head);
-      order.push(`recorded ${head.sequence}`);
-    },
-  };
-  const stores = await openStore(directory, { audit: { key: AUDIT_KEY, heads } });
-  const create = (of: Stores, i: number) =>
-    of
-      .createKey(partnerKey(`key_${i}`, 'ptr_1'), audit('ptr_1', 'key_created', `key_${i}`))
-      .then(() => order.push(`told ${i}`));
-  await create(stores, 1);
-  await create(stores, 1);
-  await create(stores, 2);
-  t.strictSame(order, ['recorded 1', 'told 1', 'told 1', 'recorded 2', 'told 2']);
-  working = false;
-  await t.rejects(create(stores, 3), { code: 'unavailable', reason: 'store_unavailable' });
-  t.ok(await stores.getKey('key_3'), 'it took effect');
-  t.equal((await auditOf({ stores }, 'ptr_1')).length, 3);
-  t.equal((await kept.get('ptr_1'))?.sequence, 2);
-  await stores.close();
+void t.test(
+  'the head of an audit log is recorded apart, before the caller hears of the change',
+  async (t) => {
+    const directory = join(t.testdir(), 'store');
+    const kept = fileHeads(directory);
+    const order: string[] = [];
+    let working = true;
+    const heads: AuditHeads = {
+      ...kept,
+      record: async (head) => {
+        await new Promise(setImmediate);
+        if (!working) throw new Error('the disk is full');
+        await kept.record(head);
+        order.push(`recorded ${head.sequence}`);
+      },
+    };
+    const stores = await openStore(directory, { audit: { key: AUDIT_KEY, heads } });
+    const create = (of: Stores, i: number) =>
+      of
+        .createKey(partnerKey(`key_${i}`, 'ptr_1'), audit('ptr_1', 'key_created', `key_${i}`))
+        .then(() => order.push(`told ${i}`));
+    await create(stores, 1);
+    await create(stores, 1);
+    await create(stores, 2);
+    t.strictSame(order, ['recorded 1', 'told 1', 'told 1', 'recorded 2', 'told 2']);
+    working = false;
+    await t.rejects(create(stores, 3), { code: 'unavailable', reason: 'store_unavailable' });
+    t.ok(await stores.getKey('key_3'), 'it took effect');
+    t.equal((await auditOf({ stores }, 'ptr_1')).length, 3);
+    t.equal((await kept.get('ptr_1'))?.sequence, 2);
+    await stores.close();
 
-  await t.rejects(openStore(directory, { audit: { key: AUDIT_KEY, heads } }), {
-    message: 'the disk is full',
-  });
-  working = true;
-  const again = await openStore(directory, { audit: { key: AUDIT_KEY, heads } });
-  t.equal((await kept.get('ptr_1'))?.sequence, 3, 'a head that was left behind is caught up with');
-  t.equal((await auditOf({ stores: again }, 'ptr_1')).length, 3);
-  await again.close();
-});
+    await t.rejects(openStore(directory, { audit: { key: AUDIT_KEY, heads } }), {
+      message: 'the disk is full',
+    });
+    working = true;
+    const again = await openStore(directory, { audit: { key: AUDIT_KEY, heads } });
+    t.equal((await kept.get('ptr_1'))?.sequence, 3, 'a head that was left behind is caught up with');
+    t.equal((await auditOf({ stores: again }, 'ptr_1')).length, 3);
+    await again.close();
+  },
+);
 
-void t.test('erasing and expiring leave no entry behind', async (t) => {
+void t.test('erasing and expiring leave no index entry behind', async (t) => {
   const directory = join(t.testdir(), 'store');
   const stores = await openStore(directory);
   for (const proofId of ['prf_erased', 'prf_kept']) {
@@ -516,7 +519,7 @@ void t.test('erasing and expiring leave no entry behind', async (t) => {
   );
 });
 
-void t.test('who changes the audit log in the store is found', async (t) => {
+void t.test('a change of the audit log in the store is found', async (t) => {
   const directory = join(t.testdir(), 'store');
   const heads = fileHeads(directory);
   const options = { audit: { key: AUDIT_KEY, heads } };
@@ -637,7 +640,7 @@ function syncs(lines: readonly string[]): readonly string[] {
   });
 }
 
-void t.test('a disk that is full for a while', async (t) => {
+void t.test('a store goes on when a full disk has space again', async (t) => {
   if (!tool(t, 'prlimit')) return;
   // Files may not grow over 256 KiB: the record that crosses it is written in part, as on a full disk.
   await outlives(t, ['prlimit', '--fsize=262144:'], (pid) =>
@@ -645,7 +648,7 @@ void t.test('a disk that is full for a while', async (t) => {
   );
 });
 
-void t.test('a sync that fails', async (t) => {
+void t.test('a store goes on after a failed sync', async (t) => {
   if (!tool(t, 'strace')) return;
   // LevelDB takes no write after a failed sync until it is opened anew. Calls are counted by thread, so there
   // is one.

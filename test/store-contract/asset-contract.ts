@@ -18,7 +18,7 @@ export async function publish(assets: AssetStore, proofId: string, bytes: Uint8A
  * for orphans.
  */
 export function assetContract(t: Test, name: string, open: (t: Test) => Promise<AssetStore>): void {
-  void t.test(`${name}: a deliverable is staged, published, read, deleted`, async (t) => {
+  void t.test(`${name}: an asset is staged, published, read and deleted`, async (t) => {
     const assets = await open(t);
     const audio = randomBytes(3_000_000);
     const staged = await assets.stage('prf_1');
@@ -78,7 +78,7 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await assets.collectOrphans(async () => false), 0, 'nothing is left');
   });
 
-  void t.test(`${name}: what was given up leaves nothing`, async (t) => {
+  void t.test(`${name}: an asset that was given up leaves nothing`, async (t) => {
     const assets = await open(t);
     const staged = await assets.stage('prf_1');
     await staged.append(Buffer.from('half'));
@@ -90,31 +90,34 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await assets.collectOrphans(async () => false), 0);
   });
 
-  void t.test(`${name}: sweeping`, async (t) => {
-    const assets = await open(t);
-    await publish(assets, 'prf_kept', Buffer.from('kept'));
-    await publish(assets, 'prf:orphan', Buffer.from('orphan'));
-    const building = await assets.stage('prf_building');
-    await building.append(Buffer.from('b'));
-    const asked: string[] = [];
-    const swept = await assets.collectOrphans(async (proofId) => {
-      asked.push(proofId);
-      return proofId === 'prf_kept';
-    });
-    t.equal(swept, 1);
-    t.strictSame(asked.sort(), ['prf:orphan', 'prf_kept']);
-    await building.publish();
-    t.equal(await assets.size('prf_building'), 1, 'what is being built is not taken for an orphan');
-    t.equal(await assets.size('prf:orphan'), undefined);
-    await t.rejects(
-      assets.collectOrphans(async () => Promise.reject(new Error('the registry is away'))),
-      { code: 'unavailable' },
-      'who cannot be asked is not taken for no',
-    );
-    t.equal(await assets.size('prf_kept'), 4);
-  });
+  void t.test(
+    `${name}: collecting removes assets without a proof, and none that is being built`,
+    async (t) => {
+      const assets = await open(t);
+      await publish(assets, 'prf_kept', Buffer.from('kept'));
+      await publish(assets, 'prf:orphan', Buffer.from('orphan'));
+      const building = await assets.stage('prf_building');
+      await building.append(Buffer.from('b'));
+      const asked: string[] = [];
+      const swept = await assets.collectOrphans(async (proofId) => {
+        asked.push(proofId);
+        return proofId === 'prf_kept';
+      });
+      t.equal(swept, 1);
+      t.strictSame(asked.sort(), ['prf:orphan', 'prf_kept']);
+      await building.publish();
+      t.equal(await assets.size('prf_building'), 1, 'what is being built is not taken for an orphan');
+      t.equal(await assets.size('prf:orphan'), undefined);
+      await t.rejects(
+        assets.collectOrphans(async () => Promise.reject(new Error('the registry is away'))),
+        { code: 'unavailable' },
+        'who cannot be asked is not taken for no',
+      );
+      t.equal(await assets.size('prf_kept'), 4);
+    },
+  );
 
-  void t.test(`${name}: names are ids and nothing else`, async (t) => {
+  void t.test(`${name}: a name that is no id is refused`, async (t) => {
     const assets = await open(t);
     for (const hostile of [
       '',
@@ -151,7 +154,7 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     t.equal(String(await bytesOf(await assets.read('prf_1'))), 'two');
   });
 
-  void t.test(`${name}: nothing at all is an asset too`, async (t) => {
+  void t.test(`${name}: an empty asset is an asset too`, async (t) => {
     const assets = await open(t);
     await publish(assets, 'prf_1', Buffer.alloc(0));
     t.equal(await assets.size('prf_1'), 0);

@@ -24,7 +24,7 @@ import type { Contract } from './suite.js';
 export async function consumerContract(t: Test, contract: Contract): Promise<void> {
   const { opened, id } = contract;
 
-  await t.test('folding: any order, any number of times, all at once', async (t) => {
+  await t.test('events aggregated in any order, repeatedly and at once count once', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);
     const partners = [id('ptr', 'fold-1'), id('ptr', 'fold-2')];
@@ -83,7 +83,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     t.strictSame(await takeWaiting(stores), [], 'folding tells nobody');
   });
 
-  await t.test('what is folded is what was counted: a read is exact before, between and after', async (t) => {
+  await t.test('usage reads are exact before, during and after aggregation', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);
     const partnerId = id('ptr', 'live');
@@ -132,7 +132,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     t.strictSame(await dailyUnits(stores, partnerId), { ...expected, [`${DAY} verify`]: 5 });
   });
 
-  await t.test('reads while charges, marks and folds go on', async (t) => {
+  await t.test('usage reads are exact while charges, marks and aggregation go on', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);
     const partnerId = id('ptr', 'busy');
@@ -186,7 +186,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     t.equal(await stores.getUsed(partnerId, NOW), 240);
   });
 
-  await t.test('notices: in the order of time, until they are settled', async (t) => {
+  await t.test('reminders come in the order of time until they are completed', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);
     const reviews = [40, 20, 30].map((after, i) =>
@@ -245,7 +245,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     t.strictSame(await due(NOW), []);
   });
 
-  await t.test('an erasure takes the notices of its cases with it, and no others', async (t) => {
+  await t.test('an erasure removes the reminders of its reviews and no others', async (t) => {
     const { stores } = opened();
     const proofs = [
       await issueProof(contract, stores, 'noticed'),

@@ -16,7 +16,7 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
     return { stores, proof };
   };
 
-  await t.test('recorded once, and read with the proof', async (t) => {
+  await t.test('a declaration is recorded once and read with its proof', async (t) => {
     const { stores, proof } = await issued('declared');
     const { proofId, partnerId } = proof;
     const first = storedDeclaration('sub_1');
@@ -56,7 +56,7 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
     );
   });
 
-  await t.test('only an issued proof takes one', async (t) => {
+  await t.test('only an issued proof takes a declaration', async (t) => {
     const { stores, proof } = await issued('declared-gone');
     const gone = { outcome: 'proof_gone' };
     const pending = issuedProof(id('prf', 'declared-pending'), proof.partnerId);
@@ -78,7 +78,7 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
     ]);
   });
 
-  await t.test('100 parallel recordings of one submission: one is written', async (t) => {
+  await t.test('of 100 parallel recordings of one submission one is written', async (t) => {
     const { stores, proof } = await issued('declared-race');
     const tries = Array.from({ length: 100 }, (_, i) => storedDeclaration('sub_1', { recordedAt: NOW + i }));
     const steps = await Promise.all(tries.map((declaration) => record(stores, proof, declaration)));
@@ -89,7 +89,7 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
   });
 
   await t.test(
-    'more submissions at once than a proof holds: as many as it holds are written, each once',
+    'of more submissions at once than a proof holds, as many as it holds are written, each once',
     async (t) => {
       const { stores, proof } = await issued('declared-full');
       const tries = Array.from({ length: 100 }, (_, i) => storedDeclaration(`sub_${i}`));
@@ -120,7 +120,7 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
     },
   );
 
-  await t.test('recording against erasing: none is left', async (t) => {
+  await t.test('a declaration recorded beside an erasure does not outlive the proof', async (t) => {
     const { stores } = opened();
     const proofs = await Promise.all(
       Array.from({ length: 30 }, async (_, i) => (await issued(`declared-erased-${i}`)).proof),

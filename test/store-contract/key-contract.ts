@@ -6,7 +6,7 @@ import type { Contract } from './suite.js';
 
 /** Partners, their keys, rotation and revocation. */
 export async function keyContract(t: Test, { opened, id }: Contract): Promise<void> {
-  await t.test('partners and keys', async (t) => {
+  await t.test('partners and keys are created once and read back', async (t) => {
     const { stores } = opened();
     const first = partner(id('ptr', 1));
     const draft = audit(first.partnerId, 'partner_created', first.partnerId);
@@ -44,7 +44,7 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     ]);
   });
 
-  await t.test('a partner’s keys, oldest first, in pages', async (t) => {
+  await t.test('a partner’s keys are listed oldest first, in pages', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'keys');
     t.strictSame(await stores.listKeys(partnerId), []);
@@ -68,7 +68,7 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     t.strictSame(read, keys);
   });
 
-  await t.test('revocation: the first wins', async (t) => {
+  await t.test('the first revocation of a key wins', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'revoke');
     const key = partnerKey(id('key', 'revoke'), partnerId);
@@ -129,7 +129,7 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     t.strictSame(await stores.getKey(key.keyId), rotated, 'a repeated creation takes nothing back');
   });
 
-  await t.test('rotation needs a key that is there, and works with its successor', async (t) => {
+  await t.test('a rotation needs a key that is there, and its successor can be rotated', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'rotate2');
     const keys = ['a', 'b', 'c'].map((name) => partnerKey(id('key', `chain-${name}`), partnerId));

@@ -103,7 +103,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.strictSame(unitsOf(events.flatMap(({ data }) => data.counts)), counts);
   };
 
-  await t.test('an erasure and a new case leave their events, once', async (t) => {
+  await t.test('an erasure and a new review each leave one event', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);
     const proof = await issue(stores, 'told');
@@ -136,7 +136,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.strictSame(await takeWaiting(stores), []);
   });
 
-  await t.test('every unit and every free count is in one event', async (t) => {
+  await t.test('every unit and every free call is in exactly one event', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);
     const partnerId = id('ptr', 'spans');
@@ -178,7 +178,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     checkSpans(t, usageOf(free, other), undefined, { [`${DAY} read_record`]: 4 });
   });
 
-  await t.test('of parallel calls each change is told once', async (t) => {
+  await t.test('parallel calls publish each change once', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);
     const proof = await issue(stores, 'crowd');
@@ -208,7 +208,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     checkSpans(t, usageOf(await takeWaiting(stores), charger), 'billed/2026-03', { [`${DAY} verify`]: 50 });
   });
 
-  await t.test('events wait until they are marked', async (t) => {
+  await t.test('events wait until they are marked as published', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);
     t.equal(stores.countWaiting(), 0);
@@ -254,7 +254,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     stores.onWaiting(() => undefined);
   });
 
-  await t.test('a full outbox takes nothing more', async (t) => {
+  await t.test('a full outbox refuses what would add an event, before anything changes', async (t) => {
     const bounded = await contract.open({ outboxLimit: 3 });
     t.teardown(() => bounded.close());
     const { stores } = bounded;
@@ -336,7 +336,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     await stores.completeReminder(last, undefined);
   });
 
-  await t.test('parallel calls do not outrun the bound', async (t) => {
+  await t.test('parallel calls do not pass the outbox’s bound', async (t) => {
     const bounded = await contract.open({ outboxLimit: 10 });
     t.teardown(() => bounded.close());
     const { stores } = bounded;

@@ -8,7 +8,7 @@ import type { Contract } from './suite.js';
 
 /** Lists, digests, erasure. */
 export async function proofContract(t: Test, { opened, id }: Contract): Promise<void> {
-  await t.test('the list: newest first, bounds to the second', async (t) => {
+  await t.test('proofs are listed newest first, with bounds to the second', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'list');
     const proofs = [100, 101, 101, 102, 110].map((at, i) =>
@@ -49,7 +49,7 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     );
   });
 
-  await t.test('pages are complete while proofs come and go', async (t) => {
+  await t.test('pages of proofs are complete while proofs come and go', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'pages');
     const make = (name: string, at: number) =>
@@ -93,7 +93,7 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     );
   });
 
-  await t.test('proofs by digest', async (t) => {
+  await t.test('proofs are found by their bound and original digests', async (t) => {
     const { stores } = opened();
     const bound = createHash('sha256').update(id('digest', 'bound')).digest('hex');
     const original = createHash('sha256').update(id('digest', 'original')).digest('hex');
@@ -118,7 +118,7 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     t.strictSame(await stores.findProofs('original', original, 2), [proofs[2], proofs[1]]);
   });
 
-  await t.test('erasure: the first wins, nothing is left', async (t) => {
+  await t.test('the first erasure of a proof wins and leaves nothing derived', async (t) => {
     const { stores } = opened();
     const proof = issuedProof(id('prf', 'erase'), id('ptr', 'erase'));
     const { proofId, partnerId } = proof;
@@ -166,7 +166,7 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     t.equal((await stores.getIssuingReplay(replay.key, NOW))?.proofId, again.proofId);
   });
 
-  await t.test('an erasure takes no replay that another proof has by now', async (t) => {
+  await t.test('an erasure leaves an idempotency record that another proof has by now', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'taken');
     const first = issuedProof(id('prf', 'taken-1'), partnerId);
@@ -181,7 +181,7 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     t.equal((await stores.getIssuingReplay(replay.key, replay.expiresAt))?.proofId, second.proofId);
   });
 
-  await t.test('erasing against creating cases: none is left', async (t) => {
+  await t.test('reviews created beside an erasure do not outlive the proof', async (t) => {
     const { stores } = opened();
     const proofs = Array.from({ length: 40 }, (_, i) =>
       issuedProof(id('prf', `raced-${i}`), id('ptr', 'raced')),

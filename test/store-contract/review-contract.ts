@@ -49,7 +49,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
       ...over,
     });
 
-  await t.test('a case: created, read, changed, by its partner alone', async (t) => {
+  await t.test('a review is created, read and changed by its partner alone', async (t) => {
     const { stores } = opened();
     const review = fresh('one');
     t.strictSame(await create({ ...review, proofId: id('prf', 'never') }), { outcome: 'proof_gone' });
@@ -166,7 +166,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     );
   });
 
-  await t.test('resolving against opening: one of the two came first', async (t) => {
+  await t.test('a resolution and an evidence request at once come one after the other', async (t) => {
     const { stores } = opened();
     const seen = new Set<string>();
     await Promise.all(
@@ -204,7 +204,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     t.ok(seen.size > 1, [...seen].join(' | '));
   });
 
-  await t.test('as many cases as a partner may have: on one proof, and in all', async (t) => {
+  await t.test('a partner has a bounded number of reviews, on one proof and in all', async (t) => {
     const { stores } = opened();
     const bounded = id('ptr', 'bounded');
     const bounds = { perProof: 3, perPartner: 5 };
@@ -291,42 +291,39 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     t.strictSame(await outcome('bounded-b5', second, oldest.expiresAt), endOf(NOW + 11));
   });
 
-  await t.test(
-    'a case is gone with its proof: for every call, and before anything is cleaned up',
-    async (t) => {
-      const { stores } = opened();
-      const erased = issuedProof(id('prf', 'gone'), id('ptr', 'gone'));
-      await stores.reserveProof(erased.proofId, erased.partnerId, NOW);
-      await stores.issueProof(erased, audit(erased.partnerId, 'proof_issued', erased.proofId));
-      const review = fresh('gone', { proofId: erased.proofId });
-      await create(review);
-      const requestId = id('req', 'gone');
-      await open(review, 'source_evidence', requestId);
-      await stores.eraseProof(
-        erased.proofId,
-        erased.partnerId,
-        NOW,
-        audit(erased.partnerId, 'proof_erased', erased.proofId),
+  await t.test('a review is gone with its proof for every call, before anything is cleaned up', async (t) => {
+    const { stores } = opened();
+    const erased = issuedProof(id('prf', 'gone'), id('ptr', 'gone'));
+    await stores.reserveProof(erased.proofId, erased.partnerId, NOW);
+    await stores.issueProof(erased, audit(erased.partnerId, 'proof_issued', erased.proofId));
+    const review = fresh('gone', { proofId: erased.proofId });
+    await create(review);
+    const requestId = id('req', 'gone');
+    await open(review, 'source_evidence', requestId);
+    await stores.eraseProof(
+      erased.proofId,
+      erased.partnerId,
+      NOW,
+      audit(erased.partnerId, 'proof_erased', erased.proofId),
+    );
+    for (const cleaned of [false, true]) {
+      if (cleaned) t.equal(await stores.confirmErasure(erased.proofId, NOW), 'confirmed');
+      t.equal(await stores.getReview(partnerId, review.reviewId, NOW), undefined);
+      t.equal(await stores.findReviewPartner(review.reviewId, NOW), undefined);
+      t.equal(await resolve(review, 'accepted'), undefined);
+      t.equal(await open(review, 'source_licence', id('req', 'gone2')), undefined);
+      t.equal(
+        await change(review, (current) => stepEvidence(current, requestId, 'supply', undefined, NOW)),
+        undefined,
       );
-      for (const cleaned of [false, true]) {
-        if (cleaned) t.equal(await stores.confirmErasure(erased.proofId, NOW), 'confirmed');
-        t.equal(await stores.getReview(partnerId, review.reviewId, NOW), undefined);
-        t.equal(await stores.findReviewPartner(review.reviewId, NOW), undefined);
-        t.equal(await resolve(review, 'accepted'), undefined);
-        t.equal(await open(review, 'source_licence', id('req', 'gone2')), undefined);
-        t.equal(
-          await change(review, (current) => stepEvidence(current, requestId, 'supply', undefined, NOW)),
-          undefined,
-        );
-        t.strictSame(await create(review), { outcome: 'proof_gone' }, 'the same call again');
-        t.strictSame(await create(fresh('gone-other', { proofId: erased.proofId })), {
-          outcome: 'proof_gone',
-        });
-      }
-    },
-  );
+      t.strictSame(await create(review), { outcome: 'proof_gone' }, 'the same call again');
+      t.strictSame(await create(fresh('gone-other', { proofId: erased.proofId })), {
+        outcome: 'proof_gone',
+      });
+    }
+  });
 
-  await t.test('180 days, to the second', async (t) => {
+  await t.test('a review ends after 180 days, to the second', async (t) => {
     const { stores } = opened();
     const review = fresh('expiry');
     await create(review);

@@ -1,0 +1,102 @@
+import type { Test } from 'tap';
+import { audit, issuedProof, issuingReplay, NOW } from './samples.js';
+import type { Contract } from './suite.js';
+
+export async function issuingContract(t: Test, { opened, id }: Contract): Promise<void> {
+  await t.test('a reserved id is issued once, and its key replays until it expires', async (t) => {
+    const { stores } = opened();
+    const proof = issuedProof(id('prf', 1), id('ptr', 1));
+    const draft = audit(proof.partnerId, 'proof_issued', proof.proofId);
+    const replay = issuingReplay(id('replay', 1), proof.proofId);
+    t.equal(await stores.getProof(proof.proofId), undefined);
+    await t.rejects(stores.issueProof(proof, draft, replay), { code: 'conflict' }, 'not reserved');
+    await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
+    t.strictSame(await stores.getProof(proof.proofId), {
+      state: 'pending',
+      proofId: proof.proofId,
+      partnerId: proof.partnerId,
+      reservedAt: NOW,
+    });
+    await t.rejects(
+      stores.reserveProof(proof.proofId, id('ptr', 2), NOW),
+      { code: 'conflict' },
+      'reserved by another partner',
+    );
+    await t.rejects(stores.issueProof({ ...proof, partnerId: id('ptr', 2) }, draft), { code: 'conflict' });
+    t.equal(await stores.getIssuingReplay(replay.key, NOW), undefined);
+
+    t.equal(await stores.issueProof(proof, draft, replay), 'issued');
+    t.strictSame(await stores.getProof(proof.proofId), proof, 'the sidecar’s bytes included');
+    t.strictSame(await stores.getIssuingReplay(replay.key, replay.expiresAt - 1), replay);
+    t.equal(await stores.getIssuingReplay(replay.key, replay.expiresAt), undefined);
+    t.equal(await stores.issueProof(proof, draft, replay), 'issued', 'repeating a call is harmless');
+    await t.rejects(
+      stores.issueProof({ ...proof, credentialSha256: '0'.repeat(64) }, draft),
+      { code: 'conflict' },
+      'issuing something else under the same id is not',
+    );
+
+    const second = issuedProof(id('prf', 2), id('ptr', 1));
+    await stores.reserveProof(second.proofId, second.partnerId, NOW);
+    t.equal(await stores.issueProof(second, draft, { ...replay, proofId: second.proofId }), 'replay_exists');
+    t.equal((await stores.getProof(second.proofId))?.state, 'pending', 'nothing was written');
+    const afterwards = { ...second, createdAt: replay.expiresAt };
+    t.equal(
+      await stores.issueProof(
+        afterwards,
+        draft,
+        issuingReplay(replay.key, second.proofId, replay.expiresAt + 60),
+      ),
+      'issued',
+      'an expired replay gives way',
+    );
+    t.equal((await stores.getIssuingReplay(replay.key, replay.expiresAt))?.proofId, second.proofId);
+  });
+
+  await t.test('of parallel issuings under one key one is issued', async (t) => {
+    const { stores } = opened();
+    const proofs = Array.from({ length: 20 }, (_, i) => issuedProof(id('prf', `race-${i}`), id('ptr', 1)));
+    await Promise.all(proofs.map((proof) => stores.reserveProof(proof.proofId, proof.partnerId, NOW)));
+    const key = id('replay', 'race');
+    const outcomes = await Promise.all(
+      proofs.map((proof) =>
+        stores.issueProof(
+          proof,
+          audit(proof.partnerId, 'proof_issued', proof.proofId),
+          issuingReplay(key, proof.proofId),
+        ),
+      ),
+    );
+    t.equal(outcomes.filter((outcome) => outcome === 'issued').length, 1);
+    t.equal(outcomes.filter((outcome) => outcome === 'replay_exists').length, 19);
+    const winner = proofs[outcomes.indexOf('issued')]!;
+    t.equal((await stores.getIssuingReplay(key, NOW))?.proofId, winner.proofId);
+    const states = await Promise.all(
+      proofs.map(async (proof) => (await stores.getProof(proof.proofId))?.state),
+    );
+    t.strictSame(
+      states,
+      outcomes.map((outcome) => (outcome === 'issued' ? 'issued' : 'pending')),
+    );
+  });
+
+  await t.test('reserved ids that nobody came back for are taken back', async (t) => {
+    const { stores } = opened();
+    const old = id('prf', 'old');
+    const young = id('prf', 'young');
+    // Long before anything else here was reserved.
+    await stores.reserveProof(old, id('ptr', 1), 1000);
+    await stores.reserveProof(young, id('ptr', 1), 1001);
+    t.notOk((await stores.collectReservations(1000)).includes(old), 'not yet at its own second');
+    const swept = await stores.collectReservations(1001);
+    t.ok(swept.includes(old));
+    t.notOk(swept.includes(young));
+    t.equal(await stores.getProof(old), undefined);
+    t.equal((await stores.getProof(young))?.state, 'pending');
+    await t.rejects(
+      stores.issueProof(issuedProof(old, id('ptr', 1)), audit(id('ptr', 1), 'proof_issued', old)),
+      { code: 'conflict' },
+      'an issuing that was given up cannot end',
+    );
+  });
+}

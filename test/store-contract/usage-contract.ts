@@ -1,0 +1,133 @@
+import type { Test } from 'tap';
+import type { UsageCharge } from '../../src/ports/stores.js';
+import { takeWaiting, usageOf } from './outbox-contract.js';
+import { NOW, usageCharge } from './samples.js';
+import type { Contract } from './suite.js';
+
+export async function usageContract(t: Test, { opened, id }: Contract): Promise<void> {
+  await t.test('a charge counts once for its dedupe key, within the quota of its month', async (t) => {
+    const { stores } = opened();
+    const partnerId = id('ptr', 'usage');
+    const charge = (dedupeKey: string, over: Partial<UsageCharge> = {}) =>
+      stores.charge(usageCharge(partnerId, dedupeKey, over));
+    t.equal(await stores.getUsed(partnerId, NOW), 0);
+    t.strictSame(await charge('a'), { outcome: 'charged', used: 1 });
+    t.strictSame(await charge('a'), { outcome: 'already_charged', used: 1 });
+    t.strictSame(await charge('b', { operation: 'identify' }), { outcome: 'charged', used: 2 });
+    t.strictSame(await charge('c', { monthlyQuota: 2 }), { outcome: 'quota_exceeded', used: 2 });
+    t.strictSame(
+      await charge('a', { monthlyQuota: 2 }),
+      { outcome: 'already_charged', used: 2 },
+      'a repeated call is answered in a full month too',
+    );
+    t.strictSame(await charge('c'), { outcome: 'charged', used: 3 }, 'a refused call left nothing behind');
+    t.strictSame(await charge('odd / key ☃'), { outcome: 'charged', used: 4 });
+    t.strictSame(
+      await stores.charge(usageCharge(id('ptr', 'usage2'), 'a')),
+      { outcome: 'charged', used: 1 },
+      'another partner’s dedupeKey is another',
+    );
+    t.strictSame(await charge('zero', { monthlyQuota: 0 }), { outcome: 'quota_exceeded', used: 4 });
+
+    // One second later is the next day and the next month.
+    t.equal(await stores.getUsed(partnerId, NOW + 1), 0);
+    t.strictSame(await charge('a', { at: NOW + 1 }), { outcome: 'already_charged', used: 0 });
+    t.strictSame(await charge('d', { at: NOW + 1, monthlyQuota: 1 }), { outcome: 'charged', used: 1 });
+    t.strictSame(await charge('e', { at: NOW + 1, monthlyQuota: 1 }), {
+      outcome: 'quota_exceeded',
+      used: 1,
+    });
+    t.equal(await stores.getUsed(partnerId, NOW), 4, 'the month before keeps its count');
+
+    const until = usageCharge(partnerId, 'a').dedupeUntil;
+    t.equal((await charge('a', { at: until - 1 })).outcome, 'already_charged');
+    t.equal(
+      (await charge('a', { at: until, dedupeUntil: until + 60 })).outcome,
+      'charged',
+      'at its end a dedupeKey may come again',
+    );
+    t.equal((await charge('a', { at: until + 59 })).outcome, 'already_charged');
+
+    t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-04-01'), [
+      { day: '2026-03-31', operations: { verify: 3, identify: 1 } },
+      { day: '2026-04-01', operations: { verify: 2 } },
+    ]);
+    t.strictSame(await stores.getDailyUsage(partnerId, '2026-04-01', '2026-04-01'), [
+      { day: '2026-04-01', operations: { verify: 2 } },
+    ]);
+    t.strictSame(await stores.getDailyUsage(partnerId, '2026-04-02', '2026-12-31'), []);
+    t.strictSame(await stores.getDailyUsage(id('ptr', 'none'), '2026-01-01', '2026-12-31'), []);
+  });
+
+  await t.test('of 200 parallel charges of a quota of 50, 50 are charged', async (t) => {
+    const { stores } = opened();
+    const partnerId = id('ptr', 'quota');
+    const results = await Promise.all(
+      Array.from({ length: 200 }, (_, i) =>
+        stores.charge(usageCharge(partnerId, `call-${i}`, { monthlyQuota: 50 })),
+      ),
+    );
+    const charged = results.filter(({ outcome }) => outcome === 'charged');
+    t.equal(charged.length, 50);
+    t.strictSame(
+      charged.map(({ used }) => used).sort((a, b) => a - b),
+      Array.from({ length: 50 }, (_, i) => i + 1),
+      'every unit was given once',
+    );
+    t.equal(results.filter(({ outcome }) => outcome === 'quota_exceeded').length, 150);
+    t.equal(await stores.getUsed(partnerId, NOW), 50);
+    t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-03-31'), [
+      { day: '2026-03-31', operations: { verify: 50 } },
+    ]);
+  });
+
+  await t.test('of 200 parallel charges of ten calls ten are charged', async (t) => {
+    const { stores } = opened();
+    const partnerId = id('ptr', 'dedupe');
+    const results = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => stores.charge(usageCharge(partnerId, `call-${i % 10}`))),
+    );
+    t.equal(results.filter(({ outcome }) => outcome === 'charged').length, 10);
+    t.equal(results.filter(({ outcome }) => outcome === 'already_charged').length, 190);
+    t.equal(await stores.getUsed(partnerId, NOW), 10);
+  });
+
+  await t.test('free calls join the day’s counts and cost no unit', async (t) => {
+    const { stores } = opened();
+    const partnerId = id('ptr', 'meter');
+    const other = id('ptr', 'meter2');
+    await stores.charge(usageCharge(partnerId, 'a'));
+    await stores.meter([], NOW);
+    await Promise.all([
+      ...Array.from({ length: 50 }, () =>
+        stores.meter(
+          [
+            { partnerId, operation: 'list_proofs', count: 2 },
+            { partnerId, operation: 'read_record', count: 1 },
+            { partnerId: other, operation: 'read_record', count: 3 },
+          ],
+          NOW,
+        ),
+      ),
+      ...Array.from({ length: 50 }, (_, i) => stores.charge(usageCharge(partnerId, `call-${i}`))),
+      stores.meter(
+        [
+          { partnerId, operation: 'read_record', count: 1 },
+          { partnerId, operation: 'read_record', count: 1 },
+        ],
+        NOW + 1,
+      ),
+    ]);
+    t.equal(await stores.getUsed(partnerId, NOW), 51);
+    const told = await takeWaiting(stores);
+    await stores.aggregateUsage([...usageOf(told, partnerId), ...usageOf(told, other)]);
+    t.equal(await stores.getUsed(other, NOW), 0);
+    t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-04-01'), [
+      { day: '2026-03-31', operations: { verify: 51, list_proofs: 100, read_record: 50 } },
+      { day: '2026-04-01', operations: { read_record: 2 } },
+    ]);
+    t.strictSame(await stores.getDailyUsage(other, '2026-03-31', '2026-04-01'), [
+      { day: '2026-03-31', operations: { read_record: 150 } },
+    ]);
+  });
+}
