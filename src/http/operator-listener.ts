@@ -1,13 +1,14 @@
 import { isIP } from 'node:net';
 import { challengeAnswer, challengeKey } from '../contract/operator-challenge.js';
 import { ROUTES } from '../contract/routes/routes.js';
+import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
 import type { OperatorOperations } from '../operations/operations.js';
 import { audioBody } from './body/audio-body.js';
 import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
 import { contentDisposition } from './response/asset-response.js';
 import { json } from './response/response.js';
-import { bearerGuard, type Endpoints, joinEndpoints } from './server/endpoint.js';
+import { bearerGuard, type Endpoints, joinEndpoints, joinOwn } from './server/endpoint.js';
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 
 export interface ProbeListenerParts extends ListenerParts {
@@ -15,10 +16,7 @@ export interface ProbeListenerParts extends ListenerParts {
   readonly metrics: () => Promise<{ readonly mediaType: string; readonly text: string }>;
   /** Resolves when the service can serve; throws DomainError `unavailable` when it cannot. */
   readonly ready: () => Promise<void>;
-  /**
-   * What the listener was told to bind: metrics and probes answer to this name, to `localhost` and to
-   * addresses.
-   */
+  /** The configured host of the listener: metrics and probes answer to this name, to `localhost` and to addresses. */
   readonly host?: string;
 }
 
@@ -28,17 +26,17 @@ export interface OperatorListenerParts extends ProbeListenerParts {
   readonly tokens: readonly string[];
 }
 
-/** How long an answer of `ready` holds: it may cost a write. */
+/** How long a result of `ready` holds: it may cost a write. */
 const READY_MS = 1000;
 
-/** An audit log is read to its end, and a deliverable kept, before anything is answered. */
+/** An audit log is read to its end, and an asset kept, before the response begins. */
 const OPERATOR_LIMITS: ListenerLimits = { ...DEFAULT_LIMITS, stallMs: 900_000 };
 
 /** Metrics and probes alone, of a process that serves nobody. */
 export function createProbeListener(parts: ProbeListenerParts): Listener {
   return createListener(
     'operator',
-    joinEndpoints('operator', probeEndpoints(parts)),
+    joinOwn('operator', probeEndpoints(parts)),
     { ...OPERATOR_LIMITS, ...parts.limits },
     parts,
   );
@@ -48,36 +46,16 @@ export function createProbeListener(parts: ProbeListenerParts): Listener {
 export function createOperatorListener(parts: OperatorListenerParts): Listener {
   const { operations } = parts;
   const challengeKeys = parts.tokens.map(challengeKey);
-  /** Known once it is bound. */
+  /** Known once the listener is bound. */
   let port = 0;
-  const endpoints: Endpoints<'operator'> = {
-    createPartner: async ({ body: { name, plan } }) =>
-      json(201, await operations.createPartner(plan === undefined ? { name } : { name, plan })),
-
-    createKey: async ({ params: { partnerId }, body: { name, scopes, publicKey } }) =>
-      json(
-        201,
-        await operations.createKey({
-          partnerId,
-          name,
-          ...(scopes === undefined ? {} : { scopes }),
-          ...(publicKey === undefined ? {} : { publicKey }),
-        }),
-      ),
-
+  const endpoints = {
     listPartners: async () => json(200, { partners: await operations.listPartners() }),
     listPlans: () => json(200, { plans: operations.listPlans() }),
     listPartnerKeys: async ({ params: { partnerId } }) =>
       json(200, { keys: await operations.listPartnerKeys(partnerId) }),
-    revokeKey: async ({ params }) => json(200, await operations.revokeKey(params)),
     listSigners: async () => json(200, { signers: await operations.listSigners() }),
-    revokeSigner: async ({ params: { kid }, body }) =>
-      json(200, await operations.revokeSigner({ kid, ...body })),
-    reinstateSigner: async ({ params: { kid } }) => json(200, await operations.reinstateSigner(kid)),
     readAudit: async ({ params: { partnerId }, query: { from, limit } }) =>
       json(200, { entries: await operations.readAudit({ partnerId, fromSequence: from, limit }) }),
-    verifyAudit: async ({ params: { partnerId } }) => json(200, await operations.verifyAudit(partnerId)),
-    supplyEvidence: async ({ params }) => json(200, await operations.supplyEvidence(params)),
     recordDeclaration: async ({ params: { proofId }, body }) => {
       const { declaration, repeated } = await operations.recordDeclaration(proofId, body);
       return json(repeated ? 200 : 201, declaration);
@@ -86,7 +64,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       json(200, { declarations: await operations.listDeclarations(proofId) }),
     listDeadLetters: async ({ query: { topic, limit } }) =>
       json(200, {
-        deadLetters: await operations.listDeadLetters({ ...(topic === undefined ? {} : { topic }), limit }),
+        deadLetters: await operations.listDeadLetters(defined({ topic, limit })),
       }),
     replayDeadLetters: async ({ body: { topic, limit } }) =>
       json(200, { replayed: await operations.replayDeadLetters({ topic, limit }) }),
@@ -94,14 +72,10 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier }, headers }) => {
       const idempotencyKey = headers['idempotency-key'];
-      const { replayed, ...proof } = await operations.issueProof({
-        partnerId,
-        songTitle: song,
-        fileName,
-        carrier,
-        audio: audioBody(exchange, ROUTES.issueProof.body.maxBytes),
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-      });
+      const audio = audioBody(exchange, ROUTES.issueProof.body.maxBytes);
+      const { replayed, ...proof } = await operations.issueProof(
+        defined({ partnerId, songTitle: song, fileName, carrier, audio, idempotencyKey }),
+      );
       return json(201, proof, replayed ? { 'idempotency-replayed': 'true' } : {});
     },
 
@@ -129,10 +103,10 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       json(200, { port, answers: challengeKeys.map((key) => challengeAnswer(key, nonce, port)) }),
 
     ...probeEndpoints(parts),
-  };
+  } satisfies Partial<Endpoints<'operator'>>;
   const listener = createListener(
     'operator',
-    joinEndpoints('operator', endpoints, { bearer: bearerGuard(parts.tokens) }),
+    joinEndpoints('operator', endpoints, operations, { bearer: bearerGuard(parts.tokens) }),
     { ...OPERATOR_LIMITS, ...parts.limits },
     parts,
   );
@@ -171,7 +145,7 @@ function probeEndpoints(
   };
 }
 
-/** Asks again when the last answer is older than `ms`: whoever asks often costs no more than that. */
+/** Asks again when the last result is older than `ms`: frequent callers cost no more than that. */
 function remembered(ask: () => Promise<void>, ms: number): () => Promise<void> {
   let askedAt = -Infinity;
   let answer: Promise<void> | undefined;

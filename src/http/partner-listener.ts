@@ -1,5 +1,6 @@
 import { openApiDocument } from '../contract/openapi.js';
 import { CONTRACT_VERSION } from '../contract/routes/routes.js';
+import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
 import type { UploadPurpose } from '../domain/upload.js';
 import type { PartnerOperations } from '../operations/operations.js';
@@ -15,7 +16,7 @@ import { ConcurrencyLimit } from './server/concurrency-limit.js';
 import { type Endpoints, joinEndpoints } from './server/endpoint.js';
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 
-/** What `GET /health` says of the build. */
+/** Facts of the build in the response of `GET /v1/health`. */
 export interface BuildFacts {
   readonly version: string;
   readonly commit: string;
@@ -42,7 +43,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
       displacedByAddress: 'form_of_address',
       observer,
     }),
-    // The engine bounds them all.
+    // The engine bounds their number.
     stalled: new FormPermits({
       max: Infinity,
       maxOfAddress: limits.stalledOfAddress,
@@ -57,26 +58,18 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const document = openApiDocument();
   const openApi = constantJson(200, document);
   const docs = docsResponse(document);
-  const endpoints: Endpoints<'partner'> = {
-    verify: async ({ caller, body: { uploadId, sidecar } }) =>
-      json(
-        200,
-        await operations.verifyUpload(
-          caller,
-          sidecar === undefined ? { uploadId } : { uploadId, sidecar: decodeSidecar(sidecar) },
-        ),
-      ),
+  const endpoints = {
+    verify: async ({ caller, body: { uploadId, sidecar } }) => {
+      const request = defined({
+        uploadId,
+        sidecar: sidecar === undefined ? undefined : decodeSidecar(sidecar),
+      });
+      return json(200, await operations.verifyUpload(caller, request));
+    },
 
-    createUpload: async ({ caller, query, body }) => {
-      const { contentLength } = body;
-      const purpose = agreedPurpose(query.purpose, body.purpose);
-      return json(
-        201,
-        await operations.createUpload(
-          caller,
-          contentLength === undefined ? { purpose } : { purpose, contentLength },
-        ),
-      );
+    createUpload: async ({ caller, query, body: { contentLength, purpose } }) => {
+      const request = defined({ purpose: agreedPurpose(query.purpose, purpose), contentLength });
+      return json(201, await operations.createUpload(caller, request));
     },
 
     postUpload: async ({ exchange, params: { uploadId } }) =>
@@ -91,37 +84,15 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
         ),
       ),
 
-    identify: async ({ caller, body }) => json(200, await operations.identify(caller, body)),
-
-    readRecord: async ({ params: { proofId } }) => json(200, await operations.readRecord(proofId)),
-    listProofs: async ({ caller, query }) => json(200, await operations.listProofs(caller, query)),
-    readProof: async ({ caller, params: { proofId } }) =>
-      json(200, await operations.readProof(caller, proofId)),
-    eraseProof: async ({ caller, params: { proofId } }) =>
-      json(200, await operations.eraseProof(caller, proofId)),
     readProofAsset: async ({ exchange, caller, params: { proofId }, query: { part }, headers }) =>
       assetResponse(await operations.readAsset(caller, proofId, part), exchange.request.method!, headers),
 
-    listKeys: async ({ caller, query }) => json(200, await operations.listKeys(caller, query)),
     rotateKey: async ({ exchange, caller, headers }) => {
       const apiKey = exchange.request.headers['x-api-key'] as string;
       const { replayed, ...key } = await operations.rotateKey(caller, apiKey, headers['idempotency-key']);
-      // "Replays the original response [...] and sets response header `idempotency-replayed` to `true`."
+      // Rule 4.9.
       return json(201, key, replayed ? { 'idempotency-replayed': 'true' } : {});
     },
-    revokeOwnKey: async ({ caller, params: { keyId } }) =>
-      json(200, await operations.revokeOwnKey(caller, keyId)),
-    readUsage: async ({ caller, query }) => json(200, await operations.readUsage(caller, query)),
-
-    createReview: async ({ caller, body }) => json(201, await operations.createReview(caller, body)),
-    readReview: async ({ caller, params: { reviewId } }) =>
-      json(200, await operations.readReview(caller, reviewId)),
-    openEvidence: async ({ caller, params: { reviewId }, body }) =>
-      json(201, await operations.openEvidence(caller, reviewId, body)),
-    closeEvidence: async ({ caller, params: { reviewId, requestId }, body }) =>
-      json(200, await operations.closeEvidence(caller, reviewId, requestId, body)),
-    resolveReview: async ({ caller, params: { reviewId }, body }) =>
-      json(200, await operations.resolveReview(caller, reviewId, body)),
 
     download: ({ query }) => ({
       kind: 'empty',
@@ -132,18 +103,16 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     health: () => health,
     readDocument: () => openApi,
     readDocs: () => docs,
-  };
+  } satisfies Partial<Endpoints<'partner'>>;
   return createListener(
     'partner',
-    joinEndpoints('partner', endpoints, { partners: operations }),
+    joinEndpoints('partner', endpoints, operations, { partners: operations }),
     limits,
     parts,
   );
 }
 
-/**
- * "`sidecar` is padded RFC 4648 section 4, checked by encoding again; `""` is a sidecar that holds nothing."
- */
+/** The bytes of a sidecar (rule 8.3). */
 function decodeSidecar(sidecar: string): Uint8Array {
   const bytes = Buffer.from(sidecar, 'base64');
   if (bytes.toString('base64') !== sidecar)
@@ -153,7 +122,7 @@ function decodeSidecar(sidecar: string): Uint8Array {
   return bytes;
 }
 
-/** "No `purpose` means `verify`; body and query that disagree are 400." */
+/** The purpose of a slot (rule 7.1). */
 function agreedPurpose(query: UploadPurpose | undefined, body: UploadPurpose | undefined): UploadPurpose {
   if (query !== undefined && body !== undefined && query !== body) {
     throw new DomainError('invalid_request', 'The purpose in the query is not the one in the body.', {
@@ -163,7 +132,7 @@ function agreedPurpose(query: UploadPurpose | undefined, body: UploadPurpose | u
   return body ?? query ?? 'verify';
 }
 
-/** Counts how an upload ended; only this side sees the callers that leave. */
+/** Counts the end of an upload; only the listener sees callers that leave. */
 async function observed(
   observer: Observer,
   exchange: Exchange,

@@ -109,7 +109,7 @@ if (endpoint === undefined) {
       'a range passes through',
     );
     t.match(await operator.erasureStatus(proofId), { assetPresent: true });
-    await partner.eraseProof(caller, proofId);
+    await partner.eraseProof(caller, { proofId });
     t.match(await operator.erasureStatus(proofId), { state: 'erased', assetPresent: false });
     t.equal(await (await open(t, { prefix })).collectOrphans(async () => true), 0);
     t.strictSame(readdirSync(join(house.directory, 'spool')), []);

@@ -87,7 +87,7 @@ for (const form of Object.keys(FORMS)) {
     await edited(async (level) =>
       contents.set(erased.proofId, documentOf((await level.get(`proof/${erased.proofId}`))!)),
     );
-    await house.partner.eraseProof(asOwner, erased.proofId);
+    await house.partner.eraseProof(asOwner, { proofId: erased.proofId });
 
     await edited(async (level) => {
       await edit(level, `key/${narrow.keyId}`, form, (key) => ({
@@ -127,11 +127,11 @@ for (const form of Object.keys(FORMS)) {
     const caller = await house.partner.authenticate(owner.apiKey);
     for (const { proofId, file } of [first, second, erased, given]) {
       await t.rejects(house.service.verify(caller, file), damaged, 'no verdict rests on an edited row');
-      await t.rejects(house.partner.readRecord(proofId), damaged);
+      await t.rejects(house.partner.readRecord(caller, { proofId }), damaged);
     }
     const other = await house.partner.authenticate(bystander.apiKey);
     await t.rejects(
-      house.partner.readProof(other, given.proofId),
+      house.partner.readProof(other, { proofId: given.proofId }),
       damaged,
       'nobody becomes the owner of a proof',
     );

@@ -52,7 +52,7 @@ void t.test(
       },
     ]);
     // Behind it in the one partition: once this is confirmed, the forged one was seen to.
-    await house.partner.eraseProof(caller, doomed.proofId);
+    await house.partner.eraseProof(caller, { proofId: doomed.proofId });
     const settled = async (): Promise<boolean> =>
       (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined;
     for (const deadline = Date.now() + PATIENCE_MS; !(await settled()) && Date.now() < deadline; )
@@ -61,7 +61,7 @@ void t.test(
 
     const untouched = async (when: string) => {
       t.match(await house.service.verify(caller, live.file), { verdict: 'valid' }, `${when}: it stays valid`);
-      t.match(await house.partner.readProof(caller, proofId), { proofId }, `${when}: it is there`);
+      t.match(await house.partner.readProof(caller, { proofId }), { proofId }, `${when}: it is there`);
     };
     const letters = () => again(() => house.operator.listDeadLetters({ topic: 'erasure', limit: 10 }));
     await untouched('taken by the consumer');

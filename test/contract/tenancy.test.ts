@@ -87,11 +87,10 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
       proofId: await newProof(),
       bindings: BINDINGS,
     });
-    const { evidenceRequests } = await service.service.operations.partner.openEvidence(
-      owner.caller,
+    const { evidenceRequests } = await service.service.operations.partner.openEvidence(owner.caller, {
       reviewId,
-      { kind: 'source_evidence' },
-    );
+      kind: 'source_evidence',
+    });
     return { reviewId, requestId: evidenceRequests[0]!.requestId };
   };
   const neverProof = { proofId: madeUpProof() };
@@ -113,7 +112,9 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
     closeEvidence: ofReview,
     resolveReview: async () => {
       const own = await newReview();
-      await service.service.operations.partner.closeEvidence(owner.caller, own.reviewId, own.requestId, {
+      await service.service.operations.partner.closeEvidence(owner.caller, {
+        reviewId: own.reviewId,
+        requestId: own.requestId,
         status: 'accepted',
       });
       return { own, never: neverReview };
@@ -254,8 +255,9 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
     const proofId =
       'proofId' in params
         ? params.proofId
-        : (await service.service.operations.partner.readReview(owner.caller, params.reviewId)).proofId;
-    await service.service.operations.partner.eraseProof(owner.caller, proofId);
+        : (await service.service.operations.partner.readReview(owner.caller, { reviewId: params.reviewId }))
+            .proofId;
+    await service.service.operations.partner.eraseProof(owner.caller, { proofId });
     return params;
   }
 });

@@ -657,7 +657,7 @@ t.test('operator rows', async (t) => {
     .createReview({} as never, { proofId: 'prf_1', bindings: BINDINGS });
   const opened = await operations.contract
     .partner()
-    .openEvidence({} as never, review.reviewId, { kind: 'source_evidence' });
+    .openEvidence({} as never, { reviewId: review.reviewId, kind: 'source_evidence' });
   const supply = `/operator/v1/reviews/${review.reviewId}/evidence-requests/${opened.evidenceRequests[0]!.requestId}/supply`;
   t.match(jsonOf(await ask(port, request('POST', supply, auth))), {
     evidenceRequests: [{ status: 'supplied' }],

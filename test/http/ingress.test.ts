@@ -183,7 +183,7 @@ t.test('what nobody reads is not begun, and what is done is logged', async (t) =
       mediaType: 'audio/wav',
       read: async () => (streams.push(endless()), streams.at(-1)!),
     }),
-    eraseProof: async (_caller: unknown, proofId: string) => {
+    eraseProof: async (_caller: unknown, { proofId }: { readonly proofId: string }) => {
       await sleep(20);
       erased += 1;
       return { proofId, outcome: 'erased', erasedAt: 1 };

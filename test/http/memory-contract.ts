@@ -102,8 +102,8 @@ export class MemoryContract {
           ? { proofs }
           : { proofs: proofs.slice(0, query.limit), nextCursor: 'bmV4dA' };
       },
-      readProof: async (_caller, proofId) => this.#proof(proofId),
-      readRecord: async (proofId) => {
+      readProof: async (_caller, { proofId }) => this.#proof(proofId),
+      readRecord: async (_caller, { proofId }) => {
         const { song, issuedAt, boundAudioSha256, carrier, evidenceReport } = this.#proof(proofId);
         return {
           proofId,
@@ -134,7 +134,7 @@ export class MemoryContract {
           },
         };
       },
-      eraseProof: async (_caller, proofId) => {
+      eraseProof: async (_caller, { proofId }) => {
         const erasedAt = this.erased.get(proofId);
         if (erasedAt !== undefined) return { proofId, outcome: 'already_erased', erasedAt };
         this.#proof(proofId);
@@ -161,7 +161,7 @@ export class MemoryContract {
         this.rotations.set(idempotencyKey, rotated);
         return { ...rotated, replayed: false };
       },
-      revokeOwnKey: async (_caller, keyId) => {
+      revokeOwnKey: async (_caller, { keyId }) => {
         if (keyId !== KEY_ENTRY.keyId) throw new DomainError('not_found', 'There is no such key.');
         return { ...KEY_ENTRY, status: 'revoked' };
       },
@@ -196,10 +196,10 @@ export class MemoryContract {
         this.reviews.set(review.reviewId, review);
         return view(review);
       },
-      readReview: async (_caller, reviewId) => view(this.#review(reviewId)),
-      openEvidence: async (_caller, reviewId, { kind }) =>
+      readReview: async (_caller, { reviewId }) => view(this.#review(reviewId)),
+      openEvidence: async (_caller, { reviewId, kind }) =>
         this.#change(openEvidence(this.#review(reviewId), kind, this.#ids.next('evidenceRequest'), NOW)),
-      closeEvidence: async (_caller, reviewId, requestId, { status, responseReference }) =>
+      closeEvidence: async (_caller, { reviewId, requestId, status, responseReference }) =>
         this.#change(
           stepEvidence(
             this.#review(reviewId),
@@ -209,7 +209,7 @@ export class MemoryContract {
             NOW,
           ),
         ),
-      resolveReview: async (_caller, reviewId, { outcome }) =>
+      resolveReview: async (_caller, { reviewId, outcome }) =>
         this.#change(resolveReview(this.#review(reviewId), outcome, NOW)),
       download: ({ product, platform }) => {
         if (product !== 'companion') throw new DomainError('not_found', 'There is no such download.');
@@ -301,7 +301,7 @@ export class MemoryContract {
         ...signerOf(kid),
         revocation: { ...revocation, at: NOW },
       }),
-      reinstateSigner: async (kid) => signerOf(kid),
+      reinstateSigner: async ({ kid }) => signerOf(kid),
       verifyAudit: async () => ({ ok: true, entries: 1, head: 1 }),
     };
   }

@@ -646,7 +646,7 @@ t.test('nothing is done that is refused', async (t) => {
   const erased: string[] = [];
   const bytes: Readable[] = [];
   Object.assign(partner, {
-    eraseProof: async (_caller: unknown, proofId: string) => {
+    eraseProof: async (_caller: unknown, { proofId }: { readonly proofId: string }) => {
       erased.push(proofId);
       return { proofId, outcome: 'erased', erasedAt: 1 };
     },

@@ -118,7 +118,7 @@ t.test('rotation', async (t) => {
 
 t.test('a partner revokes keys of its own', async (t) => {
   const { partnerId, apiKey, keyId, caller } = await house.service.partner();
-  const revoke = (by: Caller, id: string) => house.partner.revokeOwnKey(by, id);
+  const revoke = (by: Caller, id: string) => house.partner.revokeOwnKey(by, { keyId: id });
   const key = async (name: string) => {
     const made = await house.operator.createKey({ partnerId, name });
     return { ...made, caller: await house.partner.authenticate(made.apiKey) };

@@ -157,8 +157,8 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
   const before = await house.service.verify(caller, file);
   for (const answer of [
     before,
-    await house.partner.readProof(caller, proofId),
-    await house.partner.readRecord(proofId),
+    await house.partner.readProof(caller, { proofId }),
+    await house.partner.readRecord(stranger, { proofId }),
   ])
     t.notOk('evidenceReport' in answer, 'absent where nothing was declared');
   t.match(before.decision, {
@@ -209,8 +209,8 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
     [...fact('sub_1', FAVOURABLE), ...fact('sub_2', ADVERSE)],
     '"favourable and adverse alike"',
   );
-  t.strictSame((await house.partner.readProof(caller, proofId)).evidenceReport, report);
-  t.strictSame((await house.partner.readRecord(proofId)).evidenceReport, report);
+  t.strictSame((await house.partner.readProof(caller, { proofId })).evidenceReport, report);
+  t.strictSame((await house.partner.readRecord(stranger, { proofId })).evidenceReport, report);
   t.notOk('evidenceReport' in (await house.partner.listProofs(caller, {})).proofs[0]!);
   t.strictSame(
     (await house.operator.listDeclarations(proofId)).map(({ authentic }) => authentic),
@@ -246,7 +246,7 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
     ['sub_1', 'sub_2', 'sub_3'].map((id) => ({ subjects: [proofId, id], actor: 'operator' })),
     'each once',
   );
-  t.match(await house.operator.verifyAudit(partnerId), { ok: true });
+  t.match(await house.operator.verifyAudit({ partnerId }), { ok: true });
 });
 
 t.test('what is refused', async (t) => {
@@ -260,7 +260,7 @@ t.test('what is refused', async (t) => {
     { code: 'invalid_request', reason: 'invalid_member' },
     'from the future',
   );
-  t.notOk('evidenceReport' in (await house.partner.readProof(caller, proofId)), 'nothing was written');
+  t.notOk('evidenceReport' in (await house.partner.readProof(caller, { proofId })), 'nothing was written');
   await house.operator.recordDeclaration(
     proofId,
     submission('sub_1', { submittedAt: house.seconds() + 300 }),
@@ -388,7 +388,7 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
   // Another proof's record, with its mac.
   const moved = await rowOf(other.proofId);
   await edit(proofId, () => moved.declarations!);
-  t.match(await house.partner.readProof(caller, proofId), {
+  t.match(await house.partner.readProof(caller, { proofId }), {
     evidenceReport: {
       facts: [{ status: 'none_recorded' }],
       declarations: [],
@@ -404,7 +404,7 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
 t.test('erasing takes them along', async (t) => {
   const { caller, partnerId, proofId, file } = await issued(6);
   await house.operator.recordDeclaration(proofId, submission('sub_erased', { subject: 'subject_erased' }));
-  await house.partner.eraseProof(caller, proofId);
+  await house.partner.eraseProof(caller, { proofId });
   const gone = async (t: Test, caller: Caller) => {
     t.match(await house.service.verify(caller, file), {
       verdict: 'unregistered',
@@ -412,8 +412,8 @@ t.test('erasing takes them along', async (t) => {
       evidenceReport: undefined,
     });
     for (const call of [
-      house.partner.readRecord(proofId),
-      house.partner.readProof(caller, proofId),
+      house.partner.readRecord(caller, { proofId }),
+      house.partner.readProof(caller, { proofId }),
       house.operator.listDeclarations(proofId),
       house.operator.recordDeclaration(proofId, submission('sub_late')),
     ])
@@ -431,7 +431,7 @@ t.test('erasing takes them along', async (t) => {
     'a tombstone with no content',
   );
   t.notOk(house.service.log.some((line) => line.includes('subject_erased')));
-  t.match(await house.operator.verifyAudit(partnerId), { ok: true });
+  t.match(await house.operator.verifyAudit({ partnerId }), { ok: true });
 });
 
 async function records(): Promise<RecordCodec> {

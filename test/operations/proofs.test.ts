@@ -72,7 +72,7 @@ t.test('proofs: list, read, record, asset', async (t) => {
   t.strictSame((await house.partner.listProofs(stranger, {})).proofs, []);
 
   const [pair, embedded] = [issued[0]!, issued[1]!];
-  t.match(await house.partner.readProof(caller, pair.proofId), {
+  t.match(await house.partner.readProof(caller, { proofId: pair.proofId }), {
     proofId: pair.proofId,
     issuedAt: pair.issuedAt,
     createdAt: pair.issuedAt,
@@ -80,7 +80,7 @@ t.test('proofs: list, read, record, asset', async (t) => {
     originalSha256: pair.originalSha256,
     song: { title: 'Take one' },
   });
-  const record = await house.partner.readRecord(embedded.proofId);
+  const record = await house.partner.readRecord(stranger, { proofId: embedded.proofId });
   t.match(
     record,
     {
@@ -108,15 +108,15 @@ t.test('proofs: list, read, record, asset', async (t) => {
       (error: unknown) => `${(error as { code: string }).code} ${(error as Error).message}`,
     );
   for (const call of [
-    (id: string) => house.partner.readProof(stranger, id),
+    (id: string) => house.partner.readProof(stranger, { proofId: id }),
     (id: string) => house.partner.readAsset(stranger, id, 'audio'),
-    (id: string) => house.partner.eraseProof(stranger, id),
+    (id: string) => house.partner.eraseProof(stranger, { proofId: id }),
   ]) {
     t.equal(await words(call(embedded.proofId)), await words(call('prf_never')));
     t.match(await words(call(embedded.proofId)), /^not_found /);
   }
   t.equal(
-    (await house.partner.readProof(caller, embedded.proofId)).proofId,
+    (await house.partner.readProof(caller, { proofId: embedded.proofId })).proofId,
     embedded.proofId,
     "a stranger's erasing did nothing",
   );
@@ -141,12 +141,12 @@ t.test('erase', async (t) => {
 
   const at = house.seconds();
   const outcomes = await Promise.all(
-    Array.from({ length: 20 }, () => house.partner.eraseProof(caller, proofId)),
+    Array.from({ length: 20 }, () => house.partner.eraseProof(caller, { proofId })),
   );
   t.equal(outcomes.filter(({ outcome }) => outcome === 'erased').length, 1);
   for (const outcome of outcomes) t.match(outcome, { proofId, erasedAt: at });
   house.clock.advance(100);
-  t.strictSame(await house.partner.eraseProof(caller, proofId), {
+  t.strictSame(await house.partner.eraseProof(caller, { proofId }), {
     proofId,
     outcome: 'already_erased',
     erasedAt: at,
@@ -155,8 +155,8 @@ t.test('erase', async (t) => {
   const gone = async () => {
     t.match(await house.service.verify(caller, file), { verdict: 'unregistered', good: false });
     for (const call of [
-      house.partner.readProof(caller, proofId),
-      house.partner.readRecord(proofId),
+      house.partner.readProof(caller, { proofId }),
+      house.partner.readRecord(caller, { proofId }),
       house.partner.readAsset(caller, proofId, 'audio'),
       house.partner.createReview(caller, { proofId, bindings: bindings('later') }),
     ])
@@ -165,7 +165,7 @@ t.test('erase', async (t) => {
       [caller, own],
       [stranger, foreign],
     ] as const)
-      await t.rejects(house.partner.readReview(who, reviewId), notFound);
+      await t.rejects(house.partner.readReview(who, { reviewId }), notFound);
     t.match(await house.operator.erasureStatus(proofId), {
       state: 'erased',
       erasedAt: at,
@@ -189,7 +189,7 @@ t.test('erase', async (t) => {
     [{ actor: keyId, subjects: [proofId], at }],
   );
   t.equal(audit.filter(({ action }) => action === 'proof_erased').length, 1);
-  t.match(await house.operator.verifyAudit(partnerId), {
+  t.match(await house.operator.verifyAudit({ partnerId }), {
     ok: true,
     entries: audit.length,
     head: audit.length,
@@ -230,7 +230,7 @@ t.test('erase', async (t) => {
       note,
     );
   t.match(
-    await house.operator.verifyAudit(partnerId),
+    await house.operator.verifyAudit({ partnerId }),
     { ok: true },
     'its log is held against where it ended there',
   );
@@ -321,12 +321,12 @@ t.test('reviews', async (t) => {
     house.partner.createReview(caller, { proofId: 'prf_never', bindings: bindings('x') }),
     notFound,
   );
-  await t.rejects(house.partner.readReview(caller, reviewId), notFound, "another partner's case");
+  await t.rejects(house.partner.readReview(caller, { reviewId }), notFound, "another partner's case");
 
   house.clock.advance(5);
   for (const kind of EVIDENCE_KINDS) {
     const results = await Promise.allSettled(
-      Array.from({ length: 100 }, () => house.partner.openEvidence(stranger, reviewId, { kind })),
+      Array.from({ length: 100 }, () => house.partner.openEvidence(stranger, { reviewId, kind })),
     );
     t.equal(
       results.filter(({ status }) => status === 'fulfilled').length,
@@ -337,7 +337,7 @@ t.test('reviews', async (t) => {
       if (result.status === 'rejected')
         t.match(result.reason, { code: 'conflict', reason: 'evidence_kind_already_open' });
   }
-  const { evidenceRequests } = await house.partner.readReview(stranger, reviewId);
+  const { evidenceRequests } = await house.partner.readReview(stranger, { reviewId });
   t.match(
     evidenceRequests,
     EVIDENCE_KINDS.map((kind) => ({ kind, status: 'requested', createdAt: start + 5 })),
@@ -345,14 +345,14 @@ t.test('reviews', async (t) => {
   t.equal(evidenceRequests.length, 3);
   const [first, second, third] = evidenceRequests.map(({ requestId }) => requestId);
 
-  await t.rejects(house.partner.resolveReview(stranger, reviewId, { outcome: 'accepted' }), {
+  await t.rejects(house.partner.resolveReview(stranger, { reviewId, outcome: 'accepted' }), {
     code: 'conflict',
     reason: 'evidence_requests_open',
   });
   t.match(await house.operator.supplyEvidence({ reviewId, requestId: first! }), {
     evidenceRequests: [{ status: 'supplied' }, { status: 'requested' }, { status: 'requested' }],
   });
-  const supplied = await house.partner.readReview(stranger, reviewId);
+  const supplied = await house.partner.readReview(stranger, { reviewId });
   house.clock.advance(1);
   t.strictSame(
     await house.operator.supplyEvidence({ reviewId, requestId: first! }),
@@ -361,15 +361,23 @@ t.test('reviews', async (t) => {
   );
   await t.rejects(house.operator.supplyEvidence({ reviewId: 'rev_never', requestId: first! }), notFound);
   await t.rejects(
-    house.partner.closeEvidence(stranger, reviewId, 'req_never', { status: 'accepted' }),
+    house.partner.closeEvidence(stranger, { reviewId, requestId: 'req_never', status: 'accepted' }),
     notFound,
   );
-  await t.rejects(house.partner.closeEvidence(caller, reviewId, first!, { status: 'accepted' }), notFound);
+  await t.rejects(
+    house.partner.closeEvidence(caller, { reviewId, requestId: first!, status: 'accepted' }),
+    notFound,
+  );
 
   const closings = await Promise.allSettled(
     (['accepted', 'declined'] as const).flatMap((status) =>
       Array.from({ length: 10 }, () =>
-        house.partner.closeEvidence(stranger, reviewId, first!, { status, responseReference: 'case/77' }),
+        house.partner.closeEvidence(stranger, {
+          reviewId,
+          requestId: first!,
+          status,
+          responseReference: 'case/77',
+        }),
       ),
     ),
   );
@@ -381,37 +389,37 @@ t.test('reviews', async (t) => {
     code: 'conflict',
     reason: 'evidence_request_final',
   });
-  await house.partner.closeEvidence(stranger, reviewId, second!, { status: 'declined' });
+  await house.partner.closeEvidence(stranger, { reviewId, requestId: second!, status: 'declined' });
   await t.rejects(
-    house.partner.resolveReview(stranger, reviewId, { outcome: 'held' }),
+    house.partner.resolveReview(stranger, { reviewId, outcome: 'held' }),
     { code: 'conflict', reason: 'evidence_requests_open' },
     'one is still open',
   );
   t.match(
-    await house.partner.closeEvidence(stranger, reviewId, third!, { status: 'accepted' }),
+    await house.partner.closeEvidence(stranger, { reviewId, requestId: third!, status: 'accepted' }),
     { evidenceRequests: [{ responseReference: 'case/77' }, { status: 'declined' }, { status: 'accepted' }] },
     'from requested, too',
   );
 
   house.clock.advance(10);
-  const held = await house.partner.resolveReview(stranger, reviewId, { outcome: 'held' });
+  const held = await house.partner.resolveReview(stranger, { reviewId, outcome: 'held' });
   t.match(held, { status: 'resolved', outcome: 'held', resolvedAt: house.seconds() });
   await t.rejects(create(), { code: 'conflict', reason: 'review_exists' }, 'held counts as unresolved');
   house.clock.advance(10);
   t.strictSame(
-    await house.partner.resolveReview(stranger, reviewId, { outcome: 'held' }),
+    await house.partner.resolveReview(stranger, { reviewId, outcome: 'held' }),
     held,
     'the same outcome again: unchanged',
   );
-  t.match(await house.partner.resolveReview(stranger, reviewId, { outcome: 'accepted' }), {
+  t.match(await house.partner.resolveReview(stranger, { reviewId, outcome: 'accepted' }), {
     outcome: 'accepted',
     expiresAt: start + REVIEW_LIFE_SECONDS,
   });
-  await t.rejects(house.partner.resolveReview(stranger, reviewId, { outcome: 'rejected' }), {
+  await t.rejects(house.partner.resolveReview(stranger, { reviewId, outcome: 'rejected' }), {
     code: 'conflict',
     reason: 'review_resolved',
   });
-  await t.rejects(house.partner.openEvidence(stranger, reviewId, { kind: 'source_evidence' }), {
+  await t.rejects(house.partner.openEvidence(stranger, { reviewId, kind: 'source_evidence' }), {
     code: 'conflict',
     reason: 'review_resolved',
   });
@@ -421,15 +429,15 @@ t.test('reviews', async (t) => {
   await house.restart();
   house.clock.moveTo(start + REVIEW_LIFE_SECONDS - 1);
   t.match(
-    await house.partner.readReview(stranger, reviewId),
+    await house.partner.readReview(stranger, { reviewId }),
     { outcome: 'accepted' },
     'one second before 180 days',
   );
   house.clock.moveTo(start + REVIEW_LIFE_SECONDS);
-  await t.rejects(house.partner.readReview(stranger, reviewId), notFound, '180 days');
-  await t.rejects(house.partner.resolveReview(stranger, reviewId, { outcome: 'accepted' }), notFound);
+  await t.rejects(house.partner.readReview(stranger, { reviewId }), notFound, '180 days');
+  await t.rejects(house.partner.resolveReview(stranger, { reviewId, outcome: 'accepted' }), notFound);
   await t.rejects(house.operator.supplyEvidence({ reviewId, requestId: first! }), notFound);
-  t.match(await house.partner.readReview(stranger, next.reviewId), { status: 'open' });
+  t.match(await house.partner.readReview(stranger, { reviewId: next.reviewId }), { status: 'open' });
 
   const audit = await house.operator.readAudit({
     partnerId: stranger.partnerId,
@@ -452,7 +460,10 @@ t.test('reviews', async (t) => {
     /case\/77|creator-1|account-1|track-1|Take one/.test(JSON.stringify(audit)),
     'ids and closed words only',
   );
-  t.match(await house.operator.verifyAudit(stranger.partnerId), { ok: true, head: audit.length });
+  t.match(await house.operator.verifyAudit({ partnerId: stranger.partnerId }), {
+    ok: true,
+    head: audit.length,
+  });
   t.match(
     (await house.operator.readAudit({ partnerId, fromSequence: 2, limit: 1 })).map(
       ({ sequence, actor, action }) => ({ sequence, actor, action }),
@@ -460,5 +471,5 @@ t.test('reviews', async (t) => {
     [{ sequence: 2, actor: 'operator', action: 'key_created' }],
   );
   await t.rejects(house.operator.readAudit({ partnerId: 'ptr_never', fromSequence: 1, limit: 1 }), notFound);
-  await t.rejects(house.operator.verifyAudit('ptr_never'), notFound);
+  await t.rejects(house.operator.verifyAudit({ partnerId: 'ptr_never' }), notFound);
 });

@@ -79,8 +79,8 @@ t.test(
     await again.operator.revokeSigner({ kid, from: before.issuedAt, reason: 'key_compromise' });
     t.match(await house.verify(caller, before.file), UNREGISTERED, 'the last word holds');
 
-    t.notOk((await again.operator.reinstateSigner(kid)).revocation);
-    await again.operator.reinstateSigner(kid);
+    t.notOk((await again.operator.reinstateSigner({ kid })).revocation);
+    await again.operator.reinstateSigner({ kid });
     t.match(await again.partner.verifyUpload(caller, { uploadId }), { verdict: 'valid' });
     t.match(await house.issue(partnerId, wav(2000)), { proofId: /^prf_/ });
     const log = await again.operator.readAudit({ partnerId: 'signers', fromSequence: 1, limit: 10 });
@@ -92,7 +92,7 @@ t.test(
         ['signer_reinstated', 'operator', kid],
       ],
     );
-    t.match(await again.operator.verifyAudit('signers'), { ok: true, entries: 3, head: 3 });
+    t.match(await again.operator.verifyAudit({ partnerId: 'signers' }), { ok: true, entries: 3, head: 3 });
     await t.rejects(again.operator.revokeSigner({ kid: '0'.repeat(64), from: 1, reason: 'unspecified' }), {
       code: 'not_found',
     });

@@ -108,7 +108,7 @@ async function carriesEvents(t: Test, house: RestartedService, patienceMs: numbe
     await until(async () => (await handled(house, 'retention')) >= 2, patienceMs),
     'both cases were announced',
   );
-  await house.partner.eraseProof(caller, doomed.proofId);
+  await house.partner.eraseProof(caller, { proofId: doomed.proofId });
   t.ok(
     await until(
       async () => (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined,
@@ -122,7 +122,7 @@ async function carriesEvents(t: Test, house: RestartedService, patienceMs: numbe
     confirmedAt: house.seconds(),
     assetPresent: false,
   });
-  t.equal((await house.partner.readReview(caller, reviewId)).status, 'open');
+  t.equal((await house.partner.readReview(caller, { reviewId })).status, 'open');
 
   for (const [days, what] of [
     [173, 'soon to expire'],
@@ -166,7 +166,7 @@ t.test('Kafka', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, 
   const { proofId } = await house.service.issue(partnerId, wav(2000, {}, 3));
   const backup = join(t.testdir(), 'backup');
   await house.restart(() => cp(house.directory, backup, { recursive: true }));
-  const { erasedAt } = await house.partner.eraseProof(caller, proofId);
+  const { erasedAt } = await house.partner.eraseProof(caller, { proofId });
   t.ok(
     await until(async () => (await house.operator.erasureStatus(proofId)).confirmedAt !== undefined, 120_000),
   );

@@ -101,7 +101,7 @@ t.test('what was made before a step works after it, and the other way round', as
           'valid',
           `${mix}: what was issued stays valid`,
         );
-      t.match(await house.operator.verifyAudit(partnerId), { ok: true }, `${mix}: the audit log`);
+      t.match(await house.operator.verifyAudit({ partnerId }), { ok: true }, `${mix}: the audit log`);
       const asked = await call(house.service.operatorUrl, 'GET', '/operator/v1/partners', {
         headers: { authorization: `Bearer ${token}` },
       });
@@ -117,7 +117,7 @@ t.test('what was made before a step works after it, and the other way round', as
   await house.partner.createUpload(await house.partner.authenticate(keys[0]), { purpose: 'verify' });
   await t.rejects(give(0), /does not hold together.*signed with a secret that is not kept/);
   await give(3);
-  t.match(await house.operator.verifyAudit(partnerId), { ok: true });
+  t.match(await house.operator.verifyAudit({ partnerId }), { ok: true });
 });
 
 t.test('an identity that is given in files leaves the one of the bundle known', async (t) => {

@@ -1,7 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { KeyRoute, OpenRoute, Route } from '../../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
-import { type RequestSchema, type RouteInput, validate } from '../../contract/validation.js';
+import {
+  type RequestSchema,
+  type RouteInput,
+  type RouteOutput,
+  validate,
+} from '../../contract/validation.js';
 import { DomainError } from '../../domain/errors.js';
 import { type ContentDigest, digestHolds } from '../../domain/message-signature.js';
 import { type Caller, requireScope } from '../../operations/caller.js';
@@ -13,7 +18,7 @@ import { checkMediaType, declaredLength } from '../body/media-type.js';
 import { parseQuery } from '../body/query.js';
 import type { Exchange } from '../exchange.js';
 import { isFault } from '../response/error-response.js';
-import type { Response, ResponseOf } from '../response/response.js';
+import { json, type Response, type ResponseOf } from '../response/response.js';
 import { Deadline } from './deadline.js';
 import { countHeader } from './http-grammar.js';
 
@@ -31,6 +36,33 @@ export type Endpoints<Listener extends Route['listener']> = {
   readonly [Id in RouteIdOf<Listener>]: (
     call: Call<(typeof ROUTES)[Id]>,
   ) => ResponseOf<(typeof ROUTES)[Id]> | Promise<ResponseOf<(typeof ROUTES)[Id]>>;
+};
+
+type Member<Value> = Value extends object ? Value : unknown;
+/** Members of path, query and JSON body in one object. */
+type Input<R extends Route> = Member<RouteInput<R>['params']> &
+  Member<RouteInput<R>['query']> &
+  Member<RouteInput<R>['body']>;
+type BodyOf<R extends Route> = {
+  [Status in keyof RouteOutput<R>]: RouteOutput<R>[Status] extends { readonly body: infer Body }
+    ? Body
+    : never;
+}[keyof RouteOutput<R>];
+
+/**
+ * Operations that are called without a function of their own: the operation has its route's name, takes the
+ * caller (where there is one) and all input in one object, and returns the body of the route's one JSON
+ * response.
+ */
+export type DirectOperations<Listener extends Route['listener']> = {
+  readonly [Id in RouteIdOf<Listener>]: (typeof ROUTES)[Id]['auth'] extends 'key'
+    ? (
+        caller: Caller,
+        input: Input<(typeof ROUTES)[Id]>,
+      ) => BodyOf<(typeof ROUTES)[Id]> | Promise<BodyOf<(typeof ROUTES)[Id]>>
+    : (
+        input: Input<(typeof ROUTES)[Id]>,
+      ) => BodyOf<(typeof ROUTES)[Id]> | Promise<BodyOf<(typeof ROUTES)[Id]>>;
 };
 
 /** A call of any route. */
@@ -57,28 +89,63 @@ export type Endpoint = { readonly id: string; readonly run: Run } & (
   | { readonly auth: 'public' | 'form'; readonly route: OpenRoute }
 );
 
+interface Guards {
+  readonly partners?: PartnerGuard;
+  readonly bearer?: BearerGuard;
+}
+
 /**
- * Joins the table's routes of one listener, in the table's order, with their functions and guards; a route
- * without a function is left out.
+ * Every route of a listener, in the table's order, with its guard: with its own function, or else with the
+ * operation of its name.
  */
-export function joinEndpoints<Listener extends Route['listener']>(
+export function joinEndpoints<Listener extends Route['listener'], Own extends Partial<Endpoints<Listener>>>(
   listener: Listener,
-  endpoints: Partial<Endpoints<Listener>>,
-  guards: { readonly partners?: PartnerGuard; readonly bearer?: BearerGuard } = {},
+  own: Own,
+  operations: Omit<DirectOperations<Listener>, keyof Own>,
+  guards: Guards,
 ): readonly Endpoint[] {
-  // The types of the functions are lost here, and hold by construction: `runChecked` makes each call by the
-  // schemas of its own route.
-  const functions = endpoints as unknown as Readonly<Record<string, Run>>;
-  const routes: [string, Route][] = Object.entries(ROUTES);
-  return routes
-    .filter(([id, route]) => route.listener === listener && Object.hasOwn(functions, id))
-    .map(([id, route]) => guarded({ id, run: functions[id]! }, route, guards));
+  // The types of functions and operations are lost here, and hold by construction: `runChecked` makes each
+  // call by the schemas of its own route.
+  const direct = operations as unknown as Readonly<Record<string, (...input: unknown[]) => unknown>>;
+  const functions = own as unknown as Readonly<Record<string, Run>>;
+  return routesOf(listener).map(([id, route]) =>
+    guarded({ id, run: functions[id] ?? callDirectly(id, route, direct) }, route, guards),
+  );
+}
+
+/** Routes of a listener that have a function of their own, without the others. */
+export function joinOwn<Listener extends Route['listener']>(
+  listener: Listener,
+  own: Partial<Endpoints<Listener>>,
+): readonly Endpoint[] {
+  const functions = own as unknown as Readonly<Record<string, Run>>;
+  return routesOf(listener)
+    .filter(([id]) => Object.hasOwn(functions, id))
+    .map(([id, route]) => guarded({ id, run: functions[id]! }, route, {}));
+}
+
+function routesOf(listener: Route['listener']): readonly (readonly [string, Route])[] {
+  return Object.entries<Route>(ROUTES).filter(([, route]) => route.listener === listener);
+}
+
+function callDirectly(
+  id: string,
+  { auth, responses }: Route,
+  operations: Readonly<Record<string, (...input: unknown[]) => unknown>>,
+): Run {
+  const [status, ...others] = Object.keys(responses).map(Number);
+  if (status === undefined || others.length > 0)
+    throw new Error(`the route ${id} needs a function of its own`);
+  return async ({ caller, params, query, body }) => {
+    const input = { ...(params as object), ...(query as object), ...(body as object) };
+    return json(status, await (auth === 'key' ? operations[id]!(caller, input) : operations[id]!(input)));
+  };
 }
 
 function guarded(
   named: { readonly id: string; readonly run: Run },
   route: Route,
-  { partners, bearer }: { readonly partners?: PartnerGuard; readonly bearer?: BearerGuard },
+  { partners, bearer }: Guards,
 ): Endpoint {
   const { auth } = route;
   switch (auth) {

@@ -18,7 +18,7 @@ const STEP = 100;
 export async function revokeOwnKey(
   { stores, clock }: { readonly stores: KeyStore; readonly clock: Clock },
   caller: Caller,
-  keyId: string,
+  { keyId }: { readonly keyId: string },
 ): Promise<KeyEntry> {
   const { partnerId } = caller;
   const now = Math.floor(clock.now() / 1000);

@@ -17,7 +17,7 @@ export interface VerifyAuditDeps {
 /** The check of a partner's log for any edit, deletion, reordering and truncation. */
 export async function verifyAudit(
   { stores, heads, secrets }: VerifyAuditDeps,
-  partnerId: string,
+  { partnerId }: { readonly partnerId: string },
 ): Promise<AuditVerification> {
   // The head first: what is appended meanwhile only puts the log ahead of it.
   const head = await heads.get(partnerId);

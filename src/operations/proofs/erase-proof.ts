@@ -20,7 +20,7 @@ export interface EraseProofDeps {
 export async function eraseProof(
   deps: EraseProofDeps,
   caller: Caller,
-  proofId: string,
+  { proofId }: { readonly proofId: string },
 ): Promise<{
   readonly proofId: string;
   readonly outcome: 'erased' | 'already_erased';

@@ -78,7 +78,7 @@ export async function listProofs(
 export async function readProof(
   { stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets },
   caller: Caller,
-  proofId: string,
+  { proofId }: { readonly proofId: string },
 ): Promise<ProofDetail> {
   const proof = await findOwnIssued(stores, caller, proofId);
   return defined({
@@ -92,7 +92,8 @@ export async function readProof(
 /** The registered record of a proof, for any key of the environment. It claims of no file that it matches. */
 export async function readRecord(
   { stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets },
-  proofId: string,
+  _caller: Caller,
+  { proofId }: { readonly proofId: string },
 ): Promise<ProofRecord> {
   const proof = await findIssued(stores, proofId);
   const { song, createdAt, boundAudioSha256, carrier, asset } = proof;

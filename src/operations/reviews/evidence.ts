@@ -9,8 +9,7 @@ import { changeReview, noSuchReview, type ReviewView } from './reviews.js';
 export async function openEvidence(
   deps: { readonly stores: ReviewStore; readonly clock: Clock; readonly ids: Ids },
   caller: Caller,
-  reviewId: string,
-  { kind }: { readonly kind: EvidenceKind },
+  { reviewId, kind }: { readonly reviewId: string; readonly kind: EvidenceKind },
 ): Promise<ReviewView> {
   const now = Math.floor(deps.clock.now() / 1000);
   const requestId = deps.ids.next('evidenceRequest');
@@ -28,12 +27,17 @@ const TRIGGERS = { accepted: 'accept', declined: 'decline' } as const;
 export async function closeEvidence(
   { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
   caller: Caller,
-  reviewId: string,
-  requestId: string,
   {
+    reviewId,
+    requestId,
     status,
     responseReference,
-  }: { readonly status: 'accepted' | 'declined'; readonly responseReference?: string },
+  }: {
+    readonly reviewId: string;
+    readonly requestId: string;
+    readonly status: 'accepted' | 'declined';
+    readonly responseReference?: string;
+  },
 ): Promise<ReviewView> {
   const now = Math.floor(clock.now() / 1000);
   const { partnerId, keyId: actor } = caller;

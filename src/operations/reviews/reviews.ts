@@ -68,7 +68,7 @@ export async function createReview(
 export async function readReview(
   { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
   caller: Caller,
-  reviewId: string,
+  { reviewId }: { readonly reviewId: string },
 ): Promise<ReviewView> {
   const review = await stores.getReview(caller.partnerId, reviewId, Math.floor(clock.now() / 1000));
   if (review === undefined) throw noSuchReview();
@@ -79,8 +79,7 @@ export async function readReview(
 export async function resolveReview(
   { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
   caller: Caller,
-  reviewId: string,
-  { outcome }: { readonly outcome: ReviewOutcome },
+  { reviewId, outcome }: { readonly reviewId: string; readonly outcome: ReviewOutcome },
 ): Promise<ReviewView> {
   const now = Math.floor(clock.now() / 1000);
   return changeReview(

@@ -57,7 +57,10 @@ export async function revokeSigner(
 }
 
 /** Takes a revocation back; a leaf that is not revoked stays as it is. */
-export async function reinstateSigner(deps: SignersDeps, kid: string): Promise<SignerEntry> {
+export async function reinstateSigner(
+  deps: SignersDeps,
+  { kid }: { readonly kid: string },
+): Promise<SignerEntry> {
   const identity = identityOf(deps, kid);
   await deps.revocations.refresh();
   if ((await deps.revocations.find(kid)) !== undefined) {
