@@ -13,7 +13,7 @@ export interface RetryPolicy {
   readonly maxDelayMs: number;
 }
 
-const RETRYABLE_STATUSES = new Set([408, 429, 500, 502, 503, 504]);
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
 /**
  * Whether the same call may succeed later. Says nothing on whether it is safe to send it again: that is the

@@ -4,8 +4,8 @@ import type { HeaderName } from './response-headers.js';
 import type { Route } from './route.js';
 
 /** Statuses of responses that may be sent before the route was found, or before the key was looked at. */
-const BEFORE_ROUTE = new Set([400, 408, 431]);
-const BEFORE_CALLER = new Set([...BEFORE_ROUTE, 403, 500, 503]);
+const BEFORE_ROUTE: ReadonlySet<number> = new Set([400, 408, 431]);
+const BEFORE_CALLER: ReadonlySet<number> = new Set([...BEFORE_ROUTE, 403, 500, 503]);
 
 /** Headers of one status of one route, and whether each is there every time. */
 export function headersOf(route: Route, status: number): ReadonlyMap<HeaderName, 'always' | 'sometimes'> {

@@ -47,8 +47,8 @@ type Bounds = string | undefined;
 
 const SIDECAR = '.sidecar';
 /** Can carry a credential in themselves; everything else needs a sidecar. */
-const SELF_CONTAINED = new Set(['.wav', '.wave', '.bwf', '.rf64', '.bw64']);
-const PAIRED = new Set([
+const SELF_CONTAINED: ReadonlySet<string> = new Set(['.wav', '.wave', '.bwf', '.rf64', '.bw64']);
+const PAIRED: ReadonlySet<string> = new Set([
   '.aif',
   '.aiff',
   '.aifc',

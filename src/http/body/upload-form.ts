@@ -14,7 +14,7 @@ const MAX_FIELDS = 16;
 const MAX_NAME = 64;
 const MAX_VALUE = 8192;
 /** A part is its bytes as sent; base64 or quoted-printable would be stored undecoded. */
-const PLAIN_ENCODINGS = new Set(['7bit', '8bit', 'binary']);
+const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary']);
 
 /** Permits of forms that give way to others. */
 export interface UploadPermits {

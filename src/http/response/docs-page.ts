@@ -126,7 +126,7 @@ function responseHtml(status: string, { description, headers, content }: Respons
 }
 
 /** Headers that the page's introduction speaks of once. */
-const EVERYWHERE = new Set([
+const EVERYWHERE: ReadonlySet<string> = new Set([
   'X-Request-Id',
   'X-Content-Type-Options',
   'X-RateLimit-Limit',

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { DomainError } from '../../domain/errors.js';
 
 /** Headers that mean something here and of which a second one would leave open which is meant. */
-const SINGLE = new Set([
+const SINGLE: ReadonlySet<string> = new Set([
   'host',
   'content-length',
   'transfer-encoding',
