@@ -10,7 +10,7 @@ import { headersOf, type Message } from './client.js';
 
 type ReceivedMessage = Pick<Message, 'value' | 'headers'> & { readonly key?: Message['key'] };
 
-/** Of the message's document; documented in deploy/kafka/README.md. */
+/** Of the message's document; documented in docs/events.md. */
 export const SCHEMA_VERSION = 1;
 
 /** A usage event of 256 counts fits; a nest of array heads in so few bytes does not fill the memory. */
