@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { exitOnCrash } from './compose/crash.js';
 import { serviceWords, startService } from './compose/service.js';
-import { ConfigError, readConfig } from './config.js';
+import { ConfigError, readConfig } from './config/config.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string;

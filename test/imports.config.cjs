@@ -26,8 +26,8 @@ const MAY_IMPORT = {
   client: [],
   // `takemark seal` is a device of its own, without a service: it loads the engine and the key through
   // compose, when it runs.
-  cli: ['client', 'contract', 'domain', 'async', 'files', 'config.ts', 'compose'],
-  'config.ts': ['domain'],
+  cli: ['client', 'contract', 'domain', 'async', 'files', 'config', 'compose'],
+  config: ['domain'],
   compose: [
     ...[
       'domain',
@@ -46,9 +46,9 @@ const MAY_IMPORT = {
       'async',
       'files',
     ],
-    'config.ts',
+    'config',
   ],
-  'main.ts': ['compose', 'config.ts'],
+  'main.ts': ['compose', 'config'],
 };
 
 /** Folder of each third-party library: rule 18.1. */
@@ -61,7 +61,7 @@ const LIBRARIES = {
   'cassandra-driver': ['adapters/cassandra'],
   'node-rdkafka': ['adapters/kafka'],
   '@aws-sdk/client-s3': ['adapters/assets'],
-  zod: ['contract', 'config.ts'],
+  zod: ['contract', 'config'],
   cborg: ['codec'],
   '@msgpack/msgpack': ['codec'],
   'prom-client': ['telemetry'],

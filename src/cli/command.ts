@@ -1,4 +1,4 @@
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';
 

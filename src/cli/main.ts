@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
-import { ConfigError, readConfig } from '../config.js';
+import { ConfigError, readConfig } from '../config/config.js';
 import { type Cluster, EXIT } from './command.js';
 import { run } from './program.js';
 import type { Sealer } from './sealer.js';

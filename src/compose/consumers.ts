@@ -1,7 +1,7 @@
 import { createIds, systemClock } from '../adapters/system/system.js';
 import { collectionJobs, reminderJob } from '../background/jobs.js';
 import { startJobs } from '../background/scheduler.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { listen } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';
 import { createProbeListener } from '../http/operator-listener.js';

@@ -13,7 +13,7 @@ import { openToken, type TokenKey } from '../adapters/signing/pkcs11-token.js';
 import { secureFile } from '../adapters/signing/secret-file.js';
 import { type KeptSecrets, loadSecrets, SECRETS_FILE } from '../adapters/signing/secrets.js';
 import { Authenticator } from '../codec/authenticator.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
 import type { Clock } from '../ports/clock.js';
 import type { Secrets } from '../ports/secrets.js';

@@ -10,7 +10,7 @@ import { openLocalBus } from '../adapters/local-bus/bus.js';
 import { acceptRestoredStore, findRestoredStore } from '../background/find-restored-store.js';
 import { ORPHAN_GRACE_SECONDS } from '../background/jobs.js';
 import { createEventRelay } from '../background/relay.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { DeadLetterReport, EventBus } from '../ports/bus.js';

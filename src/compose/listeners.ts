@@ -1,5 +1,5 @@
 import type { TlsFiles } from '../adapters/system/tls-files.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
 import { ByteBudget, defaultBudgetBytes } from '../http/byte-budget.js';
 import { createOperatorListener } from '../http/operator-listener.js';

@@ -7,7 +7,7 @@ import { collectOrphans, collectReservations } from '../background/collect.js';
 import { collectionJobs, ORPHAN_GRACE_SECONDS, reminderJob } from '../background/jobs.js';
 import { replayErasures } from '../background/replay-erasures.js';
 import { type PeriodicJob, startJobs } from '../background/scheduler.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { listen } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';
 import { type RuntimeWarning, runtimeWords } from '../domain/runtime-support.js';

@@ -13,7 +13,7 @@ import {
   rotateClusterBundle,
 } from '../adapters/signing/rotate-bundle.js';
 import { systemClock } from '../adapters/system/system.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { erasureConsumer } from '../consumers/erasure.js';
 import { undamaged } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';

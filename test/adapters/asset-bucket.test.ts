@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setInterval as every } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { type AssetBucketOptions, openAssetBucket } from '../../src/adapters/assets/s3.js';
+import { defined } from '../../src/domain/defined.js';
 import { formatIdentifier } from '../../src/domain/identifiers.js';
 import { collectGarbage } from '../fixtures/garbage.js';
 import { collect, TestService } from '../fixtures/service.js';
@@ -23,7 +24,7 @@ const NEEDS_SERVER = 'needs an S3 server: npm run services:up, then the variable
 /** A prefix of its own each time: the server keeps what earlier runs left. */
 async function open(t: Test, options: Partial<AssetBucketOptions> = {}) {
   const assets = await openAssetBucket({
-    endpoint,
+    ...defined({ endpoint }),
     region,
     bucket,
     prefix: `test/${Date.now().toString(36)}-${randomBytes(4).toString('hex')}/`,

@@ -6,6 +6,7 @@ import type { Test } from 'tap';
 import { run } from '../../src/cli/program.js';
 import type { Sealer } from '../../src/cli/sealer.js';
 import { Terminal } from '../../src/cli/terminal.js';
+import { defined } from '../../src/domain/defined.js';
 import { ServiceDouble } from '../client/service-double.js';
 import { wav } from '../fixtures/wav.js';
 import { OperatorDouble } from './operator-double.js';
@@ -60,16 +61,15 @@ export async function setUp(
     });
     const code = await run(words, {
       terminal: new Terminal(output('out'), output('err')),
-      config: {
+      config: defined({
         url: service.url,
         operatorUrl: operator.url,
         apiKey: 'tmk_key',
         operatorToken: operator.token,
         dataDirectory: directory,
-        ca: undefined,
         allowPlainHttp: false,
         ...overrides,
-      },
+      }),
       version: '1.2.3',
       signal: overrides.signal ?? new AbortController().signal,
       openSealer: async (where) => sealerDouble(where),

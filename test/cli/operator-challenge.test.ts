@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { run } from '../../src/cli/program.js';
 import { Terminal } from '../../src/cli/terminal.js';
+import { defined } from '../../src/domain/defined.js';
 import { TestService } from '../fixtures/service.js';
 import { setUp } from './bench.js';
 
@@ -95,15 +96,13 @@ t.test('the service knows its token, whether it was given or made', async (t) =>
     const list = async (operatorToken: string | undefined) => {
       const written = { out: '', err: '' };
       const output = (to: 'out' | 'err') => ({ write: (chunk: string) => ((written[to] += chunk), true) });
-      const config = {
+      const config = defined({
         url: service.partnerUrl,
         operatorUrl: service.operatorUrl,
         operatorToken,
-        apiKey: undefined,
         dataDirectory: service.directory,
-        ca: undefined,
         allowPlainHttp: false,
-      };
+      });
       const unused = undefined as never;
       const code = await run(['operator', 'plan', 'list', '--json'], {
         terminal: new Terminal(output('out'), output('err')),

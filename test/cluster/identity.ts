@@ -5,7 +5,7 @@ import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
 import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
 import { readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
 import { createEventRelay } from '../../src/background/relay.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { SHIPPED_PLANS } from '../../src/domain/partner.js';
 import { again } from '../fixtures/again.js';

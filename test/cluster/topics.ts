@@ -1,7 +1,7 @@
 /** What the topics hold, read from their beginning and past the consumers. */
 import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
 import { readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { type ServiceEvent, TOPICS } from '../../src/domain/events.js';
 import type { EventBus } from '../../src/ports/bus.js';
 import { again } from '../fixtures/again.js';

@@ -19,7 +19,7 @@ import { loadSigning, type SigningOptions } from '../../src/adapters/signing/loa
 import { initAuthority, issueLeaf } from '../../src/adapters/signing/offline-authority.js';
 import { openToken, type TokenOptions } from '../../src/adapters/signing/pkcs11-token.js';
 import { installSigningLeaf, requestSigningLeaf } from '../../src/compose/tools.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import type { SignatureAlgorithm } from '../../src/domain/parsed-credential.js';
 import type { LocalSigner } from '../../src/ports/signing.js';
 import { issued, readFile as readCredential } from '../fixtures/credentialed-file.js';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { serviceWords, startService } from '../../src/compose/service.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { runtimeWarning, runtimeWords } from '../../src/domain/runtime-support.js';
 import { TestClock } from '../fixtures/service.js';
 

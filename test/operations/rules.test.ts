@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { createIds } from '../../src/adapters/system/system.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { type AuditEntry, type AuditHead, AuditWalk, chainAudit } from '../../src/domain/audit.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { keyStatus, type PartnerKey, type Plan, SCOPES, SHIPPED_PLANS } from '../../src/domain/partner.js';

@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { startService } from '../../src/compose/service.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { OPERATOR_ROUTES } from '../../src/contract/routes/operator-routes.js';
 import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';
 import { TestService } from '../fixtures/service.js';

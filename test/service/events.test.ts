@@ -9,7 +9,7 @@ import { run } from '../../src/cli/program.js';
 import { Terminal } from '../../src/cli/terminal.js';
 import { startConsumers } from '../../src/compose/consumers.js';
 import { migrate, replayErasureTopic } from '../../src/compose/tools.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { unitsCounted } from '../../src/domain/events.js';
 import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
 import { dropTopics, makeTopics } from '../adapters/kafka-trials.js';
@@ -53,9 +53,7 @@ async function takemark(
     url: partnerUrl,
     operatorUrl,
     operatorToken: service.operatorToken,
-    apiKey: undefined,
     dataDirectory: house.directory,
-    ca: undefined,
     allowPlainHttp: false,
   };
   const unused = undefined as never;

@@ -8,7 +8,7 @@ import t from 'tap';
 import { clusterIdentity } from '../../src/adapters/signing/cluster-bundle.js';
 import { RecordCodec } from '../../src/codec/record.js';
 import { makeSecrets, rotateSecrets } from '../../src/compose/tools.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { withLevel } from '../adapters/embedded-process.js';
 import { authenticatorOf, formerRecord } from '../fixtures/authentication.js';
 import { TestService } from '../fixtures/service.js';

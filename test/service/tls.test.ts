@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import t, { type Test } from 'tap';
 import { createClient } from '../../src/client/index.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { TlsFront } from '../../src/http/server/tls-front.js';
 import { TestService } from '../fixtures/service.js';
 import { makeTlsIdentity, type TlsIdentity } from '../fixtures/tls.js';

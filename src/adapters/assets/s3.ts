@@ -12,6 +12,7 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
+import { defined } from '../../domain/defined.js';
 import { formatIdentifier, IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 import type { AssetStore, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
@@ -19,7 +20,7 @@ import { SpoolFile } from './spool-file.js';
 
 export interface AssetBucketOptions {
   /** Where the server is. Undefined: Amazon's, of the region. */
-  readonly endpoint: string | undefined;
+  readonly endpoint?: string;
   readonly region: string;
   readonly bucket: string;
   /**
@@ -27,8 +28,8 @@ export interface AssetBucketOptions {
    * swept.
    */
   readonly prefix: string;
-  /** Undefined: what the platform offers, as its workload identity. */
-  readonly credentials: { readonly accessKey: string; readonly secretKey: string } | undefined;
+  /** Absent: what the platform offers, as its workload identity. */
+  readonly credentials?: { readonly accessKey: string; readonly secretKey: string };
   /** On this machine, where a deliverable is built before it is sent. */
   readonly spoolDirectory: string;
   /** How old an asset that nobody registered must be before it is swept. Longer than any issuing takes. */
@@ -70,7 +71,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
   await mkdir(spoolDirectory, { recursive: true, mode: 0o700 });
   const client = new S3Client({
     region: options.region,
-    ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
+    ...defined({ endpoint: options.endpoint }),
     ...(credentials === undefined
       ? {}
       : { credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey } }),
@@ -139,7 +140,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
             client.send(
               new GetObjectCommand({
                 ...object(proofId),
-                ...(range === undefined ? {} : { Range: `bytes=${range.start}-${range.end}` }),
+                ...defined({ Range: range && `bytes=${range.start}-${range.end}` }),
               }),
             ),
           );

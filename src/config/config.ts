@@ -1,0 +1,243 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import { defined } from '../domain/defined.js';
+import { CONFLICTS } from './conflicts.js';
+import { type Values, variables } from './settings.js';
+
+/** A configuration that cannot be used; the message lists every problem, one a line. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const schema = z.object(variables).superRefine((values, context) => {
+  for (const { name, message, holds } of CONFLICTS)
+    if (holds(values)) context.addIssue({ code: 'custom', path: [name], message });
+});
+
+/** What a process is started with. Members that may lack are absent where nothing is set. */
+export type Config = ReturnType<typeof configOf>;
+
+/**
+ * Reads the configuration; the only reader of the environment. An empty variable counts as not set.
+ * @throws ConfigError naming each variable that is wrong, without its value
+ */
+export function readConfig(environment: Environment = process.env): Config {
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(
+      ([name, value]) => name.startsWith('TAKEMARK_') && value !== undefined && value !== '',
+    ),
+  );
+  const result = schema.safeParse(given);
+  if (!result.success)
+    throw new ConfigError(
+      result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'),
+    );
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(variables, name));
+  return configOf(result.data, environment, unknown);
+}
+
+/** @param unknown names with the prefix that are no setting */
+function configOf(values: Values, environment: Environment, unknown: readonly string[]) {
+  const tls = pair(values.TAKEMARK_TLS_CERT, values.TAKEMARK_TLS_KEY, (certificate, key) => ({
+    certificate,
+    key,
+  }));
+  return defined({
+    partner: defined({ port: values.TAKEMARK_PORT, host: values.TAKEMARK_HOST, tls }),
+    operator: defined({
+      port: values.TAKEMARK_OPERATOR_PORT,
+      host: values.TAKEMARK_OPERATOR_HOST,
+      token: values.TAKEMARK_OPERATOR_TOKEN,
+    }),
+    dataDirectory: values.TAKEMARK_DATA_DIR,
+    journalDirectory: values.TAKEMARK_JOURNAL_DIR ?? join(values.TAKEMARK_DATA_DIR, 'journals'),
+    environment: values.TAKEMARK_ENVIRONMENT,
+    /** Without a trailing slash. Absent: this machine, at the port that was bound. */
+    publicUrl: publicUrlOf(values, tls !== undefined),
+    store: values.TAKEMARK_STORE,
+    cassandra: cassandraOf(values),
+    /** The bundle that all processes of a cluster share: its path, or the bundle itself. */
+    secrets: bundleOf(values),
+    /** Processes that share a plan's rates. */
+    processes: values.TAKEMARK_PROCESSES,
+    /** Whether rows and events that nobody vouches for are taken. */
+    acceptUnauthenticated: values.TAKEMARK_UNAUTHENTICATED === 'accept',
+    /** Servers of the cluster, not of this machine alone, that are spoken to in plain text. */
+    plainServers: plainServersOf(values),
+    bus: values.TAKEMARK_BUS,
+    kafka: kafkaOf(values),
+    /** Events that may wait to be published. */
+    outboxLimit: values.TAKEMARK_OUTBOX_LIMIT,
+    /** Code of the state of a store that was put back on purpose. */
+    acceptPutBack: values.TAKEMARK_ACCEPT_PUT_BACK,
+    /** Whether the service runs the consumers in its own process. */
+    consumers:
+      values.TAKEMARK_CONSUMERS === undefined
+        ? values.TAKEMARK_STORE === 'embedded' || values.TAKEMARK_BUS === 'embedded'
+        : values.TAKEMARK_CONSUMERS === 'on',
+    /** Bucket of the assets. Absent: they lie in a directory of the data directory. */
+    assetBucket: values.TAKEMARK_ASSETS === 's3' ? bucketOf(values) : undefined,
+    engine: defined({
+      kind: values.TAKEMARK_ENGINE,
+      maxUploads: values.TAKEMARK_MAX_UPLOADS,
+      workers: values.TAKEMARK_WORKERS,
+    }),
+    maxConnections: values.TAKEMARK_MAX_CONNECTIONS,
+    /** Absent: a part of the memory that the process has. */
+    ingressBytes:
+      values.TAKEMARK_INGRESS_MIB === undefined ? undefined : values.TAKEMARK_INGRESS_MIB * 1_048_576,
+    /** Addresses and CIDR ranges. */
+    trustedProxies: values.TAKEMARK_TRUSTED_PROXIES,
+    stopGraceMs: values.TAKEMARK_STOP_GRACE_SECONDS * 1000,
+    signing: defined({
+      algorithm: values.TAKEMARK_SIGNING_ALGORITHM,
+      /** Paths of PEM files; without a key where a token has it. */
+      files: pair(values.TAKEMARK_SIGNING_CERT, values.TAKEMARK_SIGNING_AUTHORITY, (certificate, authority) =>
+        defined({ certificate, key: values.TAKEMARK_SIGNING_KEY, authority }),
+      ),
+      pkcs11: pkcs11Of(values, environment),
+    }),
+    logLevel: values.TAKEMARK_LOG_LEVEL,
+    requestIdHeader: values.TAKEMARK_REQUEST_ID_HEADER,
+    /** Addresses by `product/platform`. */
+    downloads: new Map(Object.entries(values.TAKEMARK_DOWNLOADS)) as ReadonlyMap<string, string>,
+    unknown,
+    /** `deployedAt` in unix seconds. */
+    build: defined({ commit: values.TAKEMARK_COMMIT, deployedAt: values.TAKEMARK_DEPLOYED_AT }),
+    /** What the command line needs to reach a service. */
+    client: defined({
+      url: values.TAKEMARK_URL,
+      operatorUrl: values.TAKEMARK_OPERATOR_URL,
+      operatorToken: values.TAKEMARK_OPERATOR_TOKEN,
+      apiKey: values.TAKEMARK_API_KEY,
+      /** Paths of PEM files, as is `ca`. */
+      signingKey: values.TAKEMARK_API_SIGNING_KEY,
+      ca: values.TAKEMARK_CA,
+      allowPlainHttp: values.TAKEMARK_ALLOW_PLAIN_HTTP === '1',
+    }),
+  });
+}
+
+/** What two settings that go together come to; undefined without one of them. */
+function pair<Value>(
+  one: string | undefined,
+  other: string | undefined,
+  make: (one: string, other: string) => Value,
+): Value | undefined {
+  return one === undefined || other === undefined ? undefined : make(one, other);
+}
+
+function publicUrlOf(values: Values, isEncrypted: boolean): string | undefined {
+  const { TAKEMARK_PUBLIC_URL: given, TAKEMARK_PORT: port } = values;
+  if (given !== undefined) return given;
+  return port === 0 ? undefined : `${isEncrypted ? 'https' : 'http'}://127.0.0.1:${port}`;
+}
+
+function bundleOf(values: Values): { readonly file: string } | { readonly text: string } | undefined {
+  const { TAKEMARK_SECRETS_FILE: file, TAKEMARK_SECRETS: text } = values;
+  if (file !== undefined) return { file };
+  return text === undefined ? undefined : { text };
+}
+
+/** Name and password of a server; undefined where none are asked for. */
+function credentialsOf(username: string | undefined, password: string | undefined) {
+  return pair(username, password, (username, password) => ({ username, password }));
+}
+
+/** Path of the PEM file of a server's authority. */
+function tlsOf(authority: string | undefined): { readonly authority: string } | undefined {
+  return authority === undefined ? undefined : { authority };
+}
+
+/** Undefined where no nodes are named. */
+function cassandraOf(values: Values) {
+  const { TAKEMARK_CASSANDRA: contactPoints, TAKEMARK_CASSANDRA_DC: localDataCenter } = values;
+  if (contactPoints === undefined || localDataCenter === undefined) return undefined;
+  const isBeta = values.TAKEMARK_ENVIRONMENT === 'beta';
+  return defined({
+    contactPoints,
+    localDataCenter,
+    // The two environments do not meet in one cluster.
+    keyspace: values.TAKEMARK_CASSANDRA_KEYSPACE ?? (isBeta ? 'takemark_beta' : 'takemark'),
+    replication: values.TAKEMARK_CASSANDRA_REPLICATION,
+    credentials: credentialsOf(values.TAKEMARK_CASSANDRA_USERNAME, values.TAKEMARK_CASSANDRA_PASSWORD),
+    tls: tlsOf(values.TAKEMARK_CASSANDRA_TLS_CA),
+    consistency: values.TAKEMARK_CASSANDRA_CONSISTENCY,
+    serialConsistency: values.TAKEMARK_CASSANDRA_SERIAL_CONSISTENCY,
+  });
+}
+
+/** Undefined where no brokers are named. */
+function kafkaOf(values: Values) {
+  const { TAKEMARK_KAFKA: brokers } = values;
+  if (brokers === undefined) return undefined;
+  const isBeta = values.TAKEMARK_ENVIRONMENT === 'beta';
+  return defined({
+    brokers,
+    prefix: values.TAKEMARK_KAFKA_PREFIX ?? (isBeta ? 'takemark-beta' : 'takemark'),
+    partitions: values.TAKEMARK_KAFKA_PARTITIONS,
+    replication: values.TAKEMARK_KAFKA_REPLICATION,
+    credentials: credentialsOf(values.TAKEMARK_KAFKA_USERNAME, values.TAKEMARK_KAFKA_PASSWORD),
+    tls: tlsOf(values.TAKEMARK_KAFKA_TLS_CA),
+  });
+}
+
+function bucketOf(values: Values) {
+  return defined({
+    endpoint: values.TAKEMARK_S3_ENDPOINT,
+    region: values.TAKEMARK_S3_REGION,
+    bucket: values.TAKEMARK_S3_BUCKET!,
+    prefix: values.TAKEMARK_S3_PREFIX ?? `${values.TAKEMARK_ENVIRONMENT}/assets/`,
+    credentials: pair(
+      values.TAKEMARK_S3_ACCESS_KEY,
+      values.TAKEMARK_S3_SECRET_KEY,
+      (accessKey, secretKey) => ({ accessKey, secretKey }),
+    ),
+  });
+}
+
+/** Undefined where keys are in files. */
+function pkcs11Of(values: Values, environment: Environment) {
+  const {
+    TAKEMARK_SIGNING_PKCS11: module,
+    TAKEMARK_SIGNING_PKCS11_TOKEN: token,
+    TAKEMARK_SIGNING_PKCS11_PIN: text,
+    TAKEMARK_SIGNING_PKCS11_PIN_FILE: file,
+  } = values;
+  if (module === undefined || token === undefined) return undefined;
+  const pin: { readonly text: string } | { readonly file: string } =
+    file === undefined ? { text: text! } : { file };
+  // What this process was given, but for settings of the service and of its bucket.
+  const others = Object.entries(environment).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && !/^(?:TAKEMARK|AWS|NODE)_/.test(entry[0]),
+  );
+  return {
+    module,
+    token,
+    key: values.TAKEMARK_SIGNING_PKCS11_KEY,
+    pin,
+    /** For the module's process. */
+    environment: Object.fromEntries(others) as Readonly<Record<string, string>>,
+  };
+}
+
+function plainServersOf(values: Values): readonly ('cassandra' | 'kafka')[] {
+  const isPlain = (addresses: readonly string[] | undefined, authority: string | undefined): boolean =>
+    authority === undefined && addresses?.some((address) => !isLoopback(address)) === true;
+  const plain: ('cassandra' | 'kafka')[] = [];
+  if (
+    values.TAKEMARK_STORE === 'cassandra' &&
+    isPlain(values.TAKEMARK_CASSANDRA, values.TAKEMARK_CASSANDRA_TLS_CA)
+  )
+    plain.push('cassandra');
+  if (values.TAKEMARK_BUS === 'kafka' && isPlain(values.TAKEMARK_KAFKA, values.TAKEMARK_KAFKA_TLS_CA))
+    plain.push('kafka');
+  return plain;
+}
+
+/** @param address `host:port` */
+function isLoopback(address: string): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)(?::\d+)?$/.test(address);
+}
