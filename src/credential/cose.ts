@@ -43,10 +43,7 @@ export function protectedHeader(algorithm: SignatureAlgorithm, certificate: Uint
   );
 }
 
-/**
- * Bytes that a signature covers: Sig_structure, RFC 9052 section 4.4. External
- * data is empty.
- */
+/** Bytes that a signature covers: Sig_structure, RFC 9052 section 4.4. External data is empty. */
 export function toBeSigned(protectedBytes: Uint8Array, payload: Uint8Array): Uint8Array {
   return encodeCbor(['Signature1', protectedBytes, new Uint8Array(0), payload]);
 }
@@ -97,7 +94,7 @@ const UNPROTECTED: ReadonlySet<CborValue> = new Set<CborValue>([
   'rVals',
 ]);
 
-/** Reads anyone's COSE_Sign1. */
+/** Parses anyone's COSE_Sign1. */
 export function readSign1(
   bytes: Uint8Array,
 ): { readonly ok: true; readonly sign1: Sign1 } | { readonly ok: false; readonly fault: Sign1Fault } {

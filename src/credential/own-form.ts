@@ -87,7 +87,7 @@ export function locateOwnParts(
 
 const ASSERTIONS = 3;
 const BOX_HEADER_BYTES = 8;
-/** A description's type and toggles, before its label. */
+/** Length of a description's type and toggles, before its label. */
 const DESCRIPTION_BYTES = 17;
 const LABEL_END_BYTES = 1;
 

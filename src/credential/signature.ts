@@ -90,7 +90,7 @@ export function checkSignature(
   }
 }
 
-/** Of a 64-byte P-256 signature r || s. */
+/** Tells whether a 64-byte P-256 signature r || s has a low s. */
 export function isLowS(signature: Uint8Array): boolean {
   return BigInt(`0x${Buffer.from(signature.subarray(32)).toString('hex')}`) <= P256_HALF_ORDER;
 }

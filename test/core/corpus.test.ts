@@ -17,7 +17,7 @@ function audioFiles(): string[] {
     .sort();
 }
 
-t.test('the same answer however a file is cut', { skip }, async (t) => {
+t.test('a file measures the same however it is cut', { skip }, async (t) => {
   const under = await CoreUnderTest.load();
   const random = randomNumbers(4711);
   for (const name of audioFiles()) {

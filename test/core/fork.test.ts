@@ -52,7 +52,7 @@ function expectedOf({ file, offset, length }: { file: Buffer; offset: number; le
   };
 }
 
-t.test('one cut, two cuts and single bytes around the credential', async (t) => {
+t.test('the binding digest is right for every cut around the credential', async (t) => {
   for (const each of FILES) {
     const { file, offset, length } = each;
     const whole = under.measure(file);
@@ -72,7 +72,7 @@ t.test('one cut, two cuts and single bytes around the credential', async (t) => 
   }
 });
 
-t.test('lanes that fork beside lanes that do not', async (t) => {
+t.test('lanes that fork and lanes that do not keep their digests apart', async (t) => {
   const random = randomNumbers(31);
   const plain = { name: 'none', file: riff([fmtChunk(), data(900)]), offset: 0, length: 0 };
   const large = {
@@ -174,7 +174,7 @@ t.test('the reports suffice to hash outside and to copy the credential', async (
   }
 });
 
-t.test('no binding digest without exactly one whole credential', async (t) => {
+t.test('there is no binding digest without exactly one whole credential', async (t) => {
   const bodies = {
     none: riff([fmtChunk(), data(64)]),
     two: riff([fmtChunk(), data(64), credential(40), credential(40)]),

@@ -43,16 +43,20 @@ function readVectors(name: string): { message: Buffer; digest: string }[] {
   );
 }
 
-t.test('NIST CAVP short and long messages, one stream and each lane', { skip: withoutVectors }, async (t) => {
-  const all = [...readVectors('SHA256ShortMsg.rsp'), ...readVectors('SHA256LongMsg.rsp')];
-  t.equal(all.length, 129);
-  for (const { message, digest } of all) {
-    const found = [single(message), ...[0, 1, 2, 3].map((lane) => inLanes(message, lane))];
-    if (found.some((each) => each !== digest)) t.fail(`${message.length} bytes`, { found, digest });
-  }
-});
+t.test(
+  'NIST CAVP short and long messages hash right in one stream and in each lane',
+  { skip: withoutVectors },
+  async (t) => {
+    const all = [...readVectors('SHA256ShortMsg.rsp'), ...readVectors('SHA256LongMsg.rsp')];
+    t.equal(all.length, 129);
+    for (const { message, digest } of all) {
+      const found = [single(message), ...[0, 1, 2, 3].map((lane) => inLanes(message, lane))];
+      if (found.some((each) => each !== digest)) t.fail(`${message.length} bytes`, { found, digest });
+    }
+  },
+);
 
-t.test('NIST CAVP Monte Carlo', { skip: withoutVectors }, async (t) => {
+t.test('NIST CAVP Monte Carlo chains hash right', { skip: withoutVectors }, async (t) => {
   const text = readFileSync(join(vectors!, 'nist-sha256', 'SHA256Monte.rsp'), 'latin1');
   const expected = [...text.matchAll(/MD = ([0-9a-f]+)/g)].map(([, digest]) => digest);
   t.equal(expected.length, 100);
@@ -70,7 +74,7 @@ t.test('NIST CAVP Monte Carlo', { skip: withoutVectors }, async (t) => {
   }
 });
 
-t.test('every length around the block size', async (t) => {
+t.test('every length around the block size hashes right', async (t) => {
   const wrong: number[] = [];
   for (let length = 0; length <= 200; length += 1) {
     const message = noise(length, length + 1);
@@ -80,7 +84,7 @@ t.test('every length around the block size', async (t) => {
   t.strictSame(wrong, []);
 });
 
-t.test('random splits of one to four uploads of different lengths', async (t) => {
+t.test('one to four uploads of different lengths hash right at random splits', async (t) => {
   const random = randomNumbers(20);
   const pool = noise(1 << 20, 3);
   const wrong: string[] = [];
@@ -131,7 +135,7 @@ function longStreams(bytes: number): { found: string[]; expected: string } {
   return { found: contexts.map((context) => under.digest(context)), expected: oracle.digest('hex') };
 }
 
-t.test('more than 2^32 bits', async (t) => {
+t.test('a file of more than 2^32 bits hashes right', async (t) => {
   const { found, expected } = longStreams(2 ** 29 + 77);
   t.strictSame(
     found,
@@ -140,7 +144,7 @@ t.test('more than 2^32 bits', async (t) => {
 });
 
 t.test(
-  'more than 2^32 bytes',
+  'a file of more than 2^32 bytes hashes right',
   { skip: process.env.TAKEMARK_SLOW_TESTS === undefined && 'TAKEMARK_SLOW_TESTS is not set' },
   async (t) => {
     const { found, expected } = longStreams(2 ** 32 + 77);

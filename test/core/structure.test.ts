@@ -298,7 +298,7 @@ const HOSTILE: Partial<
   ],
 };
 
-t.test('every structural finding', async (t) => {
+t.test('every structural finding is found, whole and byte by byte', async (t) => {
   t.strictSame(Object.keys(HOSTILE), [...STRUCTURE_FINDINGS]);
   for (const slug of STRUCTURE_FINDINGS) {
     for (const [what, file, also = []] of HOSTILE[slug]!) {
@@ -328,7 +328,7 @@ t.test('findings carry the offset of their first occurrence', async (t) => {
   ]);
 });
 
-t.test('shrink and inject: a second data chunk in the freed part of the credential', async (t) => {
+t.test('shrink and inject: a second data chunk in the freed part of the credential is found', async (t) => {
   const injected = Buffer.concat([
     chunk({ id: 'C2PA', data: noise(30) }),
     chunk({ id: 'data', data: noise(12) }),
@@ -418,7 +418,7 @@ t.test('layouts of real writers have no findings', async (t) => {
   }
 });
 
-t.test('a plain file, field by field', async (t) => {
+t.test('a plain file is measured field by field', async (t) => {
   const file = riff([
     fmtOf({ tag: 0xfffe, channels: 2, rate: 96_000, bits: 24, extension: extensible(1, 20) }),
     chunk({ id: 'data', data: noise(63) }),
@@ -466,7 +466,7 @@ t.test('the chunk table is bounded, the count is not cut', async (t) => {
   t.equal(chunkCount, 1000);
 });
 
-t.test('bext, versions 0, 1 and 2', async (t) => {
+t.test('bext is read in its versions 0, 1 and 2', async (t) => {
   const history = `A=PCM,F=48000,W=24,M=stereo,T=\u00e9\r\n${'x'.repeat(5000)}`;
   const of = (version: number): ReturnType<CoreUnderTest['measure']>['bext'] => {
     const body = bytes(602 + history.length, (view) => {
@@ -507,7 +507,7 @@ t.test('bext, versions 0, 1 and 2', async (t) => {
   });
 });
 
-t.test('ds64 and sizes beyond 32 bits', async (t) => {
+t.test('ds64 resolves sizes beyond 32 bits', async (t) => {
   const slab = 8 << 20;
   const size = 2 ** 32 + 2 * slab;
   const head = rf64([fmt, chunk({ id: 'data', data: Buffer.alloc(0), size: MAX })], {
@@ -547,7 +547,7 @@ t.test('ds64 and sizes beyond 32 bits', async (t) => {
   t.strictSame(chunks.at(-1), { id: 'JUNK', offset: head.length + size, size: 5 });
 });
 
-t.test('containers that are only named', async (t) => {
+t.test('containers that are not walked are named', async (t) => {
   const named: Record<string, Uint8Array> = {
     rifx: riff([fmt, data], { magic: 'RIFX' }),
     w64: Buffer.from('726966662e91cf11a5d628db04c10000', 'hex'),

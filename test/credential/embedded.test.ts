@@ -102,7 +102,7 @@ t.test('a device seal is valid from an unknown signer, and reads as a local seal
   }
 });
 
-t.test('c2pa-ts agrees', async (t) => {
+t.test('c2pa-ts takes what is issued', async (t) => {
   for (const algorithm of ALGORITHMS) {
     const { signer } = testSigning({ algorithm });
     for (const file of [issued(wav(1000), signer), sealed(wav(1000), testDevice('Studio', algorithm))]) {
@@ -125,7 +125,7 @@ t.test('c2pa-ts agrees', async (t) => {
   }
 });
 
-t.test('planning', async (t) => {
+t.test('a plan tells the place and size of the credential, up to 4 GiB', async (t) => {
   const { signer } = testSigning();
   const statement = stateProduction(signer.identity, {
     proofId: 'prf_1',
@@ -213,7 +213,7 @@ t.test('no single changed, missing or further byte is ever ours and bound', asyn
   t.end();
 });
 
-t.test('who may sign what', async (t) => {
+t.test('a statement counts only under a key that may sign it', async (t) => {
   const { signer, trust, unpinned, authority, authorityKey } = testSigning();
   const device = testDevice();
   const plain = wav(300);
@@ -356,7 +356,7 @@ t.test('an intact credential in another place is ours and not bound', (t) => {
   t.end();
 });
 
-t.test('what is not a store', (t) => {
+t.test('bytes that are no store are told apart from an altered store', (t) => {
   const { trust } = testSigning();
   const extent = { offset: 44, length: 8 };
   for (const bytes of [Buffer.alloc(0), Buffer.alloc(100), Buffer.from('hello'), riff([fmtChunk()])]) {

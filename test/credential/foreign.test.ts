@@ -86,7 +86,7 @@ function outcome(file: Buffer): string {
   ].join(' ');
 }
 
-t.test('foreign stores are read tolerantly', async (t) => {
+t.test('foreign stores are read with the liberties of C2PA', async (t) => {
   const intact: [string, Buffer][] = [
     ['plain', foreignFile()],
     [
@@ -182,7 +182,7 @@ t.test('text of strangers is fit to be shown', (t) => {
   t.end();
 });
 
-t.test('what is not checked is said', (t) => {
+t.test('a report names what was not checked', (t) => {
   const other = foreignManifest(P256, { label: 'urn:c2pa:99999999-2222-4333-8444-555555555555' });
   const cases: [string, Buffer][] = [
     ['hash_algorithm_unsupported', foreignFile({ hash: 'sha384' })],
@@ -321,7 +321,7 @@ t.test('what is broken is altered, foreign or not', (t) => {
   t.end();
 });
 
-t.test('a foreign manifest beside ours', (t) => {
+t.test('of a foreign manifest beside ours the active one decides', (t) => {
   const file = issued(wav(300), ours.signer);
   const mine = storeIn(file, extentOf(file)!).subarray(38);
   const theirs = writeNode(foreignManifest(P256));
@@ -345,7 +345,7 @@ t.test('a foreign manifest beside ours', (t) => {
   t.end();
 });
 
-t.test('budgets hold', (t) => {
+t.test('a store beyond the budgets is refused', (t) => {
   const read = (store: Buffer): EmbeddedParseResult =>
     readStore(store, { offset: 44, length: 8 + store.length }, ours.trust);
   let nested = writeNode(superbox('cbor', 'x', []));
@@ -399,7 +399,7 @@ function storeOfBytes(children: Buffer): Buffer {
 const CORPUS = process.env['TAKEMARK_CORPUS'];
 
 t.test(
-  'signed files of other makers',
+  'signed files of other makers are read, and a flipped byte of the store is noticed',
   { skip: CORPUS === undefined ? 'TAKEMARK_CORPUS is not set' : false },
   (t) => {
     const expected = {
@@ -477,7 +477,7 @@ function seeded(seed: number): (below: number) => number {
   };
 }
 
-t.test('fuzz: never a throw, never ours', (t) => {
+t.test('fuzz: reading never throws and never takes a store for ours', (t) => {
   const pick = seeded(0x7a6b);
   const issuedFile = issued(wav(30), ours.signer);
   const own = storeIn(issuedFile, extentOf(issuedFile)!);
@@ -546,7 +546,7 @@ t.test('fuzz: never a throw, never ours', (t) => {
   t.end();
 });
 
-t.test('fuzz: well signed nonsense', (t) => {
+t.test('fuzz: well signed nonsense is never ours', (t) => {
   const pick = seeded(0x51);
   const words = [
     '',

@@ -125,7 +125,7 @@ t.test('a request is read by openssl, and only in its one form by the authority'
 });
 
 t.test(
-  'a leaf of an authority elsewhere: asked for, issued, installed, and the former one verifies on',
+  'a leaf of an authority elsewhere is asked for, issued and installed, and the former one verifies on',
   async (t) => {
     const directory = t.testdir({ service: {}, safe: {}, other: {} });
     const home = join(directory, 'service');
@@ -272,7 +272,7 @@ const MODULE = [
 ].find((path) => existsSync(path));
 const missing = MODULE === undefined ? 'softhsm2 and opensc are not installed' : false;
 
-t.test('a key in a token', { skip: process.env['CI'] === undefined && missing }, async (t) => {
+t.test('a key in a token signs', { skip: process.env['CI'] === undefined && missing }, async (t) => {
   const directory = t.testdir({ tokens: {}, data: {}, safe: {} });
   const conf = join(directory, 'softhsm2.conf');
   await writeFile(

@@ -28,7 +28,7 @@ function serviceSidecar(signer: LocalSigner): Buffer {
   );
 }
 
-t.test('written and read', (t) => {
+t.test('a sidecar that is written is read as it was written', (t) => {
   for (const algorithm of ['Ed25519', 'ES256'] as const) {
     const { signer, trust } = testSigning({ algorithm });
     const bytes = serviceSidecar(signer);
@@ -100,7 +100,7 @@ t.test('no changed byte goes unnoticed', (t) => {
   t.end();
 });
 
-t.test('other encodings of the same content', (t) => {
+t.test('other encodings of the same content are not ours', (t) => {
   const { signer, trust } = testSigning();
   const decoded = decodeMessagePackStrict(serviceSidecar(signer), 10_000);
   t.ok(decoded.ok);
@@ -159,7 +159,7 @@ t.test('other encodings of the same content', (t) => {
   t.end();
 });
 
-t.test('who may sign what', (t) => {
+t.test('a statement counts only under a key that may sign it', (t) => {
   const { signer, trust, unpinned } = testSigning();
   const device = testDevice();
   const masked = (real: LocalSigner, mask: Partial<SigningIdentity>): LocalSigner => ({

@@ -31,7 +31,7 @@ function vectors(name: string): Vectors {
   return JSON.parse(readFileSync(join(VECTORS!, 'wycheproof', name), 'utf8')) as Vectors;
 }
 
-t.test('Wycheproof, Ed25519', { skip }, (t) => {
+t.test('Wycheproof: Ed25519 signatures are judged as it says', { skip }, (t) => {
   let tried = 0;
   for (const group of vectors('ed25519_test.json').testGroups) {
     const key = createPublicKey({ key: Buffer.from(group.publicKeyDer, 'hex'), format: 'der', type: 'spki' });
@@ -52,7 +52,7 @@ t.test('Wycheproof, Ed25519', { skip }, (t) => {
   t.end();
 });
 
-t.test('Wycheproof, ECDSA P-256 with r || s', { skip }, (t) => {
+t.test('Wycheproof: ECDSA P-256 signatures with r || s are judged as it says', { skip }, (t) => {
   let tried = 0;
   let highS = 0;
   for (const group of vectors('ecdsa_secp256r1_sha256_p1363_test.json').testGroups) {
@@ -75,7 +75,7 @@ t.test('Wycheproof, ECDSA P-256 with r || s', { skip }, (t) => {
   t.end();
 });
 
-t.test('Wycheproof, ECDSA P-256 in DER is never taken', { skip }, (t) => {
+t.test('Wycheproof: an ECDSA P-256 signature in DER is never taken', { skip }, (t) => {
   let tried = 0;
   for (const group of vectors('ecdsa_secp256r1_sha256_test.json').testGroups) {
     const key = createPublicKey({ key: Buffer.from(group.publicKeyDer, 'hex'), format: 'der', type: 'spki' });
@@ -145,7 +145,7 @@ t.test('ES256 signatures of ours always have low S', (t) => {
   t.end();
 });
 
-t.test('CBOR: one encoding', (t) => {
+t.test('CBOR is taken in one encoding only', (t) => {
   const value = new Map<string | number, never>(
     Object.entries({ b: 1, a: [1, -7, 'x', null, true, new Uint8Array(3)], aa: 70_000 }) as never,
   );
@@ -199,7 +199,7 @@ t.test('CBOR: one encoding', (t) => {
   t.end();
 });
 
-t.test('MessagePack: one encoding', (t) => {
+t.test('MessagePack is taken in one encoding only', (t) => {
   const bytes = encodeMessagePack({ b: 1, a: new Uint8Array(3), c: [null, 'x', 2 ** 40] });
   t.strictSame(decodeMessagePackStrict(bytes, 100), {
     ok: true,

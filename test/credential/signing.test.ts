@@ -68,7 +68,7 @@ t.test('a bundle gives every process of a cluster one identity', async (t) => {
   await t.rejects(readClusterBundle(path, 'beta'), /format/);
 });
 
-t.test('made on the first start, the same on the second', async (t) => {
+t.test('an identity is made on the first start and is the same on the second', async (t) => {
   const directory = t.testdir();
   const first = await loadSigning(options(directory));
   const second = await loadSigning(options(directory));
@@ -163,7 +163,7 @@ t.test('former identities in known/ keep verifying', async (t) => {
   await t.rejects(loadSigning(options(directory)), /broken\.pem/);
 });
 
-t.test('identities given as files', async (t) => {
+t.test('identities given as files are used, and their faults stop the start', async (t) => {
   const made = t.testdir();
   const source = await loadSigning(options(made, { algorithm: 'ES256' }));
   const at = (name: string): string => join(made, 'beta', name);

@@ -78,7 +78,7 @@ const sealed: EmbeddedParseResult = {
 };
 const servicePair: SidecarParseResult = { kind: 'service', statement, binding: whole, sidecarSha256: OTHER };
 
-t.test('verdicts: first match wins', async (t) => {
+t.test('the first step that speaks decides the verdict', async (t) => {
   const noCredential = { ...measurement };
   delete (noCredential as { credential?: unknown }).credential;
   const wrongHash = { ...binding, sha256: OTHER };
@@ -321,7 +321,7 @@ t.test('a failed hard binding shows in the report of the embedded credential', a
   t.match(changed, { integrity: 'failed', reasons: ['binding_mismatch'] });
 });
 
-t.test('decision envelope and audio summary', async (t) => {
+t.test('a result has the decision envelope of its verdict and a summary of the audio', async (t) => {
   t.match(decide(judge({ measurement, embedded: service, proof })), {
     status: 'verified_binding',
     recommendedAction: 'accept_credential',

@@ -24,7 +24,7 @@ const created = (over: object = {}) =>
   });
 const untopical = ({ topic: _, ...event }: ServiceEvent) => event;
 
-void t.test('what is made here is read', async (t) => {
+void t.test('every event that is made here parses to itself', async (t) => {
   const own = [
     proofErased({ proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: AT }),
     usage(),

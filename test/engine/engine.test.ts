@@ -201,7 +201,7 @@ for (const kind of ['wasm', 'native'] as const) {
       });
     }
 
-    await t.test('an empty upload', async (t) => {
+    await t.test('an empty upload is measured as an empty file', async (t) => {
       const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
       const nothing = engine.open('a');
       check(t, await nothing.end(), opaque(0, 1), 'no write');
@@ -212,7 +212,7 @@ for (const kind of ['wasm', 'native'] as const) {
       t.equal(engine.stats().uploadsInFlight, 0);
     });
 
-    await t.test('credential headers on every side of a chunk border', async (t) => {
+    await t.test('a credential is found whatever side of a write its header lies on', async (t) => {
       const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
       const one = credentialed(51, 33, 5);
       for (let cut = 1; cut < one.file.length; cut += 1) {
@@ -522,7 +522,7 @@ t.test('memory does not grow with the upload', async (t) => {
   t.ok(grown < 24 * MIB, `grew by ${Math.round(grown / MIB)} MiB over 256 MiB`);
 });
 
-t.test('workers die under load', async (t) => {
+t.test('uploads of a worker that dies fail and all others are measured right', async (t) => {
   const faults: unknown[] = [];
   const engine = await startedWasm(t, {
     workers: 2,
