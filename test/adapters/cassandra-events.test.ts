@@ -98,7 +98,7 @@ if (ADDRESSES === undefined) {
   void t.test('a review whose proof was erased while it was written is taken back', erasedMeanwhile);
   void t.test('a row that fails holds up no other row', failingRow);
   void t.test('a batch of charges whose outcome was lost is found and counted once', unheardBatch);
-  void t.test('a sweep takes over no more events than its process can hold', boundedSweep);
+  void t.test('a process takes over no more events than it can hold', boundedTakeOver);
   void t.test('two stores aggregate the same events in any order, each once', aggregatedByTwo);
   void t.test('the heads of audit logs are the cluster’s', clusterHeads);
   void t.test('calls to a server that is gone or silent end in time, and work again afterwards', outages);
@@ -263,7 +263,7 @@ async function erasedMeanwhile(t: Test): Promise<void> {
   );
 }
 
-/** Rows, more than the failures in a row that end a sweep. */
+/** Rows, more than the failures in a row that end a pass. */
 const DAMAGED = 30;
 
 /** A row may be damaged, or of a version that this one does not know. */
@@ -363,7 +363,7 @@ async function unheardBatch(t: Test): Promise<void> {
   const swept = await takeWaiting(stores);
   t.ok(
     swept.some(({ id }) => id === 'units_counted/ptr_unheard/billed/2026-03/0'),
-    'its own sweep finds the event',
+    'its own next pass finds the event',
   );
   await stores.aggregateUsage([...usageOf(heard, 'ptr_unheard'), ...usageOf(swept, 'ptr_unheard')]);
   t.strictSame(await stores.getDailyUsage('ptr_unheard', DAY, DAY), [
@@ -387,7 +387,7 @@ async function unheardBatch(t: Test): Promise<void> {
   );
 }
 
-async function boundedSweep(t: Test): Promise<void> {
+async function boundedTakeOver(t: Test): Promise<void> {
   const doomed = await openStore();
   const ids: string[] = [];
   for (let i = 0; i < 12; i += 1) {

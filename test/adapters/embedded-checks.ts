@@ -6,7 +6,10 @@ import type { Stores } from '../../src/ports/stores.js';
 import { authenticator } from '../fixtures/authentication.js';
 import { NOW, usageCharge } from '../store-contract/samples.js';
 
-/** What was acknowledged is charged; what is counted is what is charged, by month and by day. */
+/**
+ * Charges that were acknowledged and are not stored, and counts that differ from the charges, by month or
+ * day.
+ */
 export async function checkCharges(
   t: Test,
   stores: Stores,
@@ -24,7 +27,7 @@ export async function checkCharges(
   t.equal(await stores.getUsed(partnerId, NOW), before + news, 'no charge is counted twice');
 }
 
-/** Every unit was folded, once: nothing is on its way, and each source's numbers are one span. */
+/** Units that were not aggregated once: ones on their way, and sources whose numbers are not one interval. */
 export async function checkFolded(t: Test, level: ClassicLevel<string, Uint8Array>): Promise<void> {
   const codec = new RecordCodec(authenticator);
   const problems: string[] = [];
@@ -51,7 +54,7 @@ export async function checkFolded(t: Test, level: ClassicLevel<string, Uint8Arra
   t.equal(units, used, 'all units of all partners');
 }
 
-/** Every row has its index entries, and every entry its row. */
+/** Rows without their index entries, and entries without their row. */
 export async function checkIndexes(t: Test, level: ClassicLevel<string, Uint8Array>): Promise<void> {
   const keys = new Set(await level.keys().all());
   const codec = new RecordCodec(authenticator);

@@ -26,15 +26,15 @@ void t.test('events and reminders outlive the process', async (t) => {
     await stores.close();
     stores = await openStore(directory);
   };
-  const notices = remindersOf(reviewCreated(reviewCase('rev_1', 'ptr_1', 'prf_1')));
-  await stores.scheduleReminders(notices, NOW);
+  const reminders = remindersOf(reviewCreated(reviewCase('rev_1', 'ptr_1', 'prf_1')));
+  await stores.scheduleReminders(reminders, NOW);
   for (let i = 0; i < 3; i += 1) await stores.charge(usageCharge('ptr_1', `call-${i}`));
   await stores.meter([{ partnerId: 'ptr_1', operation: 'read_record', count: 1 }], NOW);
   const waiting = await stores.waitingEvents(10);
   await reopen();
   t.strictSame(await stores.waitingEvents(10), waiting);
   t.equal(stores.countWaiting(), 4);
-  t.strictSame(await stores.dueReminders(notices[1]!.dueAt, 10), notices);
+  t.strictSame(await stores.dueReminders(reminders[1]!.dueAt, 10), reminders);
   await stores.markPublished(waiting.slice(0, 1));
   await stores.meter([{ partnerId: 'ptr_1', operation: 'read_record', count: 1 }], NOW);
   const later = await stores.waitingEvents(10);
@@ -162,7 +162,7 @@ void t.test('confirming an erasure removes a review that is beside its tombstone
 
 void t.test('an erasure with many reviews goes in steps, and goes on after a process ended', async (t) => {
   const directory = join(t.testdir(), 'store');
-  const cases = 1000;
+  const reviewCount = 1000;
   const batches: number[] = [];
   const open = () =>
     openEmbeddedStore({
@@ -181,13 +181,13 @@ void t.test('an erasure with many reviews goes in steps, and goes on after a pro
       bindings: { creatorId: `c${i}`, accountId: 'a', submissionId: 's', trackId: 't' },
     });
   await Promise.all(
-    Array.from({ length: cases }, async (_, i) => {
+    Array.from({ length: reviewCount }, async (_, i) => {
       const review = make(i);
       await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
       await stores.scheduleReminders(remindersOf(reviewCreated(review)), NOW);
     }),
   );
-  const kept = make(cases, 'prf_2');
+  const kept = make(reviewCount, 'prf_2');
   await stores.createReview(kept, audit(kept.partnerId, 'review_created', kept.reviewId));
   const rowsOf = async () => {
     let found: readonly string[] = [];
@@ -219,9 +219,9 @@ void t.test('an erasure with many reviews goes in steps, and goes on after a pro
     'nor does it count',
   );
   const before = await rowsOf();
-  t.ok(before.length > 5 * cases);
+  t.ok(before.length > 5 * reviewCount);
 
-  // Others come between the steps.
+  // Other calls have their turn between the steps.
   const confirming = stores.confirmErasure('prf_1', NOW).catch((error: unknown) => error);
   let others = 0;
   for (; others < 3; others += 1) await stores.charge(usageCharge('ptr_1', `between-${others}`));
@@ -242,16 +242,16 @@ void t.test('an erasure with many reviews goes in steps, and goes on after a pro
   );
   const left = await rowsOf();
   t.strictSame(
-    left.filter((key) => !key.includes('rev_bounded') && !key.includes(`rev_${cases}`)),
+    left.filter((key) => !key.includes('rev_bounded') && !key.includes(`rev_${reviewCount}`)),
     [
       'review-count/ptr_1',
       'review-count/ptr_1/prf_2',
       `review-count/${kept.partnerId}`,
       `review-count/${kept.partnerId}/prf_2`,
       `review-open/prf_2/ptr_1/c1/a/s/t`,
-      `review-open/prf_2/${kept.partnerId}/c${cases}/a/s/t`,
+      `review-open/prf_2/${kept.partnerId}/c${reviewCount}/a/s/t`,
     ].toSorted(),
-    'the cases of other proofs alone',
+    'only the reviews of other proofs',
   );
   await stores.close();
 });

@@ -30,14 +30,14 @@ const KINDS = [
 ] as const;
 type Kind = (typeof KINDS)[number];
 
-/** What a writer said before it was killed. */
+/** Calls that a writer reported before it was killed. */
 interface Told {
   readonly begun: Readonly<Record<Kind, number>>;
   /** Outcomes by number. */
   readonly done: Readonly<Record<Kind, ReadonlyMap<number, string>>>;
 }
 
-/** What a partner's log says was done: how often each action befell each first subject. */
+/** Count of a partner's log entries with this action and first subject. */
 type Logged = (action: string, subject: string) => number;
 
 void t.test(
@@ -59,7 +59,7 @@ void t.test(
       child.kill('SIGKILL');
       await once(reader, 'close');
 
-      // As the kill left them: opening brings them up to date.
+      // Heads as the kill left them: opening the store brings them up to date.
       const heads = readHeads(directory);
       const start = performance.now();
       const stores = await openEmbeddedStore({
@@ -70,17 +70,17 @@ void t.test(
       await stores.ping();
       slowest = Math.max(slowest, performance.now() - start);
 
-      const told = read(lines);
-      for (const kind of KINDS) acknowledged[kind] = (acknowledged[kind] ?? 0) + told.done[kind].size;
+      const reported = read(lines);
+      for (const kind of KINDS) acknowledged[kind] = (acknowledged[kind] ?? 0) + reported.done[kind].size;
       const partnerId = `ptr_audited-${Math.floor(round / 5)}`;
       const logged = await checkAudit(t, stores, partnerId, heads.get(partnerId));
       const problems = [
         ...ledger.take(lines),
         ...(await ledger.collect(stores)),
-        ...(await checkUploads(stores, round, told)),
-        ...(await checkKeys(stores, round, told, logged)),
-        ...(await checkProofs(stores, round, told, logged, ledger)),
-        ...(await checkReviews(stores, partnerId, round, told, logged, ledger)),
+        ...(await checkUploads(stores, round, reported)),
+        ...(await checkKeys(stores, round, reported, logged)),
+        ...(await checkProofs(stores, round, reported, logged, ledger)),
+        ...(await checkReviews(stores, partnerId, round, reported, logged, ledger)),
       ];
       t.strictSame(problems, [], `round ${round}`);
       t.equal(
@@ -88,16 +88,16 @@ void t.test(
         (await auditOf({ stores }, partnerId)).length,
         'opening caught up with the head',
       );
-      const charged = new Set(Array.from(told.done.charge, ([i]) => `${round}-${i}`));
+      const charged = new Set(Array.from(reported.done.charge, ([i]) => `${round}-${i}`));
       await checkCharges(
         t,
         stores,
         'ptr_kill',
         charged,
-        Array.from({ length: told.begun.charge }, (_, i) => `${round}-${i}`),
+        Array.from({ length: reported.begun.charge }, (_, i) => `${round}-${i}`),
       );
-      // What was charged just now, too.
-      const quota = Array.from({ length: told.begun.quota }, (_, i) => `ptr_quota-${round}-${i}`);
+      // The charges of this check are among the usage, too.
+      const quota = Array.from({ length: reported.begun.quota }, (_, i) => `ptr_quota-${round}-${i}`);
       t.strictSame(
         [
           ...(await ledger.collect(stores)),
@@ -117,7 +117,7 @@ void t.test(
   },
 );
 
-/** The consumers catch up: all of it is delivered again, to two of them at once. */
+/** Lets the consumers catch up: all events are delivered again, to two consumers at once. */
 async function foldAll(t: Test, directory: string, ledger: EventLedger): Promise<void> {
   const stores = await openEmbeddedStore({
     directory,
@@ -151,7 +151,7 @@ function read(lines: readonly string[]): Told {
   return { begun, done };
 }
 
-/** The chain is whole and not behind the head that was recorded. */
+/** Faults of the chain: not whole, or behind the head that was recorded. */
 async function checkAudit(
   t: Test,
   stores: Stores,
@@ -177,16 +177,16 @@ async function checkUploads(
   const problems: string[] = [];
   for (let i = 0; i < begun.quota; i += 1) {
     const used = await stores.getUsed(`ptr_quota-${round}-${i}`, NOW);
-    const told = done.quota.get(i);
-    if (used > 5 || (told !== undefined && (told !== '5' || used !== 5)))
-      problems.push(`quota ${i}: ${used} used, ${told} acknowledged`);
+    const reported = done.quota.get(i);
+    if (used > 5 || (reported !== undefined && (reported !== '5' || used !== 5)))
+      problems.push(`quota ${i}: ${used} used, ${reported} acknowledged`);
   }
   for (let i = 0; i < begun.slot; i += 1) {
     const upload = await stores.getUpload(`upl_${round}-${i}`, NOW);
     const stored = upload?.facts?.embedded?.kind === 'not_a_store' ? upload.facts.embedded.reason : undefined;
-    const told = done.slot.get(i);
-    if (told !== undefined && told !== stored)
-      problems.push(`slot ${i}: ${told} was told, ${stored} is stored`);
+    const reported = done.slot.get(i);
+    if (reported !== undefined && reported !== stored)
+      problems.push(`slot ${i}: ${reported} was reported, ${stored} is stored`);
   }
   const [day] = await stores.getDailyUsage(`ptr_meter-${round}`, '2026-03-31', '2026-03-31');
   const { read_record: reads = 0, list_proofs: lists = 0 } = day?.operations ?? {};
@@ -211,26 +211,26 @@ async function checkKeys(
     const successors: string[] = [];
     for (const letter of ['a', 'b', 'c', 'd'])
       if ((await stores.getKey(`${keyId}${letter}`)) !== undefined) successors.push(`${keyId}${letter}`);
-    const told = done.rotation.get(i);
+    const reported = done.rotation.get(i);
     const whole =
       successors.join() === (rotation?.newKeyId ?? '') && key?.expiresAt === rotation?.previousKeyExpiresAt;
     const entries =
       logged('key_created', keyId) === Number(key !== undefined) &&
       logged('key_rotated', keyId) === Number(rotation !== undefined);
-    if (!whole || !entries || (told !== undefined && told !== rotation?.newKeyId))
+    if (!whole || !entries || (reported !== undefined && reported !== rotation?.newKeyId))
       problems.push(
-        `rotation ${i}: ${told} was told, ${rotation?.newKeyId} is stored, successors ${successors.join()}, ${logged('key_rotated', keyId)} entries`,
+        `rotation ${i}: ${reported} was reported, ${rotation?.newKeyId} is stored, successors ${successors.join()}, ${logged('key_rotated', keyId)} entries`,
       );
   }
   for (let i = 0; i < begun.revocation; i += 1) {
     const keyId = `key_revoked-${round}-${i}`;
     const revokedAt = (await stores.getKey(keyId))?.revokedAt;
-    const told = done.revocation.get(i);
+    const reported = done.revocation.get(i);
     if (
       logged('key_revoked', keyId) !== Number(revokedAt !== undefined) ||
-      (told !== undefined && told !== String(revokedAt))
+      (reported !== undefined && reported !== String(revokedAt))
     )
-      problems.push(`revocation ${i}: ${told} was told, ${revokedAt} is stored`);
+      problems.push(`revocation ${i}: ${reported} was reported, ${revokedAt} is stored`);
   }
   return problems;
 }
@@ -248,7 +248,7 @@ async function checkProofs(
     const states = await Promise.all(ids.map(async (proofId) => (await stores.getProof(proofId))?.state));
     const issued = ids.filter((_, j) => states[j] === 'issued');
     const replay = await stores.getIssuingReplay(`replay_${round}-${i}`, NOW);
-    const told = done.proof.get(i);
+    const reported = done.proof.get(i);
     const entries = ids.every(
       (proofId) => logged('proof_issued', proofId) === Number(issued.includes(proofId)),
     );
@@ -256,9 +256,11 @@ async function checkProofs(
       issued.length > 1 ||
       !entries ||
       replay?.proofId !== issued[0] ||
-      (told !== undefined && told !== issued.join())
+      (reported !== undefined && reported !== issued.join())
     )
-      problems.push(`proof ${i}: ${told} was told, ${issued.join()} issued, replay of ${replay?.proofId}`);
+      problems.push(
+        `proof ${i}: ${reported} was reported, ${issued.join()} issued, replay of ${replay?.proofId}`,
+      );
   }
   for (let i = 0; i < begun.erasure; i += 1) {
     const proofId = `prf_erased-${round}-${i}`;
@@ -268,17 +270,17 @@ async function checkProofs(
       ['a', 'b', 'c'].map((letter) => stores.findReviewPartner(`rev_erased-${round}-${i}${letter}`, NOW)),
     );
     const replay = await stores.getIssuingReplay(`replay_erased-${round}-${i}`, NOW);
-    const told = done.erasure.get(i);
+    const reported = done.erasure.get(i);
     const clean = !erased || (partners.every((each) => each === undefined) && replay === undefined);
     const answer = erased ? `${proof.erasedAt},${proof.erasedAt}` : undefined;
     if (
       !clean ||
       logged('proof_erased', proofId) !== Number(erased) ||
       ledger.has(`proof_erased/${proofId}`) !== erased ||
-      (told !== undefined && told !== answer)
+      (reported !== undefined && reported !== answer)
     )
       problems.push(
-        `erasure ${i}: ${told} was told, ${proof?.state} is stored, ${partners.join()} left, ${logged('proof_erased', proofId)} entries`,
+        `erasure ${i}: ${reported} was reported, ${proof?.state} is stored, ${partners.join()} left, ${logged('proof_erased', proofId)} entries`,
       );
   }
   return problems;
@@ -299,7 +301,7 @@ async function checkReviews(
       const id = `rev_${round}-${i}${letter}`;
       const review = await stores.getReview(partnerId, id, NOW);
       if (ledger.has(`review_created/${id}`) !== (review !== undefined))
-        problems.push(`review ${i}: case and event of ${id} do not agree`);
+        problems.push(`review ${i}: row and event of ${id} do not agree`);
       if (review !== undefined) found.push(review);
     }
     const [review] = found;
@@ -318,7 +320,7 @@ async function checkReviews(
       (!done.review.has(i) || outcome === 'accepted');
     if (found.length > 1 || !kept || entries !== expected)
       problems.push(
-        `review ${i}: ${done.case.get(i)}, ${done.evidence.get(i)}, ${done.review.get(i)} told; ${found.length} cases, ${requests.length} requests, ${outcome}; entries ${entries}, not ${expected}`,
+        `review ${i}: ${done.case.get(i)}, ${done.evidence.get(i)}, ${done.review.get(i)} reported; ${found.length} cases, ${requests.length} requests, ${outcome}; entries ${entries}, not ${expected}`,
       );
   }
   return problems;

@@ -10,15 +10,15 @@ import type { AuditHeads } from '../../src/ports/journals.js';
 
 export const WRITER = fileURLToPath(new URL('./embedded-writer.js', import.meta.url));
 /**
- * Plain node: the test runner's hooks slow a child down, and take a write over a size limit for the end of
- * the process.
+ * Options of plain node: the test runner's hooks slow a child down, and take a write over a size limit for
+ * the end of the process.
  */
 export const PLAIN_NODE = ['env', '-u', 'NODE_OPTIONS', process.execPath] as const;
 export const AUDIT_KEY = new Uint8Array(32).fill(7);
 
 /**
- * Heads in a file beside the store's directory: what was recorded outlives a killed process. Written anew at
- * each start, a line a partner.
+ * Heads in a file beside the store's directory, a line a partner: recorded heads outlive a killed process.
+ * The file is written anew at each start.
  */
 export function fileHeads(directory: string): AuditHeads {
   const heads = new Map(readHeads(directory));

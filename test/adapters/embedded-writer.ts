@@ -18,8 +18,8 @@ import {
 import { AUDIT_KEY, fileHeads } from './embedded-process.js';
 
 /**
- * A process that writes to a store and says what was acknowledged, one line each, in the order it happened.
- * Arguments: what to do, the directory, a number.
+ * Process that writes to a store and reports what was acknowledged, a line each, in the order of events.
+ * Arguments: the task, the directory, a number.
  */
 const [mode, directory, argument] = process.argv.slice(2) as [string, string, string];
 const stores = await openEmbeddedStore({
@@ -27,7 +27,7 @@ const stores = await openEmbeddedStore({
   authenticator,
   audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
 });
-/** Synchronous: what was said is in the pipe before anything else happens. */
+/** Writes a line to the pipe, synchronously: the line is there before anything else happens. */
 const say = (line: string) => writeSync(1, `${line}\n`);
 say('ready');
 
@@ -57,7 +57,7 @@ switch (mode) {
     break;
 }
 
-/** Charges until the disk takes no more, then until it does again. */
+/** Charges until the disk is full, then until it has space again. */
 async function fill(): Promise<void> {
   let next = 0;
   let full = false;
@@ -90,9 +90,12 @@ async function fill(): Promise<void> {
   await stores.close();
 }
 
-/** Charges, facts, proofs, rotations, erasures, cases, free counts and their events until it is killed. */
+/**
+ * Charges, facts, proofs, rotations, erasures, reviews, free calls and their events, until the process is
+ * killed.
+ */
 async function everything(round: string): Promise<void> {
-  /** Its log goes on over several kills. */
+  /** Partner whose log goes on over several kills. */
   const partnerId = `ptr_audited-${Math.floor(Number(round) / 5)}`;
   const workers = (
     kind: string,
@@ -245,7 +248,9 @@ async function everything(round: string): Promise<void> {
   ]);
 }
 
-/** Publishes by saying so; consumers that are sometimes before the mark and sometimes behind. */
+/**
+ * Publishes events by reporting them, to consumers that come sometimes before the mark and sometimes after.
+ */
 async function relay(): Promise<void> {
   let behind: UsageEvent[] = [];
   for (let turn = 0; ; turn += 1) {

@@ -54,7 +54,7 @@ const parent = t.testdir();
 let opened = 0;
 storeContract(t, 'the embedded store', (options) => openAt(join(parent, `store-${(opened += 1)}`), options));
 
-/** With audit heads beside the directory. */
+/** Opens a store with audit heads beside the directory. */
 function openStore(
   directory: string,
   options: Partial<Omit<EmbeddedStoreOptions, 'authenticator'>> & {
@@ -304,7 +304,7 @@ void t.test('rows without codes are given codes once, when asked for', async (t)
   const damaged = formerRecord('proof/prf_9', proofs[9]);
   damaged[damaged.length - 1]! ^= 1;
   await withLevel(directory, async (level) => {
-    // As a kill left it: some are done, the format is not.
+    // As after a kill: some rows have codes, the format has none.
     for (const { proofId } of proofs.slice(100, 300))
       await level.put(
         `proof/${proofId}`,
@@ -372,7 +372,7 @@ void t.test('one damaged row holds up nobody else', async (t) => {
     { code: 'internal', reason: 'record_damaged' },
     'no log goes on from a damaged head',
   );
-  t.equal(damages.length, 3, 'each is told once');
+  t.equal(damages.length, 3, 'each is reported once');
   for (const error of damages) t.match(error, { reason: 'record_damaged' });
   await opened.close();
 });
@@ -398,10 +398,10 @@ void t.test('commits are shared, and waiting is bounded', async (t) => {
   t.strictSame(
     [waiting.length, commits.length],
     [events.length + 300, 2],
-    'folded in one batch, marked in one',
+    'aggregated in one batch, marked in one',
   );
 
-  // Conditions see what is not yet on disk, answers wait for it, and reads do not see it.
+  // Conditions see writes that are not yet on disk, results wait for them, and reads do not see them.
   const slot = uploadSlot('upl_1');
   const created = stores.createSlot(slot);
   t.equal(await stores.getUpload('upl_1', NOW), undefined, 'a read sees what is on disk');
@@ -486,7 +486,7 @@ void t.test('erasing and expiring leave no index entry behind', async (t) => {
       );
   }
   await stores.eraseProof('prf_erased', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_erased'));
-  // Whether a consumer took the event or not.
+  // The same whether a consumer took the event or not.
   t.equal(await stores.collectExpired(NOW, 1000), 2);
   const keys = async () => {
     let found: readonly string[] = [];
@@ -515,7 +515,7 @@ void t.test('erasing and expiring leave no index entry behind', async (t) => {
       'proof/prf_erased',
       'proof/prf_kept',
     ],
-    'of expired cases nothing',
+    'nothing of expired reviews',
   );
 });
 
@@ -532,7 +532,7 @@ void t.test('a change of the audit log in the store is found', async (t) => {
 
   const codec = new RecordCodec(authenticator);
   const at = (sequence: number) => `audit/ptr_1/${String(sequence).padStart(12, '0')}`;
-  /** The log as the store reads it after its rows were written anew, checksums and all. */
+  /** The log as the store reads it after its rows were written anew, with right checksums. */
   const verdict = async (rows: readonly AuditEntry[], storeHead = rows.at(-1)!) => {
     await withLevel(directory, async (level) => {
       for (let sequence = 1; sequence <= 6; sequence += 1) {
@@ -650,8 +650,8 @@ void t.test('a store goes on when a full disk has space again', async (t) => {
 
 void t.test('a store goes on after a failed sync', async (t) => {
   if (!tool(t, 'strace')) return;
-  // LevelDB takes no write after a failed sync until it is opened anew. Calls are counted by thread, so there
-  // is one.
+  // LevelDB takes no write after a failed sync until it is opened anew. strace counts calls by thread, so the
+  // process has one thread.
   await outlives(
     t,
     [
@@ -670,7 +670,7 @@ void t.test('a store goes on after a failed sync', async (t) => {
   );
 });
 
-/** @param mend called with the process's id when it has met the failure */
+/** @param mend called with the process's id when the process has met the failure */
 async function outlives(
   t: Test,
   wrapper: readonly [string, ...string[]],
@@ -701,7 +701,7 @@ async function outlives(
   await stores.close();
 }
 
-/** False, and said so, where a tool of the system is missing; in CI that is a failure. */
+/** Tells whether a tool of the system is there. Without it the test is skipped; in CI it fails. */
 function tool(t: Test, name: string): boolean {
   if (spawnSync(name, ['--version']).error === undefined) return true;
   if (process.env.CI) t.fail(`${name} is not installed`);

@@ -14,8 +14,8 @@ export async function publish(assets: AssetStore, proofId: string, bytes: Uint8A
 }
 
 /**
- * Every backend of deliverables passes all of this. `open` gives an empty store each time, without a grace
- * for orphans.
+ * The contract of every asset store.
+ * @param open opens an empty store each time, without a grace for orphans
  */
 export function assetContract(t: Test, name: string, open: (t: Test) => Promise<AssetStore>): void {
   void t.test(`${name}: an asset is staged, published, read and deleted`, async (t) => {
@@ -99,11 +99,11 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
       const building = await assets.stage('prf_building');
       await building.append(Buffer.from('b'));
       const asked: string[] = [];
-      const swept = await assets.collectOrphans(async (proofId) => {
+      const collected = await assets.collectOrphans(async (proofId) => {
         asked.push(proofId);
         return proofId === 'prf_kept';
       });
-      t.equal(swept, 1);
+      t.equal(collected, 1);
       t.strictSame(asked.sort(), ['prf:orphan', 'prf_kept']);
       await building.publish();
       t.equal(await assets.size('prf_building'), 1, 'what is being built is not taken for an orphan');

@@ -20,7 +20,7 @@ import {
 import { audit, issuingReplay, NOW, reviewCase, usageCharge } from './samples.js';
 import type { Contract } from './suite.js';
 
-/** What consumers do with events: fold usage, announce cases in time, confirm erasures. */
+/** Calls of the consumers of events: aggregating usage, announcing reviews in time, confirming erasures. */
 export async function consumerContract(t: Test, contract: Contract): Promise<void> {
   const { opened, id } = contract;
 
@@ -53,9 +53,9 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     );
     const total = (of: readonly UsageEvent[], partnerId: string) =>
       unitsOf(of.filter(({ key }) => key === partnerId).flatMap(({ data }) => data.counts));
-    const agree = async (folded: readonly UsageEvent[], why: string) => {
+    const agree = async (aggregated: readonly UsageEvent[], why: string) => {
       for (const partnerId of partners)
-        t.strictSame(await dailyUnits(stores, partnerId), total(folded, partnerId), why);
+        t.strictSame(await dailyUnits(stores, partnerId), total(aggregated, partnerId), why);
     };
     const odd = events.filter((_, i) => i % 2 === 1);
     await stores.aggregateUsage(odd.toReversed());
@@ -108,11 +108,11 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
       waiting.map(({ event }) => event),
       partnerId,
     );
-    // Of what is free a store promises the counts that were folded, no others.
+    // A store promises only the aggregated counts of free calls.
     await stores.aggregateUsage(events.filter(({ data }) => data.source.startsWith('free/')));
     t.strictSame(await dailyUnits(stores, partnerId), expected, 'nothing that was charged was folded yet');
     await stores.aggregateUsage(events.slice(-1));
-    t.strictSame(await dailyUnits(stores, partnerId), expected, 'folded before it was marked');
+    t.strictSame(await dailyUnits(stores, partnerId), expected, 'aggregated before the mark');
     await stores.markPublished(waiting);
     t.strictSame(await dailyUnits(stores, partnerId), expected, 'marked, and on its way');
     for (const event of events.toReversed()) {
@@ -120,7 +120,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
       t.strictSame(await dailyUnits(stores, partnerId), expected);
     }
     await stores.aggregateUsage(events);
-    t.strictSame(await dailyUnits(stores, partnerId), expected, 'all was folded');
+    t.strictSame(await dailyUnits(stores, partnerId), expected, 'all was aggregated');
     await stores.charge(usageCharge(partnerId, 'g'));
     t.strictSame(
       await dailyUnits(stores, partnerId),
@@ -155,12 +155,12 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
           waiting.map(({ event }) => event),
           partnerId,
         );
-        // Delivered before or after the mark, and twice.
+        // Events are delivered before or after the mark, and twice.
         folds.push(stores.aggregateUsage(events));
         await stores.markPublished(waiting);
         folds.push(stores.aggregateUsage(events.toReversed()));
         if (last && waiting.length === 0) break;
-        // A store that holds them in memory answers at once, and others would never have their turn.
+        // A store that holds the events in memory answers at once; other work would never have its turn.
         if (waiting.length === 0) await new Promise((resolve) => setImmediate(resolve));
       }
       await Promise.all(folds);
@@ -190,19 +190,19 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     const { stores } = opened();
     await takeWaiting(stores);
     const reviews = [40, 20, 30].map((after, i) =>
-      reviewCase(id('rev', `notice-${i}`), id('ptr', 'notice'), id('prf', 'notice'), {
+      reviewCase(id('rev', `reminder-${i}`), id('ptr', 'reminder'), id('prf', 'reminder'), {
         createdAt: NOW + after,
       }),
     );
-    const notices = reviews.flatMap((review) => remindersOf(reviewCreated(review)));
+    const reminders = reviews.flatMap((review) => remindersOf(reviewCreated(review)));
     const own = new Set(reviews.map(({ reviewId }) => reviewId));
     const due = async (now: number) =>
       (await stores.dueReminders(now, 500)).filter(({ reviewId }) => own.has(reviewId));
-    const byTime = notices.toSorted((a, b) => a.dueAt - b.dueAt);
-    await stores.scheduleReminders(notices, NOW);
+    const byTime = reminders.toSorted((a, b) => a.dueAt - b.dueAt);
+    await stores.scheduleReminders(reminders, NOW);
     await Promise.all([
-      stores.scheduleReminders(notices, NOW + 1),
-      stores.scheduleReminders(notices.slice(2), NOW + 2),
+      stores.scheduleReminders(reminders, NOW + 1),
+      stores.scheduleReminders(reminders.slice(2), NOW + 2),
     ]);
     await stores.scheduleReminders([], NOW);
     t.strictSame(await due(byTime[0]!.dueAt - 1), []);
@@ -212,36 +212,38 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     t.equal((await stores.dueReminders(byTime[5]!.dueAt, 2)).length, 2);
 
     await stores.completeReminder(byTime[0]!, undefined);
-    t.strictSame(await takeWaiting(stores), [], 'one of which nobody is told');
-    const [, told] = byTime as [unknown, (typeof byTime)[number]];
-    await stores.completeReminder(told, reminderDue(told));
+    t.strictSame(await takeWaiting(stores), [], 'a reminder without an event publishes nothing');
+    const [, expiring] = byTime as [unknown, (typeof byTime)[number]];
+    await stores.completeReminder(expiring, reminderDue(expiring));
     const waiting = await takeWaiting(stores);
-    t.strictSame(waiting, [reminderDue(told)]);
-    t.equal(waiting[0]?.id, `review_expiring/${told.reviewId}`);
+    t.strictSame(waiting, [reminderDue(expiring)]);
+    t.equal(waiting[0]?.id, `review_expiring/${expiring.reviewId}`);
     t.strictSame(await due(byTime[5]!.dueAt), byTime.slice(2));
     await stores.completeReminder(byTime[0]!, undefined);
-    await stores.completeReminder(told, reminderDue(told));
+    await stores.completeReminder(expiring, reminderDue(expiring));
     for (const event of await takeWaiting(stores))
-      t.strictSame(event, reminderDue(told), 'again, at most the same event');
+      t.strictSame(event, reminderDue(expiring), 'again, at most the same event');
     t.strictSame(await due(byTime[5]!.dueAt), byTime.slice(2));
-    await Promise.all(byTime.slice(2).map((notice) => stores.completeReminder(notice, reminderDue(notice))));
+    await Promise.all(
+      byTime.slice(2).map((reminder) => stores.completeReminder(reminder, reminderDue(reminder))),
+    );
     t.strictSame(await due(byTime[5]!.dueAt), []);
     t.strictSame(
       (await takeWaiting(stores)).map((event) => event.id).sort(),
       byTime
         .slice(2)
-        .map((notice) => reminderDue(notice).id)
+        .map((reminder) => reminderDue(reminder).id)
         .sort(),
     );
 
-    const late = reviewCase(id('rev', 'notice-late'), id('ptr', 'notice'), id('prf', 'notice'), {
+    const late = reviewCase(id('rev', 'reminder-late'), id('ptr', 'reminder'), id('prf', 'reminder'), {
       createdAt: NOW - 400 * 86_400,
     });
     own.add(late.reviewId);
     const overdue = remindersOf(reviewCreated(late));
     await stores.scheduleReminders(overdue, NOW);
     t.strictSame(await due(NOW), overdue, 'late ones are due at once');
-    for (const notice of overdue) await stores.completeReminder(notice, undefined);
+    for (const reminder of overdue) await stores.completeReminder(reminder, undefined);
     t.strictSame(await due(NOW), []);
   });
 
@@ -251,7 +253,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
       await issueProof(contract, stores, 'noticed'),
       await issueProof(contract, stores, 'noticed-other'),
     ] as const;
-    // Not late: those of before were looked at as far as half a year on.
+    // Hours that are not late: the test before has moved the watermark half a year on.
     const createdAt = NOW + 200 * 86_400;
     const reviews = proofs.flatMap(({ proofId, partnerId }, p) =>
       [1, 2].map((i) =>
@@ -266,10 +268,10 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
         await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId)),
         { outcome: 'created' },
       );
-    const notices = reviews.flatMap((review) => remindersOf(reviewCreated(review)));
-    await stores.scheduleReminders(notices, NOW);
+    const reminders = reviews.flatMap((review) => remindersOf(reviewCreated(review)));
+    await stores.scheduleReminders(reminders, NOW);
     const named = async () =>
-      (await stores.dueReminders(Math.max(...notices.map(({ dueAt }) => dueAt)), 500))
+      (await stores.dueReminders(Math.max(...reminders.map(({ dueAt }) => dueAt)), 500))
         .filter(({ proofId }) => proofs.some((proof) => proof.proofId === proofId))
         .map(({ kind, reviewId }) => `${kind} ${reviewId}`);
     t.equal((await named()).length, 8);
@@ -277,12 +279,12 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     t.equal(await stores.confirmErasure(proofs[0].proofId, NOW), 'confirmed');
     t.strictSame(
       (await named()).toSorted(),
-      notices
+      reminders
         .slice(4)
         .map(({ kind, reviewId }) => `${kind} ${reviewId}`)
         .toSorted(),
     );
-    for (const notice of notices.slice(4)) await stores.completeReminder(notice, undefined);
+    for (const reminder of reminders.slice(4)) await stores.completeReminder(reminder, undefined);
     await takeWaiting(stores);
   });
 

@@ -93,7 +93,7 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
     async (t) => {
       const { stores, proof } = await issued('declared-full');
       const tries = Array.from({ length: 100 }, (_, i) => storedDeclaration(`sub_${i}`));
-      // All but some at their leisure: what waits for seconds is given up.
+      // Most come one after another: a store gives up calls that wait for seconds.
       const early = MAX_DECLARATIONS - 8;
       const steps: Awaited<ReturnType<typeof record>>[] = [];
       for (const declaration of tries.slice(0, early)) steps.push(await record(stores, proof, declaration));

@@ -84,13 +84,13 @@ export async function issuingContract(t: Test, { opened, id }: Contract): Promis
     const { stores } = opened();
     const old = id('prf', 'old');
     const young = id('prf', 'young');
-    // Long before anything else here was reserved.
+    // Times long before anything else of this suite was reserved.
     await stores.reserveProof(old, id('ptr', 1), 1000);
     await stores.reserveProof(young, id('ptr', 1), 1001);
     t.notOk((await stores.collectReservations(1000)).includes(old), 'not yet at its own second');
-    const swept = await stores.collectReservations(1001);
-    t.ok(swept.includes(old));
-    t.notOk(swept.includes(young));
+    const collected = await stores.collectReservations(1001);
+    t.ok(collected.includes(old));
+    t.notOk(collected.includes(young));
     t.equal(await stores.getProof(old), undefined);
     t.equal((await stores.getProof(young))?.state, 'pending');
     await t.rejects(

@@ -18,7 +18,7 @@ import type { Contract } from './suite.js';
 export const DAY = '2026-03-31';
 export const NEXT_DAY = '2026-04-01';
 
-/** Everything that waits, oldest first; it is marked as published. */
+/** All waiting events, oldest first, which are then marked as published. */
 export async function takeWaiting(stores: Stores): Promise<readonly ServiceEvent[]> {
   const taken: ServiceEvent[] = [];
   for (;;) {
@@ -29,7 +29,7 @@ export async function takeWaiting(stores: Stores): Promise<readonly ServiceEvent
   }
 }
 
-/** The usage events of a partner among these. */
+/** Usage events of a partner among the events. */
 export function usageOf(events: readonly ServiceEvent[], partnerId: string): readonly UsageEvent[] {
   return events.filter((event): event is UsageEvent => event.topic === 'usage' && event.key === partnerId);
 }
@@ -58,7 +58,7 @@ export function eraseProof(
   return stores.eraseProof(proofId, partnerId, at, audit(partnerId, 'proof_erased', proofId));
 }
 
-/** What a read says of a partner's days, as `unitsOf`. */
+/** Units of a partner's days as a read gives them, in the form of `unitsOf`. */
 export async function dailyUnits(
   stores: Stores,
   partnerId: string,
@@ -71,11 +71,13 @@ export async function dailyUnits(
   );
 }
 
-/** Events are written together with what they tell of, and wait. */
+/** The outbox: events are written together with the change that they report, and wait. */
 export async function outboxContract(t: Test, contract: Contract): Promise<void> {
   const { opened, id } = contract;
   const issue = (stores: Stores, name: string) => issueProof(contract, stores, name);
-  /** Whole events, whose spans follow each other from the source's first number on. */
+  /**
+   * Tests that events are whole and that their intervals follow each other from the source's first number on.
+   */
   const checkSpans = (
     t: Test,
     events: readonly UsageEvent[],
@@ -113,7 +115,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
       audit(partnerId, 'key_created', id('key', 'told')),
     );
     await stores.createSlot(uploadSlot(id('upl', 'told')));
-    t.strictSame(await takeWaiting(stores), [], 'of other changes nobody is told');
+    t.strictSame(await takeWaiting(stores), [], 'other changes have no event');
 
     const review = reviewCase(id('rev', 'told'), partnerId, proofId);
     const create = (over = {}) =>
@@ -149,7 +151,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.equal(first.at(-1)?.data.to, 3);
     t.equal((await charge('a')).outcome, 'already_charged');
     t.equal((await charge('d', { monthlyQuota: 3 })).outcome, 'quota_exceeded');
-    t.strictSame(await takeWaiting(stores), [], 'what was not charged is not told');
+    t.strictSame(await takeWaiting(stores), [], 'a call that was not charged has no event');
 
     await charge('d', { at: NOW + 1 });
     const second = usageOf(await takeWaiting(stores), partnerId);
@@ -218,7 +220,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     for (let i = 0; i < 6; i += 1) await stores.charge(usageCharge(partnerId, `call-${i}`));
     const proof = await issue(stores, 'waits');
     await eraseProof(stores, proof);
-    t.ok(called > 0, 'the listener was told');
+    t.ok(called > 0, 'the listener was called');
     const before = called;
     const all = await stores.waitingEvents(500);
     t.strictSame(await stores.waitingEvents(500), all, 'the same ones');
@@ -249,7 +251,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.strictSame(await stores.waitingEvents(500), [], 'marking again is harmless');
     t.equal(stores.countWaiting(), 0);
     await stores.charge(usageCharge(partnerId, 'later'));
-    t.ok(called > before, 'and it is told again');
+    t.ok(called > before, 'and it is called again');
     t.equal((await stores.waitingEvents(500)).length, 1);
     stores.onWaiting(() => undefined);
   });
@@ -291,7 +293,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
       (await stores.dueReminders(notice.dueAt, 500)).filter(({ reviewId }) => reviewId === review.reviewId)
         .length,
       1,
-      'nor settled',
+      'nor completed',
     );
     t.equal((await stores.waitingEvents(500)).length, 3);
 

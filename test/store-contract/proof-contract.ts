@@ -6,7 +6,7 @@ import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, issuingReplay, NOW, reviewCase } from './samples.js';
 import type { Contract } from './suite.js';
 
-/** Lists, digests, erasure. */
+/** Proofs: lists, digests, erasure. */
 export async function proofContract(t: Test, { opened, id }: Contract): Promise<void> {
   await t.test('proofs are listed newest first, with bounds to the second', async (t) => {
     const { stores } = opened();
@@ -220,7 +220,7 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
   });
 }
 
-/** Reserves, where needed, and issues. */
+/** Issues a proof, which is reserved first where it is not. */
 async function issue(
   stores: Stores,
   proof: IssuedProof,

@@ -15,7 +15,7 @@ import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, NOW, reviewCase } from './samples.js';
 import type { Contract } from './suite.js';
 
-/** Cases: one for the same bindings, changes one after another, 180 days to the second. */
+/** Reviews: one for the same bindings, changes one after another, 180 days to the second. */
 export async function reviewContract(t: Test, { opened, id }: Contract): Promise<void> {
   const proofId = id('prf', 'reviewed');
   const partnerId = id('ptr', 'reviews');
@@ -42,7 +42,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     change(review, (current) => resolveReview(current, outcome, now), now);
   const open = (review: ReviewCase, kind: EvidenceKind, requestId: string) =>
     change(review, (current) => openEvidence(current, kind, requestId, NOW + 1));
-  /** A case of its own: bindings that no other has. */
+  /** A review with bindings that no other review has. */
   const fresh = (name: string, over: Partial<ReviewCase> = {}) =>
     reviewCase(id('rev', name), partnerId, proofId, {
       bindings: { creatorId: id('c', name), accountId: 'a', submissionId: 's', trackId: 't' },
@@ -108,7 +108,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
       found.filter((each) => each !== undefined),
       [winner],
     );
-    // Any other binding, partner or proof is another case.
+    // Any other binding, partner or proof is another review.
     t.strictSame(await create(fresh('same-track', { bindings: { ...bindings, trackId: 't2' } })), {
       outcome: 'created',
     });
@@ -129,7 +129,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     t.strictSame(
       await create(fresh('same-third', { bindings })),
       { outcome: 'exists', reviewId: next.reviewId },
-      'and the old case does not touch it again',
+      'and the old review does not touch it again',
     );
     t.equal(
       (await stores.getReview(partnerId, winner.reviewId, NOW))?.outcome,
@@ -142,7 +142,8 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     const { stores } = opened();
     const review = fresh('kinds');
     await create(review);
-    // A store may do what changes one case one by one, and gives up what waits for seconds: kind after kind.
+    // Kind after kind: a store may change a review one call after another, and gives up calls that wait for
+    // seconds.
     const results: Awaited<ReturnType<typeof open>>[] = [];
     for (const kind of EVIDENCE_KINDS)
       results.push(
@@ -247,7 +248,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
         bounds,
       ),
       { outcome: 'exists', reviewId: oldest.reviewId },
-      'what exists is told so',
+      'an existing review is named',
     );
     t.equal(await stores.getReview(bounded, id('rev', 'bounded-a4'), NOW + 4), undefined);
     t.strictSame(
@@ -262,7 +263,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
         'nobody else’s count',
       );
     await resolve(oldest, 'accepted');
-    t.strictSame(await outcome('bounded-a5', first, NOW + 5), endOf(NOW), 'a resolved case counts');
+    t.strictSame(await outcome('bounded-a5', first, NOW + 5), endOf(NOW), 'a resolved review counts');
 
     for (const i of [1, 2]) t.strictSame(await outcome(`bounded-b${i}`, second, NOW + 10 + i), created);
     t.strictSame(await outcome('bounded-b3', second, NOW + 13), endOf(NOW), 'until the oldest of all ends');
@@ -340,7 +341,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     t.strictSame(
       await create(next),
       { outcome: 'created' },
-      'an expired case gives its place up before it is swept',
+      'an expired review releases its bindings before it is collected',
     );
 
     const other = fresh('expiry-other', { createdAt: NOW + 100 });

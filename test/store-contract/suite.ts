@@ -93,8 +93,8 @@ export function storeContract(
       const key = partnerKey(id('key', 'reopen'), partnerId);
       const rotated = rotation(key, id('key', 'reopened'), 1);
       const review = reviewCase(id('rev', 'reopen'), partnerId, proof.proofId);
-      // One after another where one call needs another's outcome: of calls that are not waited for, a store
-      // promises no order.
+      // Calls that need another's outcome come one after another: a store promises no order of calls that are
+      // not waited for.
       await before.createPartner(partner(partnerId), audit(partnerId, 'partner_created', partnerId));
       await before.createKey(key, audit(partnerId, 'key_created', key.keyId));
       await before.rotateKey(

@@ -54,7 +54,7 @@ export async function uploadContract(t: Test, { opened, id }: Contract): Promise
     t.strictSame(
       (await stores.getUpload(slot.uploadId, NOW))?.facts,
       winner,
-      'and it is the one that was told so',
+      'and it is the one whose caller heard so',
     );
   });
 

@@ -119,8 +119,8 @@ export async function usageContract(t: Test, { opened, id }: Contract): Promise<
       ),
     ]);
     t.equal(await stores.getUsed(partnerId, NOW), 51);
-    const told = await takeWaiting(stores);
-    await stores.aggregateUsage([...usageOf(told, partnerId), ...usageOf(told, other)]);
+    const events = await takeWaiting(stores);
+    await stores.aggregateUsage([...usageOf(events, partnerId), ...usageOf(events, other)]);
     t.equal(await stores.getUsed(other, NOW), 0);
     t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-04-01'), [
       { day: '2026-03-31', operations: { verify: 51, list_proofs: 100, read_record: 50 } },

@@ -49,7 +49,8 @@ const GET_PING = "SELECT at FROM ping WHERE name = 'ping'";
 
 /**
  * Store of a cluster: any number of processes over one keyspace. A process keeps nothing but queues, so a
- * process that dies takes nothing with it but what `Intents` finishes and the outbox's sweep finds.
+ * process that dies takes nothing with it but what `Intents` finishes and the outbox of another process takes
+ * over.
  * @throws CassandraOpenError where the cluster cannot be reached, or its schema is not of this version
  */
 export async function openCassandraStore(options: CassandraStoreOptions): Promise<CassandraStore> {
@@ -115,14 +116,14 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     onWaiting: (listener) => outbox.onWaiting(listener),
     heads,
 
-    // Rows expire by themselves; only what crashed processes left is swept.
+    // Rows expire by themselves; only what crashed processes left is finished and taken over.
     async collectExpired(now, limit) {
       reviews.expireUpTo(now);
       // Each step runs whatever became of the others: a step that fails now must not keep the rest waiting.
       const failures: unknown[] = [];
       const failed = (error: unknown) => void failures.push(error);
       const finished = await intents.sweep(Date.now()).catch(failed);
-      await outbox.sweep(Date.now(), (minute, charges) => events.takeOver(minute, charges)).catch(failed);
+      await outbox.takeOver(Date.now(), (minute, charges) => events.takeOver(minute, charges)).catch(failed);
       await events.compact(Date.now()).catch(failed);
       if (failures.length > 0) throw failures[0];
       return Math.min(finished ?? 0, limit - 1);

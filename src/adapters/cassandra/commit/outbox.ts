@@ -31,8 +31,8 @@ export interface Charges {
 /**
  * Events that this process has to publish, in memory, oldest first. Each event is durable elsewhere before it
  * is here: in a row of table `outbox`, or in the partition of the charges that it reports. A row that is
- * minutes old was left by a process that died, or by one that cannot publish. Whoever sweeps publishes such
- * rows too, under the same event id.
+ * minutes old was left by a process that died, or by one that cannot publish. Every
+ * process takes such rows over and publishes them, under the same event id.
  */
 export class Outbox implements OutboxStore {
   readonly #table: TimeBucketedTable;
@@ -96,7 +96,7 @@ export class Outbox implements OutboxStore {
     return true;
   }
 
-  /** Registers charges before the first batch of a minute, so that the sweep of any process finds them. */
+  /** Registers charges before the first batch of a minute, so that any process finds them. */
   async registerCharges(minute: number, charges: Charges): Promise<void> {
     await this.#put(minute, chargesId(charges), { charges });
   }
@@ -116,8 +116,8 @@ export class Outbox implements OutboxStore {
 
   async markPublished(events: readonly WaitingEvent[]): Promise<void> {
     const held = events.flatMap(({ rowKey }) => this.#held.get(rowKey) ?? []);
-    // Forgotten first: the sweep finds a row that cannot be deleted now, and meanwhile nothing is published
-    // again and again.
+    // Forgotten first: a row that cannot be deleted now is taken over later, and meanwhile nothing is
+    // published again and again.
     for (const { rowKey } of events) this.#held.delete(rowKey);
     const failures: unknown[] = [];
     for (let i = 0; i < held.length; i += DELETES_AT_ONCE) {
@@ -145,7 +145,7 @@ export class Outbox implements OutboxStore {
    * Takes over events that other processes left.
    * @param takeCharges takes over the events of charges that a writer registered in a minute
    */
-  async sweep(
+  async takeOver(
     now: number,
     takeCharges: (minute: number, charges: Charges) => Promise<Visited>,
   ): Promise<void> {

@@ -76,7 +76,7 @@ export class ChargeEvents {
     this.#writer = writer;
   }
 
-  /** Resolves when a sweep would find what the next batch writes. */
+  /** Resolves when any process would find what the next batch writes. */
   async begin(partnerId: string): Promise<Charging> {
     const startedAt = Date.now();
     // Never back, whatever the clock does: a minute that was unregistered is not written into again.
@@ -119,8 +119,8 @@ export class ChargeEvents {
   }
 
   /**
-   * Takes over, for the sweep, the events of a minute that is over: of another writer, or of a batch whose
-   * outcome was not known.
+   * Takes over the events of a minute that is over: of another writer, or of a batch whose outcome was not
+   * known.
    */
   async takeOver(minute: number, charges: Charges): Promise<Visited> {
     const known = this.#writerMinutes.get(nameOf({ minute, ...charges }));
@@ -153,7 +153,7 @@ export class ChargeEvents {
       const { minute, partnerId, months } = writerMinute;
       if (minute >= this.#minute) continue;
       const isOld = minute + KEEP_MINUTES < minuteOf(now);
-      // The sweep of another process may have removed the outbox row that leads to this minute.
+      // Another process may have taken the minute over, and removed the outbox row that leads to it.
       if (!writerMinute.isCertain && writerMinute.inFlight === 0 && isOld)
         await this.takeOver(minute, writerMinute).catch((error: unknown) => failures.push(error));
       if (writerMinute.inFlight > 0 || writerMinute.waiting > 0 || !writerMinute.isCertain) continue;
