@@ -61,7 +61,8 @@ export interface KeyUse {
 
 export interface KeyStore {
   /**
-   * Creates a key. Repeating the same call is harmless. The audit entry is appended in the same write, here and below.
+   * Creates a key. Repeating the same call is harmless. The audit entry is appended in the same write, here
+   * and below.
    * @throws DomainError `conflict` where another key has this id
    */
   createKey(key: PartnerKey, audit: AuditDraft): Promise<void>;
@@ -180,8 +181,8 @@ export interface ProofStore {
   confirmErasure(proofId: string, at: number): Promise<'confirmed' | 'already_confirmed' | 'not_erased'>;
   /**
    * Reads, applies `addDeclaration` and writes, as one atomic step. Only a declaration that was `recorded` is
-   * written and audited. It is part of the proof wherever the proof is read, and goes with its erasure.
-   * `proof_gone`: the proof is not issued, or not any more.
+   * written and audited. A recorded declaration is part of the proof wherever the proof is read, and goes
+   * with its erasure. `proof_gone`: the proof is not issued, or not any more.
    */
   recordDeclaration(
     proofId: string,

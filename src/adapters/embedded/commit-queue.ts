@@ -4,7 +4,7 @@ import type { Damages } from './damages.js';
 import { type Database, storeUnavailable } from './database.js';
 import type { RowKey } from './keys.js';
 
-/** What an operation may do, all of it synchronous, so that no other operation runs in between. */
+/** Calls of an operation, all of them synchronous, so that no other operation runs in between. */
 export interface Transaction {
   /** The row as all operations before this one left it, also those that are not yet on disk. */
   get<Row>(key: RowKey<Row>): Row | undefined;
@@ -28,7 +28,7 @@ export interface Batch {
   beforeWrite(finish: (put: Transaction['put']) => void): void;
 }
 
-/** One synced batch, for the observer of a store. */
+/** A synced batch, for the observer of a store. */
 export interface Commit {
   /** Operations that were acknowledged together. */
   readonly operations: number;

@@ -73,8 +73,8 @@ import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores
  *
  * The life of one charge. One operation reads billed/…, usage-month/… and usage-day/…, and writes all three,
  * an expiry entry and its event. Charges that arrive while a batch is being synced run against what the
- * charges before them wrote. They share the next batch, in which a month's row and its event appear once.
- * Aggregation moves the event's units within usage-day/… and adds its interval to usage-month/…, in one
+ * charges before them wrote. Such charges share the next batch, in which a month's row and its event appear
+ * once. Aggregation moves the event's units within usage-day/… and adds its interval to usage-month/…, in one
  * operation.
  */
 

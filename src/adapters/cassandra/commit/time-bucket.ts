@@ -24,7 +24,7 @@ export interface PassPlan {
   readonly revisits: readonly number[];
 }
 
-/** What is known when a pass begins. */
+/** Where passes have come when one begins. */
 export interface PassState {
   /** The first time bucket that is not done, for all processes together. */
   readonly watermark: number;

@@ -17,12 +17,12 @@ export interface TimeBucketedRow {
 }
 
 /**
- * What became of a visited row. `removed`: it is gone. `stays`: it must be visited again. `no_capacity`: the
+ * Outcome of a visit of a row. `removed`: it is gone. `stays`: it must be visited again. `no_capacity`: the
  * process can take neither this row nor any that follows.
  */
 export type Visited = 'removed' | 'stays' | 'no_capacity';
 
-/** One pass on its way. */
+/** A pass on its way. */
 interface Pass {
   readonly visit: (row: TimeBucketedRow) => Promise<Visited>;
   removed: number;

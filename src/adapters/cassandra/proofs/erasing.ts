@@ -6,7 +6,7 @@ import type { ProofStore } from '../../../ports/stores.js';
 import type { Intents } from '../commit/intents.js';
 import type { Outbox } from '../commit/outbox.js';
 import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
-import type { ProofIssuing } from './issuing.js';
+import type { IdempotencyRecords } from './idempotency-records.js';
 import type { Indexed, ProofIndex } from './proof-index.js';
 import { columnsOf, isInState, type ProofRows } from './proof-rows.js';
 
@@ -24,7 +24,7 @@ interface Erasure extends Indexed {
 export interface ErasingParts {
   readonly rows: ProofRows;
   readonly index: ProofIndex;
-  readonly removeReplay: ProofIssuing['removeReplay'];
+  readonly records: IdempotencyRecords;
   readonly outbox: Outbox;
   /** Removes the reviews of all partners on a proof. */
   readonly removeReviews: (proofId: string) => Promise<void>;
@@ -38,7 +38,7 @@ export interface ErasingParts {
 export function proofErasing(
   session: Session,
   intents: Intents,
-  { rows, index, removeReplay, outbox, removeReviews }: ErasingParts,
+  { rows, index, records, outbox, removeReviews }: ErasingParts,
 ): Pick<ProofStore, 'eraseProof' | 'confirmErasure'> {
   const serialRows = rows.serialReads();
   const erasing = intents.operations<Erasure>({
@@ -50,7 +50,7 @@ export function proofErasing(
     async follow({ target }) {
       const { proofId, partnerId, erasedAt, replayKey } = target;
       await index.remove(target, erasedAt);
-      if (replayKey !== undefined) await removeReplay(replayKey, proofId);
+      if (replayKey !== undefined) await records.removeOfProof(replayKey, proofId);
       await outbox.add(proofErased({ proofId, partnerId, erasedAt }));
     },
   });

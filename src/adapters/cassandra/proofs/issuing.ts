@@ -6,26 +6,13 @@ import type { IssuingReplay, ProofStore } from '../../../ports/stores.js';
 import type { Intent, Intents, Transact } from '../commit/intents.js';
 import type { Blobs } from '../driver/blobs.js';
 import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
+import type { IdempotencyRecords } from './idempotency-records.js';
 import type { ProofIndex } from './proof-index.js';
 import { isInState, type ProofRows } from './proof-rows.js';
 import type { Reservations } from './reservations.js';
 
 const ISSUE =
   "UPDATE proof SET state = 'issued', body = ?, replay_key = ?, issue_op = ?, mac = ? WHERE proof_id = ? IF state = 'pending' AND partner_id = ? AND issue_op = null";
-const REPLAY =
-  'SELECT replay_key, request_sha256, proof_id, expires_at, op, issuing FROM issuing_replay WHERE replay_key = ?';
-const INSERT_REPLAY =
-  'INSERT INTO issuing_replay (replay_key, request_sha256, proof_id, expires_at, op, issuing) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
-const TAKE_OVER =
-  'UPDATE issuing_replay USING TTL ? SET request_sha256 = ?, proof_id = ?, expires_at = ?, op = ?, issuing = ? WHERE replay_key = ? IF op = ?';
-// All columns but the operation id, which stays until the row would have expired: a node that hung may still
-// carry out the statement that took the key, after others have done so and released it.
-const EMPTY = 'DELETE request_sha256, proof_id, expires_at, issuing FROM issuing_replay WHERE replay_key = ?';
-const RELEASE = `${EMPTY} IF op = ?`;
-const REMOVE_OF_PROOF = `${EMPTY} IF proof_id = ?`;
-
-const SPARE_SECONDS = 3600;
-
 interface Issuing {
   readonly proof: IssuedProof;
   readonly reservedAt: number;
@@ -34,8 +21,6 @@ interface Issuing {
 
 export interface ProofIssuing extends Pick<ProofStore, 'getIssuingReplay'> {
   issue(proof: IssuedProof, audit: AuditDraft, replay?: IssuingReplay): Promise<'issued' | 'replay_exists'>;
-  /** Removes the idempotency record of a proof. A key that expired may belong to another proof by now. */
-  removeReplay(replayKey: string, proofId: string): Promise<void>;
 }
 
 /**
@@ -52,14 +37,16 @@ export function proofIssuing(
     rows,
     index,
     reservations,
+    records,
   }: {
     readonly rows: ProofRows;
     readonly index: ProofIndex;
     readonly reservations: Reservations;
+    readonly records: IdempotencyRecords;
   },
 ): ProofIssuing {
   const serialRows = rows.serialReads();
-  const serialReads = session.serialReads();
+  const serialRecords = records.serialReads();
 
   /** @returns not applied where the id is not reserved for this partner, and was not issued by `op` */
   const writeIssued = (transact: Transact, { op, target }: Intent<Issuing>) => {
@@ -82,7 +69,7 @@ export function proofIssuing(
       const { proof, replayKey } = intent.target;
       const row = await serialRows.row(proof.proofId);
       if (row !== undefined && textIn(row, 'issue_op') === intent.op) return true;
-      const record = replayKey === undefined ? undefined : await serialReads.first(REPLAY, [replayKey]);
+      const record = replayKey === undefined ? undefined : await serialRecords.get(replayKey);
       if (record === undefined || textIn(record, 'op') !== intent.op || !isInState(row, 'pending'))
         return false;
       return (await writeIssued((...sent) => session.lightweightTransaction(...sent), intent)).applied;
@@ -114,29 +101,14 @@ export function proofIssuing(
   const takeKey = async (
     transact: Transact,
     intent: Intent<Issuing>,
-    { key, requestSha256, proofId, expiresAt }: IssuingReplay,
+    replay: IssuingReplay,
   ): Promise<boolean> => {
-    const { op } = intent;
     const { createdAt } = intent.target.proof;
-    const ttl = expiresAt - createdAt + SPARE_SECONDS;
-    const blob = blobs.encode(`issuing/${key}`, intent);
-    const operation = { column: 'op', id: op };
+    const blob = blobs.encode(`issuing/${replay.key}`, intent);
     for (;;) {
-      const record = await session.first(REPLAY, [key]);
+      const record = await records.get(replay.key);
       if (record !== undefined && !(await givesWay(record, createdAt))) return false;
-      const { applied } = await transact(
-        record === undefined
-          ? {
-              query: INSERT_REPLAY,
-              params: [key, requestSha256, proofId, expiresAt, op, blob, ttl],
-              operation,
-            }
-          : {
-              query: TAKE_OVER,
-              params: [ttl, requestSha256, proofId, expiresAt, op, blob, key, textIn(record, 'op')],
-              operation,
-            },
-      );
+      const { applied } = await transact(records.taking(replay, record, intent.op, blob, createdAt));
       if (applied) return true;
     }
   };
@@ -149,7 +121,7 @@ export function proofIssuing(
         await index.add(proof);
         return 'issued';
       }
-      const record = replay && (await session.first(REPLAY, [replay.key]));
+      const record = replay && (await records.get(replay.key));
       if (record !== undefined && !(await givesWay(record, proof.createdAt)))
         return (await isIssued()) ? 'issued' : 'replay_exists';
       const row = await rows.row(proofId);
@@ -160,8 +132,7 @@ export function proofIssuing(
         if (replay !== undefined && !(await takeKey(transact, intent, replay)))
           return { applied: false, hasKey: false };
         const outcome = await writeIssued(transact, intent);
-        if (!outcome.applied && replay !== undefined)
-          await session.lightweightTransaction({ query: RELEASE, params: [replay.key, intent.op] });
+        if (!outcome.applied && replay !== undefined) await records.release(replay.key, intent.op);
         return { applied: outcome.applied, hasKey: true };
       });
       // The same call, in another process, may have been the quicker one.
@@ -170,12 +141,8 @@ export function proofIssuing(
       throw notReserved();
     },
 
-    async removeReplay(replayKey, proofId) {
-      await session.lightweightTransaction({ query: REMOVE_OF_PROOF, params: [replayKey, proofId] });
-    },
-
     async getIssuingReplay(key, now) {
-      const row = await session.first(REPLAY, [key]);
+      const row = await records.get(key);
       const proofId = row && textIn(row, 'proof_id');
       if (row === undefined || proofId === undefined || numberIn(row, 'expires_at')! <= now) return undefined;
       const proof = await rows.get(proofId);

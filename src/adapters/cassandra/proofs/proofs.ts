@@ -6,6 +6,7 @@ import { KeyedMutex } from '../driver/keyed-mutex.js';
 import type { Session } from '../driver/session.js';
 import { proofDeclaring } from './declaring.js';
 import { proofErasing } from './erasing.js';
+import { IdempotencyRecords } from './idempotency-records.js';
 import { proofIssuing } from './issuing.js';
 import { ProofIndex } from './proof-index.js';
 import type { ProofRows } from './proof-rows.js';
@@ -23,12 +24,14 @@ export function proofStore(
   const mutex = new KeyedMutex();
   const index = new ProofIndex(session, rows);
   const reservations = new Reservations(session, rows);
-  const { issue, removeReplay, getIssuingReplay } = proofIssuing(session, intents, blobs, {
+  const records = new IdempotencyRecords(session);
+  const { issue, getIssuingReplay } = proofIssuing(session, intents, blobs, {
     rows,
     index,
     reservations,
+    records,
   });
-  const erasing = proofErasing(session, intents, { rows, index, removeReplay, outbox, removeReviews });
+  const erasing = proofErasing(session, intents, { rows, index, records, outbox, removeReviews });
   const recordDeclaration = proofDeclaring(intents, rows);
 
   return {

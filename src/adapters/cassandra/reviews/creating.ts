@@ -23,7 +23,7 @@ interface Creation {
 }
 
 /**
- * What became of a review whose uniqueness row was taken: `proof_gone` where the proof was erased meanwhile,
+ * Outcome for a review whose uniqueness row was taken: `proof_gone` where the proof was erased meanwhile,
  * `taken` where another review has the id.
  */
 type Written = 'created' | 'proof_gone' | 'taken';

@@ -31,7 +31,7 @@ interface Total {
 }
 
 /**
- * Counts of a partner's reviews. They are counts of rows beside the reviews, which end with the reviews, so
+ * Counts of a partner's reviews, taken of rows beside the reviews. These rows end with their reviews, so
  * there is no number that could go astray. The rows of one proof are read each time, at most as many as the
  * bound. All rows of a partner are counted now and then: the fewer it may still create, the more often.
  */

@@ -2,7 +2,7 @@ import type { ReviewCase } from '../../../domain/review.js';
 import type { ProofRows } from '../proofs/proof-rows.js';
 import type { ReviewRows, StoredReview } from './review-rows.js';
 
-/** What callers may see of reviews: the ones in their time, of a proof that is issued. */
+/** Visibility of reviews: callers see reviews in their time, of a proof that is issued. */
 export class ReviewVisibility {
   readonly #rows: ReviewRows;
   readonly #proofs: ProofRows;

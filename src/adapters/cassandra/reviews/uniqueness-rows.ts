@@ -13,12 +13,13 @@ const TAKE_OVER =
 const RELEASE =
   'DELETE review_id, expires_at, creation FROM review_place WHERE proof_id = ? AND partner_id = ? AND bindings = ? IF op = ?';
 
-/** What a review is unique by, among unresolved ones. */
+/** Members by which a review is unique among unresolved reviews. */
 export type ReviewScope = Pick<ReviewCase, 'proofId' | 'partnerId' | 'bindings'>;
 
 /**
  * Uniqueness rows, of table `review_place`: the one unresolved review of a partner for a proof and bindings.
- * Whether a row is held is for its review to say.
+ * A row is held as long as its review is
+ * unresolved and in its time.
  */
 export class UniquenessRows {
   readonly #session: Session;

@@ -41,7 +41,7 @@ interface WriterMinute extends Charges {
   readonly months: Map<string, { readonly from: number; readonly to: number }>;
 }
 
-/** One batch of charges on its way. */
+/** A batch of charges on its way. */
 export interface Charging {
   readonly writerMinute: WriterMinute;
   readonly startedAt: number;
@@ -54,10 +54,10 @@ interface StoredEvent {
 }
 
 /**
- * Events of charges. They lie in the partition of the charges that they report, written by the same batch.
- * For each writer and minute a row in the outbox registers them; the row goes when all of the minute's events
- * were published. The events themselves stay until they were aggregated, so that a read can add what is still
- * on its way.
+ * Events of charges. An event lies in the partition of the charges that it reports, written by the same
+ * batch. For each writer and minute a row in the outbox registers them; the row goes when all of the minute's
+ * events were published. The events themselves stay until they were aggregated, so that a read can add what
+ * is still on its way.
  */
 export class ChargeEvents {
   readonly #session: Session;
