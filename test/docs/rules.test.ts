@@ -44,10 +44,8 @@ async function citations(): Promise<readonly Citation[]> {
 t.test('every rule that is named is a rule of the contract', async (t) => {
   const rules = new Set(rulesOf(await readFile(join(ROOT, CONTRACT), 'utf8')));
   const named = await citations();
-  t.ok(
-    named.some(({ file }) => file !== CONTRACT),
-    'some files name rules',
-  );
+  const bySource = named.filter(({ file }) => file.startsWith('src/'));
+  t.ok(bySource.length > 30, `the source names ${bySource.length} rules`);
   t.strictSame(
     named.filter(({ rule }) => !rules.has(rule)),
     [],
