@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { exitOnCrash } from './compose/crash.js';
-import { serviceWords, startService } from './compose/service.js';
+import { serviceBanner, startService } from './compose/service.js';
 import { ConfigError, readConfig } from './config/config.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -13,7 +13,7 @@ try {
   const config = readConfig();
   const service = await startService(config, { version });
   // For the person who starts it; the log on standard output is for machines.
-  process.stderr.write(`${serviceWords(service, config, version)}\n`);
+  process.stderr.write(`${serviceBanner(service, config, version)}\n`);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     // Once: a second signal ends the process at once.
     process.once(signal, () => {

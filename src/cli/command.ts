@@ -2,15 +2,15 @@ import type { Config } from '../config/config.js';
 import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';
 
-/** `good` is for a good verdict, or a command that did its work. */
+/** Exit codes; `good` is for a good verdict, or a command that did its work. */
 export const EXIT = { good: 0, notGood: 1, usage: 2, runtimeError: 3, interrupted: 130 } as const;
 
-/** What the command line needs to know of its environment. */
+/** Environment of the command line. */
 export type ClientConfig = Config['client'] & Pick<Config, 'dataDirectory'>;
 
 /** A process in the foreground. */
 export interface RunningProcess {
-  /** For the person who started it. */
+  /** Text for the person who started the process. */
   readonly banner: string;
   stop(): Promise<void>;
 }
@@ -62,17 +62,17 @@ export interface Cluster {
   consume(): Promise<RunningProcess>;
 }
 
-/** What a command is given of the world. */
+/** The world of a command, as far as it is given to one. */
 export interface Context {
   readonly terminal: Terminal;
   readonly config: ClientConfig;
-  /** Of the package. */
+  /** Version of the package. */
   readonly version: string;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
   /** Opens the device in a directory, making its key on first use. */
   readonly openSealer: (directory: string) => Promise<Sealer>;
-  /** What is done with the service's own configuration, not over its listeners. */
+  /** Operations with the service's own configuration, not over its listeners. */
   readonly cluster: Cluster;
 }
 
@@ -139,7 +139,7 @@ type OptionsOf<Options extends Specs> = {
 };
 
 interface CommandOf<Operands extends readonly OperandSpec[], Options extends Specs> {
-  /** As typed: `operator key create`. */
+  /** The words as typed: `operator key create`. */
   readonly name: string;
   readonly summary: string;
   /** Lines of the help: an empty one ends a paragraph, one that begins with a space is kept as it is. */

@@ -51,7 +51,7 @@ function pathsOf(set: CommandSet): readonly string[] {
   );
 }
 
-/** What `case` compares in all three shells to follow a path: the words so far, and the next one. */
+/** Patterns by which all three shells follow a path: the words so far, and the next one. */
 function steps(set: CommandSet): readonly string[] {
   return pathsOf(set).map((path) => {
     const at = path.lastIndexOf(' ');

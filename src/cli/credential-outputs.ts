@@ -1,7 +1,8 @@
+import { defined } from '../domain/defined.js';
 import { UsageError } from './command.js';
 import { type PlannedOutput, planOutput } from './output-file.js';
 
-/** Where the results of issuing and of sealing go: embedded into `audio`, or a pair. */
+/** Files that the results of issuing and of sealing go to: one with the credential embedded, or a pair. */
 export interface CredentialOutputs {
   readonly audio?: PlannedOutput;
   readonly sidecar?: PlannedOutput;
@@ -22,19 +23,15 @@ export async function planOutputs(
   if (out === undefined && sidecarOut === undefined) throw new UsageError('--out is missing');
   if (out !== undefined && out === sidecarOut)
     throw new UsageError('--out and --sidecar-out name the same file');
-  return {
-    ...(out === undefined ? {} : { audio: await planOutput(out, force, [input]) }),
-    ...(sidecarOut === undefined ? {} : { sidecar: await planOutput(sidecarOut, force, [input]) }),
-  };
+  const plan = async (path: string | undefined): Promise<PlannedOutput | undefined> =>
+    path === undefined ? undefined : planOutput(path, force, [input]);
+  return defined({ audio: await plan(out), sidecar: await plan(sidecarOut) });
 }
 
-/** As the commands report it. */
+/** Paths of the files, as the commands report them. */
 export function writtenPaths({ audio, sidecar }: CredentialOutputs): {
   readonly out?: string;
   readonly sidecarOut?: string;
 } {
-  return {
-    ...(audio === undefined ? {} : { out: audio.path }),
-    ...(sidecar === undefined ? {} : { sidecarOut: sidecar.path }),
-  };
+  return defined({ out: audio?.path, sidecarOut: sidecar?.path });
 }

@@ -45,10 +45,10 @@ const cluster: Cluster = {
     (await loadTools()).issueSigningLeaf(readConfig(), directory, request, days),
   serve: async () => {
     await prepareLongRun();
-    const { serviceWords, startService } = await import('../compose/service.js');
+    const { serviceBanner, startService } = await import('../compose/service.js');
     const config = readConfig();
     const service = await startService(config, { version });
-    return { banner: serviceWords(service, config, version), stop: () => service.stop() };
+    return { banner: serviceBanner(service, config, version), stop: () => service.stop() };
   },
   consume: async () => {
     await prepareLongRun();

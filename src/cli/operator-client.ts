@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isLoopback, isPlain, parseAnswer, parseBase, pathPart } from '../client/connection.js';
+import { isLoopback, isPlain, parseBase, parseResponse, pathPart } from '../client/connection.js';
 import { TakemarkError } from '../client/errors.js';
 import type { CreatorDeclaration, KeyEntry, PartnerReviewCase } from '../client/index.js';
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
-import { type Exchange, type Progress, Transport } from '../client/transport.js';
+import { type Progress, type RequestSpec, Transport } from '../client/transport.js';
 import { challengeAnswer, challengeKey, challengeNonce } from '../contract/operator-challenge.js';
+import { defined } from '../domain/defined.js';
 import { type ClientConfig, RuntimeError, UsageError } from './command.js';
 import type { ServiceAccess } from './service-access.js';
 
@@ -108,7 +109,7 @@ export interface IssueCall {
   readonly song: string;
   readonly fileName: string;
   readonly carrier: 'embedded' | 'sidecar';
-  /** Makes a lost answer harmless: the same call under the same key is answered, not done, again. */
+  /** Makes a lost response harmless: the same call under the same key is answered, not done, again. */
   readonly idempotencyKey: string;
   readonly audio: AudioSource;
   readonly onProgress?: (progress: Progress) => void;
@@ -118,15 +119,15 @@ const RETRY = { maxAttempts: 3, baseDelayMs: 250, maxDelayMs: 10_000 };
 const TIMEOUT_MS = 30_000;
 /** Issuing ends with signing and writing the deliverable to disk. */
 const ISSUE_TIMEOUT_MS = 120_000;
-/** Every entry of a log is read and checked before the answer. */
+/** Time to the response: every entry of a log is read and checked before. */
 const AUDIT_TIMEOUT_MS = 600_000;
 
-/** The operator listener, as the command line needs it. */
+/** Calls of the operator listener that the command line needs. */
 export class OperatorClient {
   readonly #base: URL;
   readonly #token: string;
   readonly #allowPlainHttp: boolean;
-  /** Made when it is needed: it takes a moment. */
+  /** Key of the challenge, made when it is needed: making it takes a moment. */
   #challengeKey: Buffer | undefined;
   readonly #signal: AbortSignal;
   readonly #transport: Transport;
@@ -147,7 +148,7 @@ export class OperatorClient {
     this.#signal = signal;
   }
 
-  /** Not repeated: a lost answer may mean a partner that was created. */
+  /** Not repeated: a lost response may mean a partner that was created. */
   async createPartner(request: { readonly name: string; readonly plan?: string }): Promise<Partner> {
     return (await this.#post('partners', request)) as Partner;
   }
@@ -171,7 +172,7 @@ export class OperatorClient {
     return this.#list<KeyEntry>(`partners/${pathPart(partnerId)}/keys`, 'keys');
   }
 
-  /** A key that is revoked already stays so, which makes it safe to repeat. */
+  /** Safe to repeat: a key that is revoked already stays so. */
   async revokeKey(partnerId: string, keyId: string): Promise<KeyEntry> {
     return (await retrying(RETRY, this.#signal, () =>
       this.#post(`partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke`),
@@ -182,7 +183,7 @@ export class OperatorClient {
     return this.#list<SignerEntry>('signers', 'signers');
   }
 
-  /** Said twice, it is in the log twice and means the same, which makes it safe to repeat. */
+  /** Safe to repeat: a revocation that is in the log twice means the same. */
   async revokeSigner(
     kid: string,
     request: { readonly from: number; readonly reason: string },
@@ -198,14 +199,14 @@ export class OperatorClient {
     )) as SignerEntry;
   }
 
-  /** What is supplied already stays so, which makes it safe to repeat. */
+  /** Safe to repeat: a request that is supplied already stays so. */
   async supplyEvidence(reviewId: string, requestId: string): Promise<PartnerReviewCase> {
     return (await retrying(RETRY, this.#signal, () =>
       this.#post(`reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}/supply`),
     )) as PartnerReviewCase;
   }
 
-  /** What was recorded already stays so, which makes it safe to repeat. */
+  /** Safe to repeat: a submission that is recorded already stays so. */
   async recordDeclaration(proofId: string, submission: object): Promise<Declaration> {
     return (await retrying(RETRY, this.#signal, () =>
       this.#post(`proofs/${pathPart(proofId)}/declarations`, submission),
@@ -228,12 +229,12 @@ export class OperatorClient {
     readonly limit: number;
   }): Promise<readonly DeadLetter[]> {
     return this.#list<DeadLetter>('dead-letters', 'deadLetters', {
-      ...(topic === undefined ? {} : { topic }),
+      ...defined({ topic }),
       limit: String(limit),
     });
   }
 
-  /** Not repeated: a lost answer may mean that others are the oldest now. */
+  /** Not repeated: a lost response may mean that others are the oldest now. */
   async replayDeadLetters(request: { readonly topic: string; readonly limit: number }): Promise<number> {
     return ((await this.#post('dead-letters/replay', request)) as { readonly replayed: number }).replayed;
   }
@@ -266,7 +267,7 @@ export class OperatorClient {
   }: IssueCall): Promise<IssuedProof> {
     const url = this.#url('proofs', { partnerId, song, fileName, carrier });
     return retrying(RETRY, this.#signal, async () => {
-      const answer = await this.#exchange({
+      const response = await this.#send({
         method: 'POST',
         url,
         headers: {
@@ -277,7 +278,7 @@ export class OperatorClient {
         body: { source: audio, onProgress },
         timeoutMs: ISSUE_TIMEOUT_MS,
       });
-      return parseAnswer(answer).value as IssuedProof;
+      return parseResponse(response).value as IssuedProof;
     });
   }
 
@@ -287,7 +288,7 @@ export class OperatorClient {
     part: 'audio' | 'sidecar',
     receive: (body: AsyncIterable<Uint8Array>) => Promise<void>,
   ): Promise<void> {
-    await this.#exchange({
+    await this.#send({
       method: 'GET',
       url: this.#url(`proofs/${pathPart(proofId)}/asset`, { part }),
       headers: {},
@@ -298,10 +299,10 @@ export class OperatorClient {
 
   /** PEM, the current certificate first. */
   async authority(): Promise<string> {
-    const answer = await retrying(RETRY, this.#signal, () =>
-      this.#exchange({ method: 'GET', url: this.#url('authority'), headers: {}, timeoutMs: TIMEOUT_MS }),
+    const response = await retrying(RETRY, this.#signal, () =>
+      this.#send({ method: 'GET', url: this.#url('authority'), headers: {}, timeoutMs: TIMEOUT_MS }),
     );
-    return answer.body.toString('utf8');
+    return response.body.toString('utf8');
   }
 
   close(): void {
@@ -309,13 +310,16 @@ export class OperatorClient {
   }
 
   async #post(path: string, value?: object): Promise<object> {
-    const headers = {
-      accept: 'application/json',
-      ...(value === undefined ? {} : { 'content-type': 'application/json' }),
-    };
-    const body = value === undefined ? {} : { body: Buffer.from(JSON.stringify(value)) };
-    return parseAnswer(
-      await this.#exchange({ method: 'POST', url: this.#url(path), headers, ...body, timeoutMs: TIMEOUT_MS }),
+    const headers = { accept: 'application/json' };
+    const json =
+      value === undefined
+        ? { headers }
+        : {
+            headers: { ...headers, 'content-type': 'application/json' },
+            body: Buffer.from(JSON.stringify(value)),
+          };
+    return parseResponse(
+      await this.#send({ method: 'POST', url: this.#url(path), ...json, timeoutMs: TIMEOUT_MS }),
     ).value;
   }
 
@@ -328,8 +332,8 @@ export class OperatorClient {
       RETRY,
       this.#signal,
       async () =>
-        parseAnswer(
-          await this.#exchange({
+        parseResponse(
+          await this.#send({
             method: 'GET',
             url: this.#url(path, query),
             headers: { accept: 'application/json' },
@@ -349,17 +353,17 @@ export class OperatorClient {
     return entries as Entry[];
   }
 
-  async #exchange(exchange: Exchange): ReturnType<Transport['exchange']> {
+  async #send(request: RequestSpec): ReturnType<Transport['send']> {
     await this.#challenge();
-    return this.#transport.exchange({
-      ...exchange,
-      headers: { ...exchange.headers, authorization: `Bearer ${this.#token}` },
+    return this.#transport.send({
+      ...request,
+      headers: { ...request.headers, authorization: `Bearer ${this.#token}` },
       signal: this.#signal,
     });
   }
 
   /**
-   * Makes sure that the one who listens knows the token, before it is sent there: with each exchange, since
+   * Makes sure that whoever listens knows the token before the token is sent there: with each request, since
    * another may listen by now. A certificate says it already. An impostor may ask the service itself for the
    * answer, so it counts for the port that the service names; where a tunnel or a container gives it another
    * one, the caller has to say that what lies between is trusted.
@@ -369,9 +373,9 @@ export class OperatorClient {
     if (this.#base.protocol === 'https:') return;
     const nonce = challengeNonce();
     const url = this.#url('challenge', { nonce });
-    const { value } = parseAnswer(
+    const { value } = parseResponse(
       await this.#transport
-        .exchange({
+        .send({
           method: 'GET',
           url,
           headers: { accept: 'application/json' },
@@ -411,7 +415,7 @@ export class OperatorClient {
   }
 }
 
-/** Where the service keeps the token that it made on its first start. */
+/** Path of the token that the service made on its first start. */
 export function operatorTokenPath(dataDirectory: string): string {
   return join(dataDirectory, 'operator-token');
 }

@@ -88,7 +88,7 @@ function buildParser({ commands, groups, argv, version, terminal, run }: ParserO
       .configureOutput({
         writeOut: (text) => terminal.printRaw(text),
         writeErr: (text) => terminal.note(text.trimEnd()),
-        // Told in one line by whoever runs the parser.
+        // The message is printed in one line by whoever runs the parser.
         outputError: () => undefined,
         getOutHelpWidth: () => HELP_WIDTH,
         getErrHelpWidth: () => HELP_WIDTH,

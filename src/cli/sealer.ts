@@ -1,10 +1,10 @@
-/** A file as it is before it is sealed; it is read twice. */
+/** A file before it is sealed, read twice. */
 export interface PlainAudio {
   readonly bytes: number;
   read(): AsyncIterable<Uint8Array>;
 }
 
-/** What a seal says. */
+/** Statement of a seal. */
 export interface SealFacts {
   /** Unix seconds by this device's clock. */
   readonly sealedAt: number;
@@ -14,8 +14,8 @@ export interface SealFacts {
 }
 
 /**
- * An artist's device: seals audio offline with a key it keeps. It is the one thing the command line does
- * itself instead of asking the service.
+ * An artist's device: seals audio offline with a key it keeps. Sealing is the one thing that the command
+ * line does itself instead of asking the service.
  */
 export interface Sealer {
   /** Seals a WAV/BWF in itself. `file` yields the sealed file, once. */

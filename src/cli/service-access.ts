@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isPlain, parseBase } from '../client/connection.js';
 import { type ClientConfig, UsageError } from './command.js';
 
-/** How a service is reached beside its address. */
+/** Trust in a service, beside its address. */
 export interface ServiceAccess {
   readonly ca?: Buffer;
   readonly allowPlainHttp: boolean;

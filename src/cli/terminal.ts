@@ -24,7 +24,7 @@ export class Terminal {
     this.#out.write(`${text}\n`);
   }
 
-  /** One value a line of JSON, for scripts. */
+  /** Prints a value as one line of JSON, for scripts. */
   printJson(value: unknown): void {
     this.#out.write(`${jsonLine(value)}\n`);
   }
@@ -64,7 +64,7 @@ export class ProgressBar {
     this.#label = printable(label);
   }
 
-  /** Whether anybody sees it. */
+  /** True where the bar is on a terminal. */
   get visible(): boolean {
     return this.#stream.isTTY === true;
   }

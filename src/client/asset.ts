@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { answered } from './connection.js';
+import { withFacts } from './connection.js';
 import { singleHeader, TakemarkError } from './errors.js';
-import type { OpenAnswer } from './transport.js';
+import type { StreamedResponse } from './transport.js';
 import type { AnswerFacts } from './types.js';
 
 /** A deliverable on its way. */
@@ -9,7 +9,7 @@ export interface Asset extends AnswerFacts {
   /** Bytes of the whole file; undefined where the service does not say. */
   readonly totalBytes: number | undefined;
   /**
-   * First and last byte of what `body` holds; absent where it is the whole file, which is also the answer to
+   * First and last byte of what `body` holds; absent where it is the whole file, which is also the response to
    * an outdated `ifRange`.
    */
   readonly range?: { readonly start: number; readonly end: number };
@@ -28,8 +28,8 @@ export interface Asset extends AnswerFacts {
   close(): void;
 }
 
-/** Makes an asset of an answer of 200 or 206. */
-export function assetOf({ status, headers, body, close }: OpenAnswer, checkDigest: boolean): Asset {
+/** Makes an asset of a response of 200 or 206. */
+export function assetOf({ status, headers, body, close }: StreamedResponse, checkDigest: boolean): Asset {
   const requestId = singleHeader(headers['x-request-id']);
   const range = status === 206 ? parseContentRange(headers['content-range']) : undefined;
   if (status === 206 && range === undefined) {
@@ -41,7 +41,7 @@ export function assetOf({ status, headers, body, close }: OpenAnswer, checkDiges
   }
   const sha256 = parseReprDigest(singleHeader(headers['repr-digest']));
   const length = headers['content-length'];
-  return answered(
+  return withFacts(
     { requestId, headers },
     {
       totalBytes: range === undefined ? (length === undefined ? undefined : Number(length)) : range.total,

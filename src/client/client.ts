@@ -1,12 +1,12 @@
 import { type Asset, assetOf } from './asset.js';
 import {
-  answered,
   type CallOptions,
   type ClientOptions,
   Connection,
-  parseAnswer,
+  parseResponse,
   pathPart,
   unexpected,
+  withFacts,
 } from './connection.js';
 import { singleHeader, TakemarkError } from './errors.js';
 import { uploadForm } from './form.js';
@@ -70,7 +70,7 @@ export interface AssetOptions extends CallOptions {
   readonly range?: { readonly start: number; readonly end?: number } | undefined;
   /** An `etag` seen before: if the file is another one by now, all of it is sent instead of the range. */
   readonly ifRange?: string | undefined;
-  /** Whether a whole file is compared with the digest that the service announces. Default true. */
+  /** Compares a whole file with the digest that the service announces. Default true. */
   readonly checkDigest?: boolean | undefined;
 }
 
@@ -183,8 +183,7 @@ export class Client {
       'a verification result',
       ({ verdict, good }) => typeof verdict === 'string' && typeof good === 'boolean',
     );
-    // "A caller accepts only when `good` is true and `verdict` is `valid`"; last, so that no member of the
-    // answer can stand in for it.
+    // Rule 8.7. Assigned last, so that no member of the response can stand in for it.
     return Object.assign(result, { accepted: result.good && result.verdict === 'valid' });
   }
 
@@ -270,7 +269,7 @@ export class Client {
   }
 
   /**
-   * Erases a proof for good. Idempotent: a repeat, the client's own after a lost answer included, reports
+   * Erases a proof for good. Idempotent: a repeat, the client's own after a lost response included, reports
    * `already_erased`.
    */
   async eraseProof(proofId: string, { signal }: CallOptions = {}): Promise<Answered<ErasedProof>> {
@@ -292,7 +291,7 @@ export class Client {
     });
   }
 
-  /** "With neither `limit` nor `cursor`" the complete inventory. */
+  /** A page of the keys; all of them with neither `limit` nor `cursor`. */
   listKeysPage({ limit, cursor, signal }: PageOptions = {}): Promise<Answered<KeyPage>> {
     return this.#connection.json<KeyPage>(
       { method: 'GET', path: 'partner/keys', query: { limit, cursor }, signal },
@@ -350,7 +349,7 @@ export class Client {
     return this.#review({ method: 'GET', path: `partner/reviews/${pathPart(reviewId)}`, signal });
   }
 
-  /** "A review can open each evidence kind once." */
+  /** Opens an evidence request; a review takes each kind once (rule 12.8). */
   async openEvidence(
     reviewId: string,
     { kind }: { readonly kind: EvidenceKind },
@@ -415,7 +414,7 @@ export class Client {
     const allowed = this.#connection.base.protocol === 'https:' ? ['https:'] : ['https:', 'http:'];
     if (location === undefined || url === undefined || !allowed.includes(url.protocol))
       throw unexpected({ status, requestId }, 'an address to download from');
-    return answered({ requestId, headers }, { location });
+    return withFacts({ requestId, headers }, { location });
   }
 
   /** Reports counters; names are those of the service's closed list. */
@@ -486,9 +485,9 @@ export class Client {
       );
     }
     const form = uploadForm(slot.fields);
-    // The presigned fields are the authority here; the key stays away from an address that an answer named.
-    const answer = parseAnswer(
-      await this.#connection.transport.exchange({
+    // The presigned fields are the authority here; the key stays away from an address that a response named.
+    const response = parseResponse(
+      await this.#connection.transport.send({
         method: 'POST',
         url: this.#slotAddress(slot),
         headers: { 'content-type': form.contentType, accept: 'application/json' },
@@ -497,9 +496,9 @@ export class Client {
         timeoutMs: this.#connection.idleTimeoutMs,
       }),
     );
-    const stored = answer.value as StoredUpload;
-    if (stored.uploadId !== slot.uploadId) throw unexpected(answer, 'the stored upload');
-    return answered(answer, stored);
+    const stored = response.value as StoredUpload;
+    if (stored.uploadId !== slot.uploadId) throw unexpected(response, 'the stored upload');
+    return withFacts(response, stored);
   }
 
   #slotAddress(slot: UploadSlot): URL {

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { singleHeader, TakemarkError } from './errors.js';
 import { MessageSigner, type SignedRequest } from './message-signature.js';
 import { isRefusedForNow, isTransient, type RetryPolicy, retrying } from './retry.js';
-import { type Answer, type OpenAnswer, Transport } from './transport.js';
+import { type ServiceResponse, type StreamedResponse, Transport } from './transport.js';
 import type { Answered, RateLimit } from './types.js';
 
 export interface ClientOptions {
@@ -25,10 +25,10 @@ export interface ClientOptions {
    * call is signed.
    */
   readonly signingKey?: KeyObject | string;
-  /** Milliseconds for a JSON call, from sending to its complete answer. Default 30,000. */
+  /** Milliseconds for a JSON call, from sending to its complete response. Default 30,000. */
   readonly timeoutMs?: number;
   /**
-   * Milliseconds an upload or a download may stand still, the wait for an answer included. Default 60,000.
+   * Milliseconds an upload or a download may stand still, the wait for a response included. Default 60,000.
    */
   readonly idleTimeoutMs?: number;
   /** Default: 4 attempts, 250 ms doubling, pauses of at most 30 s. */
@@ -50,17 +50,17 @@ export interface Call extends CallOptions {
   readonly json?: object;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * Whether the contract calls it safe to send it again after any failure that may pass; a 429 is always
-   * obeyed. Default: of a GET.
+   * True where the contract calls the call safe to send again after any failure that may pass; a 429 is
+   * always obeyed. Default: true of a GET.
    */
   readonly repeatable?: boolean | ((error: unknown) => error is TakemarkError);
   /** Sends no key. */
   readonly public?: boolean;
 }
 
-export interface ParsedAnswer {
+export interface ParsedResponse {
   readonly status: number;
-  readonly headers: Answer['headers'];
+  readonly headers: ServiceResponse['headers'];
   readonly requestId: string | undefined;
   readonly value: object;
 }
@@ -70,11 +70,11 @@ export interface ParsedAnswer {
  */
 const PRINTABLE = /^[\x21-\x7e]+$/;
 /**
- * "Identifier format": what fails it is not sent, since `..` or nothing at all would make it another path.
+ * An identifier that fails rule 2.5 is not sent (rule 17.2): `..` or nothing at all would make another path.
  */
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
-/** The JSON side of the contract: addresses, the key, retries and answers. */
+/** The JSON side of the contract: addresses, the key, retries and responses. */
 export class Connection {
   readonly base: URL;
   readonly retry: RetryPolicy;
@@ -126,23 +126,23 @@ export class Connection {
     what: string,
     fits: (body: Partial<Body>) => boolean,
   ): Promise<Answered<Body>> {
-    const { body } = await this.answer(call, what, fits);
+    const { body } = await this.jsonWithHeaders(call, what, fits);
     return body;
   }
 
-  /** As `json`, with the headers. */
-  async answer<Body extends object>(
+  /** Like `json`, with the headers. */
+  async jsonWithHeaders<Body extends object>(
     call: Call,
     what: string,
     fits: (body: Partial<Body>) => boolean,
-  ): Promise<{ readonly headers: Answer['headers']; readonly body: Answered<Body> }> {
-    const answer = parseAnswer(await this.#send(call, false));
-    if (!fits(answer.value as Partial<Body>)) throw unexpected(answer, what);
-    return { headers: answer.headers, body: answered(answer, answer.value as Body) };
+  ): Promise<{ readonly headers: ServiceResponse['headers']; readonly body: Answered<Body> }> {
+    const response = parseResponse(await this.#send(call, false));
+    if (!fits(response.value as Partial<Body>)) throw unexpected(response, what);
+    return { headers: response.headers, body: withFacts(response, response.value as Body) };
   }
 
   /**
-   * Whether audio may go to an address that an answer names: never one that is less protected than the
+   * True where audio may go to an address that a response names: never one that is less protected than the
    * service's own.
    */
   mayFollow(url: URL): boolean {
@@ -152,33 +152,33 @@ export class Connection {
     );
   }
 
-  /** The answer as it is, for what stands in its headers; a redirect is one. */
-  raw(call: Call): Promise<Answer> {
+  /** The response as it is, for what stands in its headers; a redirect is one. */
+  raw(call: Call): Promise<ServiceResponse> {
     return this.#send(call, true);
   }
 
-  /** Repeated until an answer begins, never once its body does. */
-  open(call: Call): Promise<OpenAnswer> {
-    const exchange = this.#exchangeOf(call, this.idleTimeoutMs);
-    return retrying(this.retry, call.signal, () => this.transport.open(this.#signed(exchange)));
+  /** Repeated until a response begins, never once its body does. */
+  open(call: Call): Promise<StreamedResponse> {
+    const spec = this.#specOf(call, this.idleTimeoutMs);
+    return retrying(this.retry, call.signal, () => this.transport.open(this.#signed(spec)));
   }
 
-  #send(call: Call, redirect: boolean): Promise<Answer> {
+  #send(call: Call, redirect: boolean): Promise<ServiceResponse> {
     const { repeatable = call.method === 'GET' } = call;
-    const exchange = { ...this.#exchangeOf(call, this.#timeoutMs), redirect };
+    const spec = { ...this.#specOf(call, this.#timeoutMs), redirect };
     const again = typeof repeatable === 'function' ? repeatable : repeatable ? isTransient : isRefusedForNow;
-    return retrying(this.retry, call.signal, () => this.transport.exchange(this.#signed(exchange)), again);
+    return retrying(this.retry, call.signal, () => this.transport.send(this.#signed(spec)), again);
   }
 
   /** Anew for each attempt: a signature is taken once, and for a minute. */
   #signed<Sent extends SignedRequest & { readonly headers: Readonly<Record<string, string>> }>(
-    exchange: Sent,
+    spec: Sent,
   ): Sent {
-    if (this.#signer === undefined || exchange.headers['x-api-key'] === undefined) return exchange;
-    return { ...exchange, headers: { ...exchange.headers, ...this.#signer.sign(exchange) } };
+    if (this.#signer === undefined || spec.headers['x-api-key'] === undefined) return spec;
+    return { ...spec, headers: { ...spec.headers, ...this.#signer.sign(spec) } };
   }
 
-  #exchangeOf(
+  #specOf(
     { method, path, query = {}, json, headers = {}, signal, public: open = false }: Call,
     timeoutMs: number,
   ) {
@@ -210,9 +210,9 @@ export function pathPart(identifier: string): string {
   return encodeURIComponent(identifier);
 }
 
-/** Puts the facts of an answer on its body, last, so that no member of the body can stand in for them. */
-export function answered<Body extends object>(
-  { requestId, headers }: Pick<ParsedAnswer, 'requestId' | 'headers'>,
+/** Puts the facts of a response on its body, last, so that no member of the body can stand in for them. */
+export function withFacts<Body extends object>(
+  { requestId, headers }: Pick<ParsedResponse, 'requestId' | 'headers'>,
   body: Body,
 ): Answered<Body> {
   const rateLimit = readRateLimit(headers);
@@ -222,7 +222,7 @@ export function answered<Body extends object>(
   return result;
 }
 
-function readRateLimit(headers: Answer['headers']): RateLimit | undefined {
+function readRateLimit(headers: ServiceResponse['headers']): RateLimit | undefined {
   const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) => {
     const value = singleHeader(headers[`x-ratelimit-${name}`]);
     return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
@@ -232,8 +232,8 @@ function readRateLimit(headers: Answer['headers']): RateLimit | undefined {
     : { limit, remaining, reset };
 }
 
-/** Reads the JSON object that every 2xx answer of the contract is. */
-export function parseAnswer({ status, headers, body }: Answer): ParsedAnswer {
+/** Reads the JSON object that every 2xx response of the contract is. */
+export function parseResponse({ status, headers, body }: ServiceResponse): ParsedResponse {
   const requestId = singleHeader(headers['x-request-id']);
   let value: unknown;
   try {
@@ -247,13 +247,13 @@ export function parseAnswer({ status, headers, body }: Answer): ParsedAnswer {
 }
 
 export function unexpected(
-  { status, requestId }: Pick<ParsedAnswer, 'status' | 'requestId'>,
+  { status, requestId }: Pick<ParsedResponse, 'status' | 'requestId'>,
   what: string,
 ): TakemarkError {
   return new TakemarkError('bad_response', `the answer is not ${what}`, { status, requestId });
 }
 
-/** Whether what is sent there can be read on its way: plain HTTP that leaves this machine. */
+/** True where what is sent can be read on its way: plain HTTP that leaves this machine. */
 export function isPlain(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopback(url);
 }

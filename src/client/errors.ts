@@ -1,12 +1,12 @@
 /** Codes the client makes itself, beside those the service sends. */
 export type ClientErrorCode =
-  /** No connection, or one that broke before an answer. */
+  /** No connection, or one that broke before a response. */
   | 'connection_failed'
   /** The other side is not who it should be, or does not speak TLS; trying again would not change that. */
   | 'tls_failed'
-  /** No answer, or no progress, within the time allowed. */
+  /** No response, or no progress, within the time allowed. */
   | 'timed_out'
-  /** An answer that is not what the contract says. */
+  /** A response that is not what the contract says. */
   | 'bad_response'
   /** The audio or sidecar could not be read on this side, or was not of the length announced. */
   | 'source_failed'
@@ -28,7 +28,7 @@ export interface TakemarkErrorOptions {
  */
 export class TakemarkError extends Error {
   readonly code: string;
-  /** HTTP status; absent where no answer came. */
+  /** HTTP status; absent where no response came. */
   readonly status: number | undefined;
   /** The precise slug beside `code`, where the service sends one. */
   readonly reason: string | undefined;
@@ -48,8 +48,8 @@ export class TakemarkError extends Error {
   }
 }
 
-/** Makes an error of an answer outside 2xx; the body may be anything. */
-export function errorFromAnswer(
+/** Makes an error of a response outside 2xx; the body may be anything. */
+export function errorFromResponse(
   status: number,
   headers: { readonly [name: string]: string | string[] | undefined },
   body: Buffer,
@@ -80,7 +80,7 @@ function parseErrorBody(body: Buffer): { error?: string; code?: string; reason?:
   try {
     parsed = JSON.parse(body.toString('utf8'));
   } catch {
-    // A proxy's HTML page, or an answer cut short: the status alone has to do.
+    // A proxy's HTML page, or a response cut short: the status alone has to do.
     return {};
   }
   if (typeof parsed !== 'object' || parsed === null) return {};
@@ -92,7 +92,7 @@ function parseErrorBody(body: Buffer): { error?: string; code?: string; reason?:
   return members;
 }
 
-/** "An unrecognised `code` is treated as its HTTP status class", and so is an absent one. */
+/** Code of a response whose own is absent or unknown: that of its status class (rule 5.3). */
 function codeOfStatusClass(status: number): string {
   const known: Record<number, string> = {
     403: 'forbidden',

@@ -25,7 +25,7 @@ export function uploadForm(fields: Readonly<Record<string, string>>): UploadForm
   };
 }
 
-/** As browsers do (WHATWG HTML, multipart/form-data encoding algorithm). */
+/** Name escaped as browsers do (WHATWG HTML, multipart/form-data encoding algorithm). */
 function escaped(name: string): string {
   return name.replace(/\r/g, '%0D').replace(/\n/g, '%0A').replace(/"/g, '%22');
 }

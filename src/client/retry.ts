@@ -44,7 +44,7 @@ export function pauseBefore(
 }
 
 /**
- * "Clients back off and retry": the one failure after which it is certain that nothing was done, whatever the
+ * Rule 17.1: the one failure after which it is certain that nothing was done, whatever the
  * call.
  */
 export function isRefusedForNow(error: unknown): error is TakemarkError {

@@ -4,14 +4,14 @@ import { TakemarkError } from './errors.js';
 import { isTransient } from './retry.js';
 import type { Answered, RotatedKey } from './types.js';
 
-/** How far a rotation has come. It holds a secret once it is done, so it belongs where secrets are kept. */
+/** Progress of a rotation. A finished one holds a secret, so it belongs where secrets are kept. */
 export interface RotationState {
   readonly idempotencyKey: string;
-  /** Which key rotates: the first half of its SHA-256, from which the key cannot be found. */
+  /** Mark of the key that rotates: the first half of its SHA-256, from which the key cannot be found. */
   readonly callingKey: string;
   /** Unix seconds. */
   readonly startedAt: number;
-  /** The new key; absent while its answer has not been seen. */
+  /** The new key; absent while its response has not been seen. */
   readonly rotated?: RotatedKey;
 }
 
@@ -20,7 +20,7 @@ export interface RotationState {
  * its secret only to who repeats that key, and refuses another rotation of a key in its grace window.
  */
 export interface RotationStore {
-  /** What was saved last, or undefined. */
+  /** Loads the state that was saved last, or undefined. */
   load(): Promise<RotationState | undefined>;
   /** Resolves when the state would survive a crash. */
   save(state: RotationState): Promise<void>;
@@ -31,11 +31,11 @@ export interface RotateOptions extends CallOptions {
 }
 
 export type Rotation = Answered<RotatedKey> & {
-  /** Whether this is the answer to an earlier call. */
+  /** True where this is the response to an earlier call. */
   readonly replayed: boolean;
 };
 
-/** "A repeated `Idempotency-Key` within 24 hours replays the original response." */
+/** Seconds in which a repeated Idempotency-Key replays the original response (rule 4.9). */
 const REPLAY_SECONDS = 24 * 3600;
 
 /** The one rotation of the key in use, begun or continued; see Client.rotateKey. */
@@ -59,7 +59,7 @@ export async function rotate(
     state = { idempotencyKey: randomUUID(), callingKey, startedAt: now };
     await store.save(state);
   }
-  const { headers, body } = await connection.answer<RotatedKey>(
+  const { headers, body } = await connection.jsonWithHeaders<RotatedKey>(
     {
       method: 'POST',
       path: 'partner/keys/rotate',
@@ -71,7 +71,7 @@ export async function rotate(
     ({ apiKey: secret, keyId }) => typeof secret === 'string' && secret !== '' && typeof keyId === 'string',
   );
   const { apiKey: secret, keyId, name, previousKeyExpiresAt } = body;
-  // Not under the signal: an answer that is here is not given away.
+  // Not under the signal: a response that is here is not given away.
   await store.save({ ...state, rotated: { apiKey: secret, keyId, name, previousKeyExpiresAt } });
   return Object.assign(body, { replayed: headers['idempotency-replayed'] === 'true' });
 }

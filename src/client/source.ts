@@ -8,7 +8,7 @@ export type AudioInput = string | Uint8Array | AsyncIterable<Uint8Array>;
 export interface AudioSource {
   /** Undefined for a stream whose length the caller did not give. */
   readonly bytes: number | undefined;
-  /** Whether `open` works more than once; a failed upload can only be sent again where it does. */
+  /** True where `open` works more than once; only then can a failed upload be sent again. */
   readonly reopenable: boolean;
   open(): AsyncIterable<Uint8Array>;
 }

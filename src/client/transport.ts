@@ -1,11 +1,11 @@
 import http from 'node:http';
 import https from 'node:https';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { errorFromAnswer, singleHeader, TakemarkError } from './errors.js';
+import { errorFromResponse, singleHeader, TakemarkError } from './errors.js';
 import { type AudioSource, release, sourceError } from './source.js';
 
-/** Largest answer that is read into memory. */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+/** Largest response that is read into memory. */
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
 export interface Progress {
   /** Bytes of the file handed to the connection. */
@@ -22,28 +22,28 @@ export interface StreamedBody {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-export interface Exchange {
+export interface RequestSpec {
   readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Buffer | StreamedBody;
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds to the complete answer; where something streams, milliseconds without progress. */
+  /** Milliseconds to the complete response; where something streams, milliseconds without progress. */
   readonly timeoutMs: number;
-  /** Takes the body of a 2xx answer as it comes, instead of having it collected. */
+  /** Takes the body of a 2xx response as it comes, instead of having it collected. */
   readonly receive?: (body: AsyncIterable<Uint8Array>) => Promise<void>;
-  /** An answer of 3xx is what is asked for, and not an error. */
+  /** A response of 3xx is what is asked for, and not an error. */
   readonly redirect?: boolean;
 }
 
-export interface Answer {
+export interface ServiceResponse {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
-/** An answer of 2xx whose body is still to come. */
-export interface OpenAnswer {
+/** A response of 2xx whose body is still to come. */
+export interface StreamedResponse {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   /** Read it to its end or `close`; left alone, it ends with the time-out. Can be read once. */
@@ -65,25 +65,25 @@ export class Transport {
     this.#trust = ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : Buffer.from(ca) };
   }
 
-  /** @returns an answer of 2xx; any other is thrown as TakemarkError, as are all failures but an abort. */
-  async exchange(exchange: Exchange): Promise<Answer> {
-    exchange.signal?.throwIfAborted();
-    const call = new Call(exchange, this.#request(exchange));
+  /** @returns a response of 2xx; any other is thrown as TakemarkError, as are all failures but an abort. */
+  async send(spec: RequestSpec): Promise<ServiceResponse> {
+    spec.signal?.throwIfAborted();
+    const call = new Call(spec, this.#request(spec));
     try {
-      const answer = await call.run();
-      const redirected = exchange.redirect === true && answer.status >= 300 && answer.status <= 399;
-      if (!redirected && (answer.status < 200 || answer.status > 299))
-        throw errorFromAnswer(answer.status, answer.headers, answer.body);
-      return answer;
+      const response = await call.run();
+      const redirected = spec.redirect === true && response.status >= 300 && response.status <= 399;
+      if (!redirected && (response.status < 200 || response.status > 299))
+        throw errorFromResponse(response.status, response.headers, response.body);
+      return response;
     } finally {
       call.close();
     }
   }
 
-  /** As `exchange`, for a body that the caller reads at its own pace. */
-  async open(exchange: Exchange): Promise<OpenAnswer> {
-    exchange.signal?.throwIfAborted();
-    const call = new Call(exchange, this.#request(exchange));
+  /** Like `send`, for a body that the caller reads at its own pace. */
+  async open(spec: RequestSpec): Promise<StreamedResponse> {
+    spec.signal?.throwIfAborted();
+    const call = new Call(spec, this.#request(spec));
     try {
       return await call.open();
     } catch (error) {
@@ -98,7 +98,7 @@ export class Transport {
     this.#secure.destroy();
   }
 
-  #request({ method, url, headers, body }: Exchange): http.ClientRequest {
+  #request({ method, url, headers, body }: RequestSpec): http.ClientRequest {
     const secure = url.protocol === 'https:';
     // A kept connection may turn out closed by the other side as soon as it is written to. A source that can
     // be read only once would be lost with it, so it gets a connection of its own.
@@ -112,7 +112,7 @@ export class Transport {
   }
 }
 
-function lengthHeader(body: Exchange['body']): Record<string, string> {
+function lengthHeader(body: RequestSpec['body']): Record<string, string> {
   if (body === undefined) return {};
   if (Buffer.isBuffer(body)) return { 'content-length': String(body.length) };
   const { source, head, tail } = body;
@@ -121,34 +121,34 @@ function lengthHeader(body: Exchange['body']): Record<string, string> {
     : { 'content-length': String((head?.length ?? 0) + source.bytes + (tail?.length ?? 0)) };
 }
 
-/** One request and its answer. The answer may come at any moment of the sending, and then ends it. */
+/** A request with its response. The response may come at any moment of the sending, and ends it. */
 class Call {
-  readonly #exchange: Exchange;
+  readonly #spec: RequestSpec;
   readonly #message: http.ClientRequest;
   readonly #timer: NodeJS.Timeout;
-  readonly #onAbort = (): void => this.#fail(this.#exchange.signal?.reason);
-  readonly #answered: Promise<http.IncomingMessage>;
-  /** Sending has lost its point: there is an answer, or no connection. */
+  readonly #onAbort = (): void => this.#fail(this.#spec.signal?.reason);
+  readonly #response: Promise<http.IncomingMessage>;
+  /** Sending has lost its point: there is a response, or no connection. */
   #ended = false;
-  /** The answer was read whole and nothing is left to send, so the connection can be kept. */
+  /** The response was read whole and nothing is left to send, so the connection can be kept. */
   #complete = false;
   /** The first cause; what follows from it is noise. */
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(exchange: Exchange, message: http.ClientRequest) {
-    this.#exchange = exchange;
+  constructor(spec: RequestSpec, message: http.ClientRequest) {
+    this.#spec = spec;
     this.#message = message;
     this.#timer = setTimeout(
       () => this.#fail(new TakemarkError('timed_out', 'the service did not answer in time')),
-      exchange.timeoutMs,
+      spec.timeoutMs,
     );
-    exchange.signal?.addEventListener('abort', this.#onAbort, { once: true });
-    this.#answered = new Promise((resolve, reject) => {
+    spec.signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#response = new Promise((resolve, reject) => {
       message.once('response', (response) => {
         this.#ended = true;
         resolve(response);
       });
-      // Stays for the life of the message: a connection may break again after its answer was read.
+      // Stays for the life of the message: a connection may break again after its response was read.
       message.on('error', (error) => {
         this.#failure ??= { error: connectionError(error) };
         reject(this.#failure.error);
@@ -163,21 +163,21 @@ class Call {
         );
       });
     });
-    this.#answered.catch(() => undefined);
+    this.#response.catch(() => undefined);
   }
 
-  async run(): Promise<Answer> {
-    const { body } = this.#exchange;
+  async run(): Promise<ServiceResponse> {
+    const { body } = this.#spec;
     if (body === undefined || Buffer.isBuffer(body)) {
       this.#message.end(body);
-      return this.#read(await this.#answered);
+      return this.#read(await this.#response);
     }
-    // Opened here, so that a refusal to open is the caller's error and not an unhandled one.
+    // Opened here, so that a rejection to open is the caller's error and not an unhandled one.
     const chunks = body.source.open();
     const sent = this.#send(body, chunks);
     try {
       // A source that fails must not leave the service, and us, waiting for the rest of it.
-      return await this.#read(await Promise.race([this.#answered, sent.then(() => this.#answered)]));
+      return await this.#read(await Promise.race([this.#response, sent.then(() => this.#response)]));
     } finally {
       this.#ended = true;
       release(chunks);
@@ -185,13 +185,13 @@ class Call {
     }
   }
 
-  async open(): Promise<OpenAnswer> {
+  async open(): Promise<StreamedResponse> {
     this.#message.end();
-    const response = await this.#answered;
+    const response = await this.#response;
     const status = response.statusCode ?? 0;
     const { headers } = response;
     if (status < 200 || status > 299)
-      throw errorFromAnswer(status, headers, (await this.#read(response)).body);
+      throw errorFromResponse(status, headers, (await this.#read(response)).body);
     return { status, headers, body: this.#streamed(response), close: () => this.close() };
   }
 
@@ -207,7 +207,7 @@ class Call {
   /** Ends what is left. */
   close(): void {
     clearTimeout(this.#timer);
-    this.#exchange.signal?.removeEventListener('abort', this.#onAbort);
+    this.#spec.signal?.removeEventListener('abort', this.#onAbort);
     if (!this.#complete) this.#message.destroy();
   }
 
@@ -240,7 +240,7 @@ class Call {
   /** Resolves when more may be written, so that memory stays constant however slow the connection. */
   async #write(bytes: Uint8Array): Promise<void> {
     if (this.#message.write(bytes)) {
-      // Small writes must not starve the reading side either: an early refusal is seen before a reset.
+      // Small writes must not starve the reading side either: an early rejection is seen before a reset.
       await nextTurn();
     } else if (!this.#ended) {
       await new Promise<void>((resolve) => {
@@ -254,10 +254,10 @@ class Call {
     this.#timer.refresh();
   }
 
-  async #read(response: http.IncomingMessage): Promise<Answer> {
+  async #read(response: http.IncomingMessage): Promise<ServiceResponse> {
     const status = response.statusCode ?? 0;
     const { headers } = response;
-    const { receive } = this.#exchange;
+    const { receive } = this.#spec;
     if (receive !== undefined && status >= 200 && status <= 299) {
       await receive(this.#watched(response));
       this.#complete = response.complete;
@@ -268,7 +268,7 @@ class Call {
     try {
       for await (const part of response as AsyncIterable<Buffer>) {
         bytes += part.length;
-        if (bytes > MAX_ANSWER_BYTES)
+        if (bytes > MAX_RESPONSE_BYTES)
           throw new TakemarkError('bad_response', 'the answer is too large', {
             status,
             requestId: singleHeader(headers['x-request-id']),
@@ -276,7 +276,7 @@ class Call {
         parts.push(part);
       }
     } catch (error) {
-      // A refusal whose body was cut off (a service may close on a sender who does not stop) still says
+      // A rejection whose body was cut off (a service may close on a sender who does not stop) still says
       // enough by its status.
       const aborted = this.#failure !== undefined && !(this.#failure.error instanceof TakemarkError);
       if (error instanceof TakemarkError || aborted || status < 400) throw this.#cause(error);

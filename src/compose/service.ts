@@ -238,7 +238,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 }
 
 /** What a person who starts the service is told. */
-export function serviceWords(
+export function serviceBanner(
   {
     publicUrl,
     operator,

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { serviceWords, startService } from '../../src/compose/service.js';
+import { serviceBanner, startService } from '../../src/compose/service.js';
 import { readConfig } from '../../src/config/config.js';
 import { runtimeWarning, runtimeWords } from '../../src/domain/runtime-support.js';
 import { TestClock } from '../fixtures/service.js';
@@ -50,7 +50,7 @@ void t.test('a service says it in its log and to whoever starts it', async (t) =
       logDestination: { write: (line) => void lines.push(line) },
     });
     await service.stop();
-    return serviceWords(service, config, '0.0.0-test');
+    return serviceBanner(service, config, '0.0.0-test');
   };
   const clock = new TestClock();
   // Beyond every line of the table; a Node that is newer than that has nothing said against it.

@@ -23,13 +23,13 @@ export interface PassedOver {
 export type Found = FoundAudio | Unfit | PassedOver;
 
 export interface Search {
-  /** Whether `song.sidecar` belongs to the `song.wav` beside it. */
+  /** True where `song.sidecar` belongs to the `song.wav` beside it. */
   readonly pairs: boolean;
-  /** Whether symbolic links are followed to wherever they lead. */
+  /** True where symbolic links are followed to wherever they lead. */
   readonly followLinks: boolean;
 }
 
-/** What is in one folder. */
+/** Content of one folder. */
 interface Contents {
   /** By stem, in the order of the stems. */
   readonly groups: ReadonlyMap<string, Group>;
@@ -115,7 +115,7 @@ export async function* findAudio(
   }
 }
 
-/** One file, with the sidecar beside it where it has one and `pairs` are looked for. */
+/** A named file, with the sidecar beside it where there is one and `pairs` are looked for. */
 export async function findOne(path: string, search: Search): Promise<FoundAudio | Unfit> {
   const directory = dirname(resolve(path));
   const group = search.pairs

@@ -10,13 +10,13 @@ const HEADER = headerOf(2);
 const FORMER_HEADER = headerOf(1);
 /** The longest answer that a verdict can come in, and what stands around it. */
 const MAX_LINE_BYTES = 17 * 1_048_576;
-/** Of a SHA-256 in base64url, and the space behind it. */
+/** Length of a SHA-256 in base64url and the space behind it. */
 const MAC_CHARACTERS = 43;
 const KEY_CHARACTERS = 24;
-/** How far in the future a verdict may lie: clocks are set. */
+/** Seconds that a verdict may lie in the future: clocks are set. */
 const CLOCK_SLACK_SECONDS = 60;
 
-/** What was judged: SHA-256 of the audio, and of the sidecar where there is one, in lower-case hex. */
+/** Digests of what was judged: SHA-256 of the audio, and of the sidecar where there is one, in lower-case hex. */
 export interface Judged {
   readonly audio: string;
   readonly sidecar: string | undefined;
@@ -27,7 +27,7 @@ export interface Trust {
   readonly apiKey: string;
   /** Address of the service. */
   readonly service: string;
-  /** What the service calls its environment. */
+  /** Environment by the service's own word. */
   readonly environment: string;
   readonly maxAgeSeconds: number;
   /** Unix seconds. */
@@ -40,7 +40,7 @@ interface Found {
   readonly ignored: number;
 }
 
-/** One line, behind its MAC. */
+/** Content of a line, behind its MAC. */
 interface Remembered {
   readonly audio: string;
   readonly sidecar: string | null;
@@ -140,7 +140,7 @@ function macKeyOf({ apiKey, service, environment }: Trust): Buffer {
   return Buffer.from(hkdfSync('sha256', apiKey, 'takemark verify state', context, 32));
 }
 
-/** What a line says, where it is ours and not too old. */
+/** Content of a line that is ours and not too old. */
 function believed(line: Buffer | undefined, macKey: Buffer, trust: Trust): Remembered | undefined {
   if (line === undefined || line[MAC_CHARACTERS] !== 0x20) return undefined;
   const given = Buffer.from(line.toString('latin1', 0, MAC_CHARACTERS), 'base64url');

@@ -11,43 +11,44 @@ import {
   type Verification,
 } from '../../client/index.js';
 import { sidecarBytes } from '../../client/source.js';
+import { defined } from '../../domain/defined.js';
 import { type Context, EXIT, RuntimeError } from '../command.js';
 import { partnerAccess } from '../commands/partner-account.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 import { type ProgressBar, printable } from '../terminal.js';
+import { type FileResult, failedFile } from './file-result.js';
 import { type FoundAudio, findAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
+import { type Format, resultWriter } from './result-formats.js';
 import { type Judged, ResumeFile } from './resume-file.js';
-import { failedRow, type Row } from './row.js';
-import { type Format, rowWriter } from './row-formats.js';
 import { runBatch } from './run-batch.js';
 
 export interface BatchRequest {
   readonly operands: readonly string[];
   readonly apiKey: string;
   readonly search: Search;
-  /** Whether what is not looked at is a failure. */
+  /** True where a file that is not looked at is a failure. */
   readonly strict: boolean;
   readonly format: Format;
   readonly concurrency: number;
   readonly ordered: boolean;
   /** Path of the state file. */
   readonly resume: string | undefined;
-  /** How old a verdict of the state file may be. */
+  /** Greatest age of a verdict of the state file. */
   readonly maxAgeSeconds: number;
 }
 
-/** How many of the files that are not looked at are named. */
+/** Bound of the files that are named as not looked at. */
 const NAMED_OTHERS = 10;
 const HASH_CHUNK_BYTES = 1_048_576;
 
 /**
- * Patient, because nobody watches: a restart of the service, or a full one, delays a batch and does not end
+ * Long retries, because nobody watches: a restart of the service, or a full one, delays a batch and does not end
  * it.
  */
 const RETRY = { maxAttempts: 10, baseDelayMs: 250, maxDelayMs: 60_000 };
 
 /**
- * Verifies any number of files. A file that fails is a row; what would fail every file ends the batch.
+ * Verifies any number of files. A file that fails is a entry; what would fail every file ends the batch.
  * @returns the exit code
  */
 export async function verifyBatch(request: BatchRequest, context: Context): Promise<number> {
@@ -82,7 +83,7 @@ export async function verifyBatch(request: BatchRequest, context: Context): Prom
 }
 
 /**
- * With the patience of a batch, a wrong address would be found out after minutes. @returns the service's
+ * Asked with short retries: with those of a batch, a wrong address would be found out after minutes. @returns the service's
  * environment
  */
 async function beUp(url: string, access: ServiceAccess, signal: AbortSignal): Promise<string> {
@@ -107,13 +108,13 @@ class Batch {
   readonly #bar: ProgressBar;
   readonly #counts = { good: 0, not_good: 0, failed: 0 };
   readonly #bytes = { done: 0, uploaded: 0 };
-  /** What there is to do, while and once it is known. */
+  /** Work that there is, counted beside the run. */
   readonly #total = { files: 0, bytes: 0, known: false };
   #resumed = 0;
-  /** What lies in the folders and is not looked at: how many, and the first of them. */
+  /** Files of the folders that are not looked at: their number, and the first of them. */
   readonly #others = { count: 0, named: [] as PassedOver[] };
   #unanswered = 0;
-  /** Why no more files are taken. */
+  /** Reason why no more files are taken. */
   #stop: string | undefined;
   /** Ends what is running when the batch cannot go on. */
   readonly #broken = new AbortController();
@@ -138,18 +139,18 @@ class Batch {
     const either = AbortSignal.any([signal, this.#broken.signal]);
     // Each upload listens, as many as run at a time; Node would take that for a leak.
     setMaxListeners(0, signal, either);
-    const writer = rowWriter(format, terminal);
+    const writer = resultWriter(format, terminal);
     writer.begin();
     const counting = this.#count(either);
     try {
-      await runBatch<FoundAudio | Unfit, Row>({
+      await runBatch<FoundAudio | Unfit, FileResult>({
         jobs: this.#jobs(),
         concurrency,
         ordered,
         work: (found) => this.#judge(found, either),
-        report: (row) => {
+        report: (entry) => {
           this.#bar.clear();
-          writer.row(row);
+          writer.write(entry);
           this.#draw();
         },
         stopped: () => this.#stop !== undefined || signal.aborted,
@@ -181,10 +182,10 @@ class Batch {
     }
   }
 
-  async #judge(found: FoundAudio | Unfit, signal: AbortSignal): Promise<Row> {
-    if ('problem' in found) return this.#counted(failedRow({ file: found.path }, new Error(found.problem)));
+  async #judge(found: FoundAudio | Unfit, signal: AbortSignal): Promise<FileResult> {
+    if ('problem' in found) return this.#counted(failedFile({ file: found.path }, new Error(found.problem)));
     const { path: file, sidecar } = found;
-    const place = { file, ...(sidecar === undefined ? {} : { sidecar }) };
+    const place = defined({ file, sidecar });
     try {
       // Read once: what is judged, hashed and remembered is the same.
       const companion = sidecar === undefined ? undefined : await sidecarBytes(sidecar);
@@ -193,7 +194,7 @@ class Batch {
     } catch (error) {
       signal.throwIfAborted();
       this.#stop ??= this.#reasonToStop(error);
-      return this.#counted(failedRow(place, error));
+      return this.#counted(failedFile(place, error));
     }
   }
 
@@ -228,7 +229,7 @@ class Batch {
   }
 
   /**
-   * Whether a remembered verdict is still true: a good one is while its proof has a record, which erasing
+   * True while a remembered verdict holds: a good one does while its proof has a record, which erasing
    * takes away.
    */
   async #stillStands({ accepted, proofId }: Verification, signal: AbortSignal): Promise<boolean> {
@@ -263,7 +264,7 @@ class Batch {
     }
   }
 
-  /** Trouble that every file to follow would meet too. */
+  /** Reason of a failure that every file to follow would meet too. */
   #reasonToStop(error: unknown): string | undefined {
     if (!(error instanceof TakemarkError)) return undefined;
     const { status, code, reason, retryAfterSeconds, message } = error;
@@ -287,9 +288,9 @@ class Batch {
       : undefined;
   }
 
-  #counted(row: Row): Row {
-    this.#counts[row.outcome] += 1;
-    return row;
+  #counted(entry: FileResult): FileResult {
+    this.#counts[entry.outcome] += 1;
+    return entry;
   }
 
   /**

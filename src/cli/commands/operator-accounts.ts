@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
+import { defined } from '../../domain/defined.js';
 import { type Context, defineCommand, EXIT, UsageError } from '../command.js';
 import { findOperatorToken, OperatorClient } from '../operator-client.js';
 import { serviceAccess } from '../service-access.js';
 import { formatTime, printable, table } from '../terminal.js';
 import { keyLine } from './partner-keys.js';
 
-/** What every operator command says of its environment. */
+/** Lines of every operator command's help on its environment. */
 export const OPERATOR_DETAILS = [
   'TAKEMARK_OPERATOR_TOKEN holds the token; without it, the file operator-token in the data',
   'directory of a service on this machine does (TAKEMARK_DATA_DIR, takemark-data).',
@@ -42,9 +43,7 @@ export const createPartner = defineCommand({
   async run([name], options, context) {
     const { terminal } = context;
     const plan = options.plan;
-    const partner = await withOperator(context, (client) =>
-      client.createPartner({ name: name, ...(plan === undefined ? {} : { plan }) }),
-    );
+    const partner = await withOperator(context, (client) => client.createPartner(defined({ name, plan })));
     if (options.json) terminal.printJson(partner);
     else terminal.print(printable(`${partner.partnerId}  ${partner.name} (plan ${partner.plan})`));
     return EXIT.good;
@@ -152,7 +151,7 @@ async function publicKeyOf(path: string | undefined): Promise<{ readonly publicK
   return { publicKey };
 }
 
-/** Which scopes there are is the service's to say. @throws UsageError */
+/** Scopes of a list, unchecked: the service knows which there are. @throws UsageError */
 function scopesOf(list: string | undefined): { readonly scopes?: readonly string[] } {
   if (list === undefined) return {};
   const scopes = list.split(',').map((scope) => scope.trim());

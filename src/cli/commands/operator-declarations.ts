@@ -4,7 +4,7 @@ import type { Declaration } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
-/** What the service takes as a JSON body. */
+/** Largest JSON body that the service takes. */
 const MAX_FILE_BYTES = 65_536;
 
 export const recordDeclaration = defineCommand({
@@ -64,7 +64,7 @@ export const listDeclarations = defineCommand({
   },
 });
 
-/** Which answers there are is the service's to say. @throws RuntimeError */
+/** The submission of a file, unchecked: the service knows which answers there are. @throws RuntimeError */
 async function readSubmission(path: string): Promise<object> {
   if ((await stat(path)).size > MAX_FILE_BYTES)
     throw new RuntimeError(`${path} is larger than ${MAX_FILE_BYTES} bytes`);

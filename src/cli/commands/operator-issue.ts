@@ -77,7 +77,8 @@ export const issue = defineCommand({
   },
 });
 
-/** Without an answer nobody here knows whether a proof was issued; the key makes it safe to ask again. */
+/** Adds the idempotency key: without a response nobody here knows whether a proof was issued, and the key makes
+ * it safe to ask again. */
 function withRetryHint(error: TakemarkError, idempotencyKey: string): TakemarkError {
   const { code, status, reason, requestId, retryAfterSeconds } = error;
   return new TakemarkError(

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { defined } from '../../domain/defined.js';
 import { defineCommand, EXIT } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { formatTime, printable } from '../terminal.js';
@@ -62,7 +63,7 @@ export const installLeaf = defineCommand({
   },
   async run(_operands, options, { terminal, cluster }) {
     const { kid, notAfter, former } = await cluster.installLeaf(await readFile(options.certificate, 'utf8'));
-    if (options.json) terminal.printJson({ kid, notAfter, ...(former === undefined ? {} : { former }) });
+    if (options.json) terminal.printJson(defined({ kid, notAfter, former }));
     else
       terminal.print(
         `installed ${kid}, until ${formatTime(notAfter)}${former === undefined ? '' : `; ${former} verifies on`}. Restart the service to sign with it.`,

@@ -3,7 +3,7 @@ import { type Client, createClient } from '../../client/index.js';
 import { type ClientConfig, type Context, UsageError } from '../command.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 
-/** What every command of a partner says of its environment. */
+/** Lines of every partner command's help on its environment. */
 export const PARTNER_DETAILS = [
   'TAKEMARK_API_KEY holds the key; TAKEMARK_URL the address (http://127.0.0.1:8080),',
   'https on another machine; TAKEMARK_CA a file with its authority, if Node does not know it;',
@@ -16,7 +16,7 @@ export function findApiKey(config: ClientConfig): string {
   return config.apiKey;
 }
 
-/** What a partner's calls need. @throws UsageError */
+/** Credentials and trust for a partner's calls. @throws UsageError */
 export async function partnerAccess(
   config: ClientConfig,
 ): Promise<ServiceAccess & { readonly apiKey: string; readonly signingKey?: string }> {

@@ -21,7 +21,7 @@ export const listKeys = defineCommand({
   },
 });
 
-/** As partners and the operator see a key. */
+/** A key in one line, for partners and the operator. */
 export function keyLine(key: {
   readonly keyId: string;
   readonly name: string;

@@ -2,11 +2,11 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type AudioSummary, createClient, type Verification } from '../../client/index.js';
 import { findOne, type Search } from '../batch/find-audio.js';
-import { FORMATS } from '../batch/row-formats.js';
+import { FORMATS } from '../batch/result-formats.js';
 import { verifyBatch } from '../batch/verify-batch.js';
 import { type Context, defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
-import { verdictWords } from '../verdict-words.js';
+import { verdictText } from '../verdict-texts.js';
 import { findApiKey, PARTNER_DETAILS, partnerAccess } from './partner-account.js';
 
 export const verify = defineCommand({
@@ -111,7 +111,7 @@ async function verifyOne(
   }
 }
 
-/** What is not there is no folder; reading it says what is wrong. */
+/** False for a path that is not there: reading it says what is wrong. */
 async function isDirectory(path: string): Promise<boolean> {
   return stat(path).then(
     (info) => info.isDirectory(),
@@ -120,7 +120,7 @@ async function isDirectory(path: string): Promise<boolean> {
 }
 
 function explain(result: Verification, path: string, sidecar: string | undefined, terminal: Terminal): void {
-  const { title, meaning, advice } = verdictWords(result.verdict);
+  const { title, meaning, advice } = verdictText(result.verdict);
   const colour = result.accepted ? 'green' : result.verdict === 'local_seal' ? 'yellow' : 'red';
   terminal.print(
     `${terminal.style(`${result.accepted ? '✔' : '✘'} ${printable(title)}`, 'bold', colour)}  ${printable(basename(path))}`,
@@ -134,13 +134,13 @@ function explain(result: Verification, path: string, sidecar: string | undefined
     ['sidecar', sidecar],
     ['proof', result.proofId],
     ['issued', result.issuedAt === undefined ? undefined : formatTime(result.issuedAt)],
-    ['audio', audio === undefined ? undefined : audioWords(audio)],
+    ['audio', audio === undefined ? undefined : audioText(audio)],
     ['sha256', audio?.sha256],
     ['decision', decision === undefined ? undefined : `${decision.status}, ${decision.recommendedAction}`],
     ['reasons', decision?.reasons.join(', ')],
     [
       'signed by',
-      result.embeddedCredential === undefined ? undefined : signerWords(result.embeddedCredential),
+      result.embeddedCredential === undefined ? undefined : signerText(result.embeddedCredential),
     ],
     ['request', result.requestId],
   ];
@@ -150,7 +150,7 @@ function explain(result: Verification, path: string, sidecar: string | undefined
   }
 }
 
-function signerWords({
+function signerText({
   issuer,
   device,
   trust,
@@ -159,7 +159,7 @@ function signerWords({
   return `${device !== undefined ? `a device that calls itself ${device}` : (issuer ?? 'unknown')} (integrity ${integrity}, trust ${trust})`;
 }
 
-function audioWords(audio: AudioSummary): string {
+function audioText(audio: AudioSummary): string {
   const parts = [audio.container.toUpperCase()];
   if (audio.sampleRate !== undefined) parts.push(`${audio.sampleRate / 1000} kHz`);
   if (audio.bitsPerSample !== undefined) parts.push(`${audio.bitsPerSample} bit`);

@@ -47,7 +47,7 @@ export const demo = defineCommand({
 
 interface DemoRun {
   readonly directory: string;
-  /** Whatever has started, to be stopped at the end. */
+  /** Processes that have started, to be stopped at the end. */
   readonly services: ServiceProcess[];
   readonly startedAt: number;
   readonly keep: string | undefined;

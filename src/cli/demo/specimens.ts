@@ -90,7 +90,7 @@ export interface Fixtures {
   readonly sealed: Buffer;
 }
 
-/** One specimen at least for each of the six verdicts. */
+/** Specimens of all six verdicts, at least one of each. */
 export function specimens({ wav, embedded, pair, foreign, sealed }: Fixtures): readonly Specimen[] {
   const sidecar = pair.sidecar === undefined ? {} : { sidecar: pair.sidecar };
   return [

@@ -1,18 +1,19 @@
 import { TakemarkError } from '../../client/errors.js';
 import type { Verification } from '../../client/index.js';
+import { defined } from '../../domain/defined.js';
 
-/** What a batch says of one file. */
-export type Row = JudgedRow | FailedRow;
+/** Result of one file of a batch. */
+export type FileResult = JudgedFile | FailedFile;
 
-export interface JudgedRow {
+export interface JudgedFile {
   readonly file: string;
   readonly sidecar?: string;
   readonly outcome: 'good' | 'not_good';
   readonly result: Verification;
 }
 
-/** No verdict: the file or the service failed. "I/O failure never becomes a verdict." */
-export interface FailedRow {
+/** A file without a verdict: reading it or the service failed (rules 5.8 and 17.7). */
+export interface FailedFile {
   readonly file: string;
   readonly sidecar?: string;
   readonly outcome: 'failed';
@@ -25,15 +26,15 @@ export interface FailedRow {
   };
 }
 
-export function failedRow({ file, sidecar }: Pick<Row, 'file' | 'sidecar'>, error: unknown): FailedRow {
+export function failedFile(
+  { file, sidecar }: Pick<FileResult, 'file' | 'sidecar'>,
+  error: unknown,
+): FailedFile {
   const known = error instanceof TakemarkError ? error : undefined;
   const { code, status, reason, requestId } = known ?? {};
-  const facts = Object.fromEntries(
-    Object.entries({ code, status, reason, requestId }).filter(([, value]) => value !== undefined),
-  );
+  const facts = defined({ code, status, reason, requestId });
   return {
-    file,
-    ...(sidecar === undefined ? {} : { sidecar }),
+    ...defined({ file, sidecar }),
     outcome: 'failed',
     error: { message: error instanceof Error ? error.message : String(error), ...facts },
   };

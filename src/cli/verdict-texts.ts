@@ -1,5 +1,5 @@
 /** The six verdicts in plain words, and what to do about them. */
-const WORDS: Readonly<
+const TEXTS: Readonly<
   Record<string, { readonly title: string; readonly meaning: string; readonly advice: string }>
 > = {
   valid: {
@@ -34,14 +34,14 @@ const WORDS: Readonly<
   },
 };
 
-/** "A client must treat an unknown verdict value as failed verification." */
-export function verdictWords(verdict: string): {
+/** Texts of a verdict; one that this version does not know is a failed verification (rule 8.6). */
+export function verdictText(verdict: string): {
   readonly title: string;
   readonly meaning: string;
   readonly advice: string;
 } {
   return (
-    (Object.hasOwn(WORDS, verdict) ? WORDS[verdict] : undefined) ?? {
+    (Object.hasOwn(TEXTS, verdict) ? TEXTS[verdict] : undefined) ?? {
       title: `UNKNOWN VERDICT ${verdict}`,
       meaning: 'This version does not know the verdict, so it counts as failed.',
       advice: 'Reject, and update takemark.',

@@ -1,26 +1,29 @@
 import { printable, type Terminal } from '../terminal.js';
-import { verdictWords } from '../verdict-words.js';
-import type { Row } from './row.js';
+import { verdictText } from '../verdict-texts.js';
+import type { FileResult } from './file-result.js';
 
 export const FORMATS = ['table', 'jsonl', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Rows are written as they come, so every format is one that needs no look at the rows to follow. */
-export interface RowWriter {
+/** Results are written as they come, so every format is one that needs no look at the results to follow. */
+export interface ResultWriter {
   begin(): void;
-  row(row: Row): void;
+  write(entry: FileResult): void;
 }
 
-export function rowWriter(format: Format, terminal: Terminal): RowWriter {
+export function resultWriter(format: Format, terminal: Terminal): ResultWriter {
   switch (format) {
     case 'table':
-      return { begin: () => tableHead(terminal), row: (row) => terminal.print(tableLine(row, terminal)) };
+      return {
+        begin: () => tableHead(terminal),
+        write: (entry) => terminal.print(tableLine(entry, terminal)),
+      };
     case 'jsonl':
-      return { begin: () => undefined, row: (row) => terminal.printJson(row) };
+      return { begin: () => undefined, write: (entry) => terminal.printJson(entry) };
     case 'csv':
       return {
         begin: () => terminal.printRaw(csvLine(CSV_COLUMNS)),
-        row: (row) => terminal.printRaw(csvLine(csvCells(row))),
+        write: (entry) => terminal.printRaw(csvLine(csvCells(entry))),
       };
   }
 }
@@ -34,11 +37,11 @@ function tableHead(terminal: Terminal): void {
   terminal.print(`${'─'.repeat(VERDICT_WIDTH)}  ${'─'.repeat(PROOF_WIDTH)}  ${'─'.repeat(24)}`);
 }
 
-/** What has no bound stands last, so that columns of fixed width hold without knowing every row. */
-function tableLine(row: Row, terminal: Terminal): string {
-  const { mark, title, colour, proof, remark } = tableCells(row);
+/** Text without a bound stands last, so that columns of fixed width hold without knowing every entry. */
+function tableLine(entry: FileResult, terminal: Terminal): string {
+  const { mark, title, colour, proof, remark } = tableCells(entry);
   const verdict = terminal.style(printable(`${mark} ${title}`).padEnd(VERDICT_WIDTH), colour);
-  const file = printable(row.sidecar === undefined ? row.file : `${row.file} + sidecar`);
+  const file = printable(entry.sidecar === undefined ? entry.file : `${entry.file} + sidecar`);
   return [
     verdict,
     printable(proof).padEnd(PROOF_WIDTH),
@@ -47,14 +50,14 @@ function tableLine(row: Row, terminal: Terminal): string {
   ].join('  ');
 }
 
-function tableCells(row: Row) {
-  if (row.outcome === 'failed')
-    return { mark: '!', title: 'FAILED', colour: 'yellow', proof: '-', remark: row.error.message } as const;
-  const { verdict, proofId = '-', decision } = row.result;
-  const good = row.outcome === 'good';
+function tableCells(entry: FileResult) {
+  if (entry.outcome === 'failed')
+    return { mark: '!', title: 'FAILED', colour: 'yellow', proof: '-', remark: entry.error.message } as const;
+  const { verdict, proofId = '-', decision } = entry.result;
+  const good = entry.outcome === 'good';
   return {
     mark: good ? '✔' : '✘',
-    title: verdictWords(verdict).title,
+    title: verdictText(verdict).title,
     colour: good ? 'green' : 'red',
     proof: proofId,
     remark: good ? '' : (decision?.reasons[0] ?? ''),
@@ -75,15 +78,15 @@ const CSV_COLUMNS = [
   'error',
 ];
 
-function csvCells(row: Row): readonly string[] {
-  const { file, sidecar = '', outcome } = row;
-  if (row.outcome === 'failed') {
-    const { reason, code, requestId = '', message } = row.error;
+function csvCells(entry: FileResult): readonly string[] {
+  const { file, sidecar = '', outcome } = entry;
+  if (entry.outcome === 'failed') {
+    const { reason, code, requestId = '', message } = entry.error;
     return [file, sidecar, outcome, '', '', '', reason ?? code ?? '', '', '', requestId, message];
   }
-  const { verdict, proofId = '', issuedAt, decision, requestId = '' } = row.result;
+  const { verdict, proofId = '', issuedAt, decision, requestId = '' } = entry.result;
   // Promised, but another's to keep: a cell that stays empty is better than a run that ends.
-  const audio = row.result.audio as { readonly sha256?: string } | undefined;
+  const audio = entry.result.audio as { readonly sha256?: string } | undefined;
   return [
     file,
     sidecar,
