@@ -1,8 +1,8 @@
 import type { AuditHead } from '../domain/audit.js';
 
 /**
- * Erasures, kept apart from the store: "a restored backup brings erased proofs back", and at start the
- * journal is replayed. Proof ids and times only.
+ * Erasures, kept apart from the store and replayed at start, because a restored backup brings erased proofs
+ * back. Proof ids and times only.
  */
 export interface ErasureJournal {
   /**

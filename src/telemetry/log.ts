@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { defined } from '../domain/defined.js';
 import { DomainError, ServerError } from '../domain/errors.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -29,9 +30,7 @@ export function describeError(error: unknown, depth = 0): Readonly<Record<string
     name: error.name,
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
     ...(typeof syscall === 'string' ? { syscall } : {}),
-    ...(error instanceof DomainError
-      ? { message: error.message, ...(error.reason === undefined ? {} : { reason: error.reason }) }
-      : {}),
+    ...(error instanceof DomainError ? defined({ message: error.message, reason: error.reason }) : {}),
     ...(error instanceof ServerError ? { message: error.message } : {}),
     at: framesOf(error).slice(0, FRAMES),
     ...(error.cause === undefined || depth === CAUSES

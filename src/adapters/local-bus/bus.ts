@@ -1,4 +1,5 @@
 import { BatchDelivery } from '../../domain/batch-delivery.js';
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
 import type { DeadLetterReport, EventBus, EventHandler, Replayed } from '../../ports/bus.js';
@@ -89,7 +90,7 @@ class LocalBus implements EventBus {
         position: String(number),
         reason,
         at,
-        ...(event === undefined ? {} : { id: event.id, kind: event.kind }),
+        ...defined({ id: event?.id, kind: event?.kind }),
       }));
     });
   }
@@ -157,6 +158,6 @@ function unavailable(cause?: unknown): DomainError {
   return new DomainError('unavailable', 'Events cannot be passed on at the moment.', {
     reason: 'bus_unavailable',
     retryAfterSeconds: RETRY_SECONDS,
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
   });
 }

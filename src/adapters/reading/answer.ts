@@ -1,5 +1,6 @@
 import { SIGNATURE_ALGORITHMS } from '../../credential/signature.js';
 import { isSha256Hex, sealStatement } from '../../credential/statement.js';
+import { defined } from '../../domain/defined.js';
 import { shownText } from '../../domain/display-name.js';
 import type {
   CredentialReport,
@@ -31,11 +32,7 @@ export function embeddedAnswer(payload: Buffer): EmbeddedParseResult {
     return { kind, reason: slug(answer.reason), report: report(answer.report, ['failed'], ['unknown']) };
   if (kind === 'foreign') {
     const shown = report(answer.report, ['verified', 'not_checked'], ['unknown']);
-    return {
-      kind,
-      ...(answer.binding === undefined ? {} : { binding: hardBinding(answer.binding) }),
-      report: shown,
-    };
+    return { kind, ...defined({ binding: ifGiven(answer.binding, hardBinding) }), report: shown };
   }
   if (kind !== 'local_seal') throw new TypeError('no such kind of reading');
   const shown = report(answer.report, ['verified'], ['device']);
@@ -90,16 +87,22 @@ function report(
     throw new TypeError('no report');
   return {
     format,
-    ...(issuer === undefined ? {} : { issuer: shown(issuer) }),
-    ...(device === undefined ? {} : { device: shown(device) }),
-    ...(generator === undefined ? {} : { generator: shown(generator) }),
-    ...(algorithm === undefined ? {} : { algorithm: oneOf(SIGNATURE_ALGORITHMS, algorithm) }),
-    ...(claimVersion === undefined ? {} : { claimVersion: oneOf([1, 2], claimVersion) }),
-    ...(manifestLabel === undefined ? {} : { manifestLabel: shown(manifestLabel) }),
+    ...defined({
+      issuer: ifGiven(issuer, shown),
+      device: ifGiven(device, shown),
+      generator: ifGiven(generator, shown),
+      algorithm: ifGiven(algorithm, (value) => oneOf(SIGNATURE_ALGORITHMS, value)),
+      claimVersion: ifGiven(claimVersion, (value) => oneOf([1, 2], value)),
+      manifestLabel: ifGiven(manifestLabel, shown),
+    }),
     integrity: oneOf(integrities, integrity),
     trust: oneOf(trusts, trust),
     reasons: reasons.map(slug),
   };
+}
+
+function ifGiven<Value>(value: unknown, read: (value: unknown) => Value): Value | undefined {
+  return value === undefined ? undefined : read(value);
 }
 
 function hardBinding(value: unknown): HardBinding {
