@@ -156,7 +156,7 @@ for (const form of Object.keys(FORMS)) {
   });
 }
 
-void t.test('a whole store in the form that nothing vouched for', async (t) => {
+void t.test('a store without codes refuses to start until it is accepted', async (t) => {
   const house = await RestartedService.start();
   t.teardown(() => house.service.stop().catch(() => undefined));
   const { partnerId } = await house.service.partner();

@@ -60,7 +60,7 @@ function lines(out: string): Line[] {
     .map((line) => JSON.parse(line) as Line);
 }
 
-t.test('finds files, folders and pairs, in a stable order', async (t) => {
+t.test('files, folders and pairs are found in a stable order', async (t) => {
   const { directory, file } = await setUp(t);
   for (const name of [
     'b/z.wav',
@@ -140,7 +140,7 @@ t.test('finds files, folders and pairs, in a stable order', async (t) => {
   }
 });
 
-t.test('a batch: rows, counts and exit codes', async (t) => {
+t.test('a batch reports every file, counts them and exits by the worst', async (t) => {
   const { service, directory, file, takemark, onTerminal } = await setUp(t);
   contentDecides(service);
   const folder = join(directory, 'in');
@@ -209,7 +209,7 @@ t.test('a batch: rows, counts and exit codes', async (t) => {
   t.match(await takemark('verify', join(folder, '3.mp3')), { code: 0, out: /sidecar +\S+3\.sidecar/ });
 });
 
-t.test('trouble that every file would meet ends the batch', async (t) => {
+t.test('a failure that every file would meet ends the batch', async (t) => {
   const { service, directory, file, takemark } = await setUp(t);
   for (let at = 0; at < 20; at += 1) await file(`in/${at}.wav`);
   const folder = join(directory, 'in');
@@ -244,7 +244,7 @@ t.test('trouble that every file would meet ends the batch', async (t) => {
   t.match(await interrupted.takemark('verify', folder), { code: 130, err: /takemark: interrupted\n$/ });
 });
 
-t.test('resume: what is finished is not done again', async (t) => {
+t.test('a resumed batch does not ask again for what is finished', async (t) => {
   const { service, directory, file, takemark } = await setUp(t);
   contentDecides(service);
   const folder = join(directory, 'in');
@@ -445,43 +445,48 @@ t.test('resume never says valid of what nobody judged', async (t) => {
   });
 });
 
-t.test('the state file: many at once, long verdicts, places and ages', async (t) => {
-  const { directory } = await setUp(t);
-  const path = join(directory, 'state');
-  let now = 1_767_225_600;
-  const trust = {
-    apiKey: 'k',
-    service: 'http://127.0.0.1/',
-    environment: 'beta',
-    maxAgeSeconds: 3600,
-    now: () => now,
-  };
-  const judged = (at: number) => ({
-    audio: createHash('sha256').update(String(at)).digest('hex'),
-    sidecar: at % 2 === 0 ? undefined : 'ff',
-  });
-  const result = (at: number) => ({ verdict: 'valid', pad: 'ü'.repeat(at * 700) }) as never;
-  const written = await ResumeFile.open(path, trust);
-  await Promise.all(Array.from({ length: 300 }, (_, at) => written.append(judged(at), now - at, result(at))));
-  await written.append(judged(0), now + 3600, result(0));
-  await written.close();
-  const read = await ResumeFile.open(path, trust);
-  t.equal(read.ignored, 1, 'a verdict of the future is not believed');
-  for (const at of [0, 1, 2, 7, 150, 299]) t.strictSame(await read.find(judged(at)), result(at));
-  t.equal(await read.find(judged(300)), undefined);
-  t.equal(
-    await read.find({ ...judged(1), sidecar: undefined }),
-    undefined,
-    'a verdict on a pair is none on its audio alone',
-  );
-  now += 3450;
-  t.strictSame(await read.find(judged(149)), result(149));
-  t.equal(await read.find(judged(150)), undefined, 'a verdict grows too old while a run lasts');
-  await read.close();
-  const later = await ResumeFile.open(path, trust);
-  t.equal(later.ignored, 151);
-  await later.close();
-});
+t.test(
+  'a state file takes many verdicts at once, and believes none too old or of another pair',
+  async (t) => {
+    const { directory } = await setUp(t);
+    const path = join(directory, 'state');
+    let now = 1_767_225_600;
+    const trust = {
+      apiKey: 'k',
+      service: 'http://127.0.0.1/',
+      environment: 'beta',
+      maxAgeSeconds: 3600,
+      now: () => now,
+    };
+    const judged = (at: number) => ({
+      audio: createHash('sha256').update(String(at)).digest('hex'),
+      sidecar: at % 2 === 0 ? undefined : 'ff',
+    });
+    const result = (at: number) => ({ verdict: 'valid', pad: 'ü'.repeat(at * 700) }) as never;
+    const written = await ResumeFile.open(path, trust);
+    await Promise.all(
+      Array.from({ length: 300 }, (_, at) => written.append(judged(at), now - at, result(at))),
+    );
+    await written.append(judged(0), now + 3600, result(0));
+    await written.close();
+    const read = await ResumeFile.open(path, trust);
+    t.equal(read.ignored, 1, 'a verdict of the future is not believed');
+    for (const at of [0, 1, 2, 7, 150, 299]) t.strictSame(await read.find(judged(at)), result(at));
+    t.equal(await read.find(judged(300)), undefined);
+    t.equal(
+      await read.find({ ...judged(1), sidecar: undefined }),
+      undefined,
+      'a verdict on a pair is none on its audio alone',
+    );
+    now += 3450;
+    t.strictSame(await read.find(judged(149)), result(149));
+    t.equal(await read.find(judged(150)), undefined, 'a verdict grows too old while a run lasts');
+    await read.close();
+    const later = await ResumeFile.open(path, trust);
+    t.equal(later.ignored, 151);
+    await later.close();
+  },
+);
 
 t.test('killed and run again, everything is verified and remembered once', async (t) => {
   const { service, directory, file } = await setUp(t);
@@ -547,7 +552,7 @@ t.test('killed and run again, everything is verified and remembered once', async
   t.equal(service.requests('/v1/verify').length - before, total - remembered);
 });
 
-t.test('CSV: RFC 4180, and no formulas', async (t) => {
+t.test('CSV follows RFC 4180 and holds no formula', async (t) => {
   t.equal(
     csvLine(['a,b', 'say "hi"', 'two\r\nlines', '']),
     '"a,b","say ""hi""","two\\u{d}\\u{a}lines",""\r\n',

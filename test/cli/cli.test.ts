@@ -139,7 +139,7 @@ t.test('wrong use is told in one line that names the help', async (t) => {
   }
 });
 
-t.test('verify: words, JSON and exit codes', async (t) => {
+t.test('verify explains a verdict, in words or JSON, and exits by it', async (t) => {
   const { service, file, takemark, onTerminal } = await setUp(t);
   const path = await file('song.wav');
   const decision = {
@@ -204,7 +204,7 @@ t.test('verify: words, JSON and exit codes', async (t) => {
   t.match(JSON.parse(service.requests('/v1/verify').at(-1)!.text), { sidecar: 'YWJj' });
 });
 
-t.test('verify: trouble is 3, in one line with the request id', async (t) => {
+t.test('a failure exits with 3 and one line with the request id', async (t) => {
   const { service, file, takemark, directory } = await setUp(t);
   const path = await file('song.wav');
   service.queue('/v1/uploads', {
@@ -241,7 +241,7 @@ t.test('verify: trouble is 3, in one line with the request id', async (t) => {
   });
 });
 
-t.test('operator commands', async (t) => {
+t.test('the operator makes partners and keys, and issues', async (t) => {
   const { operator, takemark, file, directory } = await setUp(t);
   t.match(
     JSON.parse(
@@ -364,7 +364,7 @@ t.test('operator commands', async (t) => {
   );
 });
 
-t.test('operator commands: before a cluster starts', async (t) => {
+t.test('the operator prepares a cluster before it starts', async (t) => {
   const { takemark, directory } = await setUp(t);
   t.match(await takemark('operator', 'migrate'), {
     code: 0,
@@ -407,7 +407,7 @@ t.test('operator commands: before a cluster starts', async (t) => {
   });
 });
 
-t.test('operator commands: accounts and records', async (t) => {
+t.test('the operator lists accounts, records and audit logs', async (t) => {
   const { operator, takemark } = await setUp(t);
   t.match(await takemark('operator', 'partner', 'list'), {
     code: 0,
@@ -526,7 +526,7 @@ t.test('operator commands: accounts and records', async (t) => {
   t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier has/ });
 });
 
-t.test('a signing certificate from an authority that is elsewhere', async (t) => {
+t.test('a signing certificate comes from an authority that is elsewhere', async (t) => {
   const { takemark, directory } = await setUp(t);
   const [request, leaf] = [join(directory, 'request.pem'), join(directory, 'leaf.pem')];
   t.match(await takemark('authority', 'init', '--dir', 'safe'), { code: 0, out: 'safe\n' });
@@ -568,7 +568,7 @@ t.test('a signing certificate from an authority that is elsewhere', async (t) =>
   });
 });
 
-t.test('operator commands: declarations', async (t) => {
+t.test('the operator records and lists declarations', async (t) => {
   const { operator, takemark, file } = await setUp(t);
   const submission = {
     surveyVersion: '1',
@@ -636,7 +636,7 @@ t.test('operator commands: declarations', async (t) => {
   });
 });
 
-t.test("the partner's own account", async (t) => {
+t.test('a partner lists proofs and keys, rotates and revokes, and sees its usage', async (t) => {
   const { service, directory, takemark } = await setUp(t);
   service.on('/v1/proofs', ({ query }) => ({
     status: 200,
@@ -755,7 +755,7 @@ t.test(
   },
 );
 
-t.test('outputs are whole, new, and never an input', async (t) => {
+t.test('an output is whole, new, and never an input', async (t) => {
   const { takemark, file, directory, operator } = await setUp(t);
   const path = await file('a.wav');
   const before = await readFile(path);
@@ -805,7 +805,7 @@ t.test('outputs are whole, new, and never an input', async (t) => {
   });
 });
 
-t.test('as a program: exit codes and no stack', async (t) => {
+t.test('the program exits by its codes and shows no stack', async (t) => {
   const { directory } = await setUp(t);
   await mkdir(join(directory, 'empty'));
   const start = (...words: string[]) =>
@@ -867,7 +867,7 @@ t.test('the recording of the demo is a real one', async (t) => {
   );
 });
 
-t.test('operator commands: dead letters and erasures', async (t) => {
+t.test('the operator replays dead letters and erasures', async (t) => {
   const { takemark, operator } = await setUp(t);
   const listed = await takemark('operator', 'dlq', 'list', '--topic', 'usage', '--limit', '5');
   t.match(listed, {

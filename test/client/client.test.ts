@@ -53,7 +53,7 @@ function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-t.test('verifies a file: slot, form, verdict', async (t) => {
+t.test('a file is verified by slot, form and verdict', async (t) => {
   const { service, client, directory } = await setUp(t);
   const audio = noise(300_001);
   const path = join(directory, 'Ünïcode "name".wav');
@@ -82,7 +82,7 @@ t.test('verifies a file: slot, form, verdict', async (t) => {
   t.equal(new Set(service.seen.map((seen) => seen.connection)).size, 1, 'one connection for all three');
 });
 
-t.test('takes bytes and streams, of known and unknown length', async (t) => {
+t.test('bytes and streams are taken, of known and unknown length', async (t) => {
   const { service, client } = await setUp(t);
   const audio = noise(200_000);
   const stream = (): Readable => Readable.from([audio.subarray(0, 70_000), audio.subarray(70_000)]);
@@ -164,7 +164,7 @@ t.test('errors carry status, code, reason and request id', async (t) => {
   t.match(await createClient({ baseUrl: `${service.url}/v1/` }).health(), { ok: true });
 });
 
-t.test('retries what is safe, within bounds', async (t) => {
+t.test('a safe call is retried within bounds', async (t) => {
   const { service, client } = await setUp(t, { retry: { maxAttempts: 3, maxDelayMs: 2000 } });
   service.queue('/v1/uploads', { status: 503 }, { status: 200, drop: true });
   service.queue('/v1/verify', { status: 500 });
@@ -182,7 +182,7 @@ t.test('retries what is safe, within bounds', async (t) => {
   t.match(await failure(client.createUpload()), { status: 403 }, 'a refusal is final');
 });
 
-t.test('obeys Retry-After', async (t) => {
+t.test('a retry obeys Retry-After', async (t) => {
   const { service, client } = await setUp(t);
   service.queue('/v1/uploads', {
     status: 429,
@@ -239,7 +239,7 @@ t.test('a failed post is repeated with a fresh slot, where the audio can be read
   t.match(await failure(client.verifyFile(noise(10))), { reason: 'upload_already_used' });
 });
 
-t.test('reads a refusal while still sending', async (t) => {
+t.test('a rejection is read while the audio is still being sent', async (t) => {
   const { service, client } = await setUp(t);
   for (const [status, reason] of [
     [413, undefined],
@@ -276,7 +276,7 @@ t.test('reads a refusal while still sending', async (t) => {
   );
 });
 
-t.test('aborts and times out at every stage', async (t) => {
+t.test('a call aborts and times out at every stage', async (t) => {
   const { service, client } = await setUp(t, {
     timeoutMs: 150,
     idleTimeoutMs: 150,
@@ -350,7 +350,7 @@ t.test('a source that fails or lies ends the call with its own error', async (t)
   });
 });
 
-t.test('sends 60 MiB in constant memory', async (t) => {
+t.test('60 MiB are sent in constant memory', async (t) => {
   const { service, client } = await setUp(t);
   const bytes = 60 * 1024 * 1024;
   // Warms up what is allocated once.

@@ -58,7 +58,7 @@ function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-t.test('every endpoint: method, path, query, body, answer', async (t) => {
+t.test('every method of the client calls its endpoint and returns its response', async (t) => {
   const { service, client } = await setUp(t);
   const bindings = { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' };
   const rows: [string, string, Reply, () => Promise<unknown>, { query?: object; body?: unknown }][] = [
@@ -203,7 +203,7 @@ t.test('every endpoint: method, path, query, body, answer', async (t) => {
   t.equal(service.seen.length, before);
 });
 
-t.test('repeats what is safe, and only that', async (t) => {
+t.test('a call is repeated only where that is safe', async (t) => {
   const { service, client } = await setUp(t);
   const count = (path: string): number => service.requests(path).length;
   service
@@ -241,7 +241,7 @@ t.test('repeats what is safe, and only that', async (t) => {
   t.match(await client.readRecord('prf_1'), { proofId: 'prf_1' });
 });
 
-t.test('pages: one at a time, to the end, and no further', async (t) => {
+t.test('pages are read one at a time, to the end and no further', async (t) => {
   const { service, client } = await setUp(t);
   service.on('/v1/proofs', ({ query }) => {
     const from = Number(query.cursor ?? 0);
@@ -286,99 +286,105 @@ t.test('pages: one at a time, to the end, and no further', async (t) => {
   }, /enough/);
 });
 
-t.test('assets: streams, ranges, digest, and connections that come back', async (t) => {
-  const { service, client } = await setUp(t);
-  const file = noise(700_000);
-  const headers = {
-    'content-type': 'audio/wav',
-    etag: '"v1"',
-    'repr-digest': `sha-512=:AAAA:, sha-256=:${createHash('sha256').update(file).digest('base64')}:`,
-    'content-disposition': `attachment; filename="Stra_e.wav"; filename*=UTF-8''Stra%C3%9Fe.wav`,
-  };
-  service.on('/v1/proofs/prf_1/asset', ({ query }) => ({
-    status: 200,
-    headers,
-    body: query.part === 'sidecar' ? Buffer.from('sidecar') : file,
-  }));
-  const asset = await client.readAsset('prf_1');
-  t.match(asset, {
-    totalBytes: 700_000,
-    mediaType: 'audio/wav',
-    fileName: 'Straße.wav',
-    etag: '"v1"',
-    sha256: sha256(file),
-    range: undefined,
-    requestId: 'rq_1',
-  });
-  t.equal(sha256(await buffer(Readable.from(asset.body))), sha256(file));
+t.test(
+  'an asset streams, whole or in ranges, is compared with its digest and gives its connection back',
+  async (t) => {
+    const { service, client } = await setUp(t);
+    const file = noise(700_000);
+    const headers = {
+      'content-type': 'audio/wav',
+      etag: '"v1"',
+      'repr-digest': `sha-512=:AAAA:, sha-256=:${createHash('sha256').update(file).digest('base64')}:`,
+      'content-disposition': `attachment; filename="Stra_e.wav"; filename*=UTF-8''Stra%C3%9Fe.wav`,
+    };
+    service.on('/v1/proofs/prf_1/asset', ({ query }) => ({
+      status: 200,
+      headers,
+      body: query.part === 'sidecar' ? Buffer.from('sidecar') : file,
+    }));
+    const asset = await client.readAsset('prf_1');
+    t.match(asset, {
+      totalBytes: 700_000,
+      mediaType: 'audio/wav',
+      fileName: 'Straße.wav',
+      etag: '"v1"',
+      sha256: sha256(file),
+      range: undefined,
+      requestId: 'rq_1',
+    });
+    t.equal(sha256(await buffer(Readable.from(asset.body))), sha256(file));
 
-  service.queue('/v1/proofs/prf_1/asset', {
-    status: 206,
-    headers: { ...headers, 'content-range': 'bytes 10-19/700000' },
-    body: file.subarray(10, 20),
-  });
-  const part = await client.readAsset('prf_1', { range: { start: 10, end: 19 }, ifRange: '"v1"' });
-  t.match(service.seen.at(-1)!.headers, { range: 'bytes=10-19', 'if-range': '"v1"' });
-  t.match(part, { totalBytes: 700_000, range: { start: 10, end: 19 } });
-  t.strictSame(
-    await buffer(Readable.from(part.body)),
-    file.subarray(10, 20),
-    'a part is not held against the digest of the whole',
-  );
-  t.equal(
-    new Set(service.seen.map(({ connection }) => connection)).size,
-    1,
-    'a connection that was read to its end is used again',
-  );
+    service.queue('/v1/proofs/prf_1/asset', {
+      status: 206,
+      headers: { ...headers, 'content-range': 'bytes 10-19/700000' },
+      body: file.subarray(10, 20),
+    });
+    const part = await client.readAsset('prf_1', { range: { start: 10, end: 19 }, ifRange: '"v1"' });
+    t.match(service.seen.at(-1)!.headers, { range: 'bytes=10-19', 'if-range': '"v1"' });
+    t.match(part, { totalBytes: 700_000, range: { start: 10, end: 19 } });
+    t.strictSame(
+      await buffer(Readable.from(part.body)),
+      file.subarray(10, 20),
+      'a part is not held against the digest of the whole',
+    );
+    t.equal(
+      new Set(service.seen.map(({ connection }) => connection)).size,
+      1,
+      'a connection that was read to its end is used again',
+    );
 
-  t.equal(
-    (
-      await buffer(
-        Readable.from((await client.readAsset('prf_1', { part: 'sidecar', checkDigest: false })).body),
-      )
-    ).toString(),
-    'sidecar',
-  );
-  t.match(
-    await failure(buffer(Readable.from((await client.readAsset('prf_1', { part: 'sidecar' })).body))),
-    { code: 'bad_response', requestId: /^rq_/ },
-    'another file than announced',
-  );
-  service.queue('/v1/proofs/prf_1/asset', { status: 206, body: 'x' });
-  t.match(await failure(client.readAsset('prf_1')), { code: 'bad_response' });
-  service.queue(
-    '/v1/proofs/prf_1/asset',
-    { status: 503, headers: { 'retry-after': '0' } },
-    { status: 200, headers, body: file, cutAt: 300_000 },
-  );
-  t.match(
-    await failure(buffer(Readable.from((await client.readAsset('prf_1')).body))),
-    { code: 'connection_failed' },
-    'repeated before it begins; cut off after',
-  );
-  service.queue('/v1/proofs/prf_1/asset', { status: 404, body: { error: 'Not there.', code: 'not_found' } });
-  t.match(await failure(client.readAsset('prf_1')), {
-    status: 404,
-    code: 'not_found',
-    message: 'Not there.',
-  });
+    t.equal(
+      (
+        await buffer(
+          Readable.from((await client.readAsset('prf_1', { part: 'sidecar', checkDigest: false })).body),
+        )
+      ).toString(),
+      'sidecar',
+    );
+    t.match(
+      await failure(buffer(Readable.from((await client.readAsset('prf_1', { part: 'sidecar' })).body))),
+      { code: 'bad_response', requestId: /^rq_/ },
+      'another file than announced',
+    );
+    service.queue('/v1/proofs/prf_1/asset', { status: 206, body: 'x' });
+    t.match(await failure(client.readAsset('prf_1')), { code: 'bad_response' });
+    service.queue(
+      '/v1/proofs/prf_1/asset',
+      { status: 503, headers: { 'retry-after': '0' } },
+      { status: 200, headers, body: file, cutAt: 300_000 },
+    );
+    t.match(
+      await failure(buffer(Readable.from((await client.readAsset('prf_1')).body))),
+      { code: 'connection_failed' },
+      'repeated before it begins; cut off after',
+    );
+    service.queue('/v1/proofs/prf_1/asset', {
+      status: 404,
+      body: { error: 'Not there.', code: 'not_found' },
+    });
+    t.match(await failure(client.readAsset('prf_1')), {
+      status: 404,
+      code: 'not_found',
+      message: 'Not there.',
+    });
 
-  (await client.readAsset('prf_1')).close();
-  const controller = new AbortController();
-  const aborted = await client.readAsset('prf_1', { signal: controller.signal });
-  controller.abort(new Error('enough'));
-  await t.rejects(buffer(Readable.from(aborted.body)), /enough/);
-  const impatient = createClient({ baseUrl: service.url, apiKey: KEY, idleTimeoutMs: 1000 });
-  t.teardown(() => impatient.close());
-  const left = await impatient.readAsset('prf_1', { checkDigest: false });
-  await new Promise((resolve) => setTimeout(resolve, 1500));
-  t.match(
-    await failure(buffer(Readable.from(left.body))),
-    { code: 'timed_out' },
-    'one that nobody reads ends by itself',
-  );
-  t.equal(parseReprDigest('sha-256=:short:'), undefined);
-});
+    (await client.readAsset('prf_1')).close();
+    const controller = new AbortController();
+    const aborted = await client.readAsset('prf_1', { signal: controller.signal });
+    controller.abort(new Error('enough'));
+    await t.rejects(buffer(Readable.from(aborted.body)), /enough/);
+    const impatient = createClient({ baseUrl: service.url, apiKey: KEY, idleTimeoutMs: 1000 });
+    t.teardown(() => impatient.close());
+    const left = await impatient.readAsset('prf_1', { checkDigest: false });
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    t.match(
+      await failure(buffer(Readable.from(left.body))),
+      { code: 'timed_out' },
+      'one that nobody reads ends by itself',
+    );
+    t.equal(parseReprDigest('sha-256=:short:'), undefined);
+  },
+);
 
 /** A store that can die at each of its steps, and what it holds then. */
 class CrashingStore implements RotationStore {
@@ -456,7 +462,7 @@ t.test('a rotation that is killed anywhere ends in the same one key', async (t) 
   }
 });
 
-t.test('a rotation whose answer is lost is replayed', async (t) => {
+t.test('a rotation whose response is lost is replayed', async (t) => {
   const { service, client } = await setUp(t, { retry: { maxAttempts: 3 } });
   const { made } = rotating(service);
   const store = new CrashingStore();

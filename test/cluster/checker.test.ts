@@ -31,7 +31,7 @@ t.comment(
   'The cluster tests themselves are no part of npm test, since they start servers of their own and need Java: npm run test:cluster, npm run chaos.',
 );
 
-t.test('histories of a case', async (t) => {
+t.test('a history of a review is accepted only where one order explains it', async (t) => {
   const legal: Readonly<Record<string, readonly ReviewOperation[]>> = {
     nothing: [],
     'one after the other': [
@@ -199,7 +199,7 @@ t.test('a run that was sound has no violation', async (t) => {
   t.strictSame(judge(ledger, observed), []);
 });
 
-t.test('every kind of damage is found', async (t) => {
+t.test('every kind of damage to a run is found', async (t) => {
   const proof =
     (over: Partial<ObservedProof>, base = GONE) =>
     (run: Observed): Observed => ({
@@ -302,7 +302,7 @@ t.test('every kind of damage is found', async (t) => {
   }
 });
 
-t.test('answers are held to the contract', async (t) => {
+t.test('a response that the contract does not have is a violation', async (t) => {
   const headers = new Headers({ 'x-request-id': 'req_1' });
   const later = new Headers({ 'x-request-id': 'req_1', 'retry-after': '1' });
   const json = { error: 'Words.', code: 'unavailable' };

@@ -21,7 +21,7 @@ interface Subject {
   readonly never: Readonly<Record<string, string>>;
 }
 
-t.test('tenancy: every row with an id, by every caller, for every kind of id', async (t) => {
+t.test("every route with an id answers another partner's id as one that is not there", async (t) => {
   const service = await TestService.start({ TAKEMARK_LOG_LEVEL: 'silent' });
   const beta = await TestService.start({ TAKEMARK_LOG_LEVEL: 'silent', TAKEMARK_ENVIRONMENT: 'beta' });
   t.teardown(() => Promise.all([service.stop(), beta.stop()]));
@@ -262,7 +262,7 @@ t.test('tenancy: every row with an id, by every caller, for every kind of id', a
   }
 });
 
-t.test('former host names', async (t) => {
+t.test('a former host name serves the contract and gives the canonical address', async (t) => {
   const service = await TestService.start({
     TAKEMARK_LOG_LEVEL: 'silent',
     TAKEMARK_PUBLIC_URL: 'https://api.example.com/base',

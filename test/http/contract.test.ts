@@ -18,7 +18,7 @@ const get = (path: string, headers: Record<string, string> = {}) =>
 const send = (method: string, path: string, body: unknown) =>
   request(method, path, JSON_AUTH, JSON.stringify(body));
 
-t.test('every row of the partner table', async (t) => {
+t.test('every route of the partner listener answers as the document says', async (t) => {
   const { port, listener, operations } = await startPartner();
   t.teardown(() => listener.close(100));
   const { contract } = operations;
@@ -365,7 +365,7 @@ t.test('every row of the partner table', async (t) => {
   t.equal((await checked(request('DELETE', '/v1/proofs/prf_1', AUTH), 403, 'scope before rate')).status, 403);
 });
 
-t.test('deliverables: ranges and preconditions', async (t) => {
+t.test('an asset is sent by ranges and preconditions', async (t) => {
   const { port, listener } = await startPartner();
   t.teardown(() => listener.close(100));
   const path = '/v1/proofs/prf_1/asset';
@@ -500,7 +500,7 @@ t.test('a quota that cannot be read does not take the answer with it', async (t)
   t.equal(reports.faults.length, 1, 'and is a fault');
 });
 
-t.test('former host names', async (t) => {
+t.test('a former host name serves the identical contract', async (t) => {
   const { port, listener } = await startPartner();
   t.teardown(() => listener.close(100));
   const [one, other] = await Promise.all(
@@ -511,7 +511,7 @@ t.test('former host names', async (t) => {
   t.strictSame(one!.body, other!.body, '"keep serving the identical contract"');
 });
 
-t.test('operator rows', async (t) => {
+t.test('every route of the operator listener answers as its table says', async (t) => {
   const { port, listener, operations } = await startOperator();
   t.teardown(() => listener.close(100));
   const auth = { Authorization: `Bearer ${TOKEN}` };

@@ -13,7 +13,7 @@ import { ContractCheck } from '../fixtures/contract-check.js';
 import { ids, MemoryReports, startPartner } from './doubles.js';
 import { ask, jsonOf, request } from './raw-client.js';
 
-t.test('the document', async (t) => {
+t.test('the document that is checked in is derived from the path table', async (t) => {
   const document = openApiDocument();
   const checkedIn = readFileSync('deploy/openapi/takemark.json', 'utf8');
   t.ok(
@@ -69,7 +69,7 @@ t.test('the document', async (t) => {
   for (const { path } of rows) t.ok(html.replaceAll('<wbr>', '').includes(path), `${path} is on the page`);
 });
 
-t.test('deprecation', async (t) => {
+t.test('a deprecation is announced as early as the contract asks', async (t) => {
   const at = (text: string) => Date.parse(`${text}T00:00:00Z`) / 1000;
   const notice = (since: string, sunset: string, inProduction = false): Deprecation => ({
     since: at(since),

@@ -17,7 +17,7 @@ import { CallerAddresses } from '../../src/http/server/caller-address.js';
 import { createProbes } from '../../src/telemetry/probes.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 
-t.test('path table', async (t) => {
+t.test('the path table has each route once, and one code for each status', async (t) => {
   const schemas = new Map<string, z.ZodType>([['Error', errorSchema]]);
   for (const [id, row] of Object.entries(ROUTES)) {
     const route: Route = row;
@@ -73,7 +73,7 @@ t.test('the compiler refuses a response that the path table does not have', asyn
   t.equal(usage.length, 5);
 });
 
-t.test('JSON text', async (t) => {
+t.test('JSON text is refused where readers could differ on it', async (t) => {
   for (const text of [
     '{"a":{"b":[1,{"b":2,"a":"x,\\"a\\":{"}]},"b":1}',
     '"\\\\"',
@@ -117,7 +117,7 @@ t.test('JSON text', async (t) => {
   }
 });
 
-t.test('file names', async (t) => {
+t.test('a file name is encoded for every client', async (t) => {
   t.equal(contentDisposition('../../etc/passwd'), `attachment; filename="passwd"; filename*=UTF-8''passwd`);
   t.equal(
     contentDisposition('a\r\nX: y\u0000.wav'),
@@ -127,7 +127,7 @@ t.test('file names', async (t) => {
   t.match(contentDisposition('..'), /filename="_"/);
 });
 
-t.test('the address of a caller', async (t) => {
+t.test('a caller is one address in every spelling, and one /64 of IPv6', async (t) => {
   const direct = new CallerAddresses();
   t.equal(direct.of('203.0.113.9'), '203.0.113.9');
   t.equal(direct.of('::ffff:203.0.113.9'), '203.0.113.9', 'an IPv4-mapped address is IPv4');
@@ -171,7 +171,7 @@ t.test('the address of a caller', async (t) => {
   t.notOk(behind.trusts(undefined));
 });
 
-t.test('configuration', async (t) => {
+t.test('configuration is read whole, and every fault in it is named', async (t) => {
   t.match(readConfig({}), {
     partner: { port: 8080 },
     operator: { port: 8081, host: '127.0.0.1', token: undefined },
@@ -357,7 +357,7 @@ t.test('configuration', async (t) => {
   }
 });
 
-t.test('telemetry', async (t) => {
+t.test('telemetry counts and logs what it is told of', async (t) => {
   const lines: string[] = [];
   const telemetry = createTelemetry({
     level: 'trace',
@@ -475,7 +475,7 @@ t.test('telemetry', async (t) => {
   await t.rejects(probes.ready(), { message: 'The service is stopping.' });
 });
 
-t.test('import rules', async (t) => {
+t.test('an import against the rules is found', async (t) => {
   const script = resolve('test/check-imports.mjs');
   const check = (cwd: string) => spawnSync(process.execPath, [script], { cwd, encoding: 'utf8' });
   const clean = check('.');

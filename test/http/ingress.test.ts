@@ -13,7 +13,7 @@ const HEALTH = request('GET', '/v1/health');
 const TRUSTED = { trustedProxies: ['127.0.0.1'] };
 const chunked = (body: string): string => [...body].map((letter) => `1\r\n${letter}\r\n`).join('');
 
-t.test('a budget of bytes', async (t) => {
+t.test('held bytes stay within their budget', async (t) => {
   const budget = new ByteBudget(1200);
   t.ok(budget.take('a', 600), 'one holder has half of it');
   t.notOk(budget.take('a', 1));
@@ -60,7 +60,7 @@ t.test('a connection ends when its caller stops amid a body that was refused', a
   t.ok(performance.now() - began < DEFAULT_LIMITS.keepAliveMs, 'not by the time of an idle connection');
 });
 
-t.test('requests of one connection', async (t) => {
+t.test('requests of one connection are taken one at a time', async (t) => {
   const { port, listener, operations, reports } = await startPartner();
   t.teardown(() => listener.close(100));
   const { partner } = operations;
@@ -229,7 +229,7 @@ t.test('what nobody reads is not begun, and what is done is logged', async (t) =
   t.strictSame(reports.faults, [], 'none of it is a fault');
 });
 
-t.test('bodies in crumbs', async (t) => {
+t.test('a body in crumbs is refused', async (t) => {
   const budget = new ByteBudget(8_000_000);
   const { port, listener } = await startPartner({ drainMs: 60_000 }, { budget });
   t.teardown(() => listener.close(100));
@@ -262,7 +262,7 @@ t.test('bodies in crumbs', async (t) => {
   t.ok(await until(() => budget.held === 0), 'nothing stays held');
 });
 
-t.test('the connection table', async (t) => {
+t.test('a full connection table gives up what has waited longest', async (t) => {
   const open = async (port: number, count: number, bytes = ''): Promise<RawClient[]> => {
     const clients = [];
     for (let i = 0; i < count; i += 1) {
@@ -330,7 +330,7 @@ t.test('the connection table', async (t) => {
   for (const client of [...few, ...more]) client.destroy();
 });
 
-t.test('answers that nobody reads', async (t) => {
+t.test('a response that nobody reads is given up', async (t) => {
   const budget = new ByteBudget(4_000_000);
   const { port, listener } = await startPartner({}, { budget });
   t.teardown(() => listener.close(100));

@@ -12,7 +12,7 @@ const AUDIO = { ...AUTH, 'Content-Type': 'audio/wav' };
 const TITLE = 'Morgenröte – 夜明け';
 const ISSUE = `/operator/v1/proofs?partnerId=ptr_1&song=${encodeURIComponent(TITLE)}&fileName=${encodeURIComponent('夜.wav')}`;
 
-t.test('operator routes', async (t) => {
+t.test('operator routes ask for the token and answer as their table says', async (t) => {
   const { port, listener, operations, state, reports } = await startOperator();
   t.teardown(() => listener.close(100));
   const partner = await ask(
@@ -250,7 +250,7 @@ t.test('operator routes', async (t) => {
   for (const [name, bytes, code, reason] of cases) matchError(t, await ask(port, bytes), code, reason, name);
 });
 
-t.test('issuing streams: large, stalled, cut', async (t) => {
+t.test('issuing streams, and ends with a caller that stalls or leaves', async (t) => {
   const { port, listener, operations, reports } = await startOperator({ drainMs: 200 });
   t.teardown(() => listener.close(100));
   const exact = Buffer.alloc(MAX_UPLOAD_BYTES, 3);

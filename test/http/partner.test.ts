@@ -191,7 +191,7 @@ t.test('a call is answered in its time, however long its steps take', async (t) 
   t.equal(reports.faults.length, 2, 'which is a fault');
 });
 
-t.test('order of checks and every refusal of JSON requests', async (t) => {
+t.test('checks come in their order, and every fault of a JSON request has its error', async (t) => {
   const { port, listener, operations } = await startPartner({ drainMs: 500 });
   t.teardown(() => listener.close(100));
   const verify = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
@@ -429,7 +429,7 @@ t.test('every route with a scope refuses a key without it, and calls nothing', a
   t.strictSame(open.sort(), ['download', 'telemetry'], 'routes that every key may call');
 });
 
-t.test('malformed HTTP', async (t) => {
+t.test('malformed HTTP is refused as the contract says', async (t) => {
   const { port, listener, reports } = await startPartner();
   const impatient = await startPartner({ headersMs: 300, checkMs: 50 });
   t.teardown(() => Promise.all([listener.close(100), impatient.listener.close(100)]));
@@ -639,7 +639,7 @@ t.test('malformed HTTP', async (t) => {
   t.equal(reports.faults.length + impatient.reports.faults.length, 0, 'none of it is a fault');
 });
 
-t.test('nothing is done that is refused', async (t) => {
+t.test('a refused request does nothing', async (t) => {
   const { port, listener, operations } = await startPartner();
   t.teardown(() => listener.close(100));
   const { partner } = operations;
@@ -707,7 +707,7 @@ t.test('nothing is done that is refused', async (t) => {
   t.ok(bytes[0]?.destroyed);
 });
 
-t.test('a caller that does not read', async (t) => {
+t.test('a caller that does not read is cut off', async (t) => {
   const { port, listener, reports } = await startPartner({ stallMs: 200 });
   t.teardown(() => listener.close(100));
   const whole = (await ask(port, request('GET', '/v1/openapi.json')))!.body.length;
@@ -727,7 +727,7 @@ t.test('a caller that does not read', async (t) => {
   client.destroy();
 });
 
-t.test('100-continue, keep-alive and stopping', async (t) => {
+t.test('expectations, kept connections and stopping end in order', async (t) => {
   const { port, listener, operations } = await startPartner();
   const expecting = new RawClient(port);
   await expecting.send(

@@ -17,7 +17,7 @@ const post = (body: Uint8Array, headers: Record<string, string> = {}, path = PAT
   request('POST', path, { ...TYPE, ...headers }, body);
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-t.test('forms that are in order', async (t) => {
+t.test('a form in order is taken whole', async (t) => {
   const { port, listener, operations, reports } = await startPartner();
   t.teardown(() => listener.close(100));
   const small = noise(5000, 9);
@@ -111,7 +111,7 @@ t.test('forms that are in order', async (t) => {
   t.strictSame(new Set(reports.uploads), new Set(['stored', 'refused']));
 });
 
-t.test('forms that are refused', async (t) => {
+t.test('a form out of order is refused with its reason', async (t) => {
   const { port, listener, operations, reports } = await startPartner({ drainMs: 300 });
   t.teardown(() => listener.close(100));
   const B = '--XBOUNDARYX';
@@ -536,7 +536,7 @@ t.test(
   },
 );
 
-t.test('callers that stall or leave', async (t) => {
+t.test('a caller that stalls or leaves frees its place', async (t) => {
   const { port, listener, operations, reports } = await startPartner({
     idleMs: 250,
     graceMs: 500,

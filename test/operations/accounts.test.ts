@@ -11,7 +11,7 @@ t.teardown(() => house.stop());
 
 const IDEMPOTENCY_KEY = '3f1c8f5e-0000-4000-8000-000000000001';
 
-t.test('rotation', async (t) => {
+t.test('a rotated key lives 72 hours beside its one successor', async (t) => {
   const { partnerId, apiKey, keyId, caller } = await house.service.partner();
   const rotate = (idempotencyKey = IDEMPOTENCY_KEY) =>
     house.partner.rotateKey(caller, apiKey, idempotencyKey);
@@ -228,7 +228,7 @@ t.test('keys are listed whole or in pages, with the time of their last use', asy
   );
 });
 
-t.test('usage and quota', async (t) => {
+t.test('usage is counted by day and operation, and the quota is never exceeded', async (t) => {
   // To the second before a month ends.
   house.clock.moveTo(Date.UTC(new Date(house.clock.now()).getUTCFullYear() + 1, 2, 1) / 1000 - 1);
   const { caller } = await house.service.partner('trial');
@@ -286,7 +286,7 @@ t.test('usage and quota', async (t) => {
   t.strictSame((await house.partner.readUsage(caller, { days: 1 })).days, report.days.slice(-1));
 });
 
-t.test('download, telemetry, plans', async (t) => {
+t.test('downloads, telemetry and plans follow the configuration', async (t) => {
   const { caller, partnerId } = await house.service.partner();
   t.equal(
     house.partner.download({ product: 'plugin', platform: 'macos-arm64' }),

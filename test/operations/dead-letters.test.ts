@@ -14,7 +14,7 @@ const bus = {
     kept[topic].slice(0, limit).map((at) => letter(topic, at)),
 };
 
-void t.test('dead letters of all topics, oldest first', async (t) => {
+void t.test('dead letters of all topics are listed oldest first', async (t) => {
   const times = async (topic: Topic | undefined, limit: number) =>
     (await listDeadLetters({ bus }, defined({ topic, limit }))).map(({ at }) => at);
   t.strictSame(await times(undefined, 10), [1, 2, 3, 4, 7, 9]);

@@ -73,7 +73,7 @@ function credentialOf({
   return credential;
 }
 
-t.test('the report of declarations', async (t) => {
+t.test('a report has a fact for each answered dimension', async (t) => {
   const none = reportEvidence([]);
   t.strictSame(
     none,
@@ -119,7 +119,7 @@ t.test('the report of declarations', async (t) => {
   t.ok(asksForReview(both), 'a record that was altered is for a person');
 });
 
-t.test('the mac holds every member, and the proof', async (t) => {
+t.test('the code of a declaration covers every member, and the proof', async (t) => {
   const key = new Uint8Array(32).fill(1);
   const declaration = submission('sub_1');
   const sealed = sealDeclaration(key, 'prf_1', declaration, 7);
@@ -151,7 +151,7 @@ t.test('the mac holds every member, and the proof', async (t) => {
   }
 });
 
-t.test('recorded, reported, and the credential is what it was', async (t) => {
+t.test('a recorded declaration is reported and leaves the credential as it was', async (t) => {
   const { partnerId, caller, proofId, file } = await issued(1);
   const stranger = (await house.service.partner()).caller;
   const before = await house.service.verify(caller, file);
@@ -249,7 +249,7 @@ t.test('recorded, reported, and the credential is what it was', async (t) => {
   t.match(await house.operator.verifyAudit({ partnerId }), { ok: true });
 });
 
-t.test('what is refused', async (t) => {
+t.test('a declaration that does not fit is refused with its reason', async (t) => {
   const { caller, proofId, partnerId } = await issued(2);
   for (const id of ['prf_never', 'prf_', 'key_1']) {
     await t.rejects(house.operator.recordDeclaration(id, submission('sub_1')), notFound);
@@ -283,7 +283,7 @@ t.test('what is refused', async (t) => {
   t.equal(audited.length, MAX_DECLARATIONS, 'one entry for each that was written');
 });
 
-t.test('over HTTP: every answer is one of the contract', async (t) => {
+t.test('every response on declarations is one of the contract', async (t) => {
   const { apiKey, partnerId, caller } = await house.service.partner();
   const { proofId, file } = await house.service.issue(partnerId, wav(2000, {}, 3));
   const contract = new ContractCheck();
@@ -401,7 +401,7 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
   });
 });
 
-t.test('erasing takes them along', async (t) => {
+t.test('erasing a proof takes its declarations along', async (t) => {
   const { caller, partnerId, proofId, file } = await issued(6);
   await house.operator.recordDeclaration(proofId, submission('sub_erased', { subject: 'subject_erased' }));
   await house.partner.eraseProof(caller, { proofId });

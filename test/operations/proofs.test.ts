@@ -11,7 +11,7 @@ import { bindings, notFound, RestartedService } from './restarted-service.js';
 const house = await RestartedService.start();
 t.teardown(() => house.stop());
 
-t.test('proofs: list, read, record, asset', async (t) => {
+t.test('proofs are listed, read and retrieved by their owner; the record by every partner', async (t) => {
   const { partnerId, caller } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
   const issued = [];
@@ -122,7 +122,7 @@ t.test('proofs: list, read, record, asset', async (t) => {
   );
 });
 
-t.test('erase', async (t) => {
+t.test('an erased proof is gone for every read, and a repeat tells the first time', async (t) => {
   const { partnerId, caller, keyId } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
   const { proofId, file } = await house.service.issue(partnerId, wav(3000, {}, 71));
@@ -238,7 +238,7 @@ t.test('erase', async (t) => {
   await gone();
 });
 
-t.test('identify', async (t) => {
+t.test('identify names issued proofs by digest', async (t) => {
   const { partnerId, caller } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
   const audio = wav(4000, {}, 81);
@@ -290,7 +290,7 @@ t.test('identify', async (t) => {
   });
 });
 
-t.test('reviews', async (t) => {
+t.test('a resolved review keeps its outcome, and its requests are closed once', async (t) => {
   const { partnerId, caller } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
   const { proofId } = await house.service.issue(partnerId, wav(2000, {}, 91));

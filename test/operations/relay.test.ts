@@ -95,7 +95,7 @@ t.test('what waits goes out in its order and is marked after the bus has it', as
   t.strictSame(bus.published.length, 4, 'nothing after the stop');
 });
 
-t.test('more than a batch, and one round at a time', async (t) => {
+t.test('more than a batch goes out in rounds, one at a time', async (t) => {
   const { stores, bus, relay } = setUp();
   const numbers = Array.from({ length: 1201 }, (_, number) => number);
   stores.add(...numbers);

@@ -45,7 +45,7 @@ function refusal(work: () => unknown): DomainError | undefined {
   }
 }
 
-t.test('rate limits', async (t) => {
+t.test('a rate lets its burst pass at once and then its rate', async (t) => {
   t.test(
     '200 calls at once are admitted exactly up to the burst, and refused ones cost nothing',
     async (t) => {
@@ -192,7 +192,7 @@ t.test('rate limits', async (t) => {
   });
 });
 
-t.test('cursors', async (t) => {
+t.test('a cursor opens its own list alone, and no altered one opens any', async (t) => {
   const secrets = secretsOf();
   const cursors = createCursors(secrets, 'production');
   const scope = { partnerId: 'ptr_1', route: 'GET /proofs', filter: [null, 1_700_000_000] };
@@ -264,7 +264,7 @@ const review = (over: Partial<ReviewCase> = {}): ReviewCase => ({
   ...over,
 });
 
-t.test('state tables: every state and trigger', async (t) => {
+t.test('every state takes the triggers of its table and refuses the others', async (t) => {
   const final = { refused: 'evidence_request_final' };
   const evidence = {
     requested: { supply: { to: 'supplied' }, accept: { to: 'accepted' }, decline: { to: 'declined' } },
@@ -360,7 +360,7 @@ t.test('state tables: every state and trigger', async (t) => {
   t.equal(keyStatus({ ...key, expiresAt: 10, revokedAt: 5 }, 9), 'revoked');
 });
 
-t.test('audit chain', async (t) => {
+t.test('an audit chain shows edits, removals, another order and a cut-off end', async (t) => {
   const key = randomBytes(32);
   const entries: AuditEntry[] = [];
   for (let i = 0; i < 6; i += 1)
@@ -432,7 +432,7 @@ t.test('audit chain', async (t) => {
   t.match(walk(other), fault(6, 'head_mismatch'), 'rewritten with the key');
 });
 
-t.test('the successor of a key', async (t) => {
+t.test('every replay of a rotation derives the same successor', async (t) => {
   const secrets = secretsOf();
   const environment = 'production';
   const apiKey = 'tmk_production_key_01HZZZZZZZZZZZZZZZZZZZZZZZ_secret_check';
@@ -517,7 +517,7 @@ t.test('the successor of a key', async (t) => {
   (await locks.take('key_1'))();
 });
 
-t.test('rotation between processes', async (t) => {
+t.test('processes that rotate one key at once make one successor', async (t) => {
   const clock = stillClock();
   const secrets = secretsOf();
   const apiKey = formatApiKey('production', 'key_01HZZZZZZZZZZZZZZZZZZZZZZZ', randomBytes(32));
@@ -611,34 +611,39 @@ t.test('rotation between processes', async (t) => {
   );
 });
 
-t.test('settings', async (t) => {
-  t.strictSame([...readConfig({}).downloads], []);
-  t.match(readConfig({ TAKEMARK_DATA_DIR: '/srv/takemark' }), { journalDirectory: '/srv/takemark/journals' });
-  t.match(readConfig({ TAKEMARK_JOURNAL_DIR: '/mnt/journals' }), { journalDirectory: '/mnt/journals' });
-  const downloads = '{"plugin/macos-arm64":"https://downloads.example/a b.pkg"}';
-  t.strictSame(
-    [...readConfig({ TAKEMARK_DOWNLOADS: downloads }).downloads],
-    [['plugin/macos-arm64', 'https://downloads.example/a%20b.pkg']],
-    'fit for a header',
-  );
-  for (const bad of [
-    'x',
-    '[]',
-    '"https://x.example"',
-    '{"plugin":"https://x.example"}',
-    '{"a/b/c":"https://x.example"}',
-    '{"a/b":"javascript:alert(1)"}',
-    '{"a/b":7}',
-    'null',
-  ]) {
-    t.throws(() => readConfig({ TAKEMARK_DOWNLOADS: bad }), {
-      name: 'ConfigError',
-      message: /^TAKEMARK_DOWNLOADS/,
+t.test(
+  'journals and downloads are read from the settings, and a bad download is refused by name',
+  async (t) => {
+    t.strictSame([...readConfig({}).downloads], []);
+    t.match(readConfig({ TAKEMARK_DATA_DIR: '/srv/takemark' }), {
+      journalDirectory: '/srv/takemark/journals',
     });
-  }
-});
+    t.match(readConfig({ TAKEMARK_JOURNAL_DIR: '/mnt/journals' }), { journalDirectory: '/mnt/journals' });
+    const downloads = '{"plugin/macos-arm64":"https://downloads.example/a b.pkg"}';
+    t.strictSame(
+      [...readConfig({ TAKEMARK_DOWNLOADS: downloads }).downloads],
+      [['plugin/macos-arm64', 'https://downloads.example/a%20b.pkg']],
+      'fit for a header',
+    );
+    for (const bad of [
+      'x',
+      '[]',
+      '"https://x.example"',
+      '{"plugin":"https://x.example"}',
+      '{"a/b/c":"https://x.example"}',
+      '{"a/b":"javascript:alert(1)"}',
+      '{"a/b":7}',
+      'null',
+    ]) {
+      t.throws(() => readConfig({ TAKEMARK_DOWNLOADS: bad }), {
+        name: 'ConfigError',
+        message: /^TAKEMARK_DOWNLOADS/,
+      });
+    }
+  },
+);
 
-t.test('what is gathered before it is written', async (t) => {
+t.test('counts and last uses are gathered, and none is lost when a write fails', async (t) => {
   const clock = stillClock(Date.UTC(2026, 0, 31, 23, 59, 59));
   const written: { at: number; count: number; operation: string; partnerId: string }[] = [];
   let failing = true;

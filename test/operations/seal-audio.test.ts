@@ -26,7 +26,7 @@ async function refusal(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-t.test('seals as a device would', async (t) => {
+t.test('a sealed file verifies as the seal of a device', async (t) => {
   const engine = createAudioEngine({ kind: 'native', workers: 1 });
   await engine.start();
   t.teardown(() => engine.stop());
