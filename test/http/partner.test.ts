@@ -10,8 +10,8 @@ import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
 const AUTH = { 'x-api-key': KEY };
 const JSON_AUTH = { ...AUTH, 'Content-Type': 'application/json' };
 
-t.test('routes: health, uploads, verify', async (t) => {
-  const { port, listener, operations, reports } = await startPartner();
+t.test('health answers without a key, and HEAD like GET', async (t) => {
+  const { port, listener } = await startPartner();
   t.teardown(() => listener.close(100));
 
   const health = await ask(port, request('GET', '/v1/health?probe=1'));
@@ -40,6 +40,11 @@ t.test('routes: health, uploads, verify', async (t) => {
   );
   t.equal(head.unread, 0, 'without a body');
   head.destroy();
+});
+
+t.test('a slot is of the purpose in the body or the query', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
 
   for (const [name, bytes] of [
     ['body', request('POST', '/v1/uploads', JSON_AUTH, '{"purpose":"identify"}')],
@@ -71,6 +76,11 @@ t.test('routes: health, uploads, verify', async (t) => {
     'purpose_mismatch',
     'body and query disagree',
   );
+});
+
+t.test('verify takes a sidecar of 1 MiB, or an empty one', async (t) => {
+  const { port, listener, operations } = await startPartner();
+  t.teardown(() => listener.close(100));
 
   operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
   const sidecar = Buffer.alloc(1_048_576, 7);
@@ -95,7 +105,13 @@ t.test('routes: health, uploads, verify', async (t) => {
     undefined,
     'unknown upload',
   );
+});
 
+t.test('a request is read chunked, byte by byte, pipelined and in absolute form', async (t) => {
+  const { port, listener, operations } = await startPartner();
+  t.teardown(() => listener.close(100));
+
+  operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
   const chunked = await ask(
     port,
     Buffer.concat([
@@ -120,8 +136,26 @@ t.test('routes: health, uploads, verify', async (t) => {
     200,
     'absolute form',
   );
+});
 
-  t.ok(await until(() => reports.records.length >= 12));
+t.test('a request is logged without an id of its body and without a secret', async (t) => {
+  const { port, listener, operations, reports } = await startPartner();
+  t.teardown(() => listener.close(100));
+
+  operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
+  const sidecar = Buffer.alloc(1_048_576, 7);
+  const verified = await ask(
+    port,
+    request(
+      'POST',
+      '/v1/verify',
+      { ...AUTH, 'Content-Type': 'application/json; charset=utf-8' },
+      JSON.stringify({ uploadId: 'upl_1', sidecar: sidecar.toString('base64') }),
+    ),
+  );
+  await ask(port, request('POST', '/v1/uploads', JSON_AUTH, '{"purpose":"identify"}'));
+  await ask(port, request('POST', '/v1/verify', JSON_AUTH, '{"uploadId":"upl_2"}'));
+  t.ok(await until(() => reports.records.length >= 3));
   const record = reports.records.find(({ route, status }) => route === '/v1/verify' && status === 200)!;
   t.match(record, {
     listener: 'partner',
@@ -132,8 +166,15 @@ t.test('routes: health, uploads, verify', async (t) => {
   });
   t.ok(record.bytesIn > 1_000_000 && record.durationMs > 0);
   t.notMatch(JSON.stringify(reports.records), /upl_|tmk_/, 'no id of a body and no secret is logged');
+});
 
+t.test('a fault is an error without its text, and is reported', async (t) => {
+  const { port, listener, operations, reports } = await startPartner();
+  t.teardown(() => listener.close(100));
+
+  operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
   operations.verifyFault = new Error('/secret/path in leveldb');
+  const whole = request('POST', '/v1/verify', JSON_AUTH, '{"uploadId":"upl_1"}');
   matchError(t, await ask(port, whole), 'internal', undefined, 'a fault');
   t.equal(reports.faults.length, 1, 'is reported');
 });
