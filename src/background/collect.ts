@@ -3,14 +3,14 @@ import type { AssetStore } from '../ports/assets.js';
 import type { Clock } from '../ports/clock.js';
 import type { ProofStore, Stores } from '../ports/stores.js';
 
-/** Rows that one sweep removes at most, so that it never holds up the callers. */
-const SWEEP_ROWS = 1000;
-/** Deliverables without a proof, of one sweep: kills leave few, and never more than there are others. */
+/** Rows that are removed at once, so that callers are never held up. */
+const ROWS = 1000;
+/** Assets without a proof that are removed at once: kills leave few, and never more than there are others. */
 const MOST_ORPHANS = 1000;
 const FEW_ORPHANS = 3;
 
 /**
- * At start: what a killed issuing left in the store.
+ * Removes what a killed issuing left in the store.
  * @param graceSeconds how long an issuing of another process may be under way; 0 where one process owns the
  * store, so that nothing can still be at work
  */
@@ -27,7 +27,7 @@ export async function collectReservations({
 }
 
 /**
- * Deliverables that no issued proof has: what a kill left between sending and registering.
+ * Removes the assets that no issued proof has: a kill left them between sending and registering.
  * @param shared whether others may have files there too, as in a bucket
  * @throws Error where so many are unknown that they are another registry's, or this one was put back: nothing
  * is removed then
@@ -41,7 +41,7 @@ export async function collectOrphans({
   readonly assets: Pick<AssetStore, 'collectOrphans'>;
   readonly shared: boolean;
 }): Promise<void> {
-  // What is still reserved after the sweep of reserved ids is being issued elsewhere.
+  // An id that is still reserved after the collection of reservations is being issued elsewhere.
   const isKept = async (proofId: string): Promise<boolean> => {
     try {
       return ['issued', 'pending'].includes((await stores.getProof(proofId))?.state ?? 'unknown');
@@ -67,7 +67,7 @@ export async function collectOrphans({
     await assets.collectOrphans(async (proofId) => !orphans.has(proofId) || (await isKept(proofId)));
 }
 
-/** Now and then: everything whose time has passed. */
+/** Removes everything whose time has passed. */
 export async function collectExpired({
   stores,
   clock,
@@ -76,5 +76,5 @@ export async function collectExpired({
   readonly clock: Clock;
 }): Promise<void> {
   const now = Math.floor(clock.now() / 1000);
-  while ((await stores.collectExpired(now, SWEEP_ROWS)) === SWEEP_ROWS);
+  while ((await stores.collectExpired(now, ROWS)) === ROWS);
 }

@@ -4,22 +4,22 @@ import { isRecordDamaged } from '../domain/errors.js';
 import type { OwnAuditHeads } from '../ports/journals.js';
 import type { AuditStore } from '../ports/stores.js';
 
-/** Where a partner's log ends in the store: undefined where it is not there at all. */
-interface Behind {
+/** A partner's log that ends before its head: `last` is undefined where the store has none of it. */
+interface ShortLog {
   readonly head: AuditHead;
   readonly last: AuditHead | undefined;
 }
 
 /** A store that is older than the heads of its audit logs. */
 export interface RestoredStore {
-  readonly behind: readonly Behind[];
+  readonly short: readonly ShortLog[];
   /** Names this state alone: 16 hexadecimal digits. */
   readonly code: string;
 }
 
 /**
- * At start, of a store that is this process's own: an entry is in the store before its head is recorded, so a
- * log that does not hold its head's entry was put back from a backup, or changed.
+ * Logs of a store of this process's own that end before their heads, at start. An entry is in the store before
+ * its head is recorded, so such a log was put back from a backup, or changed.
  * @returns undefined where every log holds its head
  */
 export async function findRestoredStore({
@@ -29,26 +29,26 @@ export async function findRestoredStore({
   readonly stores: AuditStore;
   readonly heads: OwnAuditHeads;
 }): Promise<RestoredStore | undefined> {
-  const behind: Behind[] = [];
+  const short: ShortLog[] = [];
   for (const head of await heads.all()) {
     const entry = await entryAt(stores, head.partnerId, head.sequence).catch((error: unknown) => {
       if (isRecordDamaged(error)) return 'damaged' as const;
       throw error;
     });
-    // It is there: `audit verify` tells of it, and the other partners need not wait for that.
+    // A damaged entry is there: `audit verify` reports it, and the other partners need not wait for that.
     if (entry === 'damaged' || entry?.mac === head.mac) continue;
-    behind.push({ head, last: entry ?? (await lastBefore(stores, head)) });
+    short.push({ head, last: entry ?? (await lastBefore(stores, head)) });
   }
-  if (behind.length === 0) return undefined;
-  const state = behind
+  if (short.length === 0) return undefined;
+  const state = short
     .map(({ head, last }) => [head.partnerId, head.sequence, head.mac, last?.sequence ?? 0, last?.mac ?? ''])
     .sort();
-  return { behind, code: createHash('sha256').update(JSON.stringify(state)).digest('hex').slice(0, 16) };
+  return { short, code: createHash('sha256').update(JSON.stringify(state)).digest('hex').slice(0, 16) };
 }
 
-/** From now on the logs are held against where they end in the store. */
-export async function acceptRestoredStore(heads: OwnAuditHeads, { behind }: RestoredStore): Promise<void> {
-  for (const { head, last } of behind) await heads.acceptRestored(head.partnerId, last);
+/** Makes the ends of the logs in the store the heads against which they are held from now on. */
+export async function acceptRestoredStore(heads: OwnAuditHeads, { short }: RestoredStore): Promise<void> {
+  for (const { head, last } of short) await heads.acceptRestored(head.partnerId, last);
 }
 
 /** Entries are numbered without gaps, so the last one is found by halving. */

@@ -13,7 +13,7 @@ const BATCH = 500;
 const PAUSES = { firstMs: 100, longestMs: 5000, idleMs: 5000 };
 
 export interface EventRelay {
-  /** What waits from before goes first. */
+  /** Begins to publish; events that wait from before go first. */
   start(): void;
   /** Finishes the batch that is under way. Safe to call twice. */
   stop(): Promise<void>;
@@ -27,8 +27,9 @@ export interface EventRelayDeps {
 }
 
 /**
- * From the outbox to the bus, oldest first, one batch at a time. Marked is what the bus has confirmed: a
- * batch that failed comes again as it was, so the order within a key holds and nothing is lost.
+ * Publishes the outbox to the bus, oldest first, one batch at a time. Events are marked when the bus has
+ * confirmed them: a batch that failed comes again as it was, so the order within a key holds and nothing is
+ * lost.
  */
 export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: EventRelayDeps): EventRelay {
   let running = false;
@@ -55,7 +56,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
     round = publishWaiting()
       .catch((error: unknown) => {
         failures += 1;
-        // An outage is told once, however long it lasts.
+        // An outage is reported once, however long it lasts.
         if (failures === 1) observer.fault('outbox', error);
       })
       .then(() => {

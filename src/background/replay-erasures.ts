@@ -17,11 +17,10 @@ type Erasure = Parameters<ErasureJournal['record']>[0];
 const BATCH = 64;
 
 /**
- * At start, before anyone is served: every line of the journal is held against the store, because a backup of
- * any age may have come back, and an erasure whose tombstone was never written is finished. Only tombstones
- * are written, and the deliverables taken away; what else a proof had is removed later, while others are
- * served. A proof whose row is damaged is passed over, and told: nothing is said of it to anybody, and the
- * others need not wait for it.
+ * Holds every line of the journal against the store, at start, before anyone is served: a backup of any age
+ * may have come back, and an erasure whose tombstone was never written is finished. Only tombstones are
+ * written, and the assets removed; what else a proof had is removed later, while others are served. A proof
+ * whose row is damaged is passed over and reported: nobody is served it, and the others need not wait.
  * @returns how many proofs were erased
  */
 export async function replayErasures({ stores, assets, journal, observer }: ReplayDeps): Promise<number> {
@@ -46,14 +45,14 @@ export async function replayErasures({ stores, assets, journal, observer }: Repl
   };
   let erased = 0;
   let batch: Erasure[] = [];
-  const settle = async (): Promise<void> => {
+  const finish = async (): Promise<void> => {
     for (const wasErased of await Promise.all(batch.map(replay))) if (wasErased) erased += 1;
     batch = [];
   };
   for await (const erasure of journal.read()) {
     batch.push(erasure);
-    if (batch.length === BATCH) await settle();
+    if (batch.length === BATCH) await finish();
   }
-  await settle();
+  await finish();
   return erased;
 }

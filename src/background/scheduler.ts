@@ -6,7 +6,7 @@ export interface PeriodicJob {
   /** Place under which its faults are reported. */
   readonly where: string;
   readonly everyMs: number;
-  /** Also at once, not only after the first interval. */
+  /** True for a job that runs at once too, not only after the first interval. */
   readonly atStart?: boolean;
   run(): Promise<unknown>;
 }

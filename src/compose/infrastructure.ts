@@ -47,7 +47,7 @@ export interface InfrastructureParts {
   readonly signerNotAfter?: number;
 }
 
-/** Whether other processes use the same store. */
+/** True where other processes use the same store. */
 export function isStoreShared({ store }: Config): boolean {
   return store === 'cassandra';
 }
@@ -172,7 +172,7 @@ async function openAssets({ dataDirectory, assetBucket }: Config, disposer: Disp
 
 interface StoreParts {
   readonly secrets: Secrets;
-  /** Whether rows without codes are of a version of this service that made none. */
+  /** True where rows without codes are of a version of this service that made none. */
   readonly adoptFormerRows: boolean;
   readonly telemetry: Pick<Telemetry, 'note' | 'observer'>;
 }
@@ -213,7 +213,7 @@ async function openEmbedded(
   disposer.add(() => stores.close());
   const restored = await findRestoredStore({ stores, heads });
   if (restored !== undefined) {
-    const partners = restored.behind.length;
+    const partners = restored.short.length;
     if (config.acceptPutBack !== restored.code)
       throw new Error(
         `The store is older than the heads of its audit logs: the logs of ${partners} partner${partners === 1 ? '' : 's'} lack entries that were there. It was put back from a backup, or changed by somebody. It knows no key that was revoked and no proof that was issued since; erasures are repeated from their journal. If you put it back, start once with TAKEMARK_ACCEPT_PUT_BACK=${restored.code}; the code is for this state alone.`,

@@ -237,7 +237,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   });
 }
 
-/** What a person who starts the service is told. */
+/** Words for the person who starts the service. */
 export function serviceBanner(
   {
     publicUrl,

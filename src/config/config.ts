@@ -16,7 +16,7 @@ const schema = z.object(variables).superRefine((values, context) => {
     if (holds(values)) context.addIssue({ code: 'custom', path: [name], message });
 });
 
-/** What a process is started with. Members that may lack are absent where nothing is set. */
+/** Configuration of a process. Members that may lack are absent where nothing is set. */
 export type Config = ReturnType<typeof configOf>;
 
 /**
@@ -62,7 +62,7 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
     secrets: bundleOf(values),
     /** Processes that share a plan's rates. */
     processes: values.TAKEMARK_PROCESSES,
-    /** Whether rows and events that nobody vouches for are taken. */
+    /** True where rows and events that nobody vouches for are taken. */
     acceptUnauthenticated: values.TAKEMARK_UNAUTHENTICATED === 'accept',
     /** Servers of the cluster, not of this machine alone, that are spoken to in plain text. */
     plainServers: plainServersOf(values),
@@ -72,7 +72,7 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
     outboxLimit: values.TAKEMARK_OUTBOX_LIMIT,
     /** Code of the state of a store that was put back on purpose. */
     acceptPutBack: values.TAKEMARK_ACCEPT_PUT_BACK,
-    /** Whether the service runs the consumers in its own process. */
+    /** True where the service runs the consumers in its own process. */
     consumers:
       values.TAKEMARK_CONSUMERS === undefined
         ? values.TAKEMARK_STORE === 'embedded' || values.TAKEMARK_BUS === 'embedded'
@@ -106,7 +106,7 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
     unknown,
     /** `deployedAt` in unix seconds. */
     build: defined({ commit: values.TAKEMARK_COMMIT, deployedAt: values.TAKEMARK_DEPLOYED_AT }),
-    /** What the command line needs to reach a service. */
+    /** Settings with which the command line reaches a service. */
     client: defined({
       url: values.TAKEMARK_URL,
       operatorUrl: values.TAKEMARK_OPERATOR_URL,
@@ -120,7 +120,7 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
   });
 }
 
-/** What two settings that go together come to; undefined without one of them. */
+/** Value made of two settings that go together; undefined without one of them. */
 function pair<Value>(
   one: string | undefined,
   other: string | undefined,
@@ -151,7 +151,7 @@ function tlsOf(authority: string | undefined): { readonly authority: string } | 
   return authority === undefined ? undefined : { authority };
 }
 
-/** Undefined where no nodes are named. */
+/** Settings of Cassandra; undefined where no nodes are named. */
 function cassandraOf(values: Values) {
   const { TAKEMARK_CASSANDRA: contactPoints, TAKEMARK_CASSANDRA_DC: localDataCenter } = values;
   if (contactPoints === undefined || localDataCenter === undefined) return undefined;
@@ -169,7 +169,7 @@ function cassandraOf(values: Values) {
   });
 }
 
-/** Undefined where no brokers are named. */
+/** Settings of Kafka; undefined where no brokers are named. */
 function kafkaOf(values: Values) {
   const { TAKEMARK_KAFKA: brokers } = values;
   if (brokers === undefined) return undefined;
@@ -198,7 +198,7 @@ function bucketOf(values: Values) {
   });
 }
 
-/** Undefined where keys are in files. */
+/** Settings of the PKCS#11 token; undefined where keys are in files. */
 function pkcs11Of(values: Values, environment: Environment) {
   const {
     TAKEMARK_SIGNING_PKCS11: module,
@@ -218,7 +218,7 @@ function pkcs11Of(values: Values, environment: Environment) {
     token,
     key: values.TAKEMARK_SIGNING_PKCS11_KEY,
     pin,
-    /** For the module's process. */
+    /** Variables of the module's process. */
     environment: Object.fromEntries(others) as Readonly<Record<string, string>>,
   };
 }

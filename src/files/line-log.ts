@@ -35,7 +35,7 @@ export class LineLog {
   readonly #longestLine: number;
   #handle: FileHandle;
   #length: number;
-  /** Whether the file's name is on disk. */
+  /** True when the file's name is on disk. */
   #named = false;
 
   private constructor({ path, longestLine = Number.POSITIVE_INFINITY }: LineLogOptions, handle: FileHandle) {

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 /** Deliverables: the files that were issued. Names are proof ids. */
 export interface AssetStore {
   /**
-   * A place to build a deliverable in. It is not visible through `read` until `publish`; a kill leaves at
-   * most an orphan that `sweep` removes.
+   * A place to build an asset in. It is not visible through `read` until `publish`; a kill leaves at
+   * most an orphan that `collectOrphans` removes.
    */
   stage(proofId: string): Promise<StagedAsset>;
   /** @returns undefined where there is no such asset. `range` is inclusive byte offsets. */

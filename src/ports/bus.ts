@@ -10,13 +10,13 @@ export type EventHandler = (events: readonly ServiceEvent[]) => Promise<void>;
 /** An event that nobody could take, with what is known of it. */
 export interface DeadLetter {
   readonly topic: Topic;
-  /** Names it among the dead letters of its topic. */
+  /** Name among the dead letters of its topic. */
   readonly position: string;
-  /** Why it was put here: words of ours, with nothing of the event in it. */
+  /** Reason in words of ours, with nothing of the event in it. */
   readonly reason: string;
   /** Unix seconds. */
   readonly at: number;
-  /** Where it can be read. */
+  /** Id of the event, where it can be read. */
   readonly id?: string;
   readonly kind?: string;
 }
@@ -27,7 +27,7 @@ export interface Replayed {
   readonly left: number;
 }
 
-/** Told of every event that was put to the dead letters. */
+/** Called for every event that was put to the dead letters. */
 export type DeadLetterReport = (topic: Topic) => void;
 
 /** Carries events from the outbox to the consumers. */
@@ -37,7 +37,7 @@ export interface EventBus {
    * @throws DomainError `unavailable` / `bus_unavailable`; some of them may be kept, and are published again
    */
   publish(events: readonly ServiceEvent[]): Promise<void>;
-  /** One handler a topic and process; before `start`. Processes of one group share the events of a topic. */
+  /** Sets the handler of a topic, one a process, before `start`. Processes of one group share the events of a topic. */
   handle(topic: Topic, handler: EventHandler): void;
   /** Begins to deliver. */
   start(): Promise<void>;

@@ -1,6 +1,6 @@
 import type { Topic } from '../domain/events.js';
 
-/** Why a form or an upload lost its place to another. */
+/** Reason for which a form or an upload lost its place to another. */
 export type Displacement =
   /** The oldest form without proof, when forms had no place left. */
   | 'form_oldest'
@@ -14,7 +14,7 @@ export type Displacement =
   | 'upload_of_address';
 
 /**
- * How everyone reports to telemetry without knowing it. Labels come from closed lists; never an id, secret or
+ * Reports of every room to telemetry, which none of them knows. Labels come from closed lists; never an id, secret or
  * content.
  */
 export interface Observer {

@@ -1,5 +1,5 @@
 /**
- * One answered request. Nothing in it can hold a secret, a body, a form field or an id that came in a URL.
+ * Record of one request with its response. Nothing in it can hold a secret, a body, a form field or an id that came in a URL.
  */
 export interface RequestRecord {
   readonly listener: 'partner' | 'operator';
@@ -14,11 +14,11 @@ export interface RequestRecord {
   readonly durationMs: number;
   /** Bytes of the request's body that were read. */
   readonly bytesIn: number;
-  /** Bytes of the answer's body. */
+  /** Bytes of the response's body. */
   readonly bytesOut: number;
 }
 
-/** Where the listeners report what they answered. */
+/** Sink of the listeners for requests that got a response. */
 export interface RequestLog {
   request(record: RequestRecord): void;
 }

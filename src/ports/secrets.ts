@@ -10,10 +10,10 @@ export interface Secret {
 }
 
 export interface Secrets {
-  /** The one to make new things with. */
+  /** Secret to make new things with. */
   current(purpose: SecretPurpose): Secret;
-  /** Any known one, by id. */
+  /** Known secret of an id. */
   find(purpose: SecretPurpose, id: string): Secret | undefined;
-  /** All known ones, the current one first. */
+  /** Known secrets of a purpose, the current one first. */
   all(purpose: SecretPurpose): readonly Secret[];
 }

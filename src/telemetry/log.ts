@@ -19,9 +19,9 @@ export function createLog(level: LogLevel, destination: DestinationStream): Logg
 }
 
 /**
- * What a log line may hold of an error: its name, its code and where it was thrown. The message stays out,
- * since messages of libraries quote what they failed on; only our own, which the caller may see anyway or the
- * operator has to, is kept.
+ * The part of an error that a log line may hold: its name, its code and where it was thrown. The message stays
+ * out, since messages of libraries quote what they failed on; only our own, which the caller may see anyway or
+ * the operator has to, is kept.
  */
 export function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { name: typeof error };
@@ -40,8 +40,8 @@ export function describeError(error: unknown, depth = 0): Readonly<Record<string
 }
 
 /**
- * What a process may say when it ends by an error that nothing caught: Node itself would print the message
- * and every member.
+ * Line of a process that ends by an error which nothing caught: Node itself would print the message and every
+ * member.
  */
 export function crashLine(error: unknown): string {
   return `${JSON.stringify({ level: pino.levels.values['fatal'], time: Date.now(), event: 'crash', error: describeError(error) })}\n`;

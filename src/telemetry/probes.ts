@@ -2,9 +2,9 @@ import { withDeadline } from '../async/deadline.js';
 import { DomainError } from '../domain/errors.js';
 
 export interface Probes {
-  /** For `/readyz`. @throws DomainError `unavailable` */
+  /** Resolves while the service is ready, for `/readyz`. @throws DomainError `unavailable` */
   readonly ready: () => Promise<void>;
-  /** From now on the service is not ready, so that balancers stop sending before the listeners close. */
+  /** Ends readiness, so that balancers stop sending before the listeners close. */
   readonly stopping: () => void;
 }
 

@@ -13,7 +13,7 @@ export interface TelemetryParts {
   readonly eventsWaiting?: () => number | undefined;
   /** Events that a consumer of this process has not taken yet, by topic. */
   readonly lag?: () => ReadonlyMap<string, number>;
-  /** When the partner listener's certificate ends, in unix seconds; undefined where it has none. */
+  /** End of the partner listener's certificate, in unix seconds; undefined where it has none. */
   readonly tlsExpiresAt?: () => number | undefined;
   /** Unix seconds at which the certificate that signs ends. */
   readonly signerNotAfter?: number;
@@ -30,7 +30,7 @@ export interface Telemetry {
    * secret.
    */
   note(event: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
-  /** The same, of what an operator should change. */
+  /** A line about something that an operator should change. */
   warn(event: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
   /** Writes what is buffered; call before the process ends. */
   flush(): void;

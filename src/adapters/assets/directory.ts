@@ -10,7 +10,7 @@ const PUBLISHED = '.asset';
 const STAGED = '.staged';
 
 /**
- * Deliverables as files of one directory (mode 0700, files 0600): `<proof id>.asset`, and `<proof
+ * Assets as files of one directory (mode 0700, files 0600): `<proof id>.asset`, and `<proof
  * id>.<random>.staged` while they are built. It belongs to one process at a time, as the store beside it
  * does. Renaming makes a file visible; file and directory are synced before anyone is told. I/O failures are
  * DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
@@ -18,7 +18,7 @@ const STAGED = '.staged';
 export async function openAssetDirectory({ directory }: { readonly directory: string }): Promise<AssetStore> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await syncDirectory(dirname(resolve(directory)));
-  /** Names that this process is building: what `sweep` must not take. */
+  /** Names that this process is building, which `collectOrphans` must not take. */
   const building = new Set<string>();
 
   return {
@@ -56,15 +56,15 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
 
     collectOrphans: (keep) =>
       guarded(async () => {
-        let swept = 0;
+        let collected = 0;
         for await (const { name } of await opendir(directory)) {
           const left = name.endsWith(STAGED)
             ? !building.has(name)
             : name.endsWith(PUBLISHED) && !(await keep(proofIdOf(name)));
-          if (left && (await remove(join(directory, name)))) swept += 1;
+          if (left && (await remove(join(directory, name)))) collected += 1;
         }
-        if (swept > 0) await syncDirectory(directory);
-        return swept;
+        if (collected > 0) await syncDirectory(directory);
+        return collected;
       }),
   };
 }
@@ -120,7 +120,7 @@ class StagedFile implements StagedAsset {
     });
   }
 
-  /** Nothing after `publish`; safe any number of times. What cannot be removed is left to `sweep`. */
+  /** Nothing after `publish`; safe any number of times. What cannot be removed is left to `collectOrphans`. */
   async discard(): Promise<void> {
     await this.#close().catch(() => undefined);
     await remove(this.#path).catch(() => false);
@@ -134,7 +134,7 @@ class StagedFile implements StagedAsset {
   }
 }
 
-/** Of what an identifier holds, `:` alone means something to some file systems. */
+/** Name of a proof's file: `:`, alone of an identifier's characters, means something to some file systems. */
 function fileName(proofId: string): string {
   checkProofId(proofId);
   return proofId.replaceAll(':', '=');

@@ -19,24 +19,24 @@ import { checkProofId, guarded } from './failure.js';
 import { SpoolFile } from './spool-file.js';
 
 export interface AssetBucketOptions {
-  /** Where the server is. Undefined: Amazon's, of the region. */
+  /** Address of the server. Absent: Amazon's, of the region. */
   readonly endpoint?: string;
   readonly region: string;
   readonly bucket: string;
   /**
-   * Before each proof id. Whatever else begins with it and could be an asset's name is taken for one, and
-   * swept.
+   * First part of each object's name, before the proof id. Whatever else begins with the prefix and could be an
+   * asset's name is taken for one, and collected.
    */
   readonly prefix: string;
   /** Absent: what the platform offers, as its workload identity. */
   readonly credentials?: { readonly accessKey: string; readonly secretKey: string };
-  /** On this machine, where a deliverable is built before it is sent. */
+  /** Directory on this machine in which an asset is built before it is sent. */
   readonly spoolDirectory: string;
-  /** How old an asset that nobody registered must be before it is swept. Longer than any issuing takes. */
+  /** Age from which an asset that nobody registered is collected. Longer than any issuing takes. */
   readonly sweepGraceSeconds: number;
   /**
-   * How old by its id an asset may be to be looked at: what is older was seen by many sweeps. All of them
-   * where it is not given.
+   * Age by its id up to which an asset is looked at: an older one was seen by many collections. Absent: all
+   * are looked at.
    */
   readonly sweepWindowSeconds?: number;
 }
@@ -47,20 +47,23 @@ export interface AssetBucket extends AssetStore {
 }
 
 const CONNECT_MS = 2000;
-/** Until the answer begins; reading its body has no limit, because partners read as slowly as they like. */
-const ANSWER_MS = 10_000;
-/** Until a whole deliverable is taken. */
+/**
+ * Milliseconds until the server's response begins. Reading its body has no limit, because partners read as
+ * slowly as they like.
+ */
+const RESPONSE_MS = 10_000;
+/** Milliseconds until a whole asset is taken. */
 const PUT_MS = 120_000;
 const PUT_ATTEMPTS = 3;
 /** Every download in flight holds one connection. */
 const CONNECTIONS = 1024;
-/** Of one sweep: a store that does not answer fails at every object. */
+/** Failures that one collection bears: a store that does not answer fails at every object. */
 const MAX_FAILURES = 20;
-const SWEPT_AT_ONCE = 16;
+const REMOVED_AT_ONCE = 16;
 
 /**
- * Deliverables in a bucket of an S3-compatible store, `<prefix><proof id>` each, for any number of processes.
- * A deliverable is built in a local file, because parts of it are overwritten at the end, and sent as one
+ * Assets in a bucket of an S3-compatible store, `<prefix><proof id>` each, for any number of processes.
+ * An asset is built in a local file, because parts of it are overwritten at the end, and sent as one
  * object, which is all there or not there. The bucket must keep no versions: what was erased would live on in
  * them. Failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error
  * of its stream.
@@ -82,7 +85,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
       connectionTimeout: CONNECT_MS,
-      requestTimeout: ANSWER_MS,
+      requestTimeout: RESPONSE_MS,
       throwOnRequestTimeout: true,
       httpAgent: { keepAlive: true, maxSockets: CONNECTIONS },
       httpsAgent: { keepAlive: true, maxSockets: CONNECTIONS },
@@ -175,7 +178,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
                 StartAfter:
                   prefix + formatIdentifier('proof', Date.now() - window * 1000, new Uint8Array(10)),
               };
-        let swept = 0;
+        let collected = 0;
         const failures: unknown[] = [];
         let after: string | undefined;
         do {
@@ -196,8 +199,8 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
               ? []
               : [key],
           );
-          for (let first = 0; first < names.length; first += SWEPT_AT_ONCE) {
-            const part = names.slice(first, first + SWEPT_AT_ONCE);
+          for (let first = 0; first < names.length; first += REMOVED_AT_ONCE) {
+            const part = names.slice(first, first + REMOVED_AT_ONCE);
             const results = await Promise.allSettled(
               part.map(async (key) => {
                 if (await keep(key.slice(prefix.length))) return 0;
@@ -206,7 +209,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
               }),
             );
             for (const result of results) {
-              if (result.status === 'fulfilled') swept += result.value;
+              if (result.status === 'fulfilled') collected += result.value;
               else failures.push(result.reason);
             }
             if (failures.length >= MAX_FAILURES) throw failures[0];
@@ -214,7 +217,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
           after = page.NextContinuationToken;
         } while (after !== undefined);
         if (failures.length > 0) throw failures[0];
-        return swept;
+        return collected;
       }),
 
     close: () => client.destroy(),
@@ -257,7 +260,7 @@ class StagedObject implements StagedAsset {
   }
 }
 
-/** It is there, its key is accepted, and it keeps no versions. */
+/** Checks that the bucket is there, that the key is accepted, and that no versions are kept. */
 async function checkBucket(client: S3Client, bucket: string): Promise<void> {
   const versioning = await guarded(async () => {
     await client.send(new HeadBucketCommand({ Bucket: bucket }));
@@ -289,7 +292,7 @@ function statusOf(error: unknown): number | undefined {
 }
 
 /**
- * Whether the same request may succeed when it is repeated: the store was not reached, or says that it is the
+ * True where the same request may succeed when it is repeated: the store was not reached, or says that it is the
  * one to blame.
  */
 function isTransient(error: unknown): boolean {

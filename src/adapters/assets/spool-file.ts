@@ -7,7 +7,7 @@ import { writeAll } from '../../files/durable.js';
 const CHUNK = 256 * 1024;
 
 /**
- * A file without a name: it is unlinked as soon as it is open, so that no kill leaves a recording behind.
+ * A file without a name: it is unlinked as soon as it is open, so that no kill leaves an asset behind.
  * Its errors are those of the file system.
  */
 export class SpoolFile {
@@ -42,7 +42,7 @@ export class SpoolFile {
   }
 
   /**
-   * From the beginning, any number of times. Not the platform's stream of a file: that one closes the file
+   * Content from the beginning, any number of times. The platform's own stream of a file would close the file
    * when it is destroyed.
    */
   read(): Readable {

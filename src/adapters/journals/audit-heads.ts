@@ -74,7 +74,7 @@ export function createAuditHeads({
       else heads.set(partnerId, { partnerId, sequence, mac });
     },
     async close() {
-      // What could not be opened has told so already.
+      // A log that could not be opened has thrown already.
       await (await opened?.catch(() => undefined))?.close();
     },
   };

@@ -18,7 +18,7 @@ export interface SignedLogOptions {
   readonly secrets: Secrets;
   /** Sees every entry that is there, oldest first. */
   readonly each?: (entry: unknown) => void;
-  /** What the file is to hold instead, once it has grown to `lines`; undefined while it may grow on. */
+  /** Entries that the file is to hold instead, once it has grown to `lines`; undefined while it may grow on. */
   readonly compact?: (lines: number) => readonly unknown[] | undefined;
 }
 

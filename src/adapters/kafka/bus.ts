@@ -182,7 +182,7 @@ class KafkaBus implements EventBus {
     this.#options.onDeadLetter?.(topic);
   }
 
-  /** With a consumer of its own that joins no group. */
+  /** Works with a consumer of its own that joins no group. */
   async #reading<Value>(group: string, work: (client: ConsumerClient) => Promise<Value>): Promise<Value> {
     this.#checkOpen();
     const client = await passedOn(async () => {

@@ -1,5 +1,5 @@
 /**
- * node-rdkafka as promises and plain functions: what its callbacks and events are about stays in this file.
+ * node-rdkafka as promises and plain functions: its callbacks and events stay in this file.
  */
 import type {
   ConsumerGlobalConfig,
@@ -42,7 +42,7 @@ export class KafkaError extends ServerError {
     this.code = code;
   }
 
-  /** The client it came from is of no use any more. */
+  /** The client that threw it is of no use any more. */
   get fatal(): boolean {
     return this.code === CODE.fatal || this.code === CODE.state;
   }
@@ -184,7 +184,7 @@ export class ProducerClient {
     return true;
   }
 
-  /** What is not delivered by then is dropped, and reported as failed. */
+  /** Drops and reports as failed what is not delivered within `flushMs`. */
   async close(flushMs: number): Promise<void> {
     await new Promise<void>((resolve) => this.#producer.disconnect(flushMs, () => resolve()));
     clearTimeout(this.#timer);
@@ -222,14 +222,14 @@ export interface ConsumerOptions {
   readonly fault: FaultReport;
 }
 
-/** A consumer that commits when it is told. Rebalances wait in `rebalances` until they are followed. */
+/** A consumer that commits at its caller's word. Rebalances wait in `rebalances` until they are followed. */
 export class ConsumerClient {
   readonly #consumer: KafkaConsumer;
   readonly rebalances: Rebalance[] = [];
-  /** Of `read`: partitions whose end was reached. */
+  /** Partitions whose end was reached by reading. */
   readonly ended = new Set<number>();
   commitsUnderWay = 0;
-  /** Of the commit that failed last, until it is taken. */
+  /** Error of the commit that failed last, until it is taken. */
   commitFault: KafkaError | undefined;
   #closing = false;
 
@@ -293,18 +293,18 @@ export class ConsumerClient {
   }
 
   /**
-   * What is there, at most `limit`. It also keeps the group's membership, so it has to be called all the
-   * time. @throws KafkaError
+   * Messages that are there, at most `limit`. Polling also keeps the group's membership, so it must go on all
+   * the time. @throws KafkaError
    */
   poll(limit: number): Promise<readonly Message[]> {
     return asked((done) => this.#consumer.consume(limit, done));
   }
 
-  /** Messages of the partitions it holds that it was not given yet, as far as the brokers have told. */
+  /** Messages of the partitions held that were not polled yet, as far as the brokers have said. */
   get unread(): number {
     try {
       return this.#consumer.position().reduce((sum, { topic, partition, offset }) => {
-        // Before its first message a partition has no position; a negative end is one that no broker has told
+        // Before its first message a partition has no position; a negative end is one that no broker has named
         // yet.
         const { highOffset } = this.#consumer.getWatermarkOffsets(topic, partition);
         return offset === undefined || offset < 0 ? sum : sum + Math.max(0, highOffset - offset);
@@ -327,7 +327,7 @@ export class ConsumerClient {
     this.#consumer.resume(this.#consumer.assignments());
   }
 
-  /** Sends it off; whether it was kept shows in a later `poll`. */
+  /** Sends a commit off; whether it was kept shows in a later `poll`. */
   commit(positions: readonly TopicPartitionOffset[]): void {
     this.#consumer.commit([...positions]);
     this.commitsUnderWay += 1;
@@ -353,7 +353,7 @@ export class ConsumerClient {
     return { low: lowOffset, high: highOffset };
   }
 
-  /** The group's positions; a partition without one is absent. */
+  /** The group's committed offsets; a partition without one is absent. */
   async committed(topic: string, partitions: readonly number[]): Promise<ReadonlyMap<number, number>> {
     const found = await asked<readonly Partial<TopicPartitionOffset>[]>((done) =>
       this.#consumer.committed(
@@ -444,7 +444,7 @@ function settings({ brokers, credentials, tls }: KafkaConnection): GlobalConfig 
 }
 
 /**
- * Tells faults, as often as they come: with every attempt. @returns what gives the last refusal of a broker
+ * Reports faults, as often as they come: with every attempt. @returns a reader of a broker's last refusal
  */
 function listen(client: Producer | KafkaConsumer, fault: FaultReport): () => KafkaError | undefined {
   let refusal: KafkaError | undefined;
@@ -471,8 +471,8 @@ function failure(error: Error | LibrdKafkaError): KafkaError {
 }
 
 /**
- * Whether this library can do SCRAM with every Kafka: before 2.6.1 its nonce is wrong, and Kafka 4 refuses
- * it.
+ * True where this library can do SCRAM with every Kafka: before 2.6.1 its nonce is wrong, and Kafka 4 refuses
+ * such a nonce.
  */
 export function provesPasswords({ librdkafkaVersion }: Library): boolean {
   const [major = 0, minor = 0, patch = 0] = librdkafkaVersion.split('.').map(Number.parseFloat);

@@ -15,13 +15,13 @@ const OWN = {
 } as const;
 const OWN_NAMES: ReadonlySet<string> = new Set(Object.values(OWN));
 const COMMIT_MS = 10_000;
-/** Some less than what the topic of dead letters takes. A compressed message can be larger. */
+/** Bytes: some less than the topic of dead letters takes. A compressed message can be larger. */
 const LARGEST_BYTES = 2_000_000;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The message as it came, and why it is here. Of one that is too large, which nobody here has sent, only
- * where it was.
+ * The message as it came, and why it is a dead letter. A message that is too large, which nobody here has
+ * sent, leaves only its place.
  */
 export function deadLettered(message: Message, name: string, reason: string, at: number): NamedMessage {
   const { topic, partition, offset } = message;
@@ -54,7 +54,7 @@ function sizeOf({ key, value, headers }: Pick<NamedMessage, 'key' | 'value' | 'h
   return texts + (value?.length ?? 0) + (key === null ? 0 : Buffer.byteLength(key));
 }
 
-/** The same message for its topic again. */
+/** The message as it goes back to its topic. */
 export function requeued(message: Message, name: string): NamedMessage {
   const { topic, partition, offset, key, value } = message;
   const headers = Object.fromEntries(
@@ -75,22 +75,22 @@ export function deadLetterOf(topic: Topic, message: Message): DeadLetter {
   };
 }
 
-/** Those after the group's position, in the order of their partition. */
+/** Messages after the group's offsets, in the order of their partition. */
 export async function readDeadLetters(
   client: ConsumerClient,
   name: string,
   limit: number,
 ): Promise<readonly Message[]> {
   const from = await client.committed(name, await client.partitions(name));
-  const letters: Message[] = [];
-  await readTopic(client, { name, from, limit }, async (messages) => void letters.push(...messages));
-  return letters;
+  const found: Message[] = [];
+  await readTopic(client, { name, from, limit }, async (messages) => void found.push(...messages));
+  return found;
 }
 
-/** Moves the group's position behind these. @throws KafkaError where it was not kept */
-export async function passDeadLetters(client: ConsumerClient, letters: readonly Message[]): Promise<void> {
+/** Commits the group's offsets after these messages. @throws KafkaError where they were not kept */
+export async function passDeadLetters(client: ConsumerClient, messages: readonly Message[]): Promise<void> {
   const last = new Map(
-    letters.map(({ topic, partition, offset }) => [partition, { topic, partition, offset: offset + 1 }]),
+    messages.map(({ topic, partition, offset }) => [partition, { topic, partition, offset: offset + 1 }]),
   );
   client.commitFault = undefined;
   client.commit([...last.values()]);

@@ -10,7 +10,7 @@ import { headersOf, type Message } from './client.js';
 
 type ReceivedMessage = Pick<Message, 'value' | 'headers'> & { readonly key?: Message['key'] };
 
-/** Of the message's document; documented in docs/events.md. */
+/** Version of the message's document, as docs/events.md describes it. */
 export const SCHEMA_VERSION = 1;
 
 /** A usage event of 256 counts fits; a nest of array heads in so few bytes does not fill the memory. */
@@ -33,7 +33,7 @@ export function encodeEvent({ id, kind, key, at, data }: ServiceEvent): Buffer {
 /** Header of the message authentication code. */
 export const MAC_HEADER = 'mac';
 /**
- * Why a message that nobody of this installation wrote, or one that was altered, goes to the dead letters.
+ * Reason of a dead letter that nobody of this installation wrote, or that was altered.
  */
 export const UNAUTHENTICATED =
   'the message is not authenticated: it carries no code of a secret that is known here';
@@ -53,13 +53,13 @@ export function eventHeaders(
 
 export interface EventReader {
   readonly authenticator: Authenticator;
-  /** Takes messages without a code, too: while processes of a version that made none are at work. */
+  /** Messages without a code are taken, too: while processes of a version that made none are at work. */
   readonly acceptWithoutMac: boolean;
 }
 
 /**
- * Takes what `encodeEvent` made for this topic under this key, with the code of `eventHeaders`, and nothing
- * else.
+ * The event that `encodeEvent` wrote for this topic under this key, with the code of `eventHeaders`; anything
+ * else is a fault.
  */
 export function decodeEvent(
   { authenticator, acceptWithoutMac }: EventReader,
@@ -70,7 +70,7 @@ export function decodeEvent(
   // An empty value is sent as none where Node gives empty memory no address, as Node 20 does.
   if (value === null || value.length === 0) return { ok: false, fault: 'a message without a value' };
   const mac = headersOf(message)[MAC_HEADER];
-  // First of all: what strangers wrote is not even parsed.
+  // Before anything else: bytes that strangers wrote are not even parsed.
   if (mac === undefined ? !acceptWithoutMac : !authenticator.verify(macLabel(topic), value, mac))
     return { ok: false, fault: UNAUTHENTICATED };
   const document = decodeMessagePackStrict(value, MAX_BYTES, MAX_MEMBERS);
@@ -90,7 +90,7 @@ function macLabel(topic: Topic): string {
   return `event/${topic}`;
 }
 
-/** What a dead letter says of itself, where it can be read at all. */
+/** Id and kind that a dead letter gives itself, where it can be read at all. */
 export function namesOf(value: Uint8Array | null): { readonly id?: string; readonly kind?: string } {
   const document = value === null ? undefined : decodeMessagePackStrict(value, MAX_BYTES, MAX_MEMBERS);
   if (document?.ok !== true || typeof document.value !== 'object' || document.value === null) return {};

@@ -1,6 +1,6 @@
 /**
- * What this folder uses of node-rdkafka: an optional package, without which everything else still has to
- * compile.
+ * The part of node-rdkafka that this folder uses. The package is optional: without it everything else still has
+ * to compile.
  */
 declare module 'node-rdkafka' {
   export interface LibrdKafkaError extends Error {
@@ -79,9 +79,9 @@ declare module 'node-rdkafka' {
     assign(partitions: readonly (TopicPartition | TopicPartitionOffset)[]): unknown;
     unassign(): unknown;
     assignments(): readonly TopicPartition[];
-    /** Of all it holds. @throws LibrdKafkaError where it is not connected */
+    /** Positions in all partitions that the consumer holds. @throws LibrdKafkaError where it is not connected */
     position(): readonly (TopicPartition & { readonly offset?: number })[];
-    /** What was heard last; negative where nothing was. @throws LibrdKafkaError */
+    /** Watermarks as heard last; negative where nothing was. @throws LibrdKafkaError */
     getWatermarkOffsets(topic: string, partition: number): WatermarkOffsets;
     pause(partitions: readonly TopicPartition[]): unknown;
     resume(partitions: readonly TopicPartition[]): unknown;

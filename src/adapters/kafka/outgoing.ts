@@ -14,15 +14,15 @@ export interface NamedMessage extends OutgoingMessage {
   readonly name: string;
 }
 
-/** Until whoever sends is told that it failed. */
+/** Milliseconds after which a sender learns that sending failed. */
 const SEND_MS = 10_000;
 const FULL_MS = 20;
 const FLUSH_MS = 5000;
 
 /**
- * What is on its way to Kafka. The connection is made with the first message, and again as often as it takes.
- * A message stays in the producer's queue until it is delivered, also after its sender was told that it takes
- * too long: one that is sent again meanwhile is the one that waits, so that nothing overtakes it.
+ * Messages on their way to Kafka. The connection is made with the first message, and again as often as it
+ * takes. A message stays in the producer's queue until it is delivered, also after its sender has given up: a
+ * message that is sent again meanwhile is the one that waits, so that nothing overtakes it.
  */
 export class Outgoing {
   readonly #library: Awaited<ReturnType<typeof loadLibrary>>;
@@ -51,7 +51,7 @@ export class Outgoing {
   /** Resolves with the last delivery report. @throws KafkaError within ten seconds */
   async send(messages: readonly NamedMessage[]): Promise<void> {
     const deadline = Date.now() + SEND_MS;
-    // One sender at a time, in the order of their coming.
+    // Senders follow one another, in the order of their coming.
     const queued = this.#last.then(() => this.#enqueue(messages, deadline));
     this.#last = queued.catch(() => undefined);
     await withDeadline(
@@ -81,7 +81,7 @@ export class Outgoing {
     for (const message of messages) {
       let report = this.#underWay.get(message.name);
       while (report === undefined) {
-        // Its sender has gone: it will send again.
+        // The sender has gone, and will send again.
         if (Date.now() > deadline) throw new KafkaError('Kafka takes no more for now');
         report = this.#produce(await this.#connect(), message);
         if (report === undefined) await sleep(FULL_MS);
@@ -100,21 +100,21 @@ export class Outgoing {
         else reject(error);
       };
     });
-    // Whoever waited for it may have gone.
+    // The sender that waited for the report may have gone.
     report.catch(() => undefined);
     if (!client.produce(message, reported!)) return undefined;
     this.#underWay.set(message.name, report);
     return report;
   }
 
-  /** All that wait for it share one attempt. */
+  /** The connection; callers that wait for it share one attempt. */
   async #connect(): Promise<ProducerClient> {
     if (this.#closed) throw new KafkaError('the bus is closed');
     if (this.#client?.broken === true) {
       const broken = this.#client;
       this.#client = undefined;
-      // What it had in hand has failed before the next one sends anything, or one key's events could change
-      // places.
+      // The broken client's messages must have failed before the next client sends anything: otherwise one
+      // key's events could change places.
       await broken.close(0);
     }
     if (this.#client !== undefined) return this.#client;

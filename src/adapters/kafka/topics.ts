@@ -24,7 +24,7 @@ const KEEPING: Readonly<Record<Topic, Readonly<Record<string, string>>>> = {
   usage: { 'cleanup.policy': 'delete', 'retention.ms': String(14 * DAY_MS) },
   retention: { 'cleanup.policy': 'delete', 'retention.ms': String(14 * DAY_MS) },
 };
-// Room for the headers of a letter beside the largest message that a topic takes by default.
+// Room for the headers of a dead letter beside the largest message that a topic takes by default.
 const DEAD_LETTERS = {
   'cleanup.policy': 'delete',
   'retention.ms': String(90 * DAY_MS),

@@ -6,7 +6,7 @@ import type { DeadLetterReport, EventBus, EventHandler, Replayed } from '../../p
 import type { Clock } from '../../ports/clock.js';
 import { DeadLetterFile, type DeadLetterReader } from './dead-letter-file.js';
 
-/** Of events that a handler gets at once. */
+/** Events that a handler gets at once. */
 const BATCH = 500;
 const RETRY_SECONDS = 1;
 
@@ -41,7 +41,7 @@ class LocalBus implements EventBus {
   readonly #onDeadLetter: DeadLetterReport;
   readonly #handlers = new Map<Topic, EventHandler>();
   #state: 'made' | 'started' | 'closed' = 'made';
-  /** One publication at a time: a later one must not overtake what comes again. */
+  /** End of the publications so far: they follow one another, so that none overtakes events that come again. */
   #last: Promise<unknown> = Promise.resolve();
   #failures = 0;
   /** Events of a publication that failed which are dead letters already when it comes again. */
@@ -77,7 +77,7 @@ class LocalBus implements EventBus {
     return { taken: 0, left: 0 };
   }
 
-  /** What was published was taken: the rest waits in the outbox. */
+  /** None: events that were published were taken, and the rest waits in the outbox. */
   lag(): ReadonlyMap<Topic, number> {
     return new Map([...this.#handlers.keys()].map((topic) => [topic, 0]));
   }

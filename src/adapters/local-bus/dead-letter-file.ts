@@ -10,18 +10,18 @@ export const DEAD_LETTER_FILE = 'dead-letters.log';
 export const REPLAY_POSITION_FILE = 'dead-letters.position';
 
 export interface KeptDeadLetter {
-  /** From 1, over all topics. */
+  /** Number of the line, from 1, over all topics. */
   readonly number: number;
   readonly at: number;
   readonly reason: string;
-  /** Undefined where the line is not what was written here: nothing is done with it. */
+  /** The event; undefined where the line is not as it was written here: nothing is done with such a line. */
   readonly event: ServiceEvent | undefined;
   readonly line: string;
 }
 
 export interface DeadLetterReader {
   readonly authenticator: Authenticator;
-  /** Takes lines without a code, too: those of a version that made none. */
+  /** Lines without a code are taken, too: a version that made none wrote them. */
   readonly acceptWithoutMac: boolean;
 }
 
@@ -57,33 +57,33 @@ export class DeadLetterFile {
 
   async append(event: ServiceEvent, reason: string, at: number): Promise<void> {
     const { topic, id, kind, key, at: happenedAt, data } = event;
-    const letter = { at, reason, topic, event: { id, kind, key, at: happenedAt, data } };
+    const content = { at, reason, topic, event: { id, kind, key, at: happenedAt, data } };
     await this.appendLine(
       JSON.stringify({
-        ...letter,
-        mac: this.#reader.authenticator.sign(MAC_LABEL, Buffer.from(JSON.stringify(letter))),
+        ...content,
+        mac: this.#reader.authenticator.sign(MAC_LABEL, Buffer.from(JSON.stringify(content))),
       }),
     );
   }
 
-  /** A line that is here already, once more. */
+  /** Appends a line that is in the file already once more. */
   async appendLine(text: string): Promise<void> {
     await this.#log.append(`${text}\n`);
   }
 
-  /** Those not replayed yet, oldest first. */
+  /** Dead letters that were not replayed yet, oldest first. */
   async list(topic: Topic, limit: number): Promise<readonly KeptDeadLetter[]> {
     const from = this.#positions[topic] ?? 0;
-    const letters: KeptDeadLetter[] = [];
+    const kept: KeptDeadLetter[] = [];
     let number = 0;
     for await (const { text } of this.#log.lines()) {
       number += 1;
       if (number <= from) continue;
-      if (letters.length === limit) break;
-      const letter = parseDeadLetter(this.#reader, text!.toString('utf8'), number, topic);
-      if (letter !== undefined) letters.push(letter);
+      if (kept.length === limit) break;
+      const deadLetter = parseDeadLetter(this.#reader, text!.toString('utf8'), number, topic);
+      if (deadLetter !== undefined) kept.push(deadLetter);
     }
-    return letters;
+    return kept;
   }
 
   async markReplayed(topic: Topic, number: number): Promise<void> {
@@ -98,7 +98,7 @@ export class DeadLetterFile {
 }
 
 /**
- * @returns undefined for a letter of another topic; one that nobody vouches for and that names no topic is
+ * @returns undefined for a dead letter of another topic; one that nobody vouches for and that names no topic is
  * shown in each
  */
 function parseDeadLetter(
@@ -107,13 +107,13 @@ function parseDeadLetter(
   number: number,
   wanted: Topic,
 ): KeptDeadLetter | undefined {
-  const { mac, ...letter } = parsedLine(line);
-  const { at, reason, topic, event } = letter;
+  const { mac, ...content } = parsedLine(line);
+  const { at, reason, topic, event } = content;
   if (topic !== wanted && TOPICS.some((known) => known === topic)) return undefined;
   const isOurs =
     mac === undefined
       ? acceptWithoutMac
-      : typeof mac === 'string' && authenticator.verify(MAC_LABEL, Buffer.from(JSON.stringify(letter)), mac);
+      : typeof mac === 'string' && authenticator.verify(MAC_LABEL, Buffer.from(JSON.stringify(content)), mac);
   const reading = isOurs ? parseEvent(wanted, event) : undefined;
   if (reading?.ok !== true || typeof at !== 'number' || typeof reason !== 'string') {
     return {

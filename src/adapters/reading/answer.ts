@@ -16,7 +16,7 @@ import type {
  * service signed is recognised in the service itself.
  */
 
-/** Of a frame, in bytes. A reading has a dozen short texts. */
+/** Bytes of an answer's frame. A reading has a dozen short texts. */
 export const MAX_ANSWER_BYTES = 65_536;
 /** Slugs of findings are the reader's own, and each stands once. */
 const MAX_REASONS = 32;
@@ -57,7 +57,7 @@ export function sidecarAnswer(payload: Buffer): SidecarParseResult {
   return { kind, statement: seal(answer.statement), ...bound };
 }
 
-/** Whether it is the word that the process has its anchors. */
+/** True for the word that the process has its anchors. */
 export function isReady(payload: Buffer): boolean {
   return parse(payload).ready === true;
 }

@@ -13,11 +13,11 @@ import { ReadingProcess } from './reading-process.js';
 export interface CredentialReaderOptions {
   readonly trust: TrustList;
   readonly observer: Pick<Observer, 'fault'>;
-  /** Of one reading; the slowest hostile ones known take some 15 ms of a core. */
+  /** Milliseconds of one reading; the slowest hostile ones known take some 15 ms of a core. */
   readonly readingMs?: number;
-  /** From the call to the answer of a reading that is not under way by then. */
+  /** Milliseconds from the call after which a reading that is not under way is given up. */
   readonly waitingMs?: number;
-  /** Until a new process answers. */
+  /** Milliseconds until a new process answers. */
   readonly startMs?: number;
   /** Readings that wait or are under way, and their bytes. */
   readonly maxWaiting?: number;
@@ -64,8 +64,8 @@ export function createCredentialReader(options: CredentialReaderOptions): Starte
 
 interface Reading {
   readonly question: Question;
-  /** Takes an answer; throws where it is none, and then there is no end to the reading yet. */
-  readonly settle: (answer: Buffer) => void;
+  /** Takes an answer; throws for bytes that are none, which do not end the reading. */
+  readonly complete: (answer: Buffer) => void;
   readonly refuse: (error: DomainError) => void;
   readonly deadline: NodeJS.Timeout;
   tries: number;
@@ -76,7 +76,7 @@ class ReadingQueue {
   readonly #options: Required<CredentialReaderOptions>;
   readonly #stopping = new AbortController();
   #waiting: Reading[] = [];
-  /** Of everything that was asked and has no end yet. */
+  /** Readings that were asked for and have not ended. */
   #open = 0;
   #openBytes = 0;
   #process: ReadingProcess | undefined;
@@ -105,7 +105,7 @@ class ReadingQueue {
       };
       const reading: Reading = {
         question,
-        settle: (answer) => {
+        complete: (answer) => {
           const value = read(answer);
           ended();
           resolve(value);
@@ -133,7 +133,7 @@ class ReadingQueue {
     await process?.gone;
   }
 
-  /** One that is under way is bounded by the time for a reading; it is not tried again. */
+  /** Marks a reading that may not be tried again; one that is under way is bounded by the time for a reading. */
   #isOverdue(reading: Reading): void {
     reading.overdue = true;
     const at = this.#waiting.indexOf(reading);
@@ -142,7 +142,7 @@ class ReadingQueue {
     reading.refuse(reading.tries === 0 ? full() : failed());
   }
 
-  /** One reading at a time, for as long as there are any. */
+  /** Does the readings, one after the other, for as long as there are any. */
   async #work(): Promise<void> {
     if (this.#working) return;
     this.#working = true;
@@ -160,7 +160,7 @@ class ReadingQueue {
     try {
       const answer = await process.ask(reading.question, this.#options.readingMs);
       try {
-        reading.settle(answer);
+        reading.complete(answer);
         this.#ends = 0;
       } catch {
         // What it said is not for a log: it may be anybody's words.

@@ -1,6 +1,6 @@
 /**
- * What service and reading process say to each other over two pipes: frames of four bytes of length
- * (big-endian) and a payload.
+ * Frames, in which service and reading process talk over two pipes: four bytes of length (big-endian) and a
+ * payload.
  */
 
 const LENGTH_BYTES = 4;

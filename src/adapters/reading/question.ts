@@ -1,8 +1,8 @@
 import type { SigningIdentity } from '../../ports/signing.js';
 
 /**
- * What the reading process is asked: a kind, where the chunk lies, and the bytes. The first payload it gets
- * are the anchors instead.
+ * Question to the reading process: a kind, where the chunk lies, and the bytes. The anchors are its first
+ * payload instead.
  */
 export type Question =
   | {

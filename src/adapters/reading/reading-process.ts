@@ -75,7 +75,7 @@ export class ReadingProcess {
   }
 
   /**
-   * One at a time. @throws Error when the process ends, or is ended because it did not answer within
+   * Answer to one question at a time. @throws Error when the process ends, or is ended because it did not answer within
    * `limitMs`
    */
   ask(question: Question, limitMs: number): Promise<Buffer> {

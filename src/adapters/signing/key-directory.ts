@@ -14,8 +14,8 @@ const KEY = 'key.pem';
 const UNFINISHED_LIFE_MS = 600_000;
 
 /**
- * Undefined where there is none yet. A directory without a key file was made by hand: that is an error, never
- * a reason to make new keys.
+ * The pair in a directory; undefined where there is no directory yet. A directory without a key file was made
+ * by hand: an error, never a reason to make new keys.
  */
 export async function readKeyPair(directory: string): Promise<KeyPair | undefined> {
   try {
@@ -42,7 +42,7 @@ export async function keepKeyPair(parent: string, name: string, pair: KeyPair): 
   return kept;
 }
 
-/** The same, of a certificate whose key may be elsewhere. */
+/** Writes a certificate as `keepKeyPair` writes a pair; the key may be elsewhere. */
 export async function keepPair(
   parent: string,
   name: string,

@@ -11,11 +11,11 @@ import { assertUsable, authorityNameOf, certificatesIn, leafNameOf } from './loa
 import type { TokenKey } from './pkcs11-token.js';
 
 export interface InstallationOptions {
-  /** As of `loadSigning`. */
+  /** Directory as for `loadSigning`. */
   readonly directory: string;
   readonly environment: string;
   readonly algorithm: SignatureAlgorithm;
-  /** Where the key is kept in a token and not in the directory. */
+  /** Token that holds the key; absent where the key is in the directory. */
   readonly token?: TokenKey;
   readonly clock: Clock;
 }

@@ -29,7 +29,7 @@ export interface SigningFiles {
   readonly authority: string;
 }
 
-/** The same, as PEM texts. */
+/** Signing files as PEM texts. */
 export interface SigningPems {
   readonly certificate: string;
   readonly key: string;
@@ -43,7 +43,7 @@ export interface SigningOptions {
    */
   readonly directory: string;
   readonly environment: string;
-  /** Of the leaf that signs when no files are given; Ed25519 by default. */
+  /** Algorithm of the leaf that signs when no files are given; Ed25519 by default. */
   readonly algorithm?: SignatureAlgorithm;
   readonly files?: SigningFiles;
   /** An identity that several processes share; `files` come first. */
@@ -300,7 +300,7 @@ export function certificatesIn(pem: string): X509Certificate[] {
   );
 }
 
-/** What a wrong file would otherwise show only on some partner's screen. */
+/** Checks what a wrong file would otherwise show only on some partner's screen. */
 export function assertUsable({ leaf, authority }: Certified, now: number): void {
   if (leaf.ca || !leaf.checkIssued(authority) || !leaf.verify(authority.publicKey))
     throw new Error('the signing certificate is not a leaf that the authority issued');

@@ -12,7 +12,7 @@ export interface TokenOptions {
   readonly token: string;
   readonly key: string;
   readonly pin: string;
-  /** What the module is given of the environment: never the service's own settings. */
+  /** Environment that the module is given: never the service's own settings. */
   readonly environment: Readonly<Record<string, string>>;
   /** Milliseconds after which a call is given up; 10,000 by default. */
   readonly timeoutMs?: number;
@@ -179,7 +179,7 @@ class Calls {
   }
 }
 
-/** One line, without what could be of a caller: the tool's words are about the token. */
+/** First line of the tool's words, which are about the token and hold nothing of a caller. */
 function firstFault(said: string): string {
   const line =
     said.split('\n').find((text) => /error|no slot|not found|fail/i.test(text)) ?? 'no reason was given';

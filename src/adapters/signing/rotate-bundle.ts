@@ -6,7 +6,7 @@ import { makeSigningPems } from './load-signing.js';
 import { newOperatorToken } from './operator-token.js';
 import { newSecret, type StoredSecret } from './secrets.js';
 
-/** What can be replaced, each by itself. */
+/** Secrets that can be replaced, each by itself. */
 export const ROTATED_PURPOSES = [...SECRET_PURPOSES, 'signing', 'operator-token'] as const;
 export type RotatedPurpose = (typeof ROTATED_PURPOSES)[number];
 
@@ -26,7 +26,7 @@ const DROP_AFTER_SECONDS = 25 * 3600;
 
 export interface BundleRotation {
   readonly step: RotationStep;
-  /** All by default; of `drop` those that can be dropped. */
+  /** Secrets to replace: all by default, with `drop` those that can be dropped. */
   readonly purposes?: readonly RotatedPurpose[] | undefined;
   /** Drops what was replaced only a while ago, too. */
   readonly early?: boolean;

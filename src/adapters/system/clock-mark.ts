@@ -7,8 +7,8 @@ import { SteadyClock } from './steady-clock.js';
 /** In the data directory: the latest time that a process on it has seen, in milliseconds since the epoch. */
 export const CLOCK_MARK_FILE = 'clock';
 /**
- * What a machine without a battery, or one that is moved between hosts, may be off by until it has asked for
- * the time.
+ * Milliseconds by which a machine without a battery, or one that is moved between hosts, may be off until it
+ * has asked for the time.
  */
 const TOLERANCE_MS = 300_000;
 

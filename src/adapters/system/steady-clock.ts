@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.js';
 
 /**
  * A clock that never runs backwards: where the one below is set back, time stands still until it has caught
- * up. A key, a slot or a case that has expired stays expired.
+ * up. A key, a slot or a review that has expired stays expired.
  */
 export class SteadyClock implements Clock {
   readonly #below: Clock;

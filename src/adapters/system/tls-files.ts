@@ -13,7 +13,7 @@ export interface TlsPaths {
 export class TlsFiles {
   readonly #paths: TlsPaths;
   #identity: TlsIdentity;
-  /** What the files looked like when they were read last, whether or not they could be used. */
+  /** State of the files when they were read last, whether or not they could be used. */
   #seen: string;
 
   private constructor(paths: TlsPaths, seen: string, identity: TlsIdentity) {
