@@ -11,7 +11,7 @@ export interface ErasureConsumerDeps {
   readonly clock: Clock;
 }
 
-/** "Erasure removes everything derived from a proof and confirms it." Each step may be done again. */
+/** Removes everything derived from an erased proof and confirms it (rule 11.12). */
 export function erasureConsumer(deps: ErasureConsumerDeps): EventHandler {
   return async (events) => {
     for (const event of events) await finishErasure(deps, event);
@@ -26,7 +26,8 @@ async function finishErasure(
   const { proofId, partnerId, erasedAt } = event.data;
   const state = (await stores.getProof(proofId))?.state;
   if (state === 'issued') {
-    // A restored backup brought it back. The event knows no key, as the journal: the operator erases.
+    // A restored backup brought the proof back. Event and journal name no key, so the operator is the actor
+    // of the erasure.
     const erasure = await stores.eraseProof(proofId, partnerId, erasedAt, {
       partnerId,
       action: 'proof_erased',
@@ -37,7 +38,7 @@ async function finishErasure(
     if (erasure === 'not_found')
       throw new PoisonError('the proof is not of the partner that the event names');
   } else if (state !== 'erased') {
-    // A store that was restored from before the proof came to be: there is nothing of it.
+    // A store that was restored from before the proof came to be holds nothing of the proof.
     return;
   }
   await assets.delete(proofId);

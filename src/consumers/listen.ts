@@ -35,8 +35,8 @@ function observed(topic: Topic, consumer: EventHandler, observer: Pick<Observer,
 }
 
 /**
- * An event that needs a damaged row goes to the dead letters: given again and again it would hold up all
- * those behind it.
+ * A consumer that gives an event with a damaged row to the dead letters: given again and again the event
+ * would hold up all those behind it.
  */
 export function undamaged(consumer: EventHandler): EventHandler {
   return async (events) => {

@@ -5,9 +5,8 @@ import type { Clock } from '../ports/clock.js';
 import type { ProofStore, RetentionStore } from '../ports/stores.js';
 
 /**
- * "Announces cases at creation, before expiry and after it": the creation is the event itself, the others are
- * scheduled by it. An erasure takes the notices of its proof with it; one that was first is seen by the look
- * that comes last.
+ * Announces reviews (rule 15.3): the creation is the event itself, and schedules the reminders. An erasure
+ * removes the reminders of its proof; an erasure that came first is seen by the look that comes last.
  */
 export function retentionConsumer({
   stores,
@@ -18,17 +17,17 @@ export function retentionConsumer({
   readonly clock: Clock;
 }): EventHandler {
   return async (events) => {
-    const notices = events.flatMap((event) => {
+    const reminders = events.flatMap((event) => {
       if (event.topic !== 'retention') throw new PoisonError('not about a case');
-      // The other kinds are for whoever listens elsewhere.
+      // The other kinds are for listeners elsewhere.
       return event.kind === 'review_created' ? remindersOf(event) : [];
     });
-    if (notices.length === 0) return;
-    await stores.scheduleReminders(notices, Math.floor(clock.now() / 1000));
+    if (reminders.length === 0) return;
+    await stores.scheduleReminders(reminders, Math.floor(clock.now() / 1000));
     const erased = new Set<string>();
-    for (const proofId of new Set(notices.map((notice) => notice.proofId)))
+    for (const proofId of new Set(reminders.map((reminder) => reminder.proofId)))
       if ((await stores.getProof(proofId))?.state !== 'issued') erased.add(proofId);
-    for (const notice of notices)
-      if (erased.has(notice.proofId)) await stores.completeReminder(notice, undefined);
+    for (const reminder of reminders)
+      if (erased.has(reminder.proofId)) await stores.completeReminder(reminder, undefined);
   };
 }

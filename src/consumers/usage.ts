@@ -3,13 +3,10 @@ import type { ServiceEvent, UsageEvent } from '../domain/events.js';
 import type { EventHandler } from '../ports/bus.js';
 import type { UsageStore } from '../ports/stores.js';
 
-/** Of one event. A day's total has room for a thousand such. */
+/** Greatest number of one event. A day's total has capacity for a thousand such. */
 const MOST_UNITS = 2_000_000;
 
-/**
- * "Usage folds events into per-day consumption exactly once": the store moves position and total in one
- * conditional write.
- */
+/** Aggregates events into per-day consumption exactly once (rule 15.2). */
 export function usageConsumer({
   stores,
 }: {

@@ -1,21 +1,21 @@
 import { createHmac, randomBytes, scryptSync } from 'node:crypto';
 
 /**
- * How the operator listener shows that it knows the operator's token, before a caller sends it: on a machine
- * with other users, any of them may listen at its port while the service is down.
+ * The proof that the operator listener knows the operator's token, before a caller sends it: on a machine
+ * with other users, any of them may listen at the listener's port while the service is down.
  */
 const SALT = 'takemark operator challenge';
 const NONCE_BYTES = 32;
 
 /**
- * Slow on purpose, about 50 ms: whoever asks the listener gets an answer to try tokens on, and an operator
- * may have chosen a short one.
+ * The key of a token, slow on purpose (about 50 ms): every caller of the listener gets an answer to try
+ * tokens on, and an operator may have chosen a short token.
  */
 export function challengeKey(token: string): Buffer {
   return scryptSync(token, SALT, 32);
 }
 
-/** One for each challenge, so that no answer serves twice. */
+/** A nonce for each challenge, so that no answer serves twice. */
 export function challengeNonce(): string {
   return randomBytes(NONCE_BYTES).toString('base64url');
 }

@@ -6,10 +6,9 @@ const MIB = 1_048_576;
 const RETRY_SECONDS = 2;
 
 /**
- * The bytes that may be held for callers before their worth is known, and for answers that they do not read:
- * one bound for all connections of a process. A holder (an address, or a partner whose key was checked) may
- * hold as much as it leaves free, so one takes at most half of it all, two a third each, and a newcomer finds
- * something.
+ * A bound on the bytes that all connections of a process hold for callers of unknown worth, and for responses
+ * that callers do not read. A holder (an address, or a partner whose key was checked) may hold as much as it
+ * leaves free: one takes at most half of the budget, two take a third each, and a newcomer finds something.
  */
 export class ByteBudget {
   readonly #limit: number;
@@ -48,7 +47,7 @@ export class ByteBudget {
   }
 }
 
-/** What one piece of work holds of the budget. */
+/** The part of the budget that one piece of work holds. */
 export class Lease {
   readonly #budget: ByteBudget;
   #holder: string;
@@ -60,7 +59,7 @@ export class Lease {
     this.#holder = holder;
   }
 
-  /** Somebody else is known to answer for what is held from now on. */
+  /** Names another holder, who pays for the memory from now on. */
   belongTo(holder: string): void {
     if (this.#bytes === 0) this.#holder = holder;
   }
@@ -91,7 +90,7 @@ export class Lease {
 
 /** An eighth of the memory that the process may use, its container's where there is one: 32 to 512 MiB. */
 export function defaultBudgetBytes(): number {
-  // Where nothing constrains the process, this is 0, absent or larger than any memory.
+  // 0, absent or larger than any memory where nothing constrains the process.
   const constrained = process.constrainedMemory?.() ?? 0;
   const memory = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
   return Math.min(512 * MIB, Math.max(32 * MIB, Math.floor(memory / 8)));

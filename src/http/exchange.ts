@@ -6,35 +6,32 @@ import type { Lease } from './byte-budget.js';
 export interface ListenerLimits {
   /** The request line and headers must be complete in this time. */
   readonly headersMs: number;
-  /** A TLS handshake must be complete in this time, and so many may be under way. */
+  /** Time for a TLS handshake, and the number that may be under way. */
   readonly handshakeMs: number;
   readonly handshakes: number;
-  /** How long an idle connection is kept for its next request. */
+  /** Time for which an idle connection is kept for its next request. */
   readonly keepAliveMs: number;
-  /** Where the connection table is nearly full, a new connection says something in this time. */
+  /** Time in which a new connection must send its first byte where the connection table is nearly full. */
   readonly firstByteMs: number;
-  /** How often the listener looks for connections over their time. */
+  /** Interval between two looks for connections over their time. */
   readonly checkMs: number;
   /** A JSON body must be complete in this time. */
   readonly bodyMs: number;
-  /**
-   * A partner's call is answered in this time, its body's reading aside; its quota headers may take `quotaMs`
-   * more.
-   */
+  /** Time for a partner's call, the reading of its body aside; its quota headers may take `quotaMs` more. */
   readonly callMs: number;
   readonly quotaMs: number;
   /**
-   * What an answered request may still send before its connection is cut, so that the answer is not lost to a
-   * reset.
+   * Bytes and time that the rest of an answered request may take before its connection is cut: an immediate
+   * cut would lose the response to a reset.
    */
   readonly drainBytes: number;
   readonly drainMs: number;
   /**
-   * A connection on which nothing moves for this long, in either direction, is cut: a caller that does not
-   * read its answer.
+   * Time without movement in either direction after which a connection is cut: its caller does not read the
+   * response.
    */
   readonly stallMs: number;
-  /** Connections open at once; see ConnectionTable for whose place a newcomer takes. */
+  /** Connections open at once; see ConnectionTable for the connection that gives way to a newcomer. */
   readonly connections: number;
   /** Upload forms at once that have not shown their signed fields, or whose fields are being looked at. */
   readonly forms: number;
@@ -45,14 +42,14 @@ export interface ListenerLimits {
   /** A streamed body that brings no byte for this long has stalled. */
   readonly idleMs: number;
   /**
-   * A form that is proven and brings no byte for this long stands still: an address may have
-   * `stalledOfAddress` of them.
+   * Time without a byte after which a proven form counts as stalled; an address may have `stalledOfAddress`
+   * of those.
    */
   readonly stalledMs: number;
   readonly stalledOfAddress: number;
   /**
-   * Average rate, in bytes a second, below which a streamed body is refused once `graceMs` of waiting have
-   * passed.
+   * Least average rate in bytes a second: a slower streamed body is refused once `graceMs` of waiting have
+   * passed (rule 6.13).
    */
   readonly minRate: number;
   readonly graceMs: number;
@@ -85,13 +82,13 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   streamMs: 15 * 60_000,
 };
 
-/** One request and its answer. */
+/** One HTTP request with its response. */
 export interface Exchange {
   readonly requestId: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly limits: ListenerLimits;
-  /** The caller's, as bounds for each caller count it; see CallerAddresses. */
+  /** Address of the caller, as bounds for each caller count it; see CallerAddresses. */
   readonly address: string;
   /** `performance.now()`. */
   readonly startedAt: number;
@@ -100,27 +97,29 @@ export interface Exchange {
   keyId: string | undefined;
   /** Bytes of the body that were read. */
   bytesIn: number;
-  /** Bytes of the answer's body. */
+  /** Bytes of the response's body. */
   bytesOut: number;
   /** True where the caller waits for `100 Continue` before it sends the body. */
   awaitsContinue: boolean;
-  /** The connection ends with this answer: the listener is stopping, or the message's end is in doubt. */
+  /**
+   * The connection ends with this response: the listener is stopping, or the end of the message is in doubt.
+   */
   connectionClose: boolean;
   /** The request was given up, so that its end is not waited for. */
   abandoned: boolean;
-  /** Headers of every answer on this exchange. */
+  /** Headers of every response on this exchange. */
   readonly headers: Record<string, string>;
   /**
-   * What is held of the body, paid for by the caller's address until its key is known, then by the partner.
+   * Memory held for the body, paid for by the caller's address until its key is known, then by the partner.
    */
   readonly lease: Lease;
-  /** It is being carried out, and will be to its end even when the connection goes. */
+  /** True while the request is carried out: it will be to its end, even when the connection goes. */
   working: boolean;
   /** The connection is gone, so that nothing can be sent. */
   gone: boolean;
-  /** Set by whoever streams the answer: frees what it holds when the connection goes. */
+  /** Set by the sender of a streamed response: frees its resources when the connection goes. */
   onGone: (() => void) | undefined;
-  /** Set by whoever reads the body: ends the reading when the parser gives the request up. */
+  /** Set by the reader of the body: ends the reading when the parser gives the request up. */
   abortBody: ((error: DomainError) => void) | undefined;
 }
 

@@ -148,21 +148,21 @@ function probeEndpoints(
 /** Asks again when the last result is older than `ms`: frequent callers cost no more than that. */
 function remembered(ask: () => Promise<void>, ms: number): () => Promise<void> {
   let askedAt = -Infinity;
-  let answer: Promise<void> | undefined;
+  let result: Promise<void> | undefined;
   return () => {
     const now = performance.now();
-    if (answer === undefined || now - askedAt >= ms) {
+    if (result === undefined || now - askedAt >= ms) {
       askedAt = now;
-      answer = ask();
+      result = ask();
     }
-    return answer;
+    return result;
   };
 }
 
 /**
  * Whether a Host names this machine: a page of a browser that reaches it under a name of its own (DNS
  * rebinding) sends that name.
- * @param configured what the listener was told to bind
+ * @param configured the configured host of the listener
  */
 function isOwnHost(host: string | undefined, configured: string | undefined): boolean {
   // HTTP/1.0, which no browser speaks.

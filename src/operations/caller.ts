@@ -1,7 +1,7 @@
 import { DomainError } from '../domain/errors.js';
 import type { Plan, Scope } from '../domain/partner.js';
 
-/** Whoever calls, after the key was checked. */
+/** The calling partner, after the key was checked. */
 export interface Caller {
   readonly partnerId: string;
   readonly keyId: string;

@@ -39,8 +39,8 @@ const JSON_TYPE = ['application/json'] as const;
 const operatorRoute = { listener: 'operator', group: 'Operator', auth: 'bearer', noStore: true } as const;
 
 /**
- * The operator listener's rows: metrics, probes, and the issuer and operator API. No part of the partners'
- * document.
+ * Routes of the operator listener: metrics, probes, and the issuer and operator API. They are no part of the
+ * partners' document.
  */
 export const OPERATOR_ROUTES = {
   createPartner: {

@@ -52,9 +52,9 @@ import {
   verifySchema,
 } from '../schemas/verify-schemas.js';
 
-/** "JSON bodies up to 64 KiB (verify: what a 1 MiB sidecar needs in base64)." */
+/** Greatest length of a JSON body (rule 2.10). */
 export const JSON_BYTES = 65_536;
-/** What boundaries, part headers and signed fields may add to the file. */
+/** Bytes that boundaries, part headers and signed fields may add to the file. */
 const FORM_BYTES = 65_536;
 
 const JSON_TYPE = ['application/json'] as const;
@@ -64,7 +64,7 @@ const reviewCase = (description: string) => ({
   schema: reviewCaseSchema,
 });
 
-/** The one answer worth keeping: behind a key, and asked after each time. */
+/** Headers of the one response worth keeping: behind a key, and asked for again each time. */
 const FILE_HEADERS = {
   'Cache-Control': 'always',
   ETag: 'always',
@@ -73,7 +73,7 @@ const FILE_HEADERS = {
   'Content-Disposition': 'always',
 } as const;
 
-/** The partner listener's rows. Order is the order of matching, so the busiest paths stand first. */
+/** Routes of the partner listener. Their order is the order of matching, so the busiest paths stand first. */
 export const PARTNER_ROUTES = {
   verify: {
     listener: 'partner',

@@ -12,7 +12,7 @@ export const CONTRACT_VERSION = '3.0.0';
 export const ROUTES = { ...PARTNER_ROUTES, ...OPERATOR_ROUTES } as const;
 
 export type RouteId = keyof typeof ROUTES;
-/** The rows of one listener. */
+/** Ids of the routes of one listener. */
 export type RouteIdOf<Listener extends Route['listener']> = {
   [Id in RouteId]: (typeof ROUTES)[Id]['listener'] extends Listener ? Id : never;
 }[RouteId];

@@ -33,10 +33,7 @@ const answers = {
   disputedAssessment: z.enum(SURVEY.disputedAssessment).exactOptional(),
 };
 
-/**
- * "Survey version, submission time, submission id, subject": identifiers throughout, so that no free text can
- * travel in them.
- */
+/** Members of an envelope (rule 9.13): identifiers throughout, so that no free text can travel in them. */
 export const declareSchema = z
   .strictObject({
     surveyVersion: identifierSchema,
@@ -62,10 +59,10 @@ const envelope = {
     .meta({ description: 'Recorded after issuance, not part of the original proof signature.' }),
 };
 
-/** "Creator's raw survey answers as authenticated envelopes." */
+/** Raw answers of a creator in an authenticated envelope (rule 9.13). */
 export const declarationSchema = z.object(envelope).meta({ id: 'Declaration', examples: [ENVELOPE] });
 
-/** For the operator's side: records that were altered in the store are shown, and said to be. */
+/** Declarations for the operator's side: a record that was altered in the store is shown as not authentic. */
 export const declarationListSchema = z
   .object({ declarations: z.array(z.object({ ...envelope, authentic: z.boolean() })).max(MAX_DECLARATIONS) })
   .meta({
@@ -73,7 +70,7 @@ export const declarationListSchema = z
     examples: [{ declarations: [{ ...ENVELOPE, authentic: true }] }, { declarations: [] }],
   });
 
-/** "Facts carry codes; a reader that does not recognise a code renders the raw code." */
+/** A fact of the report (rule 9.8). */
 const factSchema = z
   .object({
     code: z.string().meta({ description: 'Stable slug. One that you do not know is rendered as it is.' }),
@@ -97,10 +94,7 @@ const fact = (dimension: Dimension, answer: string) => ({
   submissionId: DECLARATION.submissionId,
 });
 
-/**
- * "The structured evidence report (`evidenceReport`) is report-only [...]. It never changes credential
- * validity."
- */
+/** The evidence report, which changes no verdict (rule 9.6). */
 export const evidenceReportSchema = z
   .looseObject({
     version: z.literal(1),

@@ -10,10 +10,7 @@ const KEY = {
   createdAt: 1_767_225_600,
 };
 
-/**
- * "query `limit` (integer int32, 1 to 100, optional), `cursor` (string, optional, opaque `nextCursor` from
- * the previous response)".
- */
+/** Query of the list of keys (rule 4.14). */
 export const listKeysQuerySchema = z
   .strictObject({
     limit: queryInteger(1, 100).meta({ format: 'int32' }).exactOptional(),
@@ -21,10 +18,7 @@ export const listKeysQuerySchema = z
   })
   .meta({ id: 'ListKeysQuery', examples: [{}, { limit: 20 }] });
 
-/**
- * "Entries with at least `keyId`, `status` and `name` (never a secret)"; "entries also carry `createdAt`,
- * `expiresAt?`, `lastUsedAt?`, `plan`".
- */
+/** Metadata of a key, never a secret (rule 4.14). */
 export const keyEntrySchema = z
   .object({
     keyId: identifierSchema,
@@ -50,8 +44,8 @@ export const keyPageSchema = z
   .meta({ id: 'KeyPage', examples: [{ keys: [KEY] }, { keys: [KEY], nextCursor: 'b3BhcXVl' }] });
 
 /**
- * "`Idempotency-Key` length 16 to 128 characters": visible ASCII, the only characters that reach every reader
- * of a header unchanged.
+ * The key of a rotation (rule 4.8): visible ASCII, the only characters that reach every reader of a header
+ * unchanged.
  */
 const idempotencyKeySchema = z
   .string()
@@ -95,7 +89,7 @@ export const rotatedKeySchema = z
     ],
   });
 
-/** `GET /partner/usage?days=1..92` (default 30). */
+/** Query of the usage (rule 6.11). */
 export const usageQuerySchema = z
   .strictObject({
     days: queryInteger(1, 92).default(30).meta({ description: 'How many UTC days back, today included.' }),

@@ -27,12 +27,12 @@ export const partnerSchema = z
     ],
   });
 
-/** 32 random bytes in base64url. */
+/** A nonce: 32 random bytes in base64url. */
 export const challengeQuerySchema = z
   .strictObject({ nonce: z.string().regex(/^[A-Za-z0-9_-]{43}$/) })
   .meta({ examples: [{ nonce: 'nqRjyWgxC8R1yGHnYWGhr-EJgfG0RRDgHAuFa8KYVpE' }] });
 
-/** One answer for each token that is accepted. */
+/** One answer to the challenge for each token that is accepted. */
 export const challengeSchema = z.object({ port: z.number().int(), answers: z.array(z.string()) }).meta({
   id: 'OperatorChallenge',
   examples: [{ port: 8081, answers: ['8R5yq1tYqYB2s6pKzG3Ff4oVwXJm7QnD0cL9hTbE2uA'] }],
@@ -63,7 +63,7 @@ export const createdKeySchema = z
   });
 
 /**
- * The audio is the body, so what belongs to it stands in the query: a header could not carry a title in every
+ * Facts of the audio, in the query because the audio is the body: a header could not carry a title in every
  * script.
  */
 export const issueQuerySchema = z
@@ -215,7 +215,10 @@ export const deadLettersQuerySchema = z
   .strictObject({ topic: z.enum(TOPICS).exactOptional(), limit: queryInteger(1, 1000).default(100) })
   .meta({ id: 'DeadLettersQuery', examples: [{}, { topic: 'usage', limit: 20 }] });
 
-/** `reason` holds nothing of the event; `eventId` and `kind` are there where the event could be read. */
+/**
+ * Dead letters. `reason` holds nothing of the event; `eventId` and `kind` are there where the event could be
+ * read.
+ */
 export const deadLettersSchema = z
   .object({
     deadLetters: z.array(
@@ -255,7 +258,7 @@ export const replayedDeadLettersSchema = z
   .object({ replayed: countSchema })
   .meta({ id: 'ReplayedDeadLetters', examples: [{ replayed: 3 }] });
 
-/** Entries count from 1. */
+/** A range of a log, whose entries count from 1. */
 export const auditQuerySchema = z
   .strictObject({
     from: queryInteger(1, 9_999_999_999).default(1),
@@ -324,7 +327,7 @@ export const revokeSignerSchema = z
   .strictObject({ from: timestampSchema, reason: z.enum(REVOCATION_REASONS) })
   .meta({ id: 'RevokeSigner', examples: [{ from: 1_767_225_600, reason: 'key_compromise' }] });
 
-/** `signs`: whether new proofs are signed with it. */
+/** A leaf of the service; `signs` is true for the one that new proofs are signed with. */
 export const signerSchema = z
   .object({
     kid: sha256Schema,

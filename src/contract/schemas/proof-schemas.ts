@@ -24,7 +24,7 @@ export const proofParamsSchema = z
   .strictObject({ proofId: identifierSchema })
   .meta({ examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
-/** `GET /proofs?limit=1..100&cursor&issuedAfter&issuedBefore`. */
+/** Query of the list of proofs (rule 11.4). */
 export const listProofsQuerySchema = z
   .strictObject({
     limit: queryInteger(1, 100).meta({ description: 'Entries a page holds at most.' }).exactOptional(),
@@ -50,7 +50,7 @@ const proofEntry = {
   }),
 };
 
-/** "A process note may carry an optional `policyVersion`." */
+/** A process note (rule 9.17). */
 export const processNoteSchema = z
   .looseObject({ policyVersion: z.string().exactOptional() })
   .meta({ id: 'ProcessNote', examples: [{ policyVersion: '1' }] });
@@ -68,7 +68,7 @@ export const proofPageSchema = z
   .object({ proofs: z.array(proofEntrySchema), nextCursor: cursorSchema.exactOptional() })
   .meta({ id: 'ProofPage', examples: [{ proofs: [ENTRY] }, { proofs: [ENTRY], nextCursor: 'b3BhcXVl' }] });
 
-/** "A list or verify result's `issuedAt` equals that proof's canonical `ProofDocument.createdAt`." */
+/** One proof (rule 11.5); `issuedAt` equals `createdAt` (rule 8.17). */
 export const proofDocumentSchema = z
   .object({ ...proofEntry, createdAt: timestampSchema, originalSha256: sha256Schema, ...reports })
   .meta({ id: 'ProofDocument', examples: [{ ...ENTRY, createdAt: ENTRY.issuedAt, originalSha256: DIGEST }] });
@@ -87,10 +87,7 @@ export const erasureSchema = z
     ],
   });
 
-/**
- * "A proof record holds the song, issue time, bound-audio SHA-256, the evidence report, the process note and
- * credential delivery; it has no legacy `grade` or `classification`."
- */
+/** The record of a proof (rule 11.6). */
 export const proofRecordSchema = z
   .object({
     proofId: identifierSchema,
@@ -132,7 +129,10 @@ export const assetQuerySchema = z
   })
   .meta({ id: 'AssetQuery', examples: [{ part: 'sidecar' }, {}] });
 
-/** RFC 9110: a precondition or range that is not understood is ignored, so no shape is demanded. */
+/**
+ * Request headers of an asset. A precondition or range that is not understood is ignored (RFC 9110), so no
+ * shape is demanded.
+ */
 export const assetHeadersSchema = z
   .object({
     range: z

@@ -19,9 +19,7 @@ const CASE = {
   evidenceRequests: [],
 };
 
-/**
- * "Opaque partner identifiers, never names or e-mail addresses": all four required, and no `@` or space fits.
- */
+/** The partner's own identifiers, all four of them (rule 12.2). */
 const bindingsSchema = z
   .strictObject({
     creatorId: identifierSchema,
@@ -46,7 +44,7 @@ export const openEvidenceSchema = z
   .strictObject({ kind: z.enum(EVIDENCE_KINDS) })
   .meta({ id: 'OpenEvidence', examples: EVIDENCE_KINDS.map((kind) => ({ kind })) });
 
-/** "The same pattern, up to 256 characters, `/` allowed." */
+/** An opaque reference (rule 12.12). */
 const responseReferenceSchema = z
   .string()
   .min(1)

@@ -2,10 +2,7 @@ import { z } from 'zod';
 import { PRODUCT_EVENTS } from '../../domain/product-event.js';
 import { timestampSchema } from '../primitives.js';
 
-/**
- * "Fields `ok` (boolean), `version` (string), `commit` (string) and `deployedAt`"; `environment` and
- * `contract` are additive.
- */
+/** State and build of the service (rule 13.3). */
 export const healthSchema = z
   .object({
     ok: z.boolean(),
@@ -38,7 +35,7 @@ export const downloadQuerySchema = z
   .strictObject({ product: slugSchema, platform: slugSchema })
   .meta({ id: 'DownloadQuery', examples: [{ product: 'companion', platform: 'macos' }] });
 
-/** "Names from a closed list [...]; free text is 400, so no content can travel in it." */
+/** A report of counts (rule 13.5). */
 export const telemetrySchema = z
   .strictObject({
     events: z
@@ -61,7 +58,7 @@ export const telemetryAcceptedSchema = z
   .object({ accepted: z.int().min(0) })
   .meta({ id: 'TelemetryAccepted', examples: [{ accepted: 1 }] });
 
-/** The contract's own document; OpenAPI's schema is not repeated here. */
+/** The contract's own document, without OpenAPI's schema. */
 export const documentSchema = z
   .looseObject({ openapi: z.string(), info: z.looseObject({}), paths: z.looseObject({}) })
   .meta({ id: 'OpenApiDocument', examples: [{ openapi: '3.1.1', info: {}, paths: {} }] });

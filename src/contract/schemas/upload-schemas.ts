@@ -6,10 +6,7 @@ export const purposeSchema = z
   .enum(['verify', 'identify'])
   .meta({ id: 'UploadPurpose', examples: ['verify'] });
 
-/**
- * `POST /uploads`: "body `{ "purpose": "verify" | "identify", "contentLength"?: integer }` (also accepted as
- * query `purpose`)".
- */
+/** Body of the request for a slot (rule 7.1). */
 export const createUploadSchema = z
   .strictObject({
     purpose: purposeSchema.exactOptional(),
@@ -55,7 +52,7 @@ export const uploadParamsSchema = z
   .strictObject({ uploadId: identifierSchema })
   .meta({ examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
-/** "Success is 201 `{ uploadId, bytes, sha256 }`." */
+/** The stored upload (rule 7.6). */
 export const storedUploadSchema = z
   .object({ uploadId: identifierSchema, bytes: z.int().min(0), sha256: sha256Schema })
   .meta({

@@ -4,10 +4,10 @@ import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../domain/v
 import { identifierSchema, sha256Schema, timestampSchema } from '../primitives.js';
 import { evidenceReportSchema } from './evidence-schemas.js';
 
-/** A sidecar is at most 1 MiB; this is what that needs in padded base64. */
+/** Length in padded base64 of the largest sidecar, 1 MiB. */
 export const MAX_SIDECAR_BASE64 = 4 * Math.ceil(1_048_576 / 3);
 
-/** `POST /verify`: "`sidecar` string, base64 [...] omit for one-file credentialed WAV". */
+/** Body of a verification (rules 8.3 and 8.4). */
 export const verifySchema = z
   .strictObject({
     uploadId: identifierSchema,

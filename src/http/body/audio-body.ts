@@ -4,8 +4,8 @@ import { left, tooLarge, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
 
 /**
- * The body as it streams, one chunk at a time, so that whoever iterates sets the pace. Iterates once.
- * Throws as readBody does, while the connection stays usable for the answer.
+ * The body as it streams, one chunk at a time, so that the iterating caller sets the pace. Iterates once.
+ * Throws as readBody does, while the connection stays usable for the response.
  */
 export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGenerator<Uint8Array, void> {
   const { request } = exchange;

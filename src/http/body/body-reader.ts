@@ -6,8 +6,7 @@ import { GrowingBuffer } from './growing-buffer.js';
 /**
  * Reads a body whole.
  * @throws DomainError `payload_too_large` beyond `maxBytes`, `timeout` for a caller that is too slow,
- * `invalid_request` for one that leaves
- *   or sends it in crumbs, `unavailable` where too much is held already
+ * `invalid_request` for one that leaves or sends crumbs, `unavailable` where too much is held already
  */
 export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise<Buffer> {
   const { request } = exchange;
@@ -15,7 +14,7 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
   if (request.complete) {
     // The usual case where the key is looked up in a store: head and body came in one packet meanwhile.
     const pieces: Buffer[] = [];
-    // One call gives all of them up to Node 24, and one of them from Node 26 on.
+    // One call gives all pieces up to Node 24, and a single piece from Node 26 on.
     for (let piece = request.read() as Buffer | null; piece !== null; piece = request.read() as Buffer | null)
       pieces.push(piece);
     const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
@@ -26,7 +25,7 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
   return new Promise((resolve, reject) => {
     const body = new GrowingBuffer(exchange.lease);
     const sizes = new ChunkSizes();
-    const settle = (error?: DomainError) => {
+    const finish = (error?: DomainError) => {
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
       request.on('error', ignore);
@@ -36,19 +35,19 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
     };
     const onData = (chunk: Buffer) => {
       exchange.bytesIn += chunk.length;
-      if (exchange.bytesIn > maxBytes) return settle(tooLarge(maxBytes));
-      if (!sizes.count(chunk.length)) return settle(chunksTooSmall());
+      if (exchange.bytesIn > maxBytes) return finish(tooLarge(maxBytes));
+      if (!sizes.count(chunk.length)) return finish(chunksTooSmall());
       try {
         body.append(chunk);
       } catch (error) {
-        settle(error as DomainError);
+        finish(error as DomainError);
       }
     };
-    const onEnd = () => settle();
-    const onClose = () => settle(left());
-    const timer = setTimeout(() => settle(tooSlow()), exchange.limits.bodyMs);
+    const onEnd = () => finish();
+    const onClose = () => finish(left());
+    const timer = setTimeout(() => finish(tooSlow()), exchange.limits.bodyMs);
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
-    exchange.abortBody = settle;
+    exchange.abortBody = finish;
   });
 }
 
@@ -64,7 +63,7 @@ export function tooSlow(): DomainError {
   return new DomainError('timeout', 'The body did not arrive in time.', { reason: 'client_too_slow' });
 }
 
-/** Only the log reads this: whoever left cannot. */
+/** The error of a caller that left: only the log reads it. */
 export function left(): DomainError {
   return new DomainError('invalid_request', 'The connection ended before the body was complete.', {
     reason: 'upload_aborted',

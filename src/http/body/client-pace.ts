@@ -1,8 +1,8 @@
 import type { ListenerLimits } from '../exchange.js';
 
 /**
- * Watches how fast a caller sends a streamed body. "A slow client holds at most one slab, and only while it
- * meets a minimum rate": only time in which the service itself was ready to read counts against the caller.
+ * Watches the pace of a caller that sends a streamed body (rules 3.8 and 6.13): only time in which the
+ * service itself was ready to read counts against the caller.
  */
 export class ClientPace {
   readonly #limits: ListenerLimits;

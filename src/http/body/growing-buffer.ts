@@ -3,9 +3,9 @@ import type { Lease } from '../byte-budget.js';
 const FIRST_BYTES = 1024;
 
 /**
- * Bytes that arrive in pieces of any size, copied into one buffer: a kept piece would cost an object of its
- * own, and keep alive whatever larger memory it is a part of. Its room doubles, so that each byte is copied a
- * few times at most.
+ * A buffer for bytes that arrive in pieces of any size: a kept piece would cost an object of its own, and
+ * keep alive the larger memory around it. The capacity doubles, so that each byte is copied a few times at
+ * most.
  */
 export class GrowingBuffer {
   readonly #lease: Lease | undefined;
@@ -27,7 +27,7 @@ export class GrowingBuffer {
     if (length > this.#room.length) {
       const bytes = Math.max(FIRST_BYTES, length, this.#room.length * 2);
       this.#lease?.growTo(bytes);
-      // Not of the pool: what is kept of that keeps a whole slab of it.
+      // Outside the pool: a kept part of the pool keeps a whole slab of it.
       const room = Buffer.allocUnsafeSlow(bytes);
       this.#room.copy(room, 0, 0, this.#length);
       this.#room = room;
@@ -36,7 +36,7 @@ export class GrowingBuffer {
     this.#length = length;
   }
 
-  /** What has arrived, without a copy: good until the next piece. */
+  /** The bytes so far, without a copy: good until the next piece. */
   bytes(): Buffer {
     return this.#room.subarray(0, this.#length);
   }

@@ -1,14 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import { DomainError } from '../../domain/errors.js';
 
-/** Arrays and objects within one another; the contract's own requests use three levels. */
+/** Greatest depth of arrays and objects within one another; the contract's own requests use three levels. */
 export const MAX_DEPTH = 32;
 
-/** Arrays, objects, members and elements together; the contract's own requests use some hundreds. */
+/**
+ * Greatest number of arrays, objects, members and elements together; the contract's own requests use some
+ * hundreds.
+ */
 export const MAX_PARTS = 8192;
-/** Characters outside strings, white space included. */
+/** Greatest number of characters outside strings, white space included. */
 const MAX_BARE = 65_536;
-/** Characters of a member's name, as it is spelled. */
+/** Greatest length of a member's name, as it is spelled. */
 const MAX_NAME = 256;
 
 const QUOTE = 0x22;
@@ -22,9 +25,9 @@ const COLON = 0x3a;
 
 /**
  * Reads a JSON text. Stricter than JSON.parse in three things that other readers of the same bytes may see
- * differently: it must be UTF-8, a member may not come twice, and nesting has a bound. The number of its
- * parts has one too, and so has what stands outside its strings: a long text is a long string, such as a
- * sidecar, which costs little for its length.
+ * differently: the text must be UTF-8, a member may not come twice, and nesting has a bound. The number of
+ * parts and the length outside strings have bounds too: a long text is a long string, such as a sidecar,
+ * which costs little for its length.
  * @throws DomainError `invalid_request` / `malformed_json`
  */
 export function parseJson(bytes: Buffer): unknown {
@@ -34,17 +37,17 @@ export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // The parser's own message quotes the body, so it goes nowhere.
+    // The parser's own message quotes the body, so the message goes nowhere.
     throw malformedJson('The body is not valid JSON.');
   }
 }
 
 /**
- * One pass over the structure, before anything is built from it. What is not JSON at all is left to the
+ * One pass over the structure, before anything is built from it. Text that is not JSON at all is left to the
  * parser.
  */
 function checkStructure(text: string): void {
-  /** For each open level: the members seen so far, or undefined for an array. */
+  /** Members seen so far of each open level, or undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   let atName = false;
   let parts = 0;

@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import { formBoundary } from './multipart-framing.js';
 
 /**
- * Bytes the body says it has; 0 where there is none; 0 too for a chunked one, which is counted as it is read.
+ * Announced length of the body; 0 where there is none, and for a chunked one, which is counted as it is read.
  */
 export function declaredLength(request: IncomingMessage): number {
   return Number(request.headers['content-length'] ?? 0);
@@ -24,7 +24,7 @@ export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody
   const contentType = headers['content-type'];
   switch (body.kind) {
     case 'json':
-      // "All bodies are JSON (`application/json`)." JSON has no charset but UTF-8.
+      // Rule 2.1.
       if (
         present &&
         contentType !== 'application/json' &&

@@ -31,8 +31,8 @@ export function formBoundary(contentType: string | undefined): string {
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/;
 
 /**
- * RFC 9110, 5.6.6: names and values, quotes taken off; undefined where what stands behind the type is not a
- * list of them.
+ * Parameters of a media type (RFC 9110, 5.6.6): names and values, quotes taken off; undefined where the text
+ * behind the type is not a list of them.
  */
 function mediaTypeParameters(contentType: string): (readonly [name: string, value: string])[] | undefined {
   const parameters: (readonly [string, string])[] = [];
@@ -49,16 +49,16 @@ function mediaTypeParameters(contentType: string): (readonly [name: string, valu
 }
 
 /**
- * Holds the form to its exact extent, which the multipart parser leaves open: it skips what stands before the
- * first boundary, after the last one, in parts it does not understand and behind a delimiter that only begins
- * like one. Here a form is its parts and nothing else, so that no byte of it can mean one thing to us and
- * another to somebody else.
+ * Holds the form to its exact extent, which the multipart parser leaves open: the parser skips bytes before
+ * the first boundary, after the last one, in parts it does not understand and behind a delimiter that only
+ * begins like one. Here a form is its parts and nothing else, so that no byte can mean one thing to the
+ * service and another to somebody else.
  */
 export class FormEnvelope {
   readonly #delimiter: Buffer;
   readonly #lease: Lease;
   readonly #sizes = new ChunkSizes();
-  /** Until the file starts; the leading CRLF makes the first delimiter look like every other. */
+  /** Bytes until the file starts; the leading CRLF makes the first delimiter look like every other. */
   #prefix: GrowingBuffer | undefined;
   #opened = false;
   #bytes = 0;

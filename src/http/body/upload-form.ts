@@ -10,10 +10,13 @@ import type { FormPermits } from './form-permits.js';
 import { FormEnvelope, formBoundary, malformedForm } from './multipart-framing.js';
 
 const MAX_FIELDS = 16;
-/** busboy does not enforce its own limit on names. */
+/** Greatest length of a name: busboy does not enforce its own limit on names. */
 const MAX_NAME = 64;
 const MAX_VALUE = 8192;
-/** A part is its bytes as sent; base64 or quoted-printable would be stored undecoded. */
+/**
+ * Transfer encodings of a part that is its bytes as sent; base64 or quoted-printable would be stored
+ * undecoded.
+ */
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary']);
 
 /** Permits of forms that give way to others. */
@@ -118,8 +121,8 @@ class FormReader {
     this.#exchange.abortBody = (error) => this.#fail(error);
     // A form without its signed fields holds a permit that others need.
     this.#acquire(this.#permits.unproven);
-    // After a moment in which this process did not get to read, what has come meanwhile is read first: timers
-    // run before it.
+    // After a moment in which this process did not get to read, the bytes that came meanwhile are read first:
+    // timers run before them.
     this.#fieldsTimer = setTimeout(() => setImmediate(() => this.#fieldsDue()), limits.fieldsMs);
     sendContinue(this.#exchange);
   }
@@ -182,8 +185,7 @@ class FormReader {
       (receiver) => {
         if (this.#ended) return receiver.abort();
         this.#receiver = receiver;
-        // The engine may give up an upload whose client is waited for; nothing that the client sends would
-        // tell.
+        // The engine may give up an upload whose client is waited for; no byte of the client would show that.
         receiver.signal.addEventListener('abort', () => this.#fail(receiver.signal.reason), { once: true });
         this.#file?.on('data', this.#onAudio);
       },
@@ -223,7 +225,7 @@ class FormReader {
       throw malformedForm('A part of the form has a transfer encoding.');
     this.#file = stream;
     this.#envelope.fileStarts(this.#fields.size + 1);
-    // Without all of its fields it is refused for them.
+    // Without all of its fields the form is refused for them.
     if (!this.#judged) this.#judge();
     if (this.#receiver !== undefined) stream.on('data', this.#onAudio);
   }

@@ -89,16 +89,16 @@ function operationHtml(method: string, path: string, operation: OperationObject)
       : scope === undefined
         ? 'Any key'
         : `Key with the scope <code>${text(scope)}</code>`;
-  const answers = Object.entries(responses).filter(([status]) => Number(status) < 400);
-  const refusals = Object.entries(responses).filter(([status]) => Number(status) >= 400);
+  const successes = Object.entries(responses).filter(([status]) => Number(status) < 400);
+  const errors = Object.entries(responses).filter(([status]) => Number(status) >= 400);
   return `<article id="${operationId}">
 <h3>${badge(method)}<code class="path">${pathText(path)}</code>${deprecated === true ? '<b class="deprecated">deprecated</b>' : ''}</h3>
 <p class="summary">${text(summary)}<span class="auth">${auth}</span></p>
 ${description === undefined ? '' : markdown(description)}
 ${parameters.length === 0 ? '' : `<h4>Parameters</h4>${parametersHtml(parameters)}`}
 ${requestBody === undefined ? '' : `<h4>Request body${requestBody.required ? '' : ' <small>optional</small>'}</h4>${contentHtml(requestBody.content)}`}
-${answers.map(([status, response]) => responseHtml(status, response)).join('')}
-<details><summary>Errors: ${refusals.map(([status]) => `<code>${status}</code>`).join(' ')}</summary>${refusalsHtml(refusals)}</details>
+${successes.map(([status, response]) => responseHtml(status, response)).join('')}
+<details><summary>Errors: ${errors.map(([status]) => `<code>${status}</code>`).join(' ')}</summary>${errorsHtml(errors)}</details>
 </article>`;
 }
 
@@ -135,8 +135,8 @@ const EVERYWHERE: ReadonlySet<string> = new Set([
   'Cache-Control',
 ]);
 
-function refusalsHtml(refusals: readonly (readonly [string, Response])[]): string {
-  const rows = refusals.map(([status, { description, content }]) => {
+function errorsHtml(errors: readonly (readonly [string, Response])[]): string {
+  const rows = errors.map(([status, { description, content }]) => {
     const { code, reason } = (
       content!['application/json']!.schema as {
         properties: { code: { const: string }; reason: false | { enum: readonly string[] } };

@@ -1,7 +1,7 @@
 import { STATUS_OF_CODE } from '../../contract/errors.js';
 import { DomainError } from '../../domain/errors.js';
 
-/** A refusal as it goes out. */
+/** An error as it goes out. */
 export interface ErrorResponse {
   readonly status: number;
   /** The JSON text. */
@@ -9,26 +9,23 @@ export interface ErrorResponse {
   readonly retryAfterSeconds: number | undefined;
 }
 
-/** Seconds to wait where whoever refused for want of capacity named none. */
+/** Seconds to wait where the error of an exhausted capacity names none. */
 const DEFAULT_RETRY_SECONDS = 1;
 
-/** A fault of the program: the caller learns nothing of it but that it happened. */
+/** A fault of the program: the caller learns only that it happened. */
 const INTERNAL = new DomainError('internal', 'The service failed to answer this request.');
 
-/** What the caller may see of whatever was thrown. */
+/** The error that the caller may see in place of any thrown value. */
 export function asDomainError(error: unknown): DomainError {
   return error instanceof DomainError ? error : INTERNAL;
 }
 
-/** Whether an operator should hear of it: a refusal with a cause hides a failure of the world. */
+/** True for an error that an operator should hear of: an error with a cause hides a failure of the world. */
 export function isFault(error: unknown): boolean {
   return !(error instanceof DomainError) || error.cause !== undefined;
 }
 
-/**
- * "Every error response [...] has the JSON shape" `error`, `code`; an additive `reason` carries the precise
- * slug.
- */
+/** The error response (rule 5.1). */
 export function errorResponse(error: DomainError): ErrorResponse {
   const { code, reason } = error;
   return {
@@ -37,7 +34,7 @@ export function errorResponse(error: DomainError): ErrorResponse {
       reason === undefined ? { error: error.message, code } : { error: error.message, code, reason },
     ),
     retryAfterSeconds:
-      // "429 adds `Retry-After`"; "503 `unavailable` (with `Retry-After`)". Whole seconds, never 0.
+      // Rule 5.7: whole seconds, never 0.
       code === 'rate_limited' || code === 'unavailable'
         ? Math.max(1, Math.ceil(error.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS))
         : undefined,

@@ -1,9 +1,9 @@
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 
-/** What stands for a caller whose address is not known, because its connection is already gone. */
+/** Address of a caller whose connection is already gone. */
 const UNKNOWN = 'unknown';
 
-/** Where a connection or a request comes from, as bounds for each caller count it. */
+/** Addresses of connections and requests, as bounds for each caller count them. */
 export class CallerAddresses {
   readonly #trusted = new BlockList();
 
@@ -20,7 +20,7 @@ export class CallerAddresses {
     }
   }
 
-  /** Whether the peer speaks for others, so that what it sends is not one caller's. */
+  /** True for a peer that speaks for others: its bytes are not one caller's. */
   trusts(peer: string | undefined): boolean {
     const address = unmapped(peer ?? '');
     return isIP(address) !== 0 && this.#trusted.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
@@ -53,13 +53,13 @@ function groupOf(address: string): string {
 }
 
 /**
- * An IPv4 address in an IPv6 one (RFC 4291, 2.5.5.2) is that address; a zone (RFC 4007) is this host's own
- * business.
+ * An IPv4 address in an IPv6 one (RFC 4291, 2.5.5.2) counts as the IPv4 address; a zone (RFC 4007) concerns
+ * this host alone.
  */
 function unmapped(address: string): string {
   const [plain] = address.split('%', 1) as [string];
   if (!isIPv6(plain)) return plain;
-  // In its canonical spelling, whichever of the many was given.
+  // The canonical spelling, whichever spelling was given.
   const canonical = new SocketAddress({ address: plain, family: 'ipv6' }).address;
   const mapped = canonical.startsWith('::ffff:') ? canonical.slice('::ffff:'.length) : '';
   return isIPv4(mapped) ? mapped : canonical;

@@ -13,8 +13,8 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Runs `work` inside the bound.
-   * @throws DomainError `unavailable` / `concurrency_exceeded` when it is reached: "every queue has a bound"
+   * Runs `work` inside the bound (rule 3.9).
+   * @throws DomainError `unavailable` / `concurrency_exceeded` when the bound is reached
    */
   async admit<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#inside >= this.#max) {

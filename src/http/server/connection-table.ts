@@ -5,17 +5,16 @@ import type { CallerAddresses } from './caller-address.js';
 import { CallerConnection, type ConnectionWatch } from './connection.js';
 
 /**
- * The part of the table that one address may have; proxies that are trusted speak for many and have no such
- * bound.
+ * The share of the table that one address may have; trusted proxies speak for many and have no such bound.
  */
 const SHARE_OF_AN_ADDRESS = 1 / 4;
 /** The table counts as nearly full from here on. */
 const PRESSURE = 3 / 4;
 
 /**
- * The open connections of a listener. When there is no room, a newcomer takes the place of whoever has shown
+ * Open connections of a listener. A newcomer to a full table takes the place of the connection that has shown
  * least: first the oldest that has not sent a whole head, then the one that has been idle longest, then the
- * one that has not read for longest. Requests that are being carried out keep theirs.
+ * one that has not read for longest. Requests that are being carried out keep their connections.
  */
 export class ConnectionTable implements ConnectionWatch {
   readonly #limits: ListenerLimits;
@@ -24,13 +23,13 @@ export class ConnectionTable implements ConnectionWatch {
   readonly #timedOut: (connection: CallerConnection) => void;
   readonly #all = new Set<CallerConnection>();
   readonly #byAddress = new Map<string, number>();
-  /** In the order in which they go, the first one first. */
+  /** Connections in the order in which they give way, the first one first. */
   readonly #headless = new Set<CallerConnection>();
   readonly #idle = new Set<CallerConnection>();
   readonly #unread = new Set<CallerConnection>();
   readonly #timer: NodeJS.Timeout;
 
-  /** @param timedOut answers a caller whose head did not come in time */
+  /** @param timedOut responds to a caller whose head did not come in time */
   constructor(
     limits: ListenerLimits,
     budget: ByteBudget,
@@ -85,7 +84,7 @@ export class ConnectionTable implements ConnectionWatch {
   }
 
   roomFor(connection: CallerConnection, bytes: number): boolean {
-    // Whoever fills the budget gives way before others do.
+    // The holder that fills the budget gives way before others do.
     for (const mayGo of [(other: CallerConnection) => other.address === connection.address, () => true]) {
       for (const other of this.#unread) {
         if (other === connection || !mayGo(other)) continue;
@@ -142,8 +141,8 @@ export class ConnectionTable implements ConnectionWatch {
       if (now - openedAt > headersMs || (headSince === undefined && now - openedAt > silenceMs))
         this.#timedOut(connection);
     }
-    // Between two requests a connection may be silent for as long as it is kept; a head that has begun has
-    // its time.
+    // Between two requests a connection may be silent for the keep-alive time; a head that has begun has a
+    // time of its own.
     for (const connection of this.#idle)
       if (connection.headSince !== undefined && now - connection.headSince > headersMs)
         this.#timedOut(connection);

@@ -6,48 +6,48 @@ import type { Exchange } from '../exchange.js';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
-/** Of a head that has not ended, the parser gets so many bytes at once. */
+/** Bytes of an unfinished head that the parser gets at once. */
 const HEAD_SLICE = 1024;
 /**
- * Of a chunked body, whose end only the parser knows; what follows it in one slice becomes requests that
- * wait.
+ * State of a chunked body, whose end only the parser knows; further messages in the same slice become
+ * requests that wait.
  */
 const CHUNKED_SLICE = 4096;
 const SLICES_OF_A_TURN = 4;
-/** What a request that waits for its turn is taken to cost. */
+/** Assumed cost of a request that waits for its turn. */
 const WAITING_BYTES = 4096;
-/** What a connection may have of the input without asking: a request with a small body. */
+/** Input that a connection may hold without asking: a request with a small body. */
 const FREE_BYTES = 8192;
 
-/** How a connection tells where it stands, so that whoever has to make room knows whom to cut. */
+/** State of a connection, by which the table chooses the one that gives way. */
 export interface ConnectionWatch {
   /** A request has begun. */
   busy(connection: CallerConnection): void;
-  /** Its answer has been taken by the network, and no other request has begun. */
+  /** The network has taken the response, and no other request has begun. */
   idle(connection: CallerConnection): void;
   /** The caller takes nothing, or has begun to again; called with every step that its reading makes. */
   unread(connection: CallerConnection, waits: boolean): void;
   /**
-   * Room for output of a caller that does not read it. @returns false where nobody else is left to be cut for
-   * it
+   * Asks for memory for output that the caller does not read.
+   * @returns false where no other connection is left to be cut for it
    */
   roomFor(connection: CallerConnection, bytes: number): boolean;
 }
 
 /**
- * A caller's connection, between the socket and the HTTP parser. One request of it is carried out at a time
- * (RFC 9112, 9.3.2: only safe methods may run beside one another, and answers keep their order): the parser
- * gets the bytes up to the end of one message, and those of the next when the answer has been taken by the
- * network. What is pipelined meanwhile stays with the caller.
+ * A caller's connection, between the socket and the HTTP parser. One request of a connection is carried out
+ * at a time (RFC 9112, 9.3.2: only safe methods may run beside one another, and responses keep their order).
+ * The parser gets the bytes up to the end of one message, and the bytes of the next when the network has
+ * taken the response. Pipelined bytes stay with the caller meanwhile.
  */
 export class CallerConnection extends Duplex {
   readonly socket: Socket;
   /** The peer, as bounds for each caller count it. */
   readonly address: string;
   readonly openedAt = performance.now();
-  /** When the first byte of the head that is awaited came. */
+  /** Time of the first byte of the awaited head. */
   headSince: number | undefined;
-  /** Whether a request was ever begun. */
+  /** True once a request was begun. */
   served = false;
   #exchange: Exchange | undefined;
   readonly #budget: ByteBudget;
@@ -59,11 +59,11 @@ export class CallerConnection extends Duplex {
   /** The parser asks for more. */
   #wanted = false;
   #inputEnded = false;
-  /** Nothing more is read: the connection ends with the answer that is on its way. */
+  /** Stops reading: the connection ends with the response that is on its way. */
   #closing = false;
   /** The request whose body is being read. */
   #reading: IncomingMessage | undefined;
-  /** Of a body with a length: bytes that surely belong to it. */
+  /** State of a body with a length: bytes that surely belong to the body. */
   #bodyLeft = 0;
   #sliceLength = 0;
   #sliceCut = false;
@@ -86,7 +86,7 @@ export class CallerConnection extends Duplex {
     this.address = address;
     this.#budget = budget;
     this.#watch = watch;
-    // Whoever listens besides hears of it too; when nobody does, it is no fault of this process.
+    // Other listeners hear of the error too; without any, the error is no fault of this process.
     this.on('error', () => {});
     socket
       .on('data', (chunk: Buffer) => this.#onData(chunk))
@@ -103,7 +103,7 @@ export class CallerConnection extends Duplex {
     return this.socket.remoteAddress;
   }
 
-  /** Whether bytes have come in behind the message that was read last. */
+  /** True where bytes have come in behind the message that was read last. */
   get followed(): boolean {
     return this.#held > 0;
   }
@@ -120,7 +120,7 @@ export class CallerConnection extends Duplex {
 
   /** As of a socket: ends it when everything written has gone out. */
   destroySoon(): void {
-    // Nobody waits for the rest of its body any more.
+    // Nobody waits for the rest of the body any more.
     this.#reading = undefined;
     this.closing();
     if (this.writable) this.end();
@@ -129,8 +129,8 @@ export class CallerConnection extends Duplex {
   }
 
   /**
-   * RFC 9112, 9.6: what follows the last answer is not processed. It is still read, because a close with
-   * unread bytes resets.
+   * Stops processing after the last response (RFC 9112, 9.6). Further bytes are still read, because a close
+   * with unread bytes resets the connection.
    */
   closing(): void {
     this.#closing = true;
@@ -138,7 +138,10 @@ export class CallerConnection extends Duplex {
     this.#feed();
   }
 
-  /** The head of a request is complete: runs `begin` now, or when those before it are answered. */
+  /**
+   * Takes a request whose head is complete: runs `begin` now, or after the responses to the requests before
+   * it.
+   */
   arrived(request: IncomingMessage, begin: () => void): void {
     this.#reading = request;
     this.headSince = undefined;
@@ -151,7 +154,7 @@ export class CallerConnection extends Duplex {
     this.inTurn(begin);
   }
 
-  /** Runs a step when the requests before it are answered. */
+  /** Runs a step after the responses to the requests before it. */
   inTurn(step: () => void): void {
     if (this.#closing) return;
     if (this.#exchange === undefined && this.#waiting.length === 0) step();
@@ -164,13 +167,13 @@ export class CallerConnection extends Duplex {
     this.#watch.busy(this);
   }
 
-  /** The answer has been taken by the network. */
+  /** Notes that the network has taken the response. */
   ended(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
     this.#exchange = undefined;
     if (exchange.connectionClose) {
-      // Node does so by itself where the answer said `Connection: close`; a body may break off after another
-      // answer has begun.
+      // Node does so by itself where the response said `Connection: close`; a body may break off after
+      // another response has begun.
       this.destroySoon();
       return;
     }
@@ -179,7 +182,7 @@ export class CallerConnection extends Duplex {
       this.#feed();
       return;
     }
-    // Others get their turn between two requests of one connection.
+    // Other connections get their turn between two requests of one connection.
     if (this.#advancing) return;
     this.#advancing = true;
     setImmediate(() => {
@@ -321,7 +324,7 @@ export class CallerConnection extends Duplex {
     const end = wasCut && this.#headBytes > 0 ? -1 : window.indexOf(HEAD_END);
     const length = end < 0 ? Math.min(whole, HEAD_SLICE) : end + HEAD_END.length - this.#tail.length;
     this.#sliceCut = end >= 0;
-    // A copy: three bytes are not worth the memory that they are a part of.
+    // A copy: three bytes are not worth the memory that holds them.
     this.#tail =
       end < 0
         ? Buffer.from(

@@ -2,8 +2,8 @@ import { withDeadline } from '../../async/deadline.js';
 import { DomainError } from '../../domain/errors.js';
 
 /**
- * What a partner waits at most for the work on one call, the reading of its body aside. Each step has limits
- * of its own; this one holds where several are slow, one after the other.
+ * Time budget of one call of a partner, the reading of its body aside (rule 3.6). Each step has limits of its
+ * own; this one holds where several are slow, one after the other.
  */
 export class Deadline {
   readonly #failedLate: (error: unknown) => void;
@@ -11,7 +11,7 @@ export class Deadline {
 
   /**
    * @param limitMs milliseconds, over all steps together
-   * @param failedLate is told how work ended that was given up and then failed
+   * @param failedLate takes the error of work that was given up and then failed
    */
   constructor(limitMs: number, failedLate: (error: unknown) => void) {
     this.#leftMs = limitMs;
@@ -19,8 +19,9 @@ export class Deadline {
   }
 
   /**
-   * The same, within what is left. Work that is given up goes on: what it does is found by asking again.
-   * @param discard takes what such work brings in the end
+   * The value of `work`, within the time that is left. Work that is given up goes on; its effect is found by
+   * asking again.
+   * @param discard takes the late value of such work
    * @throws DomainError `unavailable` / `store_unavailable`
    */
   async of<Value>(work: Promise<Value>, discard: (value: Value) => void = () => undefined): Promise<Value> {

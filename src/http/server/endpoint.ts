@@ -268,7 +268,7 @@ async function runChecked(
   });
   // Read to its end before anything is done: a body that turns out to be malformed must have had no effect.
   if (body === undefined ? auth === 'key' || auth === 'bearer' : body.kind === 'none')
-    await refuseBody(exchange);
+    await expectNoBody(exchange);
   if (body?.kind !== 'json') return run(call(undefined));
   const read = readBody(exchange, body.maxBytes);
   const bytes = read instanceof Promise ? await read : read;
@@ -280,7 +280,7 @@ async function runChecked(
 }
 
 /** Refuses a body of a route without one; a chunked body may still turn out to be empty. */
-async function refuseBody(exchange: Exchange): Promise<void> {
+async function expectNoBody(exchange: Exchange): Promise<void> {
   const unexpected = () =>
     new DomainError('invalid_request', 'This call has no body.', { reason: 'invalid_member' });
   if (declaredLength(exchange.request) > 0) throw unexpected();

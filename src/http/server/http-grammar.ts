@@ -16,8 +16,9 @@ const SINGLE: ReadonlySet<string> = new Set([
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
 
 /**
- * What Node's parser lets through although the message is ambiguous or not HTTP.
- * @returns the refusal, or undefined for a message that is in order
+ * The check of a request head for messages that Node's parser lets through although they are ambiguous or not
+ * HTTP.
+ * @returns the error, or undefined for a message that is in order
  */
 export function checkGrammar(request: IncomingMessage): DomainError | undefined {
   // Node's parser takes HTTP/0.9 and HTTP/2.0 request lines as well.
@@ -34,16 +35,16 @@ export function checkGrammar(request: IncomingMessage): DomainError | undefined 
     else if (seen.includes(name)) return malformed(`More than one ${name} header.`);
     else seen.push(name);
   }
-  // RFC 9112, 3.2: a 400 answers "any HTTP/1.1 request message that lacks a Host header field".
+  // RFC 9112, 3.2.
   if (!host && request.httpVersionMinor === 1) return malformed('The host header is missing.');
   if (host && !HOST.test(request.headers.host!)) return malformed('The host header is malformed.');
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined) {
-    // Node takes any coding that ends in the letters `chunked`, `xchunked` among them; a server in front may
-    // read it otherwise.
+    // Node takes any coding that ends in the letters `chunked`, `xchunked` among them; another server in
+    // front may read the header otherwise.
     if (coding.toLowerCase() !== 'chunked' || request.httpVersionMinor === 0)
       return malformed('The only transfer coding is chunked.');
-    // RFC 9112, 6.1: both length headers "ought to be handled as an error".
+    // RFC 9112, 6.1: a length and a coding together.
     if (request.headers['content-length'] !== undefined)
       return malformed('Both Content-Length and Transfer-Encoding are present.');
   }
@@ -56,7 +57,7 @@ export function malformed(message: string): DomainError {
   return new DomainError('invalid_request', message, { reason: 'malformed_http' });
 }
 
-/** How often a header was sent; Node joins or drops repeated ones. */
+/** Number of times that a header was sent; Node joins or drops repeated ones. */
 export function countHeader(request: IncomingMessage, name: string): number {
   let count = 0;
   for (let i = 0; i < request.rawHeaders.length; i += 2)

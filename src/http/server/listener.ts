@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream';
 import express from 'express';
 import type { Route } from '../../contract/route.js';
 import { noticesOf } from '../../contract/route-headers.js';
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Ids } from '../../ports/ids.js';
 import type { Observer } from '../../ports/observer.js';
@@ -30,19 +31,19 @@ export interface ListenerParts {
   readonly ids: Ids;
   readonly requestLog: RequestLog;
   readonly observer: Observer;
-  /** "The request id may also be sent under a second header name, set by configuration (none by default)." */
+  /** Second header name of the request id (rule 2.13). */
   readonly requestIdHeader?: string;
   /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is believed; none by default. */
   readonly trustedProxies?: readonly string[];
-  /** With it the listener speaks TLS. */
+  /** The listener speaks TLS with this identity. */
   readonly tls?: TlsIdentity;
-  /** What all listeners of the process may hold for callers; one of its own by default. */
+  /** Bytes that all listeners of the process may hold for callers; a budget of its own by default. */
   readonly budget?: ByteBudget;
   /** Merged over DEFAULT_LIMITS. */
   readonly limits?: Partial<ListenerLimits>;
 }
 
-/** One of the service's two front doors. */
+/** A front door of the service. */
 export interface Listener {
   /** Port 0 takes any free port. Resolves to the address that is listened on. */
   listen(port: number, host: string): Promise<{ readonly port: number; readonly host: string }>;
@@ -86,12 +87,12 @@ export function createListener(
   const headers = new Map(endpoints.map((endpoint) => [endpoint, routeHeaders(endpoint.route)]));
   for (const [path, methods] of byPath(endpoints)) {
     const allow = allowed(methods);
-    // One layer for each path, whatever the method: Express would answer OPTIONS by itself and fall through
-    // to 404 for the rest.
+    // One layer for each path, whatever the method: Express would respond to OPTIONS by itself and fall
+    // through to 404 for the rest.
     app.route(path.replaceAll(/\{(\w+)\}/g, ':$1')).all((request, response) => {
       const exchange = byResponse.get(response)!;
       exchange.route = path;
-      // "HEAD answers like GET; OPTIONS, TRACE: 405."
+      // Rule 2.11.
       const endpoint = methods.get(request.method === 'HEAD' ? 'GET' : request.method);
       if (endpoint === undefined) {
         sendError(exchange, new DomainError('method_not_allowed', 'This path does not have that method.'), {
@@ -104,23 +105,25 @@ export function createListener(
     });
   }
 
-  /** What is carried out is logged, whether or not its caller is still there. */
+  /**
+   * Sends the response; every call that is carried out is logged, whether or not its caller is still there.
+   */
   const carryOut = async (exchange: Exchange, work: Promise<Response>): Promise<void> => {
     exchange.working = true;
     try {
-      const answer = await work;
+      const result = await work;
       exchange.working = false;
-      await send(exchange, answer);
+      await send(exchange, result);
     } catch (error) {
       exchange.working = false;
-      refuse(exchange, error);
+      fail(exchange, error);
     } finally {
       if (exchange.gone || exchange.response.destroyed || exchange.response.writableFinished)
         finish(exchange);
     }
   };
 
-  const refuse = (exchange: Exchange, error: unknown): void => {
+  const fail = (exchange: Exchange, error: unknown): void => {
     if (isFault(error)) observer.fault(exchange.route, error);
     sendError(exchange, asDomainError(error));
   };
@@ -132,7 +135,7 @@ export function createListener(
     awaitsContinue: boolean,
   ): Exchange => {
     const requestId = ids.next('request');
-    // "Every response, including errors, carries header `X-Request-Id`" - ours, never the caller's.
+    // Rule 2.12.
     const headers: Record<string, string> = {
       'X-Request-Id': requestId,
       'X-Content-Type-Options': 'nosniff',
@@ -174,7 +177,7 @@ export function createListener(
   };
 
   const finished = new WeakSet<Exchange>();
-  /** Once for each exchange: its answer has gone out, or its connection has and the work is done. */
+  /** Logs an exchange once: its response has gone out, or its connection is gone and the work is done. */
   const finish = (exchange: Exchange): void => {
     if (finished.has(exchange)) return;
     finished.add(exchange);
@@ -183,17 +186,9 @@ export function createListener(
     const method = METHODS.has(request.method!) ? request.method! : 'other';
     const durationMs = performance.now() - startedAt;
     const status = response.headersSent ? response.statusCode : 0;
-    requestLog.request({
-      listener: name,
-      method,
-      route,
-      status,
-      requestId,
-      ...(keyId === undefined ? {} : { keyId }),
-      durationMs,
-      bytesIn,
-      bytesOut,
-    });
+    requestLog.request(
+      defined({ listener: name, method, route, status, requestId, keyId, durationMs, bytesIn, bytesOut }),
+    );
   };
 
   const handle = (request: IncomingMessage, response: ServerResponse, awaitsContinue = false): void => {
@@ -207,12 +202,12 @@ export function createListener(
           : undefined);
       if (fault !== undefined) {
         exchange.route = 'malformed';
-        // Where one message ends and the next begins is in doubt.
+        // The boundary between this message and the next is in doubt.
         exchange.connectionClose = true;
         sendError(exchange, fault);
         return;
       }
-      // Express never answers by itself: its own last resort is a page of HTML.
+      // Express never responds by itself: its own last resort is a page of HTML.
       (
         app as unknown as (
           request: IncomingMessage,
@@ -232,15 +227,15 @@ export function createListener(
               reason: 'invalid_member',
             }),
           );
-        else refuse(exchange, error);
+        else fail(exchange, error);
       });
     });
   };
 
-  // Parses and writes HTTP on the connections that it is given; it listens to nothing itself.
+  // The parser reads and writes HTTP on connections that it is given, and listens to nothing itself.
   const parser: Server = createHttpServer(
     {
-      // Node's own answer to a missing Host has no body; checkGrammar gives it one.
+      // Node's own response to a missing Host has no body; checkGrammar gives it one.
       requireHostHeader: false,
       keepAliveTimeout: limits.keepAliveMs,
     },
@@ -250,7 +245,7 @@ export function createListener(
   // By default Node drops what comes after the 2,000th header without a word. Their total size is bounded
   // anyway.
   parser.maxHeadersCount = 0;
-  // Refusals go out before `100 Continue`, so that a caller that asked first need not send the file.
+  // Errors go out before `100 Continue`, so that a caller that asked first need not send the file.
   parser.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
     handle(request, response, true),
   );
@@ -263,13 +258,13 @@ export function createListener(
       sendError(exchange, malformed('The only expectation is 100-continue.'));
     });
   });
-  const answerOnConnection = respondToParserErrors(parser, name, {
-    ids,
-    requestLog,
-    ...(requestIdHeader === undefined ? {} : { requestIdHeader }),
-  });
+  const respondOnConnection = respondToParserErrors(
+    parser,
+    name,
+    defined({ ids, requestLog, requestIdHeader }),
+  );
   const table = new ConnectionTable(limits, budget, addresses, (connection) =>
-    answerOnConnection(connection, tooLate()),
+    respondOnConnection(connection, tooLate()),
   );
 
   const welcome = (socket: Socket): void => {
@@ -317,14 +312,14 @@ export function createListener(
 }
 
 /**
- * RFC 9110, 7.8: it asks for another protocol on this connection, which it may go on in as soon as it has the
- * answer.
+ * Whether a request asks for another protocol (RFC 9110, 7.8), in which the caller may go on as soon as it
+ * has the response.
  */
 function asksToUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && /(^|,)[ \t]*upgrade[ \t]*(,|$)/i.test(headers.connection ?? '');
 }
 
-/** The rows of each path, paths in the order of the table. */
+/** Endpoints of each path, paths in the order of the table. */
 function byPath(endpoints: readonly Endpoint[]): ReadonlyMap<string, ReadonlyMap<string, Endpoint>> {
   const paths = new Map<string, Map<string, Endpoint>>();
   for (const endpoint of endpoints) {
@@ -338,13 +333,12 @@ function allowed(methods: ReadonlyMap<string, Endpoint>): string {
   return [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
 }
 
-/** Headers that a row gives to each of its answers, refusals included. */
+/** Headers that a route gives to each of its responses, errors included. */
 function routeHeaders(route: Route): Record<string, string> {
   const notices = noticesOf(route);
   return {
     ...(route.noStore ? { 'Cache-Control': 'no-store' } : {}),
-    // "With a migration guide and `Sunset` headers on affected responses": of several notices, the earliest
-    // dates count.
+    // Rule 14.3: of several notices, the earliest dates count.
     ...(notices.length === 0
       ? {}
       : {

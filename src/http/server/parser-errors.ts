@@ -17,25 +17,24 @@ interface Parts {
 }
 
 /**
- * Answers what never became a request: "Every byte stream the server can send, including answers to malformed
- * HTTP, carries that JSON body and `X-Request-Id`." Node would send a bare status line. At most one answer
- * goes to a connection, and none in the middle of another.
- * @returns answers on a connection on which no request is open, and ends it
+ * Responds to bytes that never became a request (rules 2.12 and 5.1); Node would send a bare status line. At
+ * most one response goes to a connection, and none in the middle of another.
+ * @returns responds on a connection on which no request is open, and ends the connection
  */
 export function respondToParserErrors(
   server: Server,
   listener: Route['listener'],
   parts: Parts,
 ): (connection: CallerConnection, error: DomainError) => void {
-  const answered = new WeakSet<CallerConnection>();
+  const responded = new WeakSet<CallerConnection>();
 
-  const answerNow = (
+  const respondNow = (
     connection: CallerConnection,
     error: DomainError,
     headers: Readonly<Record<string, string>> = {},
   ): void => {
-    if (answered.has(connection) || !connection.writable) return;
-    answered.add(connection);
+    if (responded.has(connection) || !connection.writable) return;
+    responded.add(connection);
     const requestId = parts.ids.next('request');
     const { status, body } = errorResponse(error);
     const head: Record<string, string> = {
@@ -50,8 +49,8 @@ export function respondToParserErrors(
     const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
     connection.closing();
     connection.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
-    // What still comes in is read for a moment: a close with unread bytes resets the connection and the
-    // answer is lost.
+    // Further bytes are read for a moment: a close with unread bytes resets the connection and the response
+    // is lost.
     connection.resume();
     const timer = setTimeout(() => connection.destroy(), LINGER_MS);
     connection.once('close', () => clearTimeout(timer));
@@ -69,7 +68,7 @@ export function respondToParserErrors(
 
   server.on('clientError', (cause: NodeJS.ErrnoException, socket: Duplex) => {
     const connection = socket as CallerConnection;
-    if (answered.has(connection)) return;
+    if (responded.has(connection)) return;
     if (!connection.writable || cause.code === 'ECONNRESET') {
       connection.destroy();
       return;
@@ -86,20 +85,20 @@ export function respondToParserErrors(
       else sendError(current, error);
       return;
     }
-    connection.inTurn(() => answerNow(connection, error));
+    connection.inTurn(() => respondNow(connection, error));
   });
 
   // CONNECT has no route; without a listener Node closes the connection without a word.
   server.on('connect', (_request, socket: Duplex) => {
     const connection = socket as CallerConnection;
     connection.inTurn(() =>
-      answerNow(connection, new DomainError('method_not_allowed', 'This path does not have that method.'), {
+      respondNow(connection, new DomainError('method_not_allowed', 'This path does not have that method.'), {
         Allow: 'GET, HEAD, POST, PATCH, DELETE',
       }),
     );
   });
 
-  return answerNow;
+  return respondNow;
 }
 
 /** A head that did not come in time. */

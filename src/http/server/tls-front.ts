@@ -10,8 +10,8 @@ export interface HandshakeLimits {
 }
 
 /**
- * Speaks TLS on connections before they come to a listener. Who has not finished a handshake has shown
- * nothing yet: such connections have a time and a number of their own, and none of them keeps a newcomer out.
+ * TLS on connections before they come to a listener. A caller without a finished handshake has shown nothing
+ * yet: such connections have a time and a number of their own, and none of them keeps a newcomer out.
  */
 export class TlsFront {
   readonly #server: Server;
@@ -26,7 +26,7 @@ export class TlsFront {
     secured: (socket: TLSSocket) => void,
   ) {
     this.#handshakes = handshakes;
-    // It listens to nothing: connections are given to it.
+    // This server listens to nothing: connections are given to it.
     this.#server = createServer({
       ...contextOf(identity),
       ALPNProtocols: ['http/1.1'],
@@ -37,7 +37,7 @@ export class TlsFront {
       socket.disableRenegotiation();
       secured(socket);
     });
-    // Nobody is there yet who could read an answer.
+    // No caller is there yet who could read a response.
     this.#server.on('tlsClientError', (_error, socket) => socket.destroy());
   }
 
@@ -73,8 +73,8 @@ function contextOf({ certificate, key }: TlsIdentity) {
 }
 
 /**
- * The peer's end of a connection, which is one of its own while it lasts, and the same below TLS and above
- * it.
+ * Name of a connection: the peer's address and port, unique while the connection lasts, and the same below
+ * TLS and above it.
  */
 function nameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;

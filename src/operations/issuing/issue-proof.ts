@@ -21,7 +21,7 @@ import type { Signer } from '../../ports/signing.js';
 import type { IssuingReplay, PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
 
-/** How long the result under an Idempotency-Key is remembered. */
+/** Seconds for which the result under an Idempotency-Key is remembered (rule 10.7). */
 const REPLAY_SECONDS = 24 * 60 * 60;
 
 export interface IssueRequest {

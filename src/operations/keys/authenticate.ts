@@ -48,7 +48,7 @@ export async function authenticate(deps: AuthenticateDeps, apiKey: string | unde
   return defined({ partnerId, keyId, scopes, plan, publicKey });
 }
 
-/** In constant time. */
+/** Compares hashes in constant time. */
 export function secretMatches(secrets: Secrets, key: PartnerKey, apiKey: string): boolean {
   const pepper = secrets.find('key-pepper', key.pepperId);
   return (

@@ -20,7 +20,7 @@ export interface SignedMessage {
   field(name: string): string | undefined;
 }
 
-/** How far a signature's time may lie from this process's, before and after. */
+/** Greatest distance of a signature's time from this process's clock, before and after. */
 export const SKEW_SECONDS = 60;
 /** Nonces that a process remembers, of all partners: 20 MB at most. Beyond them the oldest go. */
 const NONCES = 65_536;

@@ -15,7 +15,7 @@ export interface KeyEntry {
   readonly plan: string;
   readonly createdAt: number;
   readonly expiresAt?: number;
-  /** To within a minute. */
+  /** Unix seconds, exact to a minute. */
   readonly lastUsedAt?: number;
   /** Calls with the key must be signed. */
   readonly signed?: true;

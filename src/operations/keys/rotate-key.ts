@@ -11,9 +11,9 @@ import type { Caller } from '../caller.js';
 import type { RateLimits } from '../usage/rate-limits.js';
 import { hashApiKey, secretMatches } from './authenticate.js';
 
-/** How long the calling key stays valid after its rotation. */
+/** Seconds for which the calling key stays valid after its rotation (rule 4.7). */
 export const GRACE_SECONDS = 72 * 3600;
-/** How long a repeated Idempotency-Key replays the original response. */
+/** Seconds for which a repeated Idempotency-Key replays the original response (rule 4.9). */
 export const REPLAY_SECONDS = 24 * 3600;
 
 /** 16 to 128 visible ASCII characters. */
@@ -183,10 +183,10 @@ export function deriveSuccessor(
   );
 }
 
-/** How long a duplicate waits for the request before it. */
+/** Time for which a duplicate waits for the request before it (rule 4.11). */
 const WAIT_MS = 5000;
 
-/** One rotation of a key at a time in this process; the others wait in line. */
+/** Locks of keys: one rotation of a key at a time in this process, the others in line. */
 export interface RotationLocks {
   /**
    * @returns gives the lock to the next in line; safe to call twice

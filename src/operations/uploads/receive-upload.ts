@@ -111,7 +111,7 @@ function receiver(
         const measurement = await ingest.end();
         const embedded = await readCredential(deps.reader, measurement);
         const now = nowSeconds(deps.clock);
-        // A post that outlived its slot: its row may be collected already.
+        // A post that outlived its slot: the slot may be collected already.
         if (now >= slot.expiresAt)
           throw new DomainError('forbidden', 'The slot has expired; ask for a new one.', {
             reason: 'form_policy_expired',

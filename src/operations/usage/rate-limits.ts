@@ -6,7 +6,7 @@ import type { Caller } from '../caller.js';
 /** Classes of the request rate. Rotation has its own, deliberately low one. */
 export type RateClass = 'standard' | 'rotation' | 'rotation_calls';
 
-/** How often full token buckets are dropped; the next call of their partner makes an equal one. */
+/** Interval between two removals of full token buckets; the next call of their partner makes an equal one. */
 const DROP_IDLE_MS = 60_000;
 const SECOND_MS = 1000;
 /**
@@ -35,7 +35,7 @@ interface Shape {
 
 interface TokenBucket {
   readonly shape: Shape;
-  /** In calls times the period, so that a refill is a whole number and exact. */
+  /** Level in calls times the period, so that a refill is a whole number and exact. */
   level: number;
   /** Milliseconds of the clock at which `level` held. */
   at: number;

@@ -12,7 +12,7 @@ export async function findUpload(
   now: number,
 ): Promise<UploadFacts> {
   const upload = await stores.getUpload(uploadId, now);
-  // A foreign slot is answered like one that never was.
+  // Rule 5.6: the error does not tell a foreign slot from one that never was.
   if (upload === undefined || upload.slot.partnerId !== caller.partnerId)
     throw new DomainError('not_found', 'There is no such upload.');
   const { facts } = upload;

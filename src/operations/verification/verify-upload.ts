@@ -39,7 +39,7 @@ export async function verifyUpload(
   const { measurement, embedded } = facts;
   const judgement = judge(defined({ measurement, embedded, sidecar, proof, revocation }));
 
-  // The report is made of the row that was read above, and comes with `valid` alone.
+  // The report is made of the proof that was read above, and comes with `valid` alone (rule 8.16).
   const evidenceReport =
     judgement.verdict === 'valid' && proof?.state === 'issued'
       ? readEvidence(deps.secrets, proof)
