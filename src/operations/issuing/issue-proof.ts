@@ -30,6 +30,7 @@ export interface IssueRequest {
   readonly fileName: string;
   readonly carrier: Carrier;
   readonly idempotencyKey?: string;
+  /** At most as long as an upload: the route bounds its body. */
   readonly audio: AsyncIterable<Uint8Array>;
 }
 
@@ -75,7 +76,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
   await deps.stores.reserveProof(proofId, request.partnerId, createdAt);
   const staged = await deps.assets.stage(proofId);
   try {
-    const original = await takeIn(deps.engine, request.audio, staged);
+    const original = await measure(deps.engine, request.audio, (chunk) => staged.append(chunk));
     const replay = replayOf(request, proofId, original.sha256, createdAt);
     const earlier = await findEarlier(deps, replay, createdAt);
     if (earlier !== undefined) {
@@ -155,38 +156,19 @@ async function assertSignerTrusted({ signer, revocations }: IssueProofDeps, now:
   );
 }
 
-async function takeIn(
-  engine: AudioEngine,
-  audio: AsyncIterable<Uint8Array>,
-  staged: StagedAsset,
-): Promise<Measurement> {
-  return measure(engine, audio, async (chunk, bytes) => {
-    if (bytes > MAX_UPLOAD_BYTES)
-      throw new DomainError('payload_too_large', `A recording holds at most ${MAX_UPLOAD_BYTES} bytes.`, {
-        reason: 'body_too_large',
-      });
-    await staged.append(chunk);
-  });
-}
-
-/** Issuing shares the engine with partners as one of them would. */
+/** Name of the issuing side among the holders of the engine: a partner like the others. */
 const ISSUING = 'issuing';
 
-/**
- * One pass of the engine over `audio`; `alongside` sees each chunk, and the bytes so far, before the engine
- * does.
- */
+/** One pass of the engine over `audio`; `alongside` sees each chunk before the engine does. */
 export async function measure(
   engine: AudioEngine,
   audio: AsyncIterable<Uint8Array>,
-  alongside?: (chunk: Uint8Array, bytes: number) => Promise<void>,
+  alongside?: (chunk: Uint8Array) => Promise<void>,
 ): Promise<Measurement> {
   const ingest = engine.open(ISSUING);
   try {
-    let bytes = 0;
     for await (const chunk of audio) {
-      bytes += chunk.length;
-      await alongside?.(chunk, bytes);
+      await alongside?.(chunk);
       await ingest.write(chunk);
     }
     return await ingest.end();
