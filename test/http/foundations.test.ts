@@ -517,7 +517,7 @@ t.test('an import against the rules is found', async (t) => {
     [
       'client/planted-j.ts',
       "import { ROUTES } from '../contract/routes/routes.js';\nexport const x = ROUTES;",
-      'client-types-only',
+      'client',
     ],
     ['adapters/kafka/planted-k.ts', "import '../cassandra/planted-l.js';", 'adapters-apart'],
     ['adapters/cassandra/planted-l.ts', 'export const x = 1;', ''],
