@@ -163,8 +163,8 @@ async function openAssets({ dataDirectory, assetBucket }: Config, disposer: Disp
   const assets = await openAssetBucket({
     ...assetBucket,
     spoolDirectory: join(dataDirectory, 'spool'),
-    sweepGraceSeconds: ORPHAN_GRACE_SECONDS,
-    sweepWindowSeconds: ORPHAN_WINDOW_SECONDS,
+    orphanGraceSeconds: ORPHAN_GRACE_SECONDS,
+    orphanWindowSeconds: ORPHAN_WINDOW_SECONDS,
   });
   disposer.add(async () => assets.close());
   return assets;

@@ -30,7 +30,7 @@ async function open(t: Test, options: Partial<AssetBucketOptions> = {}) {
     prefix: `test/${Date.now().toString(36)}-${randomBytes(4).toString('hex')}/`,
     credentials: { accessKey, secretKey },
     spoolDirectory: join(t.testdir(), 'spool'),
-    sweepGraceSeconds: 0,
+    orphanGraceSeconds: 0,
     ...options,
   });
   t.teardown(() => assets.close());
@@ -77,16 +77,16 @@ if (endpoint === undefined) {
     const prefix = `test/${randomBytes(8).toString('hex')}/`;
     const [assets, patient] = await Promise.all([
       open(t, { prefix }),
-      open(t, { prefix, sweepGraceSeconds: 3600 }),
+      open(t, { prefix, orphanGraceSeconds: 3600 }),
     ]);
     await publish(assets, 'prf_1', Buffer.from('young'));
     t.equal(await patient.collectOrphans(async () => t.fail('not even asked') as never), 0);
     t.equal(await assets.collectOrphans(async () => false), 1);
   });
 
-  void t.test('what is old was looked at often enough', async (t) => {
+  void t.test('an asset beyond the window is not looked at', async (t) => {
     const prefix = `test/${randomBytes(8).toString('hex')}/`;
-    const assets = await open(t, { prefix, sweepWindowSeconds: 3600 });
+    const assets = await open(t, { prefix, orphanWindowSeconds: 3600 });
     const [old, young] = [7200, 1800].map((seconds) =>
       formatIdentifier('proof', Date.now() - seconds * 1000, randomBytes(10)),
     ) as [string, string];
@@ -97,7 +97,7 @@ if (endpoint === undefined) {
     t.strictSame([await assets.size(old), await assets.size(young)], [6, undefined]);
   });
 
-  void t.test('a service on a bucket', async (t) => {
+  void t.test('a service keeps its assets in a bucket', async (t) => {
     const prefix = `test/${randomBytes(8).toString('hex')}/`;
     const house = await TestService.start(settings(prefix));
     t.teardown(() => house.stop());
@@ -116,7 +116,7 @@ if (endpoint === undefined) {
     t.strictSame(readdirSync(join(house.directory, 'spool')), []);
   });
 
-  void t.test('a key that the store does not know', async (t) => {
+  void t.test('a key that the store does not know stops the start', async (t) => {
     await t.rejects(open(t, { credentials: { accessKey, secretKey: 'wrong' } }), {
       code: 'unavailable',
       reason: 'store_unavailable',
@@ -189,7 +189,7 @@ void t.test('what the store says is not taken for done', async (t) => {
   });
 });
 
-void t.test('a list of more than one page', async (t) => {
+void t.test('orphans are collected from every page of a list', async (t) => {
   const deleted: string[] = [];
   const entry = (name: string, modified: string) =>
     `<Contents><Key>p/${name}</Key><LastModified>${modified}</LastModified></Contents>`;
@@ -212,7 +212,7 @@ void t.test('a list of more than one page', async (t) => {
         );
     }
   });
-  const assets = await open(t, { ...store, prefix: 'p/', sweepGraceSeconds: 60 });
+  const assets = await open(t, { ...store, prefix: 'p/', orphanGraceSeconds: 60 });
   const asked: string[] = [];
   const answering = (proofId: string) => asked.push(proofId) < 0;
   await t.rejects(
@@ -236,7 +236,7 @@ void t.test('a bucket that keeps versions is refused', async (t) => {
   await t.rejects(open(t, store), /keeps versions/);
 });
 
-void t.test('a store that goes away', async (t) => {
+void t.test('a store that goes away makes assets unavailable', async (t) => {
   let there = true;
   const store = await misbehaving(t, (request, response) =>
     there ? response.writeHead(request.method === 'HEAD' ? 200 : 501).end() : response.destroy(),

@@ -6,7 +6,7 @@ import { assetContract, publish } from '../store-contract/asset-contract.js';
 
 assetContract(t, 'directory', (t) => openAssetDirectory({ directory: join(t.testdir(), 'assets') }));
 
-void t.test('the files of a directory', async (t) => {
+void t.test('assets are files for their owner alone', async (t) => {
   const directory = join(t.testdir(), 'assets');
   const assets = await openAssetDirectory({ directory });
   t.equal(statSync(directory).mode & 0o777, 0o700);
@@ -20,7 +20,7 @@ void t.test('the files of a directory', async (t) => {
   t.strictSame(readdirSync(directory), []);
 });
 
-void t.test('sweeping after a kill', async (t) => {
+void t.test('leftovers of a kill are collected', async (t) => {
   const directory = t.testdir();
   const killed = await openAssetDirectory({ directory });
   await (await killed.stage('prf_killed')).append(Buffer.from('x'));
@@ -47,7 +47,7 @@ void t.test('no name leads out of the directory', async (t) => {
   t.equal(readFileSync(join(directory, 'secret.asset'), 'utf8'), 'secret');
 });
 
-void t.test('a directory that cannot be written', async (t) => {
+void t.test('a directory that cannot be written makes assets unavailable', async (t) => {
   const directory = join(t.testdir(), 'assets');
   const assets = await openAssetDirectory({ directory });
   // Permissions do not stop root; a file where the directory was stops everyone.

@@ -25,7 +25,7 @@ async function openLogs(directory: string, secrets: Secrets, surplus?: number) {
   }
 }
 
-t.test('journals', async (t) => {
+t.test('journals outlive a torn end, and open for no edited line and no other service', async (t) => {
   const directory = t.testdir();
   const secrets = secretsOf();
   const first = await openLogs(directory, secrets);

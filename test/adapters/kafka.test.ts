@@ -120,10 +120,10 @@ await t.test(
       BROKERS === undefined && 'TAKEMARK_KAFKA is not set: npm run services:up starts a server and prints it',
   },
   async (t) => {
-    await t.test('the contract of a bus', (t) => busContract(t, place));
+    await t.test('Kafka keeps the contract of a bus', (t) => busContract(t, place));
     await t.test('processes of a group share the events', sharing);
     await t.test('what was taken and not committed comes again', takenAndForgotten);
-    await t.test('what is no event goes to the dead letters', malformed);
+    await t.test('a message that is no event goes to the dead letters', malformed);
     await t.test('what nobody of this installation wrote goes to the dead letters', strangers);
     await t.test('Kafka comes after the service', laterBroker);
     await t.test('topics are made once', making);

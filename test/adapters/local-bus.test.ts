@@ -27,9 +27,9 @@ async function make(): Promise<BusPlace> {
   };
 }
 
-await t.test('the contract of a bus', (t) => busContract(t, make));
+await t.test('the bus of one process keeps the contract of a bus', (t) => busContract(t, make));
 
-await t.test('publish tells of the handlers', async (t) => {
+await t.test('a publication resolves when the handlers took it, and fails with them', async (t) => {
   const bus = await openLocalBus({ directory: await makeDirectory(t), clock, ...authenticated });
   t.teardown(() => bus.close());
   const listener = new Listener();
@@ -51,7 +51,7 @@ await t.test('publish tells of the handlers', async (t) => {
   t.ok(listener.has(erasure(1)), 'they took it when it resolves');
 });
 
-await t.test('the file of dead letters', async (t) => {
+await t.test('dead letters outlive the process, and a torn one is cut off', async (t) => {
   const directory = await makeDirectory(t);
   const path = join(directory, DEAD_LETTER_FILE);
   const open = async (over: { readonly acceptWithoutMac?: boolean } = {}) => {

@@ -417,7 +417,7 @@ void t.test('what a captured process could say is not believed', (t) => {
   t.end();
 });
 
-void t.test('frames', (t) => {
+void t.test('frames are cut out of a stream however it arrives', (t) => {
   const payloads = [Buffer.from('one'), Buffer.alloc(0), noise(5000)];
   const stream = Buffer.concat(payloads.map((payload) => frame(payload)));
   for (const size of [1, 2, 3, 5, 4096, stream.length]) {

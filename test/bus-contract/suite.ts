@@ -112,8 +112,8 @@ export async function busContract(t: Test, make: () => Promise<BusPlace>): Promi
     'a batch with events that nobody can take is split, and each of them isolated once': isolation,
     'events that came while others failed keep their place': orderAfterFailure,
     'a close lets the batch that is being handled end': closing,
-    'what a topic keeps is replayed': replay,
-    'what is not allowed': refusals,
+    'every event that a topic keeps is replayed, as often as asked': replay,
+    'a second or late handler is refused; an event nobody listens to is taken': refusals,
   };
   for (const [name, run] of Object.entries(cases)) {
     await t.test(name, async (t) => {
@@ -204,7 +204,7 @@ async function deadLetters(t: Test, place: BusPlace): Promise<void> {
   t.strictSame(byKey(listener.taken), byKey(good));
   await until(
     async () => reported.length >= 3 && (await bus.deadLetters('usage', 10)).length === 3,
-    'three dead letters, each told of',
+    'three dead letters, each reported',
   );
   t.strictSame(reported, ['usage', 'usage', 'usage']);
   const letters = await bus.deadLetters('usage', 10);
@@ -238,7 +238,7 @@ async function deadLetters(t: Test, place: BusPlace): Promise<void> {
   t.strictSame(
     (await again.deadLetters('usage', 10)).map(({ id }) => id),
     [second, third],
-    'the position outlives the process',
+    'the place among the dead letters outlives the process',
   );
   poisoned.delete(third!);
   t.equal(await again.replayDeadLetters('usage', 10), 2);

@@ -18,7 +18,7 @@ const ENCODINGS: readonly [extension: string, container: string, mediaType: stri
   ['w64', 'w64', 'application/octet-stream'],
 ];
 
-t.test('pairs of every container', { skip: needs('ffmpeg') }, async (t) => {
+t.test('a pair of every container is issued and verified', { skip: needs('ffmpeg') }, async (t) => {
   const service = await TestService.start();
   const directory = mkdtempSync(join(tmpdir(), 'takemark-containers-'));
   t.teardown(async () => {
@@ -152,7 +152,7 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
   t.match(await service.verify(caller, most.file), { verdict: 'valid' }, '4,096 chunks with the credential');
 });
 
-t.test('65 MiB is exact', async (t) => {
+t.test('a file of 65 MiB is taken, and one byte more is refused', async (t) => {
   const service = await TestService.start();
   t.teardown(() => service.stop());
   const { partnerId, caller } = await service.partner();

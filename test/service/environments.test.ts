@@ -137,7 +137,7 @@ t.test('proofs, slots and operators are of one environment', async (t) => {
   );
 });
 
-t.test('signing identity and data', async (t) => {
+t.test('signing identity and data are of one environment', async (t) => {
   const [one, other] = [production, beta].map(
     ({ service }) => new X509Certificate(service.operations.operator.readAuthority()),
   );
@@ -195,7 +195,7 @@ t.test('a data directory belongs to its environment', async (t) => {
   await again.stop();
 });
 
-t.test('former host names', async (t) => {
+t.test('former host names get the same responses', async (t) => {
   const base = production.partnerUrl;
   const hosts = [
     'api.takemark.example',

@@ -138,51 +138,58 @@ async function carriesEvents(t: Test, house: RestartedService, patienceMs: numbe
   t.equal(REVIEW_LIFE_SECONDS, 180 * 86_400);
 }
 
-t.test('the embedded bus', async (t) => {
+t.test('the embedded bus carries every event of a service', async (t) => {
   const house = await RestartedService.start();
   t.teardown(() => house.stop());
   await carriesEvents(t, house, 60_000);
   t.notMatch(house.service.log.join('\n'), /prf_|rev_|ptr_/, 'no line names what an event was about');
 });
 
-t.test('Kafka', { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' }, async (t) => {
-  const settings = {
-    TAKEMARK_BUS: 'kafka',
-    TAKEMARK_KAFKA: BROKERS!,
-    TAKEMARK_KAFKA_PREFIX: `tm-test-${randomBytes(4).toString('hex')}`,
-    TAKEMARK_KAFKA_PARTITIONS: '2',
-    TAKEMARK_KAFKA_REPLICATION: '1',
-    TAKEMARK_CONSUMERS: 'on',
-  };
-  await withTopics(t, settings);
-  const house = await RestartedService.start(settings);
-  t.teardown(() => house.stop());
-  await carriesEvents(t, house, 120_000);
+t.test(
+  'Kafka carries every event of a service',
+  { skip: BROKERS === undefined && 'TAKEMARK_KAFKA is not set' },
+  async (t) => {
+    const settings = {
+      TAKEMARK_BUS: 'kafka',
+      TAKEMARK_KAFKA: BROKERS!,
+      TAKEMARK_KAFKA_PREFIX: `tm-test-${randomBytes(4).toString('hex')}`,
+      TAKEMARK_KAFKA_PARTITIONS: '2',
+      TAKEMARK_KAFKA_REPLICATION: '1',
+      TAKEMARK_CONSUMERS: 'on',
+    };
+    await withTopics(t, settings);
+    const house = await RestartedService.start(settings);
+    t.teardown(() => house.stop());
+    await carriesEvents(t, house, 120_000);
 
-  // A backup from before an erasure comes back, and the journal beside the store is lost: the topic knows.
-  const { partnerId, caller } = await house.service.partner();
-  const { proofId } = await house.service.issue(partnerId, wav(2000, {}, 3));
-  const backup = join(t.testdir(), 'backup');
-  await house.restart(() => cp(house.directory, backup, { recursive: true }));
-  const { erasedAt } = await house.partner.eraseProof(caller, { proofId });
-  t.ok(
-    await until(async () => (await house.operator.erasureStatus(proofId)).confirmedAt !== undefined, 120_000),
-  );
-  const config = readConfig({ ...settings, TAKEMARK_DATA_DIR: house.directory });
-  let replayed = { taken: 0, left: 0 };
-  await house.restart(async () => {
-    await rm(house.directory, { recursive: true });
-    await cp(backup, house.directory, { recursive: true });
-    replayed = await replayErasureTopic(config, { clock: { now: () => house.clock.now() + 60_000 } });
-  });
-  t.ok(replayed.taken >= 2, 'the whole topic');
-  t.equal(replayed.left, 0);
-  t.match(
-    await house.operator.erasureStatus(proofId),
-    { state: 'erased', erasedAt, confirmedAt: house.seconds() + 60, assetPresent: false },
-    'erased again, at the time of the first erasure',
-  );
-});
+    // A backup from before an erasure comes back, and the journal beside the store is lost: the topic knows.
+    const { partnerId, caller } = await house.service.partner();
+    const { proofId } = await house.service.issue(partnerId, wav(2000, {}, 3));
+    const backup = join(t.testdir(), 'backup');
+    await house.restart(() => cp(house.directory, backup, { recursive: true }));
+    const { erasedAt } = await house.partner.eraseProof(caller, { proofId });
+    t.ok(
+      await until(
+        async () => (await house.operator.erasureStatus(proofId)).confirmedAt !== undefined,
+        120_000,
+      ),
+    );
+    const config = readConfig({ ...settings, TAKEMARK_DATA_DIR: house.directory });
+    let replayed = { taken: 0, left: 0 };
+    await house.restart(async () => {
+      await rm(house.directory, { recursive: true });
+      await cp(backup, house.directory, { recursive: true });
+      replayed = await replayErasureTopic(config, { clock: { now: () => house.clock.now() + 60_000 } });
+    });
+    t.ok(replayed.taken >= 2, 'the whole topic');
+    t.equal(replayed.left, 0);
+    t.match(
+      await house.operator.erasureStatus(proofId),
+      { state: 'erased', erasedAt, confirmedAt: house.seconds() + 60, assetPresent: false },
+      'erased again, at the time of the first erasure',
+    );
+  },
+);
 
 t.test('what does not fit together is refused in words', async (t) => {
   await t.rejects(

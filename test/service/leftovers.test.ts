@@ -189,7 +189,7 @@ t.test('16 stalled uploads hold no worker', async (t) => {
   t.equal((await engine())['worker_restarts'], before['worker_restarts'], 'no worker was lost');
 });
 
-t.test('more uploads than the engine takes', async (t) => {
+t.test('of more uploads than the engine takes, one that stands still gives way', async (t) => {
   const slots = await Promise.all(Array.from({ length: 25 }, () => slotFor(base, key)));
   const clients = await Promise.all(
     slots.slice(0, 24).map(async (slot) => {

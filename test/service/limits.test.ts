@@ -58,7 +58,7 @@ function numbers(t: Test, answer: WireAnswer, plan: Plan, used: number, name: st
   );
 }
 
-t.test('the rate and burst of each plan', async (t) => {
+t.test('each plan holds its rate and its burst', async (t) => {
   for (const name of ['trial', 'standard'] as const) {
     const plan = planOf(name);
     const { apiKey } = await service.partner(name);
@@ -244,7 +244,7 @@ t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   numbers(t, next, plan, 1, 'the new month');
 });
 
-t.test('concurrent uploads of a plan', async (t) => {
+t.test('a plan bounds its concurrent uploads', async (t) => {
   const { apiKey } = await service.partner('trial');
   const { concurrentUploads } = planOf('trial');
   const audio = wav(200_000);
@@ -326,7 +326,7 @@ t.test('100 rotations at once under one Idempotency-Key', async (t) => {
   t.equal(audit.filter(({ action }) => action === 'key_rotated').length, 1, 'one line in the audit log');
 });
 
-t.test('the rotation lane', async (t) => {
+t.test('rotations have a rate class of their own', async (t) => {
   const partner = await service.partner('trial');
   const { rotationsPerDay, burst } = planOf('trial');
   const rotate = (key: string, idempotencyKey: string) =>

@@ -76,7 +76,7 @@ t.test('the search finds every spelling', async (t) => {
   t.strictSame(own.find('nothing of it'), []);
 });
 
-t.test('the whole service, at its most talkative', async (t) => {
+t.test('the whole service, at its most talkative, logs no secret', async (t) => {
   const token = canaries.text('operator-token');
   const service = await TestService.start({ TAKEMARK_OPERATOR_TOKEN: token, TAKEMARK_LOG_LEVEL: 'trace' });
   t.teardown(() => service.stop());
@@ -544,7 +544,7 @@ t.test('the whole service, at its most talkative', async (t) => {
   key = '';
 });
 
-t.test('crash output', async (t) => {
+t.test('the output of a crash holds no secret', async (t) => {
   const secret = canaries.plant('crash', `crash-${randomBytes(16).toString('hex')}`);
   // Throws in the way of each signal, outside of every handler, as a defect would.
   const preload = `

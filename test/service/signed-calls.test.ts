@@ -53,7 +53,7 @@ const VECTORS: readonly { readonly publicKey: string; readonly headers: Readonly
     },
   ];
 
-t.test('the example of RFC 9421, B.2.6', async (t) => {
+t.test('the signature of the example in RFC 9421, B.2.6, holds', async (t) => {
   const key = signatureKey(
     readPublicKey(
       '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAJrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=\n-----END PUBLIC KEY-----\n',
@@ -83,7 +83,7 @@ t.test('the example of RFC 9421, B.2.6', async (t) => {
   );
 });
 
-t.test('signatures of another implementation', async (t) => {
+t.test('signatures of another implementation are taken', async (t) => {
   for (const { publicKey, headers } of VECTORS) {
     const caller = {
       partnerId: 'ptr_1',

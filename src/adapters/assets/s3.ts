@@ -33,12 +33,12 @@ export interface AssetBucketOptions {
   /** Directory on this machine in which an asset is built before it is sent. */
   readonly spoolDirectory: string;
   /** Age from which an asset that nobody registered is collected. Longer than any issuing takes. */
-  readonly sweepGraceSeconds: number;
+  readonly orphanGraceSeconds: number;
   /**
    * Age by its id up to which an asset is looked at: an older one was seen by many collections. Absent: all
    * are looked at.
    */
-  readonly sweepWindowSeconds?: number;
+  readonly orphanWindowSeconds?: number;
 }
 
 export interface AssetBucket extends AssetStore {
@@ -168,8 +168,8 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
 
     collectOrphans: (keep) =>
       guarded(async () => {
-        const youngest = Date.now() - options.sweepGraceSeconds * 1000;
-        const { sweepWindowSeconds: window } = options;
+        const youngest = Date.now() - options.orphanGraceSeconds * 1000;
+        const { orphanWindowSeconds: window } = options;
         // Ids go with time.
         const start =
           window === undefined
