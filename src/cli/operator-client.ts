@@ -6,7 +6,7 @@ import type { CreatorDeclaration, KeyEntry, PartnerReviewCase } from '../client/
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { type Progress, type RequestSpec, Transport } from '../client/transport.js';
-import { challengeAnswer, challengeKey, challengeNonce } from '../contract/operator-challenge.js';
+import { challengeKey, challengeNonce, challengeResponse } from '../contract/operator-challenge.js';
 import { defined } from '../domain/defined.js';
 import { type ClientConfig, RuntimeError, UsageError } from './command.js';
 import type { ServiceAccess } from './service-access.js';
@@ -117,7 +117,7 @@ export interface IssueCall {
 
 const RETRY = { maxAttempts: 3, baseDelayMs: 250, maxDelayMs: 10_000 };
 const TIMEOUT_MS = 30_000;
-/** Issuing ends with signing and writing the deliverable to disk. */
+/** Issuing ends with signing and writing the asset to disk. */
 const ISSUE_TIMEOUT_MS = 120_000;
 /** Time to the response: every entry of a log is read and checked before. */
 const AUDIT_TIMEOUT_MS = 600_000;
@@ -391,7 +391,7 @@ export class OperatorClient {
     const { port, answers } = value as { readonly port?: unknown; readonly answers?: unknown };
     if (typeof port !== 'number' || !Array.isArray(answers)) throw this.#stranger();
     this.#challengeKey ??= challengeKey(this.#token);
-    if (!answers.includes(challengeAnswer(this.#challengeKey, nonce, port))) throw this.#stranger();
+    if (!answers.includes(challengeResponse(this.#challengeKey, nonce, port))) throw this.#stranger();
     if (String(port) !== (url.port || '80') && !this.#allowPlainHttp) {
       throw new RuntimeError(
         `the service says that it listens at port ${port}, and ${url.host} is another: where a tunnel or a container forwards the port, and nobody else can, give --allow-plain-http; no token was sent`,

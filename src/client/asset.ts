@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { withFacts } from './connection.js';
 import { singleHeader, TakemarkError } from './errors.js';
 import type { StreamedResponse } from './transport.js';
-import type { AnswerFacts } from './types.js';
+import type { ResponseFacts } from './types.js';
 
-/** A deliverable on its way. */
-export interface Asset extends AnswerFacts {
+/** An asset on its way. */
+export interface Asset extends ResponseFacts {
   /** Bytes of the whole file; undefined where the service does not say. */
   readonly totalBytes: number | undefined;
   /**

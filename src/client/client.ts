@@ -16,7 +16,6 @@ import { type RotateOptions, type Rotation, rotate } from './rotation.js';
 import { type AudioInput, type AudioSource, audioSource, release, sidecarBytes } from './source.js';
 import type { Progress } from './transport.js';
 import type {
-  Answered,
   ErasedProof,
   EvidenceKind,
   Health,
@@ -28,6 +27,7 @@ import type {
   ProofEntry,
   ProofPage,
   ProofRecord,
+  Responded,
   ReviewBindings,
   ReviewOutcome,
   StoredUpload,
@@ -119,7 +119,7 @@ export class Client {
   }
 
   /** Uploads a file and asks which issued recordings it is. Input as for `verifyFile`. */
-  async identifyFile(input: AudioInput, options: UploadOptions = {}): Promise<Answered<Identification>> {
+  async identifyFile(input: AudioInput, options: UploadOptions = {}): Promise<Responded<Identification>> {
     try {
       const { uploadId } = await this.#uploadToFreshSlot(
         await audioSource(input, options.bytes),
@@ -140,7 +140,7 @@ export class Client {
   }: CallOptions & {
     readonly purpose?: UploadPurpose;
     readonly contentLength?: number | undefined;
-  } = {}): Promise<Answered<UploadSlot>> {
+  } = {}): Promise<Responded<UploadSlot>> {
     return this.#connection.json<UploadSlot>(
       {
         method: 'POST',
@@ -163,7 +163,7 @@ export class Client {
     slot: UploadSlot,
     input: AudioInput,
     options: UploadOptions = {},
-  ): Promise<Answered<StoredUpload>> {
+  ): Promise<Responded<StoredUpload>> {
     return this.#post(slot, await audioSource(input, options.bytes), options);
   }
 
@@ -194,7 +194,7 @@ export class Client {
   identify(
     { uploadId }: { readonly uploadId: string },
     { signal }: CallOptions = {},
-  ): Promise<Answered<Identification>> {
+  ): Promise<Responded<Identification>> {
     return this.#connection.json<Identification>(
       { method: 'POST', path: 'recordings/identify', json: { uploadId }, signal },
       'a list of matches',
@@ -219,7 +219,7 @@ export class Client {
     issuedAfter,
     issuedBefore,
     signal,
-  }: ProofFilter & PageOptions = {}): Promise<Answered<ProofPage>> {
+  }: ProofFilter & PageOptions = {}): Promise<Responded<ProofPage>> {
     return this.#connection.json<ProofPage>(
       { method: 'GET', path: 'proofs', query: { limit, cursor, issuedAfter, issuedBefore }, signal },
       'a page of proofs',
@@ -227,7 +227,7 @@ export class Client {
     );
   }
 
-  async readProof(proofId: string, { signal }: CallOptions = {}): Promise<Answered<ProofDetail>> {
+  async readProof(proofId: string, { signal }: CallOptions = {}): Promise<Responded<ProofDetail>> {
     return this.#connection.json<ProofDetail>(
       { method: 'GET', path: `proofs/${pathPart(proofId)}`, signal },
       'a proof',
@@ -236,7 +236,7 @@ export class Client {
   }
 
   /** The registered record of a proof, without presenting audio: it does not say that any file matches. */
-  async readRecord(proofId: string, { signal }: CallOptions = {}): Promise<Answered<ProofRecord>> {
+  async readRecord(proofId: string, { signal }: CallOptions = {}): Promise<Responded<ProofRecord>> {
     return this.#connection.json<ProofRecord>(
       { method: 'GET', path: `records/${pathPart(proofId)}`, signal },
       'a proof record',
@@ -272,7 +272,7 @@ export class Client {
    * Erases a proof for good. Idempotent: a repeat, the client's own after a lost response included, reports
    * `already_erased`.
    */
-  async eraseProof(proofId: string, { signal }: CallOptions = {}): Promise<Answered<ErasedProof>> {
+  async eraseProof(proofId: string, { signal }: CallOptions = {}): Promise<Responded<ErasedProof>> {
     return this.#connection.json<ErasedProof>(
       { method: 'DELETE', path: `proofs/${pathPart(proofId)}`, repeatable: true, signal },
       'the outcome of an erasure',
@@ -292,7 +292,7 @@ export class Client {
   }
 
   /** A page of the keys; all of them with neither `limit` nor `cursor`. */
-  listKeysPage({ limit, cursor, signal }: PageOptions = {}): Promise<Answered<KeyPage>> {
+  listKeysPage({ limit, cursor, signal }: PageOptions = {}): Promise<Responded<KeyPage>> {
     return this.#connection.json<KeyPage>(
       { method: 'GET', path: 'partner/keys', query: { limit, cursor }, signal },
       'a page of keys',
@@ -317,7 +317,7 @@ export class Client {
    * @throws TakemarkError 403 `key_expiring`; 409 `last_active_key` where this client's key is the last
    * active one
    */
-  async revokeKey(keyId: string, { signal }: CallOptions = {}): Promise<Answered<KeyEntry>> {
+  async revokeKey(keyId: string, { signal }: CallOptions = {}): Promise<Responded<KeyEntry>> {
     return this.#connection.json<KeyEntry>(
       { method: 'DELETE', path: `partner/keys/${pathPart(keyId)}`, repeatable: true, signal },
       'a key',
@@ -329,7 +329,7 @@ export class Client {
   readUsage({
     days,
     signal,
-  }: CallOptions & { readonly days?: number | undefined } = {}): Promise<Answered<UsageReport>> {
+  }: CallOptions & { readonly days?: number | undefined } = {}): Promise<Responded<UsageReport>> {
     return this.#connection.json<UsageReport>(
       { method: 'GET', path: 'partner/usage', query: { days }, signal },
       'a usage report',
@@ -340,12 +340,12 @@ export class Client {
   createReview(
     request: { readonly proofId: string; readonly bindings: ReviewBindings },
     { signal }: CallOptions = {},
-  ): Promise<Answered<PartnerReviewCase>> {
+  ): Promise<Responded<PartnerReviewCase>> {
     const { proofId, bindings } = request;
     return this.#review({ method: 'POST', path: 'partner/reviews', json: { proofId, bindings }, signal });
   }
 
-  async readReview(reviewId: string, { signal }: CallOptions = {}): Promise<Answered<PartnerReviewCase>> {
+  async readReview(reviewId: string, { signal }: CallOptions = {}): Promise<Responded<PartnerReviewCase>> {
     return this.#review({ method: 'GET', path: `partner/reviews/${pathPart(reviewId)}`, signal });
   }
 
@@ -354,7 +354,7 @@ export class Client {
     reviewId: string,
     { kind }: { readonly kind: EvidenceKind },
     { signal }: CallOptions = {},
-  ): Promise<Answered<PartnerReviewCase>> {
+  ): Promise<Responded<PartnerReviewCase>> {
     return this.#review({
       method: 'POST',
       path: `partner/reviews/${pathPart(reviewId)}/evidence-requests`,
@@ -372,7 +372,7 @@ export class Client {
     requestId: string,
     request: { readonly status: 'accepted' | 'declined'; readonly responseReference?: string },
     { signal }: CallOptions = {},
-  ): Promise<Answered<PartnerReviewCase>> {
+  ): Promise<Responded<PartnerReviewCase>> {
     const { status, responseReference } = request;
     const json = { status, ...(responseReference === undefined ? {} : { responseReference }) };
     return this.#review({
@@ -388,7 +388,7 @@ export class Client {
     reviewId: string,
     { outcome }: { readonly outcome: ReviewOutcome },
     { signal }: CallOptions = {},
-  ): Promise<Answered<PartnerReviewCase>> {
+  ): Promise<Responded<PartnerReviewCase>> {
     return this.#review({
       method: 'POST',
       path: `partner/reviews/${pathPart(reviewId)}/resolve`,
@@ -401,7 +401,7 @@ export class Client {
   async download(
     { product, platform }: { readonly product: string; readonly platform: string },
     { signal }: CallOptions = {},
-  ): Promise<Answered<{ readonly location: string }>> {
+  ): Promise<Responded<{ readonly location: string }>> {
     const { status, headers } = await this.#connection.raw({
       method: 'GET',
       path: 'download',
@@ -421,7 +421,7 @@ export class Client {
   sendTelemetry(
     events: readonly TelemetryEvent[],
     { signal }: CallOptions = {},
-  ): Promise<Answered<{ readonly accepted: number }>> {
+  ): Promise<Responded<{ readonly accepted: number }>> {
     return this.#connection.json<{ readonly accepted: number }>(
       { method: 'POST', path: 'telemetry', json: { events }, signal },
       'a count of events',
@@ -430,7 +430,7 @@ export class Client {
   }
 
   /** Public: needs no key, and sends none. */
-  health({ signal }: CallOptions = {}): Promise<Answered<Health>> {
+  health({ signal }: CallOptions = {}): Promise<Responded<Health>> {
     return this.#connection.json<Health>(
       { method: 'GET', path: 'health', public: true, signal },
       'a health report',
@@ -443,7 +443,7 @@ export class Client {
     this.#connection.transport.close();
   }
 
-  #review(call: Parameters<Connection['json']>[0]): Promise<Answered<PartnerReviewCase>> {
+  #review(call: Parameters<Connection['json']>[0]): Promise<Responded<PartnerReviewCase>> {
     return this.#connection.json<PartnerReviewCase>(
       call,
       'a review case',
@@ -477,7 +477,7 @@ export class Client {
     slot: UploadSlot,
     source: AudioSource,
     { signal, onProgress }: UploadOptions,
-  ): Promise<Answered<StoredUpload>> {
+  ): Promise<Responded<StoredUpload>> {
     if (source.bytes !== undefined && source.bytes > slot.maxBytes) {
       throw new TakemarkError(
         'payload_too_large',

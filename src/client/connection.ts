@@ -3,7 +3,7 @@ import { singleHeader, TakemarkError } from './errors.js';
 import { MessageSigner, type SignedRequest } from './message-signature.js';
 import { isRefusedForNow, isTransient, type RetryPolicy, retrying } from './retry.js';
 import { type ServiceResponse, type StreamedResponse, Transport } from './transport.js';
-import type { Answered, RateLimit } from './types.js';
+import type { RateLimit, Responded } from './types.js';
 
 export interface ClientOptions {
   /** Address of the partner listener, with or without its `/v1`. */
@@ -125,7 +125,7 @@ export class Connection {
     call: Call,
     what: string,
     fits: (body: Partial<Body>) => boolean,
-  ): Promise<Answered<Body>> {
+  ): Promise<Responded<Body>> {
     const { body } = await this.jsonWithHeaders(call, what, fits);
     return body;
   }
@@ -135,7 +135,7 @@ export class Connection {
     call: Call,
     what: string,
     fits: (body: Partial<Body>) => boolean,
-  ): Promise<{ readonly headers: ServiceResponse['headers']; readonly body: Answered<Body> }> {
+  ): Promise<{ readonly headers: ServiceResponse['headers']; readonly body: Responded<Body> }> {
     const response = parseResponse(await this.#send(call, false));
     if (!fits(response.value as Partial<Body>)) throw unexpected(response, what);
     return { headers: response.headers, body: withFacts(response, response.value as Body) };
@@ -214,7 +214,7 @@ export function pathPart(identifier: string): string {
 export function withFacts<Body extends object>(
   { requestId, headers }: Pick<ParsedResponse, 'requestId' | 'headers'>,
   body: Body,
-): Answered<Body> {
+): Responded<Body> {
   const rateLimit = readRateLimit(headers);
   const result = { ...body, ...(requestId === undefined ? {} : { requestId }) };
   if (rateLimit !== undefined)

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { CallOptions, Connection } from './connection.js';
 import { TakemarkError } from './errors.js';
 import { isTransient } from './retry.js';
-import type { Answered, RotatedKey } from './types.js';
+import type { Responded, RotatedKey } from './types.js';
 
 /** Progress of a rotation. A finished one holds a secret, so it belongs where secrets are kept. */
 export interface RotationState {
@@ -30,7 +30,7 @@ export interface RotateOptions extends CallOptions {
   readonly store: RotationStore;
 }
 
-export type Rotation = Answered<RotatedKey> & {
+export type Rotation = Responded<RotatedKey> & {
   /** True where this is the response to an earlier call. */
   readonly replayed: boolean;
 };

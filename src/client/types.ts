@@ -65,17 +65,17 @@ export interface RateLimit {
 }
 
 /** Facts that a response tells beside its body. */
-export interface AnswerFacts {
+export interface ResponseFacts {
   /** To be quoted in problem reports. */
   readonly requestId?: string;
   /** Not enumerable: it says something about the moment, and would not belong into a stored result. */
   readonly rateLimit?: RateLimit;
 }
 
-export type Answered<Body> = Body & AnswerFacts;
+export type Responded<Body> = Body & ResponseFacts;
 
 /** A verification result and the one conclusion a partner may draw from it. */
-export interface Verification extends VerificationResult, AnswerFacts {
+export interface Verification extends VerificationResult, ResponseFacts {
   /** True only when `good` is true and `verdict` is `valid`; an unknown verdict is a failed verification. */
   readonly accepted: boolean;
 }

@@ -21,6 +21,6 @@ export function challengeNonce(): string {
 }
 
 /** @param port that the listener is bound to: an answer that was fetched from there serves at no other one */
-export function challengeAnswer(key: Buffer, nonce: string, port: number): string {
+export function challengeResponse(key: Buffer, nonce: string, port: number): string {
   return createHmac('sha256', key).update(`${nonce} ${port}`).digest('base64url');
 }

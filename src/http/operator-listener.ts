@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { challengeAnswer, challengeKey } from '../contract/operator-challenge.js';
+import { challengeKey, challengeResponse } from '../contract/operator-challenge.js';
 import { ROUTES } from '../contract/routes/routes.js';
 import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
@@ -100,7 +100,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
     }),
 
     challenge: ({ query: { nonce } }) =>
-      json(200, { port, answers: challengeKeys.map((key) => challengeAnswer(key, nonce, port)) }),
+      json(200, { port, answers: challengeKeys.map((key) => challengeResponse(key, nonce, port)) }),
 
     ...probeEndpoints(parts),
   } satisfies Partial<Endpoints<'operator'>>;

@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ClassicLevel } from 'classic-level';
 import t, { type Test } from 'tap';
-import { embeddedAnswer, sidecarAnswer } from '../../src/adapters/reading/answer.js';
 import {
   type CredentialReaderOptions,
   createCredentialReader,
   type StartedReader,
 } from '../../src/adapters/reading/credential-reader.js';
 import { FrameCutter, frame } from '../../src/adapters/reading/frames.js';
+import { embeddedReply, sidecarReply } from '../../src/adapters/reading/reply.js';
 import { writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction, stateSeal } from '../../src/credential/statement.js';
 import {
@@ -351,19 +351,19 @@ void t.test('what a captured process could say is not believed', (t) => {
   const { store, extent } = chunkOf(issued(wav(300), ours.signer));
   const service = readStore(store, extent, ours.trust);
   t.equal(service.kind, 'service');
-  t.throws(() => embeddedAnswer(json(service)), TypeError, 'that the service signed it');
+  t.throws(() => embeddedReply(json(service)), TypeError, 'that the service signed it');
   const foreign = foreignChunk();
   const reading = readStore(foreign.store, foreign.extent, ours.trust);
-  t.strictSame(embeddedAnswer(json(reading)), reading);
+  t.strictSame(embeddedReply(json(reading)), reading);
   if (reading.kind !== 'foreign') throw new Error(reading.kind);
   const { report } = reading;
   t.strictSame(
-    embeddedAnswer(json({ ...reading, proofId: 'prf_1', report: { ...report, more: 1 } })),
+    embeddedReply(json({ ...reading, proofId: 'prf_1', report: { ...report, more: 1 } })),
     reading,
     'further members are dropped',
   );
   t.match(
-    embeddedAnswer(json({ ...reading, report: { ...report, issuer: `\u001b[2J${'x'.repeat(5000)}` } })),
+    embeddedReply(json({ ...reading, report: { ...report, issuer: `\u001b[2J${'x'.repeat(5000)}` } })),
     { report: { issuer: /^\ufffd\[2Jx{252}$/ } },
   );
   for (const [name, bent] of Object.entries({
@@ -382,13 +382,13 @@ void t.test('what a captured process could say is not believed', (t) => {
     'a seal without a statement': { ...reading, kind: 'local_seal' },
     'not a store': { kind: 'not_a_store', reason: 'store_start_missing' },
   }))
-    t.throws(() => embeddedAnswer(json(bent)), TypeError, name);
-  t.throws(() => embeddedAnswer(Buffer.from('{')), SyntaxError, 'no JSON');
+    t.throws(() => embeddedReply(json(bent)), TypeError, name);
+  t.throws(() => embeddedReply(Buffer.from('{')), SyntaxError, 'no JSON');
 
   const facts = { proofId: 'prf_1', createdAt: now(), evidenceSha256: null };
   t.throws(
     () =>
-      sidecarAnswer(
+      sidecarReply(
         json(
           readPair(
             writeSidecar({
@@ -404,7 +404,7 @@ void t.test('what a captured process could say is not believed', (t) => {
   );
   t.throws(
     () =>
-      sidecarAnswer(
+      sidecarReply(
         json({
           kind: 'foreign',
           reason: 'signer_unknown',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { challengeAnswer, challengeKey } from '../../src/contract/operator-challenge.js';
+import { challengeKey, challengeResponse } from '../../src/contract/operator-challenge.js';
 
 const SIGNER = {
   kid: 'ab'.repeat(32),
@@ -64,7 +64,7 @@ export class OperatorDouble {
       response.end(
         JSON.stringify({
           port,
-          answers: [challengeAnswer(this.#challengeKey, url.searchParams.get('nonce') ?? '', port)],
+          answers: [challengeResponse(this.#challengeKey, url.searchParams.get('nonce') ?? '', port)],
         }),
       );
       return;

@@ -142,7 +142,7 @@ export class ProducerClient {
       fault(error);
     });
     producer.on('delivery-report', (error, { opaque }) =>
-      client.#settle(opaque as number, error ? failure(error) : undefined),
+      client.#report(opaque as number, error ? failure(error) : undefined),
     );
     client.#poll();
     try {
@@ -189,10 +189,10 @@ export class ProducerClient {
     await new Promise<void>((resolve) => this.#producer.disconnect(flushMs, () => resolve()));
     clearTimeout(this.#timer);
     for (const number of [...this.#reports.keys()])
-      this.#settle(number, new KafkaError('the producer was closed'));
+      this.#report(number, new KafkaError('the producer was closed'));
   }
 
-  #settle(number: number, error: Error | undefined): void {
+  #report(number: number, error: Error | undefined): void {
     this.#reports.get(number)?.(error);
     this.#reports.delete(number);
   }

@@ -6,9 +6,9 @@ import { DomainError } from '../../domain/errors.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
 import type { TrustList } from '../../ports/signing.js';
-import { embeddedAnswer, sidecarAnswer } from './answer.js';
 import type { Question } from './question.js';
 import { ReadingProcess } from './reading-process.js';
+import { embeddedReply, sidecarReply } from './reply.js';
 
 export interface CredentialReaderOptions {
   readonly trust: TrustList;
@@ -17,7 +17,7 @@ export interface CredentialReaderOptions {
   readonly readingMs?: number;
   /** Milliseconds from the call after which a reading that is not under way is given up. */
   readonly waitingMs?: number;
-  /** Milliseconds until a new process answers. */
+  /** Milliseconds until a new process replies. */
   readonly startMs?: number;
   /** Readings that wait or are under way, and their bytes. */
   readonly maxWaiting?: number;
@@ -37,7 +37,7 @@ const RESTART_PAUSES = { firstMs: 50, longestMs: 5000 };
 const RETRY_AFTER_SECONDS = 2;
 
 export interface StartedReader extends CredentialReader {
-  /** Resolves when the reading process answers. @throws Error when it does not come to that */
+  /** Resolves when the reading process replies. @throws Error when it does not come to that */
   start(): Promise<void>;
   /** Refuses what waits and ends the process. */
   stop(): Promise<void>;
@@ -53,10 +53,10 @@ export function createCredentialReader(options: CredentialReaderOptions): Starte
   return {
     readEmbedded: async (store, extent) =>
       recogniseEmbedded(store, extent, trust) ??
-      (await queue.ask({ kind: 'embedded', bytes: store, extent }, embeddedAnswer)),
+      (await queue.ask({ kind: 'embedded', bytes: store, extent }, embeddedReply)),
     readSidecar: async (sidecar) =>
       recogniseSidecar(sidecar, trust) ??
-      (await queue.ask({ kind: 'sidecar', bytes: sidecar }, sidecarAnswer)),
+      (await queue.ask({ kind: 'sidecar', bytes: sidecar }, sidecarReply)),
     start: () => queue.start(),
     stop: () => queue.stop(),
   };
@@ -64,8 +64,8 @@ export function createCredentialReader(options: CredentialReaderOptions): Starte
 
 interface Reading {
   readonly question: Question;
-  /** Takes an answer; throws for bytes that are none, which do not end the reading. */
-  readonly complete: (answer: Buffer) => void;
+  /** Takes a reply; throws for bytes that are none, which do not end the reading. */
+  readonly complete: (reply: Buffer) => void;
   readonly refuse: (error: DomainError) => void;
   readonly deadline: NodeJS.Timeout;
   tries: number;
@@ -80,7 +80,7 @@ class ReadingQueue {
   #open = 0;
   #openBytes = 0;
   #process: ReadingProcess | undefined;
-  /** Ends of processes since the last answer. */
+  /** Ends of processes since the last reply. */
   #ends = 0;
   #working = false;
 
@@ -92,12 +92,12 @@ class ReadingQueue {
     await this.#begin();
   }
 
-  ask<Answer>(question: Question, read: (answer: Buffer) => Answer): Promise<Answer> {
+  ask<Reply>(question: Question, read: (reply: Buffer) => Reply): Promise<Reply> {
     const { maxWaiting, maxWaitingBytes, waitingMs } = this.#options;
     if (this.#stopping.signal.aborted) return Promise.reject(stopping());
     if (this.#open >= maxWaiting || this.#openBytes + question.bytes.length > maxWaitingBytes)
       return Promise.reject(full());
-    return new Promise<Answer>((resolve, reject) => {
+    return new Promise<Reply>((resolve, reject) => {
       const ended = (): void => {
         clearTimeout(reading.deadline);
         this.#open -= 1;
@@ -105,8 +105,8 @@ class ReadingQueue {
       };
       const reading: Reading = {
         question,
-        complete: (answer) => {
-          const value = read(answer);
+        complete: (reply) => {
+          const value = read(reply);
           ended();
           resolve(value);
         },
@@ -158,13 +158,13 @@ class ReadingQueue {
   async #read(process: ReadingProcess, reading: Reading): Promise<void> {
     reading.tries += 1;
     try {
-      const answer = await process.ask(reading.question, this.#options.readingMs);
+      const reply = await process.ask(reading.question, this.#options.readingMs);
       try {
-        reading.complete(answer);
+        reading.complete(reply);
         this.#ends = 0;
       } catch {
         // What it said is not for a log: it may be anybody's words.
-        throw process.end(new Error('the reading process gave an answer that is none'));
+        throw process.end(new Error('the reading process gave a reply that is none'));
       }
     } catch (error) {
       if (this.#stopping.signal.aborted) reading.refuse(stopping());

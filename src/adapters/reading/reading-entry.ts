@@ -1,6 +1,6 @@
 /**
  * The process in which credentials of strangers are read. It has no secret, no environment and no descriptors
- * but three pipes, of which one goes nowhere. One question at a time, one answer each; it ends when the
+ * but three pipes, of which one goes nowhere. One question at a time, one reply each; it ends when the
  * service closes its end.
  */
 import { X509Certificate } from 'node:crypto';
@@ -16,13 +16,13 @@ let trust: TrustList | undefined;
 
 process.stdin.on('data', (piece: Buffer) => {
   for (const payload of cutter.cut(piece))
-    process.stdout.write(frame(Buffer.from(JSON.stringify(answer(payload)))));
+    process.stdout.write(frame(Buffer.from(JSON.stringify(reply(payload)))));
 });
 process.stdin.once('end', () => process.exit(0));
-// The service is gone in the middle of an answer.
+// The service is gone in the middle of a reply.
 process.stdout.on('error', () => process.exit(0));
 
-function answer(payload: Buffer): object {
+function reply(payload: Buffer): object {
   if (trust === undefined) {
     const { identities, authorities } = anchorsIn(payload.toString());
     trust = createTrustList(

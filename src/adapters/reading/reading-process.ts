@@ -4,22 +4,22 @@ import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isReady, MAX_ANSWER_BYTES } from './answer.js';
 import { FrameCutter, frame } from './frames.js';
 import { type Anchors, anchorsText, type Question, questionHead } from './question.js';
+import { isReady, MAX_REPLY_BYTES } from './reply.js';
 
 const ENTRY = fileURLToPath(new URL('./reading-entry.js', import.meta.url));
 /** Root of the compiled code. */
 const CODE = fileURLToPath(new URL('../../', import.meta.url));
 const HEAP_MIB = 64;
 
-/** A process in which credentials of strangers are read, one at a time. It answers in time or it is ended. */
+/** A process in which credentials of strangers are read, one at a time. It replies in time or it is ended. */
 export class ReadingProcess {
   readonly #child: ChildProcess;
-  readonly #cutter = new FrameCutter(MAX_ANSWER_BYTES);
+  readonly #cutter = new FrameCutter(MAX_REPLY_BYTES);
   #asked:
     | {
-        readonly resolve: (answer: Buffer) => void;
+        readonly resolve: (reply: Buffer) => void;
         readonly reject: (error: Error) => void;
         readonly limit: NodeJS.Timeout;
       }
@@ -48,13 +48,13 @@ export class ReadingProcess {
     this.#child.stdin!.on('error', () => undefined);
     this.#child.stdout!.on('data', (piece: Buffer) => this.#take(piece));
     this.gone = new Promise((resolve) => {
-      const settle = (reason: Error): void => {
+      const ended = (reason: Error): void => {
         this.end(reason);
         resolve();
       };
-      this.#child.once('error', settle);
+      this.#child.once('error', ended);
       this.#child.once('exit', (code, signal) =>
-        settle(new Error(`the reading process ended with ${signal ?? code}`)),
+        ended(new Error(`the reading process ended with ${signal ?? code}`)),
       );
     });
   }
@@ -64,22 +64,22 @@ export class ReadingProcess {
   }
 
   /**
-   * Gives it what it has to know; before the first question. @throws Error when it does not come to answer
+   * Gives it what it has to know; before the first question. @throws Error when it does not come to reply
    */
   async prepare(anchors: Anchors, limitMs: number): Promise<void> {
-    const answer = await this.#exchange(frame(Buffer.from(anchorsText(anchors))), limitMs);
-    if (!isReady(answer)) throw this.end(new Error('the reading process did not become ready'));
+    const reply = await this.#ask(frame(Buffer.from(anchorsText(anchors))), limitMs);
+    if (!isReady(reply)) throw this.end(new Error('the reading process did not become ready'));
     // What another thread opened between the look and the start.
     if (await holdsFiles(this.#child.pid!))
       throw this.end(new Error('the reading process inherited an open file'));
   }
 
   /**
-   * Answer to one question at a time. @throws Error when the process ends, or is ended because it did not answer within
+   * Reply to one question at a time. @throws Error when the process ends, or is ended because it did not answer within
    * `limitMs`
    */
   ask(question: Question, limitMs: number): Promise<Buffer> {
-    return this.#exchange(frame(questionHead(question), question.bytes), limitMs);
+    return this.#ask(frame(questionHead(question), question.bytes), limitMs);
   }
 
   /** Ends it at once, and what it was asked rejects. The first reason counts. @returns that */
@@ -88,11 +88,11 @@ export class ReadingProcess {
     this.#fault = reason;
     this.#child.kill('SIGKILL');
     this.#onEnd(reason);
-    this.#settle()?.reject(reason);
+    this.#takeAsked()?.reject(reason);
     return reason;
   }
 
-  #exchange(message: Buffer, limitMs: number): Promise<Buffer> {
+  #ask(message: Buffer, limitMs: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       if (this.#fault !== undefined) return reject(this.#fault);
       const limit = setTimeout(
@@ -107,18 +107,18 @@ export class ReadingProcess {
   #take(piece: Buffer): void {
     if (this.#fault !== undefined) return;
     try {
-      for (const answer of this.#cutter.cut(piece)) {
-        const asked = this.#settle();
-        if (asked === undefined) throw new RangeError('an answer to nothing');
-        asked.resolve(answer);
+      for (const reply of this.#cutter.cut(piece)) {
+        const asked = this.#takeAsked();
+        if (asked === undefined) throw new RangeError('a reply to nothing');
+        asked.resolve(reply);
       }
     } catch {
       this.end(new Error('the reading process does not keep to its frames'));
     }
   }
 
-  #settle():
-    | { readonly resolve: (answer: Buffer) => void; readonly reject: (error: Error) => void }
+  #takeAsked():
+    | { readonly resolve: (reply: Buffer) => void; readonly reject: (error: Error) => void }
     | undefined {
     const asked = this.#asked;
     this.#asked = undefined;

@@ -232,8 +232,8 @@ export class CallerConnection extends Duplex {
     this.#waiting.length = 0;
     this.#held = 0;
     this.#headBytes = 0;
-    this.#settleInput();
-    this.#settleOutput(0);
+    this.#finishInput();
+    this.#finishOutput(0);
     this.socket.destroy();
     done(error);
   }
@@ -269,7 +269,7 @@ export class CallerConnection extends Duplex {
     } else if (!this.socket.isPaused()) {
       this.socket.pause();
     }
-    if (!this.#settleInput()) this.destroy();
+    if (!this.#finishInput()) this.destroy();
   }
 
   /** Slices may hold many chunks each: others get their turn between some of them. */
@@ -340,7 +340,7 @@ export class CallerConnection extends Duplex {
   }
 
   /** @returns false where more is held than the budget has */
-  #settleInput(): boolean {
+  #finishInput(): boolean {
     const due = Math.max(0, this.#held + this.#headBytes + this.#waiting.length * WAITING_BYTES - FREE_BYTES);
     const more = due - this.#charged;
     if (more > 0 && !this.#budget.take(this.address, more)) return false;
@@ -359,11 +359,11 @@ export class CallerConnection extends Duplex {
     if (this.destroyed) return;
     const unsent = this.socket.writableLength;
     if (unsent > 0 || this.#outCharged > 0) this.#watch.unread(this, unsent > 0);
-    if (!this.#settleOutput(unsent) && !(this.#watch.roomFor(this, unsent) && this.#settleOutput(unsent)))
+    if (!this.#finishOutput(unsent) && !(this.#watch.roomFor(this, unsent) && this.#finishOutput(unsent)))
       this.destroy();
   }
 
-  #settleOutput(unsent: number): boolean {
+  #finishOutput(unsent: number): boolean {
     const more = unsent - this.#outCharged;
     if (more > 0 && !this.#budget.take(this.address, more)) return false;
     if (more < 0) this.#budget.giveBack(this.address, -more);

@@ -11,13 +11,13 @@ import type {
 } from '../../domain/parsed-credential.js';
 
 /**
- * Answers of the reading process, taken apart and put together anew: whoever sends a certificate may have got
- * hold of that process, and its answers then are a stranger's bytes. It cannot say `service`: what the
+ * Replies of the reading process, taken apart and put together anew: whoever sends a certificate may have got
+ * hold of that process, and its replies then are a stranger's bytes. It cannot say `service`: what the
  * service signed is recognised in the service itself.
  */
 
-/** Bytes of an answer's frame. A reading has a dozen short texts. */
-export const MAX_ANSWER_BYTES = 65_536;
+/** Bytes of a reply's frame. A reading has a dozen short texts. */
+export const MAX_REPLY_BYTES = 65_536;
 /** Slugs of findings are the reader's own, and each stands once. */
 const MAX_REASONS = 32;
 const SLUG = /^[a-z0-9_]{1,64}$/;
@@ -25,36 +25,36 @@ const SLUG = /^[a-z0-9_]{1,64}$/;
 type Members = Readonly<Record<string, unknown>>;
 
 /** @throws TypeError for what is no reading of a stranger's store */
-export function embeddedAnswer(payload: Buffer): EmbeddedParseResult {
-  const answer = parse(payload);
-  const { kind } = answer;
+export function embeddedReply(payload: Buffer): EmbeddedParseResult {
+  const reply = parse(payload);
+  const { kind } = reply;
   if (kind === 'altered')
-    return { kind, reason: slug(answer.reason), report: report(answer.report, ['failed'], ['unknown']) };
+    return { kind, reason: slug(reply.reason), report: report(reply.report, ['failed'], ['unknown']) };
   if (kind === 'foreign') {
-    const shown = report(answer.report, ['verified', 'not_checked'], ['unknown']);
-    return { kind, ...defined({ binding: ifGiven(answer.binding, hardBinding) }), report: shown };
+    const shown = report(reply.report, ['verified', 'not_checked'], ['unknown']);
+    return { kind, ...defined({ binding: ifGiven(reply.binding, hardBinding) }), report: shown };
   }
   if (kind !== 'local_seal') throw new TypeError('no such kind of reading');
-  const shown = report(answer.report, ['verified'], ['device']);
+  const shown = report(reply.report, ['verified'], ['device']);
   return {
     kind,
-    statement: seal(answer.statement),
-    binding: hardBinding(answer.binding),
-    chunkSha256: sha256(answer.chunkSha256),
+    statement: seal(reply.statement),
+    binding: hardBinding(reply.binding),
+    chunkSha256: sha256(reply.chunkSha256),
     report: shown,
   };
 }
 
 /** @throws TypeError for what is no reading of a stranger's sidecar */
-export function sidecarAnswer(payload: Buffer): SidecarParseResult {
-  const answer = parse(payload);
-  const { kind } = answer;
-  if (kind === 'altered') return { kind, reason: slug(answer.reason) };
-  const bound = { binding: fileBinding(answer.binding), sidecarSha256: sha256(answer.sidecarSha256) };
+export function sidecarReply(payload: Buffer): SidecarParseResult {
+  const reply = parse(payload);
+  const { kind } = reply;
+  if (kind === 'altered') return { kind, reason: slug(reply.reason) };
+  const bound = { binding: fileBinding(reply.binding), sidecarSha256: sha256(reply.sidecarSha256) };
   if (kind === 'foreign')
-    return { kind, reason: slug(answer.reason), namesService: answer.namesService === true, ...bound };
+    return { kind, reason: slug(reply.reason), namesService: reply.namesService === true, ...bound };
   if (kind !== 'local_seal') throw new TypeError('no such kind of reading');
-  return { kind, statement: seal(answer.statement), ...bound };
+  return { kind, statement: seal(reply.statement), ...bound };
 }
 
 /** True for the word that the process has its anchors. */
