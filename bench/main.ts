@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { store } from './adapters/embedded/charge.js';
+import { compare } from './compare.js';
 import { hash } from './engine/hash.js';
 import { parse } from './engine/parse.js';
 import { ingest } from './http/ingest.js';
@@ -74,6 +75,15 @@ async function versionsOf(names: readonly string[]): Promise<Readonly<Record<str
   return Object.fromEntries(await Promise.all(entries));
 }
 
+/** The same measurements for both builds: what an option of theirs says is handed on. */
+async function compared(options: Options): Promise<boolean> {
+  const args = [
+    ...(options.quick ? ['--quick'] : []),
+    ...(options.only ?? []).flatMap((name) => ['--only', name]),
+  ];
+  return compare(options.compare!, options, args);
+}
+
 let options: Options;
 try {
   options = readOptions(
@@ -84,4 +94,4 @@ try {
   process.stderr.write(`${(error as Error).message}\n\n${USAGE}\n`);
   process.exit(2);
 }
-process.exit((await measureAll(options)) ? 0 : 1);
+process.exit((await (options.compare === undefined ? measureAll(options) : compared(options))) ? 0 : 1);

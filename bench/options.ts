@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const MIB = 1024 * 1024;
@@ -51,13 +53,19 @@ export interface Options {
   readonly only: readonly string[] | undefined;
   readonly out: string;
   readonly profile: boolean;
+  /** Folder of another built checkout, whose bench runs in turn with this one's; undefined: this one alone. */
+  readonly compare: string | undefined;
+  /** Rounds of a comparison, each with one run of either build. */
+  readonly pairs: number;
 }
 
 export const USAGE = `npm run bench -- [options]
   --quick         fewer rounds and smaller files: under two minutes
   --only <name>   one measurement; may be given several times
   --out <dir>     where results.json and report.html go (bench/results)
-  --profile       CPU profiles of the service, beside the results`;
+  --profile       CPU profiles of the service, beside the results
+  --compare <dir> run in turn with the bench of another checkout, and print the ratios
+  --pairs <n>     rounds of a comparison (3)`;
 
 /** @throws Error with a message for people */
 export function readOptions(args: readonly string[], names: readonly string[]): Options {
@@ -68,8 +76,14 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
       only: { type: 'string', multiple: true },
       out: { type: 'string', default: 'bench/results' },
       profile: { type: 'boolean', default: false },
+      compare: { type: 'string' },
+      pairs: { type: 'string', default: '3' },
     },
   });
+  const pairs = Number(values.pairs);
+  if (!Number.isInteger(pairs) || pairs < 1 || pairs > 100) throw new Error('--pairs takes 1 to 100');
+  if (values.compare !== undefined && !existsSync(join(values.compare, 'dist/bench/main.js')))
+    throw new Error(`there is no bench in ${values.compare}: build that checkout first`);
   const unknown = values.only?.find((name) => !names.includes(name));
   if (unknown !== undefined)
     throw new Error(`there is no measurement ${unknown}; there are ${names.join(', ')}`);
@@ -79,5 +93,7 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
     only: values.only,
     out: values.out,
     profile: values.profile,
+    compare: values.compare,
+    pairs,
   };
 }
