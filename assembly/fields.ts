@@ -93,8 +93,8 @@ export function readFmt(context: usize): void {
 }
 
 /**
- * Takes the end of the file from the 32-bit field, where no usable ds64 tells it; 0 and the sentinel mean that
- * the writer never came back.
+ * Takes the end of the file from the 32-bit field, where no usable ds64 tells it; 0 and the sentinel mean
+ * that the writer never came back.
  */
 export function takeRiffField(context: usize): void {
   const field = load<u32>(context, RIFF_FIELD);

@@ -105,8 +105,8 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
 }
 
 /**
- * Finalizes the digests and the findings that need the end of the file. Status as `parse`; the context takes no
- * more slices.
+ * Finalizes the digests and the findings that need the end of the file. Status as `parse`; the context takes
+ * no more slices.
  */
 export function finish(context: usize, tag: u32): u32 {
   if (load<u32>(context, TAG) != tag) return 1;

@@ -10,7 +10,7 @@ import { median } from './statistics.js';
 
 const THIS = fileURLToPath(new URL('../../', import.meta.url));
 
-/** One figure or comparison of both builds, by rounds. */
+/** A figure or comparison of both builds, by rounds. */
 interface Pair {
   readonly label: string;
   readonly unit: string;

@@ -2,7 +2,7 @@ import { BARS, type Bar, meets } from './bars.js';
 import type { Scale } from './options.js';
 import { median } from './statistics.js';
 
-/** One quantity, measured once in each round. */
+/** A quantity, measured once in each round. */
 export interface Figure {
   readonly id: string;
   readonly label: string;
@@ -134,7 +134,7 @@ export interface Contender<Result> {
   readonly once: () => Promise<Result>;
 }
 
-/** One warm-up of each contender, then rounds of A B A B: neighbours in time are compared with each other. */
+/** A warm-up of each contender, then rounds of A B A B: neighbours in time are compared with each other. */
 export async function interleave<Result>(
   run: Run,
   title: string,

@@ -53,7 +53,9 @@ export interface Options {
   readonly only: readonly string[] | undefined;
   readonly out: string;
   readonly profile: boolean;
-  /** Folder of another built checkout, whose bench runs in turn with this one's; undefined: this one alone. */
+  /**
+   * Folder of another built checkout, whose bench runs in turn with this one's; undefined: this one alone.
+   */
   readonly compare: string | undefined;
   /** Rounds of a comparison, each with one run of either build. */
   readonly pairs: number;

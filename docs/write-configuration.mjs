@@ -1,4 +1,6 @@
-/** Writes configuration.md beside this file from the table of settings. Run by `npm run build:configuration`. */
+/**
+ * Writes configuration.md beside this file from the table of settings. Run by `npm run build:configuration`.
+ */
 import { writeFileSync } from 'node:fs';
 import { configurationPage } from '../dist/src/config/page.js';
 

@@ -1,6 +1,6 @@
 /**
- * Runs tests under V8's coverage and prints, for each folder of src, the lines that ran and the functions that
- * never did. Processes and workers that a test starts count, except those that are killed or get an
+ * Runs tests under V8's coverage and prints, for each folder of src, the lines that ran and the functions
+ * that never did. Processes and workers that a test starts count, except those that are killed or get an
  * environment of their own.
  *
  *   node test/coverage.mjs [--functions] [test files under dist/]   all tests where none are named
@@ -38,7 +38,7 @@ try {
   if (values.read === undefined) rmSync(directory, { recursive: true, force: true });
 }
 
-/** One entry a compiled file: bytes that ran in any process, and calls of its functions by their place. */
+/** An entry a compiled file: bytes that ran in any process, and calls of its functions by their place. */
 function measure(directory) {
   const files = new Map(
     readdirSync(CODE, { recursive: true, encoding: 'utf8' })

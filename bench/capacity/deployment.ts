@@ -21,7 +21,7 @@ export type Part = (typeof PARTS)[number];
 export type CpuSeconds = Readonly<Record<Part, number>>;
 
 /**
- * One service and one consumer process over one Cassandra node, one Kafka broker and one S3 server. Linux: it
+ * A service and one consumer process over one Cassandra node, one Kafka broker and one S3 server. Linux: it
  * reads `/proc`.
  */
 export class Deployment {

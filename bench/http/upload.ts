@@ -23,7 +23,7 @@ import { percentile } from '../statistics.js';
 const CONCURRENCIES = [4, 16] as const;
 const KERNEL_SLABS = 96;
 
-/** One run of one server at one concurrency, or of a kernel. */
+/** A run of one server at one concurrency, or of a kernel. */
 interface Load {
   readonly megabytesPerSecond: number;
   readonly cpuSecondsPerGigabyte: number;

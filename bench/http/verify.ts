@@ -55,7 +55,7 @@ async function measureVerify(run: Run): Promise<Section> {
       }),
     );
     const { verifyCalls: calls, verifyRounds: rounds } = run.scale;
-    // One share for each round and one for the warm-up.
+    // A share for each round and one for the warm-up.
     const embedded = new Supply(
       await embeddedCalls(run, service, uploads, partners, calls * (rounds + 1)),
       calls,
@@ -129,7 +129,7 @@ class Supply {
   }
 }
 
-/** One credentialed file in as many slots as there are calls: each call is a new billable unit. */
+/** A credentialed file in as many slots as there are calls: each call is a new billable unit. */
 async function embeddedCalls(
   run: Run,
   service: ServiceProcess,

@@ -9,7 +9,7 @@ export interface Reply {
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /**
- * One kept-alive connection with one request in flight. It does little more than write and read the socket,
+ * A kept-alive connection with one request in flight. It does little more than write and read the socket,
  * so that the load takes as little as possible of the machine it shares with the server.
  */
 export class Connection {

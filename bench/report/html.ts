@@ -4,7 +4,7 @@ import { barChart, escapeText, gauge } from './chart.js';
 import { barText, disturbance, outcome, withUnit } from './numbers.js';
 import { STYLE } from './style.js';
 
-/** One page that needs nothing from anywhere. */
+/** A page that needs nothing from anywhere. */
 export function htmlReport(results: Results): string {
   const { sections, bars, quick, machine, wrong } = results;
   const busy = disturbed(results);

@@ -26,7 +26,7 @@ const NAMED_VALUES = {
 const LEFT_OUT = new Set(['Error', 'OpenApiDocument']);
 
 const HEAD = `/**
- * What travels between a partner and the service. Derived from deploy/openapi/takemark.json by
+ * Shapes of requests and responses. Derived from deploy/openapi/takemark.json by
  * \`npm run build:openapi\`: not to be edited. Members this version does not know are tolerated and kept.
  */
 
@@ -64,7 +64,9 @@ function declaration(name, schema, named) {
   return `${comment(schema.description)}${body}\n`;
 }
 
-/** @param closed whether it is sent by the client: it knows all values then, while the service may add some */
+/**
+ * @param closed whether it is sent by the client: it knows all values then, while the service may add some
+ */
 function typeOf(schema, named, closed) {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.split('/').at(-1);

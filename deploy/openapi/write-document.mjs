@@ -1,6 +1,6 @@
 /**
- * Writes takemark.json beside this file from the path table, and the client's types from takemark.json. Run by
- * `npm run build:openapi` after a change of the contract.
+ * Writes takemark.json beside this file from the path table, and the client's types from takemark.json. Run
+ * by `npm run build:openapi` after a change of the contract.
  */
 import { writeFileSync } from 'node:fs';
 import { openApiDocument } from '../../dist/src/contract/openapi.js';

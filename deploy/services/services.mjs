@@ -77,7 +77,7 @@ function writeEnvironment() {
   writeFileSync(join(scratch, 'env'), environmentText(), { mode: 0o600 });
 }
 
-/** One command at a time: two that both see a server missing would both start it. */
+/** A command at a time: two that both see a server missing would both start it. */
 async function locked(work) {
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
   const path = join(scratch, 'lock');
@@ -160,7 +160,7 @@ function fetchJars(kind) {
   renameSync(partial, target);
 }
 
-/** Whether an earlier start on this data was ready. */
+/** Tells whether an earlier start on this data was ready. */
 function hasJoined({ directory }) {
   return existsSync(join(directory, 'joined'));
 }

@@ -18,8 +18,8 @@ export interface RestoredStore {
 }
 
 /**
- * Logs of a store of this process's own that end before their heads, at start. An entry is in the store before
- * its head is recorded, so such a log was put back from a backup, or changed.
+ * Logs of a store of this process's own that end before their heads, at start. An entry is in the store
+ * before its head is recorded, so such a log was put back from a backup, or changed.
  * @returns undefined where every log holds its head
  */
 export async function findRestoredStore({

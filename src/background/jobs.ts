@@ -9,7 +9,10 @@ const EXPIRED_MS = 30_000;
 const RESERVATIONS_MS = 600_000;
 const ORPHANS_MS = 6 * 3_600_000;
 const REMIND_MS = 30_000;
-/** Age up to which a reserved id, or an asset in a bucket that no record names, may be of another process that issues. */
+/**
+ * Age up to which a reserved id, or an asset in a bucket that no record names, may be of another process that
+ * issues.
+ */
 export const ORPHAN_GRACE_SECONDS = 3600;
 
 export interface JobDeps {

@@ -7,9 +7,9 @@ import type { ProofStore, RetentionStore } from '../ports/stores.js';
 const BATCH = 100;
 
 /**
- * Puts an event into the outbox for every reminder that is due. Reviews end with their proof, so a reminder of
- * an erased proof is completed without an event. Several processes may do this at once: the event's id is the
- * same in each.
+ * Puts an event into the outbox for every reminder that is due. Reviews end with their proof, so a reminder
+ * of an erased proof is completed without an event. Several processes may do this at once: the event's id is
+ * the same in each.
  * @returns how many reminders were completed
  */
 export async function remindDue({

@@ -12,8 +12,8 @@ export interface PeriodicJob {
 }
 
 /**
- * Runs each job at its interval, never the same one twice at once. A job that fails is reported, and run again
- * the next time.
+ * Runs each job at its interval, never the same one twice at once. A job that fails is reported, and run
+ * again the next time.
  * @returns ends the schedule: begins nothing more, and waits for the jobs under way, at most `graceMs`
  */
 export function startJobs(

@@ -78,7 +78,9 @@ export interface Context {
 
 /** Declaration of an option; without a value it is a flag. */
 export interface OptionSpec {
-  /** Name of the value in the help. Shells complete a `file` and a `directory` by the paths that are there. */
+  /**
+   * Name of the value in the help. Shells complete a `file` and a `directory` by the paths that are there.
+   */
   readonly value?: string;
   readonly required?: true;
   /** All that the value may be. */

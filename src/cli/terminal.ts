@@ -146,9 +146,9 @@ export function formatTime(seconds: number): string {
 }
 
 /**
- * What steers a terminal, turns the direction of text, or is not seen at all: controls, format characters,
- * lone surrogates, separators of lines and paragraphs, and what fonts leave out (Unicode 16, general
- * categories and Default_Ignorable_Code_Point).
+ * Characters that steer a terminal, turn the direction of text, or is not seen at all: controls, format
+ * characters, lone surrogates, separators of lines and paragraphs, and what fonts leave out (Unicode 16,
+ * general categories and Default_Ignorable_Code_Point).
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
@@ -164,7 +164,7 @@ export function printable(text: string): string {
 }
 
 /**
- * One line of JSON in which every character is seen: RFC 8259, section 7, lets any be escaped by its UTF-16
+ * A line of JSON in which every character is seen: RFC 8259, section 7, lets any be escaped by its UTF-16
  * units.
  */
 function jsonLine(value: unknown): string {

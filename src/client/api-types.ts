@@ -1,5 +1,5 @@
 /**
- * What travels between a partner and the service. Derived from deploy/openapi/takemark.json by
+ * Shapes of requests and responses. Derived from deploy/openapi/takemark.json by
  * `npm run build:openapi`: not to be edited. Members this version does not know are tolerated and kept.
  */
 

@@ -9,8 +9,8 @@ export interface Asset extends ResponseFacts {
   /** Bytes of the whole file; undefined where the service does not say. */
   readonly totalBytes: number | undefined;
   /**
-   * First and last byte of what `body` holds; absent where it is the whole file, which is also the response to
-   * an outdated `ifRange`.
+   * First and last byte of what `body` holds; absent where it is the whole file, which is also the response
+   * to an outdated `ifRange`.
    */
   readonly range?: { readonly start: number; readonly end: number };
   readonly mediaType: string | undefined;

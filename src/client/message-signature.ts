@@ -75,7 +75,7 @@ function privateKey(key: KeyObject | string): KeyObject {
   try {
     return createPrivateKey(key);
   } catch {
-    // What Node says of it may quote the key.
+    // Node's own message may quote the key.
     throw new TypeError('signingKey must be a private key, as PEM or KeyObject');
   }
 }

@@ -16,8 +16,8 @@ export interface RetryPolicy {
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
 /**
- * Whether the same call may succeed later. Says nothing on whether it is safe to send it again: that is the
- * caller's to know.
+ * Tells whether the same call may succeed later. Says nothing on whether it is safe to send it again: that is
+ * the caller's to know.
  */
 export function isTransient(error: unknown): error is TakemarkError {
   if (!(error instanceof TakemarkError)) return false;

@@ -59,7 +59,10 @@ export interface TokenFile {
   readonly made: boolean;
 }
 
-/** Tokens that an operator may call with: the configured one, else the cluster's, else the data directory's own. */
+/**
+ * Tokens that an operator may call with: the configured one, else the cluster's, else the data directory's
+ * own.
+ */
 export async function openOperatorTokens(
   { operator, dataDirectory }: Config,
   shared: ClusterIdentity | undefined,

@@ -184,7 +184,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     ];
     if (renewTls !== undefined) jobs.push({ where: 'tls', everyMs: TLS_MS, run: () => renewTls(false) });
     if (config.consumers) jobs.push(reminderJob({ stores, clock }));
-    // What the last half minute's mark lacks is not worth a stop that fails.
+    // The half minute that the last mark lacks is not worth a stop that fails.
     disposer.add(() =>
       keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error)),
     );

@@ -209,7 +209,7 @@ function pkcs11Of(values: Values, environment: Environment) {
   if (module === undefined || token === undefined) return undefined;
   const pin: { readonly text: string } | { readonly file: string } =
     file === undefined ? { text: text! } : { file };
-  // What this process was given, but for settings of the service and of its bucket.
+  // Settings that this process was given, but for settings of the service and of its bucket.
   const others = Object.entries(environment).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && !/^(?:TAKEMARK|AWS|NODE)_/.test(entry[0]),
   );

@@ -65,7 +65,7 @@ const downloadsSchema = z
     ),
   );
 
-/** One setting: how its text is parsed, and what the page of settings says of it. */
+/** A setting: how its text is parsed, and what the page of settings says of it. */
 interface Setting<Schema extends z.ZodType> {
   readonly schema: Schema;
   /** Meaning, in Markdown; a setting that needs no words has none. */

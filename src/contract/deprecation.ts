@@ -15,7 +15,10 @@ export interface Deprecation {
 /** Member of a field's metadata, and of the contract's document, that holds the notice of the field's end. */
 export const NOTICE = 'x-deprecation';
 
-/** Marks a member of a request or a response: the responses of every route that holds the member carry the notice. */
+/**
+ * Marks a member of a request or a response: the responses of every route that holds the member carry the
+ * notice.
+ */
 export function deprecated<Schema extends z.ZodType>(schema: Schema, notice: Deprecation): Schema {
   return schema.meta({ ...schema.meta(), deprecated: true, [NOTICE]: notice });
 }

@@ -40,7 +40,7 @@ export const ROUTE_GROUPS = [
 ] as const;
 
 /**
- * One route of the path table. The listeners are built from the table, and the contract's document and types
+ * Route of the path table. The listeners are built from the table, and the contract's document and types
  * are derived from it.
  */
 export type Route = KeyRoute | OpenRoute;
@@ -50,13 +50,21 @@ export interface KeyRoute extends RouteFacts {
   readonly auth: 'key';
   /** The scope that the key must have; `any`: every key opens the route. */
   readonly scope: Scope | 'any';
-  /** The throttle that the call spends from. The operation spends `rotation`, because replays do not (rule 4.12). */
+  /**
+   * The throttle that the call spends from. The operation spends `rotation`, because replays do not (rule
+   * 4.12).
+   */
   readonly rateClass: 'standard' | 'rotation';
-  /** True where a call counts against the monthly quota; every other call is metered per day and free (rule 6.4). */
+  /**
+   * True where a call counts against the monthly quota; every other call is metered per day and free (rule
+   * 6.4).
+   */
   readonly billed?: true;
 }
 
-/** A route without a key. `form`: the signed form fields are the authority. `bearer`: the operator's token. */
+/**
+ * A route without a key. `form`: the signed form fields are the authority. `bearer`: the operator's token.
+ */
 export interface OpenRoute extends RouteFacts {
   readonly auth: 'public' | 'form' | 'bearer';
 }
@@ -71,7 +79,10 @@ interface RouteFacts {
   /** Further facts for the caller. */
   readonly description?: string;
   readonly params?: z.ZodObject;
-  /** Absent: a caller who must authenticate may send no query; that of a public or presigned address is ignored. */
+  /**
+   * Absent: a caller who must authenticate may send no query; that of a public or presigned address is
+   * ignored.
+   */
   readonly query?: z.ZodObject;
   /** Request headers beyond authentication, by lower-case name. */
   readonly headers?: z.ZodObject;

@@ -13,7 +13,9 @@ export interface RouteInput<R extends Route> {
   readonly body: Output<Member<Member<R, 'body'>, 'schema'>>;
 }
 
-/** JSON as it is sent: never changed after it was made. Further members of a loose object are not looked at. */
+/**
+ * JSON as it is sent: never changed after it was made. Further members of a loose object are not looked at.
+ */
 type Sent<Value> = Value extends readonly (infer Item)[]
   ? readonly Sent<Item>[]
   : Value extends object

@@ -23,9 +23,9 @@ export function certificateKid(der: Uint8Array): string {
 
 /**
  * Cache of the certificates read last, by their digest: parsing one takes longer than checking a signature,
- * and a service sees few. Mutable state of a module, which test/style/module-state.test.ts allows here: readers of
- * credentials are pure functions, and an entry follows from its key alone, so nobody can see whether it was
- * there.
+ * and a service sees few. Mutable state of a module, which test/style/module-state.test.ts allows here:
+ * readers of credentials are pure functions, and an entry follows from its key alone, so nobody can see
+ * whether it was there.
  */
 const read = new Map<string, SignerCertificate>();
 const MAX_READ = 64;

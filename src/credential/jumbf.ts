@@ -117,8 +117,8 @@ function boxAt(
     size = Number(long);
     headerBytes = 16;
   }
-  // LBox 0, a box up to the end of the file, has no place inside a chunk; nor has a box that crosses its parent's
-  // end.
+  // LBox 0, a box up to the end of the file, has no place inside a chunk; nor has a box that crosses its
+  // parent's end.
   if (size < headerBytes || size > limit - offset) return 'box_size';
   const type = view.toString('latin1', offset + 4, offset + 8);
   const start = offset + headerBytes;

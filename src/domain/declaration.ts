@@ -39,7 +39,7 @@ export const MAX_DECLARATIONS = 32;
 /** Seconds by which the survey's clock may be ahead of the service's. */
 export const SUBMISSION_SKEW_SECONDS = 300;
 
-/** One submission of the survey. */
+/** A submission of the survey. */
 export interface Declaration {
   /** Edition of the survey that was asked; opaque. */
   readonly surveyVersion: string;

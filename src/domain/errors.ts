@@ -3,7 +3,10 @@
  * precisely what happened. A validation finding is data and never one of these.
  */
 
-/** Code of an error, a stable slug a client branches on; the HTTP status of each stands in `contract/errors.ts`. */
+/**
+ * Code of an error, a stable slug a client branches on; the HTTP status of each stands in
+ * `contract/errors.ts`.
+ */
 export const ERROR_CODES = [
   'invalid_request',
   'forbidden',

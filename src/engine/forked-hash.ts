@@ -2,8 +2,8 @@ import { createHash, type Hash } from 'node:crypto';
 import type { ForkReport, HostDigests } from './core-context.js';
 
 /**
- * Hash of the whole file and of its binding in one pass: the second state is a copy of the first at the credential's
- * header.
+ * Hash of the whole file and of its binding in one pass: the second state is a copy of the first at the
+ * credential's header.
  */
 export class ForkedHash {
   readonly #whole: Hash = createHash('sha256');

@@ -3,7 +3,10 @@ import { type PlaceHolder, SendingPace } from './places.js';
 
 export const SLAB_BYTES = 1024 * 1024;
 
-/** Most slabs of one upload. More than three buys nothing but memory: one is filled, one is ready, one is hashed. */
+/**
+ * Most slabs of one upload. More than three buys nothing but memory: one is filled, one is ready, one is
+ * hashed.
+ */
 export const SLABS_PER_UPLOAD = 3;
 
 /** Block of the shared memory that holds bytes of one upload. */

@@ -39,8 +39,8 @@ interface Running {
 }
 
 /**
- * Engine that parses in the WASM core and hashes with Node's own hash, both on the calling thread: no workers,
- * no slabs, no backpressure.
+ * Engine that parses in the WASM core and hashes with Node's own hash, both on the calling thread: no
+ * workers, no slabs, no backpressure.
  */
 export class NativeEngine implements AudioEngine {
   readonly #options: NativeEngineOptions;

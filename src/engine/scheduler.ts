@@ -23,7 +23,7 @@ export interface SchedulerOptions {
    */
   readonly contexts: BlockAllocator;
   readonly slabs: BlockAllocator;
-  /** One block for each task that may be in flight, `workers + maxQueue`. */
+  /** A block for each task that may be in flight, `workers + maxQueue`. */
   readonly scratches: BlockAllocator;
   /** Its promise settles when no thread touches the task's memory any more, and not earlier. */
   readonly run: (task: HashTask) => Promise<void>;
@@ -33,7 +33,9 @@ export interface SchedulerOptions {
   readonly credentialBytes: (slice: Slice) => Uint8Array | undefined;
   readonly finish: (context: number, credential: readonly Uint8Array[]) => Measurement;
   readonly displaced: (reason: Displacement) => void;
-  /** Called with `true` when the first upload opens, with `false` when the last one has let go of everything. */
+  /**
+   * Called with `true` when the first upload opens, with `false` when the last one has let go of everything.
+   */
   readonly occupied: (any: boolean) => void;
 }
 

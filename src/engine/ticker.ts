@@ -1,4 +1,6 @@
-/** Timer with a steady beat; each beat tells the time that passed, as far as clients may be charged for it. */
+/**
+ * Timer with a steady beat; each beat tells the time that passed, as far as clients may be charged for it.
+ */
 export class Ticker {
   readonly #timer: NodeJS.Timeout;
 

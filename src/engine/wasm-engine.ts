@@ -136,7 +136,8 @@ export class WasmEngine implements AudioEngine {
       },
       displaced: (reason) => observer.displaced(reason),
       occupied: (any) => {
-        // Threads do not keep the process alive, least of all one that is just being replaced; an upload does.
+        // Threads do not keep the process alive, least of all one that is just being replaced; an upload
+        // does.
         ticker.hold(any);
         if (!any) this.#whenEmpty?.();
       },

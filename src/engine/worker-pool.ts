@@ -91,7 +91,8 @@ export class WorkerPool {
       minThreads: workers,
       maxThreads: workers,
       concurrentTasksPerWorker: 1,
-      // While dead workers are replaced their tasks stand in the queue too, and the tasks of `#fill` beside them.
+      // While dead workers are replaced their tasks stand in the queue too, and the tasks of `#fill` beside
+      // them.
       maxQueue: 2 * workers + maxQueue,
       recordTiming: false,
       execArgv: [],
@@ -133,8 +134,8 @@ export class WorkerPool {
 
   /**
    * Completes a pool that lacks threads. Piscina 5.3 replaces a worker that dies, but not any more once a
-   * replacement died while it started: from then on Piscina starts a thread only for a task that finds no idle
-   * one, and none at all when its queue is full.
+   * replacement died while it started: from then on Piscina starts a thread only for a task that finds no
+   * idle one, and none at all when its queue is full.
    */
   #completeSoon(): void {
     if (this.#completing || this.#pool.threads.length >= this.#options.workers) return;

@@ -14,14 +14,14 @@ export interface HashTask {
   readonly slices: readonly Slice[];
 }
 
-// Mutable state of a module, which test/style/module-state.test.ts allows here: a task is a function call into this
-// file, so a thread has no other place for what it keeps between two tasks. The map is a cache: an instance
-// holds nothing but the address of its scratch area.
+// Mutable state of a module, which test/style/module-state.test.ts allows here: a task is a function call
+// into this file, so a thread has no other place for what it keeps between two tasks. The map is a cache: an
+// instance holds nothing but the address of its scratch area.
 const cores = new Map<number, Core>();
 
 /**
- * Task of the pool. A fault is returned and not thrown, so that a rejected task means a dead thread and nothing
- * else.
+ * Task of the pool. A fault is returned and not thrown, so that a rejected task means a dead thread and
+ * nothing else.
  */
 export function hash({ scratch, slices }: HashTask): string | undefined {
   try {

@@ -8,7 +8,10 @@ export const UNFINISHED = '.unfinished-';
 /** Whole content, or the parts of it in their order. */
 export type Content = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** Puts the directory's entries on disk: a new name is lost in a power cut until then, however well its content was synced. */
+/**
+ * Puts the directory's entries on disk: a new name is lost in a power cut until then, however well its
+ * content was synced.
+ */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {

@@ -46,8 +46,8 @@ export class LineLog {
   }
 
   /**
-   * Reads the whole file once, and makes it where there is none. A last line without its end is what a kill in
-   * the middle of a write leaves: nobody was told that it is kept, and it is cut off.
+   * Reads the whole file once, and makes it where there is none. A last line without its end is what a kill
+   * in the middle of a write leaves: nobody was told that it is kept, and it is cut off.
    */
   static async open(options: LineLogOptions): Promise<LineLog> {
     const handle = await open(options.path, constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -82,7 +82,7 @@ export class LineLog {
       await this.#keepName();
       this.#length += bytes.length;
     } catch (error) {
-      // What was half written must not end up between whole lines.
+      // A line that was half written must not end up between whole lines.
       await this.#handle.truncate(this.#length).catch(() => undefined);
       throw error;
     }

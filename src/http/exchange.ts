@@ -82,7 +82,7 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   streamMs: 15 * 60_000,
 };
 
-/** One HTTP request with its response. */
+/** An HTTP request with its response. */
 export interface Exchange {
   readonly requestId: string;
   readonly request: IncomingMessage;

@@ -16,7 +16,10 @@ export interface ProbeListenerParts extends ListenerParts {
   readonly metrics: () => Promise<{ readonly mediaType: string; readonly text: string }>;
   /** Resolves when the service can serve; throws DomainError `unavailable` when it cannot. */
   readonly ready: () => Promise<void>;
-  /** The configured host of the listener: metrics and probes answer to this name, to `localhost` and to addresses. */
+  /**
+   * The configured host of the listener: metrics and probes answer to this name, to `localhost` and to
+   * addresses.
+   */
   readonly host?: string;
 }
 
@@ -160,7 +163,7 @@ function remembered(ask: () => Promise<void>, ms: number): () => Promise<void> {
 }
 
 /**
- * Whether a Host names this machine: a page of a browser that reaches it under a name of its own (DNS
+ * Tells whether a Host names this machine: a page of a browser that reaches it under a name of its own (DNS
  * rebinding) sends that name.
  * @param configured the configured host of the listener
  */

@@ -9,7 +9,9 @@ export interface Caller {
   readonly plan: Plan;
   /** SPKI in base64, where the key's calls must be signed. */
   readonly publicKey?: string;
-  /** The partner's units of the month after this call's charge: the quota headers need no second read then. */
+  /**
+   * The partner's units of the month after this call's charge: the quota headers need no second read then.
+   */
   used?: number;
 }
 

@@ -67,7 +67,9 @@ export function createCursors(secrets: Secrets, environment: Environment): Curso
   };
 }
 
-/** The page of a list that was asked for one entry more, and the page's last entry where another page follows. */
+/**
+ * The page of a list that was asked for one entry more, and the page's last entry where another page follows.
+ */
 export function cutPage<Entry>(
   found: readonly Entry[],
   limit: number,

@@ -29,8 +29,8 @@ export interface AudioEngine {
 export interface AudioIngest {
   /**
    * Aborts when the engine gives this upload up by itself, with the DomainError of `write` as its reason: cut
-   * the client then, or a caller that waits for its next byte never learns of the loss. The caller's own `abort()`
-   * does not trigger it.
+   * the client then, or a caller that waits for its next byte never learns of the loss. The caller's own
+   * `abort()` does not trigger it.
    */
   readonly signal: AbortSignal;
   /**
@@ -45,7 +45,8 @@ export interface AudioIngest {
   /** Ends the file, after the last write has settled. No write may follow. Rejects as `write` does. */
   end(): Promise<Measurement>;
   /**
-   * Gives everything back; safe at any time, any number of times, also after `end`. Promises that are pending reject.
+   * Gives everything back; safe at any time, any number of times, also after `end`. Promises that are pending
+   * reject.
    */
   abort(): void;
 }

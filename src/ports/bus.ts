@@ -2,8 +2,8 @@ import type { ServiceEvent, Topic } from '../domain/events.js';
 
 /**
  * Takes events in the order of their key, at least once each. A PoisonError concerns one event: a batch that
- * throws it is given again one by one. Any other error is the world's: what was not taken comes again, after a
- * pause, until it is taken.
+ * throws it is given again one by one. Any other error is the world's: what was not taken comes again, after
+ * a pause, until it is taken.
  */
 export type EventHandler = (events: readonly ServiceEvent[]) => Promise<void>;
 
@@ -37,7 +37,10 @@ export interface EventBus {
    * @throws DomainError `unavailable` / `bus_unavailable`; some of them may be kept, and are published again
    */
   publish(events: readonly ServiceEvent[]): Promise<void>;
-  /** Sets the handler of a topic, one a process, before `start`. Processes of one group share the events of a topic. */
+  /**
+   * Sets the handler of a topic, one a process, before `start`. Processes of one group share the events of a
+   * topic.
+   */
   handle(topic: Topic, handler: EventHandler): void;
   /** Begins to deliver. */
   start(): Promise<void>;

@@ -14,8 +14,8 @@ export type Displacement =
   | 'upload_of_address';
 
 /**
- * Reports of every room to telemetry, which none of them knows. Labels come from closed lists; never an id, secret or
- * content.
+ * Reports of every room to telemetry, which none of them knows. Labels come from closed lists; never an id,
+ * secret or content.
  */
 export interface Observer {
   verdict(verdict: string, carrier: string): void;

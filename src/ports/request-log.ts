@@ -1,5 +1,6 @@
 /**
- * Record of one request with its response. Nothing in it can hold a secret, a body, a form field or an id that came in a URL.
+ * Record of one request with its response. Nothing in it can hold a secret, a body, a form field or an id
+ * that came in a URL.
  */
 export interface RequestRecord {
   readonly listener: 'partner' | 'operator';

@@ -19,9 +19,9 @@ export function createLog(level: LogLevel, destination: DestinationStream): Logg
 }
 
 /**
- * The part of an error that a log line may hold: its name, its code and where it was thrown. The message stays
- * out, since messages of libraries quote what they failed on; only our own, which the caller may see anyway or
- * the operator has to, is kept.
+ * The part of an error that a log line may hold: its name, its code and where it was thrown. The message
+ * stays out, since messages of libraries quote what they failed on; only our own, which the caller may see
+ * anyway or the operator has to, is kept.
  */
 export function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { name: typeof error };

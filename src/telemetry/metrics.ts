@@ -121,7 +121,7 @@ export function createMetrics(
     labelNames: ['topic'],
     registers,
     collect() {
-      // One that lost its connection says nothing rather than nought.
+      // A consumer that lost its connection says nothing rather than nought.
       this.reset();
       for (const [topic, count] of lag()) this.set({ topic }, count);
     },

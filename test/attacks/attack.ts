@@ -1,6 +1,6 @@
 import type { ConfinedService } from './confined-service.js';
 
-/** One attack on a running service, as whoever means it harm would carry it out. */
+/** An attack on a running service, as whoever means it harm would carry it out. */
 export interface Attack {
   /** As the command line names it. */
   readonly id: string;

@@ -8,7 +8,7 @@ export interface Outcome {
   readonly reason?: string | undefined;
 }
 
-/** One upload from slot to stored. A connection that is cut counts as status 0. */
+/** An upload from slot to stored. A connection that is cut counts as status 0. */
 export async function uploadOnce(
   service: ConfinedService,
   apiKey: string,

@@ -18,7 +18,7 @@ import type { DeadLetterReport, EventBus, EventHandler } from '../../src/ports/b
 /** Where the events of one test are: every bus that is opened here carries the same ones. */
 export interface BusPlace {
   open(onDeadLetter?: DeadLetterReport): Promise<EventBus>;
-  /** Whether events are kept by the bus itself, so that they can be replayed. */
+  /** Tells whether events are kept by the bus itself, so that they can be replayed. */
   readonly keeps: boolean;
   remove(): Promise<void>;
 }

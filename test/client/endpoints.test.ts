@@ -405,7 +405,7 @@ class CrashingStore implements RotationStore {
   }
 }
 
-/** One new key for each Idempotency-Key, replayed for the same one, refused for another: the contract. */
+/** A new key for each Idempotency-Key, replayed for the same one, refused for another: the contract. */
 function rotating(service: ServiceDouble): { readonly made: string[] } {
   const answers = new Map<string, object>();
   const made: string[] = [];

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One answer a route of the double gives. */
+/** An answer a route of the double gives. */
 export interface Reply {
   readonly status: number;
   readonly body?: unknown;

@@ -63,7 +63,7 @@ export class Calls {
     return this.services[this.#next]!;
   }
 
-  /** One attempt. @returns undefined where no answer came: it may have taken effect or not */
+  /** An attempt. @returns undefined where no answer came: it may have taken effect or not */
   async send(call: Call, service = this.nextService()): Promise<Answer | undefined> {
     const { method, path, listener = 'partner', apiKey, headers, json, body } = call;
     const began = performance.now();

@@ -10,7 +10,7 @@ const SHOWN = 50;
 export interface Command {
   readonly kills: number;
   readonly seed: number;
-  /** Whether logs and data directories of the processes stay. */
+  /** Tells whether logs and data directories of the processes stay. */
   readonly keep: boolean;
   readonly servers: Servers;
   readonly ledger: Ledger;

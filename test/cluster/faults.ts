@@ -107,7 +107,7 @@ async function unnoticed(
   }
 }
 
-/** One node of three is killed and started again: nobody who calls notices. */
+/** A node of three is killed and started again: nobody who calls notices. */
 export function loseNode(run: Run, name: string, seconds: number): Promise<void> {
   const { servers, ledger, say } = run;
   return unnoticed(run, 'one node of three was gone', async () => {
@@ -126,7 +126,7 @@ export function loseNode(run: Run, name: string, seconds: number): Promise<void>
 }
 
 /**
- * One node of three hangs. Until the others take it for dead, some 20 s, calls wait for it, and one or the
+ * A node of three hangs. Until the others take it for dead, some 20 s, calls wait for it, and one or the
  * other is refused; all are answered within the time limit, as ever.
  */
 export async function freezeNode(

@@ -1,7 +1,7 @@
 /**
- * Whether what the clients of one review case saw can have happened one after the other: every answered call
- * at some moment between its sending and its answer, every unanswered one at any moment after its sending, or
- * never.
+ * Tells whether what the clients of one review case saw can have happened one after the other: every answered
+ * call at some moment between its sending and its answer, every unanswered one at any moment after its
+ * sending, or never.
  */
 
 export type EvidenceState = 'requested' | 'supplied' | 'accepted' | 'declined';

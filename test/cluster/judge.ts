@@ -122,7 +122,7 @@ function* judgeProofs(
       if (seen.erasedAt !== erasure.erasedAt)
         yield `${proofId} was erased at ${erasure.erasedAt} and says ${seen.erasedAt}`;
       if (seen.confirmedAt === undefined) yield `the erasure of ${proofId} is not confirmed`;
-      // One event of the erasure when repetitions are dropped: rule 15.8.
+      // An event of the erasure when repetitions are dropped: rule 15.8.
       const told = new Map(announced.get(proofId)?.map((event) => [event.id, event]));
       if (told.size !== 1) yield `${proofId} was erased and has ${told.size} events`;
       for (const { data } of told.values())

@@ -35,9 +35,9 @@ interface Member {
   child: ChildProcess | undefined;
   readonly readyUrl: string;
   kills: number;
-  /** Whether this run killed the process that is there, or was. */
+  /** Tells whether this run killed the process that is there, or was. */
   killed: boolean;
-  /** Whether it has been ready since it was started. */
+  /** Tells whether it has been ready since it was started. */
   served: boolean;
   givenUp: number;
 }

@@ -1,5 +1,5 @@
 /**
- * One run: a cluster of its own on a set of servers, partners at work, a fault or several, and the checks
+ * A run: a cluster of its own on a set of servers, partners at work, a fault or several, and the checks
  * afterwards.
  */
 import { randomUUID } from 'node:crypto';
@@ -40,7 +40,7 @@ export interface RunOptions extends Pick<Run, 'servers' | 'ledger' | 'say'> {
   readonly seed: number;
   /** Partners at work at the same time, with three lanes each. */
   readonly width: number;
-  /** Whether logs and data directories of the processes stay. */
+  /** Tells whether logs and data directories of the processes stay. */
   readonly keep: boolean;
 }
 

@@ -220,7 +220,7 @@ export class Workload {
     }
   }
 
-  /** One case, and four clients who do not agree on it. */
+  /** A case, and four clients who do not agree on it. */
   async #lifeOfReview(partner: KnownPartner): Promise<void> {
     const { apiKey, partnerId } = partner;
     const { proofId } = await this.issue(partner);
@@ -274,7 +274,7 @@ export class Workload {
     return this.#reviewCall(partner, reviewId, call, requestIds);
   }
 
-  /** One attempt, or for the last look as many as it takes. */
+  /** An attempt, or for the last look as many as it takes. */
   async #reviewCall(
     { apiKey }: KnownPartner,
     reviewId: string,

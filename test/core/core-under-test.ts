@@ -54,7 +54,7 @@ export class CoreUnderTest {
   }
 
   /**
-   * One file through one context; `cuts` are the ends of its slices (the last one is implied), each by
+   * A file through one context; `cuts` are the ends of its slices (the last one is implied), each by
    * another instance.
    */
   measure(file: Uint8Array, cuts: Iterable<number> = [], context = this.context(0)): CoreMeasurement {

@@ -145,7 +145,7 @@ const seeds = [...built, ...corpusSeeds().map(toSeed)];
 
 const draft = Buffer.alloc(ROOM);
 
-/** One mutated file in `draft`; returns its length. */
+/** A mutated file in `draft`; returns its length. */
 function mutate(): number {
   // Few real files carry a credential; the built ones get half of the runs.
   const { bytes, ids } = pick(random(2) === 0 ? built : seeds);

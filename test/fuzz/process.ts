@@ -1,5 +1,5 @@
 /**
- * One reader under fuzzing, in a process that may end or hang. Arguments: name, seconds, seed, file of the
+ * A reader under fuzzing, in a process that may end or hang. Arguments: name, seconds, seed, file of the
  * current input, keep.
  */
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';

@@ -4,7 +4,7 @@ import { STATUS_OF_CODE } from '../../src/contract/errors.js';
 import type { ErrorCode } from '../../src/domain/errors.js';
 import { partnerContract, type SentRequest } from '../fixtures/contract-check.js';
 
-/** One answer as it came over the wire. */
+/** An answer as it came over the wire. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;

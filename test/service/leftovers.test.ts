@@ -1,4 +1,6 @@
-/** Clients that stall or leave, at every stage, leave nothing behind and hold no worker: rules 3.7 and 3.8. */
+/**
+ * Clients that stall or leave, at every stage, leave nothing behind and hold no worker: rules 3.7 and 3.8.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { filesBelow } from '../fixtures/canaries.js';

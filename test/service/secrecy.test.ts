@@ -1,6 +1,6 @@
 /**
- * Canaries: known secrets, audio, sidecars, form fields and proof ids go through the whole service at its most
- * talkative level, and none of them is found in log, metrics or crash output (rules 4.4 and 15.7).
+ * Canaries: known secrets, audio, sidecars, form fields and proof ids go through the whole service at its
+ * most talkative level, and none of them is found in log, metrics or crash output (rules 4.4 and 15.7).
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

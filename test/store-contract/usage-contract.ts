@@ -29,7 +29,7 @@ export async function usageContract(t: Test, { opened, id }: Contract): Promise<
     );
     t.strictSame(await charge('zero', { monthlyQuota: 0 }), { outcome: 'quota_exceeded', used: 4 });
 
-    // One second later is the next day and the next month.
+    // A second later is the next day and the next month.
     t.equal(await stores.getUsed(partnerId, NOW + 1), 0);
     t.strictSame(await charge('a', { at: NOW + 1 }), { outcome: 'already_charged', used: 0 });
     t.strictSame(await charge('d', { at: NOW + 1, monthlyQuota: 1 }), { outcome: 'charged', used: 1 });

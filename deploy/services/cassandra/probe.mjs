@@ -26,7 +26,7 @@ const CONSISTENCY_ONE = 1;
  */
 export async function countPeers(node) {
   const body = await query(node, 'SELECT COUNT(*) FROM system.peers_v2');
-  // One row of one bigint: it is the end of the body.
+  // A row of one bigint: it is the end of the body.
   return Number(body.readBigInt64BE(body.length - 8));
 }
 

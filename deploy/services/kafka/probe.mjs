@@ -41,7 +41,7 @@ export async function produce({ address, port, security }) {
     ).readInt16BE(8 + name.length);
     if (created !== 0 && created !== TOPIC_ALREADY_EXISTS) throw new Error(`topic refused: error ${created}`);
     const batch = recordBatch('ready');
-    // One topic: its name, one partition: its index, the error code.
+    // A topic: its name, one partition: its index, the error code.
     const produced = (
       await ask(socket, API.produce, 3, [
         short(-1),

@@ -120,7 +120,9 @@ class StagedFile implements StagedAsset {
     });
   }
 
-  /** Nothing after `publish`; safe any number of times. What cannot be removed is left to `collectOrphans`. */
+  /**
+   * Nothing after `publish`; safe any number of times. What cannot be removed is left to `collectOrphans`.
+   */
   async discard(): Promise<void> {
     await this.#close().catch(() => undefined);
     await remove(this.#path).catch(() => false);

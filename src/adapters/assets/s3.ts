@@ -24,8 +24,8 @@ export interface AssetBucketOptions {
   readonly region: string;
   readonly bucket: string;
   /**
-   * First part of each object's name, before the proof id. Whatever else begins with the prefix and could be an
-   * asset's name is taken for one, and collected.
+   * First part of each object's name, before the proof id. Whatever else begins with the prefix and could be
+   * an asset's name is taken for one, and collected.
    */
   readonly prefix: string;
   /** Absent: what the platform offers, as its workload identity. */
@@ -78,7 +78,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     ...(credentials === undefined
       ? {}
       : { credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey } }),
-    // What is common to the stores that call themselves compatible: no host name a bucket, no checksum
+    // Common ground of the stores that call themselves compatible: no host name a bucket, no checksum
     // trailers.
     forcePathStyle: true,
     requestChecksumCalculation: 'WHEN_REQUIRED',
@@ -292,8 +292,8 @@ function statusOf(error: unknown): number | undefined {
 }
 
 /**
- * True where the same request may succeed when it is repeated: the store was not reached, or says that it is the
- * one to blame.
+ * True where the same request may succeed when it is repeated: the store was not reached, or says that it is
+ * the one to blame.
  */
 function isTransient(error: unknown): boolean {
   const status = statusOf(error);

@@ -18,7 +18,9 @@ export interface SignedLogOptions {
   readonly secrets: Secrets;
   /** Sees every entry that is there, oldest first. */
   readonly each?: (entry: unknown) => void;
-  /** Entries that the file is to hold instead, once it has grown to `lines`; undefined while it may grow on. */
+  /**
+   * Entries that the file is to hold instead, once it has grown to `lines`; undefined while it may grow on.
+   */
   readonly compact?: (lines: number) => readonly unknown[] | undefined;
 }
 
@@ -64,8 +66,9 @@ export class SignedLog {
   }
 
   /**
-   * Reads the whole file once. A last line with zeros is what a power failure in the middle of a write leaves:
-   * nobody was told that it is kept, and it is cut off. Anything else that does not fit was not written here.
+   * Reads the whole file once. A last line with zeros is what a power failure in the middle of a write
+   * leaves: nobody was told that it is kept, and it is cut off. Anything else that does not fit was not
+   * written here.
    * @throws JournalOpenError
    */
   static async open(options: SignedLogOptions): Promise<SignedLog> {

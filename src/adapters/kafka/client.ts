@@ -203,7 +203,7 @@ export class ProducerClient {
     try {
       this.#producer.poll();
     } catch {
-      // It is not connected yet, or not any more.
+      // The client is not connected yet, or not any more.
     }
     this.#timer = setTimeout(
       () => this.#poll(),
@@ -304,13 +304,13 @@ export class ConsumerClient {
   get unread(): number {
     try {
       return this.#consumer.position().reduce((sum, { topic, partition, offset }) => {
-        // Before its first message a partition has no position; a negative end is one that no broker has named
-        // yet.
+        // Before its first message a partition has no position; a negative end is one that no broker has
+        // named yet.
         const { highOffset } = this.#consumer.getWatermarkOffsets(topic, partition);
         return offset === undefined || offset < 0 ? sum : sum + Math.max(0, highOffset - offset);
       }, 0);
     } catch {
-      // It is not connected.
+      // The client is not connected.
       return 0;
     }
   }

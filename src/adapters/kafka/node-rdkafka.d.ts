@@ -1,6 +1,6 @@
 /**
- * The part of node-rdkafka that this folder uses. The package is optional: without it everything else still has
- * to compile.
+ * The part of node-rdkafka that this folder uses. The package is optional: without it everything else still
+ * has to compile.
  */
 declare module 'node-rdkafka' {
   export interface LibrdKafkaError extends Error {
@@ -79,7 +79,9 @@ declare module 'node-rdkafka' {
     assign(partitions: readonly (TopicPartition | TopicPartitionOffset)[]): unknown;
     unassign(): unknown;
     assignments(): readonly TopicPartition[];
-    /** Positions in all partitions that the consumer holds. @throws LibrdKafkaError where it is not connected */
+    /**
+     * Positions in all partitions that the consumer holds. @throws LibrdKafkaError where it is not connected
+     */
     position(): readonly (TopicPartition & { readonly offset?: number })[];
     /** Watermarks as heard last; negative where nothing was. @throws LibrdKafkaError */
     getWatermarkOffsets(topic: string, partition: number): WatermarkOffsets;

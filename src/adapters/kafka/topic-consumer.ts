@@ -36,8 +36,8 @@ const PAUSES: Backoff = { firstMs: 200, longestMs: 5000 };
 const LEAVE_MS = 5000;
 
 /**
- * One topic's events for one handler, as a member of the group. An offset is committed when its batch was
- * taken.
+ * Consumer of a topic's events for its handler, as a member of the group. An offset is committed when its
+ * batch was taken.
  */
 export class TopicConsumer {
   readonly #options: TopicConsumerOptions;

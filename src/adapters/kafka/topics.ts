@@ -65,7 +65,7 @@ export async function createTopics({
       ...common,
       config: { ...common.config, ...KEEPING[topic] },
     },
-    // One partition: dead letters are few, and are listed in their order.
+    // A single partition: dead letters are few, and are listed in their order.
     {
       topic: deadLetterName(prefix, topic),
       num_partitions: 1,

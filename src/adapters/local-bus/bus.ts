@@ -41,7 +41,9 @@ class LocalBus implements EventBus {
   readonly #onDeadLetter: DeadLetterReport;
   readonly #handlers = new Map<Topic, EventHandler>();
   #state: 'made' | 'started' | 'closed' = 'made';
-  /** End of the publications so far: they follow one another, so that none overtakes events that come again. */
+  /**
+   * End of the publications so far: they follow one another, so that none overtakes events that come again.
+   */
   #last: Promise<unknown> = Promise.resolve();
   #failures = 0;
   /** Events of a publication that failed which are dead letters already when it comes again. */
@@ -66,7 +68,7 @@ class LocalBus implements EventBus {
   publish(events: readonly ServiceEvent[]): Promise<void> {
     const failures = this.#failures;
     return this.#next(async () => {
-      // One that waited behind a failure may hold later events of the same keys.
+      // An event that waited behind a failure may hold later events of the same keys.
       if (this.#state !== 'started' || failures !== this.#failures) throw unavailable();
       await this.#deliverAll(events.filter(({ id }) => !this.#isolated.has(id)));
       this.#isolated.clear();

@@ -98,8 +98,8 @@ export class DeadLetterFile {
 }
 
 /**
- * @returns undefined for a dead letter of another topic; one that nobody vouches for and that names no topic is
- * shown in each
+ * @returns undefined for a dead letter of another topic; one that nobody vouches for and that names no topic
+ * is shown in each
  */
 function parseDeadLetter(
   { authenticator, acceptWithoutMac }: DeadLetterReader,

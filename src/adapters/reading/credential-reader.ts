@@ -133,7 +133,9 @@ class ReadingQueue {
     await process?.gone;
   }
 
-  /** Marks a reading that may not be tried again; one that is under way is bounded by the time for a reading. */
+  /**
+   * Marks a reading that may not be tried again; one that is under way is bounded by the time for a reading.
+   */
   #isOverdue(reading: Reading): void {
     reading.overdue = true;
     const at = this.#waiting.indexOf(reading);
@@ -148,7 +150,7 @@ class ReadingQueue {
     this.#working = true;
     while (this.#waiting.length > 0) {
       const process = await this.#running();
-      // It may have waited too long while a process was started.
+      // The reading may have waited too long while a process was started.
       const reading = process === undefined ? undefined : this.#waiting.shift();
       if (process !== undefined && reading !== undefined) await this.#read(process, reading);
     }
@@ -163,7 +165,7 @@ class ReadingQueue {
         reading.complete(reply);
         this.#ends = 0;
       } catch {
-        // What it said is not for a log: it may be anybody's words.
+        // Its reply is not for a log: the words may be anybody's.
         throw process.end(new Error('the reading process gave a reply that is none'));
       }
     } catch (error) {

@@ -69,14 +69,14 @@ export class ReadingProcess {
   async prepare(anchors: Anchors, limitMs: number): Promise<void> {
     const reply = await this.#ask(frame(Buffer.from(anchorsText(anchors))), limitMs);
     if (!isReady(reply)) throw this.end(new Error('the reading process did not become ready'));
-    // What another thread opened between the look and the start.
+    // A descriptor that another thread opened between the look and the start.
     if (await holdsFiles(this.#child.pid!))
       throw this.end(new Error('the reading process inherited an open file'));
   }
 
   /**
-   * Reply to one question at a time. @throws Error when the process ends, or is ended because it did not answer within
-   * `limitMs`
+   * Reply to one question at a time. @throws Error when the process ends, or is ended because it did not
+   * answer within `limitMs`
    */
   ask(question: Question, limitMs: number): Promise<Buffer> {
     return this.#ask(frame(questionHead(question), question.bytes), limitMs);
@@ -149,7 +149,7 @@ function closesOnExec(fd: number): boolean {
     const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1] ?? '0';
     return (parseInt(flags, 8) & CLOSES_ON_EXEC) !== 0;
   } catch {
-    // It was the one that read the directory.
+    // The descriptor was the one that read the directory.
     return true;
   }
 }

@@ -105,7 +105,7 @@ function time(date: Date): Buffer {
     : tlv(0x18, Buffer.from(digits, 'latin1'));
 }
 
-/** One element of DER: at most 65,535 bytes of content. */
+/** Element of DER: at most 65,535 bytes of content. */
 export function tlv(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

@@ -10,7 +10,9 @@ import {
 } from './certificate-profile.js';
 import { algorithmOf } from './identity.js';
 
-/** Content of a request for a leaf: a name, and a key whose possession the request proves (PKCS#10, RFC 2986). */
+/**
+ * Content of a request for a leaf: a name, and a key whose possession the request proves (PKCS#10, RFC 2986).
+ */
 export interface LeafRequest {
   readonly subject: CertificateName;
   readonly publicKey: KeyObject;

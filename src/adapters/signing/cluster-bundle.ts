@@ -21,7 +21,7 @@ export interface ClusterBundle extends SecretsBundle {
   readonly formerOperatorToken?: { readonly token: string /** Unix seconds. */; readonly since: number };
 }
 
-/** One identity for all processes of a cluster. */
+/** Identity for all processes of a cluster. */
 export interface ClusterIdentity {
   readonly secrets: Secrets;
   readonly signing: SigningPems;

@@ -180,7 +180,7 @@ async function ownPair(home: string, options: SigningOptions): Promise<Current> 
     number === undefined
       ? await makeLeaf(home, algorithm, options)
       : await readKeyPair(join(home, leafDirectory(algorithm, number)));
-  // One that was installed brings its authority along.
+  // An installed leaf brings its authority along.
   const [leaf, authority = await ownAuthority(home)] = certificatesIn(pair?.certificate ?? '');
   if (pair === undefined || leaf === undefined || authority === undefined)
     throw new Error(`no certificate, or none of its authority, in ${home}`);

@@ -37,7 +37,7 @@ export interface BundleRotation {
 }
 
 /**
- * One step of replacing secrets without a moment at which a process meets what it does not know: `add` makes
+ * A step of replacing secrets without a moment at which a process meets what it does not know: `add` makes
  * a new one known and, when every process has that bundle, `use` makes it the current one and, when every
  * process has that, `drop` forgets the former one. Processes with the bundle before and after a step work
  * side by side.

@@ -105,7 +105,7 @@ export async function* findAudio(
       if (!pairs || extension(path) !== SIDECAR) {
         yield await fitted(path, sidecarOf(basename(path), group), beside.bounds);
       } else {
-        // It comes with its audio, which `delivery/*` names as well.
+        // A sidecar comes with its audio, which `delivery/*` names as well.
         for await (const found of members(dirname(path), group, beside.bounds))
           if (!named.has(resolve(found.path)) || found.path === path) yield found;
       }

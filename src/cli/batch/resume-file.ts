@@ -16,7 +16,9 @@ const KEY_CHARACTERS = 24;
 /** Seconds that a verdict may lie in the future: clocks are set. */
 const CLOCK_SLACK_SECONDS = 60;
 
-/** Digests of what was judged: SHA-256 of the audio, and of the sidecar where there is one, in lower-case hex. */
+/**
+ * Digests of what was judged: SHA-256 of the audio, and of the sidecar where there is one, in lower-case hex.
+ */
 export interface Judged {
   readonly audio: string;
   readonly sidecar: string | undefined;
@@ -147,7 +149,7 @@ function believed(line: Buffer | undefined, macKey: Buffer, trust: Trust): Remem
   const text = line.subarray(MAC_CHARACTERS + 1);
   const ours = mac(macKey, text);
   if (given.length !== ours.length || !timingSafeEqual(given, ours)) return undefined;
-  // What this program wrote is of its form.
+  // Lines of this program have its form.
   const remembered = JSON.parse(text.toString('utf8')) as Remembered;
   const age = trust.now() - remembered.at;
   return age >= -CLOCK_SLACK_SECONDS && age < trust.maxAgeSeconds ? remembered : undefined;

@@ -42,8 +42,8 @@ const NAMED_OTHERS = 10;
 const HASH_CHUNK_BYTES = 1_048_576;
 
 /**
- * Long retries, because nobody watches: a restart of the service, or a full one, delays a batch and does not end
- * it.
+ * Long retries, because nobody watches: a restart of the service, or a full one, delays a batch and does not
+ * end it.
  */
 const RETRY = { maxAttempts: 10, baseDelayMs: 250, maxDelayMs: 60_000 };
 
@@ -83,8 +83,8 @@ export async function verifyBatch(request: BatchRequest, context: Context): Prom
 }
 
 /**
- * Asked with short retries: with those of a batch, a wrong address would be found out after minutes. @returns the service's
- * environment
+ * Asked with short retries: with those of a batch, a wrong address would be found out after minutes. @returns
+ * the service's environment
  */
 async function beUp(url: string, access: ServiceAccess, signal: AbortSignal): Promise<string> {
   const client = createClient({ baseUrl: url, ...access });

@@ -146,7 +146,7 @@ async function publicKeyOf(path: string | undefined): Promise<{ readonly publicK
   const publicKey = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`--public-key cannot be read (${path}: ${error.code ?? 'unreadable'})`);
   });
-  // What is given by mistake does not leave this machine.
+  // A secret given by mistake does not leave this machine.
   if (publicKey.includes('PRIVATE KEY')) throw new UsageError('--public-key holds a private key');
   return { publicKey };
 }

@@ -128,7 +128,7 @@ function explain(result: Verification, path: string, sidecar: string | undefined
   terminal.print(`  ${meaning}`);
   terminal.print(`  ${advice}`);
   const { decision } = result;
-  // What was promised may still be missing in an answer: a plain line is better than no verdict.
+  // A promised member may still be missing in a response: a plain line is better than no verdict.
   const audio = result.audio as AudioSummary | undefined;
   const facts: [string, string | undefined][] = [
     ['sidecar', sidecar],

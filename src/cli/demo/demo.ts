@@ -67,7 +67,7 @@ async function showVerdicts(demoRun: DemoRun, context: Context): Promise<number>
     if (!demoRun.json) terminal.print(text);
   };
   say(terminal.style('Takemark demo', 'bold'));
-  // One after the other: both at once only compete for the same cores.
+  // In turn: both at once only compete for the same cores.
   const service = await start(demoRun, 'production', signal);
   const other = await start(demoRun, 'beta', signal);
   say(`  service    ${service.url}, and a second environment at ${other.url}`);

@@ -32,7 +32,7 @@ export const challengeQuerySchema = z
   .strictObject({ nonce: z.string().regex(/^[A-Za-z0-9_-]{43}$/) })
   .meta({ examples: [{ nonce: 'nqRjyWgxC8R1yGHnYWGhr-EJgfG0RRDgHAuFa8KYVpE' }] });
 
-/** One answer to the challenge for each token that is accepted. */
+/** A response to the challenge for each token that is accepted. */
 export const challengeSchema = z.object({ port: z.number().int(), answers: z.array(z.string()) }).meta({
   id: 'OperatorChallenge',
   examples: [{ port: 8081, answers: ['8R5yq1tYqYB2s6pKzG3Ff4oVwXJm7QnD0cL9hTbE2uA'] }],

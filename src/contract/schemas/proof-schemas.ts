@@ -68,7 +68,7 @@ export const proofPageSchema = z
   .object({ proofs: z.array(proofEntrySchema), nextCursor: cursorSchema.exactOptional() })
   .meta({ id: 'ProofPage', examples: [{ proofs: [ENTRY] }, { proofs: [ENTRY], nextCursor: 'b3BhcXVl' }] });
 
-/** One proof (rule 11.5); `issuedAt` equals `createdAt` (rule 8.17). */
+/** A proof (rule 11.5); `issuedAt` equals `createdAt` (rule 8.17). */
 export const proofDocumentSchema = z
   .object({ ...proofEntry, createdAt: timestampSchema, originalSha256: sha256Schema, ...reports })
   .meta({ id: 'ProofDocument', examples: [{ ...ENTRY, createdAt: ENTRY.issuedAt, originalSha256: DIGEST }] });

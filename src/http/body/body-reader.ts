@@ -14,7 +14,7 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
   if (request.complete) {
     // The usual case where the key is looked up in a store: head and body came in one packet meanwhile.
     const pieces: Buffer[] = [];
-    // One call gives all pieces up to Node 24, and a single piece from Node 26 on.
+    // A call gives all pieces up to Node 24, and a single piece from Node 26 on.
     for (let piece = request.read() as Buffer | null; piece !== null; piece = request.read() as Buffer | null)
       pieces.push(piece);
     const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);

@@ -17,8 +17,9 @@ interface Permit {
 }
 
 /**
- * A bounded number of permits for upload forms that have proven nothing yet, or bring nothing. A newcomer always gets a permit: from the oldest form of
- * its own address where the address holds too many, and from the oldest of all where no permit is left.
+ * A bounded number of permits for upload forms that have proven nothing yet, or bring nothing. A newcomer
+ * always gets a permit: from the oldest form of its own address where the address holds too many, and from
+ * the oldest of all where no permit is left.
  */
 export class FormPermits {
   readonly #options: FormPermitsOptions;

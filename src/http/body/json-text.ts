@@ -43,7 +43,7 @@ export function parseJson(bytes: Buffer): unknown {
 }
 
 /**
- * One pass over the structure, before anything is built from it. Text that is not JSON at all is left to the
+ * A pass over the structure, before anything is built from it. Text that is not JSON at all is left to the
  * parser.
  */
 function checkStructure(text: string): void {

@@ -79,7 +79,7 @@ function matches(list: string, etag: string, comparison: 'strong' | 'weak'): boo
 }
 
 /**
- * One range of bytes (RFC 9110, 14.1.2).
+ * A range of bytes (RFC 9110, 14.1.2).
  * @returns undefined where the whole file is sent: no range, several, another unit, or one that is malformed
  */
 function parseRange(header: string | undefined, bytes: number): Range | 'unsatisfiable' | undefined {

@@ -34,7 +34,9 @@ export interface TextResponse<Status extends number> {
   readonly headers?: Headers;
 }
 
-/** A response without a body. `headers` may hold the Content-Type and Content-Length that the body would have. */
+/**
+ * A response without a body. `headers` may hold the Content-Type and Content-Length that the body would have.
+ */
 export interface EmptyResponse<Status extends number> {
   readonly kind: 'empty';
   readonly status: Status;

@@ -29,7 +29,7 @@ export interface Call<R extends Route> extends RouteInput<R> {
 }
 
 /**
- * One function for each route of a listener. The compiler checks that none lacks, and that each response fits
+ * A function for each route of a listener. The compiler checks that none lacks, and that each response fits
  * the route's schema for its status.
  */
 export type Endpoints<Listener extends Route['listener']> = {

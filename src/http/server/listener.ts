@@ -87,7 +87,7 @@ export function createListener(
   const headers = new Map(endpoints.map((endpoint) => [endpoint, routeHeaders(endpoint.route)]));
   for (const [path, methods] of byPath(endpoints)) {
     const allow = allowed(methods);
-    // One layer for each path, whatever the method: Express would respond to OPTIONS by itself and fall
+    // A layer for each path, whatever the method: Express would respond to OPTIONS by itself and fall
     // through to 404 for the rest.
     app.route(path.replaceAll(/\{(\w+)\}/g, ':$1')).all((request, response) => {
       const exchange = byResponse.get(response)!;
@@ -312,8 +312,8 @@ export function createListener(
 }
 
 /**
- * Whether a request asks for another protocol (RFC 9110, 7.8), in which the caller may go on as soon as it
- * has the response.
+ * Tells whether a request asks for another protocol (RFC 9110, 7.8), in which the caller may go on as soon as
+ * it has the response.
  */
 function asksToUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && /(^|,)[ \t]*upgrade[ \t]*(,|$)/i.test(headers.connection ?? '');

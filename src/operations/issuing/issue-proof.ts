@@ -159,7 +159,7 @@ async function assertSignerTrusted({ signer, revocations }: IssueProofDeps, now:
 /** Name of the issuing side among the holders of the engine: a partner like the others. */
 const ISSUING = 'issuing';
 
-/** One pass of the engine over `audio`; `alongside` sees each chunk before the engine does. */
+/** A pass of the engine over `audio`; `alongside` sees each chunk before the engine does. */
 export async function measure(
   engine: AudioEngine,
   audio: AsyncIterable<Uint8Array>,
@@ -282,7 +282,10 @@ async function proveReadable(
     throw new Error(`a credential made here reads as ${judgement.verdict}: ${judgement.reasons.join(', ')}`);
 }
 
-/** The replay record, bound to the complete request: partner, title, file name, carrier and every byte of the audio. */
+/**
+ * The replay record, bound to the complete request: partner, title, file name, carrier and every byte of the
+ * audio.
+ */
 function replayOf(
   request: IssueRequest,
   proofId: string,

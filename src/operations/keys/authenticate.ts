@@ -66,7 +66,9 @@ function isLive(key: PartnerKey, now: number): boolean {
 /** Keys whose use is remembered between two batches; the least recently noted go first. */
 const HELD = 100_000;
 
-/** Times of keys' last use, gathered here and written in batches: `lastUsedAt` is exact to within a minute. */
+/**
+ * Times of keys' last use, gathered here and written in batches: `lastUsedAt` is exact to within a minute.
+ */
 export interface KeyUses {
   /** Never fails and never waits. */
   note(partnerId: string, keyId: string, at: number): void;

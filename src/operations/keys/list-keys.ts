@@ -41,7 +41,7 @@ export async function listKeys(
   const scope = { partnerId, route: 'GET /partner/keys', filter: [] };
   const after = query.cursor === undefined ? undefined : deps.cursors.read(scope, query.cursor);
   const limit = query.limit ?? DEFAULT_LIMIT;
-  // One more than asked for tells whether there is another page.
+  // An entry more than asked for tells whether there is another page.
   const found = await deps.stores.listKeys(
     partnerId,
     defined({ after: after && { createdAt: after.createdAt, keyId: after.id }, limit: limit + 1 }),

@@ -37,9 +37,10 @@ export interface RotateKeyDeps {
 }
 
 /**
- * One successor for a key, whoever asks how often. The lock keeps this process's duplicates from spending the
- * rotation rate; between processes the store decides, and every process responds with the rotation that holds.
- * A process killed before that write leaves no new secret; after the write every replay derives the same one.
+ * The successor of a key, a single one, whoever asks how often. The lock keeps this process's duplicates from
+ * spending the rotation rate; between processes the store decides, and every process responds with the
+ * rotation that holds. A process killed before that write leaves no new secret; after the write every replay
+ * derives the same one.
  * @param apiKey the calling key itself, from which the new secret is derived
  */
 export async function rotateKey(

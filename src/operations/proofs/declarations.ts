@@ -84,7 +84,9 @@ export function readEvidence(
   return reportEvidence(authentic, checked.length - authentic.length);
 }
 
-/** A declaration as the operator's side sees it: one that was altered in the store is shown as not authentic. */
+/**
+ * A declaration as the operator's side sees it: one that was altered in the store is shown as not authentic.
+ */
 export interface CheckedDeclaration extends DeclarationEnvelope {
   readonly authentic: boolean;
 }

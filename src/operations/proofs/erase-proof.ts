@@ -14,8 +14,9 @@ export interface EraseProofDeps {
 }
 
 /**
- * Erases a proof: journal, tombstone, asset, in this order. Once the journal has its entry, every start of the
- * service finishes what a crash cut short. A repeated call removes an asset that the first call could not.
+ * Erases a proof: journal, tombstone, asset, in this order. Once the journal has its entry, every start of
+ * the service finishes what a crash cut short. A repeated call removes an asset that the first call could
+ * not.
  */
 export async function eraseProof(
   deps: EraseProofDeps,
@@ -46,7 +47,10 @@ export async function eraseProof(
   return { proofId, outcome: erasure.outcome, erasedAt: erasure.proof.erasedAt };
 }
 
-/** The rest of a proof: its state, and whether its asset is gone. An erased one is a tombstone with no content. */
+/**
+ * The rest of a proof: its state, and whether its asset is gone. An erased one is a tombstone with no
+ * content.
+ */
 export async function erasureStatus(
   { stores, assets }: Pick<EraseProofDeps, 'stores' | 'assets'>,
   proofId: string,

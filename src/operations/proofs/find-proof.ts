@@ -4,8 +4,8 @@ import type { ProofStore } from '../../ports/stores.js';
 import type { Caller } from '../caller.js';
 
 /**
- * One error for an erased, a never-issued and a pending proof, and for a foreign one where only the owner may
- * ask (rule 11.2).
+ * The same error for an erased, a never-issued and a pending proof, and for a foreign one where only the
+ * owner may ask (rule 11.2).
  */
 export function noSuchProof(): DomainError {
   return new DomainError('not_found', 'There is no such proof.');

@@ -63,7 +63,7 @@ export async function listProofs(
       issuedAfter,
       issuedBefore,
       before: before && { createdAt: before.createdAt, proofId: before.id },
-      // One more than asked for tells whether there is another page.
+      // An entry more than asked for tells whether there is another page.
       limit: limit + 1,
     }),
   );
@@ -74,7 +74,7 @@ export async function listProofs(
   });
 }
 
-/** One proof, for its owner alone. */
+/** A proof, for its owner alone. */
 export async function readProof(
   { stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets },
   caller: Caller,

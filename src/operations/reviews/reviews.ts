@@ -96,12 +96,12 @@ const MESSAGES: Readonly<Partial<Record<ErrorReason, string>>> = {
   review_resolved: 'The review has been resolved with another outcome.',
 };
 
-/** One error for another partner's, an expired and a never-created review. */
+/** The same error for another partner's, an expired and a never-created review. */
 export function noSuchReview(): DomainError {
   return new DomainError('not_found', 'There is no such review.');
 }
 
-/** One rule applied to one review in one atomic step of the store, with its audit entry. */
+/** A rule applied to a review in one atomic step of the store, with its audit entry. */
 export async function changeReview(
   stores: ReviewStore,
   request: {

@@ -4,7 +4,10 @@ import { SIGNERS_LOG, type SignerRevocation, takeSignerEntry } from '../../domai
 import type { Secrets } from '../../ports/secrets.js';
 import type { AuditStore } from '../../ports/stores.js';
 
-/** Greatest age of the knowledge of other processes' revocations: the bound on a revocation's delay in a cluster. */
+/**
+ * Greatest age of the knowledge of other processes' revocations: the bound on a revocation's delay in a
+ * cluster.
+ */
 const MAX_AGE_MS = 1000;
 const PAGE = 100;
 
@@ -38,7 +41,7 @@ export class SignerRevocations {
 
   /** Sees whatever was in the log when it was called. */
   async refresh(): Promise<void> {
-    // One that has begun before may have missed it.
+    // A look that has begun before may have missed it.
     await this.#reading?.catch(() => undefined);
     await this.#look();
   }

@@ -18,7 +18,7 @@ export interface StoredUpload {
   readonly sha256: string;
 }
 
-/** One upload on its way into the engine. */
+/** An upload on its way into the engine. */
 export interface UploadReceiver {
   /**
    * Aborts, with the DomainError as its reason, when the engine gives the upload up while its client is
@@ -49,7 +49,7 @@ export interface ReceiveUploadDeps {
 }
 
 /**
- * One post to a slot. The signed fields (every one, nothing missing, altered or extra) are checked before the
+ * A post to a slot. The signed fields (every one, nothing missing, altered or extra) are checked before the
  * file has begun. The slot is locked in this process while the post lasts; between processes the conditional
  * insert of the facts decides.
  */

@@ -57,9 +57,9 @@ const LWT_PAUSES = { firstMs: 20, longestMs: 500 };
 const AHEAD_MICROSECONDS = 3_600_000_000;
 
 /**
- * One keyspace of a cluster. Every statement is prepared. Plain statements are idempotent, so the driver may
- * send them again. The driver never repeats conditional statements: `lightweightTransaction` does, because
- * each of them leaves an operation id.
+ * Session with a keyspace of a cluster. Every statement is prepared. Plain statements are idempotent, so the
+ * driver may send them again. The driver never repeats conditional statements: `lightweightTransaction` does,
+ * because each of them leaves an operation id.
  */
 export class Session {
   readonly #client: Client;
