@@ -1,11 +1,11 @@
 /**
- * What a figure has to reach, always as a ratio to something measured in the same run or as a count, never as
- * an absolute speed.
+ * Value that a figure has to reach, always as a ratio to something measured in the same run or as a count,
+ * never as an absolute speed.
  */
 export interface Bar {
   readonly kind: 'at least' | 'at most';
   readonly limit: number;
-  /** What prototypes reached before the service was built. */
+  /** Value that prototypes reached before the service was built. */
   readonly prototype?: string;
 }
 

@@ -18,7 +18,7 @@ export interface Comparison {
   readonly label: string;
   /** The named baseline, or what the value is a count of. */
   readonly baseline: string;
-  /** Of `value`: `x` for a ratio. */
+  /** Unit of `value`: `x` for a ratio. */
   readonly unit: string;
   readonly rounds: readonly number[];
   readonly value: number;
@@ -38,7 +38,7 @@ export interface Section {
   readonly notes: readonly string[];
 }
 
-/** What a measurement gets from the run it is part of. */
+/** Things that a measurement gets from the run it is part of. */
 export interface Run {
   readonly scale: Scale;
   /** On the disk that holds the results: what is synced here is synced to a real disk. */

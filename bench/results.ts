@@ -13,8 +13,8 @@ export interface Results {
   /** SHA-256 of dist/core.wasm. */
   readonly coreFingerprint: string;
   /**
-   * What each measurement took, and the larger share of the processors that others took right before and
-   * right after it.
+   * Seconds that each measurement took, and the larger share of the processors that others took right before
+   * and right after it.
    */
   readonly conditions: readonly Condition[];
   readonly bars: { readonly met: number; readonly of: number };

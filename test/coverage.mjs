@@ -115,7 +115,7 @@ function row(name, { lines, ran, functions, never }) {
   return `${name.padEnd(34)} ${String(lines).padStart(7)} ${share.padStart(6)}  ${String(functions).padStart(9)}  ${String(never).padStart(9)}`;
 }
 
-/** Of each line with code on it, whether any of the code ran. */
+/** Tells of each line with code on it whether any of the code ran. */
 function linesOf({ text, ran }) {
   const lines = [];
   let start = 0;

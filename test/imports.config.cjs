@@ -7,7 +7,7 @@ const MAY_IMPORT = {
   domain: [],
   ports: ['domain'],
   codec: [],
-  // Of no subject: time limits and pauses, and files that survive a kill.
+  // Rooms of no subject: time limits and pauses, and files that survive a kill.
   async: [],
   files: [],
   credential: ['domain', 'codec', 'ports'],

@@ -83,7 +83,7 @@ class Measurement {
     const began = performance.now();
     const result = await work();
     const seconds = (performance.now() - began) / 1000;
-    // What a call left to do belongs to it.
+    // Work that a call left to do belongs to it.
     await this.#deployment.idle();
     const after = await this.#deployment.cpu();
     const elapsed = (performance.now() - began) / 1000;

@@ -36,7 +36,7 @@ interface Server {
   readonly port: number;
   readonly apiKey?: string;
   readonly probe: Child<Probe>;
-  /** Of the WASM engine. */
+  /** Process with the WASM engine. */
   readonly service?: ServiceProcess;
 }
 

@@ -219,8 +219,8 @@ async function upload(
 }
 
 /**
- * What was billed, read from the store the service has left: as many units as new calls, and none for the
- * replays.
+ * Units that were billed, read from the store the service has left: as many units as new calls, and none for
+ * the replays.
  */
 async function checkUnits(
   run: Run,

@@ -1,7 +1,7 @@
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { once } from 'node:events';
 
-/** What a child process can be asked, by name. */
+/** Calls that a child process takes, by name. */
 export type Methods = Readonly<Record<string, (argument: never) => unknown>>;
 
 interface Request {

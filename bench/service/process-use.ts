@@ -15,7 +15,7 @@ function sample(): number {
   return rss;
 }
 
-/** What a measured process reports of itself. */
+/** Figures that a measured process reports of itself. */
 export const probe = {
   use(): ProcessUse {
     const { user, system } = process.cpuUsage();

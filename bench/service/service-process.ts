@@ -7,7 +7,7 @@ import type { Probe } from './process-use.js';
 const MAIN = new URL('../../src/main.js', import.meta.url);
 const PROBE = new URL('./process-probe.js', import.meta.url);
 const START_MS = 60_000;
-/** Those of `npm start`. */
+/** Flags of `npm start`. */
 export const START_FLAGS = ['--initial-old-space-size=128'];
 
 export interface ServiceOptions {

@@ -1,6 +1,6 @@
 /**
- * What can be started: one entry an instance, with its address, its files, its command and the question that
- * shows it is ready.
+ * Instances that can be started: one entry each, with its address, its files, its command and the question
+ * that shows it is ready.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -8,7 +8,7 @@ const PID = 'pid';
 const LOG = 'server.log';
 /** A whole start on a machine that is busy with something else, beside others. */
 const START_MS = 600_000;
-/** What a server may take to close its files before it is killed. */
+/** Time that a server may take to close its files before it is killed. */
 const STOP_MS = 20_000;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * What the servers of `--secure` demand: a certificate authority of this directory alone, a server's
+ * Material that the servers of `--secure` demand: a certificate authority of this directory alone, a server's
  * certificate, a password.
  */
 import { execFileSync } from 'node:child_process';

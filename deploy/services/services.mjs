@@ -167,7 +167,7 @@ function hasJoined({ directory }) {
 
 async function bring(instance, started) {
   const { name, directory, after } = instance;
-  // One that is not among the chosen is the caller's to have started.
+  // A server that is not among the chosen is the caller's to have started.
   if (after !== undefined) await started.get(hasJoined(instance) ? after.again : after.first);
   const began = Date.now();
   if (!isUp(instance)) {

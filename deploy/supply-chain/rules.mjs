@@ -60,8 +60,8 @@ function sameRanges(one = {}, other = {}) {
 }
 
 /**
- * What a user installs, with its licence, by name and version. The lock file lacks the licence of packages
- * that state it in the form of before 2014; `licenceOf` reads those from the installed package.
+ * Packages that a user installs, with their licences, by name and version. The lock file lacks the licence of
+ * packages that state it in the form of before 2014; `licenceOf` reads those from the installed package.
  */
 export function licencesOf(lock, licenceOf) {
   const rows = packagesOf(lock)

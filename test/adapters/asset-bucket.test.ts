@@ -132,7 +132,7 @@ if (endpoint === undefined) {
   });
 }
 
-/** What a service takes of its environment. */
+/** Variables that a service takes of its environment. */
 function settings(prefix: string): Record<string, string> {
   return {
     TAKEMARK_ASSETS: 's3',

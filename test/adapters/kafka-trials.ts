@@ -1,4 +1,4 @@
-/** What the tests of the Kafka bus do to a broker besides the bus. */
+/** Things that the tests of the Kafka bus do to a broker besides the bus. */
 import { connect, createServer, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {

@@ -206,7 +206,7 @@ async function malformed(t: Test): Promise<void> {
     [Buffer.alloc(40_000), /over_budget/],
   ];
   const topic = `${options.prefix}.erasure`;
-  // Of all of these somebody who has the secret is the author.
+  // The author of all of these is somebody who has the secret.
   const message = (value: Buffer | null): OutgoingMessage => ({
     topic,
     key: good.key,
@@ -392,7 +392,7 @@ async function refusedByLibrary(t: Test): Promise<void> {
   await t.rejects(createTopics(secure), { name: 'KafkaError', message: /user name or the password/ });
 }
 
-/** What a broker says that answers in time: one that is slow to is asked again. */
+/** Word of a broker that answers in time: one that is slow to is asked again. */
 async function refusal(call: () => Promise<unknown>, message: RegExp): Promise<unknown> {
   for (const end = Date.now() + 60_000; ; await sleep(500)) {
     const error = await call().then(

@@ -4,7 +4,7 @@ import type { ConfinedService } from './confined-service.js';
 export interface Attack {
   /** As the command line names it. */
   readonly id: string;
-  /** What must hold, as a sentence. */
+  /** Property that must hold, as a sentence. */
   readonly title: string;
   /** Settings of the service beside its defaults. */
   readonly settings?: Readonly<Record<string, string>>;

@@ -62,7 +62,7 @@ export class ConfinedService {
     }
   }
 
-  /** Of the partner listener. */
+  /** Port of the partner listener. */
   get port(): number {
     return this.#partnerPort;
   }

@@ -9,7 +9,7 @@ import type { Attack } from './attack.js';
 
 const ROTATIONS = 4;
 
-/** What the copy holds that a successor could be derived from. */
+/** Rows of the copy that a successor could be derived from. */
 interface Loot {
   readonly secrets: readonly Buffer[];
   /** Texts of the rows of one rotation, by the key that was rotated. */

@@ -1,5 +1,6 @@
 /**
- * What an honest partner does while others attack: slot, post, verify, each once and without a second try.
+ * Calls that an honest partner makes while others attack: slot, post, verify, each once and without a second
+ * try.
  */
 import type { ConfinedService } from './confined-service.js';
 

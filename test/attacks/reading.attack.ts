@@ -13,8 +13,8 @@ const ROUNDS = 2;
 const RECOVERY_ATTEMPTS = 30;
 
 /**
- * What a file could do that gets hold of the reader of certificates, or makes it hang: done to that process
- * from outside.
+ * Harm that a file could do that gets hold of the reader of certificates, or makes it hang: done to that
+ * process from outside.
  */
 export const attack: Attack = {
   id: 'reading',

@@ -13,7 +13,7 @@ import type { Attack } from './attack.js';
 import type { ConfinedService } from './confined-service.js';
 import { HealthPulse } from './health-pulse.js';
 
-/** Of a key holder without restraint, over HTTP. */
+/** Calls of a key holder without restraint, over HTTP. */
 const ATTEMPTS = REVIEW_BOUNDS.perProof + 200;
 const AT_ONCE = 8;
 /** Partners that each have as many cases on one proof as they may. */

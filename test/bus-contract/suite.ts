@@ -267,7 +267,7 @@ async function orderAfterFailure(t: Test, place: BusPlace): Promise<void> {
     },
   });
   const sent = Array.from({ length: 30 }, (_, n) => usage(1, n));
-  // So that it is connected: that may take the first its time.
+  // Waits for the connection: the first may take its time.
   await relay(bus, [erasure(0)]);
   // At once: those behind the first must not overtake it.
   const results = await Promise.allSettled([

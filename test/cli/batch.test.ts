@@ -14,7 +14,7 @@ import type { ServiceDouble } from '../client/service-double.js';
 import { collectGarbage } from '../fixtures/garbage.js';
 import { MAIN, setUp } from './bench.js';
 
-/** What was uploaded to the slot that is asked about. */
+/** Bytes that were uploaded to the slot that is asked about. */
 function digestOf(service: ServiceDouble, seen: { readonly text: string }): string {
   const { uploadId } = JSON.parse(seen.text) as { uploadId: string };
   return service.requests('/uploads').findLast(({ path }) => path.endsWith(`/${uploadId}`))?.fileSha256 ?? '';

@@ -23,7 +23,7 @@ const DECLARATION = {
 };
 
 /**
- * What the operator listener does, over real HTTP and without any credential: the deliverable is the audio
+ * Double of the operator listener, over real HTTP and without any credential: the deliverable is the audio
  * and a few bytes.
  */
 export class OperatorDouble {

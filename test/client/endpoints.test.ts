@@ -167,7 +167,7 @@ t.test('every method of the client calls its endpoint and returns its response',
     t.match(result, { ...(reply.body as object), later: 1, requestId: /^rq_/ });
     t.strictSame(result.rateLimit, { limit: 1000, remaining: 12, reset: 1_769_904_000 });
     t.notMatch(JSON.stringify(result), /rateLimit/, 'and it does not get into what is stored');
-    // What is not of the shape is no answer.
+    // A body of another shape is no response.
     service.queue(path, { status: 200, body: { proofId: 'another', unlike: true } });
     t.equal((await failure(call())).code, 'bad_response', `${method} ${path}`);
   }

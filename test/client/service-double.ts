@@ -27,27 +27,27 @@ export interface Seen {
   bytes: number;
   /** First 64 KiB of the body. */
   text: string;
-  /** Of the bytes between the file part's header and the closing boundary. */
+  /** Digest of the bytes between the file part's header and the closing boundary. */
   fileSha256?: string;
 }
 
 /**
  * A real HTTP server with scripted answers: replies queued for a path are given first, then its ordinary one.
- * It keeps no body, so that a test of memory measures the client.
+ * The double keeps no body, so that a test of memory measures the client.
  */
 export class ServiceDouble {
   readonly seen: Seen[] = [];
   url = '';
   verdict: object = { verdict: 'valid', good: true };
   readonly #queued = new Map<string, Reply[]>();
-  /** What a path answers when nothing is queued. */
+  /** Response of a path when nothing is queued. */
   readonly #routes = new Map<string, (seen: Seen) => Reply | Promise<Reply>>();
   readonly #server = http.createServer((request, response) => void this.#answer(request, response));
   #connections = 0;
   #slots = 0;
 
   constructor() {
-    // What a client does with a connection is tested, and a machine that stands still must not end one.
+    // The use of a connection by a client is tested, and a machine that stands still must not end one.
     this.#server.keepAliveTimeout = 0;
     this.#server.on('connection', (socket) => {
       this.#connections += 1;

@@ -9,7 +9,7 @@ import type { Pulse } from './pulse.js';
 
 /** Time a partner waits for a response, an error included; the service's own limit is 13 s: rule 3.6. */
 const ANSWER_LIMIT_MS = 15_000;
-/** Of uploads and of the operator's calls, which have no limit of their own. */
+/** Limit of uploads and of the operator's calls, which have no limit of their own. */
 const LONG_LIMIT_MS = 60_000;
 const LONG = /^\/(uploads|operator)\//;
 /** Until a repeated call must have been answered: longer than any outage of a run. */
@@ -177,7 +177,7 @@ export function describe({ json }: Answer): string {
   return `${code ?? 'no code'}${reason === undefined ? '' : `/${reason}`}`;
 }
 
-/** What an answer has against the contract, whatever was called. */
+/** Faults of a response against the contract, whatever was called. */
 export function faultOf({
   status,
   headers,

@@ -1,4 +1,4 @@
-/** What the commands have in common: options, servers of their own, a summary, an exit code. */
+/** Parts that the commands have in common: options, servers of their own, a summary, an exit code. */
 import { randomInt } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';

@@ -1,5 +1,5 @@
 /**
- * What is done to a cluster while it works: processes killed at random moments, servers stopped and started
+ * Faults that a cluster meets while it works: processes killed at random moments, servers stopped and started
  * again.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -55,7 +55,7 @@ export async function cassandraOutage(
   away: Away = 'stopped',
 ): Promise<void> {
   const { cluster, servers, calls, ledger, partners, say } = run;
-  // One that is still starting gives up: what is asked here is what running ones do.
+  // A process that is still starting gives up: the question here is what running ones do.
   await cluster.ready();
   run.outage = true;
   await leave(servers, away, names);

@@ -24,7 +24,7 @@ export interface ObservedPartner {
   /** `used` and the days' verify units, as every process says them. */
   readonly used: readonly number[];
   readonly daily: readonly number[];
-  /** What the consumers have added up, in their table. */
+  /** Totals that the consumers have added up, in their table. */
   readonly folded: number;
   readonly keys: readonly string[];
   readonly auditOk: readonly boolean[];
@@ -45,7 +45,7 @@ export interface Observed {
   readonly partners: ReadonlyMap<string, ObservedPartner>;
   /** Verdicts of proofs that were verified again at the end. */
   readonly verdicts: ReadonlyMap<string, string>;
-  /** Of each successor: the status its secret is answered with by every process. */
+  /** For each successor, the status its secret is answered with by every process. */
   readonly successors: ReadonlyMap<string, readonly number[]>;
   /** Each case as every process gives it. */
   readonly reviews: ReadonlyMap<string, readonly ObservedCase[]>;
@@ -60,7 +60,7 @@ export interface Observed {
 
 export type Acknowledged = Pick<Ledger, 'partners' | 'issued' | 'erased' | 'billed' | 'rotated' | 'reviews'>;
 
-/** What is done once to a thing, whoever did it. */
+/** Deed that is done once to a thing, whoever did it. */
 const UNIQUE: ReadonlySet<string> = new Set([
   'proof_issued',
   'proof_erased',
@@ -237,7 +237,7 @@ function* judgeReviews(
   const created = new Set(events.filter(({ kind }) => kind === 'review_created').map(({ key }) => key));
   for (const { reviewId, proofId, operations } of reviews) {
     const found = seen.get(reviewId) ?? [];
-    // What it is at the end follows from the calls too.
+    // Its state at the end follows from the calls too.
     const history = [...operations, ...found.flatMap(({ read }) => read ?? [])];
     if (!isLinearizable(history))
       yield `the calls on ${reviewId} are not linearizable: ${JSON.stringify(history)}`;

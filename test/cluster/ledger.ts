@@ -1,5 +1,6 @@
 /**
- * What the clients of a run were told: every acknowledged answer, and every answer that should not have been.
+ * Record of what the clients of a run were told: every acknowledged answer, and every answer that should not
+ * have been.
  */
 import { appendFileSync, writeFileSync } from 'node:fs';
 import type { ReviewHistory } from './history.js';
@@ -7,7 +8,7 @@ import type { ReviewHistory } from './history.js';
 export interface IssuedEntry {
   readonly proofId: string;
   readonly partnerId: string;
-  /** Of the deliverable. */
+  /** Digest of the asset. */
   readonly sha256: string;
   /** Acknowledged at, in milliseconds of the run's clock, as all times here. */
   readonly at: number;

@@ -17,7 +17,7 @@ const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
 /** Below the ports that the system gives to clients. */
 const FIRST_PORT = 21_000;
 const RESTART_PAUSE_MS = 100;
-/** Of all processes, on a machine that is busy with something else. */
+/** Time for all processes, on a machine that is busy with something else. */
 const READY_MS = 300_000;
 const WATCH_MS = 250;
 
@@ -44,9 +44,9 @@ interface Member {
 
 export interface Death {
   readonly how: string;
-  /** It had been ready before. */
+  /** True when the process had been ready before. */
   readonly served: boolean;
-  /** It said that it could not start: not by a crash. */
+  /** True when the process said that it could not start: not by a crash. */
   readonly gaveUp: boolean;
   /** Starts that were given up one after the other, this one included. */
   readonly inARow: number;
@@ -259,7 +259,7 @@ export class Cluster {
   }
 }
 
-/** What a service says that gives up starting; the command line has an exit code for trouble. */
+/** Message of a service that gives up starting; the command line has an exit code for trouble. */
 const COULD_NOT_START = /^The service could not start: /m;
 const TROUBLE = 3;
 const SHOWN_CHARACTERS = 500;

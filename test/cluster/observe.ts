@@ -217,7 +217,7 @@ export async function observe(
   };
 }
 
-/** Of what was found. */
+/** Digest of what was found. */
 function digestsOf(answers: readonly Answer[]): readonly string[] {
   return answers
     .filter(({ status }) => status === 200)

@@ -56,7 +56,7 @@ export class Pulse {
           () => false,
         );
       beat.to = performance.now();
-      // One that was killed is not slow.
+      // A process that was killed is not slow.
       if (!lives) this.#beats.delete(beat);
       for (const old of this.#beats)
         if (old.to !== undefined && old.to < beat.to - KEPT_MS) this.#beats.delete(old);

@@ -19,7 +19,7 @@ export interface Servers {
   /** Orderly, data kept. */
   down(...names: readonly string[]): Promise<void>;
   kill(...names: readonly string[]): Promise<void>;
-  /** They keep their connections and answer nothing, until `thaw`. */
+  /** Lets the servers keep their connections and answer nothing, until `thaw`. */
   freeze(...names: readonly string[]): Promise<void>;
   thaw(...names: readonly string[]): Promise<void>;
   /** A command of Cassandra's nodetool. */

@@ -1,4 +1,4 @@
-/** What the topics hold, read from their beginning and past the consumers. */
+/** Events that the topics hold, read from their beginning and past the consumers. */
 import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
 import { readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
 import { readConfig } from '../../src/config/config.js';

@@ -72,7 +72,7 @@ export class Workload {
         await work();
         this.#ledger.count(`rounds of ${name}`);
       } catch (error) {
-        // What it was has been noted where it happened.
+        // The fault has been noted where it happened.
         if (this.#ledger.violations.length === 0)
           this.#ledger.violation(`${name}: ${error instanceof Error ? error.stack : String(error)}`);
         await delay(500);

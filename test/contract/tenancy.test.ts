@@ -15,7 +15,7 @@ interface Answered {
   readonly comparable: string;
 }
 
-/** What a row's ids can name, and what may be said of each to its owner and to everyone else. */
+/** Things that a row's ids can name, and what may be said of each to its owner and to everyone else. */
 interface Subject {
   readonly own: Readonly<Record<string, string>>;
   readonly never: Readonly<Record<string, string>>;
@@ -143,7 +143,7 @@ t.test("every route with an id answers another partner's id as one that is not t
       never: { keyId: formatIdentifier('key', Date.now(), Buffer.alloc(10, 9)) },
     }),
   };
-  // What has an id and a key belongs into the matrix.
+  // A route with an id and a key belongs into the matrix.
   for (const [id, route] of Object.entries<Route>(PARTNER_ROUTES))
     if (route.auth === 'key' && route.params !== undefined) t.ok(rows[id], `${id} is in the matrix`);
 

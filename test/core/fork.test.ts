@@ -120,7 +120,7 @@ t.test('lanes that fork and lanes that do not keep their digests apart', async (
   t.equal(wrong, 0);
 });
 
-/** What an engine does that hashes with node:crypto: parse, and follow the reports. */
+/** Work of an engine that hashes with node:crypto: parse, and follow the reports. */
 function hashOutside(file: Buffer, cuts: readonly number[]): CoreMeasurement & { data: Buffer } {
   const context = under.context(5);
   const address = under.place(file);

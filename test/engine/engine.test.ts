@@ -146,7 +146,7 @@ class TickedClock {
     },
   };
 
-  /** So many beats, with `each` between them. */
+  /** Waits for so many beats, with `each` between them. */
   async run(beats: number, each: () => Promise<void>): Promise<void> {
     for (let i = 0; i < beats; i += 1) {
       await each();

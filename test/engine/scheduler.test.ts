@@ -111,7 +111,7 @@ class UnderTest {
   }
 }
 
-/** What became of a promise, so far. */
+/** State of a promise, so far. */
 function watch(promise: Promise<unknown> | undefined): { state: 'pending' | 'done' | unknown } {
   const watched: { state: unknown } = { state: 'pending' };
   Promise.resolve(promise).then(

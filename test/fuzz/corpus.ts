@@ -1,4 +1,4 @@
-/** What fuzzing has found worth keeping, one input a line in base64, the shortest first. */
+/** Inputs that fuzzing has found worth keeping, one input a line in base64, the shortest first. */
 import { readFile, writeFile } from 'node:fs/promises';
 
 const FOLDER = new URL('../../../test/fuzz/corpus/', import.meta.url);

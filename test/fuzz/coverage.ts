@@ -1,6 +1,6 @@
 import { type Profiler, Session } from 'node:inspector';
 
-/** What a run of code touched, as numbers: one for each block and order of magnitude of its count. */
+/** Blocks that a run of code touched, as numbers: one for each block and order of magnitude of its count. */
 export interface Coverage {
   /** Everything touched since the last call, and begins anew. */
   take(): ReadonlySet<number>;

@@ -1,4 +1,4 @@
-/** What coverage is for: it finds the way to a branch that nobody finds by chance. */
+/** Coverage has a purpose: it finds the way to a branch that nobody finds by chance. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import t from 'tap';

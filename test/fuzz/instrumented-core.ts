@@ -75,7 +75,7 @@ export async function buildInstrumentedCore(countersAt: number): Promise<Instrum
   }
 }
 
-/** What the counters say, in the form of the coverage of blocks. */
+/** Values of the counters, in the form of the coverage of blocks. */
 export class BranchCoverage implements Coverage {
   readonly #counters: Uint32Array;
 

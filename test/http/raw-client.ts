@@ -115,8 +115,8 @@ export async function ask(
 }
 
 /**
- * What was asked, where the bytes begin with something that could be a request. A chunked body is not looked
- * at.
+ * Request that was made, where the bytes begin with something that could be a request. A chunked body is not
+ * looked at.
  */
 function sentRequest(data: string | Uint8Array): SentRequest | undefined {
   const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : Buffer.from(data);

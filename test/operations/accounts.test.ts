@@ -75,7 +75,7 @@ t.test('a rotated key lives 72 hours beside its one successor', async (t) => {
     keys: [{ status: 'expired' }, { status: 'active' }],
   });
 
-  // One of the lane's five a day has come back in three days, of course all of them.
+  // A call of the rate class's five a day has come back in three days, of course all of them.
   let current = first.apiKey;
   for (let i = 0; i < 5; i += 1)
     current = (

@@ -63,7 +63,7 @@ async function issued(seed: number) {
   return { partnerId, caller, ...(await house.service.issue(partnerId, wav(2000, {}, seed))) };
 }
 
-/** What a verification says of the credential itself. */
+/** Part of a verification that tells of the credential itself. */
 function credentialOf({
   decision: _decision,
   evidenceReport: _report,

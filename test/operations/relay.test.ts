@@ -43,7 +43,7 @@ class MemoryOutbox implements OutboxStore {
 
 class MemoryBus {
   readonly published: string[] = [];
-  /** What was given, whether it was taken or not. */
+  /** Events that were given, taken or not. */
   readonly offered: string[][] = [];
   down = false;
   inside = 0;

@@ -83,7 +83,7 @@ export class RestartedService {
     return slot.uploadId;
   }
 
-  /** What is written under the data directory, as one text. */
+  /** Everything written under the data directory, as one text. */
   async diskText(): Promise<string> {
     const names = await readdir(this.directory, { recursive: true });
     // Directories have no text.

@@ -30,7 +30,7 @@ t.teardown(async () => {
 const atProduction = await production.partner();
 const atBeta = await beta.partner();
 
-/** What an answer says, without what is its own on every call. */
+/** Body of a response, without the parts that differ on every call. */
 const essence = ({ status, headers, body }: WireAnswer) => ({
   status,
   headers: [...headers].filter(([name]) => !['x-request-id', 'date'].includes(name)),

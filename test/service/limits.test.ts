@@ -353,7 +353,7 @@ t.test('rotations have a rate class of their own', async (t) => {
     key = answer.json!['apiKey'] as string;
   }
   const last = 'the-one-that-is-refused';
-  // So that the wait is no whole number of seconds, and has to be rounded up.
+  // The wait is then no whole number of seconds, and has to be rounded up.
   clock.advance(0.4);
   const refused = await rotate(key, last);
   t.match(refused, { status: 429, json: { code: 'rate_limited', reason: 'rate_exceeded' } });

@@ -463,7 +463,7 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
     'a fault still says where it was thrown',
   );
 
-  // What is on disk.
+  // Everything on disk.
   const inFiles = (
     files: ReadonlyMap<string, Buffer>,
     names: readonly string[],

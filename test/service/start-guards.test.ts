@@ -1,4 +1,4 @@
-/** What a start looks at before anything is served: the clock, and who can read the secrets. */
+/** Things that a start looks at before anything is served: the clock, and who can read the secrets. */
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -14,7 +14,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
 /** Classes whose instances nothing changes. */
 const IMMUTABLE = new Set(['RegExp', 'URL', 'TextDecoder', 'TextEncoder', 'DomainError', 'Proxy']);
 
-/** What of a module's own state may change after the module was loaded, by name. */
+/** Parts of a module's own state that may change after the module was loaded, by name. */
 function mutableState(file: string, text: string): string[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   return source.statements.flatMap((statement) => {
