@@ -31,17 +31,17 @@ export function collectionJobs(
   shared: { readonly store: boolean; readonly assets: boolean },
 ): readonly PeriodicJob[] {
   const jobs: PeriodicJob[] = [
-    { where: 'sweep', everyMs: EXPIRED_MS, run: () => collectExpired({ stores, clock }) },
+    { where: 'collect', everyMs: EXPIRED_MS, run: () => collectExpired({ stores, clock }) },
   ];
   if (shared.store)
     jobs.push({
-      where: 'sweep',
+      where: 'collect',
       everyMs: RESERVATIONS_MS,
       run: () => collectReservations({ stores, clock, graceSeconds: ORPHAN_GRACE_SECONDS }),
     });
   if (shared.assets)
     jobs.push({
-      where: 'sweep',
+      where: 'collect',
       everyMs: ORPHANS_MS,
       atStart: true,
       run: () => collectOrphans({ stores, assets, shared: true }),

@@ -244,7 +244,7 @@ export class Client {
     );
   }
 
-  /** An owned deliverable, or a part of it, as it comes. Read `body` to its end or `close` it. */
+  /** An owned asset, or a part of it, as it comes. Read `body` to its end or `close` it. */
   async readAsset(
     proofId: string,
     { part, range, ifRange, checkDigest = true, signal }: AssetOptions = {},

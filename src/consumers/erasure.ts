@@ -43,6 +43,6 @@ async function finishErasure(
   }
   await assets.delete(proofId);
   if ((await assets.size(proofId)) !== undefined)
-    throw new Error('the deliverable of an erased proof is still there');
+    throw new Error('the asset of an erased proof is still there');
   await stores.confirmErasure(proofId, Math.floor(clock.now() / 1000));
 }

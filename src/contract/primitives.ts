@@ -22,6 +22,9 @@ export const cursorSchema = z
     examples: ['b3BhcXVl'],
   });
 
+/** A number of things. */
+export const countSchema = z.int().min(0);
+
 /** A time (rule 2.3). */
 export const timestampSchema = z
   .int()

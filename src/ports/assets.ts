@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** Deliverables: the files that were issued. Names are proof ids. */
+/** Files that were issued. Names are proof ids. */
 export interface AssetStore {
   /**
    * A place to build an asset in. It is not visible through `read` until `publish`; a kill leaves at

@@ -23,7 +23,7 @@ t.test('no single-byte change of an issued WAV is verified as good', async (t) =
     const { partnerId, caller } = await service.partner();
     const random = seeded(SEED);
 
-    const sweep = async (name: string, plain: Buffer, offsets: (length: number) => Iterable<number>) => {
+    const flipAt = async (name: string, plain: Buffer, offsets: (length: number) => Iterable<number>) => {
       const { file } = await service.issue(partnerId, plain);
       t.match(await service.verify(caller, file), { verdict: 'valid', good: true }, `${name}: as issued`);
       // Everything before the chunk, and its 8-byte header, is read as container and audio.
@@ -54,7 +54,7 @@ t.test('no single-byte change of an issued WAV is verified as good', async (t) =
     };
 
     const all = (length: number) => Array.from({ length }, (_, offset) => offset);
-    await sweep(
+    await flipAt(
       'a small file, every offset',
       riff([
         fmtChunk({ bits: 8 }),
@@ -64,7 +64,7 @@ t.test('no single-byte change of an issued WAV is verified as good', async (t) =
       all,
     );
     if (algorithm === 'Ed25519') {
-      await sweep('a large file, 10,000 offsets', wav(600_000, { channels: 2 }), (length) =>
+      await flipAt('a large file, 10,000 offsets', wav(600_000, { channels: 2 }), (length) =>
         Array.from({ length: 10_000 }, (_, i) =>
           i < 4000 ? length - 1 - (i % 2000) : Math.floor(random() * length),
         ),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { KEY_STATUSES } from '../../domain/partner.js';
-import { cursorSchema, identifierSchema, queryInteger, timestampSchema } from '../primitives.js';
+import { countSchema, cursorSchema, identifierSchema, queryInteger, timestampSchema } from '../primitives.js';
 
 const KEY = {
   keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
@@ -95,8 +95,6 @@ export const usageQuerySchema = z
     days: queryInteger(1, 92).default(30).meta({ description: 'How many UTC days back, today included.' }),
   })
   .meta({ id: 'UsageQuery', examples: [{ days: 1 }, {}] });
-
-const countSchema = z.int().min(0);
 
 export const usageSchema = z
   .object({

@@ -3,7 +3,14 @@ import { AUDIT_ACTIONS } from '../../domain/audit.js';
 import { TOPICS } from '../../domain/events.js';
 import { SCOPES } from '../../domain/partner.js';
 import { REVOCATION_REASONS } from '../../domain/signer-revocation.js';
-import { identifierSchema, nameSchema, queryInteger, sha256Schema, timestampSchema } from '../primitives.js';
+import {
+  countSchema,
+  identifierSchema,
+  nameSchema,
+  queryInteger,
+  sha256Schema,
+  timestampSchema,
+} from '../primitives.js';
 import { keyEntrySchema } from './key-schemas.js';
 
 export const createPartnerSchema = z
@@ -133,8 +140,6 @@ export const partnerListSchema = z.object({ partners: z.array(partnerSchema) }).
     },
   ],
 });
-
-const countSchema = z.int().min(0);
 
 export const planListSchema = z
   .object({

@@ -225,7 +225,7 @@ class FormReader {
       throw malformedForm('A part of the form has a transfer encoding.');
     this.#file = stream;
     this.#envelope.fileStarts(this.#fields.size + 1);
-    // Without all of its fields the form is refused for them.
+    // A form that lacks fields is refused for its fields, before its file is looked at.
     if (!this.#judged) this.#judge();
     if (this.#receiver !== undefined) stream.on('data', this.#onAudio);
   }

@@ -209,7 +209,7 @@ async function runForPartner(
       return response instanceof Promise ? deadline.of(response, discard) : response;
     };
     const response = await runChecked(route, inTime, exchange, params, caller, digest);
-    // Rule 6.4.
+    // Free operations are metered, billed ones are counted by their charge (rule 6.4).
     if (route.billed === undefined && response.kind !== 'error') partners.meter(caller, id);
     return response;
   } finally {

@@ -14,9 +14,9 @@ export interface EraseProofDeps {
 }
 
 /**
- * Erases a proof: journal, tombstone, asset, in this order. Once the journal has its entry, every start of
- * the service finishes what a crash cut short. A repeated call removes an asset that the first call could
- * not.
+ * Erases a proof: journal, tombstone, asset, in this order. Once a journal of this machine has its entry, the
+ * next start of the service finishes what a crash or a refusal of the store cut short; a cluster has no such
+ * journal, and its sweep and consumers finish. A repeated call removes an asset that the first call could not.
  */
 export async function eraseProof(
   deps: EraseProofDeps,
@@ -48,8 +48,7 @@ export async function eraseProof(
 }
 
 /**
- * The rest of a proof: its state, and whether its asset is gone. An erased one is a tombstone with no
- * content.
+ * State of a proof, and whether its asset is gone. An erased proof is a tombstone with no content.
  */
 export async function erasureStatus(
   { stores, assets }: Pick<EraseProofDeps, 'stores' | 'assets'>,

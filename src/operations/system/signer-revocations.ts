@@ -39,9 +39,9 @@ export class SignerRevocations {
     return this.#revocations.get(kid);
   }
 
-  /** Sees whatever was in the log when it was called. */
+  /** Reads at least what the log held at the call. */
   async refresh(): Promise<void> {
-    // A look that has begun before may have missed it.
+    // A look that has begun before may have missed the newest entry.
     await this.#reading?.catch(() => undefined);
     await this.#look();
   }

@@ -12,7 +12,7 @@ import { TimeBucketedTable } from './time-bucketed-table.js';
  *   1. the intent, with all that is needed to finish the rest
  *   2. the decision: one lightweight transaction of one partition, which leaves the operation's id in its row
  *   3. what follows from the decision: indexes, removals, events, the audit entry, all of them repeatable
- *   4. the intent is removed, and the caller hears of the operation
+ *   4. the intent is removed; the caller hears of the operation without waiting for the removal
  * A crash before 2 leaves an intent without a decision: the sweep drops it. A crash after 2 leaves an intent
  * with its decision: the sweep of any process does 3 and 4. Between 2 and 3 readers see the decision, because
  * they look at the row in which it was made.
@@ -39,7 +39,7 @@ export interface OperationKind<Target> {
   readonly kind: string;
   /**
    * Tells whether the decision stands. Only a serial read can say so, because the sweep drops the intent
-   * afterwards. A decision in two steps is completed first, where its first step was taken.
+   * afterwards. Where a decision has two steps and the first was taken, this function takes the second.
    */
   readonly isDecided: (intent: Intent<Target>) => Promise<boolean>;
   /** Does all that follows but the audit entry. Repeatable; may run beside the operation itself. */
