@@ -10,9 +10,9 @@ export interface TelemetryParts {
   /** Read when metrics are collected; undefined while there is no engine. */
   readonly engineStats?: () => EngineStats | undefined;
   /** Events that wait to be published; undefined while there is no outbox. */
-  readonly eventsWaiting?: () => number | undefined;
+  readonly eventsWaiting: () => number | undefined;
   /** Events that a consumer of this process has not taken yet, by topic. */
-  readonly lag?: () => ReadonlyMap<string, number>;
+  readonly lag: () => ReadonlyMap<string, number>;
   /** End of the partner listener's certificate, in unix seconds; undefined where it has none. */
   readonly tlsExpiresAt?: () => number | undefined;
   /** Unix seconds at which the certificate that signs ends. */
@@ -40,8 +40,8 @@ export interface Telemetry {
 export function createTelemetry({
   level,
   engineStats = () => undefined,
-  eventsWaiting = () => undefined,
-  lag = () => new Map(),
+  eventsWaiting,
+  lag,
   tlsExpiresAt = () => undefined,
   signerNotAfter,
   destination,

@@ -199,6 +199,20 @@ t.test('verify explains a verdict, in words or JSON, and exits by it', async (t)
     t.ok(bad.out.startsWith(`✘ ${title}`));
     t.notMatch(bad.out, /\u001b|\u009b/, 'what others wrote does not steer the terminal');
   }
+  for (const [embeddedCredential, line] of [
+    [
+      { integrity: 'verified', trust: 'unknown', issuer: 'Other' },
+      /signed by +Other \(integrity verified, trust unknown\)/,
+    ],
+    [
+      { integrity: 'verified', trust: 'device', device: 'Laptop' },
+      /signed by +a device that calls itself Laptop /,
+    ],
+    [{ integrity: 'failed', trust: 'unknown' }, /signed by +unknown \(integrity failed, trust unknown\)/],
+  ] as const) {
+    service.verdict = { verdict: 'unregistered', good: false, decision, embeddedCredential };
+    t.match((await takemark('verify', path)).out, line, 'who signed is told with what is known of it');
+  }
   const sidecar = await file('song.sidecar', Buffer.from('abc'));
   await takemark('verify', path, '--sidecar', sidecar);
   t.match(JSON.parse(service.requests('/v1/verify').at(-1)!.text), { sidecar: 'YWJj' });

@@ -43,10 +43,6 @@ export class ConnectionTable implements ConnectionWatch {
     this.#timer = setInterval(() => this.#check(performance.now()), limits.checkMs).unref();
   }
 
-  get size(): number {
-    return this.#all.size;
-  }
-
   /** @returns undefined, with the socket closed, where there is no room that could be made */
   admit(socket: Socket): CallerConnection | undefined {
     const peer = socket.remoteAddress;
