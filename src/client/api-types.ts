@@ -100,11 +100,11 @@ export interface CreatorDeclaration {
   readonly bindingStatus: Growing<'authenticated_post_issuance_record'>;
 }
 
-/** What an embedded Content Credential says of itself: integrity and trust apart. */
+/** Report of an embedded Content Credential: integrity and trust apart. */
 export interface CredentialReport {
   readonly format: Growing<'c2pa'>;
   readonly issuer?: string;
-  /** What the device of a local seal calls itself; nobody vouches for it. */
+  /** Name that the device of a local seal gives itself; nobody vouches for it. */
   readonly device?: string;
   readonly generator?: string;
   readonly algorithm?: string;
@@ -136,7 +136,7 @@ export interface EvidenceFact {
   readonly dimension?: Growing<
     'declaredOrigin' | 'aiShareBand' | 'manualWork' | 'contributionBand' | 'disputedAssessment'
   >;
-  /** What the creator declared; favourable and adverse answers alike. */
+  /** Declarations of the creator; favourable and adverse answers alike. */
   readonly answer?: string;
   readonly submissionId?: Identifier;
 }
@@ -144,7 +144,7 @@ export interface EvidenceFact {
 /** Report-only; absent where nothing was declared, which is to be read as unavailable source evidence. */
 export interface EvidenceReport {
   readonly version: number;
-  /** One `creator_declaration` for each answered dimension of each submission. */
+  /** A `creator_declaration` for each answered dimension of each submission. */
   readonly facts: readonly EvidenceFact[];
   readonly conflicts: readonly EvidenceFact[];
   /** Coverage gaps: what nobody witnessed. */
@@ -177,8 +177,8 @@ export interface Identification {
   readonly matches: readonly {
     readonly proofId: Identifier;
     /**
-     * What is the same: the file that was delivered, the audio that is bound, or the file as it came to be
-     * issued. Others may be added.
+     * Bytes that are the same: the file that was delivered, the audio that is bound, or the file as it
+     * came to be issued. Others may be added.
      */
     readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file'>;
     readonly confidence: number;
@@ -369,7 +369,7 @@ export interface UsageReport {
   readonly remaining: number;
   readonly days: readonly {
     readonly day: string;
-    /** What counted against the quota. */
+    /** Units that counted against the quota. */
     readonly units: number;
     /** Calls by operation, free ones included. */
     readonly operations: Readonly<Record<string, number>>;

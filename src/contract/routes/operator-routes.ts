@@ -211,11 +211,11 @@ export const OPERATOR_ROUTES = {
     body: { kind: 'json', schema: declareSchema, required: true, maxBytes: JSON_BYTES },
     responses: {
       200: {
-        description: 'What was recorded of this submission before',
+        description: 'The declaration recorded of this submission before',
         mediaTypes: JSON_TYPE,
         schema: declarationSchema,
       },
-      201: { description: 'What was recorded', mediaTypes: JSON_TYPE, schema: declarationSchema },
+      201: { description: 'The declaration, recorded', mediaTypes: JSON_TYPE, schema: declarationSchema },
     },
     errors: bearerErrors(JSON_BODY, { 404: [], 409: ['submission_id_reused', 'declarations_full'] }),
   },
@@ -234,7 +234,7 @@ export const OPERATOR_ROUTES = {
     ...operatorRoute,
     method: 'GET',
     path: '/operator/v1/proofs/{proofId}/erasure',
-    summary: 'What is left of a proof',
+    summary: 'Read the state of a proof',
     params: proofParamsSchema,
     responses: { 200: { description: 'Its state', mediaTypes: JSON_TYPE, schema: erasureStatusSchema } },
     errors: bearerErrors({ 404: [] }),

@@ -234,7 +234,7 @@ export const PARTNER_ROUTES = {
         headers: FILE_HEADERS,
       },
       206: {
-        description: 'One range of it',
+        description: 'A range of it',
         mediaTypes: ['audio/*', 'application/octet-stream'],
         headers: { ...FILE_HEADERS, 'Content-Range': 'always' },
       },
@@ -460,7 +460,7 @@ export const PARTNER_ROUTES = {
     group: 'System',
     method: 'GET',
     path: '/v1/health',
-    summary: 'Whether the service is up, and which build it is',
+    summary: 'Tell whether the service is up, and which build it is',
     auth: 'public',
     responses: { 200: { description: 'Up', mediaTypes: JSON_TYPE, schema: healthSchema } },
     errors: publicErrors(),
@@ -486,7 +486,7 @@ export const PARTNER_ROUTES = {
     auth: 'public',
     responses: {
       200: {
-        description: 'One page that loads nothing',
+        description: 'A page that loads nothing',
         mediaTypes: ['text/html'],
         headers: { 'Content-Security-Policy': 'always' },
       },

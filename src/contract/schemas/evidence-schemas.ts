@@ -79,7 +79,7 @@ const factSchema = z
     dimension: dimensionSchema.exactOptional(),
     answer: z
       .string()
-      .meta({ description: 'What the creator declared; favourable and adverse answers alike.' })
+      .meta({ description: 'Declarations of the creator; favourable and adverse answers alike.' })
       .exactOptional(),
     submissionId: identifierSchema.exactOptional(),
   })
@@ -100,7 +100,7 @@ export const evidenceReportSchema = z
     version: z.literal(1),
     facts: z
       .array(factSchema)
-      .meta({ description: 'One `creator_declaration` for each answered dimension of each submission.' }),
+      .meta({ description: 'A `creator_declaration` for each answered dimension of each submission.' }),
     conflicts: z.array(factSchema),
     unverifiable: z.array(factSchema).meta({ description: 'Coverage gaps: what nobody witnessed.' }),
     declarations: z.array(declarationSchema),

@@ -108,7 +108,7 @@ export const usageSchema = z
     days: z.array(
       z.object({
         day: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
-        units: countSchema.meta({ description: 'What counted against the quota.' }),
+        units: countSchema.meta({ description: 'Units that counted against the quota.' }),
         operations: z
           .record(z.string(), countSchema)
           .meta({ description: 'Calls by operation, free ones included.' }),

@@ -137,7 +137,7 @@ export const assetHeadersSchema = z
   .object({
     range: z
       .string()
-      .meta({ description: 'One range of bytes; several are answered with the whole file.' })
+      .meta({ description: 'A range of bytes; several are answered with the whole file.' })
       .exactOptional(),
     'if-range': z
       .string()

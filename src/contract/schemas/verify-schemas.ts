@@ -66,7 +66,7 @@ const credentialReportSchema = z
     issuer: z.string().exactOptional(),
     device: z
       .string()
-      .meta({ description: 'What the device of a local seal calls itself; nobody vouches for it.' })
+      .meta({ description: 'Name that the device of a local seal gives itself; nobody vouches for it.' })
       .exactOptional(),
     generator: z.string().exactOptional(),
     algorithm: z.string().exactOptional(),
@@ -78,7 +78,7 @@ const credentialReportSchema = z
   })
   .meta({
     id: 'EmbeddedCredential',
-    description: 'What an embedded Content Credential says of itself: integrity and trust apart.',
+    description: 'Report of an embedded Content Credential: integrity and trust apart.',
   });
 
 export const verificationSchema = z
@@ -140,7 +140,7 @@ export const identificationSchema = z
         proofId: identifierSchema,
         type: z.enum(['exact_file', 'bound_audio', 'original_file']).meta({
           description:
-            'What is the same: the file that was delivered, the audio that is bound, or the file as it came to be issued. Others may be added.',
+            'Bytes that are the same: the file that was delivered, the audio that is bound, or the file as it came to be issued. Others may be added.',
         }),
         confidence: z.number().min(0).max(1),
       }),
