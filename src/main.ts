@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { exitOnCrash } from './compose/crash.js';
+import { exitOnCrash } from './compose/process.js';
 import { serviceBanner, startService } from './compose/service.js';
 import { ConfigError, readConfig } from './config/config.js';
 

@@ -1,7 +1,7 @@
 import { isRecordDamaged } from '../domain/errors.js';
 import type { AssetStore } from '../ports/assets.js';
-import type { Clock } from '../ports/clock.js';
 import type { ProofStore, Stores } from '../ports/stores.js';
+import type { Clock } from '../ports/system.js';
 
 /** Rows that are removed at once, so that callers are never held up. */
 const ROWS = 1000;

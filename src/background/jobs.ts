@@ -1,6 +1,6 @@
 import type { AssetStore } from '../ports/assets.js';
-import type { Clock } from '../ports/clock.js';
 import type { Stores } from '../ports/stores.js';
+import type { Clock } from '../ports/system.js';
 import { collectExpired, collectOrphans, collectReservations } from './collect.js';
 import { remindDue } from './remind.js';
 import type { PeriodicJob } from './scheduler.js';

@@ -1,7 +1,7 @@
 import { isRecordDamaged } from '../domain/errors.js';
 import { reminderDue } from '../domain/events.js';
-import type { Clock } from '../ports/clock.js';
 import type { ProofStore, RetentionStore } from '../ports/stores.js';
+import type { Clock } from '../ports/system.js';
 
 /** Reminders read at a time. */
 const BATCH = 100;

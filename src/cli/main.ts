@@ -29,7 +29,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
 /** Long-running processes log what they died of as the service does. */
 async function prepareLongRun(): Promise<void> {
   reachesServers = true;
-  (await import('../compose/crash.js')).exitOnCrash();
+  (await import('../compose/process.js')).exitOnCrash();
 }
 
 const cluster: Cluster = {

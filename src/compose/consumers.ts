@@ -9,7 +9,7 @@ import { disposedOnFailure } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
 import { openSecrets } from './identity.js';
 import { isStoreShared, openInfrastructure, openProbes, startEvents, stopOnce } from './infrastructure.js';
-import { noteRuntime } from './runtime.js';
+import { noteRuntime } from './process.js';
 import type { ServiceOptions } from './service.js';
 
 /** A running process of consumers. */

@@ -15,8 +15,8 @@ import { type KeptSecrets, loadSecrets, SECRETS_FILE } from '../adapters/signing
 import { Authenticator } from '../codec/authenticator.js';
 import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
-import type { Clock } from '../ports/clock.js';
 import type { Secrets } from '../ports/secrets.js';
+import type { Clock } from '../ports/system.js';
 
 export interface OpenedSecrets extends KeptSecrets {
   /** Identity that all processes of a cluster share; undefined where this process has its own. */

@@ -5,7 +5,7 @@ import { ByteBudget, defaultBudgetBytes } from '../http/byte-budget.js';
 import { createOperatorListener } from '../http/operator-listener.js';
 import { createPartnerListener } from '../http/partner-listener.js';
 import type { Operations } from '../operations/operations.js';
-import type { Ids } from '../ports/ids.js';
+import type { Ids } from '../ports/system.js';
 import type { Probes } from '../telemetry/probes.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
 import type { Disposer } from './disposer.js';

@@ -16,8 +16,7 @@ import { createAudioEngine } from '../engine/create-engine.js';
 import { createOperations, type Operations } from '../operations/operations.js';
 import { SignerRevocations } from '../operations/system/signer-revocations.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
-import type { Clock } from '../ports/clock.js';
-import type { Ids } from '../ports/ids.js';
+import type { Clock, Ids } from '../ports/system.js';
 import type { Telemetry, TelemetryParts } from '../telemetry/telemetry.js';
 import { disposedOnFailure } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
@@ -31,7 +30,7 @@ import {
   stopOnce,
 } from './infrastructure.js';
 import { openListeners } from './listeners.js';
-import { noteRuntime } from './runtime.js';
+import { noteRuntime } from './process.js';
 
 export interface ServiceOptions {
   readonly version: string;

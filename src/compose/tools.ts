@@ -20,7 +20,7 @@ import { defined } from '../domain/defined.js';
 import { createAudioEngine } from '../engine/create-engine.js';
 import { type PlainAudio, sealBesideFile, sealInFile } from '../operations/issuing/seal-audio.js';
 import type { Replayed } from '../ports/bus.js';
-import type { Clock } from '../ports/clock.js';
+import type { Clock } from '../ports/system.js';
 import { Disposer } from './disposer.js';
 import { authenticatorOf, openSecrets, openSigningToken } from './identity.js';
 import { openInfrastructure } from './infrastructure.js';

@@ -2,8 +2,8 @@ import { PoisonError } from '../domain/batch-delivery.js';
 import type { ServiceEvent } from '../domain/events.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { EventHandler } from '../ports/bus.js';
-import type { Clock } from '../ports/clock.js';
 import type { ProofStore } from '../ports/stores.js';
+import type { Clock } from '../ports/system.js';
 
 export interface ErasureConsumerDeps {
   readonly stores: Pick<ProofStore, 'getProof' | 'eraseProof' | 'confirmErasure'>;

@@ -1,8 +1,8 @@
 import { PoisonError } from '../domain/batch-delivery.js';
 import { remindersOf } from '../domain/events.js';
 import type { EventHandler } from '../ports/bus.js';
-import type { Clock } from '../ports/clock.js';
 import type { ProofStore, RetentionStore } from '../ports/stores.js';
+import type { Clock } from '../ports/system.js';
 
 /**
  * Announces reviews (rule 15.3): the creation is the event itself, and schedules the reminders. An erasure

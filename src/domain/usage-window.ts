@@ -1,3 +1,7 @@
+/** Operations of the contract whose calls are counted and billed. */
+export const BILLED_OPERATIONS = ['verify', 'identify'] as const;
+export type BilledOperation = (typeof BILLED_OPERATIONS)[number];
+
 /** Quota windows are UTC calendar months. All times are unix seconds. */
 
 export function monthOf(at: number): string {

@@ -1,11 +1,11 @@
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
-import type { BilledOperation } from '../domain/billing.js';
 import type { DeclarationStep, StoredDeclaration } from '../domain/declaration.js';
 import type { ReviewReminder, ServiceEvent, UsageEvent } from '../domain/events.js';
 import type { Partner, PartnerKey } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
 import type { ReviewBounds, ReviewCase, ReviewChange } from '../domain/review.js';
 import type { UploadFacts, UploadSlot } from '../domain/upload.js';
+import type { BilledOperation } from '../domain/usage-window.js';
 
 /**
  * Stores of all that the rules need kept. Every write is durable when its promise resolves. A store that

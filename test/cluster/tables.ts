@@ -1,6 +1,6 @@
 /** The store's own rows, read past the service. */
 import { Client, types } from 'cassandra-driver';
-import { BILLED_OPERATIONS } from '../../src/domain/billing.js';
+import { BILLED_OPERATIONS } from '../../src/domain/usage-window.js';
 import { again } from '../fixtures/again.js';
 
 /** Tables that name a proof beside its own row: none of them may name an erased one. */

@@ -13,9 +13,9 @@ import type { Caller } from '../../src/operations/caller.js';
 import type { IssueRequest } from '../../src/operations/issuing/issue-proof.js';
 import type { Operations } from '../../src/operations/operations.js';
 import type { StoredUpload, UploadReceiver } from '../../src/operations/uploads/receive-upload.js';
-import type { Ids } from '../../src/ports/ids.js';
 import type { Displacement, Observer } from '../../src/ports/observer.js';
 import type { RequestLog, RequestRecord } from '../../src/ports/request-log.js';
+import type { Ids } from '../../src/ports/system.js';
 import { MemoryContract } from './memory-contract.js';
 
 export const KEY = 'tmk_production_test_key';

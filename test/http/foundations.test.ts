@@ -489,7 +489,7 @@ t.test('an import against the rules is found', async (t) => {
   t.match(nothing.stderr, /no modules/);
   cpSync('src', join(copy, 'src'), { recursive: true });
   const planted: [string, string, string][] = [
-    ['domain/planted-a.ts', "import '../ports/clock.js';", 'domain'],
+    ['domain/planted-a.ts', "import '../ports/system.js';", 'domain'],
     [
       'domain/planted-b.ts',
       "import { readFileSync } from 'node:fs';\nexport const x = readFileSync;",

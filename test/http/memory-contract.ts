@@ -18,7 +18,7 @@ import type { ProofDetail } from '../../src/operations/proofs/read-proofs.js';
 import type { ReviewView } from '../../src/operations/reviews/reviews.js';
 import type { SignerEntry } from '../../src/operations/system/signers.js';
 import type { QuotaFacts } from '../../src/operations/usage/quota.js';
-import type { Ids } from '../../src/ports/ids.js';
+import type { Ids } from '../../src/ports/system.js';
 
 /** A deliverable whose every byte tells its place. */
 export const ASSET = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251));

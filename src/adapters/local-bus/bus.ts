@@ -3,7 +3,7 @@ import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
 import type { DeadLetterReport, EventBus, EventHandler, Replayed } from '../../ports/bus.js';
-import type { Clock } from '../../ports/clock.js';
+import type { Clock } from '../../ports/system.js';
 import { DeadLetterFile, type DeadLetterReader } from './dead-letter-file.js';
 
 /** Events that a handler gets at once. */

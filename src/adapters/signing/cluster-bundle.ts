@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
-import type { Clock } from '../../ports/clock.js';
 import type { Secrets } from '../../ports/secrets.js';
+import type { Clock } from '../../ports/system.js';
 import { makeSigningPems, type SigningPems } from './load-signing.js';
 import { newOperatorToken } from './operator-token.js';
 import { newSecrets, parseBundle, readSecrets, type SecretsBundle } from './secrets.js';

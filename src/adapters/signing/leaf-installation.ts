@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:cry
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
-import type { Clock } from '../../ports/clock.js';
+import type { Clock } from '../../ports/system.js';
 import { makeCertificateRequest } from './certificate-request.js';
 import { algorithmOf, generateKey, identityOf, privatePem, publicOf, signRaw } from './identity.js';
 import { keepFile } from './kept-file.js';

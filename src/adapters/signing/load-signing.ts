@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createTrustList } from '../../credential/trust-list.js';
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
-import type { Clock } from '../../ports/clock.js';
 import type { Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
+import type { Clock } from '../../ports/system.js';
 import { type CertificateName, makeCertificate } from './certificate-profile.js';
 import { createSigner, generateKey, identityOf, privatePem, publicOf } from './identity.js';
 import {

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
-import type { Clock } from '../../ports/clock.js';
+import type { Clock } from '../../ports/system.js';
 import { makeCertificate } from './certificate-profile.js';
 import { readCertificateRequest } from './certificate-request.js';
 import { identityOf, publicOf } from './identity.js';

@@ -1,6 +1,6 @@
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import { SECRET_PURPOSES, type SecretPurpose } from '../../domain/secret-purposes.js';
-import type { Clock } from '../../ports/clock.js';
+import type { Clock } from '../../ports/system.js';
 import { type ClusterBundle, parseClusterBundle } from './cluster-bundle.js';
 import { makeSigningPems } from './load-signing.js';
 import { newOperatorToken } from './operator-token.js';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../files/durable.js';
-import type { Clock } from '../../ports/clock.js';
+import type { Clock } from '../../ports/system.js';
 import { SteadyClock } from './steady-clock.js';
 
 /** In the data directory: the latest time that a process on it has seen, in milliseconds since the epoch. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../../ports/clock.js';
+import type { Clock } from '../../ports/system.js';
 
 /**
  * A clock that never runs backwards: where the one below is set back, time stands still until it has caught

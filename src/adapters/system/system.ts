@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { formatIdentifier } from '../../domain/identifiers.js';
-import type { Clock } from '../../ports/clock.js';
-import type { Ids } from '../../ports/ids.js';
+import type { Clock, Ids } from '../../ports/system.js';
 
 export const systemClock: Clock = { now: () => Date.now() };
 

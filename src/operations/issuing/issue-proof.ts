@@ -13,12 +13,11 @@ import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import { judge } from '../../domain/verdict.js';
 import type { AssetStore, StagedAsset } from '../../ports/assets.js';
 import type { AudioEngine } from '../../ports/audio-engine.js';
-import type { Clock } from '../../ports/clock.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
-import type { Ids } from '../../ports/ids.js';
 import type { Observer } from '../../ports/observer.js';
 import type { Signer } from '../../ports/signing.js';
 import type { IssuingReplay, PartnerStore, ProofStore } from '../../ports/stores.js';
+import type { Clock, Ids } from '../../ports/system.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
 
 /** Seconds for which the result under an Idempotency-Key is remembered (rule 10.7). */

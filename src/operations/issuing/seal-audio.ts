@@ -5,8 +5,8 @@ import { stateSeal } from '../../credential/statement.js';
 import { DomainError } from '../../domain/errors.js';
 import type { SealStatement } from '../../domain/parsed-credential.js';
 import type { AudioEngine } from '../../ports/audio-engine.js';
-import type { Clock } from '../../ports/clock.js';
 import type { LocalSigner } from '../../ports/signing.js';
+import type { Clock } from '../../ports/system.js';
 import { measure, refuseUnembeddable } from './issue-proof.js';
 
 export interface SealAudioDeps {

@@ -5,9 +5,9 @@ import type { PartnerKey, Plan } from '../../domain/partner.js';
 import { keyStatus } from '../../domain/partner.js';
 import type { Environment } from '../../domain/partner-key.js';
 import { parseApiKey } from '../../domain/partner-key.js';
-import type { Clock } from '../../ports/clock.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
 export interface AuthenticateDeps {

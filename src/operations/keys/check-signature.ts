@@ -7,7 +7,7 @@ import {
   signatureHolds,
   signatureKey,
 } from '../../domain/message-signature.js';
-import type { Clock } from '../../ports/clock.js';
+import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
 /** A call as it came, for the members that its signature covers. */

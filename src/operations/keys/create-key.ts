@@ -5,10 +5,9 @@ import type { Scope } from '../../domain/partner.js';
 import { SCOPES } from '../../domain/partner.js';
 import type { Environment } from '../../domain/partner-key.js';
 import { formatApiKey } from '../../domain/partner-key.js';
-import type { Clock } from '../../ports/clock.js';
-import type { Ids } from '../../ports/ids.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
+import type { Clock, Ids } from '../../ports/system.js';
 import { hashApiKey } from './authenticate.js';
 
 export interface CreateKeyDeps {

@@ -2,8 +2,8 @@ import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import type { KeyStatus, PartnerKey } from '../../domain/partner.js';
 import { keyStatus } from '../../domain/partner.js';
-import type { Clock } from '../../ports/clock.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { type Cursors, cutPage } from '../page.js';
 

@@ -1,8 +1,8 @@
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { keyStatus } from '../../domain/partner.js';
-import type { Clock } from '../../ports/clock.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { type KeyEntry, keyEntries } from './list-keys.js';
 

@@ -1,9 +1,8 @@
 import { DomainError } from '../../domain/errors.js';
 import type { Partner, Plan } from '../../domain/partner.js';
 import { DEFAULT_PLAN } from '../../domain/partner.js';
-import type { Clock } from '../../ports/clock.js';
-import type { Ids } from '../../ports/ids.js';
 import type { PartnerStore } from '../../ports/stores.js';
+import type { Clock, Ids } from '../../ports/system.js';
 
 export interface CreatePartnerDeps {
   readonly stores: PartnerStore;

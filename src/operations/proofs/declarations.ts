@@ -11,9 +11,9 @@ import {
 import { DomainError } from '../../domain/errors.js';
 import { type EvidenceReport, reportEvidence } from '../../domain/evidence-report.js';
 import type { IssuedProof } from '../../domain/proof.js';
-import type { Clock } from '../../ports/clock.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { ProofStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import { findIssued, noSuchProof } from './find-proof.js';
 
 export interface RecordDeclarationDeps {

@@ -1,8 +1,8 @@
 import { defined } from '../../domain/defined.js';
 import type { AssetStore } from '../../ports/assets.js';
-import type { Clock } from '../../ports/clock.js';
 import type { ErasureJournal } from '../../ports/journals.js';
 import type { ProofStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { findOwn, noSuchProof } from './find-proof.js';
 

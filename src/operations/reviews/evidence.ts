@@ -1,7 +1,6 @@
 import { type EvidenceKind, openEvidence as open, stepEvidence } from '../../domain/review.js';
-import type { Clock } from '../../ports/clock.js';
-import type { Ids } from '../../ports/ids.js';
 import type { ReviewStore } from '../../ports/stores.js';
+import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { changeReview, noSuchReview, type ReviewView } from './reviews.js';
 

@@ -8,9 +8,8 @@ import {
   type ReviewOutcome,
   resolveReview as resolve,
 } from '../../domain/review.js';
-import type { Clock } from '../../ports/clock.js';
-import type { Ids } from '../../ports/ids.js';
 import type { ProofStore, ReviewStore } from '../../ports/stores.js';
+import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { findIssued, noSuchProof } from '../proofs/find-proof.js';
 

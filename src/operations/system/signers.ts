@@ -8,9 +8,9 @@ import {
   revocationEntry,
   type SignerRevocation,
 } from '../../domain/signer-revocation.js';
-import type { Clock } from '../../ports/clock.js';
 import type { Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
 import type { AuditStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import type { SignerRevocations } from './signer-revocations.js';
 
 /** A leaf of the service. Times in unix seconds. */

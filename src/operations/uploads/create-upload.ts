@@ -1,9 +1,8 @@
 import { defined } from '../../domain/defined.js';
 import type { UploadPurpose } from '../../domain/upload.js';
 import { MAX_UPLOAD_BYTES, SLOT_LIFE_SECONDS } from '../../domain/upload.js';
-import type { Clock } from '../../ports/clock.js';
-import type { Ids } from '../../ports/ids.js';
 import type { UploadStore } from '../../ports/stores.js';
+import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import type { UploadPolicySigner } from './upload-policy.js';
 

@@ -6,9 +6,9 @@ import type { Plan } from '../../domain/partner.js';
 import type { UploadFacts, UploadSlot } from '../../domain/upload.js';
 import { FACTS_LIFE_SECONDS } from '../../domain/upload.js';
 import type { AudioEngine, AudioIngest } from '../../ports/audio-engine.js';
-import type { Clock } from '../../ports/clock.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { PartnerStore, UploadStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import { shareOf } from '../usage/rate-limits.js';
 import type { UploadPolicySigner } from './upload-policy.js';
 

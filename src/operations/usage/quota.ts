@@ -1,7 +1,7 @@
 import { DomainError } from '../../domain/errors.js';
 import { monthEnd, secondsToNextMonth } from '../../domain/usage-window.js';
-import type { Clock } from '../../ports/clock.js';
 import type { UsageCharge, UsageStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
 /** Numbers of the three `X-RateLimit-*` headers of a partner-scoped response. */

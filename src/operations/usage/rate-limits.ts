@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
 import type { Plan } from '../../domain/partner.js';
-import type { Clock } from '../../ports/clock.js';
+import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
 /** Classes of the request rate. Rotation has its own, deliberately low one. */

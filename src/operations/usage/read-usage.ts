@@ -1,7 +1,6 @@
-import { BILLED_OPERATIONS } from '../../domain/billing.js';
-import { dayOf, monthEnd, monthStart } from '../../domain/usage-window.js';
-import type { Clock } from '../../ports/clock.js';
+import { BILLED_OPERATIONS, dayOf, monthEnd, monthStart } from '../../domain/usage-window.js';
 import type { UsageStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
 export interface UsageReport {

@@ -1,5 +1,5 @@
-import type { Clock } from '../../ports/clock.js';
 import type { UsageStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
 /** Counters held between two flushes; beyond them a free call goes uncounted. */

@@ -1,8 +1,8 @@
 import { DomainError } from '../../domain/errors.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import type { UploadFacts } from '../../domain/upload.js';
-import type { Clock } from '../../ports/clock.js';
 import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { charge } from '../usage/quota.js';
 import { findUpload } from './find-upload.js';

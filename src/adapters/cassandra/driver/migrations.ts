@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CassandraOpenError } from './open-error.js';
 import {
   type ConnectionOptions,
   connect,
@@ -11,6 +10,11 @@ import {
   type Statement,
   textIn,
 } from './session.js';
+
+/** Error at start, for the operator. */
+export class CassandraOpenError extends Error {
+  override readonly name = 'CassandraOpenError';
+}
 
 /** Number of the last migration that this version knows. */
 export const SCHEMA_VERSION = 7;

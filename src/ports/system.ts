@@ -5,3 +5,8 @@ export interface Ids {
   /** Cryptographically random bytes. */
   random(length: number): Uint8Array;
 }
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+}

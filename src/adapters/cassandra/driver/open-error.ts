@@ -1,4 +1,0 @@
-/** Error at start, for the operator. */
-export class CassandraOpenError extends Error {
-  override readonly name = 'CassandraOpenError';
-}

@@ -1,4 +1,0 @@
-export interface Clock {
-  /** Milliseconds since the epoch. */
-  now(): number;
-}
