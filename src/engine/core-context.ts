@@ -1,11 +1,12 @@
-import type {
-  AudioFormat,
-  BroadcastExtension,
-  ChunkEntry,
-  DataSize64,
-  Measurement,
+import {
+  type AudioFormat,
+  type BroadcastExtension,
+  type ChunkEntry,
+  CONTAINERS,
+  type DataSize64,
+  ENCODINGS,
+  type Measurement,
 } from '../domain/audio.js';
-import { CONTAINERS, ENCODINGS } from '../domain/audio.js';
 import { STRUCTURE_FINDINGS } from '../domain/findings.js';
 import * as layout from './core-layout.js';
 

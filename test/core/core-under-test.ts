@@ -1,6 +1,7 @@
-import type { Core, CoreMeasurement } from '../../src/engine/core.js';
 import {
   CONTEXT_BYTES,
+  type Core,
+  type CoreMeasurement,
   createCoreMemory,
   instantiateCore,
   loadCore,

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import type { StructureFinding } from '../../src/domain/findings.js';
-import { STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
+import { STRUCTURE_FINDINGS, type StructureFinding } from '../../src/domain/findings.js';
 import { readMeasurement } from '../../src/engine/core.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
 import { CoreUnderTest, everyByte } from './core-under-test.js';

@@ -13,8 +13,7 @@ import { formatApiKey, parseApiKey } from '../../src/domain/partner-key.js';
 import type { IssuedProof, Proof } from '../../src/domain/proof.js';
 import type { UploadFacts } from '../../src/domain/upload.js';
 import { monthEnd, secondsToNextMonth } from '../../src/domain/usage-window.js';
-import type { Evidence } from '../../src/domain/verdict.js';
-import { judge, namedProof } from '../../src/domain/verdict.js';
+import { type Evidence, judge, namedProof } from '../../src/domain/verdict.js';
 import { VERDICTS } from '../../src/domain/verification.js';
 
 const HASH = 'ab'.repeat(32);

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Topic } from '../../domain/events.js';
-import { TOPICS } from '../../domain/events.js';
+import { TOPICS, type Topic } from '../../domain/events.js';
 import {
   type KafkaConnection,
   KafkaError,

@@ -1,10 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
-import type { PartnerKey, Plan } from '../../domain/partner.js';
-import { keyStatus } from '../../domain/partner.js';
-import type { Environment } from '../../domain/partner-key.js';
-import { parseApiKey } from '../../domain/partner-key.js';
+import { keyStatus, type PartnerKey, type Plan } from '../../domain/partner.js';
+import { type Environment, parseApiKey } from '../../domain/partner-key.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';

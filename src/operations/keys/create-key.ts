@@ -1,10 +1,8 @@
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { readPublicKey } from '../../domain/message-signature.js';
-import type { Scope } from '../../domain/partner.js';
-import { SCOPES } from '../../domain/partner.js';
-import type { Environment } from '../../domain/partner-key.js';
-import { formatApiKey } from '../../domain/partner-key.js';
+import { SCOPES, type Scope } from '../../domain/partner.js';
+import { type Environment, formatApiKey } from '../../domain/partner-key.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';

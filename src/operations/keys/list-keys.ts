@@ -1,7 +1,6 @@
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
-import type { KeyStatus, PartnerKey } from '../../domain/partner.js';
-import { keyStatus } from '../../domain/partner.js';
+import { type KeyStatus, keyStatus, type PartnerKey } from '../../domain/partner.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';

@@ -1,8 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
-import type { Environment } from '../../domain/partner-key.js';
-import { formatApiKey } from '../../domain/partner-key.js';
+import { type Environment, formatApiKey } from '../../domain/partner-key.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, Rotation, RotationReplay } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';

@@ -1,6 +1,5 @@
 import { DomainError } from '../../domain/errors.js';
-import type { Partner, Plan } from '../../domain/partner.js';
-import { DEFAULT_PLAN } from '../../domain/partner.js';
+import { DEFAULT_PLAN, type Partner, type Plan } from '../../domain/partner.js';
 import type { PartnerStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 

@@ -1,6 +1,5 @@
 import { defined } from '../../domain/defined.js';
-import type { UploadPurpose } from '../../domain/upload.js';
-import { MAX_UPLOAD_BYTES, SLOT_LIFE_SECONDS } from '../../domain/upload.js';
+import { MAX_UPLOAD_BYTES, SLOT_LIFE_SECONDS, type UploadPurpose } from '../../domain/upload.js';
 import type { UploadStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
