@@ -65,9 +65,9 @@ export interface OpenApiDocument {
   };
 }
 
-const DESCRIPTION = `Verify audio that carries a production credential and read the production record behind it.
+const DESCRIPTION = `Verify credentialed audio, and read the record of its production.
 
-A \`valid\` result means three things passed: the service's own signature, a registry record, and the binding between the proof and the exact audio bytes. It attests a recorded account of the editing the service witnessed. It is not an "AI-free" or human-authorship certification.
+\`valid\` says that the service signed the credential, that its registry holds the proof, and that the proof is bound to exactly these audio bytes: what stands behind it is the service's record of the editing that it saw. It says nothing on whether people or machines made the music.
 
 **Authentication.** Every operation but the public ones needs the header \`x-api-key\`. The key is a server-side secret: never in browser code, never logged. Production and beta keys are different secrets and are never interchangeable. A missing or invalid key, or an action the key does not allow, is 403.
 
