@@ -11,7 +11,13 @@ const MAY_IMPORT = {
   async: [],
   files: [],
   credential: ['domain', 'codec', 'ports'],
-  operations: ['domain', 'ports', 'credential', 'codec'],
+  // Traces: read, replayed and reported; pure, and run in a thread of their own.
+  evidence: ['domain', 'codec'],
+  // The library of session agents ships alone: it knows the vocabulary and the encoding.
+  capture: ['domain', 'codec'],
+  // Session agents of DAWs, beside no service.
+  agents: ['capture', 'domain', 'async', 'files'],
+  operations: ['domain', 'ports', 'credential', 'codec', 'evidence'],
   contract: ['domain'],
   http: ['operations', 'ports', 'contract', 'domain', 'async'],
   engine: ['ports', 'domain', 'codec'],
@@ -24,9 +30,21 @@ const MAY_IMPORT = {
   telemetry: ['ports', 'domain', 'async'],
   // The client ships alone: its types are generated from the OpenAPI document.
   client: [],
+  'adapters/replaying': ['ports', 'domain', 'codec', 'evidence', 'async'],
   // `takemark seal` is a device of its own, without a service: it loads the engine and the key through
   // compose, when it runs.
-  cli: ['client', 'contract', 'domain', 'async', 'files', 'config', 'compose'],
+  cli: [
+    'client',
+    'contract',
+    'domain',
+    'async',
+    'files',
+    'config',
+    'compose',
+    'evidence',
+    'capture',
+    'agents',
+  ],
   config: ['domain'],
   compose: [
     ...[
@@ -34,6 +52,9 @@ const MAY_IMPORT = {
       'ports',
       'codec',
       'credential',
+      'evidence',
+      'capture',
+      'agents',
       'operations',
       'contract',
       'http',

@@ -3,6 +3,7 @@
  * 9.7).
  */
 import { type DeclarationEnvelope, DIMENSIONS, type Dimension } from './declaration.js';
+import type { ImportedSource, SessionEvidence, SourceDetail } from './session-evidence.js';
 
 /** Classes of content (rule 9.7). */
 export const CONTENT_CLASSES = [
@@ -14,8 +15,19 @@ export const CONTENT_CLASSES = [
 ] as const;
 export type ContentClass = (typeof CONTENT_CLASSES)[number];
 
-/** Status of a fact. `needs_review` asks for a human decision. */
-export const FACT_STATUSES = ['declared', 'none_recorded', 'unverifiable', 'needs_review'] as const;
+/**
+ * Status of a fact. `needs_review` asks for a human decision; `observed` was witnessed, `inferred` follows by a rule,
+ * `reported` was supplied by the issuing side.
+ */
+export const FACT_STATUSES = [
+  'observed',
+  'inferred',
+  'reported',
+  'declared',
+  'none_recorded',
+  'unverifiable',
+  'needs_review',
+] as const;
 export type FactStatus = (typeof FACT_STATUSES)[number];
 
 export interface EvidenceFact {
@@ -26,6 +38,10 @@ export interface EvidenceFact {
   readonly dimension?: Dimension;
   readonly answer?: string;
   readonly submissionId?: string;
+  /** Version of the rule that concluded the fact. */
+  readonly ruleVersion?: number;
+  /** Values that the fact rests on, by name: counts, seconds, words; of a reconciliation both sides. */
+  readonly values?: Readonly<Record<string, number | string>>;
 }
 
 export interface EvidenceReport {
@@ -35,6 +51,15 @@ export interface EvidenceReport {
   readonly conflicts: readonly EvidenceFact[];
   readonly unverifiable: readonly EvidenceFact[];
   readonly declarations: readonly DeclarationEnvelope[];
+  /** Versions of the engine that settled the facts at issuing and that last made the overlay. */
+  readonly engine?: { readonly facts?: number; readonly overlay: number; readonly revision: number };
+  /** Of proofs that were issued with a capture trace. */
+  readonly session?: { readonly evidence: SessionEvidence };
+  /** In the order of import, at most `REPORT_LIMITS.importedSources`; `importedSourceCount` counts all. */
+  readonly importedSources?: readonly ImportedSource[];
+  readonly importedSourceCount?: number;
+  /** For approved partners, with the creator's consent. */
+  readonly sourceDetail?: SourceDetail;
 }
 
 /**

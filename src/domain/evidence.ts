@@ -1,0 +1,82 @@
+/**
+ * Evidence of a proof as it is stored: facts that were settled when the proof was issued and never change, and an
+ * overlay of what came after. Each names the version of the engine that made it, and neither is made anew in silence.
+ */
+import type { StoredDeclaration } from './declaration.js';
+import type { EvidenceFact } from './evidence-report.js';
+import type { ImportedSource, SessionEvidence, SourceDetail } from './session-evidence.js';
+
+/** Version of the engine: replay and rules. It rises with every change of what they say. */
+export const ENGINE_VERSION = 1;
+
+/** Facts of a trace. */
+export interface EvidenceFacts {
+  readonly engineVersion: number;
+  readonly session: SessionEvidence;
+  readonly importedSources: readonly ImportedSource[];
+  readonly importedSourceCount: number;
+  /** Observations, inferences from the trace alone, and gaps, each in its class. */
+  readonly facts: readonly EvidenceFact[];
+  /** What rules about declarations need to know of the trace; small and flat. */
+  readonly inputs: RuleInputs;
+}
+
+/** Inputs of rules, all from the trace. A member that is absent is not known, and no rule takes it for zero. */
+export interface RuleInputs {
+  readonly imports?: number;
+  readonly importPlacements?: number;
+  /** Seconds of the exported range over which imported audio lies, and the length of that range. */
+  readonly importedSeconds?: number;
+  readonly exportSeconds?: number;
+  readonly takes?: number;
+  readonly takesInRealTime?: number;
+  readonly midiNotes?: number;
+  readonly clipEdits?: number;
+  readonly clipEditsOfImports?: number;
+  readonly placements?: number;
+  readonly editsAfterExport?: number;
+}
+
+/** Source detail as it is stored: the delivered form without the consent that it needs. */
+export type StoredSourceDetail = Omit<SourceDetail, 'consentVersion'>;
+
+/** Consent of a creator to the delivery of source detail. */
+export interface StoredConsent {
+  /** Exact version of the text that was agreed to; opaque. */
+  readonly consentVersion: string;
+  /** Unix seconds. */
+  readonly grantedAt: number;
+}
+
+/** Part of a proof's evidence in the store. `facts` and `detail` are bodies, `trace` is a file alone. */
+export const EVIDENCE_PARTS = ['facts', 'detail', 'trace'] as const;
+export type EvidencePart = (typeof EVIDENCE_PARTS)[number];
+
+/** Bodies above this many bytes lie in the object store, and only their digest in the registry. */
+export const MAX_INLINE_EVIDENCE = 65_536;
+
+/** Reference in the proof's record to evidence that was settled at issuing. */
+export interface EvidenceReference {
+  readonly engineVersion: number;
+  readonly traceSha256: string;
+  readonly parts: readonly {
+    readonly part: EvidencePart;
+    readonly bytes: number;
+    readonly sha256: string;
+    /** Where the body lies. */
+    readonly place: 'registry' | 'objects';
+  }[];
+}
+
+/** Overlay of a proof: declarations, consent, and what the rules made of them together with the facts. */
+export interface EvidenceOverlay {
+  /** Rises by one with each change. */
+  readonly revision: number;
+  readonly engineVersion: number;
+  readonly declarations: readonly StoredDeclaration[];
+  readonly consent?: StoredConsent;
+  /** Conflicts and inferences that need declarations. */
+  readonly facts: readonly EvidenceFact[];
+  /** HMAC over the proof's id and all other members, lower-case hex. */
+  readonly mac: string;
+}

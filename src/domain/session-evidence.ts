@@ -1,0 +1,194 @@
+/**
+ * Session evidence: what a replay of a signed capture trace tells (rule 9.19). A pure result of the trace's bytes
+ * and of the standing of its device, with a bound on every list.
+ */
+import type { Channel, ChannelSupport, DeviceStanding } from './trace.js';
+
+/**
+ * Status of an activity counter. `observed`: at least one, and `value` counts them. `not_observed`: the channel was
+ * watched throughout, and there was none; `value` is 0. `unsupported`: the adapter does not look. `unknown`: the
+ * adapter cannot tell, or looked with gaps and saw none. The last two have no `value`: they are no zero.
+ */
+export const COUNTER_STATUSES = ['observed', 'not_observed', 'unsupported', 'unknown'] as const;
+export type CounterStatus = (typeof COUNTER_STATUSES)[number];
+
+/** Activity counters, each with the channel whose support bounds it. */
+export const COUNTERS = {
+  saves: 'session',
+  undoneSteps: 'session',
+  playbacks: 'transport',
+  tempoChanges: 'tempo',
+  tracksAdded: 'tracks',
+  tracksRemoved: 'tracks',
+  clipsCreated: 'clips',
+  clipsMoved: 'clips',
+  clipsTrimmed: 'clips',
+  clipsSplit: 'clips',
+  clipsCopied: 'clips',
+  clipsDeleted: 'clips',
+  clipsChanged: 'clips',
+  midiNotesEntered: 'midi',
+  midiNotesRecorded: 'midi',
+  midiNotesEdited: 'midi',
+  takesRecorded: 'recording',
+  /** Takes whose growth was seen at their true rate, from an input that was witnessed to be hardware. */
+  takesRecordedInRealTime: 'recording',
+  automationEdits: 'automation',
+  pluginsAdded: 'plugins',
+  pluginChanges: 'plugins',
+  mixerChanges: 'mixer',
+  importsAdded: 'imports',
+  importPlacements: 'imports',
+  sourcesDerived: 'sourceMap',
+  /** Sources that were there without anybody having witnessed how they came to be. */
+  sourcesAppeared: 'sourceMap',
+  exportsFinished: 'export',
+} as const satisfies Readonly<Record<string, Channel>>;
+export type CounterName = keyof typeof COUNTERS;
+
+export interface Counter {
+  readonly status: CounterStatus;
+  readonly value?: number;
+}
+
+/** Time span of the session in which a channel was not watched. */
+export interface CoverageGap {
+  readonly fromSeconds: number;
+  readonly toSeconds: number;
+  readonly reason: string;
+}
+
+export interface ChannelCoverage {
+  readonly support: ChannelSupport;
+  /** Events of the channel that were witnessed when they happened, and those that lie between two states. */
+  readonly exact: number;
+  readonly interval: number;
+  /** The first 16 gaps, and the count of all. */
+  readonly gaps: readonly CoverageGap[];
+  readonly gapCount: number;
+}
+
+/** A take, as far as its recording was witnessed. */
+export interface RecordingEvidence {
+  readonly durationSeconds: number;
+  /** `observed` where the take was seen to grow at its true rate from a hardware input; else `unknown`. */
+  readonly realTime: 'observed' | 'unknown';
+  readonly input: 'hardware' | 'internal' | 'none' | 'unknown' | 'mixed';
+  /** Steps of growth that were seen. */
+  readonly growthSteps: number;
+  readonly placementCount: number;
+}
+
+/** One minute or more of the session: acts by class, for a view over time. */
+export interface ActivityBucket {
+  readonly atSeconds: number;
+  readonly edits: number;
+  readonly recordings: number;
+  readonly imports: number;
+}
+
+/** Bounds of lists in a report; each list has the count of all beside it. */
+export const REPORT_LIMITS = {
+  gaps: 16,
+  recordings: 256,
+  importedSources: 256,
+  spans: 32,
+  activityBuckets: 240,
+  detailTracks: 512,
+  detailPlacements: 4096,
+} as const;
+
+export interface SessionEvidence {
+  /** SHA-256 of the whole trace, lower-case hex: `evidenceSha256` of the signed statement. */
+  readonly traceSha256: string;
+  readonly traceBytes: number;
+  readonly traceVersion: number;
+  /** True for a generated trace; such a trace witnesses nothing. */
+  readonly simulated: boolean;
+  readonly adapter: { readonly name: string; readonly version: string; readonly dawVersion?: string };
+  readonly device: { readonly deviceId: string; readonly standing: DeviceStanding };
+  /** Unix seconds by the device's clock. */
+  readonly startedAt: number;
+  /** Length of the signed session: up to the last event that a valid signature covers. */
+  readonly durationSeconds: number;
+  /** True where the trace ends with the device's final signature. */
+  readonly sealed: boolean;
+  /** Events that a valid signature covers; what follows it is no evidence and is not counted. */
+  readonly events: number;
+  readonly counters: Readonly<Record<CounterName, Counter>>;
+  readonly coverage: Readonly<Record<Channel, ChannelCoverage>>;
+  /** Takes, longest first, at most `REPORT_LIMITS.recordings`; `counters.takesRecorded` counts all. */
+  readonly recordings: readonly RecordingEvidence[];
+  readonly activity: { readonly bucketSeconds: number; readonly buckets: readonly ActivityBucket[] };
+  /** What was exported last, and whether it is the audio that was issued. */
+  readonly export?: {
+    readonly fileSha256: string;
+    readonly issuedAudio: 'matches' | 'differs';
+    readonly durationSeconds?: number;
+    readonly rerender: 'matched' | 'differed' | 'not_tried';
+  };
+}
+
+/**
+ * Detection result about an imported source, supplied by the issuing side. The report has it as facts, too:
+ * `imported_audio_ai_likelihood` and `AiLikelySource`.
+ */
+export interface SourceDetection {
+  /** Slug of the detector, and its version. */
+  readonly detector: string;
+  readonly detectorVersion: string;
+  /** Probability from 0 to 1 that the file was generated; never a share of the timeline. */
+  readonly likelihood?: { readonly value: number; readonly unit: 'ratio' };
+  /** Slug of the generator that the file is attributed to. */
+  readonly generator?: string;
+}
+
+/** An imported source and where it sits in the arrangement (rule 9.19). */
+export interface ImportedSource {
+  /** Local to the report: `s1`, `s2`, ... in the order of import. */
+  readonly sourceId: string;
+  readonly manner: 'copied' | 'referenced' | 'midi' | 'unknown';
+  /** SHA-256 of the samples as the session held them; of the whole original file, where it was found. */
+  readonly samplesSha256?: string;
+  readonly originalSha256?: string;
+  readonly durationSeconds?: number;
+  /** Placements at the last observation; overlapping spans are merged. */
+  readonly placements: {
+    readonly count: number;
+    readonly approximateSeconds: number;
+    readonly spans: readonly { readonly startSeconds: number; readonly endSeconds: number }[];
+  };
+  readonly detections?: readonly SourceDetection[];
+}
+
+/** Source detail, version 2: structure of the arrangement, for partners who are approved and creators who consent. */
+export interface SourceDetail {
+  readonly version: 2;
+  /** Version of the consent under which the detail is delivered. */
+  readonly consentVersion: string;
+  /** Seconds of the signed session at the latest completed source-map observation. */
+  readonly observedAtSeconds?: number;
+  readonly tracks: readonly {
+    readonly trackId: string;
+    readonly type: 'audio' | 'midi' | 'bus' | 'other';
+    readonly state: 'present' | 'removed';
+  }[];
+  readonly trackCount: number;
+  readonly placements: readonly SourcePlacement[];
+  readonly placementCount: number;
+}
+
+export interface SourcePlacement {
+  readonly placementId: string;
+  readonly trackId: string;
+  /** Local id of an imported source, where the placement shows one. */
+  readonly sourceId?: string;
+  readonly origin: 'recorded' | 'imported' | 'midi' | 'derived' | 'unknown';
+  readonly beats: { readonly start: number; readonly end: number };
+  /** Estimated with the tempo as it was last observed. */
+  readonly approximateSeconds: { readonly start: number; readonly end: number };
+  /** Last observed state. */
+  readonly state: 'present' | 'removed';
+  /** Edits of the placement, at most 1000. */
+  readonly edits: number;
+}
