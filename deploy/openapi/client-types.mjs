@@ -42,7 +42,7 @@ export function clientTypes(document) {
   const { schemas } = document.components;
   const named = new Map(
     Object.entries(NAMED_VALUES).map(([name, [schema, member]]) => [
-      JSON.stringify(schemas[schema].properties[member].enum),
+      JSON.stringify(wordsOf(schemas[schema].properties[member])),
       name,
     ]),
   );
@@ -72,13 +72,16 @@ function typeOf(schema, named, closed) {
     const name = schema.$ref.split('/').at(-1);
     return NAMES[name] ?? name;
   }
-  if (schema.enum !== undefined) {
-    const known = named.get(JSON.stringify(schema.enum)) ?? union(schema.enum);
-    return closed ? known : `Growing<${known}>`;
+  const words = wordsOf(schema);
+  if (words !== undefined) {
+    const known = named.get(JSON.stringify(words)) ?? union(words);
+    return closed && schema.enum !== undefined ? known : `Growing<${known}>`;
   }
   if (typeof schema.const === 'string')
     return closed ? union([schema.const]) : `Growing<${union([schema.const])}>`;
   if (schema.const === true) return 'true';
+  if (Array.isArray(schema.type))
+    return schema.type.map((type) => typeOf({ type }, named, closed)).join(' | ');
   switch (schema.type) {
     case 'string':
     case 'boolean':
@@ -95,6 +98,11 @@ function typeOf(schema, named, closed) {
   }
 }
 
+/** Words of a schema: all that are taken, or those of a response that are known today. */
+function wordsOf(schema) {
+  return schema.enum ?? schema['x-extensible-enum'];
+}
+
 function objectType({ properties = {}, required = [], additionalProperties }, named, closed) {
   const members = Object.entries(properties).map(
     ([name, schema]) =>
@@ -102,7 +110,8 @@ function objectType({ properties = {}, required = [], additionalProperties }, na
   );
   const others = typeof additionalProperties === 'object' ? additionalProperties : undefined;
   if (others !== undefined) {
-    const type = others.type === undefined ? 'unknown' : typeOf(others, named, closed);
+    const type =
+      others.type === undefined && others.$ref === undefined ? 'unknown' : typeOf(others, named, closed);
     if (members.length === 0) return `Readonly<Record<string, ${type}>>`;
     members.push(`readonly [member: string]: ${type};`);
   }

@@ -31,6 +31,30 @@ export interface AudioSummary {
   readonly sha256: Sha256;
 }
 
+/** How far a channel of the session was watched. */
+export interface ChannelCoverage {
+  /**
+   * Whether the adapter sees every act of the channel, some, none, or cannot tell. Only `supported`
+   * without gaps is complete.
+   */
+  readonly support: Growing<'supported' | 'partial' | 'unsupported' | 'unknown'>;
+  /** Acts that were witnessed when they happened. */
+  readonly exact: number;
+  /** Acts of which only the states before and after were seen: order and time are not known. */
+  readonly interval: number;
+  /** The first times in which the channel was not watched. */
+  readonly gaps: readonly {
+    /** Start, in seconds of the session. */
+    readonly fromSeconds: number;
+    /** End, in seconds of the session. */
+    readonly toSeconds: number;
+    /** Why nobody looked. */
+    readonly reason: string;
+  }[];
+  /** Count of all such times. */
+  readonly gapCount: number;
+}
+
 export interface CloseEvidence {
   readonly status: 'accepted' | 'declined';
   /** A bounded opaque reference into the partner's own evidence system. */
@@ -52,6 +76,7 @@ export type Cursor = string;
 
 /** Policy-neutral: it never labels a track human or AI. */
 export interface DecisionEnvelope {
+  /** `needs_review` is no failure of the credential: the evidence report asks for a human decision. */
   readonly status: Growing<'verified_binding' | 'needs_review' | 'invalid_proof'>;
   /**
    * Stable slugs; the first one decided. Of `unregistered`: `proof_not_registered`,
@@ -60,27 +85,44 @@ export interface DecisionEnvelope {
    * which the certificate that signed it is revoked.
    */
   readonly reasons: readonly string[];
+  /** Hint for automation. */
   readonly recommendedAction: Growing<
     'accept_credential' | 'review' | 'reject' | 'request_matching_pair' | 'confirm_file'
   >;
+  /** What held the credential. */
   readonly credentialCarrier: Growing<'embedded' | 'sidecar' | 'none'>;
+  /**
+   * `full`: source detail is delivered and every channel was supported; `partial`: it is delivered, with
+   * gaps; `none`: it is not delivered.
+   */
   readonly sourceDetailCoverage: Growing<'full' | 'partial' | 'none'>;
+  /** Counts of the evidence report; zeros without one. */
   readonly counts: {
+    /** Answers that creators declared. */
     readonly declarations: number;
+    /** Conflicts. */
     readonly conflicts: number;
+    /** Gaps that nothing can verify. */
     readonly unverifiable: number;
   };
 }
 
 export interface CreatorDeclaration {
+  /** Edition of the survey that was asked. */
   readonly surveyVersion: Identifier;
+  /** Submission that the answers belong to. */
   readonly submissionId: Identifier;
+  /** Who or what the answers are about; opaque, never a name. */
   readonly subject: Identifier;
+  /** Unix seconds, by the survey's clock. */
   readonly submittedAt: Timestamp;
+  /** Answers, at least one. */
   readonly answers: {
+    /** Where the material came from, as the creator says. */
     readonly declaredOrigin?: Growing<
       'from_scratch' | 'own_material' | 'third_party_material' | 'generated_material' | 'undisclosed'
     >;
+    /** Share of generated material, as the creator says. */
     readonly aiShareBand?: Growing<
       | 'none'
       | 'under_quarter'
@@ -89,12 +131,16 @@ export interface CreatorDeclaration {
       | 'over_three_quarters'
       | 'undisclosed'
     >;
+    /** Work by hand, as the creator says. */
     readonly manualWork?: Growing<'none' | 'some' | 'substantial' | 'entire' | 'undisclosed'>;
+    /** The creator's own part of the work, as the creator says. */
     readonly contributionBand?: Growing<
       'all_self_made' | 'majority_self_made' | 'shared' | 'minority_self_made' | 'undisclosed'
     >;
+    /** Whether the creator disputes an assessment of the track. */
     readonly disputedAssessment?: Growing<'not_disputed' | 'disputed'>;
   };
+  /** Unix seconds, by the service's clock. */
   readonly recordedAt: Timestamp;
   /** Recorded after issuance, not part of the original proof signature. */
   readonly bindingStatus: Growing<'authenticated_post_issuance_record'>;
@@ -121,9 +167,21 @@ export interface ErasedProof {
   readonly erasedAt: Timestamp;
 }
 
+/** An activity counter of the session. */
+export interface EvidenceCounter {
+  /**
+   * `unsupported`: the adapter does not look; `unknown`: it cannot tell, or looked with gaps. Neither is
+   * a zero.
+   */
+  readonly status: Growing<'observed' | 'not_observed' | 'unsupported' | 'unknown'>;
+  /** How many; with `observed` and `not_observed` alone. Show its absence as the status, never as 0. */
+  readonly value?: number;
+}
+
 export interface EvidenceFact {
   /** Stable slug. One that you do not know is rendered as it is. */
   readonly code: string;
+  /** What kind of statement it is: witnessed, concluded, declared, in conflict, or a gap. */
   readonly contentClass: Growing<
     | 'direct_observation'
     | 'rule_inference'
@@ -131,26 +189,66 @@ export interface EvidenceFact {
     | 'explicit_conflict'
     | 'unverifiable_coverage_gap'
   >;
-  /** `needs_review` asks for a human decision. */
-  readonly status: Growing<'declared' | 'none_recorded' | 'unverifiable' | 'needs_review'>;
+  /**
+   * `needs_review` asks for a human decision. `observed` was witnessed, `inferred` follows by a rule,
+   * `reported` was supplied by the issuing side. Whether the report asks at all is in `decision.status`.
+   */
+  readonly status: Growing<
+    'observed' | 'inferred' | 'reported' | 'declared' | 'none_recorded' | 'unverifiable' | 'needs_review'
+  >;
+  /** Question of the survey that a declaration answers. */
   readonly dimension?: Growing<
     'declaredOrigin' | 'aiShareBand' | 'manualWork' | 'contributionBand' | 'disputedAssessment'
   >;
   /** Declarations of the creator; favourable and adverse answers alike. */
   readonly answer?: string;
+  /** Submission that the answer belongs to. */
   readonly submissionId?: Identifier;
+  /** Version of the rule that concluded the fact. */
+  readonly ruleVersion?: number;
+  /**
+   * What the fact rests on, by name: counts, seconds, words; of a reconciliation both sides. A
+   * probability is a ratio from 0 to 1 and never a share of the timeline.
+   */
+  readonly values?: Readonly<Record<string, number | string>>;
 }
 
-/** Report-only; absent where nothing was declared, which is to be read as unavailable source evidence. */
+/**
+ * Report-only. Absent on older proofs that were imported, which is to be read as unavailable source
+ * evidence.
+ */
 export interface EvidenceReport {
+  /** Version of the layout; it rises when a reader must know. */
   readonly version: number;
-  /** A `creator_declaration` for each answered dimension of each submission. */
+  /**
+   * Observations, inferences and declarations: a `creator_declaration` for each answered dimension of
+   * each submission, or one with the status `none_recorded`.
+   */
   readonly facts: readonly EvidenceFact[];
+  /** What was witnessed or declared and does not go together. */
   readonly conflicts: readonly EvidenceFact[];
   /** Coverage gaps: what nobody witnessed. */
   readonly unverifiable: readonly EvidenceFact[];
+  /** Raw answers, oldest first. */
   readonly declarations: readonly CreatorDeclaration[];
-  readonly [member: string]: unknown;
+  /** Versions of the engine behind the report; nothing is made anew in silence. */
+  readonly engine?: {
+    /** Engine that settled the facts of the trace at issuing. */
+    readonly facts?: number;
+    /** Engine that last concluded conflicts and inferences from declarations. */
+    readonly overlay: number;
+    /** Rises with each change after issuing. */
+    readonly revision: number;
+  };
+  /** Of proofs that were issued with a capture trace. */
+  readonly session?: {
+    readonly evidence: SessionEvidence;
+  };
+  /** Witnessed imports, in the order of import; long lists are cut. */
+  readonly importedSources?: readonly ImportedSource[];
+  /** Count of all witnessed imports, those included that the list leaves out. */
+  readonly importedSourceCount?: number;
+  readonly sourceDetail?: SourceDetail;
 }
 
 export interface EvidenceRequest {
@@ -162,6 +260,25 @@ export interface EvidenceRequest {
   readonly responseReference?: string;
   readonly createdAt: Timestamp;
   readonly updatedAt: Timestamp;
+}
+
+export interface EvidenceSummary {
+  /**
+   * `needs_review`: the report asks for a human decision. `recorded`: something was witnessed or
+   * declared. `none_recorded`: neither.
+   */
+  readonly status: Growing<'needs_review' | 'recorded' | 'none_recorded'>;
+  /** Counts of the evidence report; zeros without one. */
+  readonly counts: {
+    /** Answers that creators declared. */
+    readonly declarations: number;
+    /** Conflicts. */
+    readonly conflicts: number;
+    /** Gaps that nothing can verify. */
+    readonly unverifiable: number;
+  };
+  /** Codes of the report, each once. */
+  readonly codes: readonly string[];
 }
 
 export interface Health {
@@ -190,6 +307,50 @@ export type Identifier = string;
 
 export interface Identify {
   readonly uploadId: Identifier;
+}
+
+/** A file whose import into the session was witnessed. */
+export interface ImportedSource {
+  /** Local to the report: `s1`, `s2`, ... */
+  readonly sourceId: Identifier;
+  /** How the file came into the session. */
+  readonly manner: Growing<'copied' | 'referenced' | 'midi' | 'unknown'>;
+  /** Digest of the samples as the session held them. */
+  readonly samplesSha256?: Sha256;
+  /** Digest of the whole file that they were found to come from. */
+  readonly originalSha256?: Sha256;
+  /** Length of the source. */
+  readonly durationSeconds?: number;
+  /** Where it sits in the arrangement; says nothing on what the mix lets hear. */
+  readonly placements: {
+    /** Places of the arrangement in which it lay at the last observation. */
+    readonly count: number;
+    /** Their length together, without counting overlaps twice. */
+    readonly approximateSeconds: number;
+    /** The first of them, in seconds of the arrangement. */
+    readonly spans: readonly {
+      /** Start. */
+      readonly startSeconds: number;
+      /** End. */
+      readonly endSeconds: number;
+    }[];
+  };
+  /** Results that the issuing side supplied. */
+  readonly detections?: readonly {
+    /** Detector that the issuing side used. */
+    readonly detector: string;
+    /** Its version. */
+    readonly detectorVersion: string;
+    /** Probability that the file was generated. It is no share of the timeline. */
+    readonly likelihood?: {
+      /** From 0 to 1. */
+      readonly value: number;
+      /** Unit of the value. */
+      readonly unit: Growing<'ratio'>;
+    };
+    /** Generator that the file is attributed to. */
+    readonly generator?: string;
+  }[];
 }
 
 export interface KeyEntry {
@@ -250,6 +411,12 @@ export interface ProofDetail {
   readonly originalSha256: Sha256;
   readonly evidenceReport?: EvidenceReport;
   readonly processNote?: ProcessNote;
+  /** Compatibility data of an older proof, and no share of authorship or work. */
+  readonly classification?: string;
+  /** Compatibility data of an older proof, and no share of authorship or work. */
+  readonly grade?: string;
+  /** Compatibility data of an older proof, and no share of authorship or work. */
+  readonly interpretation?: string;
 }
 
 export interface ProofEntry {
@@ -261,6 +428,9 @@ export interface ProofEntry {
   readonly carrier: Growing<'embedded' | 'sidecar'>;
   /** Hard-binding digest of an embedded credential; digest of the whole file of a pair. */
   readonly boundAudioSha256: Sha256;
+  /** Short form of the report; absent where there is no report. */
+  readonly evidenceSummary?: EvidenceSummary;
+  /** Where the call asks for it with `include=evidenceReport`. */
   readonly evidenceReport?: EvidenceReport;
 }
 
@@ -309,8 +479,187 @@ export interface RotatedKey {
   readonly previousKeyExpiresAt: Timestamp;
 }
 
+/** What the replay of a signed capture trace tells. It never says who or what made the music. */
+export interface SessionEvidence {
+  /** Digest of the whole signed capture trace; the signed statement names it. */
+  readonly traceSha256: Sha256;
+  /** Bytes of the trace. */
+  readonly traceBytes: number;
+  /** Version of the trace's format. */
+  readonly traceVersion: number;
+  /** True for a generated trace, which witnesses nothing. */
+  readonly simulated: boolean;
+  /** Agent that witnessed the session. */
+  readonly adapter: {
+    /** Kind of the agent. */
+    readonly name: string;
+    /** Version of the agent. */
+    readonly version: string;
+    /** Version of the workstation, where it is known. */
+    readonly dawVersion?: string;
+  };
+  /** Device that signed the trace. */
+  readonly device: {
+    /** SHA-256 of the device's public key. */
+    readonly deviceId: string;
+    /** Standing of the device with the operator at the time of issuing. */
+    readonly standing: Growing<'enrolled' | 'unknown' | 'revoked'>;
+  };
+  /** Start of the session, unix seconds by the device's clock. */
+  readonly startedAt: Timestamp;
+  /** Length of the signed session. */
+  readonly durationSeconds: number;
+  /** True where the trace ends with the device's final signature. */
+  readonly sealed: boolean;
+  /** Events that a valid signature covers. */
+  readonly events: number;
+  /** What was done, by kind. Counters may be added. */
+  readonly counters: {
+    readonly saves: EvidenceCounter;
+    readonly undoneSteps: EvidenceCounter;
+    readonly playbacks: EvidenceCounter;
+    readonly tempoChanges: EvidenceCounter;
+    readonly tracksAdded: EvidenceCounter;
+    readonly tracksRemoved: EvidenceCounter;
+    readonly clipsCreated: EvidenceCounter;
+    readonly clipsMoved: EvidenceCounter;
+    readonly clipsTrimmed: EvidenceCounter;
+    readonly clipsSplit: EvidenceCounter;
+    readonly clipsCopied: EvidenceCounter;
+    readonly clipsDeleted: EvidenceCounter;
+    readonly clipsChanged: EvidenceCounter;
+    readonly midiNotesEntered: EvidenceCounter;
+    readonly midiNotesRecorded: EvidenceCounter;
+    readonly midiNotesEdited: EvidenceCounter;
+    readonly takesRecorded: EvidenceCounter;
+    readonly takesRecordedInRealTime: EvidenceCounter;
+    readonly automationEdits: EvidenceCounter;
+    readonly pluginsAdded: EvidenceCounter;
+    readonly pluginChanges: EvidenceCounter;
+    readonly mixerChanges: EvidenceCounter;
+    readonly importsAdded: EvidenceCounter;
+    readonly importPlacements: EvidenceCounter;
+    readonly sourcesDerived: EvidenceCounter;
+    readonly sourcesAppeared: EvidenceCounter;
+    readonly exportsFinished: EvidenceCounter;
+  };
+  /** By channel. Channels may be added. */
+  readonly coverage: {
+    readonly session: ChannelCoverage;
+    readonly transport: ChannelCoverage;
+    readonly tempo: ChannelCoverage;
+    readonly tracks: ChannelCoverage;
+    readonly clips: ChannelCoverage;
+    readonly midi: ChannelCoverage;
+    readonly recording: ChannelCoverage;
+    readonly automation: ChannelCoverage;
+    readonly plugins: ChannelCoverage;
+    readonly mixer: ChannelCoverage;
+    readonly imports: ChannelCoverage;
+    readonly sourceMap: ChannelCoverage;
+    readonly export: ChannelCoverage;
+  };
+  /** Takes, longest first; long lists are cut, and `takesRecorded` counts all. */
+  readonly recordings: readonly {
+    /** Length of the take. */
+    readonly durationSeconds: number;
+    /**
+     * `observed`: the take was seen to grow at its true rate, from an input that was seen to be hardware.
+     * Else `unknown`, which is no accusation.
+     */
+    readonly realTime: Growing<'observed' | 'unknown'>;
+    /** What the input was connected to while it ran, where seen. */
+    readonly input: Growing<'hardware' | 'internal' | 'none' | 'unknown' | 'mixed'>;
+    /** Steps of growth that were seen. */
+    readonly growthSteps: number;
+    /** Places of the arrangement in which the take lies. */
+    readonly placementCount: number;
+  }[];
+  /** Acts over the time of the session. */
+  readonly activity: {
+    /** Length of a stretch. */
+    readonly bucketSeconds: number;
+    readonly buckets: readonly {
+      /** Start of the stretch, in seconds of the session. */
+      readonly atSeconds: number;
+      /** Edits that were seen in it. */
+      readonly edits: number;
+      /** Recordings. */
+      readonly recordings: number;
+      /** Imports. */
+      readonly imports: number;
+    }[];
+  };
+  /** Export of the session; absent where none was seen. */
+  readonly export?: {
+    /** Digest of the file that was exported last. */
+    readonly fileSha256: Sha256;
+    /** Whether it is the audio that was issued. */
+    readonly issuedAudio: Growing<'matches' | 'differs'>;
+    /** Length of the export. */
+    readonly durationSeconds?: number;
+    /** Outcome of rendering the session again, where the workstation was at hand. */
+    readonly rerender: Growing<'matched' | 'differed' | 'not_tried'>;
+  };
+}
+
 /** Lower-case hex. */
 export type Sha256 = string;
+
+/**
+ * Structure of the arrangement, for approved partners and with the creator's consent. It claims
+ * nothing on the final mix.
+ */
+export interface SourceDetail {
+  /** Version of the layout. */
+  readonly version: number;
+  /** The creator's consent under which it is delivered; revoked, the detail is gone. */
+  readonly consentVersion: Identifier;
+  /** Seconds of the signed session at the latest completed observation of the source map. */
+  readonly observedAtSeconds?: number;
+  /** Tracks; long lists are cut. */
+  readonly tracks: readonly {
+    /** Local to the report. */
+    readonly trackId: Identifier;
+    /** Kind of the track. */
+    readonly type: Growing<'audio' | 'midi' | 'bus' | 'other'>;
+    /** Last observed state. */
+    readonly state: Growing<'present' | 'removed'>;
+  }[];
+  /** Count of all tracks. */
+  readonly trackCount: number;
+  /** Placements; long lists are cut. */
+  readonly placements: readonly {
+    /** Local to the report. */
+    readonly placementId: Identifier;
+    /** Track on which it lies. */
+    readonly trackId: Identifier;
+    /** Imported source that it shows, if it shows one. */
+    readonly sourceId?: Identifier;
+    /** How the material came to be, as far as that was witnessed. */
+    readonly origin: Growing<'recorded' | 'imported' | 'midi' | 'derived' | 'unknown'>;
+    /** The workstation's beats. */
+    readonly beats: {
+      /** Start. */
+      readonly start: number;
+      /** End. */
+      readonly end: number;
+    };
+    /** Estimated with the tempo as it was last observed. */
+    readonly approximateSeconds: {
+      /** Start. */
+      readonly start: number;
+      /** End. */
+      readonly end: number;
+    };
+    /** Last observed state. */
+    readonly state: Growing<'present' | 'removed'>;
+    /** Edits, 1000 at most. */
+    readonly edits: number;
+  }[];
+  /** Count of all placements. */
+  readonly placementCount: number;
+}
 
 export interface StoredUpload {
   readonly uploadId: Identifier;
@@ -391,6 +740,12 @@ export interface VerificationResponse {
   readonly verifiedAt: Timestamp;
   readonly audio: AudioSummary;
   readonly evidenceReport?: EvidenceReport;
+  /** Compatibility data of an older proof, and no share of authorship or work. */
+  readonly classification?: string;
+  /** Compatibility data of an older proof, and no share of authorship or work. */
+  readonly grade?: string;
+  /** Compatibility data of an older proof, and no share of authorship or work. */
+  readonly interpretation?: string;
   readonly embeddedCredential?: CredentialReport;
 }
 

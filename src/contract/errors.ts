@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ERROR_CODES, ERROR_REASONS, type ErrorCode, type ErrorReason } from '../domain/errors.js';
+import { knownWords } from './primitives.js';
 
 /** Statuses of an error response; each has one code (rule 5.2). */
 export type ErrorStatus =
@@ -63,8 +64,8 @@ export const STATUS_OF_CODE = Object.fromEntries(
 export const errorSchema = z
   .object({
     error: z.string().min(1),
-    code: z.enum(ERROR_CODES),
-    reason: z.enum(ERROR_REASONS).exactOptional(),
+    code: knownWords(ERROR_CODES),
+    reason: knownWords(ERROR_REASONS).exactOptional(),
   })
   .meta({
     id: 'Error',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defined } from '../domain/defined.js';
 import { type ErrorStatus, errorSchema, STATUS_OF_ERROR } from './errors.js';
+import { KNOWN_VALUES } from './primitives.js';
 import { RESPONSE_HEADERS } from './response-headers.js';
 import { ROUTE_GROUPS, type Route, type RouteBody } from './route.js';
 import { headersOf } from './route-headers.js';
@@ -264,14 +265,15 @@ function jsonContent(schema: z.ZodType, schemas: Map<string, JsonSchema>): Media
   });
 }
 
-/**
- * The error body with its one code and the closed list of reasons that this operation has for this status.
- */
+/** The error body with the code of the status, and the reasons that this operation has for it today. */
 function errorBodySchema(error: JsonSchema, status: ErrorStatus, reasons: readonly string[]): JsonSchema {
   const { code } = STATUS_OF_ERROR[status];
   return {
     allOf: [error],
-    properties: { code: { const: code }, reason: reasons.length === 0 ? false : { enum: reasons } },
+    properties: defined({
+      code: { [KNOWN_VALUES]: [code] },
+      reason: reasons.length === 0 ? undefined : { [KNOWN_VALUES]: reasons },
+    }),
   };
 }
 
@@ -304,7 +306,7 @@ function schemaOf(schema: z.ZodType, schemas: Map<string, JsonSchema>): JsonSche
     $schema: _draft,
     $defs = {},
     ...root
-  } = relocate(z.toJSONSchema(schema, { io: 'input' })) as Record<string, unknown>;
+  } = relocate(z.toJSONSchema(schema, { io: 'input', override: openKnownWords })) as Record<string, unknown>;
   for (const [name, definition] of Object.entries($defs as Record<string, JsonSchema>)) {
     const known = schemas.get(name);
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(definition))
@@ -315,6 +317,11 @@ function schemaOf(schema: z.ZodType, schemas: Map<string, JsonSchema>): JsonSche
   if (typeof id !== 'string') return rest;
   schemas.set(id, rest);
   return { $ref: `#/components/schemas/${id}` };
+}
+
+/** Leaves the list of known words open: what the service sends is checked by the table's own schema. */
+function openKnownWords({ jsonSchema }: { readonly jsonSchema: Record<string, unknown> }): void {
+  if (jsonSchema[KNOWN_VALUES] !== undefined) delete jsonSchema['enum'];
 }
 
 /**

@@ -22,6 +22,17 @@ export const cursorSchema = z
     examples: ['b3BhcXVl'],
   });
 
+/** Member of a schema that lists the values known today (rule 2.9), where `enum` would close the list. */
+export const KNOWN_VALUES = 'x-extensible-enum';
+
+/**
+ * A word of a response. The service sends one of `words`; the document names them without closing the list, so that
+ * a generated reader bears the words that come later.
+ */
+export function knownWords<const Words extends readonly [string, ...string[]]>(words: Words) {
+  return z.enum(words).meta({ [KNOWN_VALUES]: words });
+}
+
 /** A number of things. */
 export const countSchema = z.int().min(0);
 

@@ -131,3 +131,27 @@ export function countEvidence({ facts, conflicts, unverifiable }: EvidenceReport
   ).length;
   return { declarations, conflicts: conflicts.length, unverifiable: unverifiable.length };
 }
+
+/** Status of a summary: `recorded` where anything was witnessed or declared, and nothing asks for a decision. */
+export const SUMMARY_STATUSES = ['needs_review', 'recorded', 'none_recorded'] as const;
+
+/** Summary of a report, as a list's entry has it (rule 9.30). */
+export interface EvidenceSummary {
+  readonly status: (typeof SUMMARY_STATUSES)[number];
+  readonly counts: ReturnType<typeof countEvidence>;
+  /** Codes of the report, each once, in alphabetical order. */
+  readonly codes: readonly string[];
+}
+
+export function summariseEvidence(report: EvidenceReport): EvidenceSummary {
+  // "None recorded" is the absence of what its code names.
+  const told = [...report.facts, ...report.conflicts, ...report.unverifiable].filter(
+    ({ status }) => status !== 'none_recorded',
+  );
+  const recorded = report.session !== undefined || report.declarations.length > 0;
+  return {
+    status: asksForReview(report) ? 'needs_review' : recorded ? 'recorded' : 'none_recorded',
+    counts: countEvidence(report),
+    codes: [...new Set(told.map(({ code }) => code))].sort(),
+  };
+}

@@ -1,5 +1,6 @@
 /** Record of an issued credential in the registry. */
 import type { StoredDeclaration } from './declaration.js';
+import type { LegacyMark } from './legacy-proof.js';
 
 export type Carrier = 'embedded' | 'sidecar';
 /** State of a proof. `pending` is a reserved id, 404 on every partner route. */
@@ -30,6 +31,8 @@ export interface IssuedProof {
   };
   /** Sidecar of a pair, whole (at most a few hundred bytes). */
   readonly sidecar?: Uint8Array;
+  /** Present on a proof of an earlier registry, which was imported (rule 9.28). */
+  readonly legacy?: LegacyMark;
   /**
    * Declarations of creators, made after the proof was issued, in the order of recording; absent where there
    * are none. They lie in the record itself, so that verifying reads nothing more and erasing leaves none.

@@ -68,12 +68,18 @@ export interface ChannelCoverage {
   readonly gapCount: number;
 }
 
+export const REAL_TIME_STATUSES = ['observed', 'unknown'] as const;
+export const TAKE_INPUTS = ['hardware', 'internal', 'none', 'unknown', 'mixed'] as const;
+export const EXPORT_MATCHES = ['matches', 'differs'] as const;
+export const PLACEMENT_ORIGINS = ['recorded', 'imported', 'midi', 'derived', 'unknown'] as const;
+export const PLACEMENT_STATES = ['present', 'removed'] as const;
+
 /** A take, as far as its recording was witnessed. */
 export interface RecordingEvidence {
   readonly durationSeconds: number;
   /** `observed` where the take was seen to grow at its true rate from a hardware input; else `unknown`. */
-  readonly realTime: 'observed' | 'unknown';
-  readonly input: 'hardware' | 'internal' | 'none' | 'unknown' | 'mixed';
+  readonly realTime: (typeof REAL_TIME_STATUSES)[number];
+  readonly input: (typeof TAKE_INPUTS)[number];
   /** Steps of growth that were seen. */
   readonly growthSteps: number;
   readonly placementCount: number;
@@ -123,7 +129,7 @@ export interface SessionEvidence {
   /** What was exported last, and whether it is the audio that was issued. */
   readonly export?: {
     readonly fileSha256: string;
-    readonly issuedAudio: 'matches' | 'differs';
+    readonly issuedAudio: (typeof EXPORT_MATCHES)[number];
     readonly durationSeconds?: number;
     readonly rerender: 'matched' | 'differed' | 'not_tried';
   };
@@ -171,7 +177,7 @@ export interface SourceDetail {
   readonly tracks: readonly {
     readonly trackId: string;
     readonly type: 'audio' | 'midi' | 'bus' | 'other';
-    readonly state: 'present' | 'removed';
+    readonly state: (typeof PLACEMENT_STATES)[number];
   }[];
   readonly trackCount: number;
   readonly placements: readonly SourcePlacement[];
@@ -183,12 +189,12 @@ export interface SourcePlacement {
   readonly trackId: string;
   /** Local id of an imported source, where the placement shows one. */
   readonly sourceId?: string;
-  readonly origin: 'recorded' | 'imported' | 'midi' | 'derived' | 'unknown';
+  readonly origin: (typeof PLACEMENT_ORIGINS)[number];
   readonly beats: { readonly start: number; readonly end: number };
   /** Estimated with the tempo as it was last observed. */
   readonly approximateSeconds: { readonly start: number; readonly end: number };
   /** Last observed state. */
-  readonly state: 'present' | 'removed';
+  readonly state: (typeof PLACEMENT_STATES)[number];
   /** Edits of the placement, at most 1000. */
   readonly edits: number;
 }

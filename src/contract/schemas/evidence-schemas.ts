@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import {
   BINDING_STATUS,
+  DIMENSIONS,
   type Dimension,
   MAX_DECLARATIONS,
   SURVEY,
   type SurveyAnswers,
 } from '../../domain/declaration.js';
-import { CONTENT_CLASSES, FACT_STATUSES } from '../../domain/evidence-report.js';
-import { identifierSchema, timestampSchema } from '../primitives.js';
+import { CONTENT_CLASSES, FACT_STATUSES, SUMMARY_STATUSES } from '../../domain/evidence-report.js';
+import { identifierSchema, knownWords, timestampSchema } from '../primitives.js';
+import { importedSourceSchema, sessionSchema, sourceDetailSchema } from './session-schemas.js';
 
 const ANSWERS = {
   declaredOrigin: 'from_scratch',
@@ -23,14 +25,32 @@ const DECLARATION = {
 };
 const ENVELOPE = { ...DECLARATION, recordedAt: 1_767_229_260, bindingStatus: BINDING_STATUS };
 
-const dimensionSchema = z.enum(Object.keys(SURVEY) as [Dimension, ...Dimension[]]);
-
+/** Answers as the survey takes them: closed words (rule 9.12). */
 const answers = {
   declaredOrigin: z.enum(SURVEY.declaredOrigin).exactOptional(),
   aiShareBand: z.enum(SURVEY.aiShareBand).exactOptional(),
   manualWork: z.enum(SURVEY.manualWork).exactOptional(),
   contributionBand: z.enum(SURVEY.contributionBand).exactOptional(),
   disputedAssessment: z.enum(SURVEY.disputedAssessment).exactOptional(),
+};
+
+/** Answers as they are reported: dimensions and words may be added. */
+const reportedAnswers = {
+  declaredOrigin: knownWords(SURVEY.declaredOrigin)
+    .meta({ description: 'Where the material came from, as the creator says.' })
+    .exactOptional(),
+  aiShareBand: knownWords(SURVEY.aiShareBand)
+    .meta({ description: 'Share of generated material, as the creator says.' })
+    .exactOptional(),
+  manualWork: knownWords(SURVEY.manualWork)
+    .meta({ description: 'Work by hand, as the creator says.' })
+    .exactOptional(),
+  contributionBand: knownWords(SURVEY.contributionBand)
+    .meta({ description: "The creator's own part of the work, as the creator says." })
+    .exactOptional(),
+  disputedAssessment: knownWords(SURVEY.disputedAssessment)
+    .meta({ description: 'Whether the creator disputes an assessment of the track.' })
+    .exactOptional(),
 };
 
 /** Members of an envelope (rule 9.13): identifiers throughout, so that no free text can travel in them. */
@@ -48,15 +68,15 @@ export const declareSchema = z
   .meta({ id: 'Declare', examples: [DECLARATION] });
 
 const envelope = {
-  surveyVersion: identifierSchema,
-  submissionId: identifierSchema,
-  subject: identifierSchema,
-  submittedAt: timestampSchema,
-  answers: z.object(answers),
-  recordedAt: timestampSchema,
-  bindingStatus: z
-    .literal(BINDING_STATUS)
-    .meta({ description: 'Recorded after issuance, not part of the original proof signature.' }),
+  surveyVersion: identifierSchema.meta({ description: 'Edition of the survey that was asked.' }),
+  submissionId: identifierSchema.meta({ description: 'Submission that the answers belong to.' }),
+  subject: identifierSchema.meta({ description: 'Who or what the answers are about; opaque, never a name.' }),
+  submittedAt: timestampSchema.meta({ description: "Unix seconds, by the survey's clock." }),
+  answers: z.object(reportedAnswers).meta({ description: 'Answers, at least one.' }),
+  recordedAt: timestampSchema.meta({ description: "Unix seconds, by the service's clock." }),
+  bindingStatus: knownWords([BINDING_STATUS]).meta({
+    description: 'Recorded after issuance, not part of the original proof signature.',
+  }),
 };
 
 /** Raw answers of a creator in an authenticated envelope (rule 9.13). */
@@ -74,14 +94,35 @@ export const declarationListSchema = z
 const factSchema = z
   .object({
     code: z.string().meta({ description: 'Stable slug. One that you do not know is rendered as it is.' }),
-    contentClass: z.enum(CONTENT_CLASSES),
-    status: z.enum(FACT_STATUSES).meta({ description: '`needs_review` asks for a human decision.' }),
-    dimension: dimensionSchema.exactOptional(),
+    contentClass: knownWords(CONTENT_CLASSES).meta({
+      description: 'What kind of statement it is: witnessed, concluded, declared, in conflict, or a gap.',
+    }),
+    status: knownWords(FACT_STATUSES).meta({
+      description:
+        '`needs_review` asks for a human decision. `observed` was witnessed, `inferred` follows by a rule, `reported` was supplied by the issuing side. Whether the report asks at all is in `decision.status`.',
+    }),
+    dimension: knownWords(DIMENSIONS as [Dimension, ...Dimension[]])
+      .meta({ description: 'Question of the survey that a declaration answers.' })
+      .exactOptional(),
     answer: z
       .string()
       .meta({ description: 'Declarations of the creator; favourable and adverse answers alike.' })
       .exactOptional(),
-    submissionId: identifierSchema.exactOptional(),
+    submissionId: identifierSchema
+      .meta({ description: 'Submission that the answer belongs to.' })
+      .exactOptional(),
+    ruleVersion: z
+      .int()
+      .min(1)
+      .meta({ description: 'Version of the rule that concluded the fact.' })
+      .exactOptional(),
+    values: z
+      .record(z.string(), z.union([z.number(), z.string()]))
+      .meta({
+        description:
+          'What the fact rests on, by name: counts, seconds, words; of a reconciliation both sides. A probability is a ratio from 0 to 1 and never a share of the timeline.',
+      })
+      .exactOptional(),
   })
   .meta({ id: 'EvidenceFact' });
 
@@ -96,19 +137,48 @@ const fact = (dimension: Dimension, answer: string) => ({
 
 /** The evidence report, which changes no verdict (rule 9.6). */
 export const evidenceReportSchema = z
-  .looseObject({
-    version: z.literal(1),
-    facts: z
+  .object({
+    version: z.int().min(1).meta({ description: 'Version of the layout; it rises when a reader must know.' }),
+    facts: z.array(factSchema).meta({
+      description:
+        'Observations, inferences and declarations: a `creator_declaration` for each answered dimension of each submission, or one with the status `none_recorded`.',
+    }),
+    conflicts: z
       .array(factSchema)
-      .meta({ description: 'A `creator_declaration` for each answered dimension of each submission.' }),
-    conflicts: z.array(factSchema),
+      .meta({ description: 'What was witnessed or declared and does not go together.' }),
     unverifiable: z.array(factSchema).meta({ description: 'Coverage gaps: what nobody witnessed.' }),
-    declarations: z.array(declarationSchema),
+    declarations: z.array(declarationSchema).meta({ description: 'Raw answers, oldest first.' }),
+    engine: z
+      .object({
+        facts: z
+          .int()
+          .min(1)
+          .meta({ description: 'Engine that settled the facts of the trace at issuing.' })
+          .exactOptional(),
+        overlay: z
+          .int()
+          .min(1)
+          .meta({ description: 'Engine that last concluded conflicts and inferences from declarations.' }),
+        revision: z.int().min(0).meta({ description: 'Rises with each change after issuing.' }),
+      })
+      .meta({ description: 'Versions of the engine behind the report; nothing is made anew in silence.' })
+      .exactOptional(),
+    session: sessionSchema.exactOptional(),
+    importedSources: z
+      .array(importedSourceSchema)
+      .meta({ description: 'Witnessed imports, in the order of import; long lists are cut.' })
+      .exactOptional(),
+    importedSourceCount: z
+      .int()
+      .min(0)
+      .meta({ description: 'Count of all witnessed imports, those included that the list leaves out.' })
+      .exactOptional(),
+    sourceDetail: sourceDetailSchema.exactOptional(),
   })
   .meta({
     id: 'EvidenceReport',
     description:
-      'Report-only; absent where nothing was declared, which is to be read as unavailable source evidence.',
+      'Report-only. Absent on older proofs that were imported, which is to be read as unavailable source evidence.',
     examples: [
       {
         version: 1,
@@ -127,6 +197,36 @@ export const evidenceReportSchema = z
           },
         ],
         declarations: [ENVELOPE],
+      },
+    ],
+  });
+
+/** Counts of a report, in the decision and in lists (rule 9.5). */
+export const evidenceCountsSchema = z
+  .object({
+    declarations: z.int().min(0).meta({ description: 'Answers that creators declared.' }),
+    conflicts: z.int().min(0).meta({ description: 'Conflicts.' }),
+    unverifiable: z.int().min(0).meta({ description: 'Gaps that nothing can verify.' }),
+  })
+  .meta({ description: 'Counts of the evidence report; zeros without one.' });
+
+/** Summary of a report in a list's entry (rule 9.30). */
+export const evidenceSummarySchema = z
+  .object({
+    status: knownWords(SUMMARY_STATUSES).meta({
+      description:
+        '`needs_review`: the report asks for a human decision. `recorded`: something was witnessed or declared. `none_recorded`: neither.',
+    }),
+    counts: evidenceCountsSchema,
+    codes: z.array(z.string()).meta({ description: 'Codes of the report, each once.' }),
+  })
+  .meta({
+    id: 'EvidenceSummary',
+    examples: [
+      {
+        status: 'none_recorded',
+        counts: { declarations: 0, conflicts: 0, unverifiable: 2 },
+        codes: ['rule_inference_unavailable', 'session_evidence_unavailable'],
       },
     ],
   });

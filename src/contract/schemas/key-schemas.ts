@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { KEY_STATUSES } from '../../domain/partner.js';
-import { countSchema, cursorSchema, identifierSchema, queryInteger, timestampSchema } from '../primitives.js';
+import {
+  countSchema,
+  cursorSchema,
+  identifierSchema,
+  knownWords,
+  queryInteger,
+  timestampSchema,
+} from '../primitives.js';
 
 const KEY = {
   keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
@@ -23,7 +30,7 @@ export const keyEntrySchema = z
   .object({
     keyId: identifierSchema,
     name: z.string(),
-    status: z.enum(KEY_STATUSES).meta({ description: '`expiring`: rotated, in its 72 hours.' }),
+    status: knownWords(KEY_STATUSES).meta({ description: '`expiring`: rotated, in its 72 hours.' }),
     plan: z.string(),
     createdAt: timestampSchema,
     expiresAt: timestampSchema.exactOptional(),

@@ -2,11 +2,13 @@ import { z } from 'zod';
 import {
   cursorSchema,
   identifierSchema,
+  knownWords,
   queryInteger,
   sha256Schema,
   timestampSchema,
 } from '../primitives.js';
-import { evidenceReportSchema } from './evidence-schemas.js';
+import { evidenceReportSchema, evidenceSummarySchema } from './evidence-schemas.js';
+import { legacyMembers } from './legacy-schemas.js';
 
 const CARRIERS = ['embedded', 'sidecar'] as const;
 /** The last second that ten digits can write. */
@@ -35,8 +37,18 @@ export const listProofsQuerySchema = z
     issuedBefore: queryInteger(0, LAST_SECOND)
       .meta({ description: 'Unix seconds, inclusive.' })
       .exactOptional(),
+    include: z
+      .enum(['evidenceReport'])
+      .meta({
+        description:
+          'Adds the whole report to each entry. Pages are shorter then: 20 entries at most, fewer where reports are large.',
+      })
+      .exactOptional(),
   })
-  .meta({ id: 'ListProofsQuery', examples: [{}, { limit: 20, issuedAfter: 1_767_225_600 }] });
+  .meta({
+    id: 'ListProofsQuery',
+    examples: [{}, { limit: 20, issuedAfter: 1_767_225_600 }, { include: 'evidenceReport' }],
+  });
 
 const songSchema = z.object({ title: z.string() });
 
@@ -44,7 +56,7 @@ const proofEntry = {
   proofId: identifierSchema,
   issuedAt: timestampSchema,
   song: songSchema,
-  carrier: z.enum(CARRIERS),
+  carrier: knownWords(CARRIERS),
   boundAudioSha256: sha256Schema.meta({
     description: 'Hard-binding digest of an embedded credential; digest of the whole file of a pair.',
   }),
@@ -61,7 +73,15 @@ const reports = {
 };
 
 export const proofEntrySchema = z
-  .object({ ...proofEntry, evidenceReport: evidenceReportSchema.exactOptional() })
+  .object({
+    ...proofEntry,
+    evidenceSummary: evidenceSummarySchema
+      .meta({ description: 'Short form of the report; absent where there is no report.' })
+      .exactOptional(),
+    evidenceReport: evidenceReportSchema
+      .meta({ description: 'Where the call asks for it with `include=evidenceReport`.' })
+      .exactOptional(),
+  })
   .meta({ id: 'ProofEntry', examples: [ENTRY] });
 
 export const proofPageSchema = z
@@ -70,13 +90,19 @@ export const proofPageSchema = z
 
 /** A proof (rule 11.5); `issuedAt` equals `createdAt` (rule 8.17). */
 export const proofDocumentSchema = z
-  .object({ ...proofEntry, createdAt: timestampSchema, originalSha256: sha256Schema, ...reports })
+  .object({
+    ...proofEntry,
+    createdAt: timestampSchema,
+    originalSha256: sha256Schema,
+    ...reports,
+    ...legacyMembers,
+  })
   .meta({ id: 'ProofDocument', examples: [{ ...ENTRY, createdAt: ENTRY.issuedAt, originalSha256: DIGEST }] });
 
 export const erasureSchema = z
   .object({
     proofId: identifierSchema,
-    outcome: z.enum(['erased', 'already_erased']),
+    outcome: knownWords(['erased', 'already_erased']),
     erasedAt: timestampSchema,
   })
   .meta({
@@ -96,7 +122,7 @@ export const proofRecordSchema = z
     boundAudioSha256: sha256Schema,
     ...reports,
     delivery: z.object({
-      carrier: z.enum(CARRIERS),
+      carrier: knownWords(CARRIERS),
       bytes: z.int().min(0),
       sha256: sha256Schema,
       mediaType: z.string(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EVIDENCE_KINDS, EVIDENCE_STATUSES, REVIEW_OUTCOMES } from '../../domain/review.js';
-import { identifierSchema, timestampSchema } from '../primitives.js';
+import { identifierSchema, knownWords, timestampSchema } from '../primitives.js';
 
 const BINDINGS = {
   creatorId: 'creator-4711',
@@ -80,10 +80,10 @@ export const evidenceParamsSchema = z
 const evidenceRequestSchema = z
   .object({
     requestId: identifierSchema,
-    kind: z.enum(EVIDENCE_KINDS),
-    status: z
-      .enum(EVIDENCE_STATUSES)
-      .meta({ description: '`accepted` and `declined` are terminal and immutable.' }),
+    kind: knownWords(EVIDENCE_KINDS),
+    status: knownWords(EVIDENCE_STATUSES).meta({
+      description: '`accepted` and `declined` are terminal and immutable.',
+    }),
     responseReference: responseReferenceSchema.exactOptional(),
     createdAt: timestampSchema,
     updatedAt: timestampSchema,
@@ -95,9 +95,8 @@ export const reviewCaseSchema = z
     reviewId: identifierSchema,
     proofId: identifierSchema,
     bindings: bindingsSchema,
-    status: z.enum(['open', 'resolved']),
-    outcome: z
-      .enum(REVIEW_OUTCOMES)
+    status: knownWords(['open', 'resolved']),
+    outcome: knownWords(REVIEW_OUTCOMES)
       .meta({
         description:
           "The partner's own; not a claim of authorship or rights. `held` may later become `accepted` or `rejected`.",

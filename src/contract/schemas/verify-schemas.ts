@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { CONTAINERS } from '../../domain/audio.js';
 import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../domain/verification.js';
-import { identifierSchema, sha256Schema, timestampSchema } from '../primitives.js';
-import { evidenceReportSchema } from './evidence-schemas.js';
+import { identifierSchema, knownWords, sha256Schema, timestampSchema } from '../primitives.js';
+import { evidenceCountsSchema, evidenceReportSchema } from './evidence-schemas.js';
+import { legacyMembers } from './legacy-schemas.js';
 
 /** Length in padded base64 of the largest sidecar, 1 MiB. */
 export const MAX_SIDECAR_BASE64 = 4 * Math.ceil(1_048_576 / 3);
@@ -31,25 +32,29 @@ export const verifySchema = z
 
 const decisionSchema = z
   .object({
-    status: z.enum(DECISION_STATUSES),
+    status: knownWords(DECISION_STATUSES).meta({
+      description:
+        '`needs_review` is no failure of the credential: the evidence report asks for a human decision.',
+    }),
     reasons: z.array(z.string()).meta({
       description:
         'Stable slugs; the first one decided. Of `unregistered`: `proof_not_registered`, `credential_not_as_issued`, `signer_unknown` (followed by `names_this_service` where a stranger calls itself by our name), and `signer_revoked`: the proof was registered at or after the time from which the certificate that signed it is revoked.',
     }),
-    recommendedAction: z.enum(RECOMMENDED_ACTIONS),
-    credentialCarrier: z.enum(['embedded', 'sidecar', 'none']),
-    sourceDetailCoverage: z.enum(['full', 'partial', 'none']),
-    counts: z.object({
-      declarations: z.int().min(0),
-      conflicts: z.int().min(0),
-      unverifiable: z.int().min(0),
+    recommendedAction: knownWords(RECOMMENDED_ACTIONS).meta({ description: 'Hint for automation.' }),
+    credentialCarrier: knownWords(['embedded', 'sidecar', 'none']).meta({
+      description: 'What held the credential.',
     }),
+    sourceDetailCoverage: knownWords(['full', 'partial', 'none']).meta({
+      description:
+        '`full`: source detail is delivered and every channel was supported; `partial`: it is delivered, with gaps; `none`: it is not delivered.',
+    }),
+    counts: evidenceCountsSchema,
   })
   .meta({ id: 'Decision', description: 'Policy-neutral: it never labels a track human or AI.' });
 
 const audioSummarySchema = z
   .object({
-    container: z.enum(CONTAINERS),
+    container: knownWords(CONTAINERS),
     sampleRate: z.int().exactOptional(),
     channels: z.int().exactOptional(),
     bitsPerSample: z.int().exactOptional(),
@@ -62,7 +67,7 @@ const audioSummarySchema = z
 
 const credentialReportSchema = z
   .object({
-    format: z.literal('c2pa'),
+    format: knownWords(['c2pa']),
     issuer: z.string().exactOptional(),
     device: z
       .string()
@@ -72,8 +77,8 @@ const credentialReportSchema = z
     algorithm: z.string().exactOptional(),
     claimVersion: z.int().exactOptional(),
     manifestLabel: z.string().exactOptional(),
-    integrity: z.enum(['verified', 'failed', 'not_checked']),
-    trust: z.enum(['service', 'device', 'unknown']),
+    integrity: knownWords(['verified', 'failed', 'not_checked']),
+    trust: knownWords(['service', 'device', 'unknown']),
     reasons: z.array(z.string()),
   })
   .meta({
@@ -83,7 +88,7 @@ const credentialReportSchema = z
 
 export const verificationSchema = z
   .object({
-    verdict: z.enum(VERDICTS).meta({
+    verdict: knownWords(VERDICTS).meta({
       description:
         'Accept only when this is `valid` and `good` is true. A value you do not know is a failed verification.',
     }),
@@ -96,6 +101,7 @@ export const verificationSchema = z
     verifiedAt: timestampSchema,
     audio: audioSummarySchema,
     evidenceReport: evidenceReportSchema.exactOptional(),
+    ...legacyMembers,
     embeddedCredential: credentialReportSchema.exactOptional(),
   })
   .meta({
@@ -138,7 +144,7 @@ export const identificationSchema = z
     matches: z.array(
       z.object({
         proofId: identifierSchema,
-        type: z.enum(['exact_file', 'bound_audio', 'original_file']).meta({
+        type: knownWords(['exact_file', 'bound_audio', 'original_file']).meta({
           description:
             'Bytes that are the same: the file that was delivered, the audio that is bound, or the file as it came to be issued. Others may be added.',
         }),

@@ -7,6 +7,7 @@ import type {
   Parameter,
   Response,
 } from '../../contract/openapi.js';
+import { KNOWN_VALUES } from '../../contract/primitives.js';
 import { DOCS_STYLE } from './docs-style.js';
 import type { TextResponse } from './response.js';
 
@@ -135,15 +136,20 @@ const EVERYWHERE: ReadonlySet<string> = new Set([
   'Cache-Control',
 ]);
 
+interface KnownWords {
+  readonly [KNOWN_VALUES]: readonly string[];
+}
+
 function errorsHtml(errors: readonly (readonly [string, Response])[]): string {
   const rows = errors.map(([status, { description, content }]) => {
     const { code, reason } = (
       content!['application/json']!.schema as {
-        properties: { code: { const: string }; reason: false | { enum: readonly string[] } };
+        properties: { code: KnownWords; reason?: KnownWords };
       }
     ).properties;
-    const reasons = reason === false ? '' : reason.enum.map((slug) => `<code>${text(slug)}</code>`).join(' ');
-    return `<tr><td><code>${status}</code> <code>${text(code.const)}</code></td><td>${text(description)}</td><td class="reasons">${reasons}</td></tr>`;
+    const words = (list: readonly string[]) => list.map((slug) => `<code>${text(slug)}</code>`).join(' ');
+    const reasons = words(reason?.[KNOWN_VALUES] ?? []);
+    return `<tr><td><code>${status}</code> ${words(code[KNOWN_VALUES])}</td><td>${text(description)}</td><td class="reasons">${reasons}</td></tr>`;
   });
   return table(['Status, code', 'Meaning', 'Reasons'], rows);
 }
@@ -177,6 +183,8 @@ function typeHtml(schema: JsonSchema): string {
         .map((value) => `<code>${text(String(value))}</code>`)
         .join('<wbr> | ') + defaultText(schema)
     );
+  if (schema[KNOWN_VALUES] !== undefined)
+    return `${(schema[KNOWN_VALUES] as readonly string[]).map((word) => `<code>${text(word)}</code>`).join('<wbr> | ')} <small>or later ones</small>`;
   if (schema['const'] !== undefined) return `<code>${text(JSON.stringify(schema['const']))}</code>`;
   if (schema['type'] === 'array') return `list of ${typeHtml(schema['items'] as JsonSchema)}`;
   if (
