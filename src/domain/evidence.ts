@@ -55,6 +55,12 @@ export type EvidencePart = (typeof EVIDENCE_PARTS)[number];
 /** Bodies above this many bytes lie in the object store, and only their digest in the registry. */
 export const MAX_INLINE_EVIDENCE = 65_536;
 
+/** @throws RangeError for a body that belongs into the object store */
+export function assertInline(bodies: readonly { readonly body: Uint8Array }[]): void {
+  if (bodies.some(({ body }) => body.length > MAX_INLINE_EVIDENCE))
+    throw new RangeError(`evidence of more than ${MAX_INLINE_EVIDENCE} bytes is no body for a store of rows`);
+}
+
 /** Reference in the proof's record to evidence that was settled at issuing. */
 export interface EvidenceReference {
   readonly engineVersion: number;
@@ -77,6 +83,11 @@ export interface EvidenceOverlay {
   readonly consent?: StoredConsent;
   /** Conflicts and inferences that need declarations. */
   readonly facts: readonly EvidenceFact[];
+  /**
+   * Present from the first change on that found an overlay which was not what the service wrote: no later change
+   * heals it in silence.
+   */
+  readonly altered?: true;
   /** HMAC over the proof's id and all other members, lower-case hex. */
   readonly mac: string;
 }

@@ -1,5 +1,5 @@
 /** Record of an issued credential in the registry. */
-import type { StoredDeclaration } from './declaration.js';
+import type { EvidenceOverlay, EvidenceReference } from './evidence.js';
 import type { LegacyMark } from './legacy-proof.js';
 
 export type Carrier = 'embedded' | 'sidecar';
@@ -33,11 +33,13 @@ export interface IssuedProof {
   readonly sidecar?: Uint8Array;
   /** Present on a proof of an earlier registry, which was imported (rule 9.28). */
   readonly legacy?: LegacyMark;
+  /** Evidence that was settled when the proof was issued; absent where there was no capture trace. */
+  readonly evidence?: EvidenceReference;
   /**
-   * Declarations of creators, made after the proof was issued, in the order of recording; absent where there
-   * are none. They lie in the record itself, so that verifying reads nothing more and erasing leaves none.
+   * Overlay of what came after: declarations and consent. Absent where nothing came. It lies in the record
+   * itself, so that verifying reads nothing more and erasing leaves none.
    */
-  readonly declarations?: readonly StoredDeclaration[];
+  readonly overlay?: EvidenceOverlay;
 }
 
 /** Tombstone: nothing of the content is left. */

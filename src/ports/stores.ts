@@ -1,6 +1,6 @@
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
-import type { DeclarationStep, StoredDeclaration } from '../domain/declaration.js';
 import type { ReviewReminder, ServiceEvent, UsageEvent } from '../domain/events.js';
+import type { EvidenceOverlay, EvidencePart } from '../domain/evidence.js';
 import type { Partner, PartnerKey } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
 import type { ReviewBounds, ReviewCase, ReviewChange } from '../domain/review.js';
@@ -124,12 +124,26 @@ export interface IssuingReplay {
   readonly expiresAt: number;
 }
 
+/** Part of a proof's evidence that is small enough for the store. */
+export interface EvidenceBody {
+  readonly part: EvidencePart;
+  /** At most `MAX_INLINE_EVIDENCE` bytes. */
+  readonly body: Uint8Array;
+}
+
+/** Result of a rule about a proof's overlay. */
+export interface OverlayStep<Result> {
+  readonly result: Result;
+  /** Overlay to be written; absent where nothing changes. */
+  readonly overlay?: EvidenceOverlay;
+}
+
 export interface ProofStore {
   /** Reserves an id. Repeating the same call is harmless. @throws DomainError `conflict` where it is taken */
   reserveProof(proofId: string, partnerId: string, now: number): Promise<void>;
   /**
-   * Turns a reserved id into an issued proof, with its indexes and idempotency record, in one atomic write.
-   * `replay_exists`: another request completed under the same key first, and nothing was written. Repeating a
+   * Turns a reserved id into an issued proof, with its indexes, idempotency record and evidence, in one atomic
+   * write: whoever finds the proof finds its evidence. `replay_exists`: another request completed under the same key first, and nothing was written. Repeating a
    * call whose outcome is not known gives `issued` again.
    * @throws DomainError `conflict` where the id is not reserved for this partner (any more)
    */
@@ -137,7 +151,10 @@ export interface ProofStore {
     proof: IssuedProof,
     audit: AuditDraft,
     replay?: IssuingReplay,
+    evidence?: readonly EvidenceBody[],
   ): Promise<'issued' | 'replay_exists'>;
+  /** Body of a part of an issued proof's evidence; undefined where the store has none. */
+  readEvidence(proofId: string, part: EvidencePart): Promise<Uint8Array | undefined>;
   getProof(proofId: string): Promise<Proof | undefined>;
   /**
    * The partner's issued proofs, newest first (createdAt, then proofId, both descending), strictly behind
@@ -158,7 +175,7 @@ export interface ProofStore {
    */
   findProofs(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]>;
   /**
-   * Writes the tombstone. The same write removes the record with its declarations and indexes, and adds the
+   * Writes the tombstone. The same write removes the record with its overlay, evidence and indexes, and adds the
    * event `proof_erased`. From then on the reviews of all partners on the proof are not there any more; their
    * rows, however many, stay for `confirmErasure`. The first erasure wins and is the result of every later
    * one. Only an issued proof of this partner can be erased.
@@ -173,25 +190,27 @@ export interface ProofStore {
     capacity?: 'bypass',
   ): Promise<{ readonly outcome: 'erased' | 'already_erased'; readonly proof: ErasedProof } | 'not_found'>;
   /**
-   * Finishes an erasure, for the consumer of erasures: removes the reviews that are left beside the
+   * Finishes an erasure, for the consumer of erasures: removes evidence and reviews that are left beside the
    * tombstone, with their reminders, in steps between which other calls have their turn. Then `confirmedAt`
    * is written; the first time stays. After a crash the next call goes on. `not_erased`: there is no
    * tombstone, and nothing was touched.
    */
   confirmErasure(proofId: string, at: number): Promise<'confirmed' | 'already_confirmed' | 'not_erased'>;
   /**
-   * Reads, applies `addDeclaration` and writes, as one atomic step. Only a declaration that was `recorded` is
-   * written and audited. A recorded declaration is part of the proof wherever the proof is read, and goes
-   * with its erasure. `proof_gone`: the proof is not issued, or not any more.
+   * Reads, applies the rule and writes, as one atomic step. Only a step with an overlay is written and audited;
+   * its revision follows that of the overlay before it. An overlay is part of the proof wherever the proof is
+   * read, and goes with its erasure.
+   * @param change the rule, a pure function that may run again
+   * @returns the rule's result; `proof_gone`: the proof is not issued, or not any more
    */
-  recordDeclaration(
+  changeOverlay<Result>(
     proofId: string,
-    declaration: StoredDeclaration,
+    change: (proof: IssuedProof) => OverlayStep<Result>,
     audit: AuditDraft,
-  ): Promise<DeclarationStep | { readonly outcome: 'proof_gone' }>;
+  ): Promise<Result | 'proof_gone'>;
   getIssuingReplay(key: string, now: number): Promise<IssuingReplay | undefined>;
   /**
-   * Removes ids that were reserved before `before` (unix seconds), as killed issuings leave them.
+   * Removes ids that were reserved before `before` (unix seconds), with what killed issuings left beside them.
    * @returns the ids, so that staged assets can be collected
    */
   collectReservations(before: number): Promise<readonly string[]>;

@@ -99,6 +99,7 @@ if (ADDRESSES === undefined) {
         '005-review-counts.cql',
         '006-key-signatures.cql',
         '007-row-codes.cql',
+        '008-evidence.cql',
       ],
       'each by one of them',
     );

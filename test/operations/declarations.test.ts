@@ -8,6 +8,7 @@ import {
   DIMENSIONS,
   isAuthentic,
   MAX_DECLARATIONS,
+  type StoredDeclaration,
   SURVEY,
   type SurveyAnswers,
   sealDeclaration,
@@ -364,10 +365,14 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
   for (const id of ['sub_1', 'sub_2']) await house.operator.recordDeclaration(proofId, submission(id));
   await house.operator.recordDeclaration(other.proofId, submission('sub_moved'));
   const before = await house.service.verify(caller, file);
-  await edit(proofId, ({ declarations: [first, ...rest] }) => [
-    { ...first!, answers: { ...first!.answers, aiShareBand: 'over_three_quarters' } },
-    ...rest,
-  ]);
+  await edit(
+    proofId,
+    ({
+      overlay: {
+        declarations: [first, ...rest],
+      },
+    }) => [{ ...first!, answers: { ...first!.answers, aiShareBand: 'over_three_quarters' } }, ...rest],
+  );
   const verified = await house.service.verify(caller, file);
   t.strictSame(credentialOf(verified), credentialOf(before));
   t.match(verified.decision, {
@@ -387,7 +392,7 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
 
   // Another proof's record, with its mac.
   const moved = await rowOf(other.proofId);
-  await edit(proofId, () => moved.declarations!);
+  await edit(proofId, () => moved.overlay!.declarations);
   t.match(await house.partner.readProof(caller, { proofId }), {
     evidenceReport: {
       facts: [{ status: 'none_recorded' }],
@@ -399,6 +404,23 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
     verdict: 'valid',
     decision: { status: 'needs_review', counts: { declarations: 0, unverifiable: 3 } },
   });
+
+  await edit(proofId, () => []);
+  const altered = {
+    unverifiable: [...GAPS, { code: 'creator_declaration_altered', status: 'needs_review' }],
+  };
+  t.match(
+    await house.partner.readProof(caller, { proofId }),
+    { evidenceReport: altered },
+    'a declaration that was removed is no "none recorded"',
+  );
+  await house.operator.recordDeclaration(proofId, submission('sub_3'));
+  const { evidenceReport } = await house.partner.readProof(caller, { proofId });
+  t.match(evidenceReport, altered, 'nor does a later one heal it');
+  t.strictSame(
+    evidenceReport?.declarations.map(({ submissionId }) => submissionId),
+    ['sub_3'],
+  );
 });
 
 t.test('erasing a proof takes its declarations along', async (t) => {
@@ -450,13 +472,16 @@ async function rowOf(proofId: string): Promise<IssuedProof> {
 /** Rewrites the row, as somebody who has the secrets can, while the service is stopped. */
 async function edit(
   proofId: string,
-  change: (proof: Required<Pick<IssuedProof, 'declarations'>>) => IssuedProof['declarations'],
+  change: (proof: Required<IssuedProof>) => readonly StoredDeclaration[],
 ): Promise<void> {
   await withRows(async (level) => {
     const key = `proof/${proofId}`;
     const codec = await records();
     const proof = codec.decode(key, (await level.get(key))!) as Required<IssuedProof>;
-    await level.put(key, codec.encode(key, { ...proof, declarations: change(proof) }));
+    await level.put(
+      key,
+      codec.encode(key, { ...proof, overlay: { ...proof.overlay, declarations: change(proof) } }),
+    );
   });
 }
 

@@ -1,5 +1,6 @@
 import type { AuditAction, AuditDraft } from '../../src/domain/audit.js';
 import type { StoredDeclaration } from '../../src/domain/declaration.js';
+import type { EvidenceOverlay } from '../../src/domain/evidence.js';
 import type { Partner, PartnerKey } from '../../src/domain/partner.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import { REVIEW_LIFE_SECONDS, type ReviewCase } from '../../src/domain/review.js';
@@ -142,6 +143,27 @@ export function storedDeclaration(
     recordedAt: NOW,
     mac: 'ab'.repeat(32),
     ...over,
+  };
+}
+
+export function overlayOf(
+  declarations: readonly StoredDeclaration[],
+  revision = declarations.length,
+): EvidenceOverlay {
+  return {
+    revision,
+    engineVersion: 1,
+    declarations,
+    consent: { consentVersion: '2026-01', grantedAt: NOW },
+    facts: [
+      {
+        code: 'a_conflict',
+        contentClass: 'explicit_conflict',
+        status: 'needs_review',
+        values: { imports: 3 },
+      },
+    ],
+    mac: 'ef'.repeat(32),
   };
 }
 

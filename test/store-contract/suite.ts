@@ -4,10 +4,11 @@ import type { AuditHeads } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { auditContract } from './audit-contract.js';
 import { consumerContract } from './consumer-contract.js';
-import { declarationContract } from './declaration-contract.js';
+import { evidenceContract } from './evidence-contract.js';
 import { issuingContract } from './issuing-contract.js';
 import { keyContract } from './key-contract.js';
 import { outboxContract } from './outbox-contract.js';
+import { overlayContract } from './overlay-contract.js';
 import { proofContract } from './proof-contract.js';
 import { reviewContract } from './review-contract.js';
 import {
@@ -15,6 +16,7 @@ import {
   issuedProof,
   issuingReplay,
   NOW,
+  overlayOf,
   partner,
   partnerKey,
   reviewCase,
@@ -71,7 +73,8 @@ export function storeContract(
     await issuingContract(t, contract);
     await usageContract(t, contract);
     await proofContract(t, contract);
-    await declarationContract(t, contract);
+    await overlayContract(t, contract);
+    await evidenceContract(t, contract);
     await auditContract(t, contract);
     await outboxContract(t, contract);
     await consumerContract(t, contract);
@@ -111,10 +114,10 @@ export function storeContract(
         before.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
         before.charge(usageCharge(partnerId, 'a')),
       ]);
-      const declaration = storedDeclaration('sub_reopen');
-      await before.recordDeclaration(
+      const overlay = overlayOf([storedDeclaration('sub_reopen')], 1);
+      await before.changeOverlay(
         proof.proofId,
-        declaration,
+        () => ({ result: 'changed', overlay }),
         audit(proof.partnerId, 'declaration_recorded', proof.proofId),
       );
       opened = await opened.reopen!();
@@ -123,7 +126,7 @@ export function storeContract(
       await t.rejects(before.getProof(proof.proofId), { code: 'unavailable', reason: 'store_unavailable' });
       t.strictSame(await stores.getUpload(slot.uploadId, NOW), { slot, facts });
       t.equal(await stores.putFacts(uploadFacts(slot, 'again')), 'already_used');
-      t.strictSame(await stores.getProof(proof.proofId), { ...proof, declarations: [declaration] });
+      t.strictSame(await stores.getProof(proof.proofId), { ...proof, overlay });
       t.strictSame(await stores.getIssuingReplay(replay.key, NOW), replay);
       t.strictSame(await stores.charge(usageCharge(partnerId, 'a')), { outcome: 'already_charged', used: 1 });
       t.equal((await stores.getKey(key.keyId))?.expiresAt, rotated.previousKeyExpiresAt);

@@ -1,5 +1,6 @@
 import type { AuditEntry, AuditHead } from '../../domain/audit.js';
 import type { ReviewReminder, ServiceEvent } from '../../domain/events.js';
+import type { EvidencePart } from '../../domain/evidence.js';
 import type { Partner, PartnerKey } from '../../domain/partner.js';
 import type { Proof } from '../../domain/proof.js';
 import type { ReviewBindings, ReviewCase } from '../../domain/review.js';
@@ -21,7 +22,8 @@ import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores
  *   rotation-replay/{keyId}      RotationReplay: removed when its time has passed, from the files as well
  *   key-use/{partnerId}/{keyId}  when the key was last used: a row of its own, written without conditions
  *   upload/{uploadId}            slot and, once it was posted, its facts: one row, so that one read answers
- *   proof/{proofId}              Proof: pending, issued (with its declarations), erased
+ *   proof/{proofId}              Proof: pending, issued (with its overlay), erased
+ *   evidence/{proofId}/{part}    body of a part of the proof's evidence
  *   pending/{time}/{proofId}     index: reserved ids by age
  *   proof-time/{partnerId}/{time}/{proofId}
  *                                index: a partner's issued proofs by time; read backwards, newest first
@@ -60,7 +62,7 @@ import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores
  *                                moves its entry
  *
  * The life of one proof. `reserveProof` writes proof/P (pending) and pending/T/P. `issueProof` then writes,
- * in one synced batch: proof/P (issued) over the pending row, proof-time, bound, original and credential
+ * in one synced batch: proof/P (issued) over the pending row, its evidence, proof-time, bound, original and credential
  * entries, replay/K with its expiry entry, and removes pending/T/P. A kill before that batch leaves a pending
  * row that `collectReservations` takes back; a kill after it leaves an issued proof. There is nothing
  * between.
@@ -135,6 +137,8 @@ export const partnerKeyKey = (partnerId: string, createdAt: number, keyId: strin
   key<null>('partner-key', partnerId, digits(createdAt), keyId);
 export const uploadKey = (uploadId: string) => key<UploadRow>('upload', uploadId);
 export const proofKey = (proofId: string) => key<Proof>('proof', proofId);
+export const evidenceKey = (proofId: string, part: EvidencePart) =>
+  key<Uint8Array>('evidence', proofId, part);
 export const pendingKey = (reservedAt: number, proofId: string) =>
   key<null>('pending', digits(reservedAt), proofId);
 export const proofTimeKey = (partnerId: string, createdAt: number, proofId: string) =>

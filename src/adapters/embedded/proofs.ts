@@ -1,6 +1,6 @@
-import { addDeclaration } from '../../domain/declaration.js';
 import { DomainError } from '../../domain/errors.js';
 import { proofErased } from '../../domain/events.js';
+import { assertInline, EVIDENCE_PARTS } from '../../domain/evidence.js';
 import type { ErasedProof, IssuedProof } from '../../domain/proof.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
@@ -9,6 +9,7 @@ import {
   before,
   digestKey,
   erasingKey,
+  evidenceKey,
   expiryKey,
   following,
   type KeyRange,
@@ -43,8 +44,9 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
         tx.put(pendingKey(now, proofId), null);
       }),
 
-    issueProof: (proof, audit, replay) =>
-      log.run((tx, append) => {
+    issueProof: async (proof, audit, replay, evidence = []) => {
+      assertInline(evidence);
+      return log.run((tx, append) => {
         const row = tx.get(proofKey(proof.proofId));
         if (
           row?.state === 'issued' &&
@@ -59,6 +61,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
           throw new DomainError('conflict', 'This id is not reserved any more.');
         tx.delete(pendingKey(row.reservedAt, proof.proofId));
         tx.put(proofKey(proof.proofId), proof);
+        for (const { part, body } of evidence) tx.put(evidenceKey(proof.proofId, part), body);
         for (const entry of indexEntries(proof)) tx.put(entry, null);
         if (earlier !== undefined) tx.delete(expiryKey(earlier.expiresAt, replayKey(earlier.key)));
         if (replay !== undefined) {
@@ -69,7 +72,10 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
         }
         append(audit);
         return 'issued';
-      }),
+      });
+    },
+
+    readEvidence: async (proofId, part) => rows.get(evidenceKey(proofId, part)),
 
     getProof: async (proofId) => rows.get(proofKey(proofId)),
 
@@ -95,6 +101,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
         if (proof.state === 'erased') return { outcome: 'already_erased', proof };
         const tombstone: ErasedProof = { state: 'erased', proofId, partnerId, erasedAt: at };
         tx.put(proofKey(proofId), tombstone);
+        removeEvidence(tx, proofId);
         for (const entry of indexEntries(proof)) tx.delete(entry);
         removeReplay(tx, proofId);
         tx.put(erasingKey(proofId), null);
@@ -107,6 +114,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
       const isErased = await rows.run((tx) => {
         if (tx.get(proofKey(proofId))?.state !== 'erased') return false;
         removeReplay(tx, proofId);
+        removeEvidence(tx, proofId);
         return true;
       });
       if (!isErased) return 'not_erased';
@@ -120,15 +128,15 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
       });
     },
 
-    recordDeclaration: (proofId, declaration, audit) =>
+    changeOverlay: (proofId, change, audit) =>
       log.run((tx, append) => {
         const proof = tx.get(proofKey(proofId));
-        if (proof?.state !== 'issued') return { outcome: 'proof_gone' };
-        const step = addDeclaration(proof.declarations ?? [], declaration);
-        if (step.outcome !== 'recorded') return step;
-        tx.put(proofKey(proofId), { ...proof, declarations: step.declarations });
+        if (proof?.state !== 'issued') return 'proof_gone';
+        const { result, overlay } = change(proof);
+        if (overlay === undefined) return result;
+        tx.put(proofKey(proofId), { ...proof, overlay });
         append(audit);
-        return step;
+        return result;
       }),
 
     async getIssuingReplay(key, now) {
@@ -166,6 +174,10 @@ function indexEntries(proof: IssuedProof): readonly RowKey<null>[] {
     digestKey('original', proof.originalSha256, proof.proofId),
     digestKey('credential', proof.credentialSha256, proof.proofId),
   ];
+}
+
+function removeEvidence(tx: Transaction, proofId: string): void {
+  for (const part of EVIDENCE_PARTS) tx.delete(evidenceKey(proofId, part));
 }
 
 function removeReplay(tx: Transaction, proofId: string): void {

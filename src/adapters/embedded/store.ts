@@ -31,7 +31,7 @@ import { usageStore } from './usage.js';
  * Number of the layout in keys.ts. A change that older code would misread takes the next number, and a step
  * that brings stores up to it.
  */
-export const STORE_FORMAT = 4;
+export const STORE_FORMAT = 5;
 /** The last format in which rows had no codes. */
 const FORMER_FORMAT = 3;
 
@@ -184,6 +184,8 @@ async function checkFormat({
   }
   const format = formatOf(directory, codec, stored);
   if (format > STORE_FORMAT) throw newerFormat(directory, format);
+  // Format 4 had neither evidence nor overlays: older code would leave them out of an erasure.
+  if (format < STORE_FORMAT) await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
 }
 
 function newerFormat(directory: string, format: number): StoreOpenError {

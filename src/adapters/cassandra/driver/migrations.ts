@@ -17,7 +17,7 @@ export class CassandraOpenError extends Error {
 }
 
 /** Number of the last migration that this version knows. */
-export const SCHEMA_VERSION = 7;
+export const SCHEMA_VERSION = 8;
 
 const DIRECTORY = new URL('../../../../../deploy/cassandra/', import.meta.url);
 

@@ -6,24 +6,27 @@ import type { ProofStore } from '../../../ports/stores.js';
 import type { Intents } from '../commit/intents.js';
 import type { Outbox } from '../commit/outbox.js';
 import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
+import type { EvidenceRows } from './evidence-rows.js';
 import type { IdempotencyRecords } from './idempotency-records.js';
 import type { Indexed, ProofIndex } from './proof-index.js';
 import { columnsOf, isInState, type ProofRows } from './proof-rows.js';
 
 // The operation id of the issuing stays: it is no content.
 const ERASE =
-  "UPDATE proof SET state = 'erased', erased_at = ?, erase_op = ?, body = null, declared = null, replay_key = null, mac = ? WHERE proof_id = ? IF state = 'issued' AND partner_id = ? AND erase_op = null AND erased_at = null";
+  "UPDATE proof SET state = 'erased', erased_at = ?, erase_op = ?, body = null, revised = null, replay_key = null, mac = ? WHERE proof_id = ? IF state = 'issued' AND partner_id = ? AND erase_op = null AND erased_at = null";
 const CONFIRM =
   "UPDATE proof SET confirmed_at = ?, confirm_op = ?, mac = ? WHERE proof_id = ? IF state = 'erased' AND confirmed_at = null AND confirm_op = null";
 
 interface Erasure extends Indexed {
   readonly erasedAt: number;
+  readonly reservedAt: number;
   readonly replayKey?: string;
 }
 
 export interface ErasingParts {
   readonly rows: ProofRows;
   readonly index: ProofIndex;
+  readonly evidence: EvidenceRows;
   readonly records: IdempotencyRecords;
   readonly outbox: Outbox;
   /** Removes the reviews of all partners on a proof. */
@@ -38,7 +41,7 @@ export interface ErasingParts {
 export function proofErasing(
   session: Session,
   intents: Intents,
-  { rows, index, records, outbox, removeReviews }: ErasingParts,
+  { rows, index, evidence, records, outbox, removeReviews }: ErasingParts,
 ): Pick<ProofStore, 'eraseProof' | 'confirmErasure'> {
   const serialRows = rows.serialReads();
   const erasing = intents.operations<Erasure>({
@@ -49,6 +52,7 @@ export function proofErasing(
     },
     async follow({ target }) {
       const { proofId, partnerId, erasedAt, replayKey } = target;
+      await evidence.remove(target);
       await index.remove(target, erasedAt);
       if (replayKey !== undefined) await records.removeOfProof(replayKey, proofId);
       await outbox.add(proofErased({ proofId, partnerId, erasedAt }));
@@ -57,6 +61,7 @@ export function proofErasing(
 
   const erase = async (row: Row, at: number, audit: AuditDraft): ReturnType<ProofStore['eraseProof']> => {
     const { proofId, partnerId, createdAt, boundAudioSha256, originalSha256 } = rows.issuedOf(row);
+    const { reservedAt } = columnsOf(row);
     const target = defined({
       proofId,
       partnerId,
@@ -64,9 +69,9 @@ export function proofErasing(
       boundAudioSha256,
       originalSha256,
       erasedAt: at,
+      reservedAt,
       replayKey: textIn(row, 'replay_key'),
     });
-    const { reservedAt } = columnsOf(row);
     const code = rows.codeOf({ proofId, partnerId, state: 'erased', reservedAt, erasedAt: at });
     const { applied } = await erasing.commit(target, audit, (transact, { op }) =>
       transact({
@@ -94,6 +99,7 @@ export function proofErasing(
     async confirmErasure(proofId, at) {
       const row = await rows.row(proofId);
       if (!isInState(row, 'erased')) return 'not_erased';
+      await evidence.remove(columnsOf(row!));
       // At every call: a review may have come to be beside the tombstone since the one before.
       await removeReviews(proofId);
       if (numberIn(row!, 'confirmed_at') !== undefined) return 'already_confirmed';

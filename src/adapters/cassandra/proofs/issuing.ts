@@ -1,11 +1,12 @@
-import type { AuditDraft } from '../../../domain/audit.js';
 import { defined } from '../../../domain/defined.js';
 import { DomainError } from '../../../domain/errors.js';
+import { assertInline } from '../../../domain/evidence.js';
 import type { IssuedProof } from '../../../domain/proof.js';
 import type { IssuingReplay, ProofStore } from '../../../ports/stores.js';
 import type { Intent, Intents, Transact } from '../commit/intents.js';
 import type { Blobs } from '../driver/blobs.js';
 import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
+import type { EvidenceRows } from './evidence-rows.js';
 import type { IdempotencyRecords } from './idempotency-records.js';
 import type { ProofIndex } from './proof-index.js';
 import { isInState, type ProofRows } from './proof-rows.js';
@@ -20,12 +21,13 @@ interface Issuing {
 }
 
 export interface ProofIssuing extends Pick<ProofStore, 'getIssuingReplay'> {
-  issue(proof: IssuedProof, audit: AuditDraft, replay?: IssuingReplay): Promise<'issued' | 'replay_exists'>;
+  issue: ProofStore['issueProof'];
 }
 
 /**
- * Issuing: intent, the idempotency record (where there is a key), the proof's own row (the decision),
- * indexes, audit. The idempotency record holds all of the issuing, so that whoever finds it unfinished
+ * Issuing: evidence, intent, the idempotency record (where there is a key), the proof's own row (the
+ * decision), indexes, audit. Evidence comes first, so that whoever finishes the issuing finds it written; that of
+ * an issuing which came to nothing goes with its reservation. The idempotency record holds all of the issuing, so that whoever finds it unfinished
  * finishes it; it counts for readers only once its proof is issued. A record whose proof can not be issued
  * any more gives way.
  */
@@ -36,11 +38,13 @@ export function proofIssuing(
   {
     rows,
     index,
+    evidence,
     reservations,
     records,
   }: {
     readonly rows: ProofRows;
     readonly index: ProofIndex;
+    readonly evidence: EvidenceRows;
     readonly reservations: Reservations;
     readonly records: IdempotencyRecords;
   },
@@ -114,7 +118,8 @@ export function proofIssuing(
   };
 
   return {
-    async issue(proof, audit, replay) {
+    async issue(proof, audit, replay, bodies = []) {
+      assertInline(bodies);
       const { proofId, partnerId } = proof;
       const isIssued = async (): Promise<boolean> => isSame(await rows.get(proofId), proof);
       if (await isIssued()) {
@@ -127,7 +132,9 @@ export function proofIssuing(
       const row = await rows.row(proofId);
       if (!isInState(row, 'pending') || textIn(row!, 'partner_id') !== partnerId) throw notReserved();
 
-      const target = defined({ proof, reservedAt: numberIn(row!, 'reserved_at')!, replayKey: replay?.key });
+      const reservedAt = numberIn(row!, 'reserved_at')!;
+      await evidence.write({ proofId, reservedAt }, bodies);
+      const target = defined({ proof, reservedAt, replayKey: replay?.key });
       const { applied, hasKey } = await issuing.commit(target, audit, async (transact, intent) => {
         if (replay !== undefined && !(await takeKey(transact, intent, replay)))
           return { applied: false, hasKey: false };

@@ -5,7 +5,7 @@ import type { RowCodes } from '../driver/row-codes.js';
 import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
 
 const GET =
-  'SELECT proof_id, partner_id, state, reserved_at, body, declared, replay_key, erased_at, confirmed_at, issue_op, erase_op, mac FROM proof WHERE proof_id = ?';
+  'SELECT proof_id, partner_id, state, reserved_at, body, revised, replay_key, erased_at, confirmed_at, issue_op, erase_op, mac FROM proof WHERE proof_id = ?';
 
 /** Columns that a proof's code covers. */
 export interface ProofColumns {

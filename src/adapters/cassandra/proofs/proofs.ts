@@ -4,10 +4,11 @@ import type { Outbox } from '../commit/outbox.js';
 import type { Blobs } from '../driver/blobs.js';
 import { KeyedMutex } from '../driver/keyed-mutex.js';
 import type { Session } from '../driver/session.js';
-import { proofDeclaring } from './declaring.js';
 import { proofErasing } from './erasing.js';
+import { EvidenceRows } from './evidence-rows.js';
 import { IdempotencyRecords } from './idempotency-records.js';
 import { proofIssuing } from './issuing.js';
+import { proofOverlaying } from './overlaying.js';
 import { ProofIndex } from './proof-index.js';
 import type { ProofRows } from './proof-rows.js';
 import { Reservations } from './reservations.js';
@@ -23,23 +24,36 @@ export function proofStore(
 ): ProofStore {
   const mutex = new KeyedMutex();
   const index = new ProofIndex(session, rows);
-  const reservations = new Reservations(session, rows);
+  const evidence = new EvidenceRows(session, blobs);
+  const reservations = new Reservations(session, rows, evidence);
   const records = new IdempotencyRecords(session);
   const { issue, getIssuingReplay } = proofIssuing(session, intents, blobs, {
     rows,
     index,
+    evidence,
     reservations,
     records,
   });
-  const erasing = proofErasing(session, intents, { rows, index, records, outbox, removeReviews });
-  const recordDeclaration = proofDeclaring(intents, rows);
+  const erasing = proofErasing(session, intents, {
+    rows,
+    index,
+    evidence,
+    records,
+    outbox,
+    removeReviews,
+  });
+  const changeOverlay = proofOverlaying(intents, rows);
 
   return {
     reserveProof: (proofId, partnerId, now) => reservations.reserve(proofId, partnerId, now),
-    issueProof: (proof, audit, replay) =>
+    issueProof: (proof, audit, replay, bodies) =>
       mutex.run(replay === undefined ? `proof/${proof.proofId}` : `replay/${replay.key}`, () =>
-        issue(proof, audit, replay),
+        issue(proof, audit, replay, bodies),
       ),
+    async readEvidence(proofId, part) {
+      const [isIssued, body] = await Promise.all([rows.isIssued(proofId), evidence.read(proofId, part)]);
+      return isIssued ? body : undefined;
+    },
     getProof: (proofId) => rows.get(proofId),
     listProofs: (partnerId, query) => index.list(partnerId, query),
     findProofs: (kind, sha256, limit) => index.find(kind, sha256, limit),
@@ -47,8 +61,8 @@ export function proofStore(
     eraseProof: (proofId, ...rest) =>
       mutex.run(`proof/${proofId}`, () => erasing.eraseProof(proofId, ...rest)),
     confirmErasure: erasing.confirmErasure,
-    recordDeclaration: (proofId, ...rest) =>
-      mutex.run(`proof/${proofId}`, () => recordDeclaration(proofId, ...rest)),
+    changeOverlay: (proofId, change, audit) =>
+      mutex.run(`proof/${proofId}`, () => changeOverlay(proofId, change, audit)),
     getIssuingReplay,
   };
 }

@@ -1,6 +1,7 @@
 import { DomainError, isRecordDamaged } from '../../../domain/errors.js';
 import { timeBucketOf } from '../commit/time-bucket.js';
 import { numberIn, type Session, textIn } from '../driver/session.js';
+import type { EvidenceRows } from './evidence-rows.js';
 import { isInState, type ProofRows } from './proof-rows.js';
 
 const TIME_BUCKET_SECONDS = 600;
@@ -26,10 +27,12 @@ const TAKE_BACK = "DELETE FROM proof WHERE proof_id = ? IF state = 'pending' AND
 export class Reservations {
   readonly #session: Session;
   readonly #rows: ProofRows;
+  readonly #evidence: EvidenceRows;
 
-  constructor(session: Session, rows: ProofRows) {
+  constructor(session: Session, rows: ProofRows, evidence: EvidenceRows) {
     this.#session = session;
     this.#rows = rows;
+    this.#evidence = evidence;
   }
 
   async reserve(proofId: string, partnerId: string, now: number): Promise<void> {
@@ -96,11 +99,11 @@ export class Reservations {
   }): Promise<boolean> {
     const row = await this.#rows.row(proofId).catch((error: unknown) => {
       // Readers of the record meet the fault; other reservations need not wait for its repair.
-      if (isRecordDamaged(error)) return undefined;
+      if (isRecordDamaged(error)) return 'damaged';
       throw error;
     });
     let taken = false;
-    if (isInState(row, 'pending') && numberIn(row!, 'reserved_at') === reservedAt) {
+    if (typeof row === 'object' && isInState(row, 'pending') && numberIn(row, 'reserved_at') === reservedAt) {
       const { applied, current } = await this.#session.lightweightTransaction({
         query: TAKE_BACK,
         params: [proofId, reservedAt],
@@ -108,6 +111,9 @@ export class Reservations {
       // A row that is gone was taken back by this call or by another process: its files may go either way.
       taken = applied || current === undefined;
     }
+    // Before the entry: without it nobody would look for the evidence again. A row that is gone was taken back
+    // by a call that may have died here.
+    if (taken || row === undefined) await this.#evidence.remove({ proofId, reservedAt });
     await this.remove(proofId, reservedAt);
     return taken;
   }

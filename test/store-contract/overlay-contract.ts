@@ -1,13 +1,18 @@
 import type { Test } from 'tap';
-import { MAX_DECLARATIONS } from '../../src/domain/declaration.js';
+import {
+  addDeclaration,
+  type DeclarationStep,
+  MAX_DECLARATIONS,
+  type StoredDeclaration,
+} from '../../src/domain/declaration.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
-import { audit, issuedProof, NOW, storedDeclaration } from './samples.js';
+import { audit, issuedProof, NOW, overlayOf, storedDeclaration } from './samples.js';
 import type { Contract } from './suite.js';
 
-/** Declarations are part of the proof: recorded once, bounded, gone with it. */
-export async function declarationContract(t: Test, { opened, id }: Contract): Promise<void> {
+/** An overlay is part of the proof: changed by a rule in one step, and gone with the proof. */
+export async function overlayContract(t: Test, { opened, id }: Contract): Promise<void> {
   const issued = async (name: string) => {
     const proof = issuedProof(id('prf', name), id('ptr', name));
     const { stores } = opened();
@@ -21,6 +26,7 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
     const { proofId, partnerId } = proof;
     const first = storedDeclaration('sub_1');
     t.strictSame(await record(stores, proof, first), { outcome: 'recorded', declarations: [first] });
+    t.strictSame(await stores.getProof(proofId), { ...proof, overlay: overlayOf([first]) });
     const retried = storedDeclaration('sub_1', { recordedAt: NOW + 60, mac: 'cd'.repeat(32) });
     t.strictSame(
       await record(stores, proof, retried),
@@ -39,8 +45,8 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
       });
     }
     const second = storedDeclaration('sub_2', { answers: { disputedAssessment: 'disputed' } });
-    t.equal((await record(stores, proof, second)).outcome, 'recorded');
-    const declared = { ...proof, declarations: [first, second] };
+    t.equal((await recorded(stores, proof, second)).outcome, 'recorded');
+    const declared = { ...proof, overlay: overlayOf([first, second]) };
     t.strictSame(await stores.getProof(proofId), declared, 'and nothing else of the proof has changed');
     t.strictSame(await stores.listProofs(partnerId, { limit: 10 }), [declared]);
     t.equal(
@@ -56,9 +62,49 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
     );
   });
 
+  await t.test('a rule that throws changes nothing, and one that says so neither', async (t) => {
+    const { stores, proof } = await issued('overlay-unchanged');
+    const change = (rule: Parameters<Stores['changeOverlay']>[1]) =>
+      stores.changeOverlay(
+        proof.proofId,
+        rule,
+        audit(proof.partnerId, 'declaration_recorded', proof.proofId),
+      );
+    t.equal(await change(({ createdAt }) => ({ result: createdAt })), NOW, 'the rule sees the proof');
+    await t.rejects(
+      change(() => {
+        throw new RangeError('no');
+      }),
+      RangeError,
+    );
+    t.strictSame(await stores.getProof(proof.proofId), proof);
+    t.strictSame(await actionsOf(opened(), proof.partnerId), ['proof_issued']);
+  });
+
+  await t.test('of parallel changes none is lost', async (t) => {
+    const { stores, proof } = await issued('overlay-parallel');
+    const revisions = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        stores.changeOverlay(
+          proof.proofId,
+          ({ overlay }) => {
+            const revision = (overlay?.revision ?? 0) + 1;
+            return { result: revision, overlay: overlayOf([], revision) };
+          },
+          audit(proof.partnerId, 'declaration_recorded', proof.proofId),
+        ),
+      ),
+    );
+    t.strictSame(
+      revisions.map(Number).sort((one, other) => one - other),
+      Array.from({ length: 20 }, (_, i) => i + 1),
+    );
+    t.equal((await actionsOf(opened(), proof.partnerId)).length, 21, 'each audited once');
+  });
+
   await t.test('only an issued proof takes a declaration', async (t) => {
     const { stores, proof } = await issued('declared-gone');
-    const gone = { outcome: 'proof_gone' };
+    const gone = 'proof_gone';
     const pending = issuedProof(id('prf', 'declared-pending'), proof.partnerId);
     t.strictSame(await record(stores, pending, storedDeclaration('sub_1')), gone, 'never issued');
     await stores.reserveProof(pending.proofId, pending.partnerId, NOW);
@@ -81,11 +127,11 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
   await t.test('of 100 parallel recordings of one submission one is written', async (t) => {
     const { stores, proof } = await issued('declared-race');
     const tries = Array.from({ length: 100 }, (_, i) => storedDeclaration('sub_1', { recordedAt: NOW + i }));
-    const steps = await Promise.all(tries.map((declaration) => record(stores, proof, declaration)));
+    const steps = await Promise.all(tries.map((declaration) => recorded(stores, proof, declaration)));
     const winner = steps.findIndex(({ outcome }) => outcome === 'recorded');
     for (const [i, step] of steps.entries())
       if (i !== winner) t.strictSame(step, { outcome: 'already_recorded', declaration: tries[winner] });
-    t.strictSame(await stores.getProof(proof.proofId), { ...proof, declarations: [tries[winner]] });
+    t.strictSame(await stores.getProof(proof.proofId), { ...proof, overlay: overlayOf([tries[winner]!]) });
   });
 
   await t.test(
@@ -95,10 +141,10 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
       const tries = Array.from({ length: 100 }, (_, i) => storedDeclaration(`sub_${i}`));
       // Most come one after another: a store gives up calls that wait for seconds.
       const early = MAX_DECLARATIONS - 8;
-      const steps: Awaited<ReturnType<typeof record>>[] = [];
-      for (const declaration of tries.slice(0, early)) steps.push(await record(stores, proof, declaration));
+      const steps: DeclarationStep[] = [];
+      for (const declaration of tries.slice(0, early)) steps.push(await recorded(stores, proof, declaration));
       steps.push(
-        ...(await Promise.all(tries.slice(early).map((declaration) => record(stores, proof, declaration)))),
+        ...(await Promise.all(tries.slice(early).map((declaration) => recorded(stores, proof, declaration)))),
       );
       const taken = tries
         .filter((_, i) => steps[i]!.outcome === 'recorded')
@@ -109,11 +155,12 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
           t.strictSame(step, { outcome: 'refused', reason: 'declarations_full' });
       const row = await stores.getProof(proof.proofId);
       t.strictSame(
-        row?.state === 'issued' && row.declarations?.map(({ submissionId }) => submissionId).toSorted(),
+        row?.state === 'issued' &&
+          row.overlay?.declarations.map(({ submissionId }) => submissionId).toSorted(),
         taken.toSorted(),
       );
       t.equal(
-        (await record(stores, proof, tries.find(({ submissionId }) => submissionId === taken[0])!)).outcome,
+        (await recorded(stores, proof, tries.find(({ submissionId }) => submissionId === taken[0])!)).outcome,
         'already_recorded',
         'a full proof still answers again',
       );
@@ -143,16 +190,22 @@ export async function declarationContract(t: Test, { opened, id }: Contract): Pr
   });
 }
 
-function record(
-  stores: Stores,
-  { proofId, partnerId }: IssuedProof,
-  declaration: ReturnType<typeof storedDeclaration>,
-) {
-  return stores.recordDeclaration(
+/** Rule that adds a declaration, as the service's own does. */
+function record(stores: Stores, { proofId, partnerId }: IssuedProof, declaration: StoredDeclaration) {
+  return stores.changeOverlay<DeclarationStep>(
     proofId,
-    declaration,
+    ({ overlay }) => {
+      const result = addDeclaration(overlay?.declarations ?? [], declaration);
+      return result.outcome === 'recorded' ? { result, overlay: overlayOf(result.declarations) } : { result };
+    },
     audit(partnerId, 'declaration_recorded', proofId, declaration.submissionId),
   );
+}
+
+async function recorded(...args: Parameters<typeof record>): Promise<DeclarationStep> {
+  const step = await record(...args);
+  if (step === 'proof_gone') throw new Error('the proof is gone');
+  return step;
 }
 
 function erase(stores: Stores, { proofId, partnerId }: IssuedProof) {

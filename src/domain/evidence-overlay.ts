@@ -1,0 +1,82 @@
+/** Overlay of a proof's evidence: how it is sealed, checked and changed. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { StoredDeclaration } from './declaration.js';
+import { defined } from './defined.js';
+import type { EvidenceOverlay, StoredConsent } from './evidence.js';
+import type { EvidenceFact } from './evidence-report.js';
+
+/**
+ * Most changes of an overlay that add to it. All of them are counted in the proof's row, so they have a bound;
+ * taking back is allowed beyond it.
+ */
+export const MAX_OVERLAY_REVISIONS = 256;
+
+/** Content of an overlay that a change sets; the rest follows. */
+export interface OverlayContent {
+  readonly engineVersion: number;
+  readonly declarations: readonly StoredDeclaration[];
+  readonly consent?: StoredConsent;
+  readonly facts: readonly EvidenceFact[];
+}
+
+/**
+ * The overlay that follows `former` (absent: the first one), sealed for one proof.
+ * @param keys every secret that may have sealed the former one; the first of them seals this one
+ */
+export function nextOverlay(
+  keys: readonly [Uint8Array, ...Uint8Array[]],
+  proofId: string,
+  former: EvidenceOverlay | undefined,
+  content: OverlayContent,
+): EvidenceOverlay {
+  const { engineVersion, declarations, consent, facts } = content;
+  const wasAltered =
+    former !== undefined && (former.altered === true || !isOverlayAuthentic(keys, proofId, former));
+  const sealed = defined({
+    revision: (former?.revision ?? 0) + 1,
+    engineVersion,
+    declarations,
+    consent,
+    facts,
+    altered: wasAltered ? (true as const) : undefined,
+  });
+  return { ...sealed, mac: overlayMac(keys[0], proofId, sealed) };
+}
+
+/**
+ * Tells whether the overlay was sealed for the proof, as a whole.
+ * @param keys every secret that may have sealed it
+ */
+export function isOverlayAuthentic(
+  keys: readonly Uint8Array[],
+  proofId: string,
+  overlay: EvidenceOverlay,
+): boolean {
+  const mac = Buffer.from(overlay.mac, 'hex');
+  return (
+    mac.length === 32 &&
+    keys.some((key) => timingSafeEqual(mac, Buffer.from(overlayMac(key, proofId, overlay), 'hex')))
+  );
+}
+
+function overlayMac(key: Uint8Array, proofId: string, overlay: Omit<EvidenceOverlay, 'mac'>): string {
+  const { revision, engineVersion, declarations, consent, facts, altered } = overlay;
+  const covered = [
+    'takemark overlay',
+    proofId,
+    revision,
+    engineVersion,
+    declarations,
+    consent ?? null,
+    facts,
+    altered ?? false,
+  ];
+  return createHmac('sha256', key).update(JSON.stringify(covered, inOneOrder)).digest('hex');
+}
+
+/** Members by name, in whatever order a store gives them back. */
+function inOneOrder(_name: string, value: unknown): unknown {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+    : value;
+}
