@@ -1,0 +1,233 @@
+import { defined } from '../../domain/defined.js';
+import type { EvidenceReport } from '../../domain/evidence-report.js';
+import {
+  type ProjectionSource,
+  RECORDING_ROLES,
+  type Role,
+  type Settled,
+  type SettledAnswers,
+  settleAnswers,
+  type UnknownReason,
+  WORK_ROLES,
+} from './settle-answers.js';
+
+/** Version of the projections: it rises with every change of what one of them says of the same report. */
+export const PROJECTION_VERSION = 1;
+
+/** Vocabularies that a report is projected to, each with the edition that is meant. */
+export const PROJECTION_FORMATS = {
+  'ddex-432': 'DDEX ERN 4.3.2, AVS 12: ContainsAI and AiContribution',
+  spotify: 'Spotify AI credits, beta of April 2026',
+  apple: 'Apple Music transparency tags, March 2026',
+} as const;
+export type ProjectionFormat = keyof typeof PROJECTION_FORMATS;
+
+/** Member of a projection: a value with what it rests on, or `unknown` with the reason. */
+export interface ProjectedMember {
+  /** Element or tag of the vocabulary. */
+  readonly element: string;
+  /** `declared` with a value; `unknown` without one: the element is left out of what is delivered. */
+  readonly status: 'declared' | 'unknown';
+  readonly value?: string;
+  readonly reason?: UnknownReason;
+  /** Question whose answer by the creator would settle the member. */
+  readonly question?: string;
+  /** What the member rests on, or what stands in the way of a value. */
+  readonly sources: readonly ProjectionSource[];
+}
+
+/** What a report says in the words of a vocabulary (docs/disclosure.md). */
+export interface Projection {
+  readonly projectionVersion: typeof PROJECTION_VERSION;
+  readonly format: ProjectionFormat;
+  readonly vocabulary: string;
+  /** Layout of the report that was projected. */
+  readonly reportVersion: number;
+  /** `needs_review` where something that was declared stands against something else, or was kept back. */
+  readonly status: 'as_declared' | 'needs_review';
+  readonly members: readonly ProjectedMember[];
+}
+
+/** Reasons that ask a person to look. Silence does not: it is an element left out. */
+const REVIEWED: readonly UnknownReason[] = [
+  'undisclosed',
+  'submissions_disagree',
+  'answer_not_known',
+  'answers_contradict',
+  'conflict',
+  'declaration_altered',
+  'attribution_stands_against',
+];
+
+/**
+ * Projects a report to a vocabulary of the industry. Values come from declarations alone: no activity, no coverage and
+ * no likelihood of a detector is ever turned into one. What was witnessed can only take a value away.
+ */
+export function projectReport(report: EvidenceReport, format: ProjectionFormat): Projection {
+  const answers = settleAnswers(report);
+  const members = PROJECTIONS[format](answers).map((member) => withhold(member, answers));
+  return {
+    projectionVersion: PROJECTION_VERSION,
+    format,
+    vocabulary: PROJECTION_FORMATS[format],
+    reportVersion: report.version,
+    status: members.some(({ reason }) => reason !== undefined && REVIEWED.includes(reason))
+      ? 'needs_review'
+      : 'as_declared',
+    members,
+  };
+}
+
+/** Takes every value away where the report stands against itself. */
+function withhold(member: ProjectedMember, { blocked }: SettledAnswers): ProjectedMember {
+  if (blocked === undefined || member.reason === 'outside_report') return member;
+  return unknown(member.element, blocked.reason, blocked.sources);
+}
+
+const PROJECTIONS: Readonly<
+  Record<ProjectionFormat, (answers: SettledAnswers) => readonly ProjectedMember[]>
+> = {
+  'ddex-432': (answers) => [
+    unknown('Release/ContainsAI', 'outside_report', []),
+    recordingContainsAi(answers),
+    ...MUSICAL_ROLES.map((role) =>
+      // The survey asks those who made the recording. Of a contributor who is not of the type GenerativeAI the
+      // vocabulary knows no other values than None and Partly. Where all may be generated there is none such.
+      fromRole(
+        answers,
+        `SoundRecording/Contributor[${role}]/AiContribution`,
+        role,
+        'None',
+        answers.perhapsAll ? WHETHER_ALL : 'Partly',
+      ),
+    ),
+    resourceContainsAi(answers, 'Image', 'artwork'),
+    resourceContainsAi(answers, 'Video', 'video'),
+  ],
+  spotify: (answers) =>
+    SPOTIFY_ROLES.map(([element, role]) =>
+      fromRole(answers, element, role, 'no_credit', {
+        question: `Was the role ${element} fully AI-generated?`,
+      }),
+    ),
+  apple: (answers) => [
+    fromRole(answers, 'Artwork', 'artwork', 'no_tag', material('artwork')),
+    appleTrack(answers),
+    fromRoles(answers, 'Composition', WORK_ROLES, 'no_tag', material('composition or the lyrics')),
+    fromRole(answers, 'Music Video', 'video', 'no_tag', material('music video')),
+  ],
+};
+
+const MUSICAL_ROLES = [...WORK_ROLES, ...RECORDING_ROLES];
+
+const SPOTIFY_ROLES = [
+  ['Lyricist', 'lyrics'],
+  ['Vocalist', 'vocals'],
+  ['Instrumentalist', 'instruments'],
+  ['Producer', 'production'],
+] as const satisfies readonly (readonly [string, Role])[];
+
+interface Question {
+  readonly question: string;
+}
+
+const WHETHER_ALL: Question = { question: 'Was all of the recording AI-generated?' };
+
+function material(thing: string): Question {
+  return { question: `Was a material portion of the ${thing} AI-generated?` };
+}
+
+/**
+ * `ContainsAI` of the sound recording. It is never `All`: no answer of the survey says that all was generated, and the
+ * uppermost band of the share does not.
+ */
+function recordingContainsAi({ share, roles, perhapsAll }: SettledAnswers): ProjectedMember {
+  const element = 'SoundRecording/ContainsAI';
+  const silent = firstUnknown([share, roles]);
+  if (silent !== undefined) return unknown(element, silent.reason, silent.sources);
+  const sources = [...share.sources, ...roles.sources];
+  const musical = 'value' in roles && MUSICAL_ROLES.some((role) => roles.value.has(role));
+  if (perhapsAll) return unknown(element, 'needs_answer', sources, WHETHER_ALL.question);
+  if (musical || ('value' in share && share.value !== 'none')) return declared(element, 'Partly', sources);
+  if ('value' in share || ('value' in roles && roles.value.size === 0))
+    return declared(element, 'None', sources);
+  return unknown(element, 'not_declared', sources);
+}
+
+/** `ContainsAI` of an image or a video: a role that was named leaves open whether it is the whole. */
+function resourceContainsAi(
+  answers: SettledAnswers,
+  resource: 'Image' | 'Video',
+  role: Role,
+): ProjectedMember {
+  return fromRole(answers, `${resource}/ContainsAI`, role, 'None', {
+    question: `Was all of the ${role} AI-generated, or a part?`,
+  });
+}
+
+/** Apple's tag of the track: the share of the audio says what roles alone do not. */
+function appleTrack(answers: SettledAnswers): ProjectedMember {
+  const { share, roles } = answers;
+  const silent = firstUnknown([share, roles]);
+  if (silent !== undefined) return unknown('Track', silent.reason, silent.sources);
+  const sources = [...share.sources, ...roles.sources];
+  // Half and more of the audio is a material portion under every reading; what is less is for the creator to say.
+  if ('value' in share && share.value === 'most') return declared('Track', 'tag', sources);
+  if ('value' in share && share.value === 'some')
+    return unknown('Track', 'needs_answer', sources, material('track').question);
+  if ('value' in share) return declared('Track', 'no_tag', sources);
+  return fromRoles(answers, 'Track', RECORDING_ROLES, 'no_tag', material('track'));
+}
+
+function fromRole(
+  answers: SettledAnswers,
+  element: string,
+  role: Role,
+  none: string,
+  some: string | Question,
+): ProjectedMember {
+  return fromRoles(answers, element, [role], none, some);
+}
+
+/**
+ * Member that rests on the answer about roles.
+ * @param none value where the creator said that no role has generated material; a role that was merely not named
+ * beside others is silence
+ * @param some value where one of the roles was named, or the question that it leaves open
+ */
+function fromRoles(
+  { roles }: SettledAnswers,
+  element: string,
+  wanted: readonly Role[],
+  none: string,
+  some: string | Question,
+): ProjectedMember {
+  if ('reason' in roles) return unknown(element, roles.reason, roles.sources);
+  if (roles.value.size === 0) return declared(element, none, roles.sources);
+  if (!wanted.some((role) => roles.value.has(role))) return unknown(element, 'not_declared', []);
+  return typeof some === 'string'
+    ? declared(element, some, roles.sources)
+    : unknown(element, 'needs_answer', roles.sources, some.question);
+}
+
+/** The first of the answers that was given and does not say anything. */
+function firstUnknown(
+  answers: readonly Settled<unknown>[],
+): Extract<Settled<unknown>, { readonly reason: UnknownReason }> | undefined {
+  return answers.find((answer) => 'reason' in answer && answer.reason !== 'not_declared') as
+    | Extract<Settled<unknown>, { readonly reason: UnknownReason }>
+    | undefined;
+}
+
+function declared(element: string, value: string, sources: readonly ProjectionSource[]): ProjectedMember {
+  return { element, status: 'declared', value, sources };
+}
+
+function unknown(
+  element: string,
+  reason: UnknownReason,
+  sources: readonly ProjectionSource[],
+  question?: string,
+): ProjectedMember {
+  return defined({ element, status: 'unknown' as const, reason, question, sources });
+}
