@@ -6,7 +6,7 @@
 const MAY_IMPORT = {
   domain: [],
   ports: ['domain'],
-  codec: [],
+  codec: ['domain'],
   // Rooms of no subject: time limits and pauses, and files that survive a kill.
   async: [],
   files: [],

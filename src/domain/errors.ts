@@ -77,6 +77,10 @@ export const ERROR_REASONS = [
   'evidence_requests_open',
   'review_exists',
   'review_resolved',
+  // capture traces
+  'trace_malformed',
+  'trace_too_large',
+  'trace_version_unknown',
   // declarations
   'submission_id_reused',
   'declarations_full',

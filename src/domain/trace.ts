@@ -5,7 +5,7 @@
  */
 
 /** Version of the vocabulary and of the file's layout. */
-export const TRACE_VERSION = 1;
+export const TRACE_VERSION = 1 as const;
 
 /** Channels of a trace, in the order in which reports name them. The header states the support of each. */
 export const CHANNELS = [
@@ -42,6 +42,8 @@ export const TRACE_LIMITS = {
   segmentBytes: 65_536,
   /** Signatures of a trace: one each second for 18 hours. */
   signatures: 65_536,
+  /** Segments of a trace. */
+  segments: 131_072,
   /** Microseconds of the session clock: 366 days. */
   time: 31_622_400_000_000,
   /** Tracks, clips, sources, takes and plug-ins that may live at once, and takes and sources that may ever have. */
@@ -112,13 +114,14 @@ export const EVENTS = {
   'meter.point': { number: 22, channel: 'tempo', fields: { start: 'beats', beats: 'small', unit: 'small' } },
   // tracks
   'track.added': { number: 30, channel: 'tracks', fields: { track: 'id', type: TRACK_KINDS } },
+  /** The clips of the track are gone with it: no `clip.deleted` is told of them. */
   'track.removed': { number: 31, channel: 'tracks', fields: { track: 'id' } },
   'track.changed': {
     number: 32,
     channel: 'tracks',
     fields: { track: 'id', property: ['name', 'input', 'order', 'other'] },
   },
-  // clips: a clip shows a part of a source at a place of a track
+  // clips: a clip shows a part of a source at a place of a track; its places are in the base it was created with
   'clip.created': {
     number: 40,
     channel: 'clips',
@@ -237,7 +240,7 @@ export const EVENTS = {
     },
   },
   // capture itself: what the agent could not see
-  /** From `since` to `at` the agent did not see the channel; every channel where `scope` is absent. */
+  /** From `since`, never null here, to `at` the agent did not see the channel; without `scope` every channel. */
   'capture.gap': {
     number: 130,
     channel: 'session',
@@ -304,3 +307,35 @@ export type DeviceId = string;
 /** Standing of the device that signed a trace, at the time of issuing. */
 export const DEVICE_STANDINGS = ['enrolled', 'unknown', 'revoked'] as const;
 export type DeviceStanding = (typeof DEVICE_STANDINGS)[number];
+
+/** Findings about a trace's file: facts of the report, of which none is a refusal. */
+export const TRACE_FINDINGS = [
+  /** The segments are not those that the signature after them names. */
+  'trace_chain_broken',
+  /** A segment or signature does not carry on where the one before ended. */
+  'trace_sequence_gap',
+  /** A signature is not that of the device in the header. */
+  'trace_signature_invalid',
+  /** Bytes that are no frame. */
+  'trace_damaged',
+  /** The file ends without the device's final signature. */
+  'trace_truncated',
+  /** Bytes follow the last valid signature; they are no evidence. */
+  'trace_unsigned_tail',
+  /** An event has an earlier time than one before it. */
+  'trace_time_backwards',
+  /** A generator made the trace. */
+  'trace_simulated',
+] as const;
+export type TraceFindingCode = (typeof TRACE_FINDINGS)[number];
+
+export interface TraceFinding {
+  readonly code: TraceFindingCode;
+  /** Numbers that say where and how much, by name. */
+  readonly values?: Readonly<Record<string, number>>;
+}
+
+/** Fault of a trace's content: what makes it no trace of this version. The message holds no value of the trace. */
+export class TraceFault extends Error {
+  override readonly name = 'TraceFault';
+}

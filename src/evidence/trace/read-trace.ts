@@ -1,0 +1,279 @@
+import { createHash } from 'node:crypto';
+import {
+  deviceIdOf,
+  headOfHeader,
+  headOfSegment,
+  readDevicePublicKey,
+  signedMessage,
+  verifyMessage,
+} from '../../codec/trace-chain.js';
+import { decodeTraceEvents } from '../../codec/trace-events.js';
+import { FrameSplitter, type TraceFrame } from '../../codec/trace-frames.js';
+import { decodeTraceHeader } from '../../codec/trace-header.js';
+import { DomainError } from '../../domain/errors.js';
+import {
+  type DeviceId,
+  TRACE_LIMITS,
+  type TraceEvent,
+  TraceFault,
+  type TraceFinding,
+  type TraceHeader,
+} from '../../domain/trace.js';
+import { TraceReferences } from '../../domain/trace-references.js';
+
+/** Stream of a trace's bytes from the start; it is opened once for each pass. */
+export type OpenTrace = () => AsyncIterable<Uint8Array>;
+
+/** Trace whose frames, chain and signatures were checked. */
+export interface ReadTrace {
+  readonly header: TraceHeader;
+  readonly deviceId: DeviceId;
+  /** SHA-256 of the whole file, lower-case hex. */
+  readonly sha256: string;
+  readonly bytes: number;
+  /** Valid signatures. Without one nothing is evidence, the header included. */
+  readonly signatures: number;
+  /** True where the last valid signature is the final one. */
+  readonly sealed: boolean;
+  /** Segments that a valid signature covers. */
+  readonly segments: number;
+  /** What the file shows; `trace_time_backwards` joins once `events` has come to its end. */
+  readonly findings: readonly TraceFinding[];
+  /**
+   * Signed events in batches, one for each segment: each decoded strictly, its references known. Times are as they
+   * were told. A later call reads the file again.
+   * @throws DomainError `unprocessable` where the signed part is no trace
+   */
+  events(): AsyncGenerator<readonly TraceEvent[], void, undefined>;
+}
+
+/**
+ * First pass over a trace: frames, chain, signatures, and the last position that the device vouches for. What is
+ * wrong there is a finding, and evidence ends at the last valid signature before it. The memory is that of a segment.
+ * @throws DomainError `unprocessable` where there is no header of a known version, or a bound is exceeded
+ */
+export async function readTrace(open: OpenTrace): Promise<ReadTrace> {
+  const digest = createHash('sha256');
+  const splitter = new FrameSplitter();
+  const chain = new ChainReader();
+  let bytes = 0;
+  for await (const chunk of open()) {
+    bytes += chunk.length;
+    if (bytes > TRACE_LIMITS.traceBytes) throw tooLarge('bytes');
+    digest.update(chunk);
+    if (chain.stopped) continue;
+    for (const frame of splitter.push(chunk)) {
+      chain.take(frame, splitter.end);
+      if (chain.stopped) break;
+    }
+    if (splitter.damaged) chain.stop({ code: 'trace_damaged', values: { position: splitter.end } });
+    if (chain.header === undefined && splitter.damaged) throw malformed('does not begin with a header');
+  }
+  if (chain.header === undefined) throw malformed('does not begin with a header');
+  return new CheckedTrace(open, chain.header, chain, bytes, digest.digest('hex'));
+}
+
+/** Position up to which a valid signature covers the file. */
+interface Signed {
+  /** Bytes from the start, the signature included. */
+  readonly end: number;
+  readonly segments: number;
+  readonly head: Buffer;
+  readonly final: boolean;
+}
+
+class ChainReader {
+  header: { readonly value: TraceHeader; readonly head: Buffer } | undefined;
+  signed: Signed | undefined;
+  signatures = 0;
+  /** First thing that is wrong with the file. Nothing behind it is looked at. */
+  fault: TraceFinding | undefined;
+  #key: ReturnType<typeof readDevicePublicKey>;
+  #head: Buffer = Buffer.alloc(0);
+  #segments = 0;
+  #stopped = false;
+
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  /** Ends the reading. What follows a seal needs no finding but that it is there. */
+  stop(fault: TraceFinding): void {
+    this.#stopped = true;
+    if (this.signed?.final !== true) this.fault ??= fault;
+  }
+
+  take(frame: TraceFrame, end: number): void {
+    if (this.header === undefined) {
+      if (frame.kind !== 'header') throw malformed('does not begin with a header');
+      this.#takeHeader(frame.bytes);
+    } else if (frame.kind === 'header' || this.signed?.final === true)
+      this.stop({ code: 'trace_damaged', values: { position: end } });
+    else if (frame.kind === 'segment') this.#takeSegment(frame);
+    else this.#takeSignature(frame, end);
+  }
+
+  #takeHeader(bytes: Buffer): void {
+    const decoded = decodeTraceHeader(bytes);
+    if ('fault' in decoded)
+      throw decoded.fault === 'version_unknown'
+        ? new DomainError('unprocessable', 'The trace has a version that is not known here.', {
+            reason: 'trace_version_unknown',
+          })
+        : malformed(decoded.text);
+    const { header } = decoded;
+    this.#head = headOfHeader(bytes);
+    this.#key = readDevicePublicKey(header.publicKey, header.algorithm);
+    this.header = { value: header, head: this.#head };
+  }
+
+  #takeSegment(segment: TraceFrame & { kind: 'segment' }): void {
+    if (segment.sequence !== this.#segments) {
+      this.stop(gap(this.#segments, segment.sequence));
+      return;
+    }
+    if (this.#segments >= TRACE_LIMITS.segments) throw tooLarge('segments');
+    this.#head = headOfSegment(this.#head, segment);
+    this.#segments += 1;
+  }
+
+  #takeSignature(frame: TraceFrame & { kind: 'signature' }, end: number): void {
+    const { final, segments, head, signature } = frame;
+    if (this.signatures >= TRACE_LIMITS.signatures) throw tooLarge('signatures');
+    // A flush signs something new; a seal may follow a flush at once.
+    const repeated = !final && segments === this.signed?.segments;
+    if (segments !== this.#segments || repeated) this.stop(gap(this.#segments, segments));
+    else if (!this.#head.equals(head)) this.stop({ code: 'trace_chain_broken', values: { segments } });
+    else if (
+      !verifyMessage(
+        this.header!.value.algorithm,
+        this.#key!,
+        signedMessage(final, segments, head),
+        signature,
+      )
+    )
+      this.stop({ code: 'trace_signature_invalid', values: { segments } });
+    else {
+      this.signatures += 1;
+      this.signed = { end, segments, head: this.#head, final };
+    }
+  }
+}
+
+class CheckedTrace implements ReadTrace {
+  readonly header: TraceHeader;
+  readonly deviceId: DeviceId;
+  readonly signatures: number;
+  readonly sealed: boolean;
+  readonly segments: number;
+  readonly #open: OpenTrace;
+  readonly #firstHead: Buffer;
+  readonly #signed: Signed | undefined;
+  readonly #found: readonly TraceFinding[];
+  #backwards: TraceFinding | undefined;
+
+  constructor(
+    open: OpenTrace,
+    { value, head }: { readonly value: TraceHeader; readonly head: Buffer },
+    { signed, signatures, fault }: ChainReader,
+    readonly bytes: number,
+    readonly sha256: string,
+  ) {
+    this.header = value;
+    this.deviceId = deviceIdOf(value.publicKey);
+    this.signatures = signatures;
+    this.sealed = signed?.final ?? false;
+    this.segments = signed?.segments ?? 0;
+    this.#open = open;
+    this.#firstHead = head;
+    this.#signed = signed;
+    const unsigned = bytes - (signed?.end ?? 0);
+    this.#found = [
+      ...(fault === undefined ? [] : [fault]),
+      ...(this.sealed || fault !== undefined ? [] : [{ code: 'trace_truncated' } as const]),
+      ...(unsigned === 0 ? [] : [{ code: 'trace_unsigned_tail', values: { bytes: unsigned } } as const]),
+      ...(value.simulated ? [{ code: 'trace_simulated' } as const] : []),
+    ];
+  }
+
+  get findings(): readonly TraceFinding[] {
+    return this.#backwards === undefined ? this.#found : [...this.#found, this.#backwards];
+  }
+
+  async *events(): AsyncGenerator<readonly TraceEvent[], void, undefined> {
+    if (this.segments === 0) return;
+    const splitter = new FrameSplitter();
+    const content = new ContentReader();
+    let head = this.#firstHead;
+    let segments = 0;
+    for await (const chunk of this.#open()) {
+      for (const frame of splitter.push(chunk)) {
+        if (frame.kind !== 'segment') continue;
+        head = headOfSegment(head, frame);
+        segments += 1;
+        yield content.read(frame);
+        if (segments === this.segments) break;
+      }
+      if (segments === this.segments || splitter.damaged) break;
+    }
+    if (segments !== this.segments || !head.equals(this.#signed!.head))
+      throw malformed('changed while it was read');
+    this.#backwards = content.backwards();
+  }
+}
+
+/** Events of segment after segment, with what has to hold from one to the next. */
+class ContentReader {
+  readonly #references = new TraceReferences();
+  #events = 0;
+  #latest = 0;
+  /** Events before their time, the first of them, and by how much the worst one is. */
+  #back: { count: number; readonly event: number; microseconds: number } | undefined;
+
+  read(segment: TraceFrame & { kind: 'segment' }): TraceEvent[] {
+    const { sequence, firstEvent, body } = segment;
+    if (firstEvent !== this.#events)
+      throw malformed(`segment ${sequence}: its first event is not the next one`);
+    const events: TraceEvent[] = [];
+    try {
+      for (const event of decodeTraceEvents(body)) {
+        this.#references.take(event);
+        this.#clock(event.at);
+        events.push(event);
+        this.#events += 1;
+      }
+    } catch (error) {
+      if (!(error instanceof TraceFault)) throw error;
+      throw malformed(`segment ${sequence}, event ${this.#events}: ${error.message}`);
+    }
+    return events;
+  }
+
+  backwards(): TraceFinding | undefined {
+    return this.#back && { code: 'trace_time_backwards', values: { ...this.#back } };
+  }
+
+  #clock(at: number): void {
+    if (at >= this.#latest) {
+      this.#latest = at;
+      return;
+    }
+    this.#back ??= { count: 0, event: this.#events, microseconds: 0 };
+    this.#back.count += 1;
+    this.#back.microseconds = Math.max(this.#back.microseconds, this.#latest - at);
+  }
+}
+
+function gap(expected: number, found: number): TraceFinding {
+  return { code: 'trace_sequence_gap', values: { expected, found } };
+}
+
+function malformed(where: string): DomainError {
+  return new DomainError('unprocessable', `The trace is malformed: ${where}.`, { reason: 'trace_malformed' });
+}
+
+function tooLarge(what: string): DomainError {
+  return new DomainError('unprocessable', `The trace has more ${what} than one may have.`, {
+    reason: 'trace_too_large',
+  });
+}

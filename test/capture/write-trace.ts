@@ -1,0 +1,104 @@
+import { DeviceKey, openTrace, type TraceSink, type TraceWriter } from '../../src/capture/index.js';
+import type { Channel, ChannelSupport, TraceEvent } from '../../src/domain/trace.js';
+import { CHANNELS } from '../../src/domain/trace.js';
+
+export const ALL_SUPPORTED = Object.fromEntries(CHANNELS.map((channel) => [channel, 'supported'])) as Record<
+  Channel,
+  ChannelSupport
+>;
+
+/** Sink that keeps what is written. */
+export class MemorySink implements TraceSink {
+  readonly #parts: Uint8Array[] = [];
+  closed = false;
+
+  async write(bytes: Uint8Array): Promise<void> {
+    this.#parts.push(Uint8Array.from(bytes));
+  }
+  async sync(): Promise<void> {}
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+  bytes(): Buffer {
+    return Buffer.concat(this.#parts);
+  }
+}
+
+export interface Written {
+  readonly bytes: Buffer;
+  readonly key: DeviceKey;
+}
+
+/** Trace that `write` filled, in memory. */
+export async function writeTrace(
+  write: (writer: TraceWriter) => Promise<void> | void,
+  options: { readonly key?: DeviceKey; readonly channels?: Partial<Record<Channel, ChannelSupport>> } = {},
+): Promise<Written> {
+  const key = options.key ?? DeviceKey.generate();
+  const sink = new MemorySink();
+  const writer = await openTrace({
+    to: sink,
+    key,
+    header: {
+      adapter: 'test',
+      adapterVersion: '1.0',
+      startedAt: 1_700_000_000,
+      channels: { ...ALL_SUPPORTED, ...options.channels },
+    },
+  });
+  await write(writer);
+  return { bytes: sink.bytes(), key };
+}
+
+/** Opens bytes as a stream of chunks of these lengths, the last one repeated. */
+export function opened(bytes: Uint8Array, ...lengths: readonly number[]): () => AsyncIterable<Uint8Array> {
+  return async function* () {
+    let at = 0;
+    for (let i = 0; at < bytes.length; i += 1) {
+      const length = lengths[Math.min(i, lengths.length - 1)] ?? 65_536;
+      yield bytes.subarray(at, at + length);
+      at += length;
+    }
+  };
+}
+
+/** Small session with an event of most kinds, in order. */
+export const SESSION: readonly TraceEvent[] = [
+  { kind: 'session.opened', at: 0, sampleRate: 48_000 },
+  { kind: 'tempo.map', at: 10 },
+  { kind: 'tempo.point', at: 10, start: 0, bpm: 120.5 },
+  { kind: 'meter.point', at: 10, start: 0, beats: 4, unit: 4 },
+  { kind: 'track.added', at: 20, track: 1, type: 'audio' },
+  { kind: 'plugin.added', at: 30, plugin: 1, track: 1, type: 'effect' },
+  {
+    kind: 'import.added',
+    at: 1_000_000,
+    source: 1,
+    manner: 'copied',
+    samplesSha256: 'ab'.repeat(32),
+    frames: 480_000,
+    rate: 48_000,
+    channels: 1,
+  },
+  {
+    kind: 'clip.created',
+    at: 1_000_001,
+    clip: 1,
+    track: 1,
+    source: 1,
+    base: 'seconds',
+    start: 0.25,
+    length: 10,
+  },
+  { kind: 'recording.started', at: 2_000_000, take: 1, track: 1, input: 'hardware' },
+  { kind: 'recording.grew', at: 3_000_000, take: 1, frames: 48_000 },
+  { kind: 'recording.finished', at: 4_000_000, take: 1, source: 2, frames: 96_000, rate: 48_000 },
+  { kind: 'clip.split', at: 5_000_000, clip: 1, right: 2, start: 5 },
+  { kind: 'clip.moved', at: 6_000_000, since: 5_000_000, clip: 2, track: 1, start: 20.125 },
+  { kind: 'midi.edited', at: 7_000_000, source: 3, added: 12, removed: 0, changed: 300 },
+  { kind: 'mixer.changed', at: 8_000_000, control: 'gain' },
+  { kind: 'capture.gap', at: 9_000_000, since: 8_000_000, scope: 'mixer', reason: 'overflow' },
+  { kind: 'sourceMap.completed', at: 10_000_000, sources: 3, clips: 2 },
+  { kind: 'session.saved', at: 10_000_000 },
+  { kind: 'export.finished', at: 11_000_000, fileSha256: 'cd'.repeat(32), rerender: 'not_tried' },
+];
