@@ -206,6 +206,16 @@ export class OperatorClient {
     )) as PartnerReviewCase;
   }
 
+  /** Safe to repeat: what is registered already stays so. */
+  async importLegacy(
+    proof: object,
+  ): Promise<{ readonly proofId: string; readonly outcome: 'imported' | 'already_imported' }> {
+    return (await retrying(RETRY, this.#signal, () => this.#post('legacy-proofs', proof))) as {
+      readonly proofId: string;
+      readonly outcome: 'imported' | 'already_imported';
+    };
+  }
+
   /** Safe to repeat: a submission that is recorded already stays so. */
   async recordDeclaration(proofId: string, submission: object): Promise<Declaration> {
     return (await retrying(RETRY, this.#signal, () =>

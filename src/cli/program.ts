@@ -15,6 +15,7 @@ import { listDeadLetters, replayDeadLetters } from './commands/operator-dead-let
 import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
 import { issue } from './commands/operator-issue.js';
 import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
+import { importLegacy } from './commands/operator-legacy.js';
 import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
 import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
 import { listKeys, revokeKey as revokeOwnKey, rotateKey } from './commands/partner-keys.js';
@@ -41,6 +42,7 @@ const COMMANDS: readonly Command[] = [
   listPartnerKeys,
   revokeKey,
   issue,
+  importLegacy,
   recordDeclaration,
   listDeclarations,
   supplyEvidence,
@@ -77,6 +79,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   'operator plan': 'Plans and their limits',
   'operator key': 'Keys of partners',
   'operator declaration': "Creators' declarations",
+  'operator legacy': 'Proofs of an earlier registry',
   'operator evidence': 'Evidence that reviews ask for',
   'operator erasure': 'Erasures of proofs',
   'operator audit': 'Audit logs',

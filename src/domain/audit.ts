@@ -12,6 +12,7 @@ export const AUDIT_ACTIONS = [
   'key_revoked',
   'key_rotated',
   'proof_issued',
+  'proof_imported',
   'proof_erased',
   'review_created',
   'review_evidence_opened',

@@ -65,6 +65,8 @@ export const ERROR_REASONS = [
   'result_too_large',
   'idempotency_key_reused',
   'idempotency_in_progress',
+  'legacy_differs',
+  'asset_not_kept',
   // keys, reviews
   'already_rotated',
   'rotation_in_progress',

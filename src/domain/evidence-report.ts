@@ -62,10 +62,7 @@ export interface EvidenceReport {
   readonly sourceDetail?: SourceDetail;
 }
 
-/**
- * Gaps of every report: nothing was witnessed, and so nothing inferred. Both classes are empty, and the
- * report says so (rule 9.11).
- */
+/** Gaps of a report without a trace: nothing was witnessed, and so nothing inferred (rule 9.11). */
 const GAPS = ['session_evidence_unavailable', 'rule_inference_unavailable'];
 
 /**

@@ -1,5 +1,6 @@
 import type { Container } from './audio.js';
 import type { EvidenceReport } from './evidence-report.js';
+import type { LegacyValues } from './legacy-proof.js';
 import type { CredentialReport } from './parsed-credential.js';
 
 export const VERDICTS = [
@@ -51,7 +52,7 @@ export interface AudioSummary {
   readonly sha256: string;
 }
 
-export interface VerificationResult {
+export interface VerificationResult extends LegacyValues {
   readonly verdict: Verdict;
   /** Tells whether a caller may accept: true with `valid` alone (rule 8.7). */
   readonly good: boolean;
@@ -64,8 +65,7 @@ export interface VerificationResult {
   readonly verifiedAt: number;
   readonly audio: AudioSummary;
   /**
-   * Report, with `valid` alone and where anything was declared; the absence means that evidence of the source
-   * is not available (rule 9.10).
+   * Report, with `valid` alone; the absence means that evidence of the source is not available (rule 9.10).
    */
   readonly evidenceReport?: EvidenceReport;
   readonly embeddedCredential?: CredentialReport;

@@ -63,6 +63,10 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       const { declaration, repeated } = await operations.recordDeclaration(proofId, body);
       return json(repeated ? 200 : 201, declaration);
     },
+    importLegacy: async ({ body }) => {
+      const { proofId, outcome } = await operations.importLegacy(body);
+      return json(outcome === 'imported' ? 201 : 200, { proofId, outcome });
+    },
     listDeclarations: async ({ params: { proofId } }) =>
       json(200, { declarations: await operations.listDeclarations(proofId) }),
     listDeadLetters: async ({ query: { topic, limit } }) =>

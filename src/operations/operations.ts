@@ -21,6 +21,7 @@ import { readAudit, verifyAudit } from './partners/audit.js';
 import { createPartner, listPartners, listPlans } from './partners/partners.js';
 import { listDeclarations, recordDeclaration } from './proofs/declarations.js';
 import { eraseProof, erasureStatus } from './proofs/erase-proof.js';
+import { importLegacy } from './proofs/import-legacy.js';
 import { readAsset, readOwnAsset } from './proofs/read-asset.js';
 import { listProofs, readProof, readRecord } from './proofs/read-proofs.js';
 import { closeEvidence, openEvidence, supplyEvidence } from './reviews/evidence.js';
@@ -119,6 +120,7 @@ export function createOperations(given: OperationsDeps) {
       revokeKey,
       supplyEvidence,
       issueProof,
+      importLegacy,
       recordDeclaration,
       listDeclarations,
       readAsset,

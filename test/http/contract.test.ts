@@ -544,6 +544,29 @@ t.test('every route of the operator listener answers as its table says', async (
     ),
   );
   t.strictSame(jsonOf(replayed), { replayed: 1 });
+  const legacy = (proofId: string) =>
+    ask(
+      port,
+      request(
+        'POST',
+        '/operator/v1/legacy-proofs',
+        { ...auth, 'Content-Type': 'application/json' },
+        JSON.stringify({
+          proofId,
+          partnerId: 'ptr_1',
+          createdAt: 1,
+          kid: ASSET_SHA256,
+          carrier: 'embedded',
+          song: { title: 'Old' },
+          originalSha256: ASSET_SHA256,
+          boundAudioSha256: ASSET_SHA256,
+          credentialSha256: ASSET_SHA256,
+          asset: { bytes: 1, sha256: ASSET_SHA256, fileName: 'old.wav', mediaType: 'audio/wav' },
+        }),
+      ),
+    );
+  t.strictSame(jsonOf(await legacy('tpf_1')), { proofId: 'tpf_1', outcome: 'imported' });
+  matchError(t, await legacy('prf_1'), 'conflict', 'legacy_differs', 'of an id that is taken');
   const submission = {
     surveyVersion: '1',
     submissionId: 'sub_1',

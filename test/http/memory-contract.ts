@@ -226,6 +226,7 @@ export class MemoryContract {
     | 'listPartnerKeys'
     | 'revokeKey'
     | 'supplyEvidence'
+    | 'importLegacy'
     | 'recordDeclaration'
     | 'listDeclarations'
     | 'erasureStatus'
@@ -250,6 +251,10 @@ export class MemoryContract {
       },
       supplyEvidence: async ({ reviewId, requestId }) =>
         this.#change(stepEvidence(this.#review(reviewId), requestId, 'supply', undefined, NOW)),
+      importLegacy: async ({ proofId }) => {
+        if (!this.proofs.has(proofId)) return { proofId, outcome: 'imported' };
+        throw conflict('legacy_differs');
+      },
       recordDeclaration: async (proofId, declaration) => {
         const known = this.#proof(proofId).evidenceReport?.declarations ?? [];
         const earlier = known.find(({ submissionId }) => submissionId === declaration.submissionId);

@@ -44,6 +44,14 @@ const GAPS = [
   { code: 'rule_inference_unavailable', contentClass: 'unverifiable_coverage_gap', status: 'unverifiable' },
 ];
 
+const NONE = {
+  version: 1,
+  facts: [{ code: 'creator_declaration', contentClass: 'creator_declaration', status: 'none_recorded' }],
+  conflicts: [],
+  unverifiable: GAPS,
+  declarations: [],
+};
+
 function submission(submissionId: string, over: Partial<Declaration> = {}): Declaration {
   return {
     surveyVersion: '2026-01',
@@ -161,10 +169,16 @@ t.test('a recorded declaration is reported and leaves the credential as it was',
     await house.partner.readProof(caller, { proofId }),
     await house.partner.readRecord(stranger, { proofId }),
   ])
-    t.notOk('evidenceReport' in answer, 'absent where nothing was declared');
+    t.strictSame(answer.evidenceReport, NONE, 'a missing survey is told of');
   t.match(before.decision, {
     status: 'verified_binding',
-    counts: { declarations: 0, conflicts: 0, unverifiable: 0 },
+    counts: { declarations: 0, conflicts: 0, unverifiable: 2 },
+  });
+  const summaryOf = async () => (await house.partner.listProofs(caller, {})).proofs[0]!.evidenceSummary;
+  t.strictSame(await summaryOf(), {
+    status: 'none_recorded',
+    counts: before.decision.counts,
+    codes: ['rule_inference_unavailable', 'session_evidence_unavailable'],
   });
   t.strictSame(await house.operator.listDeclarations(proofId), []);
 
@@ -212,7 +226,14 @@ t.test('a recorded declaration is reported and leaves the credential as it was',
   );
   t.strictSame((await house.partner.readProof(caller, { proofId })).evidenceReport, report);
   t.strictSame((await house.partner.readRecord(stranger, { proofId })).evidenceReport, report);
-  t.notOk('evidenceReport' in (await house.partner.listProofs(caller, {})).proofs[0]!);
+  t.strictSame(await summaryOf(), {
+    status: 'recorded',
+    counts: verified.decision.counts,
+    codes: ['creator_declaration', 'rule_inference_unavailable', 'session_evidence_unavailable'],
+  });
+  t.notOk('evidenceReport' in (await house.partner.listProofs(caller, {})).proofs[0]!, 'unless asked for');
+  const include = 'evidenceReport';
+  t.strictSame((await house.partner.listProofs(caller, { include })).proofs[0]!.evidenceReport, report);
   t.strictSame(
     (await house.operator.listDeclarations(proofId)).map(({ authentic }) => authentic),
     [true, true],
@@ -238,6 +259,7 @@ t.test('a recorded declaration is reported and leaves the credential as it was',
     },
   });
   t.strictSame(credentialOf(disputed), credentialOf(before));
+  t.match(await summaryOf(), { status: 'needs_review' });
 
   const entries = (await house.operator.readAudit({ partnerId, fromSequence: 1, limit: 100 })).filter(
     ({ action }) => action === 'declaration_recorded',
@@ -261,7 +283,11 @@ t.test('a declaration that does not fit is refused with its reason', async (t) =
     { code: 'invalid_request', reason: 'invalid_member' },
     'from the future',
   );
-  t.notOk('evidenceReport' in (await house.partner.readProof(caller, { proofId })), 'nothing was written');
+  t.strictSame(
+    (await house.partner.readProof(caller, { proofId })).evidenceReport,
+    NONE,
+    'nothing was written',
+  );
   await house.operator.recordDeclaration(
     proofId,
     submission('sub_1', { submittedAt: house.seconds() + 300 }),

@@ -3,6 +3,7 @@ import { BUS, bearerErrors, JSON_BODY, publicErrors, STREAMED_BODY } from '../er
 import type { Route } from '../route.js';
 import { declarationListSchema, declarationSchema, declareSchema } from '../schemas/evidence-schemas.js';
 import { idempotencyHeadersSchema, keyEntrySchema } from '../schemas/key-schemas.js';
+import { importedLegacySchema, importLegacySchema } from '../schemas/legacy-schemas.js';
 import {
   auditQuerySchema,
   auditSchema,
@@ -186,6 +187,22 @@ export const OPERATOR_ROUTES = {
       503: ['signer_revoked', 'signer_unavailable'],
     }),
   },
+  importLegacy: {
+    ...operatorRoute,
+    method: 'POST',
+    path: '/operator/v1/legacy-proofs',
+    summary: 'Register a proof of an earlier registry; the same again changes nothing',
+    body: { kind: 'json', schema: importLegacySchema, required: true, maxBytes: JSON_BYTES },
+    responses: {
+      200: {
+        description: 'The same proof was imported before',
+        mediaTypes: JSON_TYPE,
+        schema: importedLegacySchema,
+      },
+      201: { description: 'The proof, registered', mediaTypes: JSON_TYPE, schema: importedLegacySchema },
+    },
+    errors: bearerErrors(JSON_BODY, { 404: [], 409: ['legacy_differs'] }),
+  },
   readAsset: {
     ...operatorRoute,
     method: 'GET',
@@ -200,7 +217,7 @@ export const OPERATOR_ROUTES = {
         headers: { 'Content-Disposition': 'always' },
       },
     },
-    errors: bearerErrors({ 404: [] }),
+    errors: bearerErrors({ 404: ['asset_not_kept'] }),
   },
   recordDeclaration: {
     ...operatorRoute,

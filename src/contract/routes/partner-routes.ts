@@ -243,7 +243,7 @@ export const PARTNER_ROUTES = {
         headers: { ETag: 'always', 'Cache-Control': 'always' },
       },
     },
-    errors: keyErrors({ 404: [], 412: [], 416: [] }),
+    errors: keyErrors({ 404: ['asset_not_kept'], 412: [], 416: [] }),
     rateClass: 'standard',
     noStore: false,
   },

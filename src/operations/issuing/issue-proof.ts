@@ -18,6 +18,7 @@ import type { Observer } from '../../ports/observer.js';
 import type { Signer } from '../../ports/signing.js';
 import type { IssuingReplay, PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
+import { safeFileName } from '../file-name.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
 
 /** Seconds for which the result under an Idempotency-Key is remembered (rule 10.7). */
@@ -348,15 +349,3 @@ const MEDIA_TYPES: Readonly<Record<Container, string>> = {
   mp3: 'audio/mpeg',
   mp4: 'audio/mp4',
 };
-
-/**
- * The last path segment, without control characters and quotes: it goes into a Content-Disposition header.
- */
-function safeFileName(name: string): string {
-  const last = name.split(/[/\\]/).at(-1) ?? '';
-  const safe = last
-    .replace(/[\p{C}"]/gu, '')
-    .trim()
-    .slice(0, 200);
-  return safe === '' || safe === '.' || safe === '..' ? 'recording' : safe;
-}

@@ -14,7 +14,7 @@ import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { ENGINE_VERSION, type StoredConsent } from '../../domain/evidence.js';
 import { isOverlayAuthentic, nextOverlay } from '../../domain/evidence-overlay.js';
-import { type EvidenceFact, type EvidenceReport, reportEvidence } from '../../domain/evidence-report.js';
+import type { EvidenceFact } from '../../domain/evidence-report.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { ProofStore } from '../../ports/stores.js';
@@ -125,16 +125,6 @@ export function checkOverlay(secrets: Secrets, proof: IssuedProof): CheckedOverl
     facts: isWhole ? facts : [],
     ...(isWhole ? defined({ consent }) : {}),
   };
-}
-
-/**
- * The evidence report of a proof that was read already: no store is asked. The report is absent where nothing
- * was declared, as on older proofs. A record that was altered in the store is left out of the report and
- * counted: evidence never changes the validity of a credential, so it may not fail a verification either.
- */
-export function readEvidence(secrets: Secrets, proof: IssuedProof): EvidenceReport | undefined {
-  const overlay = checkOverlay(secrets, proof);
-  return overlay && reportEvidence(overlay.declarations, overlay.altered);
 }
 
 /**

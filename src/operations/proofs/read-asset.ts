@@ -42,9 +42,13 @@ export async function readOwnAsset(
 
 function assetOf(
   { assets }: ReadAssetDeps,
-  { proofId, asset, sidecar, credentialSha256 }: IssuedProof,
+  { proofId, asset, sidecar, credentialSha256, legacy }: IssuedProof,
   part: AssetPart,
 ): Asset {
+  if (legacy !== undefined)
+    throw new DomainError('not_found', 'The proof was imported from an earlier registry without its files.', {
+      reason: 'asset_not_kept',
+    });
   if (part === 'sidecar') {
     if (sidecar === undefined)
       throw new DomainError('not_found', 'The credential of this proof is embedded; it has no sidecar.');

@@ -1,22 +1,21 @@
 import { createHash } from 'node:crypto';
 import { decide, summariseAudio } from '../../domain/decision.js';
 import { defined } from '../../domain/defined.js';
+import { legacyValues } from '../../domain/legacy-proof.js';
 import { judge, namedProof } from '../../domain/verdict.js';
 import type { VerificationResult } from '../../domain/verification.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
-import type { Secrets } from '../../ports/secrets.js';
 import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
-import { readEvidence } from '../proofs/declarations.js';
+import { type ReadReportDeps, readReport } from '../proofs/evidence.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
 import { charge } from '../usage/quota.js';
 import { findUpload } from './find-upload.js';
 
-export interface VerifyUploadDeps {
+export interface VerifyUploadDeps extends ReadReportDeps {
   readonly stores: UploadStore & ProofStore & UsageStore;
-  readonly secrets: Secrets;
   readonly clock: Clock;
   readonly observer: Observer;
   readonly revocations: Pick<SignerRevocations, 'find'>;
@@ -39,11 +38,9 @@ export async function verifyUpload(
   const { measurement, embedded } = facts;
   const judgement = judge(defined({ measurement, embedded, sidecar, proof, revocation }));
 
-  // The report is made of the proof that was read above, and comes with `valid` alone (rule 8.16).
-  const evidenceReport =
-    judgement.verdict === 'valid' && proof?.state === 'issued'
-      ? readEvidence(deps.secrets, proof)
-      : undefined;
+  // The report comes with `valid` alone (rule 8.16).
+  const registered = judgement.verdict === 'valid' && proof?.state === 'issued' ? proof : undefined;
+  const evidenceReport = registered && (await readReport(deps, registered));
 
   await charge(deps.stores, caller, {
     operation: 'verify',
@@ -62,6 +59,7 @@ export async function verifyUpload(
     verifiedAt: now,
     audio: summariseAudio(measurement),
     evidenceReport,
+    ...legacyValues(registered?.legacy),
     embeddedCredential: judgement.report,
   });
 }

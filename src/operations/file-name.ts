@@ -1,0 +1,11 @@
+/**
+ * The last path segment, without control characters and quotes: it goes into a Content-Disposition header.
+ */
+export function safeFileName(name: string): string {
+  const last = name.split(/[/\\]/).at(-1) ?? '';
+  const safe = last
+    .replace(/[\p{C}"]/gu, '')
+    .trim()
+    .slice(0, 200);
+  return safe === '' || safe === '.' || safe === '..' ? 'recording' : safe;
+}

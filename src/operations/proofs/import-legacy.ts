@@ -1,0 +1,114 @@
+import { defined } from '../../domain/defined.js';
+import { DomainError } from '../../domain/errors.js';
+import type { LegacyValues } from '../../domain/legacy-proof.js';
+import type { IssuedProof } from '../../domain/proof.js';
+import type { PartnerStore, ProofStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
+import { safeFileName } from '../file-name.js';
+
+/** A proof as an earlier registry knew it. */
+export type LegacyProof = LegacyValues &
+  Pick<
+    IssuedProof,
+    | 'proofId'
+    | 'partnerId'
+    | 'createdAt'
+    | 'kid'
+    | 'carrier'
+    | 'song'
+    | 'originalSha256'
+    | 'boundAudioSha256'
+    | 'credentialSha256'
+    | 'asset'
+  >;
+
+export interface ImportLegacyDeps {
+  readonly stores: PartnerStore & ProofStore;
+  readonly clock: Clock;
+}
+
+/**
+ * Registers a proof of an earlier registry (rule 9.28), by the steps of an issuing: reservation, proof. A repeated
+ * call changes nothing, and one that a crash cut short is finished by its repetition.
+ */
+export async function importLegacy(
+  { stores, clock }: ImportLegacyDeps,
+  legacy: LegacyProof,
+): Promise<{ readonly proofId: string; readonly outcome: 'imported' | 'already_imported' }> {
+  const now = Math.floor(clock.now() / 1000);
+  if ((await stores.getPartner(legacy.partnerId)) === undefined)
+    throw new DomainError('not_found', 'There is no such partner.');
+  if (legacy.createdAt > now)
+    throw new DomainError('invalid_request', 'createdAt lies in the future.', { reason: 'invalid_member' });
+  const proof = proofOf(legacy, now);
+  const { proofId, partnerId } = proof;
+
+  const known = await stores.getProof(proofId);
+  if (known !== undefined && known.state !== 'pending') {
+    if (known.state === 'erased' || !isSame(known, proof)) throw differs();
+    return { proofId, outcome: 'already_imported' };
+  }
+  await stores.reserveProof(proofId, partnerId, now);
+  await stores.issueProof(proof, {
+    partnerId,
+    action: 'proof_imported',
+    at: now,
+    actor: 'operator',
+    subjects: [proofId],
+  });
+  // A call of the same id at the same moment may have been the quicker one, with other content.
+  const registered = await stores.getProof(proofId);
+  if (registered?.state !== 'issued' || !isSame(registered, proof)) throw differs();
+  return { proofId, outcome: 'imported' };
+}
+
+function differs(): DomainError {
+  return new DomainError('conflict', 'Under this id the registry knows something else, or knew it.', {
+    reason: 'legacy_differs',
+  });
+}
+
+/** Members are listed: nothing else of what was sent goes into the registry. */
+function proofOf(given: LegacyProof, importedAt: number): IssuedProof {
+  const { proofId, partnerId, song, carrier, createdAt, kid, asset } = given;
+  const { originalSha256, boundAudioSha256, credentialSha256 } = given;
+  const { classification, grade, interpretation } = given;
+  return {
+    state: 'issued',
+    proofId,
+    partnerId,
+    song: { title: song.title },
+    carrier,
+    createdAt,
+    kid,
+    originalSha256,
+    boundAudioSha256,
+    credentialSha256,
+    asset: {
+      bytes: asset.bytes,
+      sha256: asset.sha256,
+      fileName: safeFileName(asset.fileName),
+      mediaType: asset.mediaType,
+    },
+    legacy: defined({ importedAt, classification, grade, interpretation }),
+  };
+}
+
+/** Compares what was imported, whenever that was and whatever was declared of it since. */
+function isSame(known: IssuedProof, proof: IssuedProof): boolean {
+  if (known.legacy === undefined) return false;
+  const content = (one: IssuedProof) =>
+    JSON.stringify([
+      one.partnerId,
+      one.song.title,
+      one.carrier,
+      one.createdAt,
+      one.kid,
+      one.originalSha256,
+      one.boundAudioSha256,
+      one.credentialSha256,
+      [one.asset.bytes, one.asset.sha256, one.asset.fileName, one.asset.mediaType],
+      [one.legacy?.classification, one.legacy?.grade, one.legacy?.interpretation],
+    ]);
+  return content(known) === content(proof);
+}
