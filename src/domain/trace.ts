@@ -86,7 +86,9 @@ const CONTROLS = ['gain', 'pan', 'mute', 'solo', 'send', 'arm', 'other'] as cons
  * Every kind of event: its number in the file, its channel and its fields in the order of the file. In the file an
  * event is the array `[number, at, since, ...fields]`: `at` are microseconds of the session clock; `since` is null
  * where the act was witnessed when it happened, and else the time of the earlier of the two states between which it
- * lies: then the event tells a last value, and order within the interval is not known.
+ * lies: then the event tells a last value, and order within the interval is not known. Where `since` equals `at`, the
+ * event tells of something that was found there when the agent began to look: it is state, no act, and no counter
+ * counts it.
  */
 export const EVENTS = {
   // session

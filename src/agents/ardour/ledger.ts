@@ -1,0 +1,83 @@
+/**
+ * Ledger of what a trace was told: which report-local ids stand for which objects of Ardour, and what a reader of
+ * the trace believes of each. Times in a trace never run backwards, so what is learnt late is told as late as that.
+ */
+import type { EventKind, TraceEvent } from '../../domain/trace.js';
+import type {
+  AutomationState,
+  ClipState,
+  MarkerState,
+  PluginState,
+  TempoMap,
+  TrackState,
+} from './session-file.js';
+
+/** Receives events in the order of the trace. */
+export type EventSink = (event: TraceEvent) => void;
+
+type Telling<Kind extends EventKind = EventKind> = Kind extends EventKind
+  ? Omit<Extract<TraceEvent, { kind: Kind }>, 'at' | 'since'>
+  : never;
+
+/**
+ * Time of an act in microseconds of the session clock: exactly `at`, or between `since` and `at`. Where both are the
+ * same, something was found and nothing happened.
+ */
+export interface When {
+  readonly at: number;
+  readonly since?: number;
+}
+
+export interface ToldClip {
+  readonly clip: number;
+  readonly state: ClipState;
+}
+
+/** What became of a source when it was told of. */
+export interface ToldSource {
+  readonly source: number;
+  readonly origin: 'recording' | 'import' | 'derived' | 'appeared';
+}
+
+export interface Ledger {
+  readonly tracks: Map<string, { readonly track: number; readonly state: TrackState }>;
+  readonly clips: Map<string, ToldClip>;
+  readonly sources: Map<string, ToldSource>;
+  readonly plugins: Map<string, { readonly plugin: number; readonly state: PluginState }>;
+  readonly automation: Map<string, AutomationState>;
+  readonly markers: Map<string, MarkerState>;
+  tempo?: TempoMap;
+  /** Time of the last event. */
+  last(): number;
+  /** The next id of a kind; none is given twice in a trace. */
+  next(kind: 'track' | 'clip' | 'source' | 'plugin' | 'take'): number;
+  tell(event: Telling, when: When): void;
+}
+
+export function openLedger(sink: EventSink): Ledger {
+  const counts = { track: 0, clip: 0, source: 0, plugin: 0, take: 0 };
+  let last = 0;
+  return {
+    tracks: new Map(),
+    clips: new Map(),
+    sources: new Map(),
+    plugins: new Map(),
+    automation: new Map(),
+    markers: new Map(),
+    last: () => last,
+    next(kind) {
+      counts[kind] += 1;
+      return counts[kind];
+    },
+    tell(event, { at, since }) {
+      const wanted = Math.max(0, Math.round(at));
+      const earliest = since === undefined ? undefined : Math.max(0, Math.round(since));
+      const told = Math.max(wanted, last);
+      last = told;
+      // Found, not done: it stays so when it is told later.
+      const found = earliest === wanted;
+      const from = found ? told : (earliest ?? (told === wanted ? undefined : wanted));
+      sink({ ...event, at: told, ...(from === undefined ? {} : { since: from }) } as TraceEvent);
+    },
+  };
+}

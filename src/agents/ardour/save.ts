@@ -1,0 +1,116 @@
+/**
+ * Events of a save: first what the history tells of exactly, then whatever differs between what the trace was told
+ * and what the session file has. After it the trace and the file agree.
+ */
+import { tellDifferences } from './differences.js';
+import { DEFAULT_DEPTH, type Transaction } from './history-file.js';
+import type { Ledger, When } from './ledger.js';
+import type { SessionState, SourceState } from './session-file.js';
+import type { SourceWitness } from './sources.js';
+import { Telling } from './telling.js';
+import { tellTransaction, traceBack } from './transactions.js';
+
+/** A save as the agent read it. */
+export interface Save {
+  readonly session: SessionState;
+  /** Undefined where no history was saved. */
+  readonly history?: readonly Transaction[];
+  /** Time of the session clock. */
+  readonly savedAt: number;
+  /** What was seen of the sources that are new. */
+  readonly witnessed: ReadonlyMap<string, SourceWitness>;
+}
+
+/**
+ * Ids that a program hands out when it loads a session, at least; an edit takes a few. A list of transactions that is
+ * gone after that many was left behind by a program that ended, and nothing was undone.
+ */
+const IDS_OF_A_LOAD = 200;
+
+/** Tells of the saves of a session, one after another. */
+export class SaveTeller {
+  readonly #ledger: Ledger;
+  readonly #clockOf: (wall: number) => number;
+  #previous: { readonly savedAt: number; readonly session: SessionState } | undefined;
+  /** Keys of the last list, and of all transactions that ever were in one. */
+  #order: readonly string[] = [];
+  readonly #known = new Set<string>();
+  #longest = 0;
+
+  /** @param clockOf session clock at a time of the wall clock, in milliseconds */
+  constructor(ledger: Ledger, clockOf: (wall: number) => number) {
+    this.#ledger = ledger;
+    this.#clockOf = clockOf;
+  }
+
+  /** Sources that the trace was not told of. */
+  newSources({ sources }: SessionState): readonly SourceState[] {
+    return [...sources.values()].filter(({ id }) => !this.#ledger.sources.has(id));
+  }
+
+  tell({ session, history = [], savedAt, witnessed }: Save): void {
+    const previous = this.#previous;
+    const fresh = previous === undefined ? [] : history.filter(({ key }) => !this.#known.has(key));
+    // What was there when the agent began to look was found, not done.
+    const since = previous?.savedAt ?? savedAt;
+    const interval: When = { at: savedAt, since };
+    const placed = placedSources(fresh, session);
+    const telling = new Telling({ ledger: this.#ledger, session, witnessed, placed, since });
+    if (previous === undefined) {
+      this.#ledger.tell({ kind: 'session.opened', sampleRate: session.sampleRate }, { at: savedAt });
+      // What was done before the agent came was seen by nobody.
+      if (session.clips.size > 0)
+        this.#ledger.tell({ kind: 'capture.gap', reason: 'agent_stopped' }, { at: savedAt, since: 0 });
+    } else {
+      this.#tellList(history, previous.session, session, interval);
+      const steps = traceBack(fresh, session);
+      for (const [index, { wall }] of fresh.entries())
+        tellTransaction(telling, steps[index] ?? [], this.#clockOf(wall));
+      this.#ledger.tell({ kind: 'session.saved' }, { at: savedAt });
+    }
+    tellDifferences(telling, interval);
+    if (session.otherFolders && previous?.session.otherFolders !== true)
+      this.#ledger.tell({ kind: 'capture.gap', scope: 'recording', reason: 'unreadable' }, interval);
+    this.#ledger.tell(
+      { kind: 'sourceMap.completed', sources: session.sources.size, clips: session.clips.size },
+      { at: savedAt },
+    );
+    this.#order = history.map(({ key }) => key);
+    for (const key of this.#order) this.#known.add(key);
+    this.#longest = Math.max(this.#longest, this.#order.length);
+    this.#previous = { savedAt, session };
+  }
+
+  /** Undo, redo and loss, which show in what the list lacks or has again. */
+  #tellList(
+    history: readonly Transaction[],
+    before: SessionState,
+    session: SessionState,
+    interval: When,
+  ): void {
+    const now = new Set(history.map(({ key }) => key));
+    const former = new Set(this.#order);
+    const redone = history.filter(({ key }) => this.#known.has(key) && !former.has(key)).length;
+    // The list is cut at its head by its depth, and at its tail by undo.
+    const kept = this.#order.findLastIndex((key) => now.has(key));
+    const undone = this.#order.length - 1 - kept;
+    const isCut = kept === -1 && history.length >= DEFAULT_DEPTH && history.length >= this.#longest;
+    const isReloaded = kept === -1 && session.idCounter - before.idCounter >= IDS_OF_A_LOAD;
+    if (isCut) this.#ledger.tell({ kind: 'capture.gap', scope: 'clips', reason: 'history_lost' }, interval);
+    else if (undone > 0 && !isReloaded)
+      this.#ledger.tell({ kind: 'session.undone', steps: undone }, interval);
+    if (redone > 0) this.#ledger.tell({ kind: 'session.redone', steps: redone }, interval);
+  }
+}
+
+function placedSources(fresh: readonly Transaction[], session: SessionState): ReadonlySet<string> {
+  const placed = new Set<string>();
+  for (const { changes } of fresh)
+    for (const change of changes) {
+      if (change.kind !== 'playlist') continue;
+      for (const id of change.added)
+        for (const source of (session.clips.get(id) ?? session.regions.get(id))?.sources ?? [])
+          placed.add(source);
+    }
+  return placed;
+}

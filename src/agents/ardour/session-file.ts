@@ -1,0 +1,419 @@
+/**
+ * State of an Ardour session as its file tells it at a save. Ids are Ardour's own, which stay over saves and
+ * reloads; names are kept for comparison alone and reach no trace.
+ */
+import { TRACE_LIMITS } from '../../domain/trace.js';
+import { child, children, descendants, type XmlElement } from './xml.js';
+
+/** Sessions of Ardour 7, whose layout is read. */
+const LAYOUT = { from: 7000, below: 8000 };
+
+/** Superclocks are Ardour's unit of audio time, ticks that of musical time. */
+const SUPERCLOCKS = 282_240_000;
+const TICKS = 1920;
+
+export interface RegionState {
+  readonly id: string;
+  readonly base: 'seconds' | 'beats';
+  /** Place in the arrangement, extent, and offset into the source, in the base. */
+  readonly start: number;
+  readonly length: number;
+  readonly offset: number;
+  readonly source: string;
+  /** Sources of all channels, and those that they were made from. */
+  readonly sources: readonly string[];
+  readonly masters: readonly string[];
+  readonly name: string;
+  readonly muted: string;
+  readonly gain: string;
+  readonly stretched: boolean;
+  readonly external: boolean;
+  readonly automatic: boolean;
+  readonly wholeFile: boolean;
+}
+
+export interface ClipState extends RegionState {
+  /** Route whose playlist holds the region. */
+  readonly track: string;
+}
+
+export interface SourceState {
+  readonly id: string;
+  readonly type: 'audio' | 'midi';
+  readonly name: string;
+  readonly channel: number;
+  readonly takeId: string;
+  readonly timestamp: string;
+  readonly capturedFor: string;
+  readonly origin: string;
+  /** Sources of the parts, of a compound alone. */
+  readonly parts?: readonly string[];
+}
+
+export interface TrackState {
+  readonly id: string;
+  readonly type: 'audio' | 'midi' | 'bus' | 'other';
+  readonly name: string;
+  readonly playlist?: string;
+  /** Ports that feed the track. */
+  readonly inputs: readonly string[];
+  readonly armed: boolean;
+  /** Values of the mixer's controls by their names. */
+  readonly controls: ReadonlyMap<string, string>;
+  /** Plug-ins in their order. */
+  readonly plugins: readonly string[];
+  readonly order: string;
+}
+
+export interface PluginState {
+  readonly id: string;
+  readonly track: string;
+  readonly active: string;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+export interface AutomationState {
+  readonly id: string;
+  readonly track: string;
+  readonly mode: string;
+  /** Values by their times. */
+  readonly points: ReadonlyMap<string, string>;
+}
+
+export interface MarkerState {
+  readonly id: string;
+  readonly seconds?: number;
+  /** Everything about it, for comparison. */
+  readonly all: string;
+}
+
+export interface TempoMap {
+  readonly tempos: readonly { readonly start: number; readonly bpm: number; readonly endBpm?: number }[];
+  readonly meters: readonly { readonly start: number; readonly beats: number; readonly unit: number }[];
+}
+
+export interface SessionState {
+  readonly programVersion?: string;
+  readonly sampleRate: number;
+  readonly idCounter: number;
+  /** Backend and input device that Ardour was running with. */
+  readonly device: { readonly backend: string; readonly input: string };
+  /** True where takes may be written to other folders than the session's. */
+  readonly otherFolders: boolean;
+  readonly sources: ReadonlyMap<string, SourceState>;
+  /** Every region that the file tells of, those outside of playlists too. */
+  readonly regions: ReadonlyMap<string, RegionState>;
+  readonly clips: ReadonlyMap<string, ClipState>;
+  readonly tracks: ReadonlyMap<string, TrackState>;
+  readonly plugins: ReadonlyMap<string, PluginState>;
+  readonly automation: ReadonlyMap<string, AutomationState>;
+  readonly markers: ReadonlyMap<string, MarkerState>;
+  readonly tempo: TempoMap;
+}
+
+/** What is no session of Ardour 7, or one beyond the limits of a trace. */
+export class SessionError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'SessionError';
+  }
+}
+
+/**
+ * State of the session.
+ * @throws SessionError
+ */
+export function readSession(root: XmlElement): SessionState {
+  const layout = Number(root.attributes.get('version'));
+  if (root.name !== 'Session' || !(layout >= LAYOUT.from && layout < LAYOUT.below))
+    throw new SessionError('no session of Ardour 7');
+  const sampleRate = Number(root.attributes.get('sample-rate'));
+  if (!Number.isInteger(sampleRate) || sampleRate < 1 || sampleRate > 6_144_000)
+    throw new SessionError('a session without a sample rate');
+
+  const tracks = new Map<string, TrackState>();
+  const plugins = new Map<string, PluginState>();
+  const automation = new Map<string, AutomationState>();
+  for (const route of children(child(root, 'Routes'), 'Route')) {
+    const track = readTrack(route);
+    for (const plugin of readPlugins(route)) plugins.set(plugin.id, plugin);
+    for (const list of readAutomation(route)) automation.set(list.id, list);
+    tracks.set(track.id, track);
+  }
+  const { regions, clips, compounds } = readRegions(root, tracks);
+  const sources = readSources(root, compounds);
+  const markers = readMarkers(child(root, 'Locations'));
+  const { live } = TRACE_LIMITS;
+  for (const [count, most] of [
+    [tracks.size, live.tracks],
+    [clips.size, live.clips],
+    [sources.size, live.sources],
+    [plugins.size, live.plugins],
+  ] as const)
+    if (count > most) throw new SessionError('a session beyond the limits of a trace');
+
+  const hints = child(root, 'EngineHints')?.attributes;
+  const options = children(child(root, 'Config'), 'Option');
+  const raid = options
+    .find(({ attributes }) => attributes.get('name') === 'raid-path')
+    ?.attributes.get('value');
+  const programVersion = /[0-9]+(?:\.[0-9]+)*/
+    .exec(child(root, 'ProgramVersion')?.attributes.get('modified-with') ?? '')?.[0]
+    .slice(0, 32);
+  return {
+    ...(programVersion === undefined ? {} : { programVersion }),
+    sampleRate,
+    idCounter: Number(root.attributes.get('id-counter') ?? 0),
+    device: { backend: hints?.get('backend') ?? '', input: hints?.get('input-device') ?? '' },
+    otherFolders: (raid ?? '') !== '',
+    sources,
+    regions,
+    clips,
+    tracks,
+    plugins,
+    automation,
+    markers,
+    tempo: readTempoMap(child(root, 'TempoMap')),
+  };
+}
+
+const identified = (element: XmlElement): string => {
+  const id = element.attributes.get('id');
+  if (id === undefined || !/^[0-9]{1,20}$/.test(id))
+    throw new SessionError(`a ${element.name} without an id`);
+  return id;
+};
+
+function readTrack(route: XmlElement): TrackState {
+  const { attributes } = route;
+  const type = attributes.get('default-type');
+  const playlist = attributes.get('audio-playlist') ?? attributes.get('midi-playlist');
+  const controls = new Map<string, string>();
+  const own = [...children(route, 'Controllable'), ...children(child(route, 'Pannable'), 'Controllable')];
+  for (const processor of children(route, 'Processor')) {
+    const name = processor.attributes.get('type');
+    const value = child(processor, 'Controllable')?.attributes.get('value');
+    if ((name === 'amp' || name === 'trim' || name === 'send') && value !== undefined)
+      controls.set(name === 'send' ? `send ${processor.attributes.get('id')}` : name, value);
+  }
+  for (const control of own) {
+    const value = control.attributes.get('value');
+    if (value !== undefined) controls.set(control.attributes.get('name') ?? '', value);
+  }
+  const input = children(route, 'IO').find((io) => io.attributes.get('direction') === 'Input');
+  return {
+    id: identified(route),
+    type: playlist === undefined ? 'bus' : type === 'audio' || type === 'midi' ? type : 'other',
+    name: attributes.get('name') ?? '',
+    ...(playlist === undefined ? {} : { playlist }),
+    inputs: children(input, 'Port').flatMap((port) =>
+      children(port, 'Connection').map((connection) => connection.attributes.get('other') ?? ''),
+    ),
+    armed: controls.get('rec-enable') === '1',
+    controls,
+    plugins: pluginsOf(route).map(identified),
+    order: child(route, 'PresentationInfo')?.attributes.get('order') ?? '',
+  };
+}
+
+const PLUGINS = new Set(['lv2', 'luaproc', 'ladspa', 'vst3', 'lxvst', 'mac-vst', 'windows-vst', 'audiounit']);
+
+const pluginsOf = (route: XmlElement): readonly XmlElement[] =>
+  children(route, 'Processor').filter(({ attributes }) => PLUGINS.has(attributes.get('type') ?? ''));
+
+function readPlugins(route: XmlElement): readonly PluginState[] {
+  const track = identified(route);
+  return pluginsOf(route).map((processor) => ({
+    id: identified(processor),
+    track,
+    active: processor.attributes.get('active') ?? '',
+    parameters: new Map(
+      children(processor, 'Controllable').map(({ attributes }) => [
+        attributes.get('symbol') ?? attributes.get('name') ?? '',
+        attributes.get('value') ?? '',
+      ]),
+    ),
+  }));
+}
+
+function readAutomation(route: XmlElement): readonly AutomationState[] {
+  const track = identified(route);
+  return [...descendants(route, 'AutomationList')].map((list) => ({
+    id: identified(list),
+    track,
+    mode: list.attributes.get('state') ?? 'Off',
+    points: readPoints(list),
+  }));
+}
+
+/** Points of an automation list: a time and a value on each line. */
+export function readPoints(list: XmlElement | undefined): ReadonlyMap<string, string> {
+  const points = new Map<string, string>();
+  for (const line of (child(list, 'events')?.text ?? '').split('\n')) {
+    const [time, value] = line.trim().split(/\s+/);
+    if (time !== undefined && value !== undefined) points.set(time, value);
+  }
+  return points;
+}
+
+function readRegions(
+  root: XmlElement,
+  tracks: ReadonlyMap<string, TrackState>,
+): {
+  regions: Map<string, RegionState>;
+  clips: Map<string, ClipState>;
+  compounds: Map<string, { region: XmlElement; source: XmlElement }>;
+} {
+  const regions = new Map<string, RegionState>();
+  const clips = new Map<string, ClipState>();
+  const compounds = new Map<string, { region: XmlElement; source: XmlElement }>();
+  const trackOf = new Map([...tracks.values()].map(({ id, playlist }) => [playlist, id]));
+  const note = (element: XmlElement): RegionState | undefined => {
+    // A compound brings its source along.
+    for (const source of children(element, 'Source'))
+      compounds.set(identified(source), { region: element, source });
+    const region = readRegion(element);
+    if (region !== undefined) regions.set(region.id, region);
+    return region;
+  };
+  for (const element of descendants(child(root, 'Regions') ?? root, 'Region')) note(element);
+  for (const playlist of children(child(root, 'Playlists'), 'Playlist')) {
+    const track = trackOf.get(identified(playlist));
+    for (const element of children(playlist, 'Region')) {
+      const region = note(element);
+      if (region !== undefined && track !== undefined) clips.set(region.id, { ...region, track });
+    }
+  }
+  return { regions, clips, compounds };
+}
+
+function readRegion(element: XmlElement): RegionState | undefined {
+  const { attributes } = element;
+  const extent = readExtent(attributes.get('length'));
+  const offset = readTime(attributes.get('start'));
+  const source = attributes.get('source-0');
+  if (extent === undefined || offset === undefined || source === undefined) return undefined;
+  const flag = (name: string) => attributes.get(name) === '1';
+  const scaled = (name: string) => Number(attributes.get(name) ?? '1') !== 1;
+  return {
+    id: identified(element),
+    ...extent,
+    offset: offset.value,
+    source,
+    sources: channelsOf(attributes, 'source-'),
+    masters: channelsOf(attributes, 'master-source-'),
+    name: attributes.get('name') ?? '',
+    muted: attributes.get('muted') ?? '0',
+    gain: attributes.get('scale-amplitude') ?? '1',
+    stretched: scaled('stretch') || scaled('shift'),
+    external: flag('external'),
+    automatic: flag('automatic'),
+    wholeFile: flag('whole-file'),
+  };
+}
+
+const channelsOf = (attributes: ReadonlyMap<string, string>, prefix: string): readonly string[] =>
+  Array.from({ length: 32 }, (_, channel) => attributes.get(`${prefix}${channel}`)).filter(
+    (id) => id !== undefined,
+  );
+
+/** Extent and place of a region: `length@position`, each in superclocks (`a`) or ticks (`b`). */
+export function readExtent(
+  text: string | undefined,
+): { readonly base: 'seconds' | 'beats'; readonly start: number; readonly length: number } | undefined {
+  const [length, start] = (text ?? '').split('@').map(readTime);
+  if (length === undefined || start === undefined || length.base !== start.base) return undefined;
+  return { base: start.base, start: start.value, length: length.value };
+}
+
+/** Time in seconds (of superclocks) or beats (of ticks); undefined for what has no place in a trace. */
+export function readTime(
+  text: string | undefined,
+): { readonly base: 'seconds' | 'beats'; readonly value: number } | undefined {
+  const parts = /^([ab])([0-9]{1,19})$/.exec(text ?? '');
+  if (parts === null) return undefined;
+  const value = Number(parts[2]) / (parts[1] === 'a' ? SUPERCLOCKS : TICKS);
+  return value > TRACE_LIMITS.place ? undefined : { base: parts[1] === 'a' ? 'seconds' : 'beats', value };
+}
+
+function readSources(
+  root: XmlElement,
+  compounds: ReadonlyMap<string, { readonly region: XmlElement; readonly source: XmlElement }>,
+): ReadonlyMap<string, SourceState> {
+  const sources = new Map<string, SourceState>();
+  for (const source of children(child(root, 'Sources'), 'Source')) {
+    const state = readSource(source);
+    sources.set(state.id, state);
+  }
+  for (const [id, { region, source }] of compounds) {
+    const parts = new Set<string>();
+    for (const part of descendants(region, 'Region')) {
+      const of = part.attributes.get('source-0');
+      if (of !== undefined && of !== id) parts.add(of);
+    }
+    sources.set(id, { ...readSource(source), parts: [...parts] });
+  }
+  return sources;
+}
+
+function readSource(source: XmlElement): SourceState {
+  const text = (name: string) => source.attributes.get(name) ?? '';
+  const channel = Number(text('channel'));
+  return {
+    id: identified(source),
+    type: text('type') === 'midi' ? 'midi' : 'audio',
+    name: text('name'),
+    channel: Number.isInteger(channel) && channel >= 0 ? channel : 0,
+    takeId: text('take-id'),
+    timestamp: text('timestamp'),
+    capturedFor: text('captured-for'),
+    origin: text('origin'),
+  };
+}
+
+/** Markers without the session's own range, which follows what is in it. */
+export function readMarkers(locations: XmlElement | undefined): ReadonlyMap<string, MarkerState> {
+  const markers = new Map<string, MarkerState>();
+  for (const location of children(locations, 'Location')) {
+    const { attributes } = location;
+    if ((attributes.get('flags') ?? '').includes('IsSessionRange')) continue;
+    const start = readTime(attributes.get('start'));
+    const all = ['name', 'start', 'end', 'flags'].map((name) => attributes.get(name) ?? '').join('\n');
+    const id = identified(location);
+    markers.set(id, { id, all, ...(start?.base === 'seconds' ? { seconds: start.value } : {}) });
+  }
+  return markers;
+}
+
+/** Tempo and meter, of which the places are quarters. Points that a trace cannot carry are left out. */
+export function readTempoMap(map: XmlElement | undefined): TempoMap {
+  const tempos = children(child(map, 'Tempos'), 'Tempo').flatMap(({ attributes }) => {
+    const start = readQuarters(attributes.get('quarters'));
+    const quarter = 4 / Number(attributes.get('note-type') ?? 4);
+    const bpm = Number(attributes.get('npm')) * quarter;
+    const endBpm = Number(attributes.get('enpm')) * quarter;
+    if (start === undefined || !isTempo(bpm)) return [];
+    return [{ start, bpm, ...(isTempo(endBpm) && endBpm !== bpm ? { endBpm } : {}) }];
+  });
+  const meters = children(child(map, 'Meters'), 'Meter').flatMap(({ attributes }) => {
+    const start = readQuarters(attributes.get('quarters'));
+    const beats = Number(attributes.get('divisions-per-bar'));
+    const unit = Number(attributes.get('note-value'));
+    return start === undefined || !isSmall(beats) || !isSmall(unit) ? [] : [{ start, beats, unit }];
+  });
+  const most = TRACE_LIMITS.live.tempoPoints / 2;
+  if (tempos.length > most || meters.length > most)
+    throw new SessionError('a tempo map beyond the limits of a trace');
+  return { tempos, meters };
+}
+
+const isTempo = (value: number): boolean => value > 0 && value <= 10_000;
+const isSmall = (value: number): boolean => Number.isInteger(value) && value >= 1 && value <= 256;
+
+/** Quarters of `beats:ticks`. */
+function readQuarters(text: string | undefined): number | undefined {
+  const parts = /^([0-9]{1,9}):([0-9]{1,4})$/.exec(text ?? '');
+  if (parts === null) return undefined;
+  const value = Number(parts[1]) + Number(parts[2]) / TICKS;
+  return value > TRACE_LIMITS.place ? undefined : value;
+}

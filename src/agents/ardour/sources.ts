@@ -1,0 +1,144 @@
+/**
+ * Origin of a source, by what the session file claims of it and by what the agent has seen of its file. A claim alone
+ * is never told as a recording or an import.
+ */
+import type { Ledger, ToldSource, When } from './ledger.js';
+import type { RegionState, SessionState, SourceState } from './session-file.js';
+
+/** Kind of a source as the session file has it. Ardour has no single attribute for it. */
+export type Claim =
+  | { readonly kind: 'take' }
+  | { readonly kind: 'import'; readonly manner: 'copied' | 'referenced' | 'midi' }
+  | {
+      readonly kind: 'derived';
+      readonly manner: 'bounce' | 'combine' | 'stretch' | 'copy' | 'unknown';
+      readonly from: readonly string[];
+    }
+  | { readonly kind: 'nothing' };
+
+/** Claims of all sources of a session. */
+export function readClaims(session: SessionState): ReadonlyMap<string, Claim> {
+  const shown = new Map<string, RegionState[]>();
+  for (const region of session.regions.values())
+    for (const id of region.sources) {
+      const regions = shown.get(id);
+      if (regions === undefined) shown.set(id, [region]);
+      else regions.push(region);
+    }
+  return new Map(
+    [...session.sources.values()].map((source) => [
+      source.id,
+      claimOf(source, shown.get(source.id) ?? [], session),
+    ]),
+  );
+}
+
+function claimOf(source: SourceState, regions: readonly RegionState[], session: SessionState): Claim {
+  if (source.parts !== undefined) return { kind: 'derived', manner: 'combine', from: source.parts };
+  if (source.origin.startsWith('/')) return { kind: 'import', manner: 'referenced' };
+  const masters = new Set(
+    regions.flatMap((region) => region.masters[region.sources.indexOf(source.id)] ?? []),
+  );
+  masters.delete(source.id);
+  if (masters.size > 0 || regions.some(({ stretched }) => stretched))
+    return { kind: 'derived', manner: 'stretch', from: [...masters] };
+  if (regions.some(({ external }) => external))
+    return { kind: 'import', manner: source.type === 'midi' ? 'midi' : 'copied' };
+  if (source.type === 'midi') {
+    if (source.takeId !== '') return { kind: 'take' };
+    return source.capturedFor === '' ? { kind: 'nothing' } : { kind: 'derived', manner: 'unknown', from: [] };
+  }
+  if (source.takeId === '' || source.capturedFor === '') return { kind: 'nothing' };
+  if (source.timestamp !== '' && (regions.length === 0 || regions.some(({ automatic }) => automatic)))
+    return { kind: 'take' };
+  return { kind: 'derived', manner: 'bounce', from: soleSource(source, session) };
+}
+
+/** Source of a track that shows one alone: what is bounced there can come from nothing else. */
+function soleSource({ capturedFor, id }: SourceState, { tracks, clips }: SessionState): readonly string[] {
+  const named = [...tracks.values()].filter(
+    ({ name, playlist }) => name === capturedFor && playlist !== undefined,
+  );
+  if (named.length !== 1) return [];
+  const sources = new Set(
+    [...clips.values()]
+      .filter(({ track, source }) => track === named[0]?.id && source !== id)
+      .map(({ source }) => source),
+  );
+  return sources.size === 1 ? [...sources] : [];
+}
+
+/** What the agent has seen of the file of a source, apart from the session file. */
+export interface SourceWitness {
+  /** True where the file came into the folder, or was first referenced, while the agent was looking. */
+  readonly appeared: boolean;
+  /** The take whose growth was seen, of a source that was written while Ardour recorded. */
+  readonly take?: number;
+  readonly samplesSha256?: string;
+  readonly originalSha256?: string;
+  readonly frames?: number;
+  readonly rate?: number;
+  readonly channels?: number;
+  /** Notes of a MIDI file. */
+  readonly notes?: number;
+}
+
+/**
+ * Tells of a source that the trace does not know yet.
+ * @param placed true where a transaction put the source into the arrangement since the last save
+ */
+export function tellSource(
+  ledger: Ledger,
+  state: SourceState,
+  claim: Claim,
+  witness: SourceWitness,
+  placed: boolean,
+  when: When,
+): ToldSource {
+  const source = ledger.next('source');
+  const tell = (origin: ToldSource['origin']): ToldSource => {
+    const told: ToldSource = { source, origin };
+    ledger.sources.set(state.id, told);
+    return told;
+  };
+  const { appeared, take, samplesSha256, originalSha256, frames, rate, channels, notes } = witness;
+  const digest = samplesSha256 === undefined ? {} : { samplesSha256 };
+
+  if (claim.kind === 'take' && take !== undefined) {
+    if (state.type === 'midi') {
+      ledger.tell({ kind: 'midi.recorded', take, source, notes: notes ?? 0 }, when);
+      return tell('recording');
+    }
+    if (frames !== undefined && rate !== undefined) {
+      ledger.tell({ kind: 'recording.finished', take, source, frames, rate, ...digest }, when);
+      return tell('recording');
+    }
+  }
+  if (take !== undefined && state.type !== 'midi') ledger.tell({ kind: 'recording.discarded', take }, when);
+  if (claim.kind === 'import' && appeared && placed) {
+    ledger.tell(
+      {
+        kind: 'import.added',
+        source,
+        manner: claim.manner,
+        ...digest,
+        ...(originalSha256 === undefined ? {} : { originalSha256 }),
+        ...(frames === undefined ? {} : { frames }),
+        ...(rate === undefined ? {} : { rate }),
+        ...(channels === undefined ? {} : { channels }),
+      },
+      when,
+    );
+    return tell('import');
+  }
+  if (claim.kind === 'derived' && appeared) {
+    const from = claim.from.flatMap((id) => ledger.sources.get(id)?.source ?? []);
+    const one = { kind: 'source.derived', source, manner: claim.manner, ...digest } as const;
+    if (from.length === 0) ledger.tell(one, when);
+    for (const each of from) ledger.tell({ ...one, from: each }, when);
+    return tell('derived');
+  }
+  const claims = claim.kind === 'take' ? 'recording' : claim.kind;
+  ledger.tell({ kind: 'source.appeared', source, claims, ...digest }, when);
+  return tell('appeared');
+}

@@ -1,0 +1,169 @@
+/** Acts on the arrangement, told of together with the tracks and sources that they need. */
+import type { Ledger, When } from './ledger.js';
+import type { ClipState, RegionState, SessionState, TempoMap } from './session-file.js';
+import { type Claim, readClaims, type SourceWitness, tellSource } from './sources.js';
+
+/** What a save has, for telling of it. */
+export interface TellingInput {
+  readonly ledger: Ledger;
+  readonly session: SessionState;
+  /** What was seen of the sources that are new. */
+  readonly witnessed: ReadonlyMap<string, SourceWitness>;
+  /** Sources that a transaction has put into the arrangement since the last save. */
+  readonly placed: ReadonlySet<string>;
+  /** Time of the save before; of this one, where there is none. */
+  readonly since: number;
+}
+
+/** True where two clips show the same part of the same source. */
+export function showsTheSame(one: RegionState, other: RegionState): boolean {
+  return one.source === other.source && one.offset === other.offset && one.length === other.length;
+}
+
+const NOTHING_SEEN: SourceWitness = { appeared: false };
+
+/** Told clips, by the ids of their regions, change with what is told of them. */
+export class Telling {
+  readonly ledger: Ledger;
+  readonly session: SessionState;
+  readonly #input: TellingInput;
+  readonly #claims: ReadonlyMap<string, Claim>;
+
+  constructor(input: TellingInput) {
+    this.#input = input;
+    this.ledger = input.ledger;
+    this.session = input.session;
+    this.#claims = readClaims(input.session);
+  }
+
+  /** Id of a track, which is told of where it is new; undefined for one that the session file lacks. */
+  track(id: string, when: When): number | undefined {
+    const told = this.ledger.tracks.get(id);
+    if (told !== undefined) return told.track;
+    const state = this.session.tracks.get(id);
+    if (state === undefined) return undefined;
+    const track = this.ledger.next('track');
+    this.ledger.tracks.set(id, { track, state });
+    this.ledger.tell({ kind: 'track.added', track, type: state.type }, this.#since(when));
+    return track;
+  }
+
+  /** Id of a source, likewise. */
+  source(id: string, when: When): number | undefined {
+    const told = this.ledger.sources.get(id);
+    if (told !== undefined) return told.source;
+    const state = this.session.sources.get(id);
+    const claim = this.#claims.get(id);
+    if (state === undefined || claim === undefined) return undefined;
+    if (claim.kind === 'derived') for (const from of claim.from) if (from !== id) this.source(from, when);
+    const witness = this.#input.witnessed.get(id) ?? NOTHING_SEEN;
+    const isSeen = witness.take !== undefined || (claim.kind === 'import' && witness.appeared);
+    const placed = this.#input.placed.has(id);
+    // The transaction that placed a take or an import is the one that brought it.
+    const time = isSeen && placed ? when : this.#since(when);
+    return tellSource(this.ledger, state, claim, witness, placed, time).source;
+  }
+
+  /** A clip that was not there: a copy where another shows the same. */
+  place(clip: ClipState, when: When): void {
+    const track = this.track(clip.track, when);
+    if (track === undefined || this.ledger.clips.has(clip.id)) return;
+    const sources = clip.sources.map((id) => this.source(id, when));
+    const source = sources[0];
+    const isFound = when.since === when.at;
+    const from = isFound
+      ? undefined
+      : [...this.ledger.clips.values()].find(({ state }) => showsTheSame(state, clip));
+    const id = this.ledger.next('clip');
+    this.ledger.clips.set(clip.id, { clip: id, state: clip });
+    const { base, start, length } = clip;
+    if (from !== undefined)
+      this.ledger.tell({ kind: 'clip.copied', from: from.clip, clip: id, track, start }, when);
+    else
+      this.ledger.tell(
+        {
+          kind: 'clip.created',
+          clip: id,
+          track,
+          base,
+          start,
+          length,
+          ...(source === undefined ? {} : { source }),
+        },
+        when,
+      );
+  }
+
+  remove(id: string, when: When): void {
+    const told = this.ledger.clips.get(id);
+    if (told === undefined) return;
+    this.ledger.clips.delete(id);
+    this.ledger.tell({ kind: 'clip.deleted', clip: told.clip }, when);
+  }
+
+  /** A clip of the same id at another place or of another length. */
+  reshape(id: string, to: ClipState | undefined, when: When): void {
+    const told = this.ledger.clips.get(id);
+    const track = to === undefined ? undefined : this.track(to.track, when);
+    if (told === undefined || to === undefined || track === undefined) return;
+    const { clip, state } = told;
+    this.ledger.clips.set(id, { clip, state: to });
+    const isMoved = state.track !== to.track || state.start !== to.start;
+    if (state.length !== to.length) {
+      if (state.track !== to.track)
+        this.ledger.tell({ kind: 'clip.moved', clip, track, start: to.start }, when);
+      this.ledger.tell({ kind: 'clip.trimmed', clip, start: to.start, length: to.length }, when);
+    } else if (isMoved) {
+      this.ledger.tell({ kind: 'clip.moved', clip, track, start: to.start }, when);
+    }
+  }
+
+  split(id: string, [left, right]: readonly [ClipState, ClipState], when: When): void {
+    const told = this.ledger.clips.get(id);
+    if (told === undefined) return;
+    const other = this.ledger.next('clip');
+    this.ledger.clips.delete(id);
+    this.ledger.clips.set(left.id, { clip: told.clip, state: left });
+    this.ledger.clips.set(right.id, { clip: other, state: right });
+    this.ledger.tell({ kind: 'clip.split', clip: told.clip, right: other, start: right.start }, when);
+  }
+
+  /** A clip goes on as one of another id: moved to another track, or with samples that were made of its own. */
+  become(id: string, to: ClipState, when: When): void {
+    const told = this.ledger.clips.get(id);
+    if (told === undefined) return;
+    const source = this.source(to.source, when);
+    this.ledger.clips.delete(id);
+    this.ledger.clips.set(to.id, { clip: told.clip, state: told.state });
+    if (to.source !== told.state.source && source !== undefined)
+      this.ledger.tell({ kind: 'clip.replaced', clip: told.clip, source }, when);
+    this.reshape(to.id, to, when);
+  }
+
+  /** True where a clip shows a source that was made of what another shows. */
+  comesFrom(clip: ClipState, other: ClipState | undefined): boolean {
+    const claim = this.#claims.get(clip.source);
+    return (
+      other !== undefined &&
+      claim?.kind === 'derived' &&
+      claim.manner === 'stretch' &&
+      claim.from.includes(other.source) &&
+      clip.base === other.base
+    );
+  }
+
+  /** Tells of a tempo map, where it is another one. */
+  tellTempo(map: TempoMap, when: When): void {
+    const text = JSON.stringify(map);
+    if (this.ledger.tempo !== undefined && JSON.stringify(this.ledger.tempo) === text) return;
+    this.ledger.tempo = map;
+    this.ledger.tell({ kind: 'tempo.map' }, when);
+    for (const point of map.tempos) this.ledger.tell({ kind: 'tempo.point', ...point }, when);
+    for (const point of map.meters) this.ledger.tell({ kind: 'meter.point', ...point }, when);
+  }
+
+  /** What is told with an act has come between the last save and the act. */
+  #since({ at, since }: When): When {
+    return { at, since: since ?? Math.min(this.#input.since, at) };
+  }
+}

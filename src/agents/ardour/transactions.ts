@@ -1,0 +1,269 @@
+/** Transactions of the undo history as events, each at the time that Ardour gave it. */
+import type { Change, Extent, Transaction } from './history-file.js';
+import type { When } from './ledger.js';
+import type { AutomationState, ClipState, MarkerState, RegionState, SessionState } from './session-file.js';
+import { readTime } from './session-file.js';
+import { showsTheSame, type Telling } from './telling.js';
+
+/** Change with the clips that it put into the arrangement, as they were then. */
+interface Step {
+  readonly change: Change;
+  readonly added: readonly ClipState[];
+}
+
+/**
+ * Steps of each transaction. The session file has every region as it is now, so later changes are taken back, from
+ * the last transaction to the first, to find what a region was when it came.
+ */
+export function traceBack(
+  transactions: readonly Transaction[],
+  session: SessionState,
+): readonly (readonly Step[])[] {
+  const earlier = new Map<string, RegionState>();
+  const current = (id: string) => earlier.get(id) ?? session.clips.get(id) ?? session.regions.get(id);
+  const tracks = new Map([...session.tracks.values()].map(({ id, playlist }) => [playlist, id]));
+  const steps: (readonly Step[])[] = [];
+  for (const { changes } of transactions.toReversed()) {
+    const back: Step[] = [];
+    for (const change of changes.toReversed()) {
+      back.push({ change, added: change.kind === 'playlist' ? placedBy(change, current, tracks) : [] });
+      if (change.kind !== 'extent' && change.kind !== 'property') continue;
+      const state = current(change.region);
+      if (state !== undefined) earlier.set(change.region, { ...state, ...undo(change) });
+    }
+    steps.push(back.reverse());
+  }
+  return steps.reverse();
+}
+
+function placedBy(
+  { playlist, added }: Extract<Change, { kind: 'playlist' }>,
+  current: (id: string) => RegionState | undefined,
+  tracks: ReadonlyMap<string | undefined, string>,
+): readonly ClipState[] {
+  const track = tracks.get(playlist);
+  if (track === undefined) return [];
+  return added.flatMap((id) => {
+    const state = current(id);
+    return state === undefined ? [] : [{ ...state, track }];
+  });
+}
+
+function undo(change: Extract<Change, { kind: 'extent' | 'property' }>): Partial<RegionState> {
+  if (change.kind === 'extent') return { start: change.from.start, length: change.from.length };
+  return settle(change.property, change.from);
+}
+
+/** The member of a region's state that a property is. */
+function settle(property: string, value: string): Partial<RegionState> {
+  if (property === 'muted') return { muted: value };
+  if (property === 'name') return { name: value };
+  if (property === 'scale-amplitude') return { gain: value };
+  const offset = property === 'start' ? readTime(value)?.value : undefined;
+  return offset === undefined ? {} : { offset };
+}
+
+/** Tells of one transaction. */
+export function tellTransaction(telling: Telling, steps: readonly Step[], at: number): void {
+  const exactly: When = { at };
+  tellPlacements(telling, steps, exactly);
+  const resized = new Set(steps.flatMap(({ change }) => (change.kind === 'extent' ? change.region : [])));
+  const told = new Set<string>();
+  for (const { change } of steps)
+    switch (change.kind) {
+      case 'extent':
+        tellExtent(telling, change.region, change.to, exactly);
+        break;
+      case 'property':
+        tellProperty(telling, change, { resized: resized.has(change.region), told }, exactly);
+        break;
+      case 'notes':
+        tellNotes(telling, change, exactly);
+        break;
+      case 'automation':
+        tellAutomation(telling, change, exactly);
+        break;
+      case 'markers':
+        tellMarkers(telling, change.before, change.after, exactly);
+        break;
+      case 'tempo':
+        telling.tellTempo(change.after, exactly);
+        break;
+      default:
+    }
+}
+
+/** Clips that came and went in one transaction: together they say whether one was split, moved or replaced. */
+function tellPlacements(telling: Telling, steps: readonly Step[], when: When): void {
+  const { ledger } = telling;
+  const added = new Map(steps.flatMap((step) => step.added.map((clip) => [clip.id, clip])));
+  const removed = new Set(
+    steps.flatMap(({ change }) =>
+      change.kind === 'playlist' ? change.removed.filter((id) => ledger.clips.has(id)) : [],
+    ),
+  );
+  for (const id of removed) if (added.has(id)) telling.reshape(id, added.get(id), when);
+  for (const id of [...removed].filter((each) => added.has(each))) {
+    removed.delete(id);
+    added.delete(id);
+  }
+  for (const id of removed) {
+    const halves = splitOf(ledger.clips.get(id)?.state, added);
+    if (halves === undefined) continue;
+    telling.split(id, halves, when);
+    removed.delete(id);
+    for (const { id: half } of halves) added.delete(half);
+  }
+  for (const id of removed) {
+    const state = ledger.clips.get(id)?.state;
+    const same = [...added.values()].find((clip) => state !== undefined && showsTheSame(clip, state));
+    const other = same ?? [...added.values()].find((clip) => telling.comesFrom(clip, state));
+    if (other === undefined) continue;
+    telling.become(id, other, when);
+    removed.delete(id);
+    added.delete(other.id);
+  }
+  for (const clip of added.values()) telling.place(clip, when);
+  for (const id of removed) telling.remove(id, when);
+}
+
+const NEAR = 1e-6;
+
+/** The two parts of a split: side by side where the clip was, out of the same source. */
+function splitOf(
+  clip: ClipState | undefined,
+  added: ReadonlyMap<string, ClipState>,
+): readonly [left: ClipState, right: ClipState] | undefined {
+  if (clip === undefined) return undefined;
+  const alike = [...added.values()].filter(
+    ({ source, track }) => source === clip.source && track === clip.track,
+  );
+  for (const left of alike) {
+    if (Math.abs(left.start - clip.start) > NEAR) continue;
+    const right = alike.find(
+      (each) =>
+        each !== left &&
+        Math.abs(each.start - (left.start + left.length)) < NEAR &&
+        Math.abs(each.start + each.length - (clip.start + clip.length)) < NEAR,
+    );
+    if (right !== undefined) return [left, right];
+  }
+  return undefined;
+}
+
+function tellExtent(telling: Telling, region: string, to: Extent, when: When): void {
+  const told = telling.ledger.clips.get(region);
+  if (told !== undefined && told.state.base === to.base)
+    telling.reshape(region, { ...told.state, start: to.start, length: to.length }, when);
+}
+
+type ClipProperty = 'gain' | 'mute' | 'fade' | 'name' | 'stretch' | 'pitch' | 'layer' | 'other';
+
+const PROPERTIES: Readonly<Record<string, ClipProperty>> = {
+  'scale-amplitude': 'gain',
+  Envelope: 'gain',
+  'envelope-active': 'gain',
+  muted: 'mute',
+  FadeIn: 'fade',
+  FadeOut: 'fade',
+  InverseFadeIn: 'fade',
+  InverseFadeOut: 'fade',
+  'fade-in-active': 'fade',
+  'fade-out-active': 'fade',
+  name: 'name',
+  stretch: 'stretch',
+  shift: 'pitch',
+  'layering-index': 'layer',
+  opaque: 'other',
+  locked: 'other',
+  start: 'other',
+};
+
+function tellProperty(
+  { ledger }: Telling,
+  change: Extract<Change, { kind: 'property' }>,
+  { resized, told }: { readonly resized: boolean; readonly told: Set<string> },
+  when: When,
+): void {
+  const clip = ledger.clips.get(change.region);
+  if (clip === undefined) return;
+  ledger.clips.set(change.region, {
+    ...clip,
+    state: { ...clip.state, ...settle(change.property, change.to) },
+  });
+  // The offset of a trimmed clip is a part of the trimming.
+  const property = change.property === 'start' && resized ? undefined : PROPERTIES[change.property];
+  if (property === undefined || told.has(`${change.region} ${property}`)) return;
+  told.add(`${change.region} ${property}`);
+  ledger.tell({ kind: 'clip.changed', clip: clip.clip, property }, when);
+}
+
+function tellNotes(
+  telling: Telling,
+  { source, added, removed, changed }: Extract<Change, { kind: 'notes' }>,
+  when: When,
+): void {
+  if (added + removed + changed === 0) return;
+  const told = telling.source(source, when);
+  telling.ledger.tell(
+    { kind: 'midi.edited', added, removed, changed, ...(told === undefined ? {} : { source: told }) },
+    when,
+  );
+}
+
+function tellAutomation(
+  telling: Telling,
+  { list, before, after }: Extract<Change, { kind: 'automation' }>,
+  when: When,
+): void {
+  const { ledger, session } = telling;
+  const state = ledger.automation.get(list) ?? session.automation.get(list);
+  if (state !== undefined) ledger.automation.set(list, { ...state, points: after });
+  tellPoints(telling, state, before, after, when);
+}
+
+/** Tells by how many points two states of an automation list differ. */
+export function tellPoints(
+  telling: Telling,
+  state: AutomationState | undefined,
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+  when: When,
+): void {
+  let [added, changed, kept] = [0, 0, 0];
+  for (const [time, value] of after) {
+    const former = before.get(time);
+    if (former === undefined) added += 1;
+    else kept += 1;
+    if (former !== undefined && former !== value) changed += 1;
+  }
+  const removed = before.size - kept;
+  if (added + removed + changed === 0) return;
+  const track = state === undefined ? undefined : telling.track(state.track, when);
+  telling.ledger.tell(
+    { kind: 'automation.edited', added, removed, changed, ...(track === undefined ? {} : { track }) },
+    when,
+  );
+}
+
+/** Tells which markers two states do not share. */
+export function tellMarkers(
+  { ledger }: Telling,
+  before: ReadonlyMap<string, MarkerState>,
+  after: ReadonlyMap<string, MarkerState>,
+  when: When,
+): void {
+  const tell = (act: 'added' | 'changed' | 'removed', { seconds }: MarkerState): void =>
+    ledger.tell({ kind: 'marker.changed', act, ...(seconds === undefined ? {} : { start: seconds }) }, when);
+  for (const [id, marker] of after) {
+    const former = before.get(id);
+    if (former === undefined) tell('added', marker);
+    else if (former.all !== marker.all) tell('changed', marker);
+    ledger.markers.set(id, marker);
+  }
+  for (const [id, marker] of before) {
+    if (after.has(id)) continue;
+    tell('removed', marker);
+    ledger.markers.delete(id);
+  }
+}

@@ -1,0 +1,326 @@
+import t from 'tap';
+import { readHistory } from '../../src/agents/ardour/history-file.js';
+import { openLedger } from '../../src/agents/ardour/ledger.js';
+import { SaveTeller } from '../../src/agents/ardour/save.js';
+import { readSession } from '../../src/agents/ardour/session-file.js';
+import type { SourceWitness } from '../../src/agents/ardour/sources.js';
+import { parseXml, XML_LIMITS, XmlError } from '../../src/agents/ardour/xml.js';
+import type { TraceEvent } from '../../src/domain/trace.js';
+import {
+  extentChange,
+  historyXml,
+  playlistDiff,
+  regionDiff,
+  type SessionSpec,
+  sessionXml,
+} from './ardour/session-xml.js';
+
+type Transactions = Parameters<typeof historyXml>[0];
+
+/** Saves at seconds of a clock that began at 0 of the wall clock, and what the trace was told at each. */
+function teller() {
+  let events: TraceEvent[] = [];
+  const ledger = openLedger((event) => events.push(event));
+  const saves = new SaveTeller(ledger, (wall) => wall * 1000);
+  return (
+    seconds: number,
+    spec: SessionSpec,
+    transactions: Transactions = [],
+    witnessed: ReadonlyMap<string, SourceWitness> = new Map(),
+  ): readonly TraceEvent[] => {
+    events = [];
+    const session = readSession(parseXml(sessionXml(spec)));
+    const history = readHistory(parseXml(historyXml(transactions)));
+    saves.tell({ session, history, savedAt: seconds * 1e6, witnessed });
+    return events;
+  };
+}
+
+/** Events without those of every save. */
+const acts = (events: readonly TraceEvent[]): readonly TraceEvent[] =>
+  events.filter(({ kind }) => kind !== 'session.saved' && kind !== 'sourceMap.completed');
+
+const TAKE = {
+  id: 20,
+  attributes: 'name="a.wav" type="audio" take-id="x" timestamp="3" captured-for="Vox" origin=""',
+};
+const IMPORT = { id: 30, attributes: 'name="loop.wav" type="audio" take-id="" origin=""' };
+
+t.test('what is there when the agent begins to look is found, not done', async (t) => {
+  const save = teller();
+  const events = save(2, {
+    sources: [TAKE],
+    clips: [{ id: 21, source: 20, start: 0, length: 4, automatic: true }],
+  });
+  t.strictSame(
+    events.filter(({ kind }) => !/session|gap|completed/.test(kind)).map(({ at, since }) => [at, since]),
+    events.filter(({ kind }) => !/session|gap|completed/.test(kind)).map(() => [2e6, 2e6]),
+  );
+  t.strictSame(
+    events.filter(({ kind }) => kind === 'source.appeared' || kind === 'capture.gap'),
+    [
+      { kind: 'capture.gap', reason: 'agent_stopped', at: 2e6, since: 0 },
+      { kind: 'source.appeared', source: 1, claims: 'recording', at: 2e6, since: 2e6 },
+    ],
+  );
+});
+
+t.test('edits of the history are told at their own times, with the shape that a clip had then', async (t) => {
+  const save = teller();
+  save(1, {});
+  const transactions: Transactions = [
+    [2, playlistDiff([21])],
+    [3, regionDiff(21, extentChange([4, 0], [3, 0]))],
+    [4, regionDiff(21, extentChange([3, 0], [3, 1]))],
+    [5, playlistDiff([22, 23], [21])],
+    [6, playlistDiff([24])],
+    [7, regionDiff(22, '<scale-amplitude from="1" to="0.5"/><muted from="0" to="1"/>')],
+    [8, playlistDiff([], [23])],
+  ];
+  const events = save(
+    9,
+    {
+      sources: [TAKE],
+      // The removed ones as Ardour keeps them.
+      regions: [
+        { id: 21, source: 20, start: 1, length: 3, automatic: true },
+        { id: 23, source: 20, start: 2, length: 2, offset: 1 },
+      ],
+      clips: [
+        { id: 22, source: 20, start: 1, length: 1, gain: 0.5 },
+        { id: 24, source: 20, start: 8, length: 1 },
+      ],
+    },
+    transactions,
+    new Map([['20', { appeared: true, take: 1, frames: 192_000, rate: 48_000 }]]),
+  );
+  t.strictSame(acts(events), [
+    { kind: 'recording.finished', take: 1, source: 1, frames: 192_000, rate: 48_000, at: 2e6 },
+    { kind: 'clip.created', clip: 1, track: 2, base: 'seconds', start: 0, length: 4, source: 1, at: 2e6 },
+    { kind: 'clip.trimmed', clip: 1, start: 0, length: 3, at: 3e6 },
+    { kind: 'clip.moved', clip: 1, track: 2, start: 1, at: 4e6 },
+    { kind: 'clip.split', clip: 1, right: 2, start: 2, at: 5e6 },
+    { kind: 'clip.copied', from: 1, clip: 3, track: 2, start: 8, at: 6e6 },
+    { kind: 'clip.changed', clip: 1, property: 'gain', at: 7e6 },
+    { kind: 'clip.changed', clip: 1, property: 'mute', at: 7e6 },
+    { kind: 'clip.deleted', clip: 2, at: 8e6 },
+    // The history says muted, the file does not: the file has the last word.
+    { kind: 'clip.changed', clip: 1, property: 'mute', at: 9e6, since: 1e6 },
+  ]);
+});
+
+t.test('what differs between two saves is told as an interval', async (t) => {
+  const save = teller();
+  const clip = { id: 21, source: 20, start: 0, length: 4 };
+  save(1, { sources: [TAKE], clips: [clip] });
+  const events = save(5, {
+    sources: [TAKE],
+    clips: [{ ...clip, start: 2 }],
+    gain: 0.5,
+    mute: 1,
+    bpm: 96,
+    trackName: 'Lead',
+    gainPoints: [[0, 1]],
+    markers: [[40, 3]],
+    processors: '<Processor id="50" type="lv2" active="1"><Controllable symbol="g" value="1"/></Processor>',
+  });
+  t.strictSame(
+    acts(events),
+    [
+      { kind: 'tempo.map' },
+      { kind: 'tempo.point', start: 0, bpm: 96 },
+      { kind: 'meter.point', start: 0, beats: 4, unit: 4 },
+      { kind: 'marker.changed', act: 'added', start: 3 },
+      { kind: 'track.changed', track: 2, property: 'name' },
+      { kind: 'mixer.changed', track: 2, control: 'gain' },
+      { kind: 'mixer.changed', track: 2, control: 'mute' },
+      { kind: 'clip.moved', clip: 1, track: 2, start: 2 },
+      { kind: 'plugin.added', plugin: 1, type: 'unknown', track: 2 },
+      { kind: 'automation.edited', added: 1, removed: 0, changed: 0, track: 2 },
+    ].map((event) => ({ ...event, at: 5e6, since: 1e6 })),
+  );
+  t.strictSame(
+    acts(
+      save(6, {
+        sources: [TAKE],
+        clips: [{ ...clip, start: 2 }],
+        gain: 0.5,
+        mute: 1,
+        bpm: 96,
+        trackName: 'Lead',
+        gainPoints: [[0, 1]],
+        markers: [[40, 3]],
+        processors:
+          '<Processor id="50" type="lv2" active="1"><Controllable symbol="g" value="1"/></Processor>',
+      }),
+    ),
+    [],
+  );
+});
+
+t.test('undo takes transactions from the tail of the list, redo brings the same ones back', async (t) => {
+  const save = teller();
+  const clip = { id: 21, source: 20, start: 0, length: 4 };
+  const sources = [TAKE];
+  const edits: Transactions = [
+    [2, regionDiff(21, extentChange([4, 0], [4, 1]))],
+    [3, regionDiff(21, extentChange([4, 1], [4, 2]))],
+  ];
+  save(1, { sources, clips: [clip] });
+  save(4, { sources, clips: [{ ...clip, start: 2 }] }, edits);
+  t.strictSame(acts(save(5, { sources, clips: [{ ...clip, start: 1 }] }, edits.slice(0, 1))), [
+    { kind: 'session.undone', steps: 1, at: 5e6, since: 4e6 },
+    { kind: 'clip.moved', clip: 1, track: 2, start: 1, at: 5e6, since: 4e6 },
+  ]);
+  t.strictSame(acts(save(6, { sources, clips: [{ ...clip, start: 2 }] }, edits)), [
+    { kind: 'session.redone', steps: 1, at: 6e6, since: 5e6 },
+    { kind: 'clip.moved', clip: 1, track: 2, start: 2, at: 6e6, since: 5e6 },
+  ]);
+  // The program was started again: it handed out ids, and its list is a new one.
+  t.strictSame(acts(save(7, { sources, clips: [{ ...clip, start: 2 }], idCounter: 900 })), []);
+});
+
+t.test('a list of transactions that was cut at its depth is a gap', async (t) => {
+  const save = teller();
+  const clip = { id: 21, source: 20, start: 0, length: 4 };
+  const edit = (second: number): Transactions[number] => [second, regionDiff(21, '<muted from="0" to="1"/>')];
+  save(1, { sources: [TAKE], clips: [clip] });
+  save(50, { sources: [TAKE], clips: [clip] }, [edit(2), edit(3)]);
+  const twenty = Array.from({ length: 20 }, (_, at) => edit(100 + at));
+  const gaps = (events: readonly TraceEvent[]) => events.filter(({ kind }) => kind === 'capture.gap');
+  t.strictSame(gaps(save(200, { sources: [TAKE], clips: [clip] }, twenty)), [
+    { kind: 'capture.gap', scope: 'clips', reason: 'history_lost', at: 200e6, since: 50e6 },
+  ]);
+  const more = [...twenty.slice(10), ...Array.from({ length: 10 }, (_, at) => edit(210 + at))];
+  t.strictSame(
+    gaps(save(300, { sources: [TAKE], clips: [clip] }, more)),
+    [],
+    'a list that overlaps the last',
+  );
+});
+
+t.test('what claims a source makes is told apart from what was witnessed of it', async (t) => {
+  const witness: SourceWitness = {
+    appeared: true,
+    samplesSha256: 'a'.repeat(64),
+    frames: 5,
+    rate: 48_000,
+    channels: 1,
+  };
+  const digest = { samplesSha256: 'a'.repeat(64) };
+  const region = { id: 31, source: 30, start: 0, length: 4, external: true };
+  const told = (spec: SessionSpec, witnessed: SourceWitness | undefined, transactions: Transactions = []) => {
+    const save = teller();
+    save(1, { sources: [IMPORT], regions: [{ id: 99, source: 30, start: 0, length: 4, external: true }] });
+    return acts(
+      save(
+        9,
+        { ...spec, sources: [IMPORT, ...(spec.sources ?? [])] },
+        transactions,
+        new Map(witnessed === undefined ? [] : [['40', witnessed]]),
+      ),
+    ).filter(({ kind }) => /^(source|import|recording|midi)/.test(kind));
+  };
+  const late = { at: 9e6, since: 1e6 };
+  const source = (attributes: string) => ({
+    sources: [{ id: 40, attributes: `name="x.wav" type="audio" ${attributes}` }],
+  });
+  const take = source('take-id="x" timestamp="3" captured-for="Vox" origin=""');
+  const clip = { ...region, id: 41, source: 40 };
+
+  t.strictSame(
+    told({ ...source('take-id="" origin=""'), clips: [clip] }, witness, [[2, playlistDiff([41])]]),
+    [
+      {
+        kind: 'import.added',
+        source: 2,
+        manner: 'copied',
+        ...digest,
+        frames: 5,
+        rate: 48_000,
+        channels: 1,
+        at: 2e6,
+      },
+    ],
+    'an import that a transaction placed',
+  );
+  t.strictSame(
+    told({ ...source('take-id="" origin=""'), clips: [clip] }, witness),
+    [{ kind: 'source.appeared', source: 2, claims: 'import', ...digest, ...late }],
+    'one that was written into the file',
+  );
+  t.strictSame(
+    told({ ...take, clips: [{ ...clip, external: false, automatic: true }] }, witness, [
+      [2, playlistDiff([41])],
+    ]),
+    [{ kind: 'source.appeared', source: 2, claims: 'recording', ...digest, ...late, since: 1e6, at: 2e6 }],
+    'a take that nobody saw grow',
+  );
+  t.strictSame(
+    told(
+      {
+        ...source('take-id="x" captured-for="Vox" origin=""'),
+        clips: [{ ...clip, external: false }],
+        regions: [{ id: 99, source: 30, start: 0, length: 4, external: true }],
+      },
+      witness,
+    ),
+    [{ kind: 'source.derived', source: 2, manner: 'bounce', ...digest, ...late }],
+    'a bounce, which claims a take',
+  );
+  t.strictSame(
+    told({ ...source('take-id="" origin=""'), clips: [{ ...clip, external: true, master: 30 }] }, witness),
+    [{ kind: 'source.derived', source: 2, from: 1, manner: 'stretch', ...digest, ...late }],
+    'a stretch names what it was made of',
+  );
+  t.strictSame(
+    told({ clips: [{ ...clip, external: false, parts: [30] }] }, { appeared: true }),
+    [{ kind: 'source.derived', source: 2, from: 1, manner: 'combine', ...late }],
+    'and so does a compound, which says that it is no import',
+  );
+});
+
+t.test('a document that is torn, hostile or beyond a bound is refused', async (t) => {
+  const refused = (text: string, limits?: Partial<Record<keyof typeof XML_LIMITS, number>>) =>
+    t.throws(() => parseXml(text, { ...XML_LIMITS, ...limits }), XmlError, text.slice(0, 40));
+  const whole = sessionXml();
+  for (let cut = 1; cut < whole.length - 1; cut += 97) refused(whole.slice(0, cut));
+  refused('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>');
+  refused('<a>&unknown;</a>');
+  refused('<a>&#0;</a>');
+  refused('<a>&#x110000;</a>');
+  refused('<a b="1" b="2"/>');
+  refused('<a b="<"/>');
+  refused('<a></b>');
+  refused('<a/><b/>');
+  refused('<a/>x');
+  refused('');
+  refused('<a><a><a/></a></a>', { depth: 2 });
+  refused('<a><b/><b/></a>', { elements: 2 });
+  refused('<a b="1" c="2"/>', { attributes: 1 });
+  refused('<abc/>', { nameCharacters: 2 });
+  refused('<a>long</a>', { bytes: 4 });
+  t.strictSame(parseXml('<a b="&lt;&#65;&#x42;">x<!-- y -->z<c/></a>').attributes.get('b'), '<AB');
+  t.strictSame(parseXml('<a b="1">x<!-- y -->z<c/></a>').text, 'xz');
+});
+
+t.test('a session that a trace could not carry is refused, and ids and times are checked', async (t) => {
+  const refused = (from: string, to: string) =>
+    t.throws(
+      () =>
+        readSession(
+          parseXml(sessionXml({ clips: [{ id: 21, source: 20, start: 0, length: 1 }] }).replace(from, to)),
+        ),
+      to,
+    );
+  refused('version="7002"', 'version="8001"');
+  refused('sample-rate="48000"', 'sample-rate="0"');
+  refused('<Route id="6"', '<Route id="x"');
+  const far = readSession(
+    parseXml(sessionXml({ clips: [{ id: 21, source: 20, start: 20_000_000, length: 1 }] })),
+  );
+  t.strictSame(far.clips.size, 0, 'a place beyond the bound of a trace');
+  t.throws(() =>
+    readHistory(parseXml('<UndoHistory><UndoTransaction tv-sec="-1" tv-usec="0"/></UndoHistory>')),
+  );
+});
