@@ -21,6 +21,7 @@ import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-
 import { listKeys, revokeKey as revokeOwnKey, rotateKey } from './commands/partner-keys.js';
 import { listProofs, showUsage } from './commands/partner-reports.js';
 import { consumers, serve } from './commands/processes.js';
+import { report } from './commands/report.js';
 import { seal } from './commands/seal.js';
 import { verify } from './commands/verify.js';
 import { demo } from './demo/demo.js';
@@ -29,6 +30,7 @@ import { printable } from './terminal.js';
 
 const COMMANDS: readonly Command[] = [
   verify,
+  report,
   listProofs,
   listKeys,
   rotateKey,

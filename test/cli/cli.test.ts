@@ -11,6 +11,7 @@ import { MAIN, setUp } from './bench.js';
 
 const COMMANDS = [
   'verify',
+  'report',
   'proofs list',
   'keys list',
   'keys rotate',

@@ -1,0 +1,80 @@
+import type { ReportPageInput, ReportSubject } from '../evidence/page/render-report-page.js';
+import { parseReport } from '../evidence/parse-report.js';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Compatibility data of legacy proofs. */
+const LEGACY = ['classification', 'grade', 'interpretation'] as const;
+
+/**
+ * Reads what a report is about, and the report, from a result of a verification, a proof, a record, an entry of a
+ * list, or the report alone.
+ * @throws UnreadableReport
+ */
+export function reportInput(value: unknown): ReportPageInput {
+  const source = membersOf(value);
+  if ('facts' in source && 'conflicts' in source) return { proof: {}, report: parseReport(source) };
+  const { evidenceReport, processNote } = source;
+  const note = noteOf(processNote);
+  return {
+    proof: subjectOf(source),
+    ...(evidenceReport === undefined ? {} : { report: parseReport(evidenceReport) }),
+    ...(note === undefined ? {} : { note }),
+  };
+}
+
+function subjectOf(source: Members): ReportSubject {
+  const decision = membersOf(source['decision']);
+  const carrier = textOf(source['carrier']) ?? textOf(membersOf(source['delivery'])['carrier']);
+  const legacy = LEGACY.flatMap((name): [string, string][] => {
+    const value = source[name];
+    return value === undefined ? [] : [[name, typeof value === 'string' ? value : JSON.stringify(value)]];
+  });
+  return Object.fromEntries(
+    Object.entries({
+      proofId: textOf(source['proofId']),
+      title: textOf(membersOf(source['song'])['title']),
+      issuedAt: numberOf(source['issuedAt']),
+      carrier: carrier ?? textOf(decision['credentialCarrier']),
+      boundAudioSha256: textOf(source['boundAudioSha256']),
+      verdict: textOf(source['verdict']),
+      verifiedAt: numberOf(source['verifiedAt']),
+      decision:
+        textOf(decision['status']) === undefined
+          ? undefined
+          : {
+              status: textOf(decision['status'])!,
+              reasons: textsOf(decision['reasons']),
+              recommendedAction: textOf(decision['recommendedAction']) ?? '',
+              ...(textOf(decision['sourceDetailCoverage']) === undefined
+                ? {}
+                : { sourceDetailCoverage: textOf(decision['sourceDetailCoverage'])! }),
+            },
+      legacy: legacy.length === 0 ? undefined : Object.fromEntries(legacy),
+    }).filter(([, member]) => member !== undefined),
+  );
+}
+
+function noteOf(value: unknown): ReportPageInput['note'] {
+  const note = membersOf(value);
+  const policyVersion = textOf(note['policyVersion']);
+  const lines = textsOf(note['lines']);
+  if (policyVersion === undefined && lines.length === 0) return undefined;
+  return policyVersion === undefined ? { lines } : { policyVersion, lines };
+}
+
+function membersOf(value: unknown): Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {};
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : [];
+}

@@ -1,0 +1,193 @@
+import type { EvidenceFact, EvidenceReport } from '../domain/evidence-report.js';
+import { COUNTERS, type ImportedSource, type SessionEvidence } from '../domain/session-evidence.js';
+import { needsReview } from '../evidence/page/claims-view.js';
+import type { ReportPageInput, ReportSubject } from '../evidence/page/render-report-page.js';
+import {
+  CHANNEL_WORDS,
+  COUNTER_NAMES,
+  COUNTER_WORDS,
+  clockText,
+  counterText,
+  countText,
+  DIMENSION_WORDS,
+  memberText,
+  wordText,
+} from '../evidence/page/words.js';
+import { formatTime, printable, type Terminal, table } from './terminal.js';
+import { verdictText } from './verdict-texts.js';
+
+/** Entries of each list; the page and the JSON have the others. */
+const LISTED = 20;
+
+/** Prints a report for a person: what asks for a decision first, then what was declared and witnessed. */
+export function printReport({ proof, report, note }: ReportPageInput, terminal: Terminal): void {
+  printSubject(proof, terminal);
+  if (report === undefined) {
+    terminal.print('\nEvidence of the source is not available: there is no report.');
+    printLegacy(proof, terminal);
+    return;
+  }
+  const session = report.session?.evidence;
+  if (session?.simulated === true)
+    terminal.print(
+      `\n${terminal.style('Simulated: a generator made this trace. It witnesses nothing.', 'bold', 'yellow')}`,
+    );
+  const heading = (title: string): void => terminal.print(`\n${terminal.style(title, 'bold')}`);
+  heading('Conflicts and open questions');
+  const asking = needsReview(report);
+  if (asking.length === 0) terminal.print('  none');
+  else printFacts(asking, terminal, '!');
+  if (note !== undefined && note.lines.length > 0) {
+    heading('In short');
+    for (const line of note.lines.slice(0, LISTED)) terminal.print(`  ${printable(line)}`);
+  }
+  heading('Declared');
+  printDeclarations(report, terminal);
+  heading('Imported files');
+  printImports(report, terminal);
+  if (session === undefined) {
+    heading('Session');
+    terminal.print('  no capture trace: nothing was witnessed while the recording was made');
+  } else {
+    heading('Witnessed');
+    printSession(session, terminal);
+  }
+  const others = [...report.facts, ...report.unverifiable].filter(
+    (fact) => !asking.includes(fact) && fact.contentClass !== 'creator_declaration',
+  );
+  if (others.length > 0) {
+    heading('Also in the report');
+    printFacts(others, terminal, '-');
+  }
+  printLegacy(proof, terminal);
+}
+
+function printSubject(
+  { proofId, title, issuedAt, verdict, decision }: ReportSubject,
+  terminal: Terminal,
+): void {
+  terminal.print(terminal.style(printable(title ?? proofId ?? 'Evidence report'), 'bold'));
+  const review = decision?.status === 'needs_review';
+  if (verdict === undefined) terminal.print('  registered proof; no audio was compared with it here');
+  else {
+    const { title: name, meaning } = verdictText(verdict);
+    const colour = verdict !== 'valid' ? 'red' : review ? 'yellow' : 'green';
+    terminal.print(`  ${terminal.style(printable(name), 'bold', colour)}  ${printable(meaning)}`);
+  }
+  const lines: readonly (readonly [string, string | undefined])[] = [
+    ['decision', decision && `${decision.status}, ${decision.recommendedAction}`],
+    ['reasons', decision?.reasons.join(', ')],
+    ['proof', proofId],
+    ['issued', issuedAt === undefined ? undefined : formatTime(issuedAt)],
+  ];
+  for (const [name, value] of lines)
+    if (value !== undefined && value !== '')
+      terminal.print(`  ${terminal.style(name.padEnd(9), 'dim')} ${printable(value)}`);
+}
+
+function printFacts(facts: readonly EvidenceFact[], terminal: Terminal, mark: string): void {
+  for (const fact of facts.slice(0, LISTED)) {
+    const { code, status, dimension, answer, values = {} } = fact;
+    const sentence =
+      dimension === undefined ? undefined : `${questionText(dimension)}: ${wordText(answer ?? '')}`;
+    const detail = Object.entries(values)
+      .slice(0, 8)
+      .map(([name, value]) => `${memberText(name)} ${value}`)
+      .join(', ');
+    terminal.print(`  ${mark} ${printable(sentence ?? code)}`);
+    const small = [...(sentence === undefined ? [] : [code]), wordText(status), detail].filter(
+      (part) => part !== '',
+    );
+    terminal.print(`    ${terminal.style(printable(small.join('; ')), 'dim')}`);
+  }
+  printRest(facts.length, terminal);
+}
+
+function printDeclarations({ declarations }: EvidenceReport, terminal: Terminal): void {
+  if (declarations.length === 0) terminal.print('  none recorded: no creator has answered the survey');
+  for (const { submissionId, answers } of declarations.slice(0, LISTED))
+    for (const [dimension, answer] of Object.entries(answers))
+      terminal.print(
+        `  ${printable(`${questionText(dimension)}: ${[answer].flat().map(String).map(wordText).join(', ')}`)}  ${terminal.style(printable(submissionId), 'dim')}`,
+      );
+  printRest(declarations.length, terminal);
+}
+
+function printImports(
+  { importedSources = [], importedSourceCount = importedSources.length, session }: EvidenceReport,
+  terminal: Terminal,
+): void {
+  if (importedSources.length === 0) {
+    terminal.print(
+      `  ${session === undefined ? 'unknown: no capture trace' : printable(counterText(session.evidence.counters.importsAdded))}`,
+    );
+    return;
+  }
+  for (const source of importedSources.slice(0, LISTED)) terminal.print(`  ${printable(importText(source))}`);
+  printRest(importedSourceCount, terminal);
+}
+
+function importText({
+  sourceId,
+  manner,
+  placements,
+  detections = [],
+  originalSha256,
+  samplesSha256,
+}: ImportedSource): string {
+  const { count, approximateSeconds } = placements;
+  const results = detections
+    .slice(0, 4)
+    .map(({ detector, detectorVersion, likelihood, generator }) =>
+      [
+        ...(likelihood === undefined ? [] : [`likelihood ${likelihood.value} of 1`]),
+        ...(generator === undefined ? [] : [`attributed to ${generator}`]),
+        `by ${detector} ${detectorVersion}`,
+      ].join(' '),
+    );
+  const digest = originalSha256 ?? samplesSha256;
+  return [
+    `${sourceId} ${wordText(manner)}, ${countText(count, 'placement', 'placements')}, about ${clockText(approximateSeconds)}`,
+    ...results,
+    ...(digest === undefined ? [] : [`sha256 ${digest}`]),
+  ].join('; ');
+}
+
+function printSession(session: SessionEvidence, terminal: Terminal): void {
+  const { durationSeconds, sealed, adapter, device, traceSha256, counters, coverage } = session;
+  terminal.print(
+    `  ${printable(`session of ${clockText(durationSeconds)} by ${adapter.name} ${adapter.version}, ${sealed ? 'sealed' : 'not sealed: it ends early'}; device ${wordText(device.standing)}`)}`,
+  );
+  const rows = COUNTER_NAMES.map((name) => {
+    const { support, gapCount } = coverage[COUNTERS[name]];
+    const watched = support === 'supported' || support === 'partial';
+    return [
+      CHANNEL_WORDS[COUNTERS[name]],
+      COUNTER_WORDS[name],
+      counterText(counters[name]),
+      `${wordText(support)}${watched && gapCount > 0 ? `, ${countText(gapCount, 'gap', 'gaps')}` : ''}`,
+    ].map(printable);
+  });
+  for (const line of table(['channel', 'what', 'witnessed', 'support'], rows, (cell, row, column) =>
+    row >= 0 && column === 2 && !/^\d/.test(cell) ? terminal.style(cell, 'dim') : cell,
+  ))
+    terminal.print(`  ${line}`);
+  terminal.print(`  trace sha256 ${printable(traceSha256)}`);
+}
+
+function printLegacy({ legacy = {} }: ReportSubject, terminal: Terminal): void {
+  for (const [name, value] of Object.entries(legacy))
+    terminal.print(
+      `  ${terminal.style(printable(`${name} ${value}: kept from an earlier edition, no measure of authorship`), 'dim')}`,
+    );
+}
+
+function printRest(count: number, terminal: Terminal): void {
+  if (count > LISTED) terminal.print(`  ... and ${count - LISTED} more (--format json has all)`);
+}
+
+function questionText(dimension: string): string {
+  return Object.hasOwn(DIMENSION_WORDS, dimension)
+    ? DIMENSION_WORDS[dimension as keyof typeof DIMENSION_WORDS].title
+    : dimension;
+}

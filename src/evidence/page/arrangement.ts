@@ -1,0 +1,184 @@
+import type { EvidenceReport } from '../../domain/evidence-report.js';
+import type { ImportedSource, SourceDetail, SourcePlacement } from '../../domain/session-evidence.js';
+import { drawAxis, drawLane, type Span } from './lanes.js';
+import { html, type Markup } from './markup.js';
+import { clockText, countText, groupDigits, wordText } from './words.js';
+
+/** Rows of the drawing and of each table; what is beyond them is counted beneath. */
+const DRAWN_TRACKS = 48;
+const DRAWN_SOURCES = 24;
+const TABLE_ROWS = 400;
+
+const ORIGINS: Readonly<Record<string, string>> = {
+  recorded: 'recorded here',
+  imported: 'imported',
+  midi: 'MIDI',
+  derived: 'made of other sources',
+  unknown: 'origin unknown',
+};
+
+/** The arrangement as it was last observed: tracks where source detail is delivered, else what is known of imports. */
+export function renderArrangement({ sourceDetail, importedSources = [], session }: EvidenceReport): Markup {
+  const exportSeconds = session?.evidence.export?.durationSeconds;
+  if (sourceDetail !== undefined) return renderDetail(sourceDetail, importedSources, exportSeconds);
+  if (importedSources.length === 0 && exportSeconds === undefined)
+    return html`<p class="empty">This report does not show the arrangement: it has no source detail, and places no import.</p>`;
+  return renderSpans(importedSources, exportSeconds);
+}
+
+function renderDetail(
+  detail: SourceDetail,
+  sources: readonly ImportedSource[],
+  exportSeconds: number | undefined,
+): Markup {
+  const { placements } = detail;
+  const total = Math.max(
+    1,
+    exportSeconds ?? 0,
+    ...placements.map(({ approximateSeconds }) => approximateSeconds.end),
+  );
+  const byTrack = new Map<string, SourcePlacement[]>(detail.tracks.map(({ trackId }) => [trackId, []]));
+  for (const placement of placements) {
+    const row = byTrack.get(placement.trackId);
+    if (row === undefined) byTrack.set(placement.trackId, [placement]);
+    else row.push(placement);
+  }
+  const tracks = new Map(detail.tracks.map((track) => [track.trackId, track]));
+  // A track that holds something comes before one that is empty.
+  const rows = [...byTrack].filter(([, row]) => row.length > 0);
+  const empty = byTrack.size - rows.length;
+  const present = new Set(placements.map(({ origin }) => origin as string));
+  return html`<p class="lead">${groupDigits(detail.trackCount)} tracks, ${groupDigits(detail.placementCount)} placements${
+    detail.observedAtSeconds === undefined
+      ? undefined
+      : html`, as last observed ${clockText(detail.observedAtSeconds)} into the session`
+  }. Seconds are estimated with the tempo; nothing here says what is heard in the final mix.</p>
+${renderLegend(
+  [...present],
+  placements.some(({ state }) => state === 'removed'),
+)}
+<div class="lanes">${rows.slice(0, DRAWN_TRACKS).map(([trackId, row]) => {
+    const track = tracks.get(trackId);
+    const name = html`<b>${trackId}</b> <span>${track?.type ?? 'unknown'}${track?.state === 'removed' ? ', removed' : ''}</span>`;
+    return renderRow(name, row.map(spanOf), total, `Track ${trackId}: ${trackText(row)}`);
+  })}${
+    exportSeconds === undefined
+      ? undefined
+      : renderRow(
+          html`<b>Export</b>`,
+          [exportSpan(exportSeconds)],
+          total,
+          `Exported: ${clockText(exportSeconds)}`,
+        )
+  }<div class="row"><span></span>${drawAxis(total, clockText)}</div></div>
+${moreThan(rows.length - DRAWN_TRACKS, 'further tracks with placements are in the data of the report')}${empty === 0 ? undefined : html`<p class="more">${countText(empty, 'track holds', 'tracks hold')} no placement.</p>`}
+${renderSourceNames(sources, placements)}
+<details><summary>The placements as a table</summary>${renderPlacementTable(placements, detail.placementCount)}</details>`;
+}
+
+function spanOf({ origin, sourceId, approximateSeconds, state, placementId, edits }: SourcePlacement): Span {
+  const { start, end } = approximateSeconds;
+  const word = originText(origin);
+  return {
+    start,
+    end,
+    kind: `block ${origin in ORIGINS ? origin : 'unknown'}${state === 'removed' ? ' removed' : ''}`,
+    ...(sourceId === undefined ? {} : { label: sourceId }),
+    title: `${placementId}: ${word}${sourceId === undefined ? '' : ` ${sourceId}`}, ${clockText(start)} to ${clockText(end)}, ${edits} edits${state === 'removed' ? ', removed' : ''}`,
+  };
+}
+
+function trackText(row: readonly SourcePlacement[]): string {
+  const counts = new Map<string, number>();
+  for (const { origin, state } of row) {
+    const word = `${originText(origin)}${state === 'removed' ? ', removed' : ''}`;
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  return [...counts].map(([word, count]) => `${count} placements ${word}`).join('; ');
+}
+
+function renderPlacementTable(placements: readonly SourcePlacement[], count: number): Markup {
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Placements"><table><thead><tr><th scope="col">Placement</th><th scope="col">Track</th><th scope="col">Origin</th><th scope="col">Beats</th><th scope="col">About</th><th scope="col">Edits</th><th scope="col">State</th></tr></thead><tbody>${placements
+    .slice(0, TABLE_ROWS)
+    .map(
+      ({ placementId, trackId, origin, sourceId, beats, approximateSeconds, edits, state }) =>
+        html`<tr><th scope="row">${placementId}</th><td>${trackId}</td><td>${originText(origin)} ${sourceId}</td><td>${beatText(beats.start)} to ${beatText(beats.end)}</td><td>${clockText(approximateSeconds.start)} to ${clockText(approximateSeconds.end)}</td><td>${edits}</td><td>${state}</td></tr>`,
+    )}</tbody></table></div>${moreThan(count - Math.min(placements.length, TABLE_ROWS), 'further placements are not listed here')}`;
+}
+
+/** Imports and the export alone: what is placed between them is not part of a report without source detail. */
+function renderSpans(sources: readonly ImportedSource[], exportSeconds: number | undefined): Markup {
+  const total = Math.max(
+    1,
+    exportSeconds ?? 0,
+    ...sources.flatMap(({ placements }) => placements.spans.map(({ endSeconds }) => endSeconds)),
+  );
+  const placed = sources.filter(({ placements }) => placements.spans.length > 0);
+  return html`<p class="lead">Where imported files sit. Tracks and other placements are not part of this report: it has no source detail.</p>
+${renderLegend(placed.length > 0 ? ['imported'] : [], false)}
+<div class="lanes">${placed.slice(0, DRAWN_SOURCES).map(({ sourceId, placements }) =>
+    renderRow(
+      html`<b>${sourceId}</b> <span>import</span>`,
+      placements.spans.map(({ startSeconds, endSeconds }) => ({
+        start: startSeconds,
+        end: endSeconds,
+        kind: 'block imported',
+        title: `${sourceId}: ${clockText(startSeconds)} to ${clockText(endSeconds)}`,
+      })),
+      total,
+      `Import ${sourceId}: ${placements.spans.map(({ startSeconds, endSeconds }) => `${clockText(startSeconds)} to ${clockText(endSeconds)}`).join(', ')}`,
+    ),
+  )}${
+    exportSeconds === undefined
+      ? undefined
+      : renderRow(
+          html`<b>Export</b>`,
+          [exportSpan(exportSeconds)],
+          total,
+          `Exported: ${clockText(exportSeconds)}`,
+        )
+  }<div class="row"><span></span>${drawAxis(total, clockText)}</div></div>
+${moreThan(placed.length - DRAWN_SOURCES, 'further imports are in the table below')}`;
+}
+
+/** Imports by their short names, under the drawing that uses them. */
+function renderSourceNames(
+  sources: readonly ImportedSource[],
+  placements: readonly SourcePlacement[],
+): Markup | undefined {
+  const shown = new Set(placements.map(({ sourceId }) => sourceId));
+  const named = sources.filter(({ sourceId }) => shown.has(sourceId)).slice(0, DRAWN_SOURCES);
+  if (named.length === 0) return undefined;
+  return html`<p class="names">${named.map(({ sourceId, manner, durationSeconds }) => html`<span><b>${sourceId}</b> ${wordText(manner)}${durationSeconds === undefined ? undefined : html`, ${clockText(durationSeconds)}`}</span> `)}</p>`;
+}
+
+function renderRow(name: Markup, spans: readonly Span[], total: number, label: string): Markup {
+  return html`<div class="row"><span class="name">${name}</span>${drawLane(spans, { total, label })}</div>`;
+}
+
+function exportSpan(seconds: number): Span {
+  return { start: 0, end: seconds, kind: 'exported', title: `Exported: ${clockText(seconds)}` };
+}
+
+function renderLegend(origins: readonly string[], removed: boolean): Markup | undefined {
+  const known = Object.keys(ORIGINS).filter((origin) => origins.includes(origin));
+  if (known.length === 0 && !removed) return undefined;
+  return html`<ul class="legend">${known.map((origin) => html`<li><svg width="14" height="14" aria-hidden="true" focusable="false"><rect class="block ${origin}" width="14" height="14" rx="3"/></svg>${originText(origin)}</li>`)}${
+    removed
+      ? html`<li><svg width="14" height="14" aria-hidden="true" focusable="false"><rect class="block removed" x="1" y="1" width="12" height="12" rx="3"/></svg>removed again</li>`
+      : undefined
+  }</ul>`;
+}
+
+function originText(origin: string): string {
+  return Object.hasOwn(ORIGINS, origin) ? ORIGINS[origin]! : origin;
+}
+
+function beatText(beats: number): string {
+  return String(Math.round(beats * 100) / 100);
+}
+
+/** Sentence on what is not shown, where there is any. */
+export function moreThan(count: number, what: string): Markup | undefined {
+  return count > 0 ? html`<p class="more">${groupDigits(count)} ${what}.</p>` : undefined;
+}

@@ -1,0 +1,167 @@
+import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.js';
+import type { ImportedSource } from '../../domain/session-evidence.js';
+import { moreThan } from './arrangement.js';
+import { number } from './lanes.js';
+import { html, type Markup } from './markup.js';
+import {
+  COUNTER_WORDS,
+  clockText,
+  counterText,
+  DIMENSION_WORDS,
+  groupDigits,
+  memberText,
+  wordText,
+} from './words.js';
+
+/** Entries of each list; what is beyond them is counted beneath. */
+const LISTED_FACTS = 100;
+const LISTED_SOURCES = 64;
+const LISTED_SUBMISSIONS = 32;
+
+/** What contradicts something else, and what else asks for a person: first of all. */
+export function renderConflicts(report: EvidenceReport): Markup {
+  const asking = needsReview(report);
+  if (asking.length === 0)
+    return html`<p class="quiet">No conflict is recorded, and nothing in the report asks for a decision.</p>`;
+  return html`${asking.slice(0, LISTED_FACTS).map((fact) => renderAlert(fact))}${moreThan(asking.length - LISTED_FACTS, 'further entries are in the data of the report')}`;
+}
+
+/** Conflicts, then the other facts that ask for a person's decision. */
+export function needsReview({ conflicts, facts, unverifiable }: EvidenceReport): readonly EvidenceFact[] {
+  const conflicting = (fact: EvidenceFact): boolean => fact.contentClass === 'explicit_conflict';
+  const others = [...facts, ...unverifiable].filter(
+    (fact) => fact.status === 'needs_review' || conflicting(fact),
+  );
+  return [...conflicts, ...others.filter(conflicting), ...others.filter((fact) => !conflicting(fact))];
+}
+
+function renderAlert(fact: EvidenceFact): Markup {
+  return html`<article class="alert"><h3>${headOf(fact)}</h3>${renderValues(fact)}<p class="code"><code>${fact.code}</code> <span>${wordText(fact.contentClass)}, ${wordText(fact.status)}${fact.ruleVersion === undefined ? undefined : html`, rule version ${fact.ruleVersion}`}</span></p></article>`;
+}
+
+/** What a fact says: a code stands as it is (rule 9.8). */
+function headOf(fact: EvidenceFact): Markup | string {
+  const { dimension, answer } = fact;
+  if (fact.code === 'creator_declaration' && dimension !== undefined)
+    return html`${DIMENSION_WORDS[dimension]?.title ?? dimension}: the creator answered “${wordText(answer ?? '')}”.`;
+  return html`<code>${fact.code}</code>`;
+}
+
+function renderValues({ values = {} }: EvidenceFact): Markup | undefined {
+  const entries = Object.entries(values).slice(0, 8);
+  if (entries.length === 0) return undefined;
+  return html`<dl class="values">${entries.map(([name, value]) => html`<div><dt>${memberText(name)}</dt><dd>${typeof value === 'number' ? (name.endsWith('Seconds') ? clockText(value) : groupDigits(Math.round(value * 1000) / 1000)) : wordText(value)}</dd></div>`)}</dl>`;
+}
+
+/** Each question of the survey with its answers, and beside them what a trace witnessed. */
+export function renderDeclarations(report: EvidenceReport): Markup {
+  const { declarations, session, importedSources = [] } = report;
+  if (declarations.length === 0)
+    return html`<p class="quiet">None recorded: no creator has answered the survey about this recording.</p>`;
+  const listed = declarations.slice(0, LISTED_SUBMISSIONS);
+  const known = Object.keys(DIMENSION_WORDS);
+  const asked = [...new Set(listed.flatMap(({ answers }) => Object.keys(answers)))].slice(0, 16);
+  const order = (dimension: string): number =>
+    known.includes(dimension) ? known.indexOf(dimension) : known.length;
+  return html`<div class="pairs"><div class="pair pair-head" aria-hidden="true"><span></span><b>Declared</b><b>Witnessed</b></div>${asked
+    .toSorted((one, other) => order(one) - order(other))
+    .map((dimension) => {
+      const words = Object.hasOwn(DIMENSION_WORDS, dimension)
+        ? DIMENSION_WORDS[dimension as keyof typeof DIMENSION_WORDS]
+        : undefined;
+      const given = listed.flatMap(({ submissionId, answers }) => {
+        const answer: unknown = (answers as Readonly<Record<string, unknown>>)[dimension];
+        return answer === undefined
+          ? []
+          : [{ submissionId, answer: [answer].flat().slice(0, 16).map(String).map(wordText).join(', ') }];
+      });
+      return html`<div class="pair"><h3>${words?.title ?? html`<code>${dimension}</code>`}</h3><div class="declared"><span class="side">Declared</span>${given.map(({ submissionId, answer }) => html`<p><strong>${answer}</strong> <small>${submissionId}</small></p>`)}</div><div class="witnessed"><span class="side">Witnessed</span>${renderWitnessed(dimension, words?.counters ?? [], session, importedSources)}</div></div>`;
+    })}</div>${moreThan(declarations.length - listed.length, 'further submissions are in the data of the report')}
+<p class="soft">Answers were recorded after the proof was issued and are no part of what its signature covers.</p>`;
+}
+
+function renderWitnessed(
+  dimension: string,
+  names: readonly (keyof typeof COUNTER_WORDS)[],
+  session: EvidenceReport['session'],
+  sources: readonly ImportedSource[],
+): Markup {
+  if (names.length > 0)
+    return session === undefined
+      ? html`<p class="soft">No capture trace.</p>`
+      : html`<dl class="counters">${names.map((name) => html`<div><dt>${COUNTER_WORDS[name]}</dt><dd class="${session.evidence.counters[name].status === 'observed' ? 'is-number' : 'is-word'}">${counterText(session.evidence.counters[name])}</dd></div>`)}</dl>`;
+  const detected = sources.filter(({ detections = [] }) => detections.length > 0);
+  if (!['aiShareBand', 'aiRoles'].includes(dimension))
+    return html`<p class="soft">Nothing that a trace can witness.</p>`;
+  return detected.length === 0
+    ? html`<p class="soft">Nothing that a trace can witness.</p>`
+    : html`<p class="soft">Nothing that a trace can witness. Detectors were asked about ${detected.slice(0, 8).map(({ sourceId }, at) => html`${at > 0 ? ', ' : ''}${sourceId}`)}: see the imported files.</p>`;
+}
+
+/** Imported sources with their digests, places and detection results. */
+export function renderImports({
+  importedSources = [],
+  importedSourceCount = importedSources.length,
+  session,
+}: EvidenceReport): Markup {
+  if (importedSources.length === 0) {
+    const status = session?.evidence.counters.importsAdded.status;
+    return html`<p class="quiet">${
+      status === undefined
+        ? 'No capture trace, so that nothing is known of imports.'
+        : status === 'not_observed'
+          ? 'The import of files was watched throughout, and none was seen.'
+          : status === 'unsupported'
+            ? 'Imports: unsupported. The agent does not look for them, so that none is listed and none is ruled out.'
+            : 'Imports: unknown. None is listed, and none is ruled out.'
+    }</p>`;
+  }
+  return html`<ul class="sources">${importedSources.slice(0, LISTED_SOURCES).map(renderSource)}</ul>${moreThan(importedSourceCount - Math.min(importedSources.length, LISTED_SOURCES), 'further imports are not listed here')}
+<p class="soft">A likelihood is a detector's estimate from 0 to 1 about the file. It is no share of the timeline.</p>`;
+}
+
+function renderSource({
+  sourceId,
+  manner,
+  durationSeconds,
+  placements,
+  detections = [],
+  originalSha256,
+  samplesSha256,
+}: ImportedSource): Markup {
+  return html`<li><h3>${sourceId} <span>${wordText(manner)}${durationSeconds === undefined ? undefined : html`, ${clockText(durationSeconds)}`}</span></h3>
+<p>${groupDigits(placements.count)} ${placements.count === 1 ? 'placement' : 'placements'}, about ${clockText(placements.approximateSeconds)} of the arrangement</p>${detections
+    .slice(0, 8)
+    .map(
+      ({ detector, detectorVersion, likelihood, generator }) =>
+        html`<p class="detection">${likelihood === undefined ? undefined : html`Likelihood <b>${number(likelihood.value)}</b> of 1`}${likelihood !== undefined && generator !== undefined ? ', ' : ''}${generator === undefined ? undefined : html`attributed to <b>${generator}</b>`} <small>by ${detector} ${detectorVersion}</small></p>`,
+    )}
+${originalSha256 === undefined ? undefined : html`<p class="digest"><span>File</span> <code>${originalSha256}</code></p>`}${samplesSha256 === undefined ? undefined : html`<p class="digest"><span>Samples</span> <code>${samplesSha256}</code></p>`}</li>`;
+}
+
+const CLASSES = {
+  direct_observation: 'Witnessed',
+  rule_inference: 'Inferred by a rule',
+  creator_declaration: 'Declared',
+  explicit_conflict: 'Conflicts',
+  unverifiable_coverage_gap: 'Not verifiable',
+} as const;
+
+/** Everything the report states, each class by itself. */
+export function renderFacts({ facts, conflicts, unverifiable }: EvidenceReport): Markup {
+  const all = [...facts, ...conflicts, ...unverifiable];
+  const classes = [
+    ...new Set([
+      ...Object.keys(CLASSES),
+      ...all.slice(0, LISTED_FACTS).map(({ contentClass }) => contentClass),
+    ]),
+  ];
+  return html`${classes.map((name) => {
+    const members = all.filter(({ contentClass }) => contentClass === name);
+    return html`<section class="class"><h3>${Object.hasOwn(CLASSES, name) ? CLASSES[name as keyof typeof CLASSES] : html`<code>${name}</code>`} <span>${members.length === 0 ? 'nothing' : groupDigits(members.length)}</span></h3>${
+      members.length === 0
+        ? undefined
+        : html`<ul>${members.slice(0, LISTED_FACTS).map((fact) => html`<li><p>${headOf(fact)}${fact.status === 'needs_review' ? html` <b class="asks">needs review</b>` : fact.status === 'none_recorded' ? html` <b>none recorded</b>` : undefined}</p>${renderValues(fact)}<p class="code"><code>${fact.code}</code>${fact.submissionId === undefined ? undefined : html` <span>${fact.submissionId}</span>`}</p></li>`)}</ul>${moreThan(members.length - LISTED_FACTS, 'further entries are in the data of the report')}`
+    }</section>`;
+  })}`;
+}

@@ -1,0 +1,108 @@
+import { html, Markup } from './markup.js';
+
+/** Span of a lane, in seconds, with its kind as a class of the style sheet. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+  readonly kind: string;
+  /** Short text within the span, where there is room for it. */
+  readonly label?: string;
+  /** Text of the tooltip. */
+  readonly title?: string;
+}
+
+/** Least share of a lane's width that a span is drawn with, so that a short one is seen. */
+const LEAST_PERCENT = 0.4;
+/** Spans of one kind that are nearer to each other than this share of the width are drawn as one. */
+const MERGE_PERCENT = 0.15;
+/** Share of the width from which on a span has room for its label. */
+const LABEL_PERCENT = 9;
+
+/** Joins neighbours that nobody could tell apart, so that the count of shapes is bounded by the width. */
+export function mergeSpans(spans: readonly Span[], total: number): readonly Span[] {
+  const near = (total * MERGE_PERCENT) / 100;
+  const merged: Span[] = [];
+  const last = new Map<string, number>();
+  for (const span of spans.toSorted((one, other) => one.start - other.start)) {
+    const key = `${span.kind} ${span.label ?? ''}`;
+    const at = last.get(key);
+    const before = at === undefined ? undefined : merged[at];
+    if (at !== undefined && before !== undefined && span.start - before.end <= near)
+      merged[at] = { ...before, end: Math.max(before.end, span.end) };
+    else {
+      last.set(key, merged.length);
+      merged.push(span);
+    }
+  }
+  return merged;
+}
+
+/**
+ * Draws spans over a length of time. Places are shares of the width and heights are pixels, so that neither text nor
+ * lines are scaled on a narrow screen.
+ */
+export function drawLane(
+  spans: readonly Span[],
+  { total, label, height = 26, className = '' }: LaneOptions,
+): Markup {
+  return html`<svg class="lane ${className}" width="100%" height="${height}" role="img" aria-label="${label}" focusable="false">${mergeSpans(
+    spans,
+    total,
+  ).map((span) => drawSpan(span, total, height))}</svg>`;
+}
+
+interface LaneOptions {
+  readonly total: number;
+  /** What the lane shows, for those who do not see it. */
+  readonly label: string;
+  readonly height?: number;
+  readonly className?: string;
+}
+
+function drawSpan({ start, end, kind, label, title }: Span, total: number, height: number): Markup {
+  const from = percent(start, total);
+  const width = Math.max(LEAST_PERCENT, percent(end, total) - from);
+  // A span at the very end is moved inwards rather than cut away.
+  const x = Math.min(from, 100 - LEAST_PERCENT);
+  const shape = html`<rect class="${kind}" x="${number(x)}%" y="2" width="${number(Math.min(width, 100 - x))}%" height="${height - 4}" rx="3">${
+    title === undefined ? undefined : html`<title>${title}</title>`
+  }</rect>`;
+  if (label === undefined || width < LABEL_PERCENT) return shape;
+  return html`${shape}<text class="in-block" x="${number(x)}%" dx="7" y="${height / 2 + 4}">${label}</text>`;
+}
+
+/** Marks of a time axis: at most six, at round times. */
+export function axisMarks(total: number): readonly number[] {
+  const step = STEPS.find((seconds) => total / seconds <= 5) ?? Math.ceil(total / 5);
+  const marks: number[] = [];
+  for (let at = 0; at <= total && marks.length < 7; at += step) marks.push(at);
+  return marks;
+}
+
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400];
+
+/** Axis under lanes, with the same shares of the width. */
+export function drawAxis(total: number, write: (seconds: number) => string): Markup {
+  return html`<svg class="axis" width="100%" height="22" aria-hidden="true" focusable="false">${axisMarks(
+    total,
+  ).map((at) => {
+    const x = percent(at, total);
+    const anchor = x < 4 ? 'start' : x > 94 ? 'end' : 'middle';
+    return html`<line x1="${number(x)}%" x2="${number(x)}%" y1="0" y2="5"/><text class="${anchor}" x="${number(x)}%" y="18">${write(at)}</text>`;
+  })}</svg>`;
+}
+
+/** Share of a total, from 0 to 100. */
+export function percent(value: number, total: number): number {
+  return total > 0 ? Math.min(100, Math.max(0, (value / total) * 100)) : 0;
+}
+
+/** A number with at most two decimals. */
+export function number(value: number): string {
+  return String(Math.round(value * 100) / 100);
+}
+
+/** Patterns that the shapes of a page share: gaps are hatched, whatever else is solid. */
+export const PATTERNS = new Markup(
+  '<svg class="patterns" width="0" height="0" aria-hidden="true" focusable="false"><defs><pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-ground" width="7" height="7"/><rect class="hatch-line" width="2.5" height="7"/></pattern></defs></svg>',
+);

@@ -1,0 +1,148 @@
+import { COUNTERS, type CoverageGap, type SessionEvidence } from '../../domain/session-evidence.js';
+import { CHANNELS, type Channel } from '../../domain/trace.js';
+import { moreThan } from './arrangement.js';
+import { drawAxis, drawLane, number, percent, type Span } from './lanes.js';
+import { html, type Markup } from './markup.js';
+import {
+  CHANNEL_WORDS,
+  COUNTER_NAMES,
+  COUNTER_WORDS,
+  clockText,
+  counterText,
+  countText,
+  groupDigits,
+  wordText,
+} from './words.js';
+
+const CHART_HEIGHT = 120;
+/** Recordings that the page lists; the report has the longest first. */
+const LISTED_RECORDINGS = 24;
+
+/** Acts over the time of the session, with the times that were not watched hatched behind them. */
+export function renderActivity({ activity, coverage, durationSeconds }: SessionEvidence): Markup {
+  const { bucketSeconds, buckets } = activity;
+  const gaps = distinctGaps(CHANNELS.flatMap((channel) => coverage[channel].gaps));
+  const most = Math.max(1, ...buckets.map(({ edits, recordings, imports }) => edits + recordings + imports));
+  const total = Math.max(1, durationSeconds);
+  const bars = buckets.flatMap(({ atSeconds, edits, recordings, imports }) => {
+    const x = percent(atSeconds, total);
+    const width = Math.max(0.25, percent(bucketSeconds, total) - 0.08);
+    const counts = { edits, recorded: recordings, imported: imports };
+    let y = CHART_HEIGHT;
+    const title = `${clockText(atSeconds)}: ${edits} edits, ${recordings} recordings, ${imports} imports`;
+    return Object.entries(counts).map(([kind, count]) => {
+      const height = (count / most) * (CHART_HEIGHT - 8);
+      y -= height;
+      return count > 0
+        ? html`<rect class="block ${kind}" x="${number(Math.min(x, 99.75))}%" y="${number(y)}" width="${number(width)}%" height="${number(height)}"><title>${title}</title></rect>`
+        : undefined;
+    });
+  });
+  const acts = buckets.reduce(
+    (sum, { edits, recordings, imports }) => ({
+      edits: sum.edits + edits,
+      recordings: sum.recordings + recordings,
+      imports: sum.imports + imports,
+    }),
+    { edits: 0, recordings: 0, imports: 0 },
+  );
+  const label = `Witnessed over ${clockText(durationSeconds)}: ${acts.edits} edits, ${acts.recordings} recordings, ${acts.imports} imports; ${gaps.length} times not watched`;
+  return html`<ul class="legend"><li>${swatch('block edits')}edits</li><li>${swatch('block recorded')}recordings</li><li>${swatch('block imported')}imports</li>${gaps.length > 0 ? html`<li>${swatch('gap')}not watched, in part or in whole</li>` : undefined}</ul>
+<div class="chart"><p class="scale">at most ${groupDigits(most)} in ${bucketText(bucketSeconds)}</p><svg class="bars" width="100%" height="${CHART_HEIGHT}" role="img" aria-label="${label}" focusable="false">${gaps.map(
+    ({ fromSeconds, toSeconds }) => {
+      const x = percent(fromSeconds, total);
+      return html`<rect class="gap" x="${number(x)}%" y="0" width="${number(Math.max(0.4, percent(toSeconds, total) - x))}%" height="${CHART_HEIGHT}"><title>Not watched: ${clockText(fromSeconds)} to ${clockText(toSeconds)}</title></rect>`;
+    },
+  )}${bars}</svg>${drawAxis(total, clockText)}</div>
+<p class="soft">What the agent saw of the channels that it watches. Time without a bar is time without a witnessed act.</p>
+<details><summary>The activity as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Activity"><table><thead><tr><th scope="col">From</th><th scope="col">Edits</th><th scope="col">Recordings</th><th scope="col">Imports</th></tr></thead><tbody>${buckets.map(
+    ({ atSeconds, edits, recordings, imports }) =>
+      html`<tr><th scope="row">${clockText(atSeconds)}</th><td>${edits}</td><td>${recordings}</td><td>${imports}</td></tr>`,
+  )}</tbody></table></div></details>`;
+}
+
+/**
+ * Coverage and counters by channel. A channel that was not watched has no bar and no number, but the word of its
+ * support.
+ */
+export function renderChannels(session: SessionEvidence): Markup {
+  const total = Math.max(1, session.durationSeconds);
+  return html`<ul class="legend"><li>${swatch('watched')}watched</li><li>${swatch('watched partial')}watched in part</li><li>${swatch('gap')}not watched, or not known to be</li><li>${swatch('unwatched')}unsupported</li></ul>
+<div class="channels">${CHANNELS.map((channel) => renderChannel(channel, session, total))}</div>
+<div class="channel-axis">${drawAxis(total, clockText)}</div>`;
+}
+
+function renderChannel(channel: Channel, { coverage, counters }: SessionEvidence, total: number): Markup {
+  const { support, exact, interval, gaps, gapCount } = coverage[channel];
+  const watched = support === 'supported' || support === 'partial';
+  const names = COUNTER_NAMES.filter((name) => COUNTERS[name] === channel);
+  const supportText =
+    support === 'supported' ? 'supported' : support === 'partial' ? 'partly supported' : wordText(support);
+  const how = watched
+    ? [
+        ...(exact > 0 ? [`${groupDigits(exact)} seen as they happened`] : []),
+        ...(interval > 0 ? [`${groupDigits(interval)} told by a difference`] : []),
+        ...(gapCount > 0 ? [`${countText(gapCount, 'gap', 'gaps')}`] : []),
+      ].join(', ')
+    : '';
+  const spans: Span[] = [
+    {
+      start: 0,
+      end: total,
+      kind:
+        support === 'supported'
+          ? 'watched'
+          : support === 'partial'
+            ? 'watched partial'
+            : support === 'unsupported'
+              ? 'unwatched'
+              : 'gap',
+    },
+    ...(watched ? gaps.map(gapSpan) : []),
+  ];
+  return html`<section class="channel"><h3>${CHANNEL_WORDS[channel]} <span class="support ${watched ? 'is-watched' : 'is-not'}">${supportText}</span></h3>
+${drawLane(spans, { total, height: 14, label: `${CHANNEL_WORDS[channel]}: ${supportText}${how === '' ? '' : `, ${how}`}` })}
+${how === '' ? undefined : html`<p class="soft">${how}</p>`}${
+  watched && gaps.length > 0
+    ? html`<p class="soft">Not watched: ${gaps.slice(0, 4).map(({ fromSeconds, toSeconds, reason }, at) => html`${at > 0 ? '; ' : ''}${clockText(fromSeconds)} to ${clockText(toSeconds)} (${wordText(reason)})`)}${gapCount > 4 ? ' and others' : ''}</p>`
+    : undefined
+}
+<dl class="counters">${names.map((name) => {
+    const counter = counters[name];
+    return html`<div><dt>${COUNTER_WORDS[name]}</dt><dd class="${counter.status === 'observed' ? 'is-number' : 'is-word'}">${counterText(counter)}</dd></div>`;
+  })}</dl></section>`;
+}
+
+/** Takes, as far as their growth was seen. */
+export function renderRecordings({ recordings, counters }: SessionEvidence): Markup | undefined {
+  if (recordings.length === 0) return undefined;
+  const count = counters.takesRecorded.value ?? recordings.length;
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Recordings"><table><thead><tr><th scope="col">Length</th><th scope="col">In real time</th><th scope="col">Input</th><th scope="col">Steps of growth</th><th scope="col">Placements</th></tr></thead><tbody>${recordings
+    .slice(0, LISTED_RECORDINGS)
+    .map(
+      ({ durationSeconds, realTime, input, growthSteps, placementCount }) =>
+        html`<tr><th scope="row">${clockText(durationSeconds)}</th><td>${wordText(realTime)}</td><td>${wordText(input)}</td><td>${groupDigits(growthSteps)}</td><td>${groupDigits(placementCount)}</td></tr>`,
+    )}</tbody></table></div>${moreThan(count - Math.min(recordings.length, LISTED_RECORDINGS), 'further takes, none of them longer, are not listed here')}`;
+}
+
+/** Gaps that cover the same time, once. */
+function distinctGaps(gaps: readonly CoverageGap[]): readonly CoverageGap[] {
+  return [...new Map(gaps.map((gap) => [`${gap.fromSeconds} ${gap.toSeconds}`, gap])).values()];
+}
+
+function gapSpan({ fromSeconds, toSeconds, reason }: CoverageGap): Span {
+  return {
+    start: fromSeconds,
+    end: toSeconds,
+    kind: 'gap',
+    title: `Not watched: ${clockText(fromSeconds)} to ${clockText(toSeconds)}, ${wordText(reason)}`,
+  };
+}
+
+function swatch(kind: string): Markup {
+  return html`<svg width="14" height="14" aria-hidden="true" focusable="false"><rect class="${kind}" x="0.5" y="0.5" width="13" height="13" rx="3"/></svg>`;
+}
+
+function bucketText(seconds: number): string {
+  return seconds < 60 ? `${seconds} s` : seconds === 60 ? 'a minute' : `${number(seconds / 60)} minutes`;
+}

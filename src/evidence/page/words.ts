@@ -1,0 +1,133 @@
+import type { Dimension } from '../../domain/declaration.js';
+import { COUNTERS, type Counter, type CounterName } from '../../domain/session-evidence.js';
+import type { Channel } from '../../domain/trace.js';
+
+/** Names of channels for a person. */
+export const CHANNEL_WORDS: Readonly<Record<Channel, string>> = {
+  session: 'Session',
+  transport: 'Transport',
+  tempo: 'Tempo and meter',
+  tracks: 'Tracks',
+  clips: 'Clips',
+  midi: 'MIDI entry',
+  recording: 'Audio recording',
+  automation: 'Automation',
+  plugins: 'Plug-ins',
+  mixer: 'Mixer',
+  imports: 'Imports',
+  sourceMap: 'Source map',
+  export: 'Export',
+};
+
+/** Names of counters for a person. */
+export const COUNTER_WORDS: Readonly<Record<CounterName, string>> = {
+  saves: 'Saves',
+  undoneSteps: 'Undone steps',
+  playbacks: 'Playbacks',
+  tempoChanges: 'Tempo changes',
+  tracksAdded: 'Tracks added',
+  tracksRemoved: 'Tracks removed',
+  clipsCreated: 'Clips created',
+  clipsMoved: 'Clips moved',
+  clipsTrimmed: 'Clips trimmed',
+  clipsSplit: 'Clips split',
+  clipsCopied: 'Clips copied',
+  clipsDeleted: 'Clips deleted',
+  clipsChanged: 'Clips changed otherwise',
+  midiNotesEntered: 'MIDI notes entered by hand',
+  midiNotesRecorded: 'MIDI notes played in',
+  midiNotesEdited: 'MIDI notes edited',
+  takesRecorded: 'Takes recorded',
+  takesRecordedInRealTime: 'Takes seen to grow in real time',
+  automationEdits: 'Automation edits',
+  pluginsAdded: 'Plug-ins added',
+  pluginChanges: 'Plug-in changes',
+  mixerChanges: 'Mixer changes',
+  importsAdded: 'Files imported',
+  importPlacements: 'Placements of imports',
+  sourcesDerived: 'Sources made of others',
+  sourcesAppeared: 'Sources of unwitnessed origin',
+  exportsFinished: 'Exports',
+};
+
+/** Names of counters in the order of their channels. */
+export const COUNTER_NAMES = Object.keys(COUNTERS) as readonly CounterName[];
+
+/** Questions of the survey, each with what a trace witnesses beside it. */
+export const DIMENSION_WORDS: Readonly<
+  Record<Dimension | 'aiRoles', { readonly title: string; readonly counters: readonly CounterName[] }>
+> = {
+  declaredOrigin: {
+    title: 'Where the material comes from',
+    counters: ['importsAdded', 'importPlacements', 'sourcesAppeared', 'takesRecorded'],
+  },
+  aiShareBand: { title: 'Share of generated audio', counters: [] },
+  aiRoles: { title: 'Roles with generated material', counters: [] },
+  manualWork: {
+    title: 'Work by hand',
+    counters: [
+      'midiNotesEntered',
+      'midiNotesRecorded',
+      'takesRecorded',
+      'clipsTrimmed',
+      'clipsSplit',
+      'automationEdits',
+    ],
+  },
+  contributionBand: {
+    title: 'Own contribution',
+    counters: ['takesRecordedInRealTime', 'midiNotesRecorded', 'importPlacements'],
+  },
+  disputedAssessment: { title: 'Assessment that is disputed', counters: [] },
+};
+
+/**
+ * Counter as it is shown: its number where acts were observed, and the word of its status in every other case. What
+ * was not watched is no zero (rule 9.19). A status that is not known stands as it is.
+ */
+export function counterText({ status, value }: Counter): string {
+  if (status === 'observed') return value === undefined ? 'observed' : groupDigits(value);
+  return status === 'not_observed' ? 'none observed' : status;
+}
+
+/** `12 345 678`: digits in threes, by a space that does not break. */
+export function groupDigits(value: number): string {
+  return Number.isInteger(value) ? String(value).replace(/\B(?=(\d{3})+$)/g, '\u00a0') : String(value);
+}
+
+/** `1 gap`, `12 gaps`. */
+export function countText(count: number, one: string, many: string): string {
+  return `${groupDigits(count)} ${count === 1 ? one : many}`;
+}
+
+/** `0:07`, `12:34` or `3:00:00`. */
+export function clockText(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const rest = String(whole % 60).padStart(2, '0');
+  const minutes = Math.floor(whole / 60) % 60;
+  const hours = Math.floor(whole / 3600);
+  return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`;
+}
+
+/** `2026-01-31 12:00 UTC` from unix seconds. */
+export function dateText(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime())
+    ? String(seconds)
+    : `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** A word of a closed set as it is read: `under_quarter` is `under quarter`. */
+export function wordText(word: string): string {
+  return word.replaceAll('_', ' ');
+}
+
+/** `placementId` is `placement id`, `import_placements` is `import placements`. */
+export function memberText(name: string): string {
+  return wordText(
+    name.replace(
+      /([a-z0-9])([A-Z])/g,
+      (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`,
+    ),
+  );
+}

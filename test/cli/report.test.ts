@@ -1,0 +1,148 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { COUNTERS, type CounterName } from '../../src/domain/session-evidence.js';
+import { CHANNELS } from '../../src/domain/trace.js';
+import { COUNTER_WORDS } from '../../src/evidence/page/words.js';
+import { adverseReport, cleanReport, emptyReport, sessionEvidence } from '../evidence/reports.js';
+import { type Bench, setUp } from './bench.js';
+
+const PROOF_ID = 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2';
+const PROOF = {
+  proofId: PROOF_ID,
+  issuedAt: 1_790_020_000,
+  song: { title: 'Late Train Home' },
+  carrier: 'embedded',
+};
+const VERIFICATION = {
+  proofId: PROOF_ID,
+  verdict: 'valid',
+  good: true,
+  issuedAt: 1_790_020_000,
+  verifiedAt: 1_790_030_000,
+  decision: {
+    status: 'needs_review',
+    reasons: ['credential_valid', 'source_evidence_needs_review'],
+    recommendedAction: 'review',
+    credentialCarrier: 'embedded',
+    sourceDetailCoverage: 'partial',
+  },
+};
+
+/** The bench, with the value in a file. */
+async function withFile(
+  test: Parameters<typeof setUp>[0],
+  value: unknown,
+): Promise<Bench & { readonly path: string }> {
+  const bench = await setUp(test);
+  return { ...bench, path: await bench.file('result.json', Buffer.from(JSON.stringify(value))) };
+}
+
+t.test('a result in a file is told, conflicts first', async (t) => {
+  const { takemark, path } = await withFile(t, { ...VERIFICATION, evidenceReport: adverseReport() });
+  const { code, out, err } = await takemark('report', path);
+  t.strictSame([code, err], [0, '']);
+  const places = [
+    'VALID',
+    'needs_review, review',
+    'Conflicts and open questions',
+    'observed_import_vs_creator_origin_declaration',
+    'a_code_of_tomorrow',
+    'Declared',
+    'Where the material comes from: from scratch  sub_4711',
+    'Imported files',
+    'likelihood 0.93 of 1 attributed to example-generator',
+    'Witnessed',
+    'Mixer changes',
+  ].map((part) => out.indexOf(part));
+  t.notOk(places.includes(-1), out);
+  t.strictSame(
+    places,
+    places.toSorted((one, other) => one - other),
+  );
+  t.notMatch(out, /human|AI-free|%/i);
+});
+
+t.test('a channel that is not watched has its word on the terminal too', async (t) => {
+  for (const channel of CHANNELS)
+    for (const support of ['unsupported', 'unknown'] as const) {
+      const report = { ...emptyReport(), session: { evidence: sessionEvidence({ [channel]: support }) } };
+      const { takemark, path } = await withFile(t, report);
+      const { out } = await takemark('report', path);
+      for (const name of (Object.keys(COUNTERS) as CounterName[]).filter(
+        (name) => COUNTERS[name] === channel,
+      )) {
+        const line = out.split('\n').find((other) => other.includes(`${COUNTER_WORDS[name]}  `));
+        t.match(line, new RegExp(`  ${support} +${support}$`), `${name}: ${support}`);
+      }
+    }
+});
+
+t.test('a proof is read by its id, and one of another partner from its record', async (t) => {
+  const { takemark, service } = await setUp(t);
+  const record = { ...PROOF, delivery: { carrier: 'embedded' }, evidenceReport: cleanReport() };
+  service.on(`/v1/records/${PROOF_ID}`, () => ({ status: 200, body: record }));
+  service.on(`/v1/proofs/${PROOF_ID}`, () => ({
+    status: 404,
+    body: { code: 'not_found', message: 'no such proof', requestId: 'rq_1' },
+  }));
+  t.match(await takemark('report', PROOF_ID), {
+    code: 0,
+    out: /Late Train Home\n {2}registered proof; no audio/,
+  });
+  service.on(`/v1/proofs/${PROOF_ID}`, () => ({
+    status: 200,
+    body: { ...PROOF, evidenceReport: emptyReport() },
+  }));
+  t.match(await takemark('report', PROOF_ID), { code: 0, out: /none recorded/ });
+  t.match(await takemark('report', PROOF_ID, '--from-record'), { code: 0, out: /from scratch/ });
+});
+
+t.test('a page is written, and replaces none without --force', async (t) => {
+  const { takemark, path, directory } = await withFile(t, { ...VERIFICATION, evidenceReport: cleanReport() });
+  const page = join(directory, 'report.html');
+  t.strictSame(await takemark('report', path, '--html', page), { code: 0, out: '', err: `wrote ${page}\n` });
+  const text = await readFile(page, 'utf8');
+  t.match(text, '<!doctype html>');
+  t.match(text, 'Arrangement');
+  t.match(await takemark('report', path, '--html', page), { code: 2, err: /exists; give --force/ });
+  t.match(await takemark('report', path, '--html', page, '--force', '--json'), {
+    code: 0,
+    out: /^\{"version":1/,
+  });
+  t.match(await takemark('report', path, '--html', path, '--force'), { code: 2, err: /the input itself/ });
+});
+
+t.test('projections are JSON with a source for each value', async (t) => {
+  const { takemark, path } = await withFile(t, { ...PROOF, evidenceReport: cleanReport() });
+  for (const format of ['ddex-432', 'spotify', 'apple']) {
+    const { code, out } = await takemark('report', path, '--format', format);
+    const projection = JSON.parse(out);
+    t.match(
+      { code, projection },
+      { code: 0, projection: { projectionVersion: 1, format, status: 'as_declared' } },
+    );
+    t.ok(projection.members.some(({ value }: { value?: string }) => value !== undefined));
+  }
+});
+
+t.test('what is no report is refused, and a proof without one is told so', async (t) => {
+  const { takemark, file } = await setUp(t);
+  const written = async (text: string): Promise<string> => file('value.json', Buffer.from(text));
+  t.match(await takemark('report', await written('{')), { code: 3, err: /not one value of JSON/ });
+  t.match(await takemark('report', await written('{"evidenceReport":{"version":1}}')), {
+    code: 3,
+    err: /value\.json: evidenceReport\.facts is not there/,
+  });
+  t.match(await takemark('report', await written(JSON.stringify({ ...VERIFICATION, grade: 'B' }))), {
+    code: 0,
+    out: /there is no report[\s\S]*grade B: kept from an earlier edition/,
+  });
+  t.match(await takemark('report', await written('{}'), '--format', 'apple'), {
+    code: 3,
+    err: /no evidence report/,
+  });
+  t.match(await takemark('report', 'no such thing'), { code: 2, err: /neither a file nor the id/ });
+  t.match(await takemark('report', PROOF_ID, '--format', 'xml'), { code: 2 });
+  t.match(await takemark('report', await written('{}'), '--from-record'), { code: 2 });
+});
