@@ -45,6 +45,14 @@ export interface SignerEntry {
   readonly revocation?: { readonly from: number; readonly reason: string; readonly at: number };
 }
 
+/** A capture device. Times in unix seconds. */
+export interface DeviceEntry {
+  readonly deviceId: string;
+  readonly algorithm?: string;
+  readonly enrolledAt: number;
+  readonly revocation?: { readonly from: number; readonly at: number };
+}
+
 export interface ErasureStatus {
   readonly proofId: string;
   readonly state: string;
@@ -197,6 +205,31 @@ export class OperatorClient {
     return (await retrying(RETRY, this.#signal, () =>
       this.#post(`signers/${pathPart(kid)}/reinstate`),
     )) as SignerEntry;
+  }
+
+  async listDevices({
+    from,
+    limit,
+  }: {
+    readonly from: number;
+    readonly limit: number;
+  }): Promise<readonly DeviceEntry[]> {
+    return this.#list<DeviceEntry>('devices', 'devices', { from: String(from), limit: String(limit) });
+  }
+
+  /** Safe to repeat: a device that is enrolled already stays so. */
+  async enrolDevice(request: {
+    readonly deviceId: string;
+    readonly algorithm?: string;
+  }): Promise<DeviceEntry> {
+    return (await retrying(RETRY, this.#signal, () => this.#post('devices', request))) as DeviceEntry;
+  }
+
+  /** Safe to repeat: of revocations the earliest holds. */
+  async revokeDevice(deviceId: string, request: { readonly from?: number }): Promise<DeviceEntry> {
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#post(`devices/${pathPart(deviceId)}/revoke`, request),
+    )) as DeviceEntry;
   }
 
   /** Safe to repeat: a request that is supplied already stays so. */

@@ -13,6 +13,7 @@ import {
 import { initSecrets, migrateStore, replayErasures, rotateSecrets } from './commands/operator-cluster.js';
 import { listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
 import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
+import { enrolDevice, listDevices, revokeDevice } from './commands/operator-devices.js';
 import { issue } from './commands/operator-issue.js';
 import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
 import { importLegacy } from './commands/operator-legacy.js';
@@ -55,6 +56,9 @@ const COMMANDS: readonly Command[] = [
   listSigners,
   revokeSigner,
   reinstateSigner,
+  listDevices,
+  enrolDevice,
+  revokeDevice,
   requestLeaf,
   installLeaf,
   initAuthority,

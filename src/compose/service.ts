@@ -14,6 +14,7 @@ import { type RuntimeWarning, runtimeWords } from '../domain/runtime-support.js'
 import { isRevokedAt } from '../domain/signer-revocation.js';
 import { createAudioEngine } from '../engine/create-engine.js';
 import { createOperations, type Operations } from '../operations/operations.js';
+import { Devices } from '../operations/system/devices.js';
 import { SignerRevocations } from '../operations/system/signer-revocations.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { Clock, Ids } from '../ports/system.js';
@@ -130,6 +131,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     let publicUrl = config.publicUrl ?? '';
     const { environment, downloads, processes } = config;
     const revocations = new SignerRevocations({ stores, secrets: secrets.secrets });
+    const devices = new Devices({ stores, secrets: secrets.secrets });
     const { operations, meter, uses } = createOperations({
       environment,
       downloads,
@@ -145,6 +147,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       signer,
       trust,
       revocations,
+      devices,
       clock,
       wallClock,
       ids,

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { defined } from './defined.js';
 
 /**
- * Audit log: a hash-chained record for each partner and for the service's own signers (rule 15.6). Entries
+ * Audit log: a hash-chained record for each partner, for the service's own signers and for devices (rule 15.6). Entries
  * hold ids and closed words only and no content, so an erasure leaves none.
  */
 
@@ -22,6 +22,12 @@ export const AUDIT_ACTIONS = [
   'declaration_recorded',
   'signer_revoked',
   'signer_reinstated',
+  'device_enrolled',
+  'device_revoked',
+  'source_detail_approved',
+  'source_detail_withdrawn',
+  'consent_granted',
+  'consent_revoked',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -86,6 +86,10 @@ export const ERROR_REASONS = [
   // declarations
   'submission_id_reused',
   'declarations_full',
+  // devices, source detail
+  'device_revoked',
+  'devices_full',
+  'overlay_full',
   // signing
   'signer_revoked',
   'signer_unavailable',

@@ -69,6 +69,10 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
     },
     listDeclarations: async ({ params: { proofId } }) =>
       json(200, { declarations: await operations.listDeclarations(proofId) }),
+    enrolDevice: async ({ body }) => {
+      const { device, repeated } = await operations.enrolDevice(body);
+      return json(repeated ? 200 : 201, device);
+    },
     listDeadLetters: async ({ query: { topic, limit } }) =>
       json(200, {
         deadLetters: await operations.listDeadLetters(defined({ topic, limit })),

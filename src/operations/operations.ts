@@ -27,6 +27,7 @@ import { listProofs, readProof, readRecord } from './proofs/read-proofs.js';
 import { closeEvidence, openEvidence, supplyEvidence } from './reviews/evidence.js';
 import { createReview, readReview, resolveReview } from './reviews/reviews.js';
 import { listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
+import { type Devices, enrolDevice, listDevices, revokeDevice } from './system/devices.js';
 import { findDownload, takeTelemetry } from './system/product.js';
 import type { SignerRevocations } from './system/signer-revocations.js';
 import { listSigners, readAuthority, reinstateSigner, revokeSigner } from './system/signers.js';
@@ -56,6 +57,7 @@ export interface OperationsDeps {
   readonly signer: Signer;
   readonly trust: TrustList;
   readonly revocations: SignerRevocations;
+  readonly devices: Devices;
   readonly clock: Clock;
   /** The machine's clock, which may be set back: rates must not wait for a clock that stands still. */
   readonly wallClock: Clock;
@@ -132,6 +134,9 @@ export function createOperations(given: OperationsDeps) {
       listSigners,
       revokeSigner,
       reinstateSigner,
+      listDevices,
+      enrolDevice,
+      revokeDevice,
       readAuthority,
     }),
   };

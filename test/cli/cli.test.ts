@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -43,6 +44,9 @@ const COMMANDS = [
     'signing list',
     'signing revoke',
     'signing reinstate',
+    'devices list',
+    'devices enrol',
+    'devices revoke',
     'signing request',
     'signing install',
     'migrate',
@@ -488,7 +492,10 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
   });
   t.match(
     await takemark('operator', 'audit', 'verify'),
-    { code: 0, out: '✔ SOUND  ptr_1  12 entries\n✔ SOUND  signers  2 entries\n' },
+    {
+      code: 0,
+      out: '✔ SOUND  ptr_1  12 entries\n✔ SOUND  signers  2 entries\n✔ SOUND  devices  3 entries\n',
+    },
     'all partners and the signers where none is named',
   );
   t.match(await takemark('operator', 'audit', 'verify', 'ptr_2', '--json'), {
@@ -880,6 +887,50 @@ t.test('the recording of the demo is a real one', async (t) => {
       recording.left.every((value) => Math.abs(value) <= 0.86),
     'heard, and not clipped',
   );
+});
+
+t.test('the operator enrols devices by their public key, and revokes them', async (t) => {
+  const { takemark, operator } = await setUp(t);
+  const directory = t.testdir();
+  for (const [algorithm, { publicKey, privateKey }] of [
+    ['Ed25519', generateKeyPairSync('ed25519')],
+    ['ES256', generateKeyPairSync('ec', { namedCurve: 'prime256v1' })],
+  ] as const) {
+    const spki = publicKey.export({ type: 'spki', format: 'der' });
+    const deviceId = createHash('sha256').update(spki).digest('hex');
+    for (const [name, bytes] of [
+      ['device.pem', publicKey.export({ type: 'spki', format: 'pem' })],
+      ['device.der', spki],
+    ] as const) {
+      const path = join(directory, name);
+      await writeFile(path, bytes);
+      t.match(await takemark('operator', 'devices', 'enrol', '--key', path), {
+        code: 0,
+        out: new RegExp(`^${deviceId}  ${algorithm} .*  enrolled\n`),
+      });
+      t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), { deviceId, algorithm });
+    }
+    const path = join(directory, 'private.pem');
+    await writeFile(path, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    t.match(await takemark('operator', 'devices', 'enrol', '--key', path), { code: 3 }, 'no private key');
+  }
+  const deviceId = 'ab'.repeat(32);
+  t.match(await takemark('operator', 'devices', 'enrol', '--device', deviceId, '--json'), { code: 0 });
+  t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), { deviceId });
+  const before = operator.calls.length;
+  for (const words of [[], ['--device', 'studio'], ['--device', deviceId, '--key', 'x.pem']])
+    t.match(await takemark('operator', 'devices', 'enrol', ...words), { code: 2 }, words.join(' '));
+  t.equal(operator.calls.length, before, 'nothing was asked');
+
+  const { out } = await takemark('operator', 'devices', 'list');
+  t.match(out, / {2}enrolled\n.* {2}revoked from 2026-01-01 00:00:00 UTC\n$/);
+  const revoke = ['operator', 'devices', 'revoke', '--device', deviceId];
+  t.match(await takemark(...revoke, '--from', '2026-01-01T00:00:00Z'), {
+    code: 0,
+    out: /revoked from 2026-01-01 00:00:00 UTC/,
+  });
+  t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), { from: 1_767_225_600 });
+  t.match(await takemark(...revoke, '--from', 'yesterday'), { code: 2 });
 });
 
 t.test('the operator replays dead letters and erasures', async (t) => {

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { challengeKey, challengeResponse } from '../../src/contract/operator-challenge.js';
 
+const DEVICE = { deviceId: 'ab'.repeat(32), algorithm: 'Ed25519', enrolledAt: 1_767_225_600 };
+
 const SIGNER = {
   kid: 'ab'.repeat(32),
   algorithm: 'Ed25519',
@@ -238,6 +240,20 @@ export class OperatorDouble {
         return send(200, { ok: false, entries: 9, fault: { sequence: 9, reason: 'truncated' } });
       case 'GET /operator/v1/partners/signers/audit/verification':
         return send(200, { ok: true, entries: 2 });
+      case 'GET /operator/v1/partners/devices/audit/verification':
+        return send(200, { ok: true, entries: 3 });
+      case 'GET /operator/v1/devices':
+        return send(200, {
+          devices: [DEVICE, { ...DEVICE, revocation: { from: 1_767_225_600, at: 1_767_225_700 } }],
+          deviceCount: 2,
+        });
+      case 'POST /operator/v1/devices':
+        return send(201, { ...(JSON.parse(body.toString()) as object), enrolledAt: 1_767_225_600 });
+      case `POST /operator/v1/devices/${DEVICE.deviceId}/revoke`:
+        return send(200, {
+          ...DEVICE,
+          revocation: { from: 1_767_225_600, ...(JSON.parse(body.toString()) as object), at: 1_767_225_700 },
+        });
       case 'GET /operator/v1/signers':
         return send(200, {
           signers: [

@@ -668,6 +668,46 @@ t.test('every route of the operator listener answers as its table says', async (
     'revocation' in jsonOf(await ask(port, request('POST', `${signer}/reinstate`, auth))),
     'taken back',
   );
+  const deviceId = 'cd'.repeat(32);
+  const enrol = (body: object) =>
+    ask(
+      port,
+      request(
+        'POST',
+        '/operator/v1/devices',
+        { ...auth, 'Content-Type': 'application/json' },
+        JSON.stringify(body),
+      ),
+    );
+  const enrolled = await enrol({ deviceId, algorithm: 'Ed25519' });
+  t.equal(enrolled!.status, 201);
+  t.equal((await enrol({ deviceId }))!.status, 200, 'said again');
+  t.match(await read('devices?from=1&limit=10'), { devices: [{ deviceId }], deviceCount: 1 });
+  t.strictSame(operations.contract.asked.at(-1), { from: 1, limit: 10 });
+  for (const [name, body] of Object.entries({
+    'no digest': { deviceId: 'studio-mac' },
+    'capital letters': { deviceId: deviceId.toUpperCase() },
+    'another algorithm': { deviceId, algorithm: 'RS256' },
+    'a name': { deviceId, name: 'studio' },
+  }))
+    matchError(t, await enrol(body), 'invalid_request', 'invalid_member', name);
+  const device = `/operator/v1/devices/${deviceId}`;
+  t.match(jsonOf(await revoke(device, { from: 7 })), { deviceId, revocation: { from: 7 } });
+  matchError(
+    t,
+    await revoke(`/operator/v1/devices/${'ab'.repeat(32)}`, {}),
+    'not_found',
+    undefined,
+    'unknown device',
+  );
+  matchError(
+    t,
+    await revoke('/operator/v1/devices/studio-mac', {}),
+    'invalid_request',
+    'invalid_member',
+    'no digest',
+  );
+  matchError(t, await enrol({ deviceId }), 'conflict', 'device_revoked', 'a revoked device');
   matchError(
     t,
     await ask(port, request('POST', '/operator/v1/partners/ptr_1/keys/key_1/revoke', auth, 'x')),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { AuditEntry } from '../../src/domain/audit.js';
 import { BINDING_STATUS } from '../../src/domain/declaration.js';
+import type { Device } from '../../src/domain/device.js';
 import { DomainError, type ErrorReason } from '../../src/domain/errors.js';
 import { reportEvidence } from '../../src/domain/evidence-report.js';
 import { SHIPPED_PLANS } from '../../src/domain/partner.js';
@@ -48,6 +49,7 @@ export class MemoryContract {
   /** Thrown by admit. */
   rateRefusal: DomainError | undefined;
   readonly #ids: Ids;
+  readonly #devices = new Map<string, Device>();
 
   constructor(ids: Ids) {
     this.#ids = ids;
@@ -237,6 +239,9 @@ export class MemoryContract {
     | 'listSigners'
     | 'revokeSigner'
     | 'reinstateSigner'
+    | 'listDevices'
+    | 'enrolDevice'
+    | 'revokeDevice'
   > {
     return {
       listPartners: async () => [{ partnerId: 'ptr_1', name: 'Nordlicht', plan: 'standard', createdAt: NOW }],
@@ -307,6 +312,24 @@ export class MemoryContract {
         revocation: { ...revocation, at: NOW },
       }),
       reinstateSigner: async ({ kid }) => signerOf(kid),
+      listDevices: async (request) => {
+        this.asked.push(request);
+        return { devices: [...this.#devices.values()], deviceCount: this.#devices.size };
+      },
+      enrolDevice: async (request) => {
+        const known = this.#devices.get(request.deviceId);
+        if (known?.revocation !== undefined) throw conflict('device_revoked');
+        const device = { ...request, enrolledAt: NOW };
+        this.#devices.set(request.deviceId, device);
+        return { device, repeated: known !== undefined };
+      },
+      revokeDevice: async ({ deviceId, from = NOW }) => {
+        const known = this.#devices.get(deviceId);
+        if (known === undefined) throw new DomainError('not_found', 'There is no such device.');
+        const device = { ...known, revocation: { from, at: NOW } };
+        this.#devices.set(deviceId, device);
+        return device;
+      },
       verifyAudit: async () => ({ ok: true, entries: 1, head: 1 }),
     };
   }

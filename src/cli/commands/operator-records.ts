@@ -54,6 +54,7 @@ export const erasureStatus = defineCommand({
 
 /** The audit log of the service's own certificates is read under this name. */
 const SIGNERS_LOG = 'signers';
+const DEVICES_LOG = 'devices';
 const SEQUENCES = [1, 999_999_999_999] as const;
 
 export const readAudit = defineCommand({
@@ -88,7 +89,7 @@ export const verifyAudit = defineCommand({
   name: 'operator audit verify',
   summary: 'Check whole audit logs for edits, deletions, reordering and truncation',
   details: [
-    'All partners, and the log of signers, are checked where none is named.',
+    'All partners, and the logs of signers and devices, are checked where none is named.',
     'The exit code is 0 where every log is sound, and 1 where one is not.',
     '',
     ...OPERATOR_DETAILS,
@@ -100,7 +101,7 @@ export const verifyAudit = defineCommand({
     const results = await withOperator(context, async (client) => {
       const partnerIds =
         named === undefined
-          ? [...(await client.listPartners()).map(({ partnerId }) => partnerId), SIGNERS_LOG]
+          ? [...(await client.listPartners()).map(({ partnerId }) => partnerId), SIGNERS_LOG, DEVICES_LOG]
           : [named];
       const checked: { partnerId: string; result: AuditVerification }[] = [];
       for (const partnerId of partnerIds)

@@ -1,7 +1,8 @@
-import { defineCommand, EXIT, UsageError } from '../command.js';
+import { defineCommand, EXIT } from '../command.js';
 import type { SignerEntry } from '../operator-client.js';
 import { formatTime, printable, type Terminal } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+import { parseTime } from './operator-devices.js';
 
 const REASONS = ['unspecified', 'key_compromise', 'superseded', 'cessation_of_operation'] as const;
 const KID_OPTION = {
@@ -46,7 +47,7 @@ export const revokeSigner = defineCommand({
     json: JSON_OPTION,
   },
   async run(_operands, options, context) {
-    const call = { from: timeOf(options.from), reason: options.reason };
+    const call = { from: parseTime('--from', options.from), reason: options.reason };
     show(
       await withOperator(context, (client) => client.revokeSigner(options.kid, call)),
       options.json,
@@ -82,16 +83,4 @@ function show(entry: SignerEntry, json: boolean, terminal: Terminal): void {
         : 'verifies'
       : `revoked from ${formatTime(revocation.from)}, ${revocation.reason}`;
   terminal.print(printable(`${kid}  ${algorithm}  ${issuer}  until ${formatTime(notAfter)}  ${state}`));
-}
-
-/** Unix seconds. @throws UsageError */
-function timeOf(text: string): number {
-  const seconds = /^\d{1,12}$/.test(text)
-    ? Number(text)
-    : /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/.test(text)
-      ? Math.floor(Date.parse(text) / 1000)
-      : NaN;
-  if (!Number.isSafeInteger(seconds))
-    throw new UsageError('--from must be unix seconds, or as 2026-01-31T12:00:00Z');
-  return seconds;
 }

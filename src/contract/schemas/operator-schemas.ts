@@ -3,6 +3,7 @@ import { AUDIT_ACTIONS } from '../../domain/audit.js';
 import { TOPICS } from '../../domain/events.js';
 import { SCOPES } from '../../domain/partner.js';
 import { REVOCATION_REASONS } from '../../domain/signer-revocation.js';
+import { DEVICE_ALGORITHMS } from '../../domain/trace.js';
 import {
   countSchema,
   identifierSchema,
@@ -327,6 +328,55 @@ export const auditVerificationSchema = z
 const KID = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
 export const signerParamsSchema = z.strictObject({ kid: sha256Schema }).meta({ examples: [{ kid: KID }] });
+
+const DEVICE_ID = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
+
+export const deviceParamsSchema = z
+  .strictObject({ deviceId: sha256Schema })
+  .meta({ examples: [{ deviceId: DEVICE_ID }] });
+
+/** A capture device: the digest of its public key, and no name. */
+export const enrolDeviceSchema = z
+  .strictObject({
+    deviceId: sha256Schema.meta({ description: "SHA-256 of the device's public key (SPKI in DER)." }),
+    algorithm: z.enum(DEVICE_ALGORITHMS).exactOptional(),
+  })
+  .meta({ id: 'EnrolDevice', examples: [{ deviceId: DEVICE_ID, algorithm: 'Ed25519' }] });
+
+export const revokeDeviceSchema = z
+  .strictObject({
+    from: timestampSchema
+      .meta({ description: 'Time from which the device is not believed; now by default.' })
+      .exactOptional(),
+  })
+  .meta({ id: 'RevokeDevice', examples: [{}, { from: 1_767_225_600 }] });
+
+export const deviceSchema = z
+  .object({
+    deviceId: sha256Schema,
+    algorithm: z.string().exactOptional(),
+    enrolledAt: timestampSchema,
+    revocation: z.object({ from: timestampSchema, at: timestampSchema }).exactOptional(),
+  })
+  .meta({
+    id: 'Device',
+    examples: [{ deviceId: DEVICE_ID, algorithm: 'Ed25519', enrolledAt: 1_767_225_600 }],
+  });
+
+/** A range of the devices, which count from 1 in the order of enrolment. */
+export const devicesQuerySchema = z
+  .strictObject({ from: queryInteger(1, 1_000_000).default(1), limit: queryInteger(1, 1000).default(100) })
+  .meta({ id: 'DevicesQuery', examples: [{}, { from: 101, limit: 100 }] });
+
+export const deviceListSchema = z.object({ devices: z.array(deviceSchema), deviceCount: countSchema }).meta({
+  id: 'DeviceList',
+  examples: [
+    {
+      devices: [{ deviceId: DEVICE_ID, algorithm: 'Ed25519', enrolledAt: 1_767_225_600 }],
+      deviceCount: 1,
+    },
+  ],
+});
 
 export const revokeSignerSchema = z
   .strictObject({ from: timestampSchema, reason: z.enum(REVOCATION_REASONS) })

@@ -1,4 +1,5 @@
 import { type AuditEntry, type AuditVerification, AuditWalk } from '../../domain/audit.js';
+import { DEVICES_LOG } from '../../domain/device.js';
 import { DomainError } from '../../domain/errors.js';
 import { SIGNERS_LOG } from '../../domain/signer-revocation.js';
 import type { AuditHeads } from '../../ports/journals.js';
@@ -21,7 +22,7 @@ export async function verifyAudit(
 ): Promise<AuditVerification> {
   // The head first: what is appended meanwhile only puts the log ahead of it.
   const head = await heads.get(partnerId);
-  if (head === undefined && partnerId !== SIGNERS_LOG && (await stores.getPartner(partnerId)) === undefined)
+  if (head === undefined && !isServiceLog(partnerId) && (await stores.getPartner(partnerId)) === undefined)
     throw new DomainError('not_found', 'There is no such partner.');
   const walk = new AuditWalk(
     secrets.all('audit').map(({ key }) => key),
@@ -36,6 +37,11 @@ export async function verifyAudit(
   return walk.end();
 }
 
+/** Tells whether an id names a log of the service's own, which belongs to no partner. */
+function isServiceLog(partnerId: string): boolean {
+  return partnerId === SIGNERS_LOG || partnerId === DEVICES_LOG;
+}
+
 /** A stretch of a partner's log, oldest first. */
 export async function readAudit(
   { stores }: { readonly stores: AuditStore & PartnerStore },
@@ -45,7 +51,7 @@ export async function readAudit(
     limit,
   }: { readonly partnerId: string; readonly fromSequence: number; readonly limit: number },
 ): Promise<readonly AuditEntry[]> {
-  if (partnerId !== SIGNERS_LOG && (await stores.getPartner(partnerId)) === undefined)
+  if (!isServiceLog(partnerId) && (await stores.getPartner(partnerId)) === undefined)
     throw new DomainError('not_found', 'There is no such partner.');
   return stores.readAudit(partnerId, fromSequence, limit);
 }
