@@ -19,6 +19,7 @@ import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/o
 import { importLegacy } from './commands/operator-legacy.js';
 import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
 import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
+import { simulateSessionTrace } from './commands/operator-trace.js';
 import { listKeys, revokeKey as revokeOwnKey, rotateKey } from './commands/partner-keys.js';
 import { listProofs, showUsage } from './commands/partner-reports.js';
 import { consumers, serve } from './commands/processes.js';
@@ -46,6 +47,7 @@ const COMMANDS: readonly Command[] = [
   revokeKey,
   issue,
   importLegacy,
+  simulateSessionTrace,
   recordDeclaration,
   listDeclarations,
   supplyEvidence,
@@ -86,6 +88,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   'operator key': 'Keys of partners',
   'operator declaration': "Creators' declarations",
   'operator legacy': 'Proofs of an earlier registry',
+  'operator trace': 'Capture traces',
   'operator evidence': 'Evidence that reviews ask for',
   'operator erasure': 'Erasures of proofs',
   'operator audit': 'Audit logs',

@@ -34,6 +34,7 @@ const COMMANDS = [
     'key list',
     'key revoke',
     'issue',
+    'trace simulate',
     'declaration record',
     'declaration list',
     'evidence supply',

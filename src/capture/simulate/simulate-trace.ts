@@ -1,0 +1,110 @@
+import { createHash, createPrivateKey } from 'node:crypto';
+import type { CounterName } from '../../domain/session-evidence.js';
+import type { TraceHeader } from '../../domain/trace.js';
+import { DeviceKey } from '../device-key.js';
+import { openTrace, type TraceSink } from '../open-trace.js';
+import { SeededRandom } from './random.js';
+import { type SessionOptions, SimulatedSession } from './simulated-session.js';
+
+/** Unix seconds at which simulated sessions begin. */
+const STARTED_AT = 1_767_225_600;
+/** Session clock between two flushes. */
+const FLUSH_MICROSECONDS = 10_000_000;
+/** Events after which there is a flush, however little time has passed. */
+const FLUSH_EVENTS = 20_000;
+/** Ed25519 private key in PKCS #8 up to the 32 bytes of the key (RFC 8410, section 7). */
+const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+export interface SimulatedTrace {
+  readonly header: TraceHeader;
+  readonly events: number;
+  /** The generator's own account of what it told, whether or not a signature came to cover it. */
+  readonly counters: Readonly<Record<CounterName, number>>;
+}
+
+/** Key that the seed determines: everybody has it, so it vouches for nothing. */
+export function seededDeviceKey(seed: number): DeviceKey {
+  const secret = createHash('sha256').update(`takemark simulated device ${seed}`).digest();
+  const der = Buffer.concat([PKCS8_ED25519, secret]);
+  return new DeviceKey(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }));
+}
+
+/**
+ * Writes the trace of a simulated session; its header says that it is one. With the same key the same options give
+ * the same bytes, ES256 aside, whose signatures differ each time.
+ */
+export async function simulateTrace(
+  options: SessionOptions & { readonly to: TraceSink; readonly key: DeviceKey },
+): Promise<SimulatedTrace> {
+  const session = new SimulatedSession(options);
+  const adverse = new Set(options.adverse ?? []);
+  const sink = new TamperedSink(options.to, adverse);
+  const writer = await openTrace({
+    to: sink,
+    key: options.key,
+    header: {
+      adapter: 'simulator',
+      adapterVersion: '1.0',
+      startedAt: STARTED_AT,
+      simulated: true,
+      channels: session.channels,
+      traceId: new SeededRandom(options.seed ^ 0x5eed).hex(16),
+    },
+  });
+  const cutAt = adverse.has('truncated') ? (options.minutes * 60 * 1_000_000 * 2) / 3 : Infinity;
+  let flushedAt = 0;
+  let flushedEvents = 0;
+  for (const batch of session.events()) {
+    for (const event of batch) writer.append(event);
+    const now = batch.at(-1)?.at ?? flushedAt;
+    if (now - flushedAt >= FLUSH_MICROSECONDS || writer.events - flushedEvents >= FLUSH_EVENTS) {
+      await writer.flush();
+      flushedAt = now;
+      flushedEvents = writer.events;
+    }
+    if (now > cutAt) break;
+  }
+  if (cutAt < Infinity) await writer.close();
+  else {
+    sink.last = true;
+    await writer.seal();
+  }
+  return { header: writer.header, events: writer.events, counters: session.counters };
+}
+
+/** Sink that does to the file what the scenario asks for. */
+class TamperedSink implements TraceSink {
+  /** True for the write of the seal. */
+  last = false;
+  #writes = 0;
+
+  constructor(
+    private readonly sink: TraceSink,
+    private readonly adverse: ReadonlySet<string>,
+  ) {}
+
+  async write(bytes: Uint8Array): Promise<void> {
+    this.#writes += 1;
+    // The fourth write is the third flush: signed segments come before it, and after it.
+    const amid = this.#writes === 4;
+    if (amid && this.adverse.has('gap')) return;
+    if (amid && this.adverse.has('broken_chain')) {
+      const changed = Uint8Array.from(bytes);
+      // Amid the body of the segment.
+      const at = bytes.length >> 2;
+      changed[at] = bytes[at]! ^ 1;
+      await this.sink.write(changed);
+      return;
+    }
+    // The seal is cut off amid its signature.
+    await this.sink.write(this.last && this.adverse.has('unsigned_tail') ? bytes.subarray(0, -32) : bytes);
+  }
+
+  sync(): Promise<void> {
+    return this.sink.sync();
+  }
+
+  close(): Promise<void> {
+    return this.sink.close();
+  }
+}

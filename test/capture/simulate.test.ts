@@ -1,0 +1,95 @@
+import t from 'tap';
+import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
+import {
+  ADVERSE_SCENARIOS,
+  type AdverseScenario,
+  type SessionOptions,
+} from '../../src/capture/simulate/simulated-session.js';
+import { CHANNELS, EVENTS, type TraceEvent } from '../../src/domain/trace.js';
+import { readTrace } from '../../src/evidence/trace/read-trace.js';
+import { MemorySink, opened } from './write-trace.js';
+
+async function simulate(options: Partial<SessionOptions>) {
+  const sink = new MemorySink();
+  const made = await simulateTrace({ minutes: 20, seed: 7, ...options, to: sink, key: seededDeviceKey(7) });
+  const bytes = sink.bytes();
+  const trace = await readTrace(opened(bytes));
+  const events: TraceEvent[] = [];
+  for await (const batch of trace.events()) events.push(...batch);
+  const kinds = new Map<string, number>();
+  for (const { kind } of events) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  return { made, bytes, trace, events, kinds, codes: trace.findings.map(({ code }) => code) };
+}
+
+t.test('a session is read as it was told, sealed, and says that it is simulated', async (t) => {
+  const { made, trace, events, kinds, codes } = await simulate({ minutes: 90 });
+  t.strictSame(codes, ['trace_simulated']);
+  t.ok(trace.sealed);
+  t.ok(trace.header.simulated);
+  t.equal(events.length, made.events);
+  const { counters } = made;
+  t.equal(counters.saves, kinds.get('session.saved'));
+  t.equal(counters.takesRecorded, kinds.get('recording.finished'));
+  t.equal(counters.clipsMoved, kinds.get('clip.moved'));
+  t.equal(counters.importsAdded, kinds.get('import.added'));
+  t.strictSame(
+    Object.entries(counters).filter(([name, count]) => count === 0 && name !== 'sourcesAppeared'),
+    [],
+    'every counter but one has counted',
+  );
+  t.ok(Math.max(...events.map(({ at }) => at)) <= 92 * 60_000_000, 'the session has its length');
+});
+
+t.test('a seed determines every byte', async (t) => {
+  const [first, second, other] = await Promise.all([simulate({}), simulate({}), simulate({ seed: 8 })]);
+  t.ok(first.bytes.equals(second.bytes));
+  t.notOk(first.bytes.equals(other.bytes));
+});
+
+t.test('nothing is told of a channel that is not watched', async (t) => {
+  for (const channel of CHANNELS) {
+    const { events, made } = await simulate({ minutes: 10, channels: { [channel]: 'unsupported' } });
+    t.strictSame(
+      events.filter(({ kind }) => EVENTS[kind].channel === channel),
+      [],
+      channel,
+    );
+    t.equal(events.length, made.events);
+  }
+});
+
+const EXPECTED: Readonly<Record<AdverseScenario, readonly string[]>> = {
+  import_only: [],
+  placements_without_recording: [],
+  imports_cover_export: [],
+  activity_after_export: [],
+  edits_of_imports_only: [],
+  laundered: [],
+  unsigned_tail: ['trace_truncated', 'trace_unsigned_tail'],
+  gap: ['trace_sequence_gap', 'trace_unsigned_tail'],
+  truncated: ['trace_truncated'],
+  broken_chain: ['trace_chain_broken', 'trace_unsigned_tail'],
+};
+
+t.test('adverse scenarios show in the file, or in what was done', async (t) => {
+  for (const scenario of ADVERSE_SCENARIOS) {
+    const { codes, events } = await simulate({ adverse: [scenario] });
+    t.strictSame(codes, [...EXPECTED[scenario], 'trace_simulated'], scenario);
+    t.ok(events.length > 0, 'part of it is evidence');
+  }
+  const kindsOf = async (scenario: AdverseScenario) => (await simulate({ adverse: [scenario] })).kinds;
+  const importOnly = await kindsOf('import_only');
+  t.ok(importOnly.has('import.added') && importOnly.has('clip.created'));
+  t.notOk(
+    importOnly.has('recording.finished') || importOnly.has('midi.edited') || importOnly.has('midi.recorded'),
+  );
+  const placed = await kindsOf('placements_without_recording');
+  t.ok(placed.has('clip.created'));
+  t.notOk(placed.has('import.added') || placed.has('recording.finished') || placed.has('midi.edited'));
+  const { events } = await simulate({ adverse: ['activity_after_export'] });
+  const exported = events.findIndex(({ kind }) => kind === 'export.finished');
+  t.ok(events.slice(exported).some(({ kind }) => kind.startsWith('clip.')));
+  const laundered = await simulate({ adverse: ['laundered'] });
+  t.ok(laundered.events.some((event) => event.kind === 'recording.started' && event.input === 'internal'));
+  t.ok(laundered.kinds.has('source.appeared'));
+});
