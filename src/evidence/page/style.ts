@@ -88,7 +88,7 @@ svg{display:block;overflow:visible}
 .counters{font-size:.875rem}
 .counters div{display:flex;justify-content:space-between;gap:1rem;padding:.1rem 0}
 .counters dt{color:var(--soft)}
-.counters dd{text-align:right}
+.counters dd{flex:none;max-width:60%;text-align:right}
 .is-number{font-weight:650}
 .is-word{color:var(--soft);font-style:italic}
 .sources{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));gap:.75rem}
@@ -138,7 +138,8 @@ h2{margin-top:2.25rem}
 body{background:none;font-size:10.5pt}
 main{max-width:none;padding:0}
 h2{margin-top:1.6rem;break-after:avoid}
-h3{break-after:avoid}
+h3,.lead,.legend,.pair-head{break-after:avoid}
+.lanes,.chart,[aria-labelledby=arrangement],[aria-labelledby=activity]{break-inside:avoid}
 details{display:none}
 .wide{overflow:visible}
 svg,.decision,.alert,.banner,.sources li{-webkit-print-color-adjust:exact;print-color-adjust:exact}
