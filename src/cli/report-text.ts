@@ -9,8 +9,9 @@ import {
   clockText,
   counterText,
   countText,
-  DIMENSION_WORDS,
   memberText,
+  questionText,
+  sentenceOf,
   wordText,
 } from '../evidence/page/words.js';
 import { formatTime, printable, type Terminal, table } from './terminal.js';
@@ -87,9 +88,8 @@ function printSubject(
 
 function printFacts(facts: readonly EvidenceFact[], terminal: Terminal, mark: string): void {
   for (const fact of facts.slice(0, LISTED)) {
-    const { code, status, dimension, answer, values = {} } = fact;
-    const sentence =
-      dimension === undefined ? undefined : `${questionText(dimension)}: ${wordText(answer ?? '')}`;
+    const { code, status, values = {} } = fact;
+    const sentence = sentenceOf(fact);
     const detail = Object.entries(values)
       .slice(0, 8)
       .map(([name, value]) => `${memberText(name)} ${value}`)
@@ -184,10 +184,4 @@ function printLegacy({ legacy = {} }: ReportSubject, terminal: Terminal): void {
 
 function printRest(count: number, terminal: Terminal): void {
   if (count > LISTED) terminal.print(`  ... and ${count - LISTED} more (--format json has all)`);
-}
-
-function questionText(dimension: string): string {
-  return Object.hasOwn(DIMENSION_WORDS, dimension)
-    ? DIMENSION_WORDS[dimension as keyof typeof DIMENSION_WORDS].title
-    : dimension;
 }

@@ -157,6 +157,10 @@ t.test('a conflict, an altered declaration and an attribution each take every va
       'declaration_altered',
       { ...clean, unverifiable: [fact('creator_declaration_altered', 'unverifiable_coverage_gap')] },
     ],
+    [
+      'evidence_altered',
+      { ...clean, unverifiable: [fact('evidence_facts_altered', 'unverifiable_coverage_gap')] },
+    ],
     ['attribution_stands_against', { ...clean, facts: [fact('AiLikelySource', 'direct_observation')] }],
   ];
   for (const format of FORMATS) {

@@ -10,6 +10,7 @@ import {
   DIMENSION_WORDS,
   groupDigits,
   memberText,
+  sentenceOf,
   wordText,
 } from './words.js';
 
@@ -36,15 +37,17 @@ export function needsReview({ conflicts, facts, unverifiable }: EvidenceReport):
 }
 
 function renderAlert(fact: EvidenceFact): Markup {
-  return html`<article class="alert"><h3>${headOf(fact)}</h3>${renderValues(fact)}<p class="code"><code>${fact.code}</code> <span>${wordText(fact.contentClass)}, ${wordText(fact.status)}${fact.ruleVersion === undefined ? undefined : html`, rule version ${fact.ruleVersion}`}</span></p></article>`;
+  return html`<article class="alert"><h3>${headOf(fact)}</h3>${renderValues(fact)}<p class="code">${codeOf(fact)}<span>${wordText(fact.contentClass)}, ${wordText(fact.status)}${fact.ruleVersion === undefined ? undefined : html`, rule version ${fact.ruleVersion}`}</span></p></article>`;
 }
 
-/** What a fact says: a code stands as it is (rule 9.8). */
+/** Sentence of a fact; a code that is not known stands as it is (rule 9.8). */
 function headOf(fact: EvidenceFact): Markup | string {
-  const { dimension, answer } = fact;
-  if (fact.code === 'creator_declaration' && dimension !== undefined)
-    return html`${DIMENSION_WORDS[dimension]?.title ?? dimension}: the creator answered “${wordText(answer ?? '')}”.`;
-  return html`<code>${fact.code}</code>`;
+  return sentenceOf(fact) ?? html`<code>${fact.code}</code>`;
+}
+
+/** The code beneath a sentence that stands for it. */
+function codeOf(fact: EvidenceFact): Markup | undefined {
+  return sentenceOf(fact) === undefined ? undefined : html`<code>${fact.code}</code> `;
 }
 
 function renderValues({ values = {} }: EvidenceFact): Markup | undefined {
@@ -161,7 +164,7 @@ export function renderFacts({ facts, conflicts, unverifiable }: EvidenceReport):
     return html`<section class="class"><h3>${Object.hasOwn(CLASSES, name) ? CLASSES[name as keyof typeof CLASSES] : html`<code>${name}</code>`} <span>${members.length === 0 ? 'nothing' : groupDigits(members.length)}</span></h3>${
       members.length === 0
         ? undefined
-        : html`<ul>${members.slice(0, LISTED_FACTS).map((fact) => html`<li><p>${headOf(fact)}${fact.status === 'needs_review' ? html` <b class="asks">needs review</b>` : fact.status === 'none_recorded' ? html` <b>none recorded</b>` : undefined}</p>${renderValues(fact)}<p class="code"><code>${fact.code}</code>${fact.submissionId === undefined ? undefined : html` <span>${fact.submissionId}</span>`}</p></li>`)}</ul>${moreThan(members.length - LISTED_FACTS, 'further entries are in the data of the report')}`
+        : html`<ul>${members.slice(0, LISTED_FACTS).map((fact) => html`<li><p>${headOf(fact)}${fact.status === 'needs_review' ? html` <b class="asks">needs review</b>` : fact.status === 'none_recorded' ? html` <b>none recorded</b>` : undefined}</p>${renderValues(fact)}<p class="code">${codeOf(fact)}${fact.submissionId}</p></li>`)}</ul>${moreThan(members.length - LISTED_FACTS, 'further entries are in the data of the report')}`
     }</section>`;
   })}`;
 }

@@ -26,11 +26,12 @@ function written(piece: Piece): string {
 }
 
 /** Most characters of one text of the report: what is longer is cut. */
-const TEXT_CHARACTERS = 512;
+const TEXT_CHARACTERS = 2048;
 
 /** Text as it may stand in an element or in a quoted attribute. */
 export function escapeText(text: string): string {
-  return shownText(text, TEXT_CHARACTERS)
+  const shown = shownText(text, TEXT_CHARACTERS);
+  return (text.length > TEXT_CHARACTERS ? `${shown}…` : shown)
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')

@@ -1,4 +1,5 @@
 import type { Dimension } from '../../domain/declaration.js';
+import type { EvidenceFact } from '../../domain/evidence-report.js';
 import { COUNTERS, type Counter, type CounterName } from '../../domain/session-evidence.js';
 import type { Channel } from '../../domain/trace.js';
 
@@ -80,6 +81,19 @@ export const DIMENSION_WORDS: Readonly<
   },
   disputedAssessment: { title: 'Assessment that is disputed', counters: [] },
 };
+
+/** Title of a question of the survey; one that is not known stands as it is. */
+export function questionText(dimension: string): string {
+  return Object.hasOwn(DIMENSION_WORDS, dimension)
+    ? DIMENSION_WORDS[dimension as keyof typeof DIMENSION_WORDS].title
+    : dimension;
+}
+
+/** Sentence of a fact for a person, or undefined for a code that is not known. */
+export function sentenceOf({ code, dimension, answer }: EvidenceFact): string | undefined {
+  if (code !== 'creator_declaration' || dimension === undefined) return undefined;
+  return `${questionText(dimension)}: the creator answered “${wordText(answer ?? '')}”.`;
+}
 
 /**
  * Counter as it is shown: its number where acts were observed, and the word of its status in every other case. What

@@ -56,6 +56,7 @@ const REVIEWED: readonly UnknownReason[] = [
   'answers_contradict',
   'conflict',
   'declaration_altered',
+  'evidence_altered',
   'attribution_stands_against',
 ];
 

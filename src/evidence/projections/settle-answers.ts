@@ -27,6 +27,8 @@ export type UnknownReason =
   | 'conflict'
   /** A declaration was altered in the store, so that what is left is not all that was declared. */
   | 'declaration_altered'
+  /** Facts of the trace were altered or are gone, and what might have stood against an answer with them. */
+  | 'evidence_altered'
   /** A detection attributes an imported source to a generator, and the answer denies generated material. */
   | 'attribution_stands_against'
   /** The answer does not say what the vocabulary asks; `question` says what to ask the creator. */
@@ -103,6 +105,8 @@ function blockedBy(
   if (conflicting.length > 0) return { reason: 'conflict', sources: conflicting.map(sourceOf) };
   const altered = all.filter(({ code }) => code === 'creator_declaration_altered');
   if (altered.length > 0) return { reason: 'declaration_altered', sources: altered.map(sourceOf) };
+  const gone = all.filter(({ code }) => code === 'evidence_facts_altered');
+  if (gone.length > 0) return { reason: 'evidence_altered', sources: gone.map(sourceOf) };
   const denials = [
     ...('value' in share && share.value === 'none' ? share.sources : []),
     ...('value' in roles && roles.value.size === 0 ? roles.sources : []),
