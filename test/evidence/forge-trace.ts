@@ -1,0 +1,57 @@
+import { encode } from '@msgpack/msgpack';
+import { DeviceKey } from '../../src/capture/index.js';
+import { headOfHeader, headOfSegment, signedMessage } from '../../src/codec/trace-chain.js';
+import { encodeHeaderFrame, encodeSegmentFrame, encodeSignatureFrame } from '../../src/codec/trace-frames.js';
+import { CHANNELS } from '../../src/domain/trace.js';
+
+const KEY = DeviceKey.generate();
+
+/** Members of a header as a map, in order. */
+export function headerMap(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return {
+    version: 1,
+    traceId: new Uint8Array(16),
+    adapter: 'forged',
+    adapterVersion: '1',
+    startedAt: 1_700_000_000,
+    simulated: false,
+    channels: Object.fromEntries(CHANNELS.map((channel) => [channel, 'supported'])),
+    algorithm: 'Ed25519',
+    publicKey: KEY.publicKey,
+    ...changes,
+  };
+}
+
+/** Bytes of events that no writer of ours would write, given as the arrays of the file. */
+export function body(...events: readonly unknown[]): Buffer {
+  return Buffer.concat(events.map((event) => encode(event)));
+}
+
+/** Frames of a trace of any content, each rightly chained and signed. */
+export class Forge {
+  #head: Buffer;
+  #segments = 0;
+  readonly header: Buffer;
+
+  constructor(header: Uint8Array = encode(headerMap())) {
+    this.#head = headOfHeader(header);
+    this.header = encodeHeaderFrame(header);
+  }
+
+  segment(bytes: Uint8Array, firstEvent: number, sequence = this.#segments): Buffer {
+    this.#head = headOfSegment(this.#head, { sequence, firstEvent, body: bytes });
+    this.#segments += 1;
+    return encodeSegmentFrame(sequence, firstEvent, bytes);
+  }
+
+  sign(final: boolean): Buffer {
+    const message = signedMessage(final, this.#segments, this.#head);
+    return encodeSignatureFrame(final, this.#segments, this.#head, KEY.sign(message));
+  }
+}
+
+/** Sealed trace with one segment of these events. */
+export function forged(...events: readonly unknown[]): Buffer {
+  const forge = new Forge();
+  return Buffer.concat([forge.header, forge.segment(body(...events), 0), forge.sign(true)]);
+}

@@ -1,0 +1,134 @@
+/** For any single bit that is changed in a trace, its reading says so. */
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { DeviceKey } from '../../src/capture/index.js';
+import { SeededRandom } from '../../src/capture/simulate/random.js';
+import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
+import type { AdverseScenario } from '../../src/capture/simulate/simulated-session.js';
+import { type ReadTrace, readTrace } from '../../src/evidence/trace/read-trace.js';
+import { MemorySink, opened, SESSION, writeTrace } from '../capture/write-trace.js';
+
+/** Everything that a reading tells but the file's own digest; a refusal in its words. */
+async function reading(bytes: Uint8Array, ...lengths: readonly number[]): Promise<string> {
+  try {
+    const trace = await readTrace(opened(bytes, ...lengths));
+    const content = createHash('sha256');
+    for await (const batch of trace.events()) content.update(JSON.stringify(batch));
+    const { header, deviceId, sealed, signatures, segments, findings } = trace;
+    return JSON.stringify({
+      findings,
+      header,
+      deviceId,
+      sealed,
+      signatures,
+      segments,
+      content: content.digest('hex'),
+    });
+  } catch (error) {
+    const { code, reason } = error as { code?: string; reason?: string };
+    if (code !== 'unprocessable') throw error;
+    return `refused: ${reason}`;
+  }
+}
+
+const findingsOf = (text: string): string =>
+  text.startsWith('refused') ? text : JSON.stringify((JSON.parse(text) as ReadTrace).findings);
+
+function flipped(bytes: Buffer, bit: number): Buffer {
+  const changed = Buffer.from(bytes);
+  changed[bit >> 3]! ^= 1 << (bit & 7);
+  return changed;
+}
+
+async function simulated(seed: number, adverse: readonly AdverseScenario[] = []): Promise<Buffer> {
+  const sink = new MemorySink();
+  await simulateTrace({ minutes: 6, seed, adverse, to: sink, key: seededDeviceKey(seed) });
+  return sink.bytes();
+}
+
+t.test('every bit of a sealed trace', async (t) => {
+  // One of the two whole; the other differs in key and signatures alone.
+  for (const [algorithm, step] of [
+    ['Ed25519', 1],
+    ['ES256', 7],
+  ] as const) {
+    const { bytes } = await writeTrace(
+      async (writer) => {
+        for (const event of SESSION.slice(0, 8)) writer.append(event);
+        await writer.flush();
+        for (const event of SESSION.slice(8)) writer.append(event);
+        await writer.seal();
+      },
+      { key: DeviceKey.generate(algorithm) },
+    );
+    const intact = findingsOf(await reading(bytes));
+    t.equal(intact, '[]');
+    const silent: number[] = [];
+    for (let bit = 0; bit < bytes.length * 8; bit += step)
+      if (findingsOf(await reading(flipped(bytes, bit))) === intact) silent.push(bit);
+    t.strictSame(silent, [], `${algorithm}: ${bytes.length * 8} bits, in steps of ${step}`);
+  }
+});
+
+t.test('bits anywhere in longer traces', async (t) => {
+  const random = new SeededRandom(1);
+  for (const seed of [1, 2, 3, 4]) {
+    const bytes = await simulated(seed);
+    const intact = findingsOf(await reading(bytes));
+    const silent: number[] = [];
+    for (let trial = 0; trial < 500; trial += 1) {
+      const bit = random.whole(0, bytes.length * 8 - 1);
+      if (findingsOf(await reading(flipped(bytes, bit))) === intact) silent.push(bit);
+    }
+    t.strictSame(silent, [], `${bytes.length} bytes`);
+  }
+});
+
+t.test('bits of a tail that nobody signed change no evidence, and the digest tells them', async (t) => {
+  const bytes = await simulated(5, ['unsigned_tail']);
+  const trace = await readTrace(opened(bytes));
+  const tail = trace.findings.find(({ code }) => code === 'trace_unsigned_tail')!.values!['bytes']!;
+  const contentOf = (text: string) => (JSON.parse(text) as { content: string }).content;
+  const intact = contentOf(await reading(bytes));
+  const random = new SeededRandom(2);
+  for (let trial = 0; trial < 300; trial += 1) {
+    const changed = flipped(bytes, (bytes.length - tail) * 8 + random.whole(0, tail * 8 - 1));
+    const text = await reading(changed);
+    t.equal(contentOf(text), intact);
+    t.match(text, /trace_unsigned_tail/);
+    t.not((await readTrace(opened(changed))).sha256, trace.sha256);
+  }
+});
+
+t.test('bytes that are lost or doubled anywhere', async (t) => {
+  const bytes = await simulated(6);
+  const intact = findingsOf(await reading(bytes));
+  const random = new SeededRandom(3);
+  for (let trial = 0; trial < 200; trial += 1) {
+    const at = random.whole(0, bytes.length - 1);
+    const end = Math.min(bytes.length, at + random.whole(1, 400));
+    const lost = Buffer.concat([bytes.subarray(0, at), bytes.subarray(end)]);
+    const doubled = Buffer.concat([bytes.subarray(0, end), bytes.subarray(at)]);
+    t.not(findingsOf(await reading(lost)), intact, `${at} to ${end} lost`);
+    t.not(findingsOf(await reading(doubled)), intact, `${at} to ${end} doubled`);
+  }
+});
+
+t.test('the chunks of the stream do not matter', async (t) => {
+  const random = new SeededRandom(4);
+  const traces = [
+    await simulated(7),
+    await simulated(8, ['gap']),
+    await simulated(9, ['unsigned_tail', 'laundered']),
+    flipped(await simulated(10), 9999),
+  ];
+  for (const bytes of traces) {
+    const whole = await reading(bytes);
+    t.equal(await reading(bytes, 1), whole, 'one byte at a time');
+    for (let trial = 0; trial < 30; trial += 1) {
+      const most = random.pick([3, 40, 1000, 100_000]);
+      const lengths = Array.from({ length: 500 }, () => random.whole(0, most));
+      t.equal(await reading(bytes, ...lengths, 64), whole);
+    }
+  }
+});
