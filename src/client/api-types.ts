@@ -378,7 +378,12 @@ export interface OpenEvidence {
 export interface PartnerReviewCase {
   readonly reviewId: Identifier;
   readonly proofId: Identifier;
-  readonly bindings: ReviewBindings;
+  readonly bindings: {
+    readonly creatorId: Identifier;
+    readonly accountId: Identifier;
+    readonly submissionId: Identifier;
+    readonly trackId: Identifier;
+  };
   readonly status: Growing<'open' | 'resolved'>;
   /**
    * The partner's own; not a claim of authorship or rights. `held` may later become `accepted` or

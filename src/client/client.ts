@@ -61,6 +61,8 @@ export interface PageOptions extends CallOptions {
 export interface ProofFilter {
   readonly issuedAfter?: number | undefined;
   readonly issuedBefore?: number | undefined;
+  /** Adds the whole report to each entry; pages are shorter then. */
+  readonly include?: 'evidenceReport' | undefined;
 }
 
 export interface AssetOptions extends CallOptions {
@@ -218,10 +220,11 @@ export class Client {
     cursor,
     issuedAfter,
     issuedBefore,
+    include,
     signal,
   }: ProofFilter & PageOptions = {}): Promise<Responded<ProofPage>> {
     return this.#connection.json<ProofPage>(
-      { method: 'GET', path: 'proofs', query: { limit, cursor, issuedAfter, issuedBefore }, signal },
+      { method: 'GET', path: 'proofs', query: { limit, cursor, issuedAfter, issuedBefore, include }, signal },
       'a page of proofs',
       ({ proofs }) => Array.isArray(proofs),
     );

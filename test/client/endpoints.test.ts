@@ -579,3 +579,53 @@ t.test('a certificate that is not trusted is not tried again', async (t) => {
   });
   t.match(await failure(wrong.listProofsPage()), { code: /tls_failed|connection_failed/ });
 });
+
+t.test('what a later service adds to a report reaches the caller as it is', async (t) => {
+  const { service, client } = await setUp(t);
+  const fact = {
+    code: 'a_code_of_tomorrow',
+    contentClass: 'a_sixth_class',
+    status: 'perhaps',
+    dimension: 'mood',
+    values: { heat: 7, kind: 'warm' },
+    more: [1],
+  };
+  const evidenceReport = {
+    version: 9,
+    facts: [fact],
+    conflicts: [fact],
+    unverifiable: [],
+    declarations: [{ answers: { mood: 'blue' }, bindingStatus: 'another' }],
+    session: {
+      evidence: {
+        counters: { whistles: { status: 'guessed' } },
+        coverage: { smell: { support: 'faint' } },
+      },
+    },
+    chapter: {},
+  };
+  const decision = {
+    status: 'deferred',
+    reasons: ['a_reason_of_tomorrow'],
+    recommendedAction: 'wait',
+    credentialCarrier: 'watermark',
+    sourceDetailCoverage: 'most',
+    counts: { declarations: 0, conflicts: 1, unverifiable: 0, omens: 2 },
+  };
+  const verdict = { verdict: 'valid', good: true, decision, evidenceReport };
+  service.queue('/v1/verify', { status: 200, body: verdict });
+  const result = await client.verify({ uploadId: 'upl_1' });
+  t.strictSame(result.evidenceReport, evidenceReport);
+  t.strictSame(result.decision, decision);
+  t.ok(result.accepted, 'the report changes nothing of it');
+
+  const entry = {
+    proofId: 'prf_1',
+    evidenceSummary: { status: 'hazy', counts: {}, codes: ['x'] },
+    evidenceReport,
+  };
+  service.queue('/v1/proofs', { status: 200, body: { proofs: [entry] } });
+  const page = await client.listProofsPage({ include: 'evidenceReport' });
+  t.strictSame(page.proofs, [entry]);
+  t.match(service.seen.at(-1)!.query, { include: 'evidenceReport' });
+});

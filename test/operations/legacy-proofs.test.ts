@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import type { LegacyProof } from '../../src/operations/proofs/import-legacy.js';
+import { setUp } from '../cli/bench.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
 import { wav } from '../fixtures/wav.js';
 import { bindings, notFound, RestartedService } from './restarted-service.js';
@@ -296,4 +297,40 @@ t.test('responses about imported proofs are those of the contract', async (t) =>
     status: 404,
     value: { reason: 'asset_not_kept' },
   });
+});
+
+t.test('the command imports the lines of a file, and may be run again', async (t) => {
+  const { partnerId, caller } = await house.service.partner();
+  const cli = await setUp(t, {
+    operatorUrl: house.service.operatorUrl,
+    operatorToken: house.service.service.operatorToken,
+  });
+  const line = (proofId: string, over: object = {}) =>
+    JSON.stringify({ ...legacyOf('embedded-v1-former-name.wav', FILE, partnerId), proofId, ...over });
+  const lines = [
+    line('cli_1'),
+    '',
+    line('cli_2'),
+    '{',
+    line('cli_3', { kid: 'x' }),
+    line('cli_1', { grade: 'A' }),
+  ];
+  const path = await cli.file('proofs.jsonl', Buffer.from(lines.join('\n')));
+  const first = await cli.takemark('operator', 'legacy', 'import', path);
+  t.match(first, { code: 1, out: '2 imported, 0 there already, 3 refused\n' });
+  t.strictSame(
+    first.err.split('\n').map((text) => /line \d/.exec(text)?.[0]),
+    ['line 4', 'line 5', 'line 6', undefined],
+    'the lines that were refused, by their numbers',
+  );
+  t.match(first.err, /legacy_differs/);
+  const good = await cli.file('good.jsonl', Buffer.from(`${line('cli_1')}\n${line('cli_2')}\n`));
+  t.match(await cli.takemark('operator', 'legacy', 'import', good), {
+    code: 0,
+    out: '0 imported, 2 there already, 0 refused\n',
+  });
+  t.strictSame((await house.partner.listProofs(caller, {})).proofs.map(({ proofId }) => proofId).toSorted(), [
+    'cli_1',
+    'cli_2',
+  ]);
 });

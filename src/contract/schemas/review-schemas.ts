@@ -94,7 +94,8 @@ export const reviewCaseSchema = z
   .object({
     reviewId: identifierSchema,
     proofId: identifierSchema,
-    bindings: bindingsSchema,
+    // A response may gain members, a request may not.
+    bindings: z.object(bindingsSchema.shape),
     status: knownWords(['open', 'resolved']),
     outcome: knownWords(REVIEW_OUTCOMES)
       .meta({

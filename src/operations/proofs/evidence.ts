@@ -1,22 +1,110 @@
-import { type EvidenceReport, reportEvidence } from '../../domain/evidence-report.js';
+import { createHash } from 'node:crypto';
+import { defined } from '../../domain/defined.js';
+import { isRecordDamaged } from '../../domain/errors.js';
+import type { EvidenceFacts, EvidenceReference } from '../../domain/evidence.js';
+import { type EvidenceFact, type EvidenceReport, reportEvidence } from '../../domain/evidence-report.js';
 import type { IssuedProof } from '../../domain/proof.js';
+import { decodeEvidence, type EvidenceBodies } from '../../evidence/evidence-body.js';
 import type { Secrets } from '../../ports/secrets.js';
-import { checkOverlay } from './declarations.js';
+import type { ProofStore } from '../../ports/stores.js';
+import type { Devices } from '../system/devices.js';
+import { type CheckedOverlay, checkOverlay } from './declarations.js';
 
 export interface ReadReportDeps {
+  readonly stores: Pick<ProofStore, 'readEvidence'>;
   readonly secrets: Secrets;
+  readonly devices: Pick<Devices, 'standing'>;
 }
 
 /**
  * The evidence report of a proof that was read already; the one place where verify, proof, list and record get it.
- * Absent on an imported proof of which nothing was declared (rule 9.28). Evidence never changes the validity of a
- * credential: a record of it that was altered is told of in the report, and fails no call.
+ * A proof without a trace costs no further read, one with a trace costs one. Absent on an imported proof of which
+ * nothing was declared (rule 9.28). Evidence never changes the validity of a credential: what was altered of it is
+ * told of in the report and fails no call (rule 9.29).
  */
 export async function readReport(
-  { secrets }: ReadReportDeps,
+  deps: ReadReportDeps,
   proof: IssuedProof,
 ): Promise<EvidenceReport | undefined> {
-  const overlay = checkOverlay(secrets, proof);
+  const overlay = checkOverlay(deps.secrets, proof);
   if (overlay === undefined && proof.legacy !== undefined) return undefined;
-  return reportEvidence(overlay?.declarations ?? [], overlay?.altered ?? 0);
+  const facts = proof.evidence && (await readPart(deps, proof.proofId, proof.evidence, 'facts'));
+  const report = compose(overlay, facts === 'altered' ? undefined : facts);
+  const found = facts === 'altered' ? [FACTS_ALTERED] : await findRevocation(deps, proof, facts);
+  return found.length === 0 ? report : { ...report, unverifiable: [...report.unverifiable, ...found] };
+}
+
+const FACTS_ALTERED: EvidenceFact = {
+  code: 'evidence_facts_altered',
+  contentClass: 'unverifiable_coverage_gap',
+  status: 'needs_review',
+};
+
+/** Facts as they were settled, and over them what was declared since. */
+function compose(overlay: CheckedOverlay | undefined, facts: EvidenceFacts | undefined): EvidenceReport {
+  const { declarations = [], altered = 0, facts: concluded = [] } = overlay ?? {};
+  const declared = reportEvidence(declarations, altered);
+  if (facts === undefined) return declared;
+  const settled = [...facts.facts, ...concluded];
+  const of = (contentClass: EvidenceFact['contentClass']) =>
+    settled.filter((fact) => fact.contentClass === contentClass);
+  const gaps = declared.unverifiable.filter(({ status }) => status !== 'unverifiable');
+  return {
+    ...declared,
+    facts: [...of('direct_observation'), ...of('rule_inference'), ...declared.facts],
+    conflicts: of('explicit_conflict'),
+    unverifiable: [...of('unverifiable_coverage_gap'), ...gaps],
+    engine: defined({
+      facts: facts.engineVersion,
+      overlay: overlay?.engineVersion ?? facts.engineVersion,
+      revision: overlay?.revision ?? 0,
+    }),
+    session: { evidence: facts.session },
+    importedSources: facts.importedSources,
+    importedSourceCount: facts.importedSourceCount,
+  };
+}
+
+/**
+ * Finding that the device was revoked since, from a time before the issuing on (rule 9.32). Where the facts know it
+ * already, they have a finding of their own.
+ */
+async function findRevocation(
+  { devices }: Pick<ReadReportDeps, 'devices'>,
+  { createdAt }: IssuedProof,
+  facts: EvidenceFacts | undefined,
+): Promise<readonly EvidenceFact[]> {
+  if (facts === undefined || facts.session.device.standing === 'revoked') return [];
+  const { standing, revokedFrom } = await devices.standing(facts.session.device.deviceId, createdAt);
+  return standing !== 'revoked'
+    ? []
+    : [
+        {
+          code: 'trace_device_revoked',
+          contentClass: 'unverifiable_coverage_gap',
+          status: 'needs_review',
+          ...(revokedFrom === undefined ? {} : { values: { revokedFrom } }),
+        },
+      ];
+}
+
+/**
+ * Body of a part, held to the digest in the proof's record.
+ * @returns `altered` for a body that is missing or another than what was settled at issuing
+ */
+async function readPart<Part extends keyof EvidenceBodies>(
+  deps: Pick<ReadReportDeps, 'stores'>,
+  proofId: string,
+  reference: EvidenceReference,
+  part: Part,
+): Promise<EvidenceBodies[Part] | 'altered' | undefined> {
+  const settled = reference.parts.find((one) => one.part === part);
+  if (settled === undefined) return undefined;
+  const body = await deps.stores.readEvidence(proofId, part).catch((error: unknown) => {
+    if (isRecordDamaged(error)) return undefined;
+    throw error;
+  });
+  return body !== undefined && createHash('sha256').update(body).digest('hex') === settled.sha256
+    ? decodeEvidence(part, body)
+    : 'altered';
 }

@@ -1,0 +1,210 @@
+/** The report of a proof as every read gives it, and what it says where evidence was altered. */
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { z } from 'zod';
+import { openApiDocument } from '../../src/contract/openapi.js';
+import { KNOWN_VALUES } from '../../src/contract/primitives.js';
+import { DomainError, recordDamaged } from '../../src/domain/errors.js';
+import type { EvidenceFacts } from '../../src/domain/evidence.js';
+import { asksForReview, summariseEvidence } from '../../src/domain/evidence-report.js';
+import type { IssuedProof } from '../../src/domain/proof.js';
+import { encodeEvidence } from '../../src/evidence/evidence-body.js';
+import { type ReadReportDeps, readReport } from '../../src/operations/proofs/evidence.js';
+import {
+  adverseReport,
+  cleanReport,
+  emptyReport,
+  importedSource,
+  sessionEvidence,
+} from '../evidence/reports.js';
+import { secretsOf } from './doubles.js';
+
+const FACTS: EvidenceFacts = {
+  engineVersion: 1,
+  session: sessionEvidence({ automation: 'unsupported', midi: 'unknown', mixer: 'partial' }),
+  importedSources: [importedSource(1, 2, true)],
+  importedSourceCount: 1,
+  facts: [
+    { code: 'placements_without_entry', contentClass: 'rule_inference', status: 'inferred', ruleVersion: 1 },
+    { code: 'trace_truncated', contentClass: 'unverifiable_coverage_gap', status: 'unverifiable' },
+  ],
+  inputs: {},
+};
+const BODY = encodeEvidence('facts', FACTS);
+
+function proofWith(evidence?: IssuedProof['evidence']): IssuedProof {
+  const digest = '0'.repeat(64);
+  return {
+    state: 'issued',
+    proofId: 'prf_1',
+    partnerId: 'ptr_1',
+    song: { title: 'Take one' },
+    carrier: 'embedded',
+    createdAt: 1_775_000_000,
+    kid: digest,
+    originalSha256: digest,
+    boundAudioSha256: digest,
+    credentialSha256: digest,
+    asset: { bytes: 1, sha256: digest, fileName: 'take.wav', mediaType: 'audio/wav' },
+    ...(evidence === undefined ? {} : { evidence }),
+  };
+}
+
+const TRACED = proofWith({
+  engineVersion: 1,
+  traceSha256: FACTS.session.traceSha256,
+  parts: [
+    {
+      part: 'facts',
+      bytes: BODY.length,
+      sha256: createHash('sha256').update(BODY).digest('hex'),
+      place: 'registry',
+    },
+  ],
+});
+
+function depsWith(
+  body: () => Promise<Uint8Array | undefined>,
+  revokedFrom = Infinity,
+): ReadReportDeps & { readonly reads: string[] } {
+  const reads: string[] = [];
+  return {
+    reads,
+    secrets: secretsOf(),
+    stores: {
+      readEvidence: async (proofId, part) => {
+        reads.push(`${proofId} ${part}`);
+        return body();
+      },
+    },
+    devices: {
+      standing: async (_deviceId, at) =>
+        at >= revokedFrom ? { standing: 'revoked', revokedFrom } : { standing: 'enrolled' },
+    },
+  };
+}
+
+t.test('a proof costs a read of its evidence only where it has some', async (t) => {
+  const deps = depsWith(async () => BODY);
+  const bare = await readReport(deps, proofWith());
+  t.strictSame(deps.reads, [], 'verify is no slower for a proof without a trace');
+  t.notOk('session' in bare!, 'nothing was witnessed, and nothing reads as zero');
+  t.match(summariseEvidence(bare!), { status: 'none_recorded' });
+
+  const report = (await readReport(deps, TRACED))!;
+  t.strictSame(deps.reads, ['prf_1 facts']);
+  t.strictSame(report.session, { evidence: FACTS.session });
+  t.strictSame(report.importedSources, FACTS.importedSources);
+  t.match(report.facts, [{ code: 'placements_without_entry' }, { status: 'none_recorded' }]);
+  t.strictSame(
+    report.unverifiable.map(({ code }) => code),
+    ['trace_truncated'],
+    'what was witnessed is no gap any more',
+  );
+  t.match(summariseEvidence(report), {
+    status: 'recorded',
+    codes: ['placements_without_entry', 'trace_truncated'],
+  });
+});
+
+t.test('evidence that was altered or lost is told of, and fails no call', async (t) => {
+  const other = encodeEvidence('facts', { ...FACTS, importedSources: [], importedSourceCount: 0 });
+  const flipped = Uint8Array.from(BODY, (byte, at) => (at === 40 ? byte ^ 1 : byte));
+  for (const [name, body] of Object.entries({
+    'a bit': async (): Promise<Uint8Array | undefined> => flipped,
+    'other facts, well-formed': async () => other,
+    'a body that is cut': async () => BODY.subarray(0, 100),
+    'an empty body': async () => new Uint8Array(),
+    'a body that is gone': async (): Promise<Uint8Array | undefined> => undefined,
+    'a row that is damaged': async () => {
+      throw recordDamaged(new Error('mac'));
+    },
+  })) {
+    const report = (await readReport(depsWith(body), TRACED))!;
+    t.match(report.unverifiable.at(-1), { code: 'evidence_facts_altered', status: 'needs_review' }, name);
+    t.ok(asksForReview(report), `${name}: a person decides`);
+    t.match(
+      summariseEvidence(report),
+      { status: 'needs_review' },
+      `${name}: never as though there was nothing`,
+    );
+    t.notOk('session' in report || 'importedSources' in report, `${name}: nothing of it is told`);
+  }
+  await t.rejects(
+    readReport(
+      depsWith(async () => {
+        throw new DomainError('unavailable', 'away', { reason: 'store_unavailable' });
+      }),
+      TRACED,
+    ),
+    { code: 'unavailable' },
+    'a store that does not answer is no finding',
+  );
+});
+
+t.test('a device that was revoked since is a finding of every later read', async (t) => {
+  const from = TRACED.createdAt;
+  const revoked = (await readReport(
+    depsWith(async () => BODY, from),
+    TRACED,
+  ))!;
+  t.match(revoked.unverifiable.at(-1), {
+    code: 'trace_device_revoked',
+    status: 'needs_review',
+    values: { revokedFrom: from },
+  });
+  t.equal(revoked.session?.evidence.device.standing, 'enrolled', 'as it stood at issuing');
+  const later = (await readReport(
+    depsWith(async () => BODY, from + 1),
+    TRACED,
+  ))!;
+  t.notOk(asksForReview(later), 'issued before the time from which it is revoked');
+});
+
+t.test('reports of every kind are of the schema that partners read', async (t) => {
+  const text = JSON.stringify(openApiDocument().components.schemas).replaceAll(
+    '#/components/schemas/',
+    '#/$defs/',
+  );
+  const definitions = JSON.parse(text) as Record<string, object>;
+  const schema = z.fromJSONSchema({ ...definitions['EvidenceReport'], $defs: definitions } as never);
+  for (const report of [emptyReport(), cleanReport(), adverseReport()]) {
+    const sent = JSON.parse(JSON.stringify(report)) as unknown;
+    t.ok(schema.safeParse(sent).success);
+    t.notOk(schema.safeParse({ ...(sent as object), conflicts: [{}] }).success, 'a fact without a code');
+  }
+});
+
+t.test('no list of words in a response is closed', async (t) => {
+  const { paths, components } = openApiDocument();
+  const responses = Object.values(paths).flatMap((methods) =>
+    Object.values(methods).flatMap(({ operationId, responses }) =>
+      Object.entries(responses).map(
+        ([status, { content }]) => [`${operationId} ${status}`, content] as const,
+      ),
+    ),
+  );
+  const closed: string[] = [];
+  let open = 0;
+  const walk = (node: unknown, at: string, seen: ReadonlySet<string>): void => {
+    if (node === false || typeof node !== 'object' || node === null) {
+      if (node === false) closed.push(at);
+      return;
+    }
+    for (const [name, value] of Object.entries(node)) {
+      if (name === 'examples') continue;
+      if (name === '$ref') {
+        const target = String(value).split('/').at(-1)!;
+        if (!seen.has(target)) walk(components.schemas[target], target, new Set([...seen, target]));
+        continue;
+      }
+      if (name === 'enum' || (name === 'const' && value !== true))
+        closed.push(`${at}: ${JSON.stringify(value)}`);
+      if (name === KNOWN_VALUES) open += 1;
+      walk(value, `${at}.${name}`, seen);
+    }
+  };
+  for (const [name, content] of responses) walk(content, name, new Set());
+  t.strictSame(closed, []);
+  t.ok(open > 100, 'words that are known are listed');
+});
