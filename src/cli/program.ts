@@ -1,5 +1,6 @@
 import { TakemarkError } from '../client/errors.js';
 import { type Command, type Context, EXIT, RuntimeError, UsageError } from './command.js';
+import { captureArdour } from './commands/capture-ardour.js';
 import { completionCommands } from './commands/completion.js';
 import {
   authority,
@@ -39,6 +40,7 @@ const COMMANDS: readonly Command[] = [
   revokeOwnKey,
   showUsage,
   seal,
+  captureArdour,
   createPartner,
   listPartners,
   listPlans,
@@ -81,6 +83,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   proofs: 'Your proofs',
   keys: 'Your keys',
   authority: 'An authority of your own, offline',
+  capture: 'Capture traces of sessions in a DAW',
   completion: 'Completion of commands in your shell',
   operator: 'What the operator of a service does',
   'operator partner': 'Partners',

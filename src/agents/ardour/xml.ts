@@ -152,7 +152,7 @@ export function parseXml(
 }
 
 const NAME = /[A-Za-z_][A-Za-z0-9_.:-]*/y;
-const SPACE = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 
 function decodeText(text: string, at: number): string {

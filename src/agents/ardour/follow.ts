@@ -1,0 +1,396 @@
+/** Agent for Ardour 7: follows the folder of a session while somebody works on it, and tells a trace of it. */
+import { readFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import type { Channel, ChannelSupport, TraceEvent } from '../../capture/index.js';
+import { defined } from '../../domain/defined.js';
+import { digestAudio } from './audio-file.js';
+import { Exports, type FinishedExport } from './exports.js';
+import { readHistory, type Transaction } from './history-file.js';
+import { inputOf } from './inputs.js';
+import { type Ledger, openLedger } from './ledger.js';
+import { countNotes } from './midi-file.js';
+import { Originals } from './originals.js';
+import { SaveTeller } from './save.js';
+import { readSession, type SessionState, type SourceState } from './session-file.js';
+import { readClaims, type SourceWitness } from './sources.js';
+import { namesIn, statIfThere, Takes } from './takes.js';
+import { parseXml } from './xml.js';
+
+/**
+ * Support of each channel by what a session's folder tells. Acts that leave no transaction show as a last value at
+ * the next save alone, and what came and went between two saves does not show at all. Playback leaves nothing.
+ */
+export const ARDOUR_CHANNELS: Readonly<Record<Channel, ChannelSupport>> = {
+  session: 'partial',
+  transport: 'unsupported',
+  tempo: 'partial',
+  tracks: 'partial',
+  clips: 'partial',
+  midi: 'partial',
+  recording: 'supported',
+  automation: 'partial',
+  plugins: 'partial',
+  mixer: 'partial',
+  imports: 'partial',
+  sourceMap: 'partial',
+  export: 'partial',
+};
+
+const POLL_MS = 100;
+const FLUSH_MS = 1000;
+/** The history is written some milliseconds after the session, and not at all without a transaction. */
+const SETTLE_MS = 200;
+const HISTORY_MS = 1000;
+/** Reads of a save that fail for this long are a gap. */
+const UNREADABLE_MS = 5000;
+
+/** Trace to write to, as the capture library opens it. */
+export interface TraceOutput {
+  append(event: TraceEvent): void;
+  flush(): Promise<void>;
+  seal(): Promise<void>;
+  readonly bufferedBytes: number;
+}
+
+export interface FollowOptions {
+  /** Folder of the session. */
+  readonly directory: string;
+  /** Opens the trace once the session is there. Its clock begins at a whole second. */
+  readonly open: (start: {
+    readonly startedAt: number;
+    readonly dawVersion?: string;
+  }) => Promise<TraceOutput>;
+  /** Folder with the files that imports may come from. */
+  readonly originals?: string;
+  /** Folders to which is exported, beside the session's own. */
+  readonly exports?: readonly string[];
+  /** Takes Ardour's dummy device for hardware; the trace has to be marked as simulated. */
+  readonly countsDummy?: boolean;
+  /** Renders the session again at the end and compares. */
+  readonly rerender?: (session: RenderedSession, exported: FinishedExport) => Promise<Rerender>;
+  /** Aborted when the session is over. */
+  readonly signal: AbortSignal;
+  /** True once the program that works on the session has ended. */
+  readonly hasEnded?: () => boolean;
+}
+
+export type Rerender = 'matched' | 'differed' | 'not_tried';
+
+export interface RenderedSession {
+  readonly directory: string;
+  readonly name: string;
+  readonly sampleRate: number;
+}
+
+/** Follows a session until it is over, then seals the trace. @returns false where no session was there */
+export async function followArdour(options: FollowOptions): Promise<boolean> {
+  const directory = resolve(options.directory);
+  const isOver = () => options.signal.aborted || options.hasEnded?.() === true;
+  const name = await findSession(directory, isOver);
+  if (name === undefined) return false;
+  const session = new Following({ ...options, directory }, name);
+  await session.begin();
+  while (!isOver()) {
+    await pause(POLL_MS);
+    await session.step();
+  }
+  await session.end(options.hasEnded?.() === true);
+  return true;
+}
+
+/** Name of the session that a folder holds: its own, or that of the one session file in it. */
+async function findSession(directory: string, isOver: () => boolean): Promise<string | undefined> {
+  while (!isOver()) {
+    const names = namesIn(directory)
+      .filter((file) => file.endsWith('.ardour'))
+      .map((file) => basename(file, '.ardour'));
+    const own = names.find((each) => each === basename(directory));
+    if (own !== undefined) return own;
+    if (names.length === 1) return names[0];
+    await pause(POLL_MS);
+  }
+  return undefined;
+}
+
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise((wake) => {
+    setTimeout(wake, milliseconds);
+  });
+
+interface ReadSave {
+  readonly session: SessionState;
+  readonly history?: readonly Transaction[];
+  readonly wall: number;
+}
+
+class Following {
+  readonly #options: FollowOptions;
+  readonly #name: string;
+  readonly #startedAt = Math.floor(Date.now() / 1000);
+  /** The session clock does not follow changes of the wall clock. */
+  readonly #origin = Date.now() - performance.now() - this.#startedAt * 1000;
+  readonly #queue: TraceEvent[] = [];
+  readonly #ledger: Ledger = openLedger((event) => this.#queue.push(event));
+  readonly #saves = new SaveTeller(this.#ledger, (wall) => this.#clockOf(wall));
+  readonly #originals: Originals;
+  readonly #takes: Takes;
+  readonly #exports: Exports;
+  #output: TraceOutput | undefined;
+  #lastSave = Number.NaN;
+  #unreadableSince: number | undefined;
+  #flushedAt = 0;
+  #saving: Promise<void> | undefined;
+  #session: SessionState | undefined;
+  /** Time of the save that was read last. */
+  #readAt = 0;
+  /** The last export, which waits for the end to be rendered again. */
+  #held: FinishedExport | undefined;
+
+  constructor(options: FollowOptions, name: string) {
+    this.#options = options;
+    this.#name = name;
+    this.#originals = new Originals(options.originals);
+    this.#takes = new Takes({
+      ledger: this.#ledger,
+      directory: options.directory,
+      name,
+      clock: () => this.#clock(),
+      clockOf: (wall) => this.#clockOf(wall),
+      countsDummy: options.countsDummy === true,
+    });
+    this.#exports = new Exports([join(options.directory, 'export'), ...(options.exports ?? [])]);
+  }
+
+  async begin(): Promise<void> {
+    let version: string | undefined;
+    try {
+      version = this.#readState().programVersion;
+    } catch {
+      // Still being written: its version is not known.
+    }
+    this.#output = await this.#options.open({
+      startedAt: this.#startedAt,
+      ...(version === undefined ? {} : { dawVersion: version }),
+    });
+  }
+
+  async step(): Promise<void> {
+    await this.#takes.poll();
+    // Digests of a save take a while, during which takes are still watched.
+    this.#saving ??= this.#look().finally(() => {
+      this.#saving = undefined;
+    });
+    await Promise.race([this.#saving, pause(POLL_MS)]);
+    await this.#write();
+  }
+
+  /** Reads what is left, then seals. */
+  async end(hasClosed: boolean): Promise<void> {
+    await this.#saving;
+    const deadline = Date.now() + HISTORY_MS + UNREADABLE_MS;
+    do {
+      await this.#takes.poll();
+      await this.#look(0);
+      await pause(SETTLE_MS);
+    } while (this.#hasUnreadSave() && Date.now() < deadline);
+    await this.#tellExports(0);
+    const held = this.#held;
+    if (held !== undefined && this.#session !== undefined) {
+      const { directory, rerender } = this.#options;
+      const { sampleRate } = this.#session;
+      const outcome = (await rerender?.({ directory, name: this.#name, sampleRate }, held)) ?? 'not_tried';
+      this.#tellExport(held, outcome);
+    }
+    if (hasClosed) this.#ledger.tell({ kind: 'session.closed' }, { at: this.#clock() });
+    await this.#write();
+    await this.#output?.seal();
+  }
+
+  #clock(): number {
+    return Math.max(0, Math.round((this.#origin + performance.now()) * 1000));
+  }
+
+  #clockOf(wall: number): number {
+    return Math.min(this.#clock(), Math.max(0, Math.round((wall - this.#startedAt * 1000) * 1000)));
+  }
+
+  async #look(quiet?: number): Promise<void> {
+    await this.#followSave();
+    await this.#tellExports(quiet);
+  }
+
+  #path(extension: string): string {
+    return join(this.#options.directory, `${this.#name}.${extension}`);
+  }
+
+  #readState(): SessionState {
+    return readSession(parseXml(readFileSync(this.#path('ardour'), 'utf8')));
+  }
+
+  #hasUnreadSave(): boolean {
+    const stats = statIfThere(this.#path('ardour'));
+    return stats !== undefined && stats.mtimeMs !== this.#lastSave;
+  }
+
+  async #followSave(): Promise<void> {
+    const save = this.#readSave();
+    if (save === undefined) return;
+    const { session, history, wall } = save;
+    const isFirst = this.#session === undefined;
+    const witnessed = isFirst ? new Map<string, SourceWitness>() : await this.#witness(session);
+    this.#lastSave = wall;
+    const savedAt = isFirst ? this.#clock() : this.#clockOf(wall);
+    this.#tellInputs(session);
+    this.#saves.tell({ session, savedAt, witnessed, ...(history === undefined ? {} : { history }) });
+    this.#takes.settle([...session.sources.values()].map(({ name }) => name));
+    this.#session = session;
+    this.#readAt = savedAt;
+  }
+
+  /** The newest save, once both of its files are whole. */
+  #readSave(): ReadSave | undefined {
+    const stats = statIfThere(this.#path('ardour'));
+    if (stats === undefined || stats.mtimeMs === this.#lastSave) return undefined;
+    const age = Date.now() - stats.mtimeMs;
+    const written = statIfThere(this.#path('history'));
+    const isHistoryNew = written !== undefined && written.mtimeMs >= stats.mtimeMs;
+    const isAwaited = !isHistoryNew && (this.#session !== undefined || written !== undefined);
+    if (age < SETTLE_MS || (isAwaited && age < HISTORY_MS)) return undefined;
+    try {
+      const session = this.#readState();
+      const history =
+        written === undefined
+          ? undefined
+          : readHistory(parseXml(readFileSync(this.#path('history'), 'utf8')));
+      // Read across another save, the two are of two states.
+      const isTorn =
+        statIfThere(this.#path('ardour'))?.mtimeMs !== stats.mtimeMs ||
+        statIfThere(this.#path('history'))?.mtimeMs !== written?.mtimeMs;
+      if (isTorn) return undefined;
+      this.#unreadableSince = undefined;
+      return { session, wall: stats.mtimeMs, ...(history === undefined ? {} : { history }) };
+    } catch {
+      this.#noteUnreadable(stats.mtimeMs);
+      return undefined;
+    }
+  }
+
+  /** A file may be read while it is written; one that stays unreadable is a save that was not seen. */
+  #noteUnreadable(wall: number): void {
+    this.#unreadableSince ??= Date.now();
+    if (Date.now() - this.#unreadableSince < UNREADABLE_MS) return;
+    this.#lastSave = wall;
+    const since = this.#clockOf(this.#unreadableSince);
+    this.#unreadableSince = undefined;
+    this.#ledger.tell({ kind: 'capture.gap', reason: 'unreadable' }, { at: this.#clock(), since });
+  }
+
+  /** What was seen of the files of sources that are new. */
+  async #witness(session: SessionState): Promise<ReadonlyMap<string, SourceWitness>> {
+    const witnessed = new Map<string, SourceWitness>();
+    const claims = readClaims(session);
+    for (const source of this.#saves.newSources(session)) {
+      const isTake = claims.get(source.id)?.kind === 'take';
+      witnessed.set(source.id, await this.#witnessSource(source, isTake));
+    }
+    return witnessed;
+  }
+
+  async #witnessSource(source: SourceState, isTake: boolean): Promise<SourceWitness> {
+    // A compound has no file; it was not there at the last save.
+    if (source.parts !== undefined) return { appeared: true };
+    if (source.origin.startsWith('/')) {
+      const digest = await digestAudio(source.origin).catch(() => undefined);
+      if (digest === undefined) return { appeared: true };
+      const { fileSha256, samplesSha256, frames, rate, channels } = digest;
+      return {
+        appeared: true,
+        originalSha256: fileSha256,
+        ...defined({ samplesSha256, frames, rate, channels }),
+      };
+    }
+    const isMidi = source.type === 'midi';
+    if (isTake) this.#takes.confirmTake(source.name);
+    const seen = this.#takes.seen(source.name, isMidi);
+    const path = seen?.path ?? this.#pathOf(source);
+    if (path === undefined) return { appeared: false };
+    const appeared = seen !== undefined;
+    if (isMidi) {
+      const notes = await countNotes(path).catch(() => undefined);
+      const take =
+        appeared && this.#takes.hasRecorded && source.takeId !== '' ? this.#ledger.next('take') : undefined;
+      return { appeared, ...defined({ notes, take }) };
+    }
+    const { samplesSha256, frames, rate, channels } = (await digestAudio(path).catch(() => undefined)) ?? {};
+    const originalSha256 =
+      samplesSha256 === undefined ? undefined : await this.#originals.find(samplesSha256);
+    // A take that grew under one track's name and is said to be of another was not seen whole.
+    const take = seen?.track === undefined || seen.track === source.capturedFor ? seen?.take : undefined;
+    return { appeared, ...defined({ take, samplesSha256, originalSha256, frames, rate, channels }) };
+  }
+
+  /** Path of a source's file in the session; a name that leaves its folder has none. */
+  #pathOf({ name, type }: SourceState): string | undefined {
+    if (name === '' || name.includes('/') || name.includes('\0') || name === '..') return undefined;
+    const folder = type === 'midi' ? 'midifiles' : 'audiofiles';
+    const path = join(this.#options.directory, 'interchange', this.#name, folder, name);
+    return statIfThere(path) === undefined ? undefined : path;
+  }
+
+  /** Tells where the input of a track is another one than at the last save: takes may have run in between. */
+  #tellInputs(session: SessionState): void {
+    const countsDummy = this.#options.countsDummy === true;
+    for (const state of session.tracks.values()) {
+      const told = this.#ledger.tracks.get(state.id);
+      const former = this.#session?.tracks.get(state.id);
+      if (told === undefined || former === undefined || this.#session === undefined || state.type !== 'audio')
+        continue;
+      const input = inputOf(state, session, countsDummy);
+      if (input !== inputOf(former, this.#session, countsDummy))
+        this.#ledger.tell(
+          { kind: 'recording.input', track: told.track, input },
+          // Before the end of a take that may have run meanwhile.
+          { at: this.#ledger.last(), since: this.#readAt },
+        );
+    }
+  }
+
+  async #tellExports(quiet?: number): Promise<void> {
+    for (const finished of await this.#exports.poll(quiet)) {
+      if (this.#options.rerender === undefined) this.#tellExport(finished, 'not_tried');
+      else {
+        if (this.#held !== undefined) this.#tellExport(this.#held, 'not_tried');
+        this.#held = finished;
+      }
+    }
+  }
+
+  #tellExport({ digest, wall }: FinishedExport, rerender: Rerender): void {
+    const { fileSha256, samplesSha256, frames, rate, channels } = digest;
+    this.#ledger.tell(
+      {
+        kind: 'export.finished',
+        fileSha256,
+        rerender,
+        ...defined({ samplesSha256, frames, rate, channels }),
+      },
+      { at: this.#clockOf(wall) },
+    );
+  }
+
+  /** Gives what was told to the trace, and flushes it every second. */
+  async #write(): Promise<void> {
+    const output = this.#output;
+    if (output === undefined) return;
+    for (const event of this.#queue.splice(0)) {
+      output.append(event);
+      if (output.bufferedBytes > MAX_WAITING_BYTES) await output.flush();
+    }
+    if (Date.now() - this.#flushedAt < FLUSH_MS) return;
+    this.#flushedAt = Date.now();
+    await output.flush();
+  }
+}
+
+/** Bytes of events that wait in memory at most. */
+const MAX_WAITING_BYTES = 4_194_304;

@@ -1,0 +1,238 @@
+/**
+ * Takes as they grow. Ardour writes a copy of the session when recording starts (`.pending`), which tells of the
+ * connections at that moment, and then the take's file in steps of 512 KiB.
+ */
+import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readWaveLayout, type WaveLayout } from './audio-file.js';
+import { inputOf } from './inputs.js';
+import type { Ledger } from './ledger.js';
+import { readSession, type SessionState } from './session-file.js';
+import { parseXml } from './xml.js';
+
+interface WatchedFile {
+  readonly path: string;
+  readonly isMidi: boolean;
+  size: number;
+  layout?: WaveLayout | undefined;
+  /** Sizes that were seen and not told yet, with their times. */
+  readonly steps: { readonly at: number; readonly size: number }[];
+  /** Copy of the session that was written when recording started. */
+  pending?: Pending | undefined;
+  take?: number;
+  /** Track by whose name the file was told to be its take. */
+  track?: string;
+  /** True once a save has named the file, or while Ardour was not recording. */
+  settled: boolean;
+}
+
+interface Pending {
+  readonly mtime: number;
+  readonly at: number;
+  readonly session?: SessionState;
+}
+
+export interface TakesOptions {
+  readonly ledger: Ledger;
+  readonly directory: string;
+  readonly name: string;
+  readonly clock: () => number;
+  readonly clockOf: (wall: number) => number;
+  readonly countsDummy: boolean;
+}
+
+/** Watches the folder of a session for files of takes and of everything else that becomes a source. */
+export class Takes {
+  readonly #options: TakesOptions;
+  readonly #files = new Map<string, WatchedFile>();
+  /** Files that were there before the agent. */
+  readonly #earlier = new Set<string>();
+  #pending: Pending | undefined;
+  /** The one before, of which a last step may come after the save that ended it. */
+  #lastPending: Pending | undefined;
+  /** True where recording was pending at this poll or the last: a save may have ended it in between. */
+  #isRecording = false;
+  #hasRecorded = false;
+  #lastPoll = 0;
+
+  constructor(options: TakesOptions) {
+    this.#options = options;
+    for (const [key] of this.#list()) this.#earlier.add(key);
+  }
+
+  /** Looks at the folder; what was seen of takes is told at once. */
+  async poll(): Promise<void> {
+    const now = this.#options.clock();
+    const wasRecording = this.#isRecording;
+    this.#readPending(now);
+    this.#isRecording = this.#pending !== undefined;
+    const records = this.#isRecording || wasRecording;
+    this.#hasRecorded ||= records;
+    const there = new Map(this.#list());
+    for (const [key, path] of there)
+      if (!this.#earlier.has(key)) await this.#observe(key, path, now, records);
+    for (const [key, file] of [...this.#files]) {
+      if (there.has(key)) continue;
+      this.#files.delete(key);
+      if (file.take !== undefined && !file.settled)
+        this.#options.ledger.tell({ kind: 'recording.discarded', take: file.take }, { at: now });
+    }
+    this.#lastPoll = now;
+  }
+
+  /** What was seen of a source's file; undefined where it was there before the agent, or is not there. */
+  seen(
+    name: string,
+    isMidi: boolean,
+  ): { readonly path: string; readonly take?: number; readonly track?: string } | undefined {
+    const file = this.#files.get(`${isMidi ? 'midi' : 'audio'}/${name}`);
+    if (file === undefined) return undefined;
+    const { path, take, track } = file;
+    return { path, ...(take === undefined ? {} : { take }), ...(track === undefined ? {} : { track }) };
+  }
+
+  /** A save says that the file is a take: what was seen of it is told, however few steps that were. */
+  confirmTake(name: string): void {
+    const file = this.#files.get(`audio/${name}`);
+    if (file !== undefined && file.steps.length > 0) this.#tellSteps(file, name);
+  }
+
+  /** True where Ardour was recording since the last save. */
+  get hasRecorded(): boolean {
+    return this.#hasRecorded;
+  }
+
+  /** A save has named these files; no take of theirs goes on. */
+  settle(names: Iterable<string>): void {
+    for (const name of names)
+      for (const kind of ['audio', 'midi']) {
+        const file = this.#files.get(`${kind}/${name}`);
+        if (file !== undefined) file.settled = true;
+      }
+    this.#hasRecorded = this.#isRecording;
+  }
+
+  *#list(): Generator<readonly [key: string, path: string]> {
+    const { directory, name } = this.#options;
+    for (const [kind, folder] of [
+      ['audio', 'audiofiles'],
+      ['midi', 'midifiles'],
+    ] as const) {
+      const path = join(directory, 'interchange', name, folder);
+      for (const file of namesIn(path)) yield [`${kind}/${file}`, join(path, file)];
+    }
+  }
+
+  #readPending(now: number): void {
+    const { directory, name, clockOf } = this.#options;
+    const path = join(directory, `${name}.pending`);
+    const stats = statIfThere(path);
+    if (stats === undefined) {
+      this.#lastPending = this.#pending ?? this.#lastPending;
+      this.#pending = undefined;
+      return;
+    }
+    if (this.#pending?.mtime === stats.mtimeMs) return;
+    // Written since the last poll; its own time says when, within that.
+    const at = Math.min(now, Math.max(this.#lastPoll, clockOf(stats.mtimeMs)));
+    try {
+      const session = readSession(parseXml(readFileSync(path, 'utf8')));
+      this.#pending = { mtime: stats.mtimeMs, at, session };
+    } catch {
+      // Caught while it was written: the next poll reads it again.
+      this.#pending = { mtime: Number.NaN, at: this.#pending?.at ?? at };
+    }
+  }
+
+  async #observe(key: string, path: string, now: number, records: boolean): Promise<void> {
+    const known = this.#files.get(key);
+    if (known?.settled === true) return;
+    const stats = statIfThere(path);
+    if (stats === undefined) return;
+    const isMidi = key.startsWith('midi/');
+    const file: WatchedFile = known ?? { path, isMidi, size: 0, steps: [], settled: false };
+    this.#files.set(key, file);
+    if (stats.size === file.size) return;
+    file.size = stats.size;
+    if (isMidi || !records) return;
+    const { clockOf } = this.#options;
+    // The step lies between the last poll and this one; the file's own time is taken within these bounds.
+    const at = Math.min(now, Math.max(this.#lastPoll, clockOf(stats.mtimeMs)));
+    file.pending = this.#pending ?? file.pending ?? this.#lastPending;
+    file.steps.push({ at, size: stats.size });
+    file.layout ??= await layoutOf(path);
+    // One step may be any file that came whole, such as a bounce; a save will say.
+    if (file.take !== undefined || file.steps.length > 1) this.#tellSteps(file, key.slice('audio/'.length));
+  }
+
+  #tellSteps(file: WatchedFile, name: string): void {
+    const { layout } = file;
+    if (layout === undefined) return;
+    file.take ??= this.#begin(file, name);
+    for (const step of file.steps.splice(0)) {
+      const frames = Math.floor(Math.max(0, step.size - layout.dataStart) / layout.frameBytes);
+      if (frames > 0)
+        this.#options.ledger.tell({ kind: 'recording.grew', take: file.take, frames }, { at: step.at });
+    }
+  }
+
+  #begin(file: WatchedFile, name: string): number {
+    const { ledger, countsDummy } = this.#options;
+    const session = file.pending?.session;
+    const state = session === undefined ? undefined : trackOf(name, session);
+    const track = state === undefined ? undefined : ledger.tracks.get(state.id)?.track;
+    const input =
+      session === undefined || state === undefined ? 'unknown' : inputOf(state, session, countsDummy);
+    const first = file.steps[0]?.at ?? ledger.last();
+    const take = ledger.next('take');
+    if (state !== undefined) file.track = state.name;
+    ledger.tell(
+      { kind: 'recording.started', take, input, ...(track === undefined ? {} : { track }) },
+      { at: Math.min(first, file.pending?.at ?? first) },
+    );
+    return take;
+  }
+}
+
+/** Track whose take a file is: Ardour names it by the track, between a take's name and a number. */
+function trackOf(file: string, { tracks }: SessionState): TrackOfFile {
+  const stem = file.replace(/\.[^.]*$/, '').replace(/%[A-Za-z0-9]+$/, '');
+  const named = [...tracks.values()].filter(
+    ({ name, type }) =>
+      type === 'audio' && (stem.match(/^(.*)-[0-9]+$/)?.[1] ?? '').match(suffix(name)) !== null,
+  );
+  return named.toSorted((one, other) => other.name.length - one.name.length)[0];
+}
+
+type TrackOfFile = ReturnType<SessionState['tracks']['get']>;
+
+const suffix = (name: string): RegExp => new RegExp(`(?:^|_)${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`);
+
+async function layoutOf(path: string): Promise<WaveLayout | undefined> {
+  const file = await open(path, 'r').catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    return await readWaveLayout(file);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Names of the files of a folder; none where it is not there. */
+export function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+export function statIfThere(path: string): Stats | undefined {
+  try {
+    const stats = statSync(path);
+    return stats.isFile() ? stats : undefined;
+  } catch {
+    return undefined;
+  }
+}
