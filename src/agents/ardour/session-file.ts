@@ -216,7 +216,16 @@ function readTrack(route: XmlElement): TrackState {
   };
 }
 
-const PLUGINS: ReadonlySet<string> = new Set(['lv2', 'luaproc', 'ladspa', 'vst3', 'lxvst', 'mac-vst', 'windows-vst', 'audiounit']);
+const PLUGINS: ReadonlySet<string> = new Set([
+  'lv2',
+  'luaproc',
+  'ladspa',
+  'vst3',
+  'lxvst',
+  'mac-vst',
+  'windows-vst',
+  'audiounit',
+]);
 
 const pluginsOf = (route: XmlElement): readonly XmlElement[] =>
   children(route, 'Processor').filter(({ attributes }) => PLUGINS.has(attributes.get('type') ?? ''));
