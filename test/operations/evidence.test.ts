@@ -5,11 +5,15 @@ import { z } from 'zod';
 import { openApiDocument } from '../../src/contract/openapi.js';
 import { KNOWN_VALUES } from '../../src/contract/primitives.js';
 import { DomainError, recordDamaged } from '../../src/domain/errors.js';
-import type { EvidenceFacts } from '../../src/domain/evidence.js';
+import type { EvidenceFacts, EvidencePart } from '../../src/domain/evidence.js';
 import { asksForReview, summariseEvidence } from '../../src/domain/evidence-report.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import { encodeEvidence } from '../../src/evidence/evidence-body.js';
+import type { Caller } from '../../src/operations/caller.js';
+import { createCursors } from '../../src/operations/page.js';
 import { type ReadReportDeps, readReport } from '../../src/operations/proofs/evidence.js';
+import { listProofs } from '../../src/operations/proofs/read-proofs.js';
+import type { ProofStore } from '../../src/ports/stores.js';
 import {
   adverseReport,
   cleanReport,
@@ -159,6 +163,62 @@ t.test('a device that was revoked since is a finding of every later read', async
     TRACED,
   ))!;
   t.notOk(asksForReview(later), 'issued before the time from which it is revoked');
+});
+
+t.test('a page with whole reports is bounded by entries and by bytes, and loses none', async (t) => {
+  const all = Array.from({ length: 50 }, (_, at): IssuedProof => {
+    // Large evidence on the proofs 20 to 29, one of them larger than a page.
+    const bytes = at === 25 ? 5_000_000 : at >= 20 && at < 30 ? 400_000 : BODY.length;
+    const part = { ...TRACED.evidence!.parts[0]!, bytes };
+    const trace = { ...part, part: 'trace', bytes: 100_000_000, place: 'objects' } as const;
+    return {
+      ...TRACED,
+      proofId: `prf_${String(at).padStart(2, '0')}`,
+      createdAt: 2_000_000_000 - at,
+      evidence: { ...TRACED.evidence!, parts: [part, trace] },
+    };
+  });
+  const evidence = depsWith(async () => BODY);
+  let reading = 0;
+  let most = 0;
+  const stores = {
+    listProofs: async (_partnerId: string, { before, limit }: Parameters<ProofStore['listProofs']>[1]) =>
+      all.filter(({ createdAt }) => before === undefined || createdAt < before.createdAt).slice(0, limit),
+    readEvidence: async (proofId: string, part: EvidencePart) => {
+      reading += 1;
+      most = Math.max(most, reading);
+      await new Promise((resolve) => setImmediate(resolve));
+      reading -= 1;
+      return evidence.stores.readEvidence(proofId, part);
+    },
+  };
+  const deps = { ...evidence, stores, cursors: createCursors(evidence.secrets, 'beta') };
+  const caller = { partnerId: 'ptr_1' } as Caller;
+  const pages: string[][] = [];
+  for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+    const page = await listProofs(deps, caller, {
+      limit: 100,
+      include: 'evidenceReport',
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    t.ok(page.proofs.every(({ evidenceReport }) => evidenceReport?.session !== undefined));
+    pages.push(page.proofs.map(({ proofId }) => proofId));
+    cursor = page.nextCursor;
+  }
+  t.strictSame(
+    pages.flat(),
+    all.map(({ proofId }) => proofId),
+  );
+  t.strictSame(
+    pages.map(({ length }) => length),
+    [20, 2, 2, 1, 1, 2, 20, 2],
+  );
+  t.ok(most > 1 && most <= 8, 'few bodies are read at once');
+  const summaries = await listProofs(deps, caller, {});
+  t.equal(summaries.proofs.length, 50, 'summaries need no shorter page');
+  t.ok(
+    summaries.proofs.every((proof) => proof.evidenceSummary !== undefined && !('evidenceReport' in proof)),
+  );
 });
 
 t.test('reports of every kind are of the schema that partners read', async (t) => {

@@ -54,10 +54,14 @@ export interface ReadProofsDeps extends ReadReportDeps {
 const DEFAULT_LIMIT = 50;
 /** Entries of a page with whole reports. */
 const REPORTS_LIMIT = 20;
+/** Stored bytes of the reports of such a page; the first entry is always on it. */
+const REPORTS_BYTES = 1_048_576;
+/** Entries whose evidence is read at once. */
+const READS_AT_ONCE = 8;
 
 /** The partner's issued proofs, newest first; both bounds are inclusive. */
 export async function listProofs(
-  deps: ReadProofsDeps & { readonly cursors: Cursors },
+  deps: ReadReportDeps & { readonly stores: Pick<ProofStore, 'listProofs'>; readonly cursors: Cursors },
   caller: Caller,
   query: {
     readonly limit?: number;
@@ -68,7 +72,8 @@ export async function listProofs(
   },
 ): Promise<{ readonly proofs: readonly ListedProof[]; readonly nextCursor?: string }> {
   const { issuedAfter, issuedBefore, include } = query;
-  const limit = Math.min(query.limit ?? DEFAULT_LIMIT, include === undefined ? Infinity : REPORTS_LIMIT);
+  const whole = include !== undefined;
+  const wanted = Math.min(query.limit ?? DEFAULT_LIMIT, whole ? REPORTS_LIMIT : Infinity);
   const scope = {
     partnerId: caller.partnerId,
     route: 'GET /proofs',
@@ -82,12 +87,19 @@ export async function listProofs(
       issuedBefore,
       before: before && { createdAt: before.createdAt, proofId: before.id },
       // An entry more than asked for tells whether there is another page.
-      limit: limit + 1,
+      limit: wanted + 1,
     }),
   );
-  const { entries, last } = cutPage(found, limit);
+  const { entries, last } = cutPage(found, whole ? Math.min(wanted, countFitting(found)) : wanted);
+  const proofs: ListedProof[] = [];
+  for (let at = 0; at < entries.length; at += READS_AT_ONCE)
+    proofs.push(
+      ...(await Promise.all(
+        entries.slice(at, at + READS_AT_ONCE).map((proof) => listedProof(deps, proof, whole)),
+      )),
+    );
   return defined({
-    proofs: await Promise.all(entries.map((proof) => listedProof(deps, proof, include !== undefined))),
+    proofs,
     nextCursor: last && deps.cursors.write(scope, { createdAt: last.createdAt, id: last.proofId }),
   });
 }
@@ -125,6 +137,16 @@ export async function readRecord(
     evidenceReport: await readReport(deps, proof),
     delivery: { carrier, bytes, sha256, mediaType, fileName },
   });
+}
+
+/** Number of proofs, from the first on, whose reports fit on a page; one at least. */
+function countFitting(found: readonly IssuedProof[]): number {
+  let bytes = 0;
+  const fitting = found.findIndex(({ evidence }, at) => {
+    for (const { part, bytes: length } of evidence?.parts ?? []) bytes += part === 'trace' ? 0 : length;
+    return at > 0 && bytes > REPORTS_BYTES;
+  });
+  return fitting === -1 ? found.length : fitting;
 }
 
 async function listedProof(deps: ReadReportDeps, proof: IssuedProof, whole: boolean): Promise<ListedProof> {
