@@ -58,7 +58,8 @@ function subjectOf(source: Members): ReportSubject {
 function noteOf(value: unknown): ReportPageInput['note'] {
   const note = membersOf(value);
   const policyVersion = textOf(note['policyVersion']);
-  const lines = textsOf(note['lines']);
+  const given = Array.isArray(note['lines']) ? note['lines'] : [];
+  const lines = textsOf(given.map((line) => membersOf(line)['text'] ?? line));
   if (policyVersion === undefined && lines.length === 0) return undefined;
   return policyVersion === undefined ? { lines } : { policyVersion, lines };
 }

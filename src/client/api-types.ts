@@ -139,6 +139,18 @@ export interface CreatorDeclaration {
     >;
     /** Whether the creator disputes an assessment of the track. */
     readonly disputedAssessment?: Growing<'not_disputed' | 'disputed'>;
+    /** Roles in which generated material was used, as the creator says. */
+    readonly aiRoles?: readonly Growing<
+      | 'lyrics'
+      | 'composition'
+      | 'vocals'
+      | 'instruments'
+      | 'production'
+      | 'artwork'
+      | 'video'
+      | 'none'
+      | 'undisclosed'
+    >[];
   };
   /** Unix seconds, by the service's clock. */
   readonly recordedAt: Timestamp;
@@ -198,9 +210,12 @@ export interface EvidenceFact {
   >;
   /** Question of the survey that a declaration answers. */
   readonly dimension?: Growing<
-    'declaredOrigin' | 'aiShareBand' | 'manualWork' | 'contributionBand' | 'disputedAssessment'
+    'declaredOrigin' | 'aiShareBand' | 'manualWork' | 'contributionBand' | 'disputedAssessment' | 'aiRoles'
   >;
-  /** Declarations of the creator; favourable and adverse answers alike. */
+  /**
+   * Declarations of the creator; favourable and adverse answers alike. Several words are joined by
+   * commas.
+   */
   readonly answer?: string;
   /** Submission that the answer belongs to. */
   readonly submissionId?: Identifier;
@@ -399,8 +414,15 @@ export interface PartnerReviewCase {
 }
 
 export interface ProcessNote {
+  /** Fixed policy of presentation: one report and one policy give one note. */
   readonly policyVersion?: string;
-  readonly [member: string]: unknown;
+  /** Report-only; what was not watched is named as that. */
+  readonly lines?: readonly {
+    /** Stable slug of what the line is about. */
+    readonly code: string;
+    /** A sentence. */
+    readonly text: string;
+  }[];
 }
 
 export interface ProofDetail {

@@ -28,9 +28,25 @@ export function decide(judgement: Judgement, report?: EvidenceReport): DecisionE
     reasons: review ? [...judgement.reasons, 'source_evidence_needs_review'] : judgement.reasons,
     recommendedAction: review ? 'review' : ACTIONS[judgement.verdict],
     credentialCarrier: judgement.carrier,
-    sourceDetailCoverage: 'none',
+    sourceDetailCoverage: sourceDetailCoverage(valid ? report : undefined),
     counts: report === undefined ? { declarations: 0, conflicts: 0, unverifiable: 0 } : countEvidence(report),
   };
+}
+
+/**
+ * Coverage of the source detail (rule 9.26): `full` where it is delivered whole and every channel was supported without
+ * gaps, `partial` where it is delivered otherwise.
+ */
+function sourceDetailCoverage(report: EvidenceReport | undefined): DecisionEnvelope['sourceDetailCoverage'] {
+  const { sourceDetail, session } = report ?? {};
+  if (sourceDetail === undefined) return 'none';
+  const { tracks, trackCount, placements, placementCount } = sourceDetail;
+  const isWhole = tracks.length === trackCount && placements.length === placementCount;
+  const channels = Object.values(session?.evidence.coverage ?? {});
+  const isCovered =
+    channels.length > 0 &&
+    channels.every(({ support, gapCount }) => support === 'supported' && gapCount === 0);
+  return isWhole && isCovered ? 'full' : 'partial';
 }
 
 export function summariseAudio(measurement: UploadFacts['measurement']): AudioSummary {

@@ -27,9 +27,29 @@ export const SURVEY = {
   manualWork: ['none', 'some', 'substantial', 'entire', 'undisclosed'],
   contributionBand: ['all_self_made', 'majority_self_made', 'shared', 'minority_self_made', 'undisclosed'],
   disputedAssessment: ['not_disputed', 'disputed'],
+  /** Roles in which generated material was used: the one question with several answers. */
+  aiRoles: [
+    'lyrics',
+    'composition',
+    'vocals',
+    'instruments',
+    'production',
+    'artwork',
+    'video',
+    'none',
+    'undisclosed',
+  ],
 } as const;
 export type Dimension = keyof typeof SURVEY;
-export type SurveyAnswers = { readonly [Name in Dimension]?: (typeof SURVEY)[Name][number] };
+/** Dimension that is answered by one or more words, each once. */
+export type ManifoldDimension = 'aiRoles';
+/** Words of `aiRoles` that stand alone. */
+export const EXCLUSIVE_ROLES = ['none', 'undisclosed'] as const;
+export type SurveyAnswers = {
+  readonly [Name in Dimension]?: Name extends ManifoldDimension
+    ? readonly (typeof SURVEY)[Name][number][]
+    : (typeof SURVEY)[Name][number];
+};
 
 export const DIMENSIONS = Object.keys(SURVEY) as readonly Dimension[];
 
@@ -130,6 +150,15 @@ export function addDeclaration(
   return { outcome: 'recorded', declarations: [...known, declaration] };
 }
 
+/** Words of an answer, several of them each once and in the survey's order. */
+export function answerWords(dimension: Dimension, answers: SurveyAnswers): readonly string[] {
+  const answer: string | readonly string[] | undefined = answers[dimension];
+  if (answer === undefined) return [];
+  if (typeof answer === 'string') return [answer];
+  const survey: readonly string[] = SURVEY[dimension];
+  return [...new Set(answer)].sort((one, other) => survey.indexOf(one) - survey.indexOf(other));
+}
+
 /** Content of a submission and nothing else, in one order of members. */
 function contentOf({ surveyVersion, submissionId, subject, submittedAt, answers }: Declaration): Declaration {
   const given = DIMENSIONS.filter((dimension) => answers[dimension] !== undefined);
@@ -138,7 +167,12 @@ function contentOf({ surveyVersion, submissionId, subject, submittedAt, answers 
     submissionId,
     subject,
     submittedAt,
-    answers: Object.fromEntries(given.map((dimension) => [dimension, answers[dimension]])),
+    answers: Object.fromEntries(
+      given.map((dimension) => [
+        dimension,
+        Array.isArray(answers[dimension]) ? answerWords(dimension, answers) : answers[dimension],
+      ]),
+    ),
   };
 }
 

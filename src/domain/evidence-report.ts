@@ -2,7 +2,7 @@
  * Evidence report: it only reports, keeps its classes of content apart, and changes no verdict (rules 9.6 and
  * 9.7).
  */
-import { type DeclarationEnvelope, DIMENSIONS, type Dimension } from './declaration.js';
+import { answerWords, type DeclarationEnvelope, DIMENSIONS, type Dimension } from './declaration.js';
 import type { ImportedSource, SessionEvidence, SourceDetail } from './session-evidence.js';
 
 /** Classes of content (rule 9.7). */
@@ -36,6 +36,7 @@ export interface EvidenceFact {
   readonly status: FactStatus;
   /** Dimension asked about; present, with answer and submission, for a declaration. */
   readonly dimension?: Dimension;
+  /** Word of the answer; several of them in the survey's order, joined by commas. */
   readonly answer?: string;
   readonly submissionId?: string;
   /** Version of the rule that concluded the fact. */
@@ -72,12 +73,11 @@ const GAPS = ['session_evidence_unavailable', 'rule_inference_unavailable'];
  * @param altered number of records that were left out, because they are not what the service wrote
  */
 export function reportEvidence(declarations: readonly DeclarationEnvelope[], altered = 0): EvidenceReport {
-  const gaps = GAPS.map((code) => gap(code, 'unverifiable'));
   return {
     version: 1,
-    facts: declarations.length === 0 ? [NONE_RECORDED] : declarations.flatMap(factsOf),
+    facts: declarationFacts(declarations, altered),
     conflicts: [],
-    unverifiable: altered === 0 ? gaps : [...gaps, gap('creator_declaration_altered', 'needs_review')],
+    unverifiable: reportGaps(false, altered),
     declarations,
   };
 }
@@ -89,11 +89,22 @@ const NONE_RECORDED: EvidenceFact = {
   status: 'none_recorded',
 };
 
+/**
+ * Facts of what was declared. Nothing reads as "none recorded" where records were altered: something was recorded then,
+ * and the gap `creator_declaration_altered` says so alone.
+ */
+export function declarationFacts(
+  declarations: readonly DeclarationEnvelope[],
+  altered: number,
+): readonly EvidenceFact[] {
+  return declarations.length === 0 && altered === 0 ? [NONE_RECORDED] : declarations.flatMap(factsOf);
+}
+
 /** Facts of a submission: one for each answered dimension, favourable or adverse (rule 9.9). */
 function factsOf({ submissionId, answers }: DeclarationEnvelope): readonly EvidenceFact[] {
   return DIMENSIONS.flatMap((dimension) => {
-    const answer = answers[dimension];
-    if (answer === undefined) return [];
+    const answer = answerWords(dimension, answers).join(',');
+    if (answer === '') return [];
     // A creator who disputes an assessment contradicts someone: a person has to say which of them is right.
     return [
       {
@@ -106,6 +117,14 @@ function factsOf({ submissionId, answers }: DeclarationEnvelope): readonly Evide
       },
     ];
   });
+}
+
+/** Gaps of a report that lie in what the proof has: no trace, and records that were altered. */
+export function reportGaps(traced: boolean, altered: number): readonly EvidenceFact[] {
+  return [
+    ...(traced ? [] : GAPS.map((code) => gap(code, 'unverifiable'))),
+    ...(altered === 0 ? [] : [gap('creator_declaration_altered', 'needs_review')]),
+  ];
 }
 
 function gap(code: string, status: FactStatus): EvidenceFact {

@@ -25,9 +25,10 @@ export interface EvidenceFacts {
 export interface RuleInputs {
   readonly imports?: number;
   readonly importPlacements?: number;
-  /** Seconds of the exported range over which imported audio lies, and the length of that range. */
+  /** Seconds of the exported range over which imported audio lies at the least, and the length of that range. */
   readonly importedSeconds?: number;
   readonly exportSeconds?: number;
+  /** Takes, without those from an input inside the workstation. */
   readonly takes?: number;
   readonly takesInRealTime?: number;
   readonly midiNotes?: number;
@@ -35,7 +36,10 @@ export interface RuleInputs {
   readonly clipEditsOfImports?: number;
   readonly placements?: number;
   readonly editsAfterExport?: number;
+  /** Imports that lie in the arrangement and were attributed to a generator by the issuing side's detector. */
+  readonly attributedImports?: number;
 }
+export type RuleInput = keyof RuleInputs;
 
 /** Source detail as it is stored: the delivered form without the consent that it needs. */
 export type StoredSourceDetail = Omit<SourceDetail, 'consentVersion'>;

@@ -21,6 +21,8 @@ export const recordDeclaration = defineCommand({
     '  contributionBand    all_self_made, majority_self_made, shared,',
     '                      minority_self_made, undisclosed',
     '  disputedAssessment  not_disputed, disputed',
+    '  aiRoles             a list of lyrics, composition, vocals, instruments, production,',
+    '                      artwork, video; or of none or undisclosed alone',
     '',
     'The same submission again changes nothing; under the same submissionId, another is refused.',
     '',

@@ -3,6 +3,7 @@ import {
   BINDING_STATUS,
   DIMENSIONS,
   type Dimension,
+  EXCLUSIVE_ROLES,
   MAX_DECLARATIONS,
   SURVEY,
   type SurveyAnswers,
@@ -15,6 +16,7 @@ const ANSWERS = {
   declaredOrigin: 'from_scratch',
   aiShareBand: 'none',
   disputedAssessment: 'not_disputed',
+  aiRoles: ['none'],
 } as const satisfies SurveyAnswers;
 const DECLARATION = {
   surveyVersion: '2026-01',
@@ -32,6 +34,17 @@ const answers = {
   manualWork: z.enum(SURVEY.manualWork).exactOptional(),
   contributionBand: z.enum(SURVEY.contributionBand).exactOptional(),
   disputedAssessment: z.enum(SURVEY.disputedAssessment).exactOptional(),
+  aiRoles: z
+    .array(z.enum(SURVEY.aiRoles))
+    .min(1)
+    .max(SURVEY.aiRoles.length)
+    .refine((words) => new Set(words).size === words.length, 'a role is named once')
+    .refine(
+      (words) => words.length === 1 || !EXCLUSIVE_ROLES.some((word) => words.includes(word)),
+      'none and undisclosed stand alone',
+    )
+    .meta({ uniqueItems: true, description: '`none` and `undisclosed` stand alone.' })
+    .exactOptional(),
 };
 
 /** Answers as they are reported: dimensions and words may be added. */
@@ -50,6 +63,10 @@ const reportedAnswers = {
     .exactOptional(),
   disputedAssessment: knownWords(SURVEY.disputedAssessment)
     .meta({ description: 'Whether the creator disputes an assessment of the track.' })
+    .exactOptional(),
+  aiRoles: z
+    .array(knownWords(SURVEY.aiRoles))
+    .meta({ description: 'Roles in which generated material was used, as the creator says.' })
     .exactOptional(),
 };
 
@@ -106,7 +123,10 @@ const factSchema = z
       .exactOptional(),
     answer: z
       .string()
-      .meta({ description: 'Declarations of the creator; favourable and adverse answers alike.' })
+      .meta({
+        description:
+          'Declarations of the creator; favourable and adverse answers alike. Several words are joined by commas.',
+      })
       .exactOptional(),
     submissionId: identifierSchema
       .meta({ description: 'Submission that the answer belongs to.' })
@@ -126,12 +146,12 @@ const factSchema = z
   })
   .meta({ id: 'EvidenceFact' });
 
-const fact = (dimension: Dimension, answer: string) => ({
+const fact = (dimension: Dimension, answer: string | readonly string[]) => ({
   code: 'creator_declaration',
   contentClass: 'creator_declaration',
   status: 'declared',
   dimension,
-  answer,
+  answer: [answer].flat().join(','),
   submissionId: DECLARATION.submissionId,
 });
 

@@ -64,8 +64,30 @@ const proofEntry = {
 
 /** A process note (rule 9.17). */
 export const processNoteSchema = z
-  .looseObject({ policyVersion: z.string().exactOptional() })
-  .meta({ id: 'ProcessNote', examples: [{ policyVersion: '1' }] });
+  .object({
+    policyVersion: z
+      .string()
+      .meta({ description: 'Fixed policy of presentation: one report and one policy give one note.' })
+      .exactOptional(),
+    lines: z
+      .array(
+        z.object({
+          code: z.string().meta({ description: 'Stable slug of what the line is about.' }),
+          text: z.string().meta({ description: 'A sentence.' }),
+        }),
+      )
+      .meta({ description: 'Report-only; what was not watched is named as that.' })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'ProcessNote',
+    examples: [
+      {
+        policyVersion: '1',
+        lines: [{ code: 'no_session', text: 'No session was witnessed for this recording.' }],
+      },
+    ],
+  });
 
 const reports = {
   evidenceReport: evidenceReportSchema.exactOptional(),

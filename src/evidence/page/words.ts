@@ -56,7 +56,7 @@ export const COUNTER_NAMES = Object.keys(COUNTERS) as readonly CounterName[];
 
 /** Questions of the survey, each with what a trace witnesses beside it. */
 export const DIMENSION_WORDS: Readonly<
-  Record<Dimension | 'aiRoles', { readonly title: string; readonly counters: readonly CounterName[] }>
+  Record<Dimension, { readonly title: string; readonly counters: readonly CounterName[] }>
 > = {
   declaredOrigin: {
     title: 'Where the material comes from',

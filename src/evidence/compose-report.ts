@@ -1,0 +1,77 @@
+import type { DeclarationEnvelope } from '../domain/declaration.js';
+import { defined } from '../domain/defined.js';
+import type {
+  EvidenceFacts,
+  EvidenceOverlay,
+  StoredConsent,
+  StoredSourceDetail,
+} from '../domain/evidence.js';
+import {
+  type ContentClass,
+  declarationFacts,
+  type EvidenceFact,
+  type EvidenceReport,
+  reportGaps,
+} from '../domain/evidence-report.js';
+import type { SourceDetail } from '../domain/session-evidence.js';
+
+export interface ReportContent {
+  /** Facts of the trace, as they were settled at issuing; absent without a trace. */
+  readonly facts?: EvidenceFacts;
+  /** The believed overlay; absent where nothing came after issuing. */
+  readonly overlay?: Pick<EvidenceOverlay, 'revision' | 'engineVersion' | 'facts'>;
+  /** Authentic declarations, oldest first. */
+  readonly declarations: readonly DeclarationEnvelope[];
+  /** Number of declarations that were left out, because they are not what the service wrote. */
+  readonly altered: number;
+  /** Source detail and the consent under which it is delivered: without either there is none in the report. */
+  readonly detail?: StoredSourceDetail;
+  readonly consent?: Pick<StoredConsent, 'consentVersion'>;
+}
+
+/**
+ * Composes the report of a proof of what is stored, and concludes nothing anew. The same content gives the same
+ * report, member for member.
+ */
+export function composeReport(content: ReportContent): EvidenceReport {
+  const { facts, overlay, declarations, altered, detail, consent } = content;
+  const settled = [...(facts?.facts ?? []), ...(overlay?.facts ?? [])];
+  const ofClass = (contentClass: ContentClass): readonly EvidenceFact[] =>
+    settled.filter((fact) => fact.contentClass === contentClass);
+  return defined({
+    version: 1 as const,
+    facts: [
+      ...ofClass('direct_observation'),
+      ...ofClass('rule_inference'),
+      ...declarationFacts(declarations, altered),
+    ],
+    conflicts: ofClass('explicit_conflict'),
+    unverifiable: [...ofClass('unverifiable_coverage_gap'), ...reportGaps(facts !== undefined, altered)],
+    declarations,
+    engine: engineOf(facts, overlay),
+    session: facts && { evidence: facts.session },
+    importedSources: facts?.importedSources,
+    importedSourceCount: facts?.importedSourceCount,
+    sourceDetail: detail && consent && deliver(detail, consent.consentVersion),
+  });
+}
+
+function engineOf(
+  facts: ReportContent['facts'],
+  overlay: ReportContent['overlay'],
+): EvidenceReport['engine'] {
+  if (facts === undefined && overlay === undefined) return undefined;
+  return defined({
+    facts: facts?.engineVersion,
+    overlay: overlay?.engineVersion ?? facts!.engineVersion,
+    revision: overlay?.revision ?? 0,
+  });
+}
+
+function deliver(
+  { version, observedAtSeconds, tracks, trackCount, placements, placementCount }: StoredSourceDetail,
+  consentVersion: string,
+): SourceDetail {
+  const members = { observedAtSeconds, tracks, trackCount, placements, placementCount };
+  return defined({ version, consentVersion, ...members });
+}

@@ -1,0 +1,87 @@
+import { answerWords, type Declaration, DIMENSIONS, type Dimension, SURVEY } from '../domain/declaration.js';
+
+/** Answers, by dimension, of which one excludes the other. */
+type Side = { readonly [Name in Dimension]?: readonly (typeof SURVEY)[Name][number][] };
+
+const MUSICAL_ROLES = ['lyrics', 'composition', 'vocals', 'instruments', 'production'] as const;
+const ANY_ROLE = [...MUSICAL_ROLES, 'artwork', 'video'] as const;
+const SOME_GENERATED = [
+  'under_quarter',
+  'quarter_to_half',
+  'half_to_three_quarters',
+  'over_three_quarters',
+] as const;
+
+/**
+ * Table of opposites: an answer of the left excludes each of the right (docs/evidence.md). Neighbouring bands are no
+ * opposites, because people estimate. Artwork and video are no part of the audio whose share is asked for.
+ */
+export const OPPOSITES: readonly (readonly [Side, Side])[] = [
+  [
+    { declaredOrigin: ['from_scratch', 'own_material'] },
+    { declaredOrigin: ['third_party_material', 'generated_material'] },
+  ],
+  [
+    { declaredOrigin: ['from_scratch'] },
+    {
+      aiShareBand: ['half_to_three_quarters', 'over_three_quarters'],
+      contributionBand: ['minority_self_made'],
+    },
+  ],
+  [
+    { declaredOrigin: ['generated_material'] },
+    { aiShareBand: ['none'], manualWork: ['entire'], contributionBand: ['all_self_made'], aiRoles: ['none'] },
+  ],
+  [{ declaredOrigin: ['third_party_material'] }, { contributionBand: ['all_self_made'] }],
+  [{ aiShareBand: ['none'] }, { aiShareBand: SOME_GENERATED, aiRoles: MUSICAL_ROLES }],
+  [{ aiShareBand: ['under_quarter'] }, { aiShareBand: ['half_to_three_quarters', 'over_three_quarters'] }],
+  [{ aiShareBand: ['quarter_to_half'] }, { aiShareBand: ['over_three_quarters'] }],
+  [
+    { aiShareBand: ['over_three_quarters'] },
+    { manualWork: ['entire'], contributionBand: ['all_self_made', 'majority_self_made'] },
+  ],
+  [{ aiShareBand: SOME_GENERATED }, { aiRoles: ['none'] }],
+  [
+    { manualWork: ['none'] },
+    {
+      manualWork: ['some', 'substantial', 'entire'],
+      contributionBand: ['all_self_made', 'majority_self_made'],
+    },
+  ],
+  [{ manualWork: ['some'] }, { manualWork: ['entire'] }],
+  [{ contributionBand: ['all_self_made'] }, { contributionBand: ['shared', 'minority_self_made'] }],
+  [{ contributionBand: ['majority_self_made'] }, { contributionBand: ['minority_self_made'] }],
+  [{ disputedAssessment: ['not_disputed'] }, { disputedAssessment: ['disputed'] }],
+  [{ aiRoles: ['none'] }, { aiRoles: ANY_ROLE }],
+];
+
+/** An answer with the first submission that gave it. */
+export interface GivenAnswer {
+  readonly dimension: Dimension;
+  readonly answer: string;
+  readonly submissionId: string;
+}
+
+/** Every answer that was given, once, in the order of the survey, with the first submission that gave it. */
+export function givenAnswers(declarations: readonly Declaration[]): readonly GivenAnswer[] {
+  return DIMENSIONS.flatMap((dimension) =>
+    SURVEY[dimension].flatMap((answer: string) => {
+      const first = declarations.find(({ answers }) => answerWords(dimension, answers).includes(answer));
+      return first === undefined ? [] : [{ dimension, answer, submissionId: first.submissionId }];
+    }),
+  );
+}
+
+/** Pairs of answers of which one excludes the other, each once. */
+export function findOpposites(
+  declarations: readonly Declaration[],
+): readonly (readonly [GivenAnswer, GivenAnswer])[] {
+  const given = givenAnswers(declarations);
+  const on = (side: Side, { dimension, answer }: GivenAnswer): boolean =>
+    (side[dimension] as readonly string[] | undefined)?.includes(answer) ?? false;
+  return OPPOSITES.flatMap(([left, right]) =>
+    given
+      .filter((one) => on(left, one))
+      .flatMap((one) => given.filter((other) => on(right, other)).map((other) => [one, other] as const)),
+  );
+}

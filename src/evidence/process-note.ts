@@ -1,0 +1,192 @@
+import type { EvidenceReport } from '../domain/evidence-report.js';
+import { asksForReview, countEvidence } from '../domain/evidence-report.js';
+import type { ProcessNote, ProcessNoteLine } from '../domain/process-note.js';
+import type { Counter, CounterName, SessionEvidence } from '../domain/session-evidence.js';
+import { CHANNELS, type Channel } from '../domain/trace.js';
+
+/** Version of the policy of presentation: it rises with every change of what a note says of the same report. */
+export const NOTE_POLICY = '1';
+
+const CHANNEL_NAMES: Readonly<Record<Channel, string>> = {
+  session: 'saves and undo',
+  transport: 'playback',
+  tempo: 'tempo and meter',
+  tracks: 'tracks',
+  clips: 'clips',
+  midi: 'MIDI entry',
+  recording: 'audio recording',
+  automation: 'automation',
+  plugins: 'plug-ins',
+  mixer: 'mixer',
+  imports: 'imports',
+  sourceMap: 'origin of sources',
+  export: 'export',
+};
+
+/** Counters of a note's lines: a slug, a label, and the counters with their names. */
+const ACTIVITY: readonly (readonly [
+  code: string,
+  label: string,
+  counters: readonly (readonly [CounterName, string])[],
+])[] = [
+  [
+    'recording',
+    'Audio recording',
+    [
+      ['takesRecorded', 'takes'],
+      ['takesRecordedInRealTime', 'takes seen to grow in real time from a hardware input'],
+    ],
+  ],
+  [
+    'midi',
+    'MIDI',
+    [
+      ['midiNotesRecorded', 'notes played in'],
+      ['midiNotesEntered', 'notes entered'],
+      ['midiNotesEdited', 'notes edited'],
+    ],
+  ],
+  [
+    'imports',
+    'Imports',
+    [
+      ['importsAdded', 'files'],
+      ['importPlacements', 'placements'],
+    ],
+  ],
+  [
+    'sources',
+    'Sources made inside the workstation',
+    [
+      ['sourcesDerived', 'made of others'],
+      ['sourcesAppeared', 'of unwitnessed origin'],
+    ],
+  ],
+  [
+    'clips',
+    'Clips',
+    [
+      ['clipsCreated', 'created'],
+      ['clipsMoved', 'moved'],
+      ['clipsTrimmed', 'trimmed'],
+      ['clipsSplit', 'split'],
+      ['clipsCopied', 'copied'],
+      ['clipsDeleted', 'deleted'],
+    ],
+  ],
+  [
+    'mixing',
+    'Mixing',
+    [
+      ['automationEdits', 'edits of automation'],
+      ['pluginsAdded', 'plug-ins added'],
+      ['mixerChanges', 'changes of the mixer'],
+    ],
+  ],
+];
+
+/**
+ * Writes the process note of a report: one report gives one note. It repeats what the report holds in sentences, names
+ * what was not watched as that, and weighs nothing.
+ */
+export function writeProcessNote(report: EvidenceReport): ProcessNote {
+  const session = report.session?.evidence;
+  return {
+    policyVersion: NOTE_POLICY,
+    lines: [
+      ...(session === undefined
+        ? [line('no_session', 'No session was witnessed for this recording.')]
+        : sessionLines(session)),
+      ...declarationLines(report),
+      decisionLine(report),
+    ],
+  };
+}
+
+function sessionLines(session: SessionEvidence): readonly ProcessNoteLine[] {
+  const { durationSeconds, sealed, simulated, counters, coverage } = session;
+  const channelsWith = (support: string): readonly string[] =>
+    CHANNELS.filter((channel) => coverage[channel].support === support).map((name) => CHANNEL_NAMES[name]);
+  const interrupted = CHANNELS.filter((channel) => coverage[channel].gapCount > 0).map(
+    (channel) => CHANNEL_NAMES[channel],
+  );
+  return [
+    line('session', `A session of ${durationText(durationSeconds)} was replayed from its signed record.`),
+    ...(simulated
+      ? [line('simulated', 'The record of the session was generated for tests and witnesses nothing.')]
+      : []),
+    ...(sealed ? [] : [line('not_sealed', 'The record ends before the session was closed.')]),
+    ...ACTIVITY.map(([code, label, names]) =>
+      line(
+        code,
+        `${label}: ${names.map(([counter, name]) => `${name}: ${counterText(counters[counter])}`).join('; ')}.`,
+      ),
+    ),
+    exportLine(session),
+    ...listed('unsupported', 'Not witnessed by the agent', channelsWith('unsupported')),
+    ...listed('unknown', 'Unknown whether witnessed', channelsWith('unknown')),
+    ...listed('partial', 'Witnessed in part', channelsWith('partial')),
+    ...listed('gaps', 'Not watched throughout', interrupted),
+  ];
+}
+
+function exportLine({ export: exported, counters }: SessionEvidence): ProcessNoteLine {
+  const texts = {
+    matches: 'The issued audio is the file that the session exported last.',
+    differs: 'The issued audio is not the file that the session exported last.',
+  };
+  return line(
+    'export',
+    exported === undefined
+      ? `Export: ${counterText(counters.exportsFinished)}.`
+      : (texts[exported.issuedAudio] ?? `Export: ${exported.issuedAudio}.`),
+  );
+}
+
+function declarationLines({ declarations, unverifiable }: EvidenceReport): readonly ProcessNoteLine[] {
+  const isAltered = unverifiable.some(({ code }) => code === 'creator_declaration_altered');
+  const count = declarations.length;
+  return [
+    ...(count > 0
+      ? [
+          line(
+            'declared',
+            `Answers of the creator: ${count === 1 ? 'one submission' : `${count} submissions`}.`,
+          ),
+        ]
+      : isAltered
+        ? []
+        : [line('none_declared', 'No answers of a creator are recorded.')]),
+    ...(isAltered ? [line('declaration_altered', 'A stored declaration was altered and is left out.')] : []),
+  ];
+}
+
+function decisionLine(report: EvidenceReport): ProcessNoteLine {
+  const { conflicts, unverifiable } = countEvidence(report);
+  const counts = `Conflicts: ${conflicts === 0 ? 'none' : conflicts}. Gaps that nothing can verify: ${
+    unverifiable === 0 ? 'none' : unverifiable
+  }.`;
+  return asksForReview(report)
+    ? line('needs_review', `${counts} The report asks for a decision by a person.`)
+    : line('no_review', `${counts} The report asks for no decision.`);
+}
+
+/** A counter that has no number is named by its status: it is no zero. */
+function counterText({ status, value }: Counter): string {
+  if (status === 'observed') return value === undefined ? 'observed' : String(value);
+  return status === 'not_observed' ? 'none' : status;
+}
+
+function listed(code: string, label: string, names: readonly string[]): readonly ProcessNoteLine[] {
+  return names.length === 0 ? [] : [line(code, `${label}: ${names.join(', ')}.`)];
+}
+
+function durationText(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  const rest = Math.floor(seconds % 60);
+  return minutes > 0 ? `${minutes} min ${rest} s` : `${rest} s`;
+}
+
+function line(code: string, text: string): ProcessNoteLine {
+  return { code, text };
+}
