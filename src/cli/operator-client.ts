@@ -16,6 +16,7 @@ export interface Partner {
   readonly name: string;
   readonly plan: string;
   readonly createdAt: number;
+  readonly sourceDetail?: { readonly consentVersion: string; readonly approvedAt: number };
 }
 
 export interface CreatedKey {
@@ -43,6 +44,12 @@ export interface SignerEntry {
   readonly notAfter: number;
   readonly signs: boolean;
   readonly revocation?: { readonly from: number; readonly reason: string; readonly at: number };
+}
+
+/** A creator's consent to the delivery of a proof's source detail. */
+export interface ConsentState {
+  readonly proofId: string;
+  readonly consent?: { readonly consentVersion: string; readonly grantedAt: number };
 }
 
 /** A capture device. Times in unix seconds. */
@@ -207,6 +214,34 @@ export class OperatorClient {
     )) as SignerEntry;
   }
 
+  /** Safe to repeat, as are the three below: what holds already stays so. */
+  async approveSourceDetail(partnerId: string, consentVersion: string): Promise<Partner> {
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#write('PUT', `partners/${pathPart(partnerId)}/source-detail`, { consentVersion }),
+    )) as Partner;
+  }
+
+  async withdrawSourceDetail(partnerId: string): Promise<Partner> {
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#write('DELETE', `partners/${pathPart(partnerId)}/source-detail`),
+    )) as Partner;
+  }
+
+  async grantConsent(
+    proofId: string,
+    consent: { readonly consentVersion: string; readonly grantedAt: number },
+  ): Promise<ConsentState> {
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#write('PUT', `proofs/${pathPart(proofId)}/source-detail-consent`, consent),
+    )) as ConsentState;
+  }
+
+  async revokeConsent(proofId: string): Promise<ConsentState> {
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#write('DELETE', `proofs/${pathPart(proofId)}/source-detail-consent`),
+    )) as ConsentState;
+  }
+
   async listDevices({
     from,
     limit,
@@ -352,7 +387,11 @@ export class OperatorClient {
     this.#transport.close();
   }
 
-  async #post(path: string, value?: object): Promise<object> {
+  #post(path: string, value?: object): Promise<object> {
+    return this.#write('POST', path, value);
+  }
+
+  async #write(method: 'POST' | 'PUT' | 'DELETE', path: string, value?: object): Promise<object> {
     const headers = { accept: 'application/json' };
     const json =
       value === undefined
@@ -361,9 +400,8 @@ export class OperatorClient {
             headers: { ...headers, 'content-type': 'application/json' },
             body: Buffer.from(JSON.stringify(value)),
           };
-    return parseResponse(
-      await this.#send({ method: 'POST', url: this.#url(path), ...json, timeoutMs: TIMEOUT_MS }),
-    ).value;
+    return parseResponse(await this.#send({ method, url: this.#url(path), ...json, timeoutMs: TIMEOUT_MS }))
+      .value;
   }
 
   async #get(

@@ -20,6 +20,12 @@ import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/o
 import { importLegacy } from './commands/operator-legacy.js';
 import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
 import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
+import {
+  approveSourceDetail,
+  grantConsent,
+  revokeConsent,
+  withdrawSourceDetail,
+} from './commands/operator-source-detail.js';
 import { simulateSessionTrace } from './commands/operator-trace.js';
 import { listKeys, revokeKey as revokeOwnKey, rotateKey } from './commands/partner-keys.js';
 import { listProofs, showUsage } from './commands/partner-reports.js';
@@ -63,6 +69,10 @@ const COMMANDS: readonly Command[] = [
   listDevices,
   enrolDevice,
   revokeDevice,
+  approveSourceDetail,
+  withdrawSourceDetail,
+  grantConsent,
+  revokeConsent,
   requestLeaf,
   installLeaf,
   initAuthority,

@@ -23,7 +23,7 @@ export interface StreamedBody {
 }
 
 export interface RequestSpec {
-  readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Buffer | StreamedBody;

@@ -72,7 +72,7 @@ export interface OpenRoute extends RouteFacts {
 interface RouteFacts {
   readonly listener: 'partner' | 'operator';
   readonly group: (typeof ROUTE_GROUPS)[number];
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** With `{name}` for a path parameter, as OpenAPI writes it. */
   readonly path: `/${string}`;
   readonly summary: string;

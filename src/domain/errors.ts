@@ -90,6 +90,7 @@ export const ERROR_REASONS = [
   'device_revoked',
   'devices_full',
   'overlay_full',
+  'source_detail_absent',
   // signing
   'signer_revoked',
   'signer_unavailable',

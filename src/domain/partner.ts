@@ -44,6 +44,15 @@ export interface Partner {
   readonly name: string;
   readonly plan: string;
   readonly createdAt: number;
+  /** Present where the partner may be given source detail. */
+  readonly sourceDetail?: SourceDetailApproval;
+}
+
+/** Approval of a partner for source detail, under one version of the consent text and no other. */
+export interface SourceDetailApproval {
+  readonly consentVersion: string;
+  /** Unix seconds. */
+  readonly approvedAt: number;
 }
 
 export const SCOPES = ['verify', 'proofs', 'erase', 'reviews', 'keys', 'usage'] as const;

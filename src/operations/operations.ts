@@ -24,6 +24,12 @@ import { eraseProof, erasureStatus } from './proofs/erase-proof.js';
 import { importLegacy } from './proofs/import-legacy.js';
 import { readAsset, readOwnAsset } from './proofs/read-asset.js';
 import { listProofs, readProof, readRecord } from './proofs/read-proofs.js';
+import {
+  approveSourceDetail,
+  grantConsent,
+  revokeConsent,
+  withdrawSourceDetail,
+} from './proofs/source-detail.js';
 import { closeEvidence, openEvidence, supplyEvidence } from './reviews/evidence.js';
 import { createReview, readReview, resolveReview } from './reviews/reviews.js';
 import { listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
@@ -134,6 +140,10 @@ export function createOperations(given: OperationsDeps) {
       listSigners,
       revokeSigner,
       reinstateSigner,
+      approveSourceDetail,
+      withdrawSourceDetail,
+      grantConsent,
+      revokeConsent,
       listDevices,
       enrolDevice,
       revokeDevice,

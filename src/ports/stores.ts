@@ -1,7 +1,7 @@
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
 import type { ReviewReminder, ServiceEvent, UsageEvent } from '../domain/events.js';
 import type { EvidenceOverlay, EvidencePart } from '../domain/evidence.js';
-import type { Partner, PartnerKey } from '../domain/partner.js';
+import type { Partner, PartnerKey, SourceDetailApproval } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
 import type { ReviewBounds, ReviewCase, ReviewChange } from '../domain/review.js';
 import type { UploadFacts, UploadSlot } from '../domain/upload.js';
@@ -22,6 +22,15 @@ export interface PartnerStore {
   createPartner(partner: Partner, audit: AuditDraft): Promise<void>;
   getPartner(partnerId: string): Promise<Partner | undefined>;
   listPartners(): Promise<readonly Partner[]>;
+  /**
+   * Sets a partner's approval for source detail; undefined takes it back. An approval of the same version stays
+   * as it is, and what did not change is not audited.
+   */
+  setSourceDetail(
+    partnerId: string,
+    approval: SourceDetailApproval | undefined,
+    audit: AuditDraft,
+  ): Promise<'changed' | 'unchanged' | 'not_found'>;
 }
 
 /**

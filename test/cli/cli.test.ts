@@ -48,6 +48,10 @@ const COMMANDS = [
     'devices list',
     'devices enrol',
     'devices revoke',
+    'source-detail approve',
+    'source-detail withdraw',
+    'consent grant',
+    'consent revoke',
     'signing request',
     'signing install',
     'migrate',
@@ -932,6 +936,31 @@ t.test('the operator enrols devices by their public key, and revokes them', asyn
   });
   t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), { from: 1_767_225_600 });
   t.match(await takemark(...revoke, '--from', 'yesterday'), { code: 2 });
+});
+
+t.test('the operator approves partners for source detail, and records consent', async (t) => {
+  const { takemark, operator } = await setUp(t);
+  const detail = (...words: string[]) =>
+    takemark('operator', 'source-detail', ...words, '--partner', 'ptr_1');
+  t.match(await detail('approve', '--consent-version', '2026-01'), {
+    code: 0,
+    out: 'ptr_1  source detail under consent 2026-01, since 2026-01-01 00:00:00 UTC\n',
+  });
+  t.match(await detail('withdraw'), { code: 0, out: 'ptr_1  no source detail\n' });
+  t.match(await detail('approve'), { code: 2 }, 'no version');
+  const consent = (...words: string[]) => takemark('operator', 'consent', ...words, '--proof', 'prf_1');
+  const at = ['--consent-version', '2026-01', '--at', '2026-01-01T00:00:00Z'];
+  t.match(await consent('grant', ...at), {
+    code: 0,
+    out: 'prf_1  consent 2026-01, granted 2026-01-01 00:00:00 UTC\n',
+  });
+  t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), {
+    consentVersion: '2026-01',
+    grantedAt: 1_767_225_600,
+  });
+  const revoked = await consent('revoke', '--json');
+  t.match(revoked, { code: 0, out: '{"proofId":"prf_1"}\n' });
+  t.match(await consent('grant', '--consent-version', '2026-01', '--at', 'never'), { code: 2 });
 });
 
 t.test('the operator replays dead letters and erasures', async (t) => {

@@ -240,6 +240,20 @@ export class OperatorDouble {
         return send(200, { ok: false, entries: 9, fault: { sequence: 9, reason: 'truncated' } });
       case 'GET /operator/v1/partners/signers/audit/verification':
         return send(200, { ok: true, entries: 2 });
+      case 'PUT /operator/v1/partners/ptr_1/source-detail':
+        return send(200, {
+          partnerId: 'ptr_1',
+          name: 'N',
+          plan: 'standard',
+          createdAt: 1,
+          sourceDetail: { ...(JSON.parse(body.toString()) as object), approvedAt: 1_767_225_600 },
+        });
+      case 'DELETE /operator/v1/partners/ptr_1/source-detail':
+        return send(200, { partnerId: 'ptr_1', name: 'N', plan: 'standard', createdAt: 1 });
+      case 'PUT /operator/v1/proofs/prf_1/source-detail-consent':
+        return send(200, { proofId: 'prf_1', consent: JSON.parse(body.toString()) as object });
+      case 'DELETE /operator/v1/proofs/prf_1/source-detail-consent':
+        return send(200, { proofId: 'prf_1' });
       case 'GET /operator/v1/partners/devices/audit/verification':
         return send(200, { ok: true, entries: 3 });
       case 'GET /operator/v1/devices':

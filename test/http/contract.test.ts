@@ -668,6 +668,44 @@ t.test('every route of the operator listener answers as its table says', async (
     'revocation' in jsonOf(await ask(port, request('POST', `${signer}/reinstate`, auth))),
     'taken back',
   );
+  const put = (path: string, body: object) =>
+    ask(
+      port,
+      request(
+        'PUT',
+        `/operator/v1/${path}`,
+        { ...auth, 'Content-Type': 'application/json' },
+        JSON.stringify(body),
+      ),
+    );
+  const remove = (path: string) => ask(port, request('DELETE', `/operator/v1/${path}`, auth));
+  const approval = { consentVersion: '2026-01' };
+  t.match(jsonOf(await put('partners/ptr_1/source-detail', approval)), { sourceDetail: approval });
+  t.notOk('sourceDetail' in jsonOf(await remove('partners/ptr_1/source-detail')));
+  matchError(t, await put('partners/ptr_9/source-detail', approval), 'not_found', undefined, 'of no partner');
+  matchError(t, await remove('partners/ptr_9/source-detail'), 'not_found', undefined, 'of no partner');
+  const consent = { ...approval, grantedAt: 1_767_225_600 };
+  const consentOf = (proofId: string) => `proofs/${proofId}/source-detail-consent`;
+  t.strictSame(jsonOf(await put(consentOf('prf_1'), consent)), { proofId: 'prf_1', consent });
+  t.strictSame(jsonOf(await remove(consentOf('prf_1'))), { proofId: 'prf_1' });
+  matchError(t, await put(consentOf('prf_2'), consent), 'conflict', 'source_detail_absent', 'no detail');
+  matchError(t, await put(consentOf('prf_9'), consent), 'not_found', undefined, 'of no proof');
+  matchError(t, await remove(consentOf('prf_9')), 'not_found', undefined, 'of no proof');
+  for (const [name, over] of Object.entries({
+    'free text': { consentVersion: 'the first one' },
+    'a long version': { consentVersion: 'a'.repeat(129) },
+    'no version': { consentVersion: '' },
+  })) {
+    matchError(
+      t,
+      await put(consentOf('prf_1'), { ...consent, ...over }),
+      'invalid_request',
+      'invalid_member',
+      name,
+    );
+    matchError(t, await put('partners/ptr_1/source-detail', over), 'invalid_request', 'invalid_member', name);
+  }
+  matchError(t, await put(consentOf('prf_1'), approval), 'invalid_request', 'invalid_member', 'no time');
   const deviceId = 'cd'.repeat(32);
   const enrol = (body: object) =>
     ask(

@@ -5,7 +5,7 @@ import { BINDING_STATUS } from '../../src/domain/declaration.js';
 import type { Device } from '../../src/domain/device.js';
 import { DomainError, type ErrorReason } from '../../src/domain/errors.js';
 import { reportEvidence } from '../../src/domain/evidence-report.js';
-import { SHIPPED_PLANS } from '../../src/domain/partner.js';
+import { type Partner, SHIPPED_PLANS } from '../../src/domain/partner.js';
 import {
   openEvidence,
   type ReviewCase,
@@ -241,10 +241,14 @@ export class MemoryContract {
     | 'reinstateSigner'
     | 'listDevices'
     | 'enrolDevice'
+    | 'approveSourceDetail'
+    | 'withdrawSourceDetail'
+    | 'grantConsent'
+    | 'revokeConsent'
     | 'revokeDevice'
   > {
     return {
-      listPartners: async () => [{ partnerId: 'ptr_1', name: 'Nordlicht', plan: 'standard', createdAt: NOW }],
+      listPartners: async () => [PARTNER],
       listPlans: () => SHIPPED_PLANS,
       listPartnerKeys: async (partnerId) => {
         if (partnerId !== 'ptr_1') throw new DomainError('not_found', 'There is no such partner.');
@@ -312,6 +316,17 @@ export class MemoryContract {
         revocation: { ...revocation, at: NOW },
       }),
       reinstateSigner: async ({ kid }) => signerOf(kid),
+      approveSourceDetail: async ({ partnerId, consentVersion }) => ({
+        ...partnerOf(partnerId),
+        sourceDetail: { consentVersion, approvedAt: NOW },
+      }),
+      withdrawSourceDetail: async ({ partnerId }) => partnerOf(partnerId),
+      grantConsent: async ({ proofId, ...consent }) => {
+        this.#proof(proofId);
+        if (proofId !== 'prf_1') throw conflict('source_detail_absent');
+        return { proofId, consent };
+      },
+      revokeConsent: async ({ proofId }) => ({ proofId: this.#proof(proofId).proofId }),
       listDevices: async (request) => {
         this.asked.push(request);
         return { devices: [...this.#devices.values()], deviceCount: this.#devices.size };
@@ -352,6 +367,13 @@ export class MemoryContract {
     this.reviews.set(change.review.reviewId, change.review);
     return view(change.review);
   }
+}
+
+const PARTNER: Partner = { partnerId: 'ptr_1', name: 'Nordlicht', plan: 'standard', createdAt: NOW };
+
+function partnerOf(partnerId: string): Partner {
+  if (partnerId !== PARTNER.partnerId) throw new DomainError('not_found', 'There is no such partner.');
+  return PARTNER;
 }
 
 const KEY_ENTRY: KeyEntry = {

@@ -44,6 +44,42 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     ]);
   });
 
+  await t.test('a partner is approved for source detail under one version, and loses it again', async (t) => {
+    const { stores } = opened();
+    const given = partner(id('ptr', 'detail'));
+    const { partnerId } = given;
+    const set = (consentVersion: string | undefined, approvedAt = NOW) =>
+      stores.setSourceDetail(
+        partnerId,
+        consentVersion === undefined ? undefined : { consentVersion, approvedAt },
+        audit(partnerId, consentVersion === undefined ? 'source_detail_withdrawn' : 'source_detail_approved'),
+      );
+    t.equal(await set('v1'), 'not_found');
+    await stores.createPartner(given, audit(partnerId, 'partner_created', partnerId));
+    t.equal(await set(undefined), 'unchanged');
+    t.equal(await set('v1'), 'changed');
+    t.equal(await set('v1', NOW + 1), 'unchanged', 'the same version again');
+    const approved = { ...given, sourceDetail: { consentVersion: 'v1', approvedAt: NOW } };
+    t.strictSame(await stores.getPartner(partnerId), approved);
+    t.strictSame(
+      (await stores.listPartners()).filter((each) => each.partnerId === partnerId),
+      [approved],
+    );
+    t.equal(await set('v2', NOW + 2), 'changed', 'another version replaces it');
+    t.equal((await stores.getPartner(partnerId))?.sourceDetail?.consentVersion, 'v2');
+    t.equal(await set(undefined), 'changed');
+    t.strictSame(await stores.getPartner(partnerId), given, 'absent again');
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => set('v3')));
+    t.strictSame(
+      outcomes.filter((outcome) => outcome === 'changed').length,
+      1,
+      'of the same approvals at once one is written',
+    );
+    for (let i = 0; i < 20; i += 1) await set(i % 2 === 0 ? undefined : `v${i}`);
+    t.equal((await stores.getPartner(partnerId))?.sourceDetail?.consentVersion, 'v19');
+    t.equal((await actionsOf(opened(), partnerId)).length, 1 + 3 + 1 + 20, 'each change is audited once');
+  });
+
   await t.test('a partner’s keys are listed oldest first, in pages', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'keys');

@@ -19,7 +19,8 @@ import { columnsOf, proofValues } from './proofs/proof-rows.js';
 const STEP = 500;
 const AT_ONCE = 16;
 
-const PARTNERS = 'SELECT shard, partner_id, name, plan, created_at, mac FROM partner WHERE shard = ?';
+const PARTNERS =
+  'SELECT shard, partner_id, name, plan, created_at, source_detail, source_detail_at, mac FROM partner WHERE shard = ?';
 const SET_PARTNER =
   'UPDATE partner SET mac = ? WHERE shard = ? AND partner_id = ? IF name = ? AND plan = ? AND mac = ?';
 const KEYS =

@@ -1,3 +1,4 @@
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Partner } from '../../domain/partner.js';
 import type { KeyStore, PartnerStore, Rotation, RotationReplay } from '../../ports/stores.js';
@@ -25,6 +26,16 @@ export function partnerStore(rows: Rows, log: AuditLog): PartnerStore {
         if (insert(tx, partnerKey(partner.partnerId), partner)) append(audit);
       }),
     getPartner: async (partnerId) => rows.get(partnerKey(partnerId)),
+    setSourceDetail: (partnerId, approval, audit) =>
+      log.run((tx, append) => {
+        const partner = tx.get(partnerKey(partnerId));
+        if (partner === undefined) return 'not_found';
+        const { sourceDetail, ...others } = partner;
+        if (sourceDetail?.consentVersion === approval?.consentVersion) return 'unchanged';
+        tx.put(partnerKey(partnerId), defined({ ...others, sourceDetail: approval }));
+        append(audit);
+        return 'changed';
+      }),
     listPartners: async () => (await rows.entries<Partner>(under('partner'))).map(([, partner]) => partner),
   };
 }

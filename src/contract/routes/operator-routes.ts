@@ -5,11 +5,13 @@ import { declarationListSchema, declarationSchema, declareSchema } from '../sche
 import { idempotencyHeadersSchema, keyEntrySchema } from '../schemas/key-schemas.js';
 import { importedLegacySchema, importLegacySchema } from '../schemas/legacy-schemas.js';
 import {
+  approveSourceDetailSchema,
   auditQuerySchema,
   auditSchema,
   auditVerificationSchema,
   challengeQuerySchema,
   challengeSchema,
+  consentStateSchema,
   createdKeySchema,
   createKeySchema,
   createPartnerSchema,
@@ -21,6 +23,7 @@ import {
   devicesQuerySchema,
   enrolDeviceSchema,
   erasureStatusSchema,
+  grantConsentSchema,
   issuedProofSchema,
   issueQuerySchema,
   keyListSchema,
@@ -103,6 +106,25 @@ export const OPERATOR_ROUTES = {
     body: { kind: 'none' },
     responses: { 200: { description: 'The key', mediaTypes: JSON_TYPE, schema: keyEntrySchema } },
     errors: bearerErrors({ 400: ['upload_aborted'], 404: [] }),
+  },
+  approveSourceDetail: {
+    ...operatorRoute,
+    method: 'PUT',
+    path: '/operator/v1/partners/{partnerId}/source-detail',
+    summary: 'Approve a partner for source detail, under one version of the consent text',
+    params: partnerParamsSchema,
+    body: { kind: 'json', schema: approveSourceDetailSchema, required: true, maxBytes: JSON_BYTES },
+    responses: { 200: { description: 'The partner', mediaTypes: JSON_TYPE, schema: partnerSchema } },
+    errors: bearerErrors(JSON_BODY, { 404: [] }),
+  },
+  withdrawSourceDetail: {
+    ...operatorRoute,
+    method: 'DELETE',
+    path: '/operator/v1/partners/{partnerId}/source-detail',
+    summary: "Take a partner's approval for source detail back; again changes nothing",
+    params: partnerParamsSchema,
+    responses: { 200: { description: 'The partner', mediaTypes: JSON_TYPE, schema: partnerSchema } },
+    errors: bearerErrors({ 404: [] }),
   },
   listSigners: {
     ...operatorRoute,
@@ -282,6 +304,25 @@ export const OPERATOR_ROUTES = {
     responses: {
       200: { description: 'The declarations', mediaTypes: JSON_TYPE, schema: declarationListSchema },
     },
+    errors: bearerErrors({ 404: [] }),
+  },
+  grantConsent: {
+    ...operatorRoute,
+    method: 'PUT',
+    path: '/operator/v1/proofs/{proofId}/source-detail-consent',
+    summary: "Record a creator's consent to the delivery of a proof's source detail; it replaces any other",
+    params: proofParamsSchema,
+    body: { kind: 'json', schema: grantConsentSchema, required: true, maxBytes: JSON_BYTES },
+    responses: { 200: { description: 'The consent', mediaTypes: JSON_TYPE, schema: consentStateSchema } },
+    errors: bearerErrors(JSON_BODY, { 404: [], 409: ['source_detail_absent', 'overlay_full'] }),
+  },
+  revokeConsent: {
+    ...operatorRoute,
+    method: 'DELETE',
+    path: '/operator/v1/proofs/{proofId}/source-detail-consent',
+    summary: "Take a creator's consent back, at once; again changes nothing",
+    params: proofParamsSchema,
+    responses: { 200: { description: 'No consent', mediaTypes: JSON_TYPE, schema: consentStateSchema } },
     errors: bearerErrors({ 404: [] }),
   },
   readErasure: {

@@ -22,7 +22,18 @@ export const createPartnerSchema = z
   });
 
 export const partnerSchema = z
-  .object({ partnerId: identifierSchema, name: z.string(), plan: z.string(), createdAt: timestampSchema })
+  .object({
+    partnerId: identifierSchema,
+    name: z.string(),
+    plan: z.string(),
+    createdAt: timestampSchema,
+    sourceDetail: z
+      .object({ consentVersion: identifierSchema, approvedAt: timestampSchema })
+      .meta({
+        description: 'Present where the partner may be given source detail, under this version alone.',
+      })
+      .exactOptional(),
+  })
   .meta({
     id: 'Partner',
     examples: [
@@ -328,6 +339,38 @@ export const auditVerificationSchema = z
 const KID = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
 export const signerParamsSchema = z.strictObject({ kid: sha256Schema }).meta({ examples: [{ kid: KID }] });
+
+export const approveSourceDetailSchema = z
+  .strictObject({
+    consentVersion: identifierSchema.meta({
+      description: 'Version of the consent text that a creator must have agreed to; no other one will do.',
+    }),
+  })
+  .meta({ id: 'ApproveSourceDetail', examples: [{ consentVersion: '2026-01' }] });
+
+/** A creator's consent to the delivery of a proof's source detail. */
+export const grantConsentSchema = z
+  .strictObject({ consentVersion: identifierSchema, grantedAt: timestampSchema })
+  .meta({
+    id: 'GrantConsent',
+    examples: [{ consentVersion: '2026-01', grantedAt: 1_767_225_600 }],
+  });
+
+export const consentStateSchema = z
+  .object({
+    proofId: identifierSchema,
+    consent: z.object({ consentVersion: identifierSchema, grantedAt: timestampSchema }).exactOptional(),
+  })
+  .meta({
+    id: 'ConsentState',
+    examples: [
+      {
+        proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        consent: { consentVersion: '2026-01', grantedAt: 1_767_225_600 },
+      },
+      { proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' },
+    ],
+  });
 
 const DEVICE_ID = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
 

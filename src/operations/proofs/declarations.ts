@@ -10,16 +10,12 @@ import {
   SUBMISSION_SKEW_SECONDS,
   sealDeclaration,
 } from '../../domain/declaration.js';
-import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
-import { ENGINE_VERSION, type StoredConsent } from '../../domain/evidence.js';
-import { isOverlayAuthentic, nextOverlay } from '../../domain/evidence-overlay.js';
-import type { EvidenceFact } from '../../domain/evidence-report.js';
-import type { IssuedProof } from '../../domain/proof.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import { findIssued, noSuchProof } from './find-proof.js';
+import { overlayKeys, reviseOverlay } from './overlay.js';
 
 export interface RecordDeclarationDeps {
   readonly stores: ProofStore;
@@ -46,23 +42,13 @@ export async function recordDeclaration(
   const at = Math.floor(deps.clock.now() / 1000);
   if (declaration.submittedAt > at + SUBMISSION_SKEW_SECONDS)
     throw new DomainError('invalid_request', 'submittedAt lies in the future.', { reason: 'invalid_member' });
-  const keys = overlayKeys(deps.secrets);
-  const sealed = sealDeclaration(keys[0], proofId, declaration, at);
+  const sealed = sealDeclaration(deps.secrets.current('audit').key, proofId, declaration, at);
   const step = await deps.stores.changeOverlay<DeclarationStep>(
     proofId,
-    ({ overlay }) => {
-      const result = addDeclaration(overlay?.declarations ?? [], sealed);
+    (proof) => {
+      const result = addDeclaration(proof.overlay?.declarations ?? [], sealed);
       if (result.outcome !== 'recorded') return { result };
-      const { declarations } = result;
-      const content = { ...defined({ consent: overlay?.consent }), declarations };
-      return {
-        result,
-        overlay: nextOverlay(keys, proofId, overlay, {
-          ...content,
-          engineVersion: ENGINE_VERSION,
-          facts: overlay?.facts ?? [],
-        }),
-      };
+      return { result, overlay: reviseOverlay(deps.secrets, proof, { declarations: result.declarations }) };
     },
     {
       partnerId,
@@ -89,44 +75,6 @@ export async function listDeclarations(
   return checkDeclarations(secrets, proofId, overlay?.declarations ?? []);
 }
 
-/** The believed content of a proof's overlay. */
-export interface CheckedOverlay {
-  readonly revision: number;
-  readonly engineVersion: number;
-  /** Authentic declarations, oldest first. */
-  readonly declarations: readonly DeclarationEnvelope[];
-  /** Number of records that are not what the service wrote; an overlay altered as a whole is at least one. */
-  readonly altered: number;
-  /** Absent, too, where the overlay was altered: nobody can say then what the creator agreed to. */
-  readonly consent?: StoredConsent;
-  /** Conflicts and inferences; none where the overlay was altered. */
-  readonly facts: readonly EvidenceFact[];
-}
-
-/**
- * Checks the overlay of a proof that was read already; no store is asked.
- * @returns undefined where nothing came after issuing
- */
-export function checkOverlay(secrets: Secrets, proof: IssuedProof): CheckedOverlay | undefined {
-  const { proofId, overlay } = proof;
-  if (overlay === undefined) return undefined;
-  const checked = checkDeclarations(secrets, proofId, overlay.declarations);
-  const declarations = checked
-    .filter(({ authentic }) => authentic)
-    .map(({ authentic: _checked, ...envelope }) => envelope);
-  const { revision, engineVersion, consent, facts } = overlay;
-  const isWhole = isOverlayAuthentic(overlayKeys(secrets), proofId, overlay);
-  const unsound = checked.length - declarations.length;
-  return {
-    revision,
-    engineVersion,
-    declarations,
-    altered: isWhole && overlay.altered !== true ? unsound : Math.max(1, unsound),
-    facts: isWhole ? facts : [],
-    ...(isWhole ? defined({ consent }) : {}),
-  };
-}
-
 /**
  * A declaration as the operator's side sees it: one that was altered in the store is shown as not authentic.
  */
@@ -144,12 +92,4 @@ function checkDeclarations(
     ...envelopeOf(stored),
     authentic: isAuthentic(keys, proofId, stored),
   }));
-}
-
-/**
- * Keys of overlays and declarations, the current one first: those of the audit log, whose purpose is the same,
- * namely that edits of the store are found.
- */
-export function overlayKeys(secrets: Secrets): readonly [Uint8Array, ...Uint8Array[]] {
-  return [secrets.current('audit').key, ...secrets.all('audit').map(({ key }) => key)];
 }

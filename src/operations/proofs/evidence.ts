@@ -1,14 +1,12 @@
-import { createHash } from 'node:crypto';
 import { defined } from '../../domain/defined.js';
-import { isRecordDamaged } from '../../domain/errors.js';
-import type { EvidenceFacts, EvidenceReference } from '../../domain/evidence.js';
+import type { EvidenceFacts } from '../../domain/evidence.js';
 import { type EvidenceFact, type EvidenceReport, reportEvidence } from '../../domain/evidence-report.js';
 import type { IssuedProof } from '../../domain/proof.js';
-import { decodeEvidence, type EvidenceBodies } from '../../evidence/evidence-body.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { Devices } from '../system/devices.js';
-import { type CheckedOverlay, checkOverlay } from './declarations.js';
+import { readPart } from './evidence-parts.js';
+import { type CheckedOverlay, checkOverlay } from './overlay.js';
 
 export interface ReadReportDeps {
   readonly stores: Pick<ProofStore, 'readEvidence'>;
@@ -28,7 +26,7 @@ export async function readReport(
 ): Promise<EvidenceReport | undefined> {
   const overlay = checkOverlay(deps.secrets, proof);
   if (overlay === undefined && proof.legacy !== undefined) return undefined;
-  const facts = proof.evidence && (await readPart(deps, proof.proofId, proof.evidence, 'facts'));
+  const facts = await readPart(deps, proof, 'facts');
   const report = compose(overlay, facts === 'altered' ? undefined : facts);
   const found = facts === 'altered' ? [FACTS_ALTERED] : await findRevocation(deps, proof, facts);
   return found.length === 0 ? report : { ...report, unverifiable: [...report.unverifiable, ...found] };
@@ -86,25 +84,4 @@ async function findRevocation(
           ...(revokedFrom === undefined ? {} : { values: { revokedFrom } }),
         },
       ];
-}
-
-/**
- * Body of a part, held to the digest in the proof's record.
- * @returns `altered` for a body that is missing or another than what was settled at issuing
- */
-async function readPart<Part extends keyof EvidenceBodies>(
-  deps: Pick<ReadReportDeps, 'stores'>,
-  proofId: string,
-  reference: EvidenceReference,
-  part: Part,
-): Promise<EvidenceBodies[Part] | 'altered' | undefined> {
-  const settled = reference.parts.find((one) => one.part === part);
-  if (settled === undefined) return undefined;
-  const body = await deps.stores.readEvidence(proofId, part).catch((error: unknown) => {
-    if (isRecordDamaged(error)) return undefined;
-    throw error;
-  });
-  return body !== undefined && createHash('sha256').update(body).digest('hex') === settled.sha256
-    ? decodeEvidence(part, body)
-    : 'altered';
 }

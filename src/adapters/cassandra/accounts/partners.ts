@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { defined } from '../../../domain/defined.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Partner } from '../../../domain/partner.js';
 import type { PartnerStore } from '../../../ports/stores.js';
@@ -9,8 +10,14 @@ import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
 export const SHARDS = 16;
 
 const GET =
-  'SELECT partner_id, name, plan, created_at, create_op, mac FROM partner WHERE shard = ? AND partner_id = ?';
-const LIST = 'SELECT partner_id, name, plan, created_at, mac FROM partner WHERE shard = ?';
+  'SELECT partner_id, name, plan, created_at, source_detail, source_detail_at, source_detail_op, create_op, mac FROM partner WHERE shard = ? AND partner_id = ?';
+const LIST =
+  'SELECT partner_id, name, plan, created_at, source_detail, source_detail_at, mac FROM partner WHERE shard = ?';
+const SET_SOURCE_DETAIL =
+  'UPDATE partner SET source_detail = ?, source_detail_at = ?, source_detail_op = ?, mac = ? WHERE shard = ? AND partner_id = ? IF source_detail_op = ? AND mac = ?';
+
+/** Latest operations on a partner's approval whose ids stay in its row, so that the sweep finds them decided. */
+const REMEMBERED = 16;
 const INSERT =
   'INSERT INTO partner (shard, partner_id, name, plan, created_at, create_op, mac) VALUES (?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
 
@@ -22,6 +29,14 @@ export function partnerStore(session: Session, intents: Intents, codes: RowCodes
       const row = await serialReads.first(GET, [shardOf(partnerId), partnerId]);
       return row !== undefined && textIn(row, 'create_op') === op;
     },
+  });
+  const opsOf = async (reader: Session, partnerId: string): Promise<readonly string[]> => {
+    const row = await reader.first(GET, [shardOf(partnerId), partnerId]);
+    return (row && textIn(row, 'source_detail_op'))?.split(' ') ?? [];
+  };
+  const approving = intents.operations<{ readonly partnerId: string }>({
+    kind: 'source_detail_changed',
+    isDecided: async ({ op, target: { partnerId } }) => (await opsOf(serialReads, partnerId)).includes(op),
   });
   const partnerOf = (row: Row): Partner => {
     const partner = partnerOfColumns(row);
@@ -55,6 +70,41 @@ export function partnerStore(session: Session, intents: Intents, codes: RowCodes
       return row === undefined ? undefined : partnerOf(row);
     },
 
+    async setSourceDetail(partnerId, approval, audit) {
+      for (;;) {
+        const row = await session.first(GET, [shardOf(partnerId), partnerId]);
+        if (row === undefined) return 'not_found';
+        const { sourceDetail, ...others } = partnerOf(row);
+        if (sourceDetail?.consentVersion === approval?.consentVersion) return 'unchanged';
+        const former = textIn(row, 'source_detail_op');
+        const code = codes.make(
+          'partner',
+          partnerId,
+          partnerValues(defined({ ...others, sourceDetail: approval })),
+        );
+        const { applied } = await approving.commit({ partnerId }, audit, async (transact, { op }) => {
+          const ops = [op, ...(former?.split(' ') ?? [])].slice(0, REMEMBERED).join(' ');
+          const outcome = await transact({
+            query: SET_SOURCE_DETAIL,
+            params: [
+              approval?.consentVersion,
+              approval?.approvedAt,
+              ops,
+              code,
+              shardOf(partnerId),
+              partnerId,
+              former,
+              textIn(row, 'mac'),
+            ],
+          });
+          // A refused statement may be the repetition of one that was carried out.
+          return { applied: outcome.applied || (await opsOf(session, partnerId)).includes(op) };
+        });
+        if (applied) return 'changed';
+        // Another process changed the partner meanwhile.
+      }
+    },
+
     async listPartners() {
       const shards = await Promise.all(
         Array.from({ length: SHARDS }, (_, shard) => session.rows(LIST, [shard])),
@@ -72,15 +122,29 @@ function shardOf(partnerId: string): number {
 }
 
 export function partnerOfColumns(row: Row): Partner {
-  return {
+  const consentVersion = textIn(row, 'source_detail');
+  return defined({
     partnerId: textIn(row, 'partner_id')!,
     name: textIn(row, 'name')!,
     plan: textIn(row, 'plan')!,
     createdAt: numberIn(row, 'created_at')!,
-  };
+    sourceDetail:
+      consentVersion === undefined
+        ? undefined
+        : { consentVersion, approvedAt: numberIn(row, 'source_detail_at')! },
+  });
 }
 
 /** Members of a partner that its code covers. */
-export function partnerValues({ name, plan, createdAt }: Partner): readonly (string | number)[] {
-  return [name, plan, createdAt];
+export function partnerValues({
+  name,
+  plan,
+  createdAt,
+  sourceDetail,
+}: Partner): readonly (string | number)[] {
+  const values = [name, plan, createdAt];
+  // Rows from before approvals have the shorter list.
+  return sourceDetail === undefined
+    ? values
+    : [...values, sourceDetail.consentVersion, sourceDetail.approvedAt];
 }

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import { isRecordDamaged } from '../../domain/errors.js';
+import type { IssuedProof } from '../../domain/proof.js';
+import { decodeEvidence, type EvidenceBodies } from '../../evidence/evidence-body.js';
+import type { ProofStore } from '../../ports/stores.js';
+
+export interface ReadPartDeps {
+  readonly stores: Pick<ProofStore, 'readEvidence'>;
+}
+
+/**
+ * Body of a part of a proof's evidence, held to the digest in the proof's record.
+ * @returns undefined where nothing of the part was settled at issuing; `altered` for a body that is missing, or is
+ * another one than was settled
+ */
+export async function readPart<Part extends keyof EvidenceBodies>(
+  { stores }: ReadPartDeps,
+  { proofId, evidence }: IssuedProof,
+  part: Part,
+): Promise<EvidenceBodies[Part] | 'altered' | undefined> {
+  const settled = evidence?.parts.find((one) => one.part === part);
+  if (settled === undefined) return undefined;
+  const body = await stores.readEvidence(proofId, part).catch((error: unknown) => {
+    if (isRecordDamaged(error)) return undefined;
+    throw error;
+  });
+  return body !== undefined && createHash('sha256').update(body).digest('hex') === settled.sha256
+    ? decodeEvidence(part, body)
+    : 'altered';
+}

@@ -1,0 +1,158 @@
+import { SUBMISSION_SKEW_SECONDS } from '../../domain/declaration.js';
+import { DomainError } from '../../domain/errors.js';
+import type { StoredConsent } from '../../domain/evidence.js';
+import { MAX_OVERLAY_REVISIONS } from '../../domain/evidence-overlay.js';
+import type { Partner } from '../../domain/partner.js';
+import type { IssuedProof } from '../../domain/proof.js';
+import type { SourceDetail } from '../../domain/session-evidence.js';
+import type { Secrets } from '../../ports/secrets.js';
+import type { PartnerStore, ProofStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
+import { readPart } from './evidence-parts.js';
+import { findIssued, noSuchProof } from './find-proof.js';
+import { checkOverlay, reviseOverlay } from './overlay.js';
+
+export interface ApproveDeps {
+  readonly stores: PartnerStore;
+  readonly clock: Clock;
+}
+
+/** Approves a partner for source detail, under one version of the consent text; it replaces any other. */
+export function approveSourceDetail(
+  deps: ApproveDeps,
+  { partnerId, consentVersion }: { readonly partnerId: string; readonly consentVersion: string },
+): Promise<Partner> {
+  return setApproval(deps, partnerId, consentVersion);
+}
+
+/** Takes a partner's approval back; again changes nothing. */
+export function withdrawSourceDetail(
+  deps: ApproveDeps,
+  { partnerId }: { readonly partnerId: string },
+): Promise<Partner> {
+  return setApproval(deps, partnerId, undefined);
+}
+
+async function setApproval(
+  { stores, clock }: ApproveDeps,
+  partnerId: string,
+  consentVersion: string | undefined,
+): Promise<Partner> {
+  const at = Math.floor(clock.now() / 1000);
+  const approval = consentVersion === undefined ? undefined : { consentVersion, approvedAt: at };
+  const outcome = await stores.setSourceDetail(partnerId, approval, {
+    partnerId,
+    action: approval === undefined ? 'source_detail_withdrawn' : 'source_detail_approved',
+    at,
+    actor: 'operator',
+    subjects: consentVersion === undefined ? [partnerId] : [partnerId, consentVersion],
+  });
+  const partner = outcome === 'not_found' ? undefined : await stores.getPartner(partnerId);
+  if (partner === undefined) throw new DomainError('not_found', 'There is no such partner.');
+  return partner;
+}
+
+export interface ConsentDeps {
+  readonly stores: ProofStore;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+}
+
+/** Consent of a creator to the delivery of a proof's source detail, as the operator's side sees it. */
+export interface ConsentState {
+  readonly proofId: string;
+  readonly consent?: StoredConsent;
+}
+
+/**
+ * Records a creator's consent; it replaces any other, and the same again changes nothing.
+ * @throws DomainError `conflict` / `source_detail_absent`: the proof has none that could be delivered;
+ * `overlay_full`
+ */
+export async function grantConsent(
+  deps: ConsentDeps,
+  { proofId, consentVersion, grantedAt }: { readonly proofId: string } & StoredConsent,
+): Promise<ConsentState> {
+  const { partnerId } = await findIssued(deps.stores, proofId);
+  const at = Math.floor(deps.clock.now() / 1000);
+  if (grantedAt > at + SUBMISSION_SKEW_SECONDS)
+    throw new DomainError('invalid_request', 'grantedAt lies in the future.', { reason: 'invalid_member' });
+  const consent: StoredConsent = { consentVersion, grantedAt };
+  const refused = await deps.stores.changeOverlay<'source_detail_absent' | 'overlay_full' | undefined>(
+    proofId,
+    (proof) => {
+      if (!hasDetail(proof)) return { result: 'source_detail_absent' };
+      const known = checkOverlay(deps.secrets, proof)?.consent;
+      if (known?.consentVersion === consentVersion && known.grantedAt === grantedAt)
+        return { result: undefined };
+      if ((proof.overlay?.revision ?? 0) >= MAX_OVERLAY_REVISIONS) return { result: 'overlay_full' };
+      return { result: undefined, overlay: reviseOverlay(deps.secrets, proof, { consent }) };
+    },
+    {
+      partnerId,
+      action: 'consent_granted',
+      at,
+      actor: 'operator',
+      subjects: [proofId, consentVersion, String(grantedAt)],
+    },
+  );
+  if (refused === 'proof_gone') throw noSuchProof();
+  if (refused !== undefined) throw new DomainError('conflict', MESSAGES[refused], { reason: refused });
+  return { proofId, consent };
+}
+
+const MESSAGES = {
+  source_detail_absent: 'This proof has no source detail.',
+  overlay_full: `The evidence of a proof is changed at most ${MAX_OVERLAY_REVISIONS} times.`,
+} as const;
+
+/**
+ * Takes a creator's consent back; again changes nothing. It lies in the proof's record, so the next read of the
+ * proof, by whomever, knows.
+ */
+export async function revokeConsent(
+  deps: ConsentDeps,
+  { proofId }: { readonly proofId: string },
+): Promise<ConsentState> {
+  const { partnerId } = await findIssued(deps.stores, proofId);
+  const at = Math.floor(deps.clock.now() / 1000);
+  const step = await deps.stores.changeOverlay<'revoked'>(
+    proofId,
+    (proof) =>
+      // Whatever lies there, believed or not.
+      proof.overlay?.consent === undefined
+        ? { result: 'revoked' }
+        : { result: 'revoked', overlay: reviseOverlay(deps.secrets, proof, { consent: null }) },
+    { partnerId, action: 'consent_revoked', at, actor: 'operator', subjects: [proofId] },
+  );
+  if (step === 'proof_gone') throw noSuchProof();
+  return { proofId };
+}
+
+export interface DeliverDetailDeps {
+  readonly stores: Pick<PartnerStore, 'getPartner'> & Pick<ProofStore, 'readEvidence'>;
+  readonly secrets: Secrets;
+}
+
+/**
+ * Source detail of a proof that was read just now, for one partner: where the proof has any, its creator consents,
+ * and the partner is approved under exactly the version that was consented to. Else nothing is read of it.
+ */
+export async function deliverableDetail(
+  deps: DeliverDetailDeps,
+  { partnerId }: { readonly partnerId: string },
+  proof: IssuedProof,
+): Promise<SourceDetail | undefined> {
+  const consent = hasDetail(proof) ? checkOverlay(deps.secrets, proof)?.consent : undefined;
+  if (consent === undefined) return undefined;
+  const partner = await deps.stores.getPartner(partnerId);
+  if (partner?.sourceDetail?.consentVersion !== consent.consentVersion) return undefined;
+  const detail = await readPart(deps, proof, 'detail');
+  return detail === undefined || detail === 'altered'
+    ? undefined
+    : { ...detail, consentVersion: consent.consentVersion };
+}
+
+function hasDetail({ evidence }: IssuedProof): boolean {
+  return evidence?.parts.some(({ part }) => part === 'detail') === true;
+}
