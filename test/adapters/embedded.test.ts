@@ -20,6 +20,7 @@ import type { AuditHeads } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { authenticator, formerRecord, TEST_SECRET } from '../fixtures/authentication.js';
 import { auditOf } from '../store-contract/audit-contract.js';
+import { allFound, markedProof, marksIn } from '../store-contract/remains.js';
 import {
   audit,
   issuedProof,
@@ -123,6 +124,30 @@ void t.test('the material of a successor’s secret leaves the files when its da
     [1, 2, 3].some((i) => holds(Buffer.from(nonce(i)))),
     'where they were on the disk before',
   );
+});
+
+void t.test('an erasure leaves nothing of evidence, declarations and consent under any key', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const content = async (): Promise<string> => {
+    const found: string[] = [];
+    await withLevel(directory, async (level) => {
+      for await (const [key, row] of level.iterator()) found.push(key, Buffer.from(row).toString('latin1'));
+    });
+    return found.join('\n');
+  };
+  let stores = await openStore(directory);
+  const { proof } = await markedProof(stores, 'prf_remains', 'ptr_remains');
+  await stores.close();
+  allFound(t, await content());
+  stores = await openStore(directory);
+  const { proofId, partnerId } = proof;
+  await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId));
+  await stores.close();
+  t.strictSame(marksIn(await content()), [], 'after the erasure, which is one write');
+  stores = await openStore(directory);
+  t.equal(await stores.confirmErasure(proofId, NOW + 1), 'confirmed');
+  await stores.close();
+  t.strictSame(marksIn(await content()), [], 'after the confirmation');
 });
 
 void t.test('a directory that cannot be served is refused with its reason', async (t) => {

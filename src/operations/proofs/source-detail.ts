@@ -93,7 +93,7 @@ export async function grantConsent(
       action: 'consent_granted',
       at,
       actor: 'operator',
-      subjects: [proofId, consentVersion, String(grantedAt)],
+      subjects: [proofId],
     },
   );
   if (refused === 'proof_gone') throw noSuchProof();
