@@ -57,7 +57,6 @@ export interface TrackState {
   readonly playlist?: string;
   /** Ports that feed the track. */
   readonly inputs: readonly string[];
-  readonly armed: boolean;
   /** Values of the mixer's controls by their names. */
   readonly controls: ReadonlyMap<string, string>;
   /** Plug-ins in their order. */
@@ -200,6 +199,12 @@ function readTrack(route: XmlElement): TrackState {
     const value = control.attributes.get('value');
     if (value !== undefined) controls.set(control.attributes.get('name') ?? '', value);
   }
+  // What automation plays is no act at the control.
+  for (const list of descendants(route, 'AutomationList'))
+    if ((list.attributes.get('state') ?? 'Off') !== 'Off') {
+      const automated = list.attributes.get('automation-id') ?? '';
+      controls.delete(automated === 'gain' ? 'amp' : automated);
+    }
   const input = children(route, 'IO').find((io) => io.attributes.get('direction') === 'Input');
   return {
     id: identified(route),
@@ -209,7 +214,6 @@ function readTrack(route: XmlElement): TrackState {
     inputs: children(input, 'Port').flatMap((port) =>
       children(port, 'Connection').map((connection) => connection.attributes.get('other') ?? ''),
     ),
-    armed: controls.get('rec-enable') === '1',
     controls,
     plugins: pluginsOf(route).map(identified),
     order: child(route, 'PresentationInfo')?.attributes.get('order') ?? '',

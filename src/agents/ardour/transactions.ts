@@ -179,6 +179,8 @@ const PROPERTIES: Readonly<Record<string, ClipProperty>> = {
   start: 'other',
 };
 
+const TRIMMED: readonly string[] = ['start', 'Envelope', 'FadeIn', 'FadeOut'];
+
 function tellProperty(
   { ledger }: Telling,
   change: Extract<Change, { kind: 'property' }>,
@@ -191,8 +193,8 @@ function tellProperty(
     ...clip,
     state: { ...clip.state, ...settle(change.property, change.to) },
   });
-  // The offset of a trimmed clip is a part of the trimming.
-  const property = change.property === 'start' && resized ? undefined : PROPERTIES[change.property];
+  // The offset of a trimmed clip is a part of the trimming, and so are the ends of its envelope and fades.
+  const property = resized && TRIMMED.includes(change.property) ? undefined : PROPERTIES[change.property];
   if (property === undefined || told.has(`${change.region} ${property}`)) return;
   told.add(`${change.region} ${property}`);
   ledger.tell({ kind: 'clip.changed', clip: clip.clip, property }, when);

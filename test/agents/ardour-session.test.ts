@@ -1,0 +1,203 @@
+/** A whole session in the real Ardour, without a window, held against what its script says that it did. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { digestAudio } from '../../src/agents/ardour/audio-file.js';
+import { rerenderArdour } from '../../src/agents/ardour/rerender.js';
+import type { Channel, TraceEvent } from '../../src/domain/trace.js';
+import { type Followed, follow, lacks, makeHome, runLua } from './ardour/studio.js';
+
+interface Act {
+  readonly op: string;
+  readonly start?: number;
+  readonly length?: number;
+  readonly bpm?: number;
+  readonly kind?: string;
+  readonly added?: number;
+  readonly points?: number;
+}
+
+type Precision = 'exact' | 'interval';
+type Kind = TraceEvent['kind'];
+
+interface Expectation {
+  readonly channel: Channel;
+  readonly kind?: Kind;
+  /** Absent where the act is missed. */
+  readonly precision?: Precision;
+  readonly values?: Readonly<Record<string, unknown>>;
+}
+
+const seconds = (samples: number): number => samples / 48_000;
+
+/** What the trace should have of an act. */
+function expected({ op, start = 0, length = 0, bpm, kind, added, points }: Act): Expectation {
+  const exact = (channel: Channel, event: Kind, values = {}): Expectation => ({
+    channel,
+    kind: event,
+    precision: 'exact',
+    values,
+  });
+  const interval = (channel: Channel, event: Kind, values = {}): Expectation => ({
+    channel,
+    kind: event,
+    precision: 'interval',
+    values,
+  });
+  switch (op) {
+    case 'session.save':
+      return exact('session', 'session.saved');
+    case 'tempo.set':
+      // The second of two tempos between the same saves stands; the first one leaves nothing.
+      return bpm === 111 ? { channel: 'tempo' } : interval('tempo', 'tempo.point', { bpm });
+    case 'track.add':
+      return interval('tracks', 'track.added', { type: kind });
+    case 'track.rename':
+      return interval('tracks', 'track.changed', { property: 'name' });
+    case 'record.start':
+      return exact('recording', 'recording.started', { input: 'hardware' });
+    case 'record.stop':
+      return exact('recording', 'recording.finished');
+    case 'clip.trim':
+      return exact('clips', 'clip.trimmed', { start: seconds(start), length: seconds(length) });
+    case 'clip.split':
+      return exact('clips', 'clip.split', { start: seconds(start) });
+    case 'clip.move':
+      return exact('clips', 'clip.moved', { start: seconds(start) });
+    case 'clip.copy':
+      return exact('clips', 'clip.copied', { start: seconds(start) });
+    case 'clip.delete':
+      return exact('clips', 'clip.deleted');
+    case 'clip.gain':
+      return exact('clips', 'clip.changed', { property: 'gain' });
+    case 'clip.rename':
+      return exact('clips', 'clip.changed', { property: 'name' });
+    case 'clip.stretch':
+      return exact('clips', 'clip.replaced');
+    case 'clip.bounce':
+      return interval('sourceMap', 'source.derived', { manner: 'bounce' });
+    case 'clip.copy.unlogged':
+    case 'clip.delete.unlogged':
+      return { channel: 'clips' };
+    case 'mixer.gain':
+    case 'mixer.pan':
+    case 'mixer.mute':
+      return interval('mixer', 'mixer.changed', { control: op.slice('mixer.'.length) });
+    case 'mixer.solo':
+      return { channel: 'mixer' };
+    case 'transport.play':
+    case 'transport.stop':
+      return { channel: 'transport' };
+    case 'plugin.add':
+      return interval('plugins', 'plugin.added');
+    case 'plugin.param':
+      return interval('plugins', 'plugin.changed', { property: 'parameter' });
+    case 'plugin.bypass':
+      return interval('plugins', 'plugin.changed', { property: 'bypass' });
+    case 'plugin.add.short':
+    case 'plugin.remove.short':
+      return { channel: 'plugins' };
+    case 'automation.points':
+      return exact('automation', 'automation.edited', { added: points, removed: 0, changed: 0 });
+    case 'automation.mode':
+      return interval('automation', 'automation.mode', { mode: 'play' });
+    case 'midi.notes':
+      return exact('midi', 'midi.edited', { added });
+    case 'marker.add':
+      return interval('session', 'marker.changed', { act: 'added' });
+    case 'export':
+      return { channel: 'export', kind: 'export.finished' };
+    default:
+      throw new Error(`an act without an expectation: ${op}`);
+  }
+}
+
+function isSeen({ kind, precision, values = {} }: Expectation, event: TraceEvent): boolean {
+  if (event.kind !== kind || event.since === event.at) return false;
+  if (precision !== undefined && (event.since === undefined) !== (precision === 'exact')) return false;
+  const fields: Readonly<Record<string, unknown>> = { ...event };
+  return Object.entries(values).every(([name, value]) =>
+    typeof value === 'number' ? Math.abs(Number(fields[name]) - value) < 1e-6 : fields[name] === value,
+  );
+}
+
+t.test(
+  'a session in Ardour is told event by event, and what was missed is in a channel that says so',
+  {
+    skip: lacks('ardour7-lua'),
+  },
+  async (t) => {
+    const scratch = t.testdir({ home: {} });
+    const home = join(scratch, 'home');
+    const directory = join(scratch, 'session');
+    await makeHome(home);
+    const truth = join(scratch, 'truth.jsonl');
+    let exit: { code: number | null; output: string } | undefined;
+    const { header, events, findings }: Followed = await follow(
+      join(scratch, 'take.trace'),
+      { directory, countsDummy: true, rerender: rerenderArdour },
+      async () => {
+        exit = await runLua(home, 'scenario.lua', [directory, 'session', truth]);
+      },
+    );
+    t.strictSame(exit?.code, 0, exit?.output ?? 'the script ran');
+    t.strictSame(findings, [{ code: 'trace_simulated' }], 'a trial says that it is one');
+    t.strictSame(header.dawVersion, '7.3.0');
+
+    const acts = (await readFile(truth, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line): Act => JSON.parse(line) as Act);
+    const used = new Set<TraceEvent>();
+    const missed: Record<string, string[]> = {};
+    for (const act of acts) {
+      const expectation = expected(act);
+      const event = events.find((each) => !used.has(each) && isSeen(expectation, each));
+      if (event !== undefined) used.add(event);
+      if (event === undefined) (missed[expectation.channel] ??= []).push(act.op);
+    }
+    t.strictSame(missed, {
+      clips: ['clip.copy.unlogged', 'clip.delete.unlogged'],
+      mixer: ['mixer.gain', 'mixer.solo', 'mixer.solo'],
+      tempo: ['tempo.set'],
+      transport: ['transport.play', 'transport.stop'],
+      plugins: ['plugin.add.short', 'plugin.remove.short'],
+    });
+    for (const channel of Object.keys(missed) as Channel[])
+      t.not(header.channels[channel], 'supported', `${channel} does not claim to see every act`);
+
+    // What the trace tells of clips, takes and exports beyond the script's acts would be invented.
+    const extra = events.filter(
+      (event) =>
+        !used.has(event) &&
+        event.since === undefined &&
+        !/^(session|sourceMap|recording\.grew)/.test(event.kind),
+    );
+    t.strictSame(
+      extra.map(({ kind }) => kind).sort(),
+      ['clip.created', 'clip.created', 'clip.trimmed', 'midi.recorded'],
+      'the clips of the two takes, the length of the stretched clip, the take of notes',
+    );
+    const take = events.find((event) => event.kind === 'recording.finished');
+    const notes = events.find((event) => event.kind === 'midi.recorded');
+    t.match(notes, { notes: 2 });
+    const file = await digestAudio(join(directory, 'interchange/session/audiofiles/Take1_Vox-1.wav'));
+    t.match(take, { samplesSha256: file.samplesSha256, frames: file.frames, rate: 48_000 });
+    const grown = events.flatMap((event) => (event.kind === 'recording.grew' ? event.frames : []));
+    t.ok(grown.length >= 3 && grown.at(-1) === file.frames, 'a take is seen to grow, to its last sample');
+    const mix = await digestAudio(join(directory, 'export/mix.wav'));
+    t.match(
+      events.filter(({ kind }) => kind === 'export.finished'),
+      [
+        {
+          fileSha256: mix.fileSha256,
+          samplesSha256: mix.samplesSha256,
+          frames: 96_000,
+          channels: 2,
+          rerender: 'matched',
+        },
+      ],
+      'the export is what the session renders',
+    );
+  },
+);

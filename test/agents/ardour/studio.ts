@@ -1,0 +1,101 @@
+/** Real Ardour for tests: its programs with a home of their own, and a session that an agent follows. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createReadStream } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ARDOUR_CHANNELS, type FollowOptions, followArdour } from '../../../src/agents/ardour/follow.js';
+import { DeviceKey, openTrace, type TraceEvent, type TraceHeader } from '../../../src/capture/index.js';
+import { readTrace } from '../../../src/evidence/trace/read-trace.js';
+
+/** Lua scripts, which are no part of the build. */
+export const SCRIPTS = new URL('../../../../test/agents/ardour/', import.meta.url).pathname;
+
+/** Word for a skip where a program is not installed; false where all are. */
+export function lacks(...programs: readonly string[]): string | false {
+  const missing = programs.filter((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
+  return missing.length === 0 ? false : `${missing.join(' and ')} not installed`;
+}
+
+export function homeEnvironment(home: string): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, 'config'),
+    XDG_CACHE_HOME: join(home, 'cache'),
+    XDG_RUNTIME_DIR: join(home, 'run'),
+    LC_ALL: 'C.UTF-8',
+  };
+}
+
+export async function makeHome(home: string): Promise<void> {
+  for (const name of ['config/ardour7', 'cache/ardour7', 'run'])
+    await mkdir(join(home, name), { recursive: true, mode: 0o700 });
+}
+
+/** Runs a Lua script in Ardour without a window. @returns its exit code and what it wrote */
+export function runLua(
+  home: string,
+  script: string,
+  args: readonly string[],
+): Promise<{ code: number | null; output: string }> {
+  return ended(spawn('ardour7-lua', [join(SCRIPTS, script), ...args], { env: homeEnvironment(home) }));
+}
+
+export function ended(child: ChildProcess): Promise<{ code: number | null; output: string }> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (text: Buffer) => {
+        output = `${output}${text}`.slice(-20_000);
+      });
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, output }));
+  });
+}
+
+export interface Followed {
+  readonly header: TraceHeader;
+  readonly events: readonly TraceEvent[];
+  readonly findings: readonly unknown[];
+}
+
+/** Follows a session with the agent while it is worked on. */
+export async function follow(
+  trace: string,
+  options: Pick<FollowOptions, 'directory' | 'countsDummy' | 'originals' | 'rerender'>,
+  work: () => Promise<void>,
+  key: DeviceKey = DeviceKey.generate(),
+): Promise<Followed> {
+  const over = new AbortController();
+  const following = followArdour({
+    ...options,
+    signal: over.signal,
+    open: ({ startedAt, dawVersion }) =>
+      openTrace({
+        to: trace,
+        key,
+        header: {
+          adapter: 'ardour',
+          adapterVersion: '1.0.0',
+          dawVersion,
+          startedAt,
+          simulated: options.countsDummy === true,
+          channels: ARDOUR_CHANNELS,
+        },
+      }),
+  });
+  try {
+    await work();
+  } finally {
+    over.abort();
+    await following;
+  }
+  return readBack(trace);
+}
+
+export async function readBack(trace: string): Promise<Followed> {
+  const read = await readTrace(() => createReadStream(trace));
+  const events: TraceEvent[] = [];
+  for await (const batch of read.events()) events.push(...batch);
+  return { header: read.header, events, findings: read.findings };
+}
