@@ -138,7 +138,19 @@ ${renderLegend(placed.length > 0 ? ['imported'] : [], false)}
           `Exported: ${clockText(exportSeconds)}`,
         )
   }<div class="row"><span></span>${drawAxis(total, clockText)}</div></div>
-${moreThan(placed.length - DRAWN_SOURCES, 'further imports are in the table below')}`;
+${moreThan(placed.length - DRAWN_SOURCES, 'further imports are listed below')}${placed.length === 0 ? undefined : renderSpanTable(placed)}`;
+}
+
+function renderSpanTable(placed: readonly ImportedSource[]): Markup {
+  const rows = placed.flatMap(({ sourceId, placements }) =>
+    placements.spans.map((span) => ({ sourceId, ...span })),
+  );
+  return html`<details><summary>The places as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Places of imports"><table><thead><tr><th scope="col">Import</th><th scope="col">From about</th><th scope="col">To about</th></tr></thead><tbody>${rows
+    .slice(0, TABLE_ROWS)
+    .map(
+      ({ sourceId, startSeconds, endSeconds }) =>
+        html`<tr><th scope="row">${sourceId}</th><td>${clockText(startSeconds)}</td><td>${clockText(endSeconds)}</td></tr>`,
+    )}</tbody></table></div>${moreThan(rows.length - TABLE_ROWS, 'further places are in the data of the report')}</details>`;
 }
 
 /** Imports by their short names, under the drawing that uses them. */

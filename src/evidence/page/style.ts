@@ -83,7 +83,8 @@ svg{display:block;overflow:visible}
 .pair{display:grid;grid-template-columns:minmax(9rem,1fr) minmax(0,1.2fr) minmax(0,1.6fr);gap:.25rem 1.5rem;padding:.7rem 0;border-bottom:1px solid var(--line);break-inside:avoid}
 .pair-head{padding:0 0 .3rem;color:var(--soft);font-size:.8125rem}
 .pair .soft{margin:0}
-.side{display:none;color:var(--soft);font-size:.8125rem}
+.pair{position:relative}
+.side{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);color:var(--soft);font-size:.8125rem}
 .declared small{display:block;overflow-wrap:anywhere}
 .counters{font-size:.875rem}
 .counters div{display:flex;justify-content:space-between;gap:1rem;padding:.1rem 0}
@@ -129,7 +130,7 @@ h2{margin-top:2.25rem}
 .row>span:empty{display:none}
 .pair{grid-template-columns:minmax(0,1fr)}
 .pair-head{display:none}
-.side{display:block}
+.side{position:static;display:block;width:auto;height:auto;clip-path:none}
 .declared small{display:inline;margin-left:.35rem}
 .channels{columns:1}
 .technical div{grid-template-columns:minmax(0,1fr)}
