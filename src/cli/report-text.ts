@@ -3,6 +3,7 @@ import { COUNTERS, type ImportedSource, type SessionEvidence } from '../domain/s
 import { needsReview } from '../evidence/page/claims-view.js';
 import type { ReportPageInput, ReportSubject } from '../evidence/page/render-report-page.js';
 import {
+  answerText,
   CHANNEL_WORDS,
   COUNTER_NAMES,
   COUNTER_WORDS,
@@ -10,8 +11,10 @@ import {
   counterText,
   countText,
   memberText,
+  noDeclarationText,
   questionText,
   sentenceOf,
+  valueText,
   wordText,
 } from '../evidence/page/words.js';
 import { formatTime, printable, type Terminal, table } from './terminal.js';
@@ -92,7 +95,7 @@ function printFacts(facts: readonly EvidenceFact[], terminal: Terminal, mark: st
     const sentence = sentenceOf(fact);
     const detail = Object.entries(values)
       .slice(0, 8)
-      .map(([name, value]) => `${memberText(name)} ${value}`)
+      .map(([name, value]) => `${memberText(name)} ${valueText(name, value)}`)
       .join(', ');
     terminal.print(`  ${mark} ${printable(sentence ?? code)}`);
     const small = [...(sentence === undefined ? [] : [code]), wordText(status), detail].filter(
@@ -103,12 +106,13 @@ function printFacts(facts: readonly EvidenceFact[], terminal: Terminal, mark: st
   printRest(facts.length, terminal);
 }
 
-function printDeclarations({ declarations }: EvidenceReport, terminal: Terminal): void {
-  if (declarations.length === 0) terminal.print('  none recorded: no creator has answered the survey');
+function printDeclarations(report: EvidenceReport, terminal: Terminal): void {
+  const { declarations } = report;
+  if (declarations.length === 0) terminal.print(`  ${noDeclarationText(report)}`);
   for (const { submissionId, answers } of declarations.slice(0, LISTED))
     for (const [dimension, answer] of Object.entries(answers))
       terminal.print(
-        `  ${printable(`${questionText(dimension)}: ${[answer].flat().map(String).map(wordText).join(', ')}`)}  ${terminal.style(printable(submissionId), 'dim')}`,
+        `  ${printable(`${questionText(dimension)}: ${answerText(answer)}`)}  ${terminal.style(printable(submissionId), 'dim')}`,
       );
   printRest(declarations.length, terminal);
 }

@@ -94,7 +94,7 @@ t.test('a proof is read by its id, and one of another partner from its record', 
     status: 200,
     body: { ...PROOF, evidenceReport: emptyReport() },
   }));
-  t.match(await takemark('report', PROOF_ID), { code: 0, out: /none recorded/ });
+  t.match(await takemark('report', PROOF_ID), { code: 0, out: /None recorded/ });
   t.match(await takemark('report', PROOF_ID, '--from-record'), { code: 0, out: /from scratch/ });
 });
 

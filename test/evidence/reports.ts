@@ -294,18 +294,19 @@ export function adverseReport(): EvidenceReport {
     version: 1,
     facts: [
       factOf('session_summary_reconciled', 'direct_observation', 'needs_review', {
-        takesRecordedSummary: 12,
-        takesRecordedReplay: 3,
+        counter: 'takesRecorded',
+        summary: 12,
+        replay: 3,
       }),
       factOf('imported_audio_ai_likelihood', 'direct_observation', 'reported', {
         sourceId: 's1',
-        likelihood: 0.93,
+        ratio: 0.93,
       }),
       factOf('AiLikelySource', 'direct_observation', 'reported', {
         sourceId: 's1',
         generator: 'example-generator',
       }),
-      factOf('imports_cover_export', 'rule_inference', 'inferred', {
+      factOf('imports_cover_most_of_export', 'rule_inference', 'inferred', {
         importedSeconds: 222,
         exportSeconds: 228,
       }),
@@ -321,7 +322,7 @@ export function adverseReport(): EvidenceReport {
     ],
     unverifiable: [
       factOf('trace_truncated', 'unverifiable_coverage_gap', 'needs_review'),
-      factOf('mixer_unsupported', 'unverifiable_coverage_gap', 'unverifiable'),
+      factOf('channel_unsupported', 'unverifiable_coverage_gap', 'unverifiable', { channel: 'mixer' }),
     ],
     declarations,
     engine: { facts: 1, overlay: 1, revision: 5 },

@@ -6,6 +6,7 @@ import { type Deprecation, deprecated, noticeProblem } from '../../src/contract/
 import { openApiDocument } from '../../src/contract/openapi.js';
 import type { OpenRoute, Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes/routes.js';
+import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
 import { DEFAULT_LIMITS } from '../../src/http/exchange.js';
 import { json } from '../../src/http/response/response.js';
 import { createListener } from '../../src/http/server/listener.js';
@@ -67,6 +68,7 @@ t.test('the document that is checked in is derived from the path table', async (
   const targets = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
   for (const [, id] of html.matchAll(/href="#([^"]+)"/g)) if (!targets.has(id!)) t.fail(`#${id} is missing`);
   for (const { path } of rows) t.ok(html.replaceAll('<wbr>', '').includes(path), `${path} is on the page`);
+  for (const { code } of EVIDENCE_CODES) t.ok(targets.has(`code-${code}`), `${code} is on the page`);
 });
 
 t.test('a deprecation is announced as early as the contract asks', async (t) => {

@@ -4,13 +4,16 @@ import { moreThan } from './arrangement.js';
 import { number } from './lanes.js';
 import { html, type Markup } from './markup.js';
 import {
+  answerText,
   COUNTER_WORDS,
   clockText,
   counterText,
   DIMENSION_WORDS,
   groupDigits,
   memberText,
+  noDeclarationText,
   sentenceOf,
+  valueText,
   wordText,
 } from './words.js';
 
@@ -53,14 +56,13 @@ function codeOf(fact: EvidenceFact): Markup | undefined {
 function renderValues({ values = {} }: EvidenceFact): Markup | undefined {
   const entries = Object.entries(values).slice(0, 8);
   if (entries.length === 0) return undefined;
-  return html`<dl class="values">${entries.map(([name, value]) => html`<div><dt>${memberText(name)}</dt><dd>${typeof value === 'number' ? (name.endsWith('Seconds') ? clockText(value) : groupDigits(Math.round(value * 1000) / 1000)) : wordText(value)}</dd></div>`)}</dl>`;
+  return html`<dl class="values">${entries.map(([name, value]) => html`<div><dt>${memberText(name)}</dt><dd>${valueText(name, value)}</dd></div>`)}</dl>`;
 }
 
 /** Each question of the survey with its answers, and beside them what a trace witnessed. */
 export function renderDeclarations(report: EvidenceReport): Markup {
   const { declarations, session, importedSources = [] } = report;
-  if (declarations.length === 0)
-    return html`<p class="quiet">None recorded: no creator has answered the survey about this recording.</p>`;
+  if (declarations.length === 0) return html`<p class="quiet">${noDeclarationText(report)}</p>`;
   const listed = declarations.slice(0, LISTED_SUBMISSIONS);
   const known = Object.keys(DIMENSION_WORDS);
   const asked = [...new Set(listed.flatMap(({ answers }) => Object.keys(answers)))].slice(0, 16);
@@ -74,9 +76,7 @@ export function renderDeclarations(report: EvidenceReport): Markup {
         : undefined;
       const given = listed.flatMap(({ submissionId, answers }) => {
         const answer: unknown = (answers as Readonly<Record<string, unknown>>)[dimension];
-        return answer === undefined
-          ? []
-          : [{ submissionId, answer: [answer].flat().slice(0, 16).map(String).map(wordText).join(', ') }];
+        return answer === undefined ? [] : [{ submissionId, answer: answerText(answer) }];
       });
       return html`<div class="pair"><h3>${words?.title ?? html`<code>${dimension}</code>`}</h3><div class="declared"><span class="side">Declared</span>${given.map(({ submissionId, answer }) => html`<p><strong>${answer}</strong> <small>${submissionId}</small></p>`)}</div><div class="witnessed"><span class="side">Witnessed</span>${renderWitnessed(dimension, words?.counters ?? [], session, importedSources)}</div></div>`;
     })}</div>${moreThan(declarations.length - listed.length, 'further submissions are in the data of the report')}

@@ -1,5 +1,6 @@
 import type { Dimension } from '../../domain/declaration.js';
-import type { EvidenceFact } from '../../domain/evidence-report.js';
+import { findEvidenceCode } from '../../domain/evidence-codes.js';
+import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.js';
 import { COUNTERS, type Counter, type CounterName } from '../../domain/session-evidence.js';
 import type { Channel } from '../../domain/trace.js';
 
@@ -91,8 +92,32 @@ export function questionText(dimension: string): string {
 
 /** Sentence of a fact for a person, or undefined for a code that is not known. */
 export function sentenceOf({ code, dimension, answer }: EvidenceFact): string | undefined {
-  if (code !== 'creator_declaration' || dimension === undefined) return undefined;
-  return `${questionText(dimension)}: the creator answered “${wordText(answer ?? '')}”.`;
+  if (code !== 'creator_declaration' || dimension === undefined) return findEvidenceCode(code)?.sentence;
+  return `${questionText(dimension)}: the creator answered “${answerText(answer)}”.`;
+}
+
+/** Words of an answer as they are read; several are one text, parted by commas, or a list. */
+export function answerText(answer: unknown): string {
+  const words = typeof answer === 'string' ? answer.split(',') : [answer ?? ''].flat().map(String);
+  return words.slice(0, 16).map(wordText).join(', ');
+}
+
+/** What is said where no declaration is listed: one that was altered is no absence. */
+export function noDeclarationText({ unverifiable }: EvidenceReport): string {
+  return unverifiable.some(({ code }) => code === 'creator_declaration_altered')
+    ? 'Declarations were recorded, and are left out: they are not what the service stored.'
+    : 'None recorded: no creator has answered the survey about this recording.';
+}
+
+/** Name and value of what a fact rests on, as they are read. */
+export function valueText(name: string, value: number | string): string {
+  if (typeof value === 'number')
+    return name === 'seconds' || name.endsWith('Seconds')
+      ? clockText(value)
+      : groupDigits(Math.round(value * 1000) / 1000);
+  if (name === 'channel' && Object.hasOwn(CHANNEL_WORDS, value)) return CHANNEL_WORDS[value as Channel];
+  if (name === 'counter' && Object.hasOwn(COUNTER_WORDS, value)) return COUNTER_WORDS[value as CounterName];
+  return name === 'dimension' || name === 'otherDimension' ? questionText(value) : wordText(value);
 }
 
 /**

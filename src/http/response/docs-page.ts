@@ -8,6 +8,7 @@ import type {
   Response,
 } from '../../contract/openapi.js';
 import { KNOWN_VALUES } from '../../contract/primitives.js';
+import { EVIDENCE_CODES, type EvidenceCode } from '../../domain/evidence-codes.js';
 import { DOCS_STYLE } from './docs-style.js';
 import type { TextResponse } from './response.js';
 
@@ -61,15 +62,31 @@ export function docsPage(document: OpenApiDocument): string {
 <style>${DOCS_STYLE}</style>
 </head>
 <body>
-<nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p>${navigation}<h2><a href="#schemas">Schemas</a></h2></nav>
+<nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p>${navigation}<h2><a href="#evidence-codes">Evidence codes</a></h2><h2><a href="#schemas">Schemas</a></h2></nav>
 <main id="top">
 <header><h1>${text(info.title)} <small>${text(info.version)}</small></h1>${markdown(info.description)}<p><a href="/v1/openapi.json">openapi.json</a> is the document behind this page.</p></header>
 ${chapters}
+<section id="evidence-codes"><h2 class="group">Evidence codes</h2>${codesHtml(EVIDENCE_CODES)}</section>
 <section id="schemas"><h2 class="group">Schemas</h2>${schemas}</section>
 </main>
 </body>
 </html>
 `;
+}
+
+/** Codes of evidence reports, from their registry. */
+function codesHtml(codes: readonly EvidenceCode[]): string {
+  const classes = [...new Set(codes.map(({ contentClass }) => contentClass))];
+  const tables = classes.map((contentClass) => {
+    const rows = codes
+      .filter((entry) => entry.contentClass === contentClass)
+      .map(
+        ({ code, meaning, sentence, since }) =>
+          `<tr id="code-${text(code)}"><td><code>${text(code)}</code><small>since ${text(since)}</small></td><td>${inline(meaning)}</td><td>${text(sentence)}</td></tr>`,
+      );
+    return `<article><h3><code>${text(contentClass)}</code></h3>${table(['Code', 'Meaning', 'Sentence for a reader'], rows)}</article>`;
+  });
+  return `<p>What facts of an evidence report are about. Show a code that you do not know as it is.</p>${tables.join('')}`;
 }
 
 function operationHtml(method: string, path: string, operation: OperationObject): string {

@@ -40,6 +40,7 @@ pre code{font-size:1em}
 table{width:100%;border-collapse:collapse;font-size:.875rem}
 th{padding:.25rem 1rem .25rem 0;text-align:left;font-weight:600;color:var(--soft);border-bottom:1px solid var(--line)}
 td{padding:.4rem 1rem .4rem 0;vertical-align:top;border-bottom:1px solid var(--line)}
+#evidence-codes td:first-child{white-space:normal;overflow-wrap:anywhere;width:16rem}
 tr:last-child>td{border-bottom:0}
 td:first-child{white-space:nowrap}
 td small{margin-left:.4rem}
