@@ -29,6 +29,8 @@ const VERIFICATION = {
   },
 };
 
+const NOTE = { policyVersion: '1', lines: [{ code: 'takes', text: 'Nine takes were seen to grow.' }] };
+
 /** The bench, with the value in a file. */
 async function withFile(
   test: Parameters<typeof setUp>[0],
@@ -80,7 +82,12 @@ t.test('a channel that is not watched has its word on the terminal too', async (
 
 t.test('a proof is read by its id, and one of another partner from its record', async (t) => {
   const { takemark, service } = await setUp(t);
-  const record = { ...PROOF, delivery: { carrier: 'embedded' }, evidenceReport: cleanReport() };
+  const record = {
+    ...PROOF,
+    delivery: { carrier: 'embedded' },
+    evidenceReport: cleanReport(),
+    processNote: NOTE,
+  };
   service.on(`/v1/records/${PROOF_ID}`, () => ({ status: 200, body: record }));
   service.on(`/v1/proofs/${PROOF_ID}`, () => ({
     status: 404,
@@ -95,7 +102,10 @@ t.test('a proof is read by its id, and one of another partner from its record', 
     body: { ...PROOF, evidenceReport: emptyReport() },
   }));
   t.match(await takemark('report', PROOF_ID), { code: 0, out: /None recorded/ });
-  t.match(await takemark('report', PROOF_ID, '--from-record'), { code: 0, out: /from scratch/ });
+  t.match(await takemark('report', PROOF_ID, '--from-record'), {
+    code: 0,
+    out: /In short\n {2}Nine takes were seen to grow\.\n[\s\S]*from scratch/,
+  });
 });
 
 t.test('a page is written, and replaces none without --force', async (t) => {
