@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { decodeCborStrict, decodeCborTolerant, encodeCbor } from '../../src/codec/cbor.js';
 import { decodeMessagePackStrict, encodeMessagePack } from '../../src/codec/messagepack.js';
+import { encodeTraceEvent, MAX_EVENT_BYTES } from '../../src/codec/trace-events.js';
 import { chainHangsTogether, readCertificate } from '../../src/credential/certificate.js';
 import { protectedHeader, readSign1, writeSign1 } from '../../src/credential/cose.js';
 import { type Box, readBox } from '../../src/credential/jumbf.js';
@@ -10,11 +11,15 @@ import { readEmbedded } from '../../src/credential/read-embedded.js';
 import { readSidecar, writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction } from '../../src/credential/statement.js';
 import { DomainError } from '../../src/domain/errors.js';
+import type { TraceEvent } from '../../src/domain/trace.js';
 import { CONTEXT_BYTES, createCoreMemory, instantiateCore, SCRATCH_BYTES } from '../../src/engine/core.js';
 import * as layout from '../../src/engine/core-layout.js';
+import { type ReadTrace, readTrace } from '../../src/evidence/trace/read-trace.js';
 import { parseJson } from '../../src/http/body/json-text.js';
 import { createCursors } from '../../src/operations/page.js';
 import { createUploadPolicySigner } from '../../src/operations/uploads/upload-policy.js';
+import { opened, SESSION } from '../capture/write-trace.js';
+import { Forge } from '../evidence/forge-trace.js';
 import { now as currentSecond, extentOf, issued, sealed, storeIn } from '../fixtures/credentialed-file.js';
 import { foreignManifest, foreignSigner, storeOf } from '../fixtures/foreign-store.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
@@ -96,6 +101,18 @@ const BOX_WORDS = text(
   '\0\0\0\x01',
   '\0\0\0\x08',
 );
+const TRACE_WORDS = [
+  Buffer.from([0x94, 1]),
+  Buffer.from([0x94, 2]),
+  Buffer.from([0x94, 3]),
+  Buffer.from([0xc0]),
+  Buffer.from([0xc4, 0x20]),
+  Buffer.from([0xc6, 0xff, 0xff, 0xff, 0xff]),
+  Buffer.from([0xcb, 0x7f, 0xf8]),
+  Buffer.from([0xcf, 0, 0x20]),
+];
+const TRACE_BODY = bodyOf(SESSION);
+const TRACE_SEED = signedTrace(TRACE_BODY);
 const now = 1_700_000_000;
 const secrets = secretsOf();
 
@@ -280,12 +297,76 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
     '/src/http/body/json-text',
   ),
 
+  'trace-file': plain(
+    {
+      name: 'trace-file',
+      seeds: [TRACE_SEED],
+      words: TRACE_WORDS,
+      maxBytes: 8192,
+      async run(input) {
+        const read = await readEvents(input);
+        // Of another device's trace nobody here knows what it signed.
+        if (read === undefined || !TRACE_SEED.includes(Buffer.from(read.trace.header.publicKey))) return;
+        must(
+          bodyOf(read.events).equals(TRACE_BODY.subarray(0, bodyOf(read.events).length)),
+          'events nobody signed',
+        );
+      },
+    },
+    '/src/evidence/trace/',
+    '/src/codec/trace',
+  ),
+
+  'trace-events': plain(
+    {
+      name: 'trace-events',
+      seeds: [TRACE_BODY, ...SESSION.map((event) => bodyOf([event]))],
+      words: TRACE_WORDS,
+      maxBytes: 4096,
+      async run(input) {
+        if (input.length === 0) return;
+        const read = await readEvents(signedTrace(input));
+        if (read !== undefined) must(bodyOf(read.events).equals(input), 'another spelling was taken');
+      },
+    },
+    '/src/evidence/trace/',
+    '/src/codec/trace',
+    '/src/domain/trace',
+  ),
+
   cursor: openCursor,
   'slot-policy': openSlotPolicy,
   // Loaded where they are asked for: what a process has loaded, reading coverage takes time with.
   'http-framing': async () => (await import('./http-targets.js')).openFraming(),
   'upload-form': async () => (await import('./http-targets.js')).openForm(),
 };
+
+function bodyOf(events: readonly TraceEvent[]): Buffer {
+  const bytes = Buffer.alloc(events.length * MAX_EVENT_BYTES);
+  let end = 0;
+  for (const event of events) end = encodeTraceEvent(event, bytes, end);
+  return bytes.subarray(0, end);
+}
+
+/** Sealed trace with one segment. */
+function signedTrace(body: Uint8Array): Buffer {
+  const forge = new Forge();
+  return Buffer.concat([forge.header, forge.segment(body, 0), forge.sign(true)]);
+}
+
+async function readEvents(
+  input: Buffer,
+): Promise<{ readonly trace: ReadTrace; readonly events: readonly TraceEvent[] } | undefined> {
+  try {
+    const trace = await readTrace(opened(input, 700));
+    const events: TraceEvent[] = [];
+    for await (const batch of trace.events()) events.push(...batch);
+    return { trace, events };
+  } catch (error) {
+    if (error instanceof DomainError && error.code !== 'internal') return undefined;
+    throw error;
+  }
+}
 
 async function openCursor(): Promise<OpenTarget> {
   const cursors = createCursors(secrets, 'production');
