@@ -49,6 +49,9 @@ export interface ReportPageInput {
   readonly note?: NoteText;
 }
 
+/** Lines of a note that the page shows. */
+const NOTE_LINES = 48;
+
 /**
  * One page that holds everything it needs: no script, nothing loaded, every text of the report escaped. Its own policy
  * forbids whatever it does not need, wherever it is opened.
@@ -61,9 +64,10 @@ export function renderReportPage({ proof, report, note }: ReportPageInput): stri
     report?.session?.evidence.simulated === true
       ? html`<p class="banner">Simulated: a generator made this trace. It witnesses nothing.</p>`
       : undefined
-  }${note === undefined || note.lines.length === 0 ? undefined : html`<ul class="note">${note.lines.slice(0, 24).map((line) => html`<li>${line}</li>`)}</ul>`}</header>
+  }</header>
 ${report === undefined ? renderWithoutReport(proof) : renderSections(report)}
 ${renderLegacy(proof)}
+${renderNote(note)}
 ${renderTechnical(proof, report, note)}
 <footer>The report only reports. It changes no verdict, says nothing about rights or authorship, and what was not watched is no zero.</footer>
 </main>`;
@@ -142,6 +146,16 @@ function renderWithoutReport(proof: ReportSubject): Markup {
     'evidence',
     'Evidence',
     html`<p class="quiet">Evidence of the source is not available${proof.verdict === undefined || proof.verdict === 'valid' ? ': this proof has no report. That says nothing for or against the recording.' : ': a report is given with a valid verdict alone.'}</p>`,
+  );
+}
+
+/** The note repeats in sentences what stands above it, for those who pass words on. */
+function renderNote(note: NoteText | undefined): Markup | undefined {
+  if (note === undefined || note.lines.length === 0) return undefined;
+  return section(
+    'note',
+    'Process note',
+    html`<ul class="note">${note.lines.slice(0, NOTE_LINES).map((line) => html`<li>${line}</li>`)}</ul>`,
   );
 }
 

@@ -34,7 +34,7 @@ code{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono","DejaVu
 .decision.review,.decision.bad{background:var(--alert-tint);border-color:var(--alert-line)}
 .decision.review b,.decision.bad b{color:var(--alert)}
 .banner{margin-top:1rem;padding:.75rem 1.25rem;border-radius:10px;border:2px dashed var(--alert-line);color:var(--alert);font-weight:600}
-.note{margin-top:1.25rem;max-width:46rem}
+.note{max-width:46rem}
 .note li{position:relative;padding-left:1.1rem}
 .note li+li{margin-top:.25rem}
 .note li::before{content:"";position:absolute;left:0;top:.62em;width:.45rem;height:2px;background:var(--soft)}
