@@ -4,6 +4,7 @@ import { store } from './adapters/embedded/charge.js';
 import { compare } from './compare.js';
 import { hash } from './engine/hash.js';
 import { parse } from './engine/parse.js';
+import { evidence } from './evidence/evidence.js';
 import { ingest } from './http/ingest.js';
 import { memory } from './http/memory.js';
 import { upload } from './http/upload.js';
@@ -15,8 +16,15 @@ import { htmlReport } from './report/html.js';
 import { terminalReport } from './report/terminal.js';
 import { type Condition, gatherResults } from './results.js';
 
-const MEASURES: readonly Measure[] = [hash, parse, ingest, upload, memory, verify, store];
-const COMPARED_PACKAGES = ['hash-wasm', 'music-metadata', 'busboy', 'express', 'classic-level'];
+const MEASURES: readonly Measure[] = [hash, parse, ingest, upload, memory, verify, store, evidence];
+const COMPARED_PACKAGES = [
+  'hash-wasm',
+  'music-metadata',
+  'busboy',
+  'express',
+  'classic-level',
+  '@msgpack/msgpack',
+];
 
 async function measureAll(options: Options): Promise<boolean> {
   const startedAt = new Date();

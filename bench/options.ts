@@ -18,6 +18,7 @@ export interface Scale {
   readonly verifyCalls: number;
   readonly verifyRounds: number;
   readonly charges: number;
+  readonly traceEvents: number;
 }
 
 const FULL: Scale = {
@@ -31,6 +32,7 @@ const FULL: Scale = {
   verifyCalls: 4000,
   verifyRounds: 5,
   charges: 30_000,
+  traceEvents: 2_000_000,
 };
 
 const QUICK: Scale = {
@@ -44,6 +46,7 @@ const QUICK: Scale = {
   verifyCalls: 1200,
   verifyRounds: 3,
   charges: 6000,
+  traceEvents: 400_000,
 };
 
 export interface Options {
