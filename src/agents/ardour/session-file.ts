@@ -140,7 +140,7 @@ export function readSession(root: XmlElement): SessionState {
     tracks.set(track.id, track);
   }
   const { regions, clips, compounds } = readRegions(root, tracks);
-  const sources = readSources(root, compounds);
+  const sources = readSources(root, compounds, clips.values());
   const markers = readMarkers(child(root, 'Locations'));
   const { live } = TRACE_LIMITS;
   for (const [count, most] of [
@@ -283,8 +283,9 @@ function readRegions(
   const trackOf = new Map([...tracks.values()].map(({ id, playlist }) => [playlist, id]));
   const note = (element: XmlElement): RegionState | undefined => {
     // A compound brings its source along.
-    for (const source of children(element, 'Source'))
-      compounds.set(identified(source), { region: element, source });
+    for (const nested of children(element, 'NestedSource'))
+      for (const source of children(nested, 'Source'))
+        compounds.set(identified(source), { region: element, source });
     const region = readRegion(element);
     if (region !== undefined) regions.set(region.id, region);
     return region;
@@ -352,6 +353,7 @@ export function readTime(
 function readSources(
   root: XmlElement,
   compounds: ReadonlyMap<string, { readonly region: XmlElement; readonly source: XmlElement }>,
+  clips: Iterable<ClipState>,
 ): ReadonlyMap<string, SourceState> {
   const sources = new Map<string, SourceState>();
   for (const source of children(child(root, 'Sources'), 'Source')) {
@@ -366,7 +368,15 @@ function readSources(
     }
     sources.set(id, { ...readSource(source), parts: [...parts] });
   }
+  // A clip never lacks a source; one that the file does not describe has no known origin.
+  for (const { base, sources: shown } of clips)
+    for (const id of shown) if (!sources.has(id)) sources.set(id, undescribed(id, base));
   return sources;
+}
+
+function undescribed(id: string, base: 'seconds' | 'beats'): SourceState {
+  const type = base === 'seconds' ? 'audio' : 'midi';
+  return { id, type, name: '', channel: 0, takeId: '', timestamp: '', capturedFor: '', origin: '' };
 }
 
 function readSource(source: XmlElement): SourceState {

@@ -36,10 +36,11 @@ function wave(data: Buffer, format: number, bits: number): Buffer {
 
 /** A tone whose samples are exact in 16 bit. */
 export const tone = (frames: number, period: number): readonly number[] =>
-  Array.from(
-    { length: frames },
-    (_, at) => Math.round(8192 * Math.sin((2 * Math.PI * at) / period)) / 32_768,
-  );
+  Array.from({ length: frames }, (_, at) => {
+    const step = Math.round(8192 * Math.sin((2 * Math.PI * at) / period));
+    // Whole numbers have no negative zero.
+    return step === 0 ? 0 : step / 32_768;
+  });
 
 export interface Forgery {
   readonly file: string;

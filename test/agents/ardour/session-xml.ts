@@ -45,8 +45,10 @@ export function region(spec: RegionSpec): string {
     .map((part) => region({ id: id * 1000 + part, source: part, start: 0, length }))
     .join('');
   const own =
-    parts.length === 0 ? '' : `<Source name="c" type="audio" id="${source}" playlist="7" original="1"/>`;
-  return `<Region name="${name}" muted="0" whole-file="0" external="${flag(spec.external)}" automatic="${flag(spec.automatic)}" start="${clocks(offset)}" length="${clocks(length)}@${clocks(start)}" stretch="1" shift="1" scale-amplitude="${gain}" id="${id}" type="audio" source-0="${source}" master-source-0="${master}">${own}<Playlist id="${id * 1000}">${inner}</Playlist></Region>`;
+    parts.length === 0
+      ? ''
+      : `<NestedSource><Source name="c" type="audio" id="${source}" playlist="7" original="1"><Playlist id="${id * 1000}">${inner}</Playlist></Source></NestedSource>`;
+  return `<Region name="${name}" muted="0" whole-file="0" external="${flag(spec.external)}" automatic="${flag(spec.automatic)}" start="${clocks(offset)}" length="${clocks(length)}@${clocks(start)}" stretch="1" shift="1" scale-amplitude="${gain}" id="${id}" type="audio" source-0="${source}" master-source-0="${master}">${own}</Region>`;
 }
 
 export function sessionXml(spec: SessionSpec = {}): string {
