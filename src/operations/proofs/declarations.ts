@@ -14,6 +14,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
+import { readFacts } from './evidence-parts.js';
 import { findIssued, noSuchProof } from './find-proof.js';
 import { overlayKeys, reviseOverlay } from './overlay.js';
 
@@ -38,17 +39,23 @@ export async function recordDeclaration(
   proofId: string,
   declaration: Declaration,
 ): Promise<{ readonly declaration: DeclarationEnvelope; readonly repeated: boolean }> {
-  const { partnerId } = await findIssued(deps.stores, proofId);
+  const issued = await findIssued(deps.stores, proofId);
+  const { partnerId } = issued;
   const at = Math.floor(deps.clock.now() / 1000);
   if (declaration.submittedAt > at + SUBMISSION_SKEW_SECONDS)
     throw new DomainError('invalid_request', 'submittedAt lies in the future.', { reason: 'invalid_member' });
   const sealed = sealDeclaration(deps.secrets.current('audit').key, proofId, declaration, at);
+  // Read before the step: facts never change.
+  const facts = await readFacts(deps, issued);
   const step = await deps.stores.changeOverlay<DeclarationStep>(
     proofId,
     (proof) => {
       const result = addDeclaration(proof.overlay?.declarations ?? [], sealed);
       if (result.outcome !== 'recorded') return { result };
-      return { result, overlay: reviseOverlay(deps.secrets, proof, { declarations: result.declarations }) };
+      return {
+        result,
+        overlay: reviseOverlay(deps.secrets, proof, facts, { declarations: result.declarations }),
+      };
     },
     {
       partnerId,

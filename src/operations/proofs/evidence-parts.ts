@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isRecordDamaged } from '../../domain/errors.js';
+import type { EvidenceFacts } from '../../domain/evidence.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import { decodeEvidence, type EvidenceBodies } from '../../evidence/evidence-body.js';
 import type { ProofStore } from '../../ports/stores.js';
@@ -27,4 +28,10 @@ export async function readPart<Part extends keyof EvidenceBodies>(
   return body !== undefined && createHash('sha256').update(body).digest('hex') === settled.sha256
     ? decodeEvidence(part, body)
     : 'altered';
+}
+
+/** Settled facts of a proof's trace, for rules; undefined where there are none, or they were altered. */
+export async function readFacts(deps: ReadPartDeps, proof: IssuedProof): Promise<EvidenceFacts | undefined> {
+  const facts = await readPart(deps, proof, 'facts');
+  return facts === 'altered' ? undefined : facts;
 }

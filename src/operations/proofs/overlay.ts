@@ -5,10 +5,16 @@ import {
   type StoredDeclaration,
 } from '../../domain/declaration.js';
 import { defined } from '../../domain/defined.js';
-import { ENGINE_VERSION, type EvidenceOverlay, type StoredConsent } from '../../domain/evidence.js';
+import {
+  ENGINE_VERSION,
+  type EvidenceFacts,
+  type EvidenceOverlay,
+  type StoredConsent,
+} from '../../domain/evidence.js';
 import { isOverlayAuthentic, nextOverlay } from '../../domain/evidence-overlay.js';
 import type { EvidenceFact } from '../../domain/evidence-report.js';
 import type { IssuedProof } from '../../domain/proof.js';
+import { evaluateOverlay } from '../../evidence/overlay.js';
 import type { Secrets } from '../../ports/secrets.js';
 
 /** The believed content of a proof's overlay. */
@@ -56,10 +62,12 @@ export interface OverlayChange {
 /**
  * The overlay of a proof after a change. Rules are asked anew, of the authentic declarations alone. An altered
  * declaration stays as it lies, and no consent is taken over from an overlay that was altered.
+ * @param facts settled facts of the proof's trace; undefined where there are none, or they were altered
  */
 export function reviseOverlay(
   secrets: Secrets,
   { proofId, overlay }: IssuedProof,
+  facts: EvidenceFacts | undefined,
   change: OverlayChange,
 ): EvidenceOverlay {
   const keys = overlayKeys(secrets);
@@ -69,7 +77,7 @@ export function reviseOverlay(
   return nextOverlay(keys, proofId, overlay, {
     engineVersion: ENGINE_VERSION,
     declarations,
-    facts: [],
+    facts: evaluateOverlay(facts, authenticOf(secrets, proofId, declarations)),
     ...(consent == null ? {} : { consent }),
   });
 }

@@ -8,7 +8,7 @@ import type { SourceDetail } from '../../domain/session-evidence.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
-import { readPart } from './evidence-parts.js';
+import { readFacts, readPart } from './evidence-parts.js';
 import { findIssued, noSuchProof } from './find-proof.js';
 import { checkOverlay, reviseOverlay } from './overlay.js';
 
@@ -73,11 +73,13 @@ export async function grantConsent(
   deps: ConsentDeps,
   { proofId, consentVersion, grantedAt }: { readonly proofId: string } & StoredConsent,
 ): Promise<ConsentState> {
-  const { partnerId } = await findIssued(deps.stores, proofId);
+  const issued = await findIssued(deps.stores, proofId);
+  const { partnerId } = issued;
   const at = Math.floor(deps.clock.now() / 1000);
   if (grantedAt > at + SUBMISSION_SKEW_SECONDS)
     throw new DomainError('invalid_request', 'grantedAt lies in the future.', { reason: 'invalid_member' });
   const consent: StoredConsent = { consentVersion, grantedAt };
+  const facts = await readFacts(deps, issued);
   const refused = await deps.stores.changeOverlay<'source_detail_absent' | 'overlay_full' | undefined>(
     proofId,
     (proof) => {
@@ -86,7 +88,7 @@ export async function grantConsent(
       if (known?.consentVersion === consentVersion && known.grantedAt === grantedAt)
         return { result: undefined };
       if ((proof.overlay?.revision ?? 0) >= MAX_OVERLAY_REVISIONS) return { result: 'overlay_full' };
-      return { result: undefined, overlay: reviseOverlay(deps.secrets, proof, { consent }) };
+      return { result: undefined, overlay: reviseOverlay(deps.secrets, proof, facts, { consent }) };
     },
     {
       partnerId,
@@ -114,15 +116,17 @@ export async function revokeConsent(
   deps: ConsentDeps,
   { proofId }: { readonly proofId: string },
 ): Promise<ConsentState> {
-  const { partnerId } = await findIssued(deps.stores, proofId);
+  const issued = await findIssued(deps.stores, proofId);
+  const { partnerId } = issued;
   const at = Math.floor(deps.clock.now() / 1000);
+  const facts = await readFacts(deps, issued);
   const step = await deps.stores.changeOverlay<'revoked'>(
     proofId,
     (proof) =>
       // Whatever lies there, believed or not.
       proof.overlay?.consent === undefined
         ? { result: 'revoked' }
-        : { result: 'revoked', overlay: reviseOverlay(deps.secrets, proof, { consent: null }) },
+        : { result: 'revoked', overlay: reviseOverlay(deps.secrets, proof, facts, { consent: null }) },
     { partnerId, action: 'consent_revoked', at, actor: 'operator', subjects: [proofId] },
   );
   if (step === 'proof_gone') throw noSuchProof();

@@ -87,14 +87,15 @@ export function partnerStore(session: Session, intents: Intents, codes: RowCodes
           const outcome = await transact({
             query: SET_SOURCE_DETAIL,
             params: [
-              approval?.consentVersion,
-              approval?.approvedAt,
+              // Undefined would leave the column as it is.
+              approval?.consentVersion ?? null,
+              approval?.approvedAt ?? null,
               ops,
               code,
               shardOf(partnerId),
               partnerId,
-              former,
-              textIn(row, 'mac'),
+              former ?? null,
+              textIn(row, 'mac') ?? null,
             ],
           });
           // A refused statement may be the repetition of one that was carried out.
