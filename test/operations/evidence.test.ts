@@ -54,6 +54,8 @@ function proofWith(evidence?: IssuedProof['evidence']): IssuedProof {
   };
 }
 
+const READER = { partnerId: 'ptr_1' };
+
 const TRACED = proofWith({
   engineVersion: 1,
   traceSha256: FACTS.session.traceSha256,
@@ -76,6 +78,7 @@ function depsWith(
     reads,
     secrets: secretsOf(),
     stores: {
+      getPartner: async () => undefined,
       readEvidence: async (proofId, part) => {
         reads.push(`${proofId} ${part}`);
         return body();
@@ -90,12 +93,12 @@ function depsWith(
 
 t.test('a proof costs a read of its evidence only where it has some', async (t) => {
   const deps = depsWith(async () => BODY);
-  const bare = await readReport(deps, proofWith());
+  const bare = await readReport(deps, READER, proofWith());
   t.strictSame(deps.reads, [], 'verify is no slower for a proof without a trace');
   t.notOk('session' in bare!, 'nothing was witnessed, and nothing reads as zero');
   t.match(summariseEvidence(bare!), { status: 'none_recorded' });
 
-  const report = (await readReport(deps, TRACED))!;
+  const report = (await readReport(deps, READER, TRACED))!;
   t.strictSame(deps.reads, ['prf_1 facts']);
   t.strictSame(report.session, { evidence: FACTS.session });
   t.strictSame(report.importedSources, FACTS.importedSources);
@@ -124,7 +127,7 @@ t.test('evidence that was altered or lost is told of, and fails no call', async 
       throw recordDamaged(new Error('mac'));
     },
   })) {
-    const report = (await readReport(depsWith(body), TRACED))!;
+    const report = (await readReport(depsWith(body), READER, TRACED))!;
     t.match(report.unverifiable.at(-1), { code: 'evidence_facts_altered', status: 'needs_review' }, name);
     t.ok(asksForReview(report), `${name}: a person decides`);
     t.match(
@@ -139,6 +142,7 @@ t.test('evidence that was altered or lost is told of, and fails no call', async 
       depsWith(async () => {
         throw new DomainError('unavailable', 'away', { reason: 'store_unavailable' });
       }),
+      READER,
       TRACED,
     ),
     { code: 'unavailable' },
@@ -150,6 +154,7 @@ t.test('a device that was revoked since is a finding of every later read', async
   const from = TRACED.createdAt;
   const revoked = (await readReport(
     depsWith(async () => BODY, from),
+    READER,
     TRACED,
   ))!;
   t.match(revoked.unverifiable.at(-1), {
@@ -160,6 +165,7 @@ t.test('a device that was revoked since is a finding of every later read', async
   t.equal(revoked.session?.evidence.device.standing, 'enrolled', 'as it stood at issuing');
   const later = (await readReport(
     depsWith(async () => BODY, from + 1),
+    READER,
     TRACED,
   ))!;
   t.notOk(asksForReview(later), 'issued before the time from which it is revoked');
@@ -182,6 +188,7 @@ t.test('a page with whole reports is bounded by entries and by bytes, and loses 
   let reading = 0;
   let most = 0;
   const stores = {
+    ...evidence.stores,
     listProofs: async (_partnerId: string, { before, limit }: Parameters<ProofStore['listProofs']>[1]) =>
       all.filter(({ createdAt }) => before === undefined || createdAt < before.createdAt).slice(0, limit),
     readEvidence: async (proofId: string, part: EvidencePart) => {

@@ -1,17 +1,21 @@
 import { defined } from '../../domain/defined.js';
 import type { EvidenceFacts } from '../../domain/evidence.js';
-import { type EvidenceFact, type EvidenceReport, reportEvidence } from '../../domain/evidence-report.js';
+import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.js';
 import type { IssuedProof } from '../../domain/proof.js';
-import type { Secrets } from '../../ports/secrets.js';
-import type { ProofStore } from '../../ports/stores.js';
+import type { SourceDetail } from '../../domain/session-evidence.js';
+import { composeReport } from '../../evidence/compose-report.js';
 import type { Devices } from '../system/devices.js';
 import { readPart } from './evidence-parts.js';
-import { type CheckedOverlay, checkOverlay } from './overlay.js';
+import { checkOverlay } from './overlay.js';
+import { type DeliverDetailDeps, deliverableDetail } from './source-detail.js';
 
-export interface ReadReportDeps {
-  readonly stores: Pick<ProofStore, 'readEvidence'>;
-  readonly secrets: Secrets;
+export interface ReadReportDeps extends DeliverDetailDeps {
   readonly devices: Pick<Devices, 'standing'>;
+}
+
+/** What differs between readers of one report: source detail is delivered to approved partners alone. */
+export interface ReportReader {
+  readonly partnerId: string;
 }
 
 /**
@@ -22,13 +26,23 @@ export interface ReadReportDeps {
  */
 export async function readReport(
   deps: ReadReportDeps,
+  reader: ReportReader,
   proof: IssuedProof,
 ): Promise<EvidenceReport | undefined> {
   const overlay = checkOverlay(deps.secrets, proof);
   if (overlay === undefined && proof.legacy !== undefined) return undefined;
-  const facts = await readPart(deps, proof, 'facts');
-  const report = compose(overlay, facts === 'altered' ? undefined : facts);
-  const found = facts === 'altered' ? [FACTS_ALTERED] : await findRevocation(deps, proof, facts);
+  const { declarations = [], altered = 0 } = overlay ?? {};
+  const content = defined({ overlay, declarations, altered });
+  if (proof.evidence === undefined) return composeReport(content);
+
+  const [facts, detail] = await Promise.all([
+    readPart(deps, proof, 'facts'),
+    deliverableDetail(deps, reader, proof),
+  ]);
+  const isAltered = facts === 'altered' || detail === 'altered';
+  const sound = facts === 'altered' ? undefined : facts;
+  const report = composeReport(defined({ ...content, facts: sound, ...deliver(sound && detail) }));
+  const found = [...(isAltered ? [FACTS_ALTERED] : []), ...(await findRevocation(deps, proof, sound))];
   return found.length === 0 ? report : { ...report, unverifiable: [...report.unverifiable, ...found] };
 }
 
@@ -38,29 +52,8 @@ const FACTS_ALTERED: EvidenceFact = {
   status: 'needs_review',
 };
 
-/** Facts as they were settled, and over them what was declared since. */
-function compose(overlay: CheckedOverlay | undefined, facts: EvidenceFacts | undefined): EvidenceReport {
-  const { declarations = [], altered = 0, facts: concluded = [] } = overlay ?? {};
-  const declared = reportEvidence(declarations, altered);
-  if (facts === undefined) return declared;
-  const settled = [...facts.facts, ...concluded];
-  const of = (contentClass: EvidenceFact['contentClass']) =>
-    settled.filter((fact) => fact.contentClass === contentClass);
-  const gaps = declared.unverifiable.filter(({ status }) => status !== 'unverifiable');
-  return {
-    ...declared,
-    facts: [...of('direct_observation'), ...of('rule_inference'), ...declared.facts],
-    conflicts: of('explicit_conflict'),
-    unverifiable: [...of('unverifiable_coverage_gap'), ...gaps],
-    engine: defined({
-      facts: facts.engineVersion,
-      overlay: overlay?.engineVersion ?? facts.engineVersion,
-      revision: overlay?.revision ?? 0,
-    }),
-    session: { evidence: facts.session },
-    importedSources: facts.importedSources,
-    importedSourceCount: facts.importedSourceCount,
-  };
+function deliver(detail: SourceDetail | 'altered' | undefined) {
+  return detail === undefined || detail === 'altered' ? {} : { detail, consent: detail };
 }
 
 /**
@@ -74,14 +67,14 @@ async function findRevocation(
 ): Promise<readonly EvidenceFact[]> {
   if (facts === undefined || facts.session.device.standing === 'revoked') return [];
   const { standing, revokedFrom } = await devices.standing(facts.session.device.deviceId, createdAt);
-  return standing !== 'revoked'
-    ? []
-    : [
-        {
-          code: 'trace_device_revoked',
-          contentClass: 'unverifiable_coverage_gap',
-          status: 'needs_review',
-          ...(revokedFrom === undefined ? {} : { values: { revokedFrom } }),
-        },
-      ];
+  if (standing !== 'revoked') return [];
+  const values = revokedFrom === undefined ? undefined : { revokedFrom };
+  return [
+    defined({
+      code: 'trace_device_revoked',
+      contentClass: 'unverifiable_coverage_gap' as const,
+      status: 'needs_review' as const,
+      values,
+    }),
+  ];
 }

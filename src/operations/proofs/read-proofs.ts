@@ -5,8 +5,10 @@ import {
   summariseEvidence,
 } from '../../domain/evidence-report.js';
 import { type LegacyValues, legacyValues } from '../../domain/legacy-proof.js';
+import type { ProcessNote } from '../../domain/process-note.js';
 import type { Carrier, IssuedProof } from '../../domain/proof.js';
-import type { ProofStore } from '../../ports/stores.js';
+import { writeProcessNote } from '../../evidence/process-note.js';
+import type { PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Caller } from '../caller.js';
 import { type Cursors, cutPage } from '../page.js';
 import { type ReadReportDeps, readReport } from './evidence.js';
@@ -30,6 +32,7 @@ export interface ProofDetail extends ProofEntry, LegacyValues {
   readonly createdAt: number;
   readonly originalSha256: string;
   readonly evidenceReport?: EvidenceReport;
+  readonly processNote?: ProcessNote;
 }
 
 export interface ProofRecord {
@@ -38,6 +41,7 @@ export interface ProofRecord {
   readonly issuedAt: number;
   readonly boundAudioSha256: string;
   readonly evidenceReport?: EvidenceReport;
+  readonly processNote?: ProcessNote;
   readonly delivery: {
     readonly carrier: Carrier;
     readonly bytes: number;
@@ -48,7 +52,7 @@ export interface ProofRecord {
 }
 
 export interface ReadProofsDeps extends ReadReportDeps {
-  readonly stores: ProofStore;
+  readonly stores: ProofStore & PartnerStore;
 }
 
 const DEFAULT_LIMIT = 50;
@@ -95,7 +99,7 @@ export async function listProofs(
   for (let at = 0; at < entries.length; at += READS_AT_ONCE)
     proofs.push(
       ...(await Promise.all(
-        entries.slice(at, at + READS_AT_ONCE).map((proof) => listedProof(deps, proof, whole)),
+        entries.slice(at, at + READS_AT_ONCE).map((proof) => listedProof(deps, caller, proof, whole)),
       )),
     );
   return defined({
@@ -111,11 +115,13 @@ export async function readProof(
   { proofId }: { readonly proofId: string },
 ): Promise<ProofDetail> {
   const proof = await findOwnIssued(deps.stores, caller, proofId);
+  const evidenceReport = await readReport(deps, caller, proof);
   return defined({
     ...proofEntry(proof),
     createdAt: proof.createdAt,
     originalSha256: proof.originalSha256,
-    evidenceReport: await readReport(deps, proof),
+    evidenceReport,
+    processNote: evidenceReport && writeProcessNote(evidenceReport),
     ...legacyValues(proof.legacy),
   });
 }
@@ -123,18 +129,20 @@ export async function readProof(
 /** The registered record of a proof, for any key of the environment. It claims of no file that it matches. */
 export async function readRecord(
   deps: ReadProofsDeps,
-  _caller: Caller,
+  caller: Caller,
   { proofId }: { readonly proofId: string },
 ): Promise<ProofRecord> {
   const proof = await findIssued(deps.stores, proofId);
   const { song, createdAt, boundAudioSha256, carrier, asset } = proof;
+  const evidenceReport = await readReport(deps, caller, proof);
   const { bytes, sha256, mediaType, fileName } = asset;
   return defined({
     proofId,
     song: { title: song.title },
     issuedAt: createdAt,
     boundAudioSha256,
-    evidenceReport: await readReport(deps, proof),
+    evidenceReport,
+    processNote: evidenceReport && writeProcessNote(evidenceReport),
     delivery: { carrier, bytes, sha256, mediaType, fileName },
   });
 }
@@ -149,8 +157,13 @@ function countFitting(found: readonly IssuedProof[]): number {
   return fitting === -1 ? found.length : fitting;
 }
 
-async function listedProof(deps: ReadReportDeps, proof: IssuedProof, whole: boolean): Promise<ListedProof> {
-  const report = await readReport(deps, proof);
+async function listedProof(
+  deps: ReadReportDeps,
+  caller: Caller,
+  proof: IssuedProof,
+  whole: boolean,
+): Promise<ListedProof> {
+  const report = await readReport(deps, caller, proof);
   return defined({
     ...proofEntry(proof),
     evidenceSummary: report && summariseEvidence(report),

@@ -141,19 +141,20 @@ export interface DeliverDetailDeps {
 /**
  * Source detail of a proof that was read just now, for one partner: where the proof has any, its creator consents,
  * and the partner is approved under exactly the version that was consented to. Else nothing is read of it.
+ * @returns `altered` for a body that is missing, or is another one than was settled
  */
 export async function deliverableDetail(
   deps: DeliverDetailDeps,
   { partnerId }: { readonly partnerId: string },
   proof: IssuedProof,
-): Promise<SourceDetail | undefined> {
+): Promise<SourceDetail | 'altered' | undefined> {
   const consent = hasDetail(proof) ? checkOverlay(deps.secrets, proof)?.consent : undefined;
   if (consent === undefined) return undefined;
   const partner = await deps.stores.getPartner(partnerId);
   if (partner?.sourceDetail?.consentVersion !== consent.consentVersion) return undefined;
   const detail = await readPart(deps, proof, 'detail');
   return detail === undefined || detail === 'altered'
-    ? undefined
+    ? detail
     : { ...detail, consentVersion: consent.consentVersion };
 }
 

@@ -6,7 +6,7 @@ import { judge, namedProof } from '../../domain/verdict.js';
 import type { VerificationResult } from '../../domain/verification.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
-import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
+import type { PartnerStore, ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { type ReadReportDeps, readReport } from '../proofs/evidence.js';
@@ -15,7 +15,7 @@ import { charge } from '../usage/quota.js';
 import { findUpload } from './find-upload.js';
 
 export interface VerifyUploadDeps extends ReadReportDeps {
-  readonly stores: UploadStore & ProofStore & UsageStore;
+  readonly stores: UploadStore & PartnerStore & ProofStore & UsageStore;
   readonly clock: Clock;
   readonly observer: Observer;
   readonly revocations: Pick<SignerRevocations, 'find'>;
@@ -40,7 +40,7 @@ export async function verifyUpload(
 
   // The report comes with `valid` alone (rule 8.16).
   const registered = judgement.verdict === 'valid' && proof?.state === 'issued' ? proof : undefined;
-  const evidenceReport = registered && (await readReport(deps, registered));
+  const evidenceReport = registered && (await readReport(deps, caller, registered));
 
   await charge(deps.stores, caller, {
     operation: 'verify',
