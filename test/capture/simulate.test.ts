@@ -65,6 +65,7 @@ const EXPECTED: Readonly<Record<AdverseScenario, readonly string[]>> = {
   activity_after_export: [],
   edits_of_imports_only: [],
   laundered: [],
+  unwatched: [],
   unsigned_tail: ['trace_truncated', 'trace_unsigned_tail'],
   gap: ['trace_sequence_gap', 'trace_unsigned_tail'],
   truncated: ['trace_truncated'],
@@ -92,4 +93,5 @@ t.test('adverse scenarios show in the file, or in what was done', async (t) => {
   const laundered = await simulate({ adverse: ['laundered'] });
   t.ok(laundered.events.some((event) => event.kind === 'recording.started' && event.input === 'internal'));
   t.ok(laundered.kinds.has('source.appeared'));
+  t.ok((await kindsOf('unwatched')).has('capture.gap'));
 });

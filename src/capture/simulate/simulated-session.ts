@@ -19,6 +19,7 @@ export const ADVERSE_SCENARIOS = [
   'activity_after_export',
   'edits_of_imports_only',
   'laundered',
+  'unwatched',
   // of the file
   'unsigned_tail',
   'gap',
@@ -165,6 +166,7 @@ export class SimulatedSession {
       [2, () => this.#undo()],
       [1, () => this.#mark()],
       [1, () => this.#derive()],
+      [this.#adverse.has('unwatched') ? 2 : 0, () => this.#lookAway()],
     ];
   }
 
@@ -242,7 +244,9 @@ export class SimulatedSession {
   #begin(): void {
     this.#say({ kind: 'session.opened', at: 0, sampleRate: RATE });
     this.#tellTempo(this.#random.whole(60, 180));
-    for (const type of ['audio', 'audio', 'audio', 'midi', 'midi', 'bus'] as const) this.#newTrack(type);
+    // The template's tracks are there when the agent begins to look; the others are added.
+    for (const type of ['audio', 'midi'] as const) this.#newTrack(type, true);
+    for (const type of ['audio', 'audio', 'midi', 'bus'] as const) this.#newTrack(type);
     if (this.#adverse.has('edits_of_imports_only')) this.#import();
     else if (this.#adverse.has('placements_without_recording')) this.#appear();
   }
@@ -259,10 +263,14 @@ export class SimulatedSession {
     this.#tellTempo(this.#random.between(60, 180), { tempoChanges: 1 });
   }
 
-  #newTrack(type: 'audio' | 'midi' | 'bus'): void {
+  #newTrack(type: 'audio' | 'midi' | 'bus', found = false): void {
     const id = this.#newId();
+    const at = this.#pass(2);
     this.#tracks.push({ id, type });
-    this.#say({ kind: 'track.added', at: this.#pass(2), track: id, type }, { tracksAdded: 1 });
+    this.#say(
+      { kind: 'track.added', at, ...(found ? { since: at } : {}), track: id, type },
+      { tracksAdded: found ? 0 : 1 },
+    );
   }
 
   #addTrack(): void {
@@ -352,7 +360,8 @@ export class SimulatedSession {
         rate: RATE,
         samplesSha256: this.#random.hex(32),
       },
-      { takesRecorded: 1, takesRecordedInRealTime: input === 'hardware' ? 1 : 0 },
+      // What plays inside the DAW and is recorded again is no recording.
+      input === 'hardware' ? { takesRecorded: 1, takesRecordedInRealTime: 1 } : {},
     );
     this.#place(source, track);
     return source;
@@ -608,6 +617,20 @@ export class SimulatedSession {
       at: this.#pass(2),
       act: 'added',
       start: this.#random.between(0, ARRANGEMENT_SECONDS),
+    });
+  }
+
+  /** A stretch in which the agent did not see a channel, or any. */
+  #lookAway(): void {
+    const since = this.#now;
+    const at = this.#pass(90);
+    const scope = this.#random.pick(['midi', 'mixer', 'recording', 'imports', undefined] as const);
+    this.#say({
+      kind: 'capture.gap',
+      at,
+      since,
+      ...(scope === undefined ? {} : { scope }),
+      reason: 'agent_stopped',
     });
   }
 
