@@ -1,6 +1,7 @@
 import { type CborBudget, type CborValue, decodeCborTolerant } from '../codec/cbor.js';
 import { defined } from '../domain/defined.js';
-import { ASSERTIONS_LABEL, SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
+import { ASSERTIONS_LABEL } from './actions.js';
+import { SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
 
 /** Claim of anyone (C2PA 2.2 section 10.2; version 1 as in C2PA 1.4 section 10.2). */
 export interface Claim {

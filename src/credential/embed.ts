@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { ObservedProduction } from '../domain/observed-production.js';
 import type { LocalSigner, Signer } from '../ports/signing.js';
+import { assertObserved } from './actions.js';
 import { assertStatement, isName, isSha256Hex, type Statement } from './statement.js';
 import { type Generator, type StoreContent, type StoreForm, storeForm } from './store-form.js';
 
@@ -36,12 +38,14 @@ const MAX_RIFF_SIZE = 0xffff_fffe;
  * 2.2 section 10.4 asks for as much).
  * @param request.audioBytes length of the plain RIFF file without any credential, its last pad byte included:
  * even
+ * @param request.observed what a trace proves of the production; nothing by default
  * @param request.random cryptographically random bytes
  * @throws RangeError if the result is no RIFF file, or the statement is not the signer's to make
  */
 export function planEmbedding(request: {
   readonly audioBytes: number;
   readonly statement: Statement;
+  readonly observed?: ObservedProduction;
   readonly signer: Signer;
   readonly random: (length: number) => Uint8Array;
   readonly generator?: Generator;
@@ -56,6 +60,7 @@ export function planEmbedding(request: {
     manifestUuid: uuid4(request.random(16)),
     generator,
     statement,
+    history: { form: 'observed', observed: assertObserved(request.observed) } as const,
     algorithm: signer.identity.algorithm,
     certificate: signer.identity.certificate,
   };

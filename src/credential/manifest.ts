@@ -1,6 +1,7 @@
 import { defined } from '../domain/defined.js';
+import { ASSERTIONS_LABEL } from './actions.js';
 import { BOX_TYPES, type Box, readBox } from './jumbf.js';
-import { ASSERTIONS_LABEL, SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
+import { SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
 
 /** Parts of a store's active manifest, located in the store's own bytes. No trust, no cryptography. */
 export interface Manifest {

@@ -1,5 +1,6 @@
 import { type CborValue, decodeCborStrict } from '../codec/cbor.js';
 import type { HardBinding, SignatureAlgorithm } from '../domain/parsed-credential.js';
+import { MAX_HISTORY_ASSERTIONS, readHistory } from './actions.js';
 import { readOwnSign1, type Sign1 } from './cose.js';
 import { BOX_TYPES } from './jumbf.js';
 import type { Manifest } from './manifest.js';
@@ -32,8 +33,10 @@ export interface OwnParts {
 type Fields = ReadonlyMap<CborValue, CborValue>;
 
 export function readOwnForm(store: Uint8Array, manifest: OwnParts, sign1: Sign1): OwnForm {
+  if (manifest.assertions.length > MAX_ASSERTIONS) return { ok: false, reason: 'not_writer_form' };
   const manifestUuid = manifestUuidIn(manifest.label);
   const statement = statementIn(manifest);
+  const history = readHistory(manifest.assertions);
   const binding = bindingIn(manifest);
   const generator = generatorIn(manifest);
   const algorithm = ownAlgorithm(sign1);
@@ -41,6 +44,7 @@ export function readOwnForm(store: Uint8Array, manifest: OwnParts, sign1: Sign1)
   if (statement === undefined) return { ok: false, reason: 'statement_malformed' };
   if (
     manifestUuid === undefined ||
+    history === undefined ||
     binding === undefined ||
     generator === undefined ||
     algorithm === undefined ||
@@ -48,14 +52,14 @@ export function readOwnForm(store: Uint8Array, manifest: OwnParts, sign1: Sign1)
   ) {
     return { ok: false, reason: 'not_writer_form' };
   }
-  const content = { manifestUuid, generator, statement, binding, algorithm, certificate };
+  const content = { manifestUuid, generator, statement, history, binding, algorithm, certificate };
   const form = storeForm(content);
   const same = Buffer.compare(form.write(sign1.signature), store) === 0;
   return same ? { ok: true, content, toBeSigned: form.toBeSigned } : { ok: false, reason: 'not_writer_form' };
 }
 
 /**
- * Finds the parts where the writer puts them, box after box: three assertions, the claim, the signature. The
+ * Finds the parts where the writer puts them, box after box: assertions, the claim, the signature. The
  * search looks at what it needs and no further; `readOwnForm` compares every byte. Undefined where a box is
  * missing.
  */
@@ -68,7 +72,8 @@ export function locateOwnParts(
   const assertionStore = manifest && superboxAt(view, manifest.start, BOX_TYPES.assertionStore);
   if (manifest === undefined || assertionStore === undefined) return undefined;
   const assertions: { label: string; cbor: Uint8Array }[] = [];
-  for (let at = assertionStore.start; assertions.length < ASSERTIONS; ) {
+  for (let at = assertionStore.start; at < assertionStore.end; ) {
+    if (assertions.length === MAX_ASSERTIONS) return undefined;
     const box = superboxAt(view, at, BOX_TYPES.cborAssertion);
     const cbor = box && cborAt(view, box.start);
     if (box === undefined || cbor === undefined) return undefined;
@@ -85,7 +90,8 @@ export function locateOwnParts(
     : { parts: { label: manifest.label, assertions, claim }, sign1 };
 }
 
-const ASSERTIONS = 3;
+/** Most assertions of a store of ours: its history, the statement, the binding. */
+const MAX_ASSERTIONS = MAX_HISTORY_ASSERTIONS + 2;
 const BOX_HEADER_BYTES = 8;
 /** Length of a description's type and toggles, before its label. */
 const DESCRIPTION_BYTES = 17;

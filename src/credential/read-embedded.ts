@@ -21,10 +21,10 @@ import type { StoreContent } from './store-form.js';
 /** Most bytes of a store: the audio core hands over no more. */
 const MAX_STORE_BYTES = 1_048_576;
 /**
- * Most bytes of a store of ours, which has some 2 kB and a certificate; 16 kB of certificate is the most that
- * is read.
+ * Most bytes of a store of ours, which has some 2 kB, up to 15 kB of ingredients, and a certificate; 16 kB of
+ * certificate is the most that is read.
  */
-const MAX_OWN_STORE_BYTES = 20 * 1024;
+const MAX_OWN_STORE_BYTES = 36 * 1024;
 
 /**
  * Reads the data of a `C2PA` chunk. Findings are data: it never throws.
@@ -86,7 +86,11 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
     (identity === undefined ? undefined : serviceFault(own.content, identity, certificate));
   if (fault !== undefined) return altered(fault, manifest, integrity);
   if (identity === undefined && isProduction(own.content.statement))
-    return foreign(manifest, integrity, true);
+    return foreign(
+      manifest,
+      { ...integrity, notChecked: integrity.notChecked.filter((slug) => slug !== 'ingredients') },
+      true,
+    );
   return intact(
     store,
     own.content,
@@ -100,7 +104,7 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
  * Parse result of a store as far as it can be told without opening what a stranger may have made: that the
  * bytes are no store, or do not fill their chunk, and `service` for what a pinned identity signed in the
  * writer's form. Undefined for everything else; then `readEmbedded` decides. Both functions agree, and
- * `readEmbedded` says `service` of no other store. At most 20 KiB are looked into, by strict decoders that
+ * `readEmbedded` says `service` of no other store. At most 36 KiB are looked into, by strict decoders that
  * are memory-safe; the only certificate that is parsed, and the only key that is used, is the pinned one.
  */
 export function recogniseEmbedded(
@@ -164,7 +168,8 @@ function ownFault(
   // The length excluded is the store's own, and a store that says otherwise was never ours. Its offset is the
   // file's: there a difference is a hard binding that fails, which is judged with the audio.
   if (binding.exclusion.length !== extent.length) return 'exclusion_not_chunk';
-  const other = notChecked.find((slug) => slug !== 'exclusion_not_chunk');
+  // Ingredients in our form name no manifest, so their digest is all there is to check.
+  const other = notChecked.find((slug) => slug !== 'exclusion_not_chunk' && slug !== 'ingredients');
   if (other !== undefined) return other;
   if (certificate === undefined || sign1 === undefined || statement.kid !== certificate.kid)
     return 'kid_mismatch';

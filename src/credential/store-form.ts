@@ -1,6 +1,13 @@
-import { createHash } from 'node:crypto';
 import { type CborValue, encodeCbor } from '../codec/cbor.js';
 import type { HardBinding, SignatureAlgorithm } from '../domain/parsed-credential.js';
+import {
+  ASSERTIONS_LABEL,
+  assertion,
+  type History,
+  hashedUri,
+  historyAssertions,
+  members,
+} from './actions.js';
 import { protectedHeader, toBeSigned, writeSign1 } from './cose.js';
 import { BOX_TYPES, writeContentBox, writeSuperbox } from './jumbf.js';
 import { isProduction, PRODUCTION_LABEL, SEAL_LABEL, type Statement } from './statement.js';
@@ -14,6 +21,7 @@ export interface StoreContent {
   readonly manifestUuid: string;
   readonly generator: Generator;
   readonly statement: Statement;
+  readonly history: History;
   readonly binding: HardBinding;
   readonly algorithm: SignatureAlgorithm;
   /** Certificate, DER of the leaf. */
@@ -34,16 +42,13 @@ export interface StoreForm {
 }
 
 export const STORE_LABEL = 'c2pa';
-export const ASSERTIONS_LABEL = 'c2pa.assertions';
 export const CLAIM_LABEL = 'c2pa.claim.v2';
 export const SIGNATURE_LABEL = 'c2pa.signature';
 export const HASH_DATA_LABEL = 'c2pa.hash.data';
-const ACTIONS_LABEL = 'c2pa.actions.v2';
+/** Version of C2PA that stores say they follow; earlier ones of ours say none. */
+const SPEC_VERSION = '2.4.0';
 const MANIFEST_PREFIX = 'urn:c2pa:';
 const MANIFEST_LABEL = /^urn:c2pa:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$/;
-
-/** Source type, IPTC's neutral value: the service signs no claim of who or what made the recording. */
-const SOURCE_TYPE = 'http://cv.iptc.org/newscodes/digitalsourcetype/composite';
 
 export function manifestUuidIn(label: string): string | undefined {
   return MANIFEST_LABEL.exec(label)?.[1];
@@ -57,23 +62,20 @@ export function statementLabel(statement: Statement): string {
 export function storeForm(content: StoreContent): StoreForm {
   const manifestLabel = MANIFEST_PREFIX + content.manifestUuid;
   const assertions = [
-    // First the action that began the asset (C2PA 2.2 section 18.14.2).
-    assertion(
-      ACTIONS_LABEL,
-      members({ actions: [members({ action: 'c2pa.created', digitalSourceType: SOURCE_TYPE })] }),
-    ),
+    ...historyAssertions(content.history),
     assertion(statementLabel(content.statement), members(content.statement)),
     assertion(HASH_DATA_LABEL, hashData(content.binding)),
   ];
   const claim = encodeCbor(
     members({
       instanceID: `xmp:iid:${content.manifestUuid}`,
-      claim_generator_info: members(content.generator),
+      claim_generator_info: members({
+        ...content.generator,
+        ...(content.history.form === 'composite' ? {} : { specVersion: SPEC_VERSION }),
+      }),
       // Absolute, so that the signature binds the manifest's label too.
       signature: `self#jumbf=/${STORE_LABEL}/${manifestLabel}/${SIGNATURE_LABEL}`,
-      created_assertions: assertions.map(({ label, box }) =>
-        members({ url: `self#jumbf=${ASSERTIONS_LABEL}/${label}`, hash: hashedUri(box) }),
-      ),
+      created_assertions: assertions.map(hashedUri),
       alg: 'sha256',
     }),
   );
@@ -97,13 +99,6 @@ export function storeForm(content: StoreContent): StoreForm {
   };
 }
 
-function assertion(label: string, content: CborValue): { label: string; box: Uint8Array } {
-  return {
-    label,
-    box: writeSuperbox(BOX_TYPES.cborAssertion, label, [writeContentBox('cbor', encodeCbor(content))]),
-  };
-}
-
 /** Assertion c2pa.hash.data, C2PA 2.2 section 18.5. `pad` is required and stays empty. */
 function hashData({ exclusion, sha256 }: HardBinding): CborValue {
   return members({
@@ -112,13 +107,4 @@ function hashData({ exclusion, sha256 }: HardBinding): CborValue {
     hash: Buffer.from(sha256, 'hex'),
     pad: new Uint8Array(0),
   });
-}
-
-/** Digest over the superbox without its own eight header bytes (C2PA 2.2 section 8.4.2.3). */
-function hashedUri(box: Uint8Array): Uint8Array {
-  return createHash('sha256').update(box.subarray(8)).digest();
-}
-
-function members(object: object): ReadonlyMap<CborValue, CborValue> {
-  return new Map(Object.entries(object) as [string, CborValue][]);
 }
