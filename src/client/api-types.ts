@@ -191,8 +191,54 @@ export interface EvidenceCounter {
 }
 
 export interface EvidenceFact {
-  /** Stable slug. One that you do not know is rendered as it is. */
-  readonly code: string;
+  /**
+   * Stable slug. One that you do not know is rendered as it is. `x-codes` has the meaning of those known
+   * today.
+   */
+  readonly code: Growing<
+    | 'session_evidence_replayed'
+    | 'session_summary_reconciled'
+    | 'imports_observed'
+    | 'imported_material_derived'
+    | 'takes_recorded_in_real_time'
+    | 'takes_from_internal_input'
+    | 'imported_audio_ai_likelihood'
+    | 'AiLikelySource'
+    | 'placements_without_recording_or_midi_entry'
+    | 'imports_cover_most_of_export'
+    | 'activity_after_export'
+    | 'edits_only_of_imported_material'
+    | 'creator_declaration'
+    | 'observed_import_vs_creator_origin_declaration'
+    | 'declared_manual_work_vs_witnessed_input'
+    | 'attributed_import_vs_creator_ai_declaration'
+    | 'contradictory_declarations'
+    | 'session_evidence_unavailable'
+    | 'rule_inference_unavailable'
+    | 'creator_declaration_altered'
+    | 'evidence_facts_altered'
+    | 'trace_chain_broken'
+    | 'trace_sequence_gap'
+    | 'trace_time_backwards'
+    | 'trace_signature_invalid'
+    | 'trace_device_unknown'
+    | 'trace_device_revoked'
+    | 'trace_truncated'
+    | 'trace_unsigned_tail'
+    | 'trace_damaged'
+    | 'trace_export_differs'
+    | 'trace_export_missing'
+    | 'trace_simulated'
+    | 'export_rerender_differs'
+    | 'recording_claim_not_witnessed'
+    | 'sources_of_unknown_origin'
+    | 'takes_without_real_time_evidence'
+    | 'channel_unsupported'
+    | 'channel_unknown'
+    | 'channel_partial'
+    | 'channel_gaps'
+    | 'detection_without_import'
+  >;
   /** What kind of statement it is: witnessed, concluded, declared, in conflict, or a gap. */
   readonly contentClass: Growing<
     | 'direct_observation'

@@ -6,6 +6,7 @@ import { openApiDocument } from '../../src/contract/openapi.js';
 import { KNOWN_VALUES } from '../../src/contract/primitives.js';
 import { DomainError, recordDamaged } from '../../src/domain/errors.js';
 import type { EvidenceFacts, EvidencePart } from '../../src/domain/evidence.js';
+import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
 import { asksForReview, summariseEvidence } from '../../src/domain/evidence-report.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import { encodeEvidence } from '../../src/evidence/evidence-body.js';
@@ -240,6 +241,18 @@ t.test('reports of every kind are of the schema that partners read', async (t) =
     t.ok(schema.safeParse(sent).success);
     t.notOk(schema.safeParse({ ...(sent as object), conflicts: [{}] }).success, 'a fact without a code');
   }
+});
+
+t.test('the document lists every code with its meaning', async (t) => {
+  const { properties } = openApiDocument().components.schemas['EvidenceFact'] as {
+    properties: { code: Record<string, unknown> };
+  };
+  t.strictSame(
+    properties.code[KNOWN_VALUES],
+    EVIDENCE_CODES.map(({ code }) => code),
+  );
+  t.strictSame(properties.code['x-codes'], EVIDENCE_CODES);
+  t.notOk('enum' in properties.code, 'later ones pass');
 });
 
 t.test('no list of words in a response is closed', async (t) => {

@@ -8,8 +8,9 @@ import {
   SURVEY,
   type SurveyAnswers,
 } from '../../domain/declaration.js';
+import { EVIDENCE_CODES } from '../../domain/evidence-codes.js';
 import { CONTENT_CLASSES, FACT_STATUSES, SUMMARY_STATUSES } from '../../domain/evidence-report.js';
-import { identifierSchema, knownWords, timestampSchema } from '../primitives.js';
+import { identifierSchema, KNOWN_VALUES, knownWords, timestampSchema } from '../primitives.js';
 import { importedSourceSchema, sessionSchema, sourceDetailSchema } from './session-schemas.js';
 
 const ANSWERS = {
@@ -110,7 +111,12 @@ export const declarationListSchema = z
 /** A fact of the report (rule 9.8). */
 const factSchema = z
   .object({
-    code: z.string().meta({ description: 'Stable slug. One that you do not know is rendered as it is.' }),
+    code: z.string().meta({
+      description:
+        'Stable slug. One that you do not know is rendered as it is. `x-codes` has the meaning of those known today.',
+      [KNOWN_VALUES]: EVIDENCE_CODES.map(({ code }) => code),
+      'x-codes': EVIDENCE_CODES,
+    }),
     contentClass: knownWords(CONTENT_CLASSES).meta({
       description: 'What kind of statement it is: witnessed, concluded, declared, in conflict, or a gap.',
     }),
