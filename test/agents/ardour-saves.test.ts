@@ -5,7 +5,9 @@ import { SaveTeller } from '../../src/agents/ardour/save.js';
 import { readSession } from '../../src/agents/ardour/session-file.js';
 import type { SourceWitness } from '../../src/agents/ardour/sources.js';
 import { parseXml, XML_LIMITS, XmlError } from '../../src/agents/ardour/xml.js';
+import { encodeTraceEvent, MAX_EVENT_BYTES } from '../../src/codec/trace-events.js';
 import type { TraceEvent } from '../../src/domain/trace.js';
+import { TraceReferences } from '../../src/domain/trace-references.js';
 import {
   extentChange,
   historyXml,
@@ -278,6 +280,80 @@ t.test('what claims a source makes is told apart from what was witnessed of it',
     [{ kind: 'source.derived', source: 2, from: 1, manner: 'combine', ...late }],
     'and so does a compound, which says that it is no import',
   );
+});
+
+t.test('whatever a session does, a trace takes what is told of it', async (t) => {
+  let seed = 7;
+  const random = (below: number): number => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return Math.floor((seed / 2_147_483_648) * below);
+  };
+  const some = (ids: readonly number[]) => ids.filter(() => random(2) === 0);
+  const ids = [21, 22, 23, 24, 25, 26];
+  const kinds = [
+    'take-id="x" timestamp="3" captured-for="Vox"',
+    'take-id="x" captured-for="Vox"',
+    'take-id=""',
+  ];
+  let told = 0;
+  for (let run = 0; run < 60; run += 1) {
+    const references = new TraceReferences();
+    const into = Buffer.alloc(MAX_EVENT_BYTES);
+    const ledger = openLedger((event) => {
+      encodeTraceEvent(event, into, 0);
+      references.take(event);
+      told += 1;
+    });
+    const saves = new SaveTeller(ledger, (wall) => wall * 1000);
+    const take = ledger.next('take');
+    ledger.tell({ kind: 'recording.started', take, input: 'none' }, { at: 0 });
+    let history: Transactions = [];
+    for (let save = 1; save < 12; save += 1) {
+      // Sources share one file and its take, compounds and stretches may be of what has gone.
+      const sources = some([30, 31, 32, 33]).map((id) => ({
+        id,
+        attributes: `name="a.wav" type="audio" origin="" ${kinds[random(3)]}`,
+      }));
+      const clips = some(ids).map((id) => ({
+        id,
+        source: 30 + random(5),
+        start: random(9),
+        length: 1 + random(3),
+        external: random(2) === 0,
+        automatic: random(2) === 0,
+        ...(random(4) === 0 ? { master: 30 + random(5) } : {}),
+        ...(random(5) === 0 ? { parts: [30 + random(5)] } : {}),
+      }));
+      const edit = (): string =>
+        [
+          playlistDiff(some(ids), some(ids)),
+          regionDiff(ids[random(6)]!, extentChange([1, random(9)], [1 + random(3), random(9)])),
+          regionDiff(ids[random(6)]!, '<muted from="0" to="1"/>'),
+          `<NoteDiffCommand midi-source="${30 + random(6)}"><AddedNotes><note/></AddedNotes></NoteDiffCommand>`,
+        ][random(4)]!;
+      history = [
+        ...history.slice(random(3), history.length - random(2)),
+        [save * 10 - random(9), edit() + edit()],
+      ];
+      const spec = {
+        sources,
+        clips,
+        trackName: `t${random(3)}`,
+        bpm: 90 + random(3),
+        idCounter: 100 + save * random(100),
+      };
+      const xml =
+        random(5) === 0 ? sessionXml(spec).replace(/<Route id="6"[\s\S]*?<\/Route>/, '') : sessionXml(spec);
+      const witness: SourceWitness = { appeared: random(2) === 0, take, frames: 5, rate: 48_000 };
+      saves.tell({
+        session: readSession(parseXml(xml)),
+        history: readHistory(parseXml(historyXml(history))),
+        savedAt: save * 10e6,
+        witnessed: new Map([30, 31, 32, 33, 34].map((id) => [String(id), witness])),
+      });
+    }
+  }
+  t.ok(told > 5000, `${told} events`);
 });
 
 t.test('a document that is torn, hostile or beyond a bound is refused', async (t) => {

@@ -19,6 +19,7 @@ export interface WaveLayout {
 /** Bytes of a header within which the data begins: an archive's metadata may be long. */
 const MAX_HEADER_BYTES = 1_048_576;
 const MAX_CHUNKS = 64;
+const MAX_RATE = 6_144_000;
 const CHUNK_BYTES = 1_048_576;
 const EXTENSIBLE = 0xfffe;
 const IN_DS64 = 0xffffffff;
@@ -57,7 +58,8 @@ function readFormat(body: Buffer, size: number): Omit<WaveLayout, 'dataStart' | 
   const rate = body.readUInt32LE(4);
   const frameBytes = body.readUInt16LE(12);
   const bits = body.readUInt16LE(14);
-  const isWhole = channels >= 1 && channels <= 256 && rate >= 1 && frameBytes * 8 === channels * bits;
+  const isWhole =
+    channels >= 1 && channels <= 256 && rate >= 1 && rate <= MAX_RATE && frameBytes * 8 === channels * bits;
   return (kind === 1 || kind === 3) && isWhole
     ? { channels, rate, bits, isFloat: kind === 3, frameBytes }
     : undefined;

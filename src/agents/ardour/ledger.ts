@@ -46,6 +46,8 @@ export interface Ledger {
   readonly plugins: Map<string, { readonly plugin: number; readonly state: PluginState }>;
   readonly automation: Map<string, AutomationState>;
   readonly markers: Map<string, MarkerState>;
+  /** Takes that were told to have ended: two sources may name one file. */
+  readonly ended: Set<number>;
   tempo?: TempoMap;
   /** Time of the last event. */
   last(): number;
@@ -54,8 +56,11 @@ export interface Ledger {
   tell(event: Telling, when: When): void;
 }
 
+const ENDS: readonly EventKind[] = ['recording.finished', 'recording.discarded', 'midi.recorded'];
+
 export function openLedger(sink: EventSink): Ledger {
   const counts = { track: 0, clip: 0, source: 0, plugin: 0, take: 0 };
+  const ended = new Set<number>();
   let last = 0;
   return {
     tracks: new Map(),
@@ -64,12 +69,14 @@ export function openLedger(sink: EventSink): Ledger {
     plugins: new Map(),
     automation: new Map(),
     markers: new Map(),
+    ended,
     last: () => last,
     next(kind) {
       counts[kind] += 1;
       return counts[kind];
     },
     tell(event, { at, since }) {
+      if ('take' in event && ENDS.includes(event.kind)) ended.add(event.take);
       const wanted = Math.max(0, Math.round(at));
       const earliest = since === undefined ? undefined : Math.max(0, Math.round(since));
       const told = Math.max(wanted, last);

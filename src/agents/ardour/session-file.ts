@@ -427,7 +427,9 @@ export function readTempoMap(map: XmlElement | undefined): TempoMap {
   const most = TRACE_LIMITS.live.tempoPoints / 2;
   if (tempos.length > most || meters.length > most)
     throw new SessionError('a tempo map beyond the limits of a trace');
-  return { tempos, meters };
+  const inOrder = (one: { readonly start: number }, other: { readonly start: number }) =>
+    one.start - other.start;
+  return { tempos: tempos.toSorted(inOrder), meters: meters.toSorted(inOrder) };
 }
 
 const isTempo = (value: number): boolean => value > 0 && value <= 10_000;

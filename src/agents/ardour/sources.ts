@@ -101,7 +101,8 @@ export function tellSource(
     ledger.sources.set(state.id, told);
     return told;
   };
-  const { appeared, take, samplesSha256, originalSha256, frames, rate, channels, notes } = witness;
+  const { appeared, samplesSha256, originalSha256, frames, rate, channels, notes } = witness;
+  const take = witness.take === undefined || ledger.ended.has(witness.take) ? undefined : witness.take;
   const digest = samplesSha256 === undefined ? {} : { samplesSha256 };
 
   if (claim.kind === 'take' && take !== undefined) {

@@ -20,6 +20,8 @@ export function showsTheSame(one: RegionState, other: RegionState): boolean {
   return one.source === other.source && one.offset === other.offset && one.length === other.length;
 }
 
+const MAX_DERIVATIONS = 256;
+
 const NOTHING_SEEN: SourceWitness = { appeared: false };
 
 /** Told clips, by the ids of their regions, change with what is told of them. */
@@ -28,6 +30,8 @@ export class Telling {
   readonly session: SessionState;
   readonly #input: TellingInput;
   readonly #claims: ReadonlyMap<string, Claim>;
+  /** Sources whose origins are being told. */
+  readonly #derived = new Set<string>();
 
   constructor(input: TellingInput) {
     this.#input = input;
@@ -55,13 +59,21 @@ export class Telling {
     const state = this.session.sources.get(id);
     const claim = this.#claims.get(id);
     if (state === undefined || claim === undefined) return undefined;
-    if (claim.kind === 'derived') for (const from of claim.from) if (from !== id) this.source(from, when);
+    this.#tellOrigins(id, claim, when);
     const witness = this.#input.witnessed.get(id) ?? NOTHING_SEEN;
     const isSeen = witness.take !== undefined || (claim.kind === 'import' && witness.appeared);
     const placed = this.#input.placed.has(id);
     // The transaction that placed a take or an import is the one that brought it.
     const time = isSeen && placed ? when : this.#since(when);
     return tellSource(this.ledger, state, claim, witness, placed, time).source;
+  }
+
+  /** What a source was made of is told first. A file may claim a circle, or a chain without an end. */
+  #tellOrigins(id: string, claim: Claim, when: When): void {
+    if (claim.kind !== 'derived' || this.#derived.size >= MAX_DERIVATIONS) return;
+    this.#derived.add(id);
+    for (const from of claim.from) if (!this.#derived.has(from)) this.source(from, when);
+    this.#derived.delete(id);
   }
 
   /** A clip that was not there: a copy where another shows the same. */
