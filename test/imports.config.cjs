@@ -87,6 +87,7 @@ const LIBRARIES = {
   '@msgpack/msgpack': ['codec'],
   'prom-client': ['telemetry'],
   pino: ['telemetry'],
+  'node-sqlite3-wasm': ['agents'],
 };
 
 /** Rooms of the Cassandra adapter, each with those that it may import; `store.ts` joins them. */

@@ -1,0 +1,397 @@
+import { createHash } from 'node:crypto';
+import { defined } from '../../domain/defined.js';
+import type { TraceEvent } from '../../domain/trace.js';
+import type { ClipState, ProjectState, TrackState } from './project-state.js';
+
+/** Ways to learn of samples while a project is told. */
+export interface SampleReader {
+  samplesOf(clip: ClipState): readonly Buffer[];
+  /** SHA-256 of the file whose samples these are, where one of the originals has them. */
+  originalOf(channels: readonly Buffer[]): string | undefined;
+}
+
+interface KnownSource {
+  readonly source: number;
+  /** Samples of the first channel, to see what a rewritten clip was made of; bounded by `MAX_KEPT_BYTES`. */
+  readonly samples: Buffer | undefined;
+}
+
+interface KnownClip {
+  readonly clip: number;
+  readonly state: ClipState;
+  readonly source: number;
+}
+
+interface KnownTrack {
+  readonly track: number;
+  readonly state: TrackState;
+  readonly clips: readonly KnownClip[];
+}
+
+/** Samples that are kept for comparison, all sources together. */
+const MAX_KEPT_BYTES = 268_435_456;
+/** Seconds below which two places are the same. */
+const SAME_SECONDS = 1e-6;
+
+/**
+ * Teller of a project's states: what differs between two of them becomes events. Audacity's document has no ids, so
+ * tracks are matched by name and order, clips by the sample blocks that they show.
+ */
+export class ProjectTeller {
+  readonly #tell: (event: TraceEvent) => void;
+  readonly #sources = new Map<string, KnownSource>();
+  #tracks: readonly KnownTrack[] = [];
+  #labels: ProjectState['labels'] = [];
+  #plugins: readonly (readonly number[])[] = [];
+  #kept = 0;
+  #ids = { track: 0, clip: 0, source: 0, plugin: 0 };
+  #known = false;
+
+  constructor(tell: (event: TraceEvent) => void) {
+    this.#tell = tell;
+  }
+
+  /**
+   * Tells what is new in a state.
+   * @param when microseconds of the session clock: when the state was read, and when the one before was
+   */
+  take(
+    state: ProjectState,
+    samples: SampleReader,
+    when: { readonly at: number; readonly since: number },
+  ): void {
+    if (!this.#known) this.#tell({ kind: 'session.opened', at: when.at, sampleRate: Math.round(state.rate) });
+    this.#known = true;
+    const { pairs, gone } = matchTracks(this.#tracks, state.tracks);
+    for (const { track, clips } of gone) {
+      for (const { clip } of clips) this.#tell({ kind: 'clip.deleted', ...when, clip });
+      this.#tell({ kind: 'track.removed', ...when, track });
+    }
+    const before = this.#tracks;
+    const plugins: number[][] = [];
+    // Every known clip may be what another track's clip was copied or moved from.
+    const everywhere = before.flatMap(({ clips }) => clips);
+    this.#tracks = pairs.map(([known, track]) => {
+      const id = known?.track ?? this.#addTrack(when);
+      if (known !== undefined) this.#tellTrack(known, track, when);
+      plugins.push(
+        this.#tellPlugins(
+          id,
+          this.#plugins[known === undefined ? -1 : before.indexOf(known)] ?? [],
+          track,
+          when,
+        ),
+      );
+      return { track: id, state: track, clips: this.#tellClips(id, known, track, everywhere, samples, when) };
+    });
+    this.#plugins = plugins;
+    this.#tellLabels(state.labels, when);
+    this.#tell({
+      kind: 'sourceMap.completed',
+      at: when.at,
+      sources: this.#sources.size,
+      clips: this.#tracks.reduce((sum, { clips }) => sum + clips.length, 0),
+    });
+  }
+
+  #addTrack(when: When): number {
+    const track = this.#next('track');
+    this.#tell({ kind: 'track.added', ...when, track, type: 'audio' });
+    return track;
+  }
+
+  #tellTrack({ track, state }: KnownTrack, now: TrackState, when: When): void {
+    if (state.name !== now.name) this.#tell({ kind: 'track.changed', ...when, track, property: 'name' });
+    for (const control of ['gain', 'pan', 'mute', 'solo'] as const)
+      if (state.controls[control] !== now.controls[control])
+        this.#tell({ kind: 'mixer.changed', ...when, track, control });
+    const points = (one: TrackState): readonly string[] => one.clips.flatMap(({ envelope }) => envelope);
+    const added = countMissing(points(now), points(state));
+    const removed = countMissing(points(state), points(now));
+    if (added + removed > 0)
+      this.#tell({ kind: 'automation.edited', ...when, track, added, removed, changed: 0 });
+  }
+
+  #tellPlugins(track: number, known: readonly number[], { effects }: TrackState, when: When): number[] {
+    for (const plugin of known.slice(effects)) this.#tell({ kind: 'plugin.removed', ...when, plugin });
+    const added = Array.from({ length: Math.max(0, effects - known.length) }, () => this.#next('plugin'));
+    for (const plugin of added) this.#tell({ kind: 'plugin.added', ...when, plugin, track, type: 'effect' });
+    return [...known.slice(0, effects), ...added];
+  }
+
+  #tellClips(
+    track: number,
+    known: KnownTrack | undefined,
+    now: TrackState,
+    everywhere: readonly KnownClip[],
+    samples: SampleReader,
+    when: When,
+  ): readonly KnownClip[] {
+    const left = [...(known?.clips ?? [])];
+    const take = (fits: (clip: KnownClip) => boolean): KnownClip | undefined => {
+      const index = left.findIndex(fits);
+      return index < 0 ? undefined : left.splice(index, 1)[0];
+    };
+    const told = new Map<ClipState, KnownClip>();
+    // What stayed as it was, then what shows the same samples elsewhere or less of them.
+    for (const state of now.clips) {
+      const same = take((clip) => sameBlocks(clip.state, state) && samePlace(clip.state, state));
+      if (same !== undefined) told.set(state, { ...same, state });
+    }
+    const rest = now.clips.filter((state) => !told.has(state));
+    for (const state of rest) {
+      const moved = take((clip) => sameBlocks(clip.state, state) && sameWindow(clip.state, state));
+      if (moved === undefined) continue;
+      this.#tell({ kind: 'clip.moved', ...when, clip: moved.clip, track, start: state.start });
+      told.set(state, { ...moved, state });
+    }
+    for (const clip of [...left]) this.#tellParts(clip, rest, told, take, when);
+    for (const state of rest) {
+      if (told.has(state)) continue;
+      told.set(state, this.#tellNew(track, state, left, everywhere, samples, when, take));
+    }
+    for (const { clip } of left) this.#tell({ kind: 'clip.deleted', ...when, clip });
+    return now.clips.map((state) => told.get(state) as KnownClip);
+  }
+
+  /** A clip whose samples are now shown by one clip with other ends, or by several side by side. */
+  #tellParts(
+    known: KnownClip,
+    rest: readonly ClipState[],
+    told: Map<ClipState, KnownClip>,
+    take: (fits: (clip: KnownClip) => boolean) => KnownClip | undefined,
+    when: When,
+  ): void {
+    const parts = rest
+      .filter((state) => !told.has(state) && sameBlocks(known.state, state))
+      .filter(
+        ({ start, length }) =>
+          start >= known.state.start - SAME_SECONDS &&
+          start + length <= known.state.start + known.state.length + SAME_SECONDS,
+      )
+      .sort((one, other) => one.start - other.start);
+    const [first, ...others] = parts;
+    if (first === undefined) return;
+    take(({ clip }) => clip === known.clip);
+    let right = known.clip;
+    const ids = [known.clip];
+    for (const { start } of others) {
+      const clip = this.#next('clip');
+      this.#tell({ kind: 'clip.split', ...when, clip: right, right: clip, start });
+      ids.push(clip);
+      right = clip;
+    }
+    for (const [index, state] of parts.entries()) {
+      const clip = ids[index] as number;
+      const next = parts[index + 1];
+      const end = next === undefined ? known.state.start + known.state.length : next.start;
+      const begin = index === 0 ? known.state.start : state.start;
+      if (
+        Math.abs(state.start - begin) > SAME_SECONDS ||
+        Math.abs(state.start + state.length - end) > SAME_SECONDS
+      )
+        this.#tell({ kind: 'clip.trimmed', ...when, clip, start: state.start, length: state.length });
+      told.set(state, { clip, state, source: known.source });
+    }
+  }
+
+  #tellNew(
+    track: number,
+    state: ClipState,
+    left: readonly KnownClip[],
+    everywhere: readonly KnownClip[],
+    samples: SampleReader,
+    when: When,
+    take: (fits: (clip: KnownClip) => boolean) => KnownClip | undefined,
+  ): KnownClip {
+    const key = sourceKey(state);
+    const shown = this.#sources.get(key);
+    const from = shown === undefined ? undefined : everywhere.find(({ source }) => source === shown.source);
+    if (shown !== undefined) {
+      const clip = this.#next('clip');
+      if (from !== undefined && sameWindow(from.state, state))
+        this.#tell({ kind: 'clip.copied', ...when, from: from.clip, clip, track, start: state.start });
+      else this.#tellCreated(clip, track, shown.source, state, when);
+      return { clip, state, source: shown.source };
+    }
+    const channels = samples.samplesOf(state);
+    const ancestor = this.#ancestorOf(channels[0], left);
+    const source = this.#addSource(key, channels[0]);
+    const samplesSha256 = digestOf(channels);
+    if (ancestor !== undefined) {
+      // The clip was rewritten: a cut within it, or an effect.
+      this.#tell({
+        kind: 'source.derived',
+        ...when,
+        source,
+        from: ancestor.known.source,
+        manner: ancestor.cut ? 'copy' : 'other',
+        samplesSha256,
+      });
+      take(({ clip }) => clip === ancestor.known.clip);
+      this.#tell({ kind: 'clip.replaced', ...when, clip: ancestor.known.clip, source });
+      if (!samePlace(ancestor.known.state, state))
+        this.#tell({
+          kind: 'clip.trimmed',
+          ...when,
+          clip: ancestor.known.clip,
+          start: state.start,
+          length: state.length,
+        });
+      return { clip: ancestor.known.clip, state, source };
+    }
+    const originalSha256 = samples.originalOf(channels);
+    if (originalSha256 === undefined)
+      this.#tell({ kind: 'source.appeared', ...when, source, claims: 'nothing', samplesSha256 });
+    else
+      this.#tell(
+        defined({
+          kind: 'import.added' as const,
+          ...when,
+          source,
+          manner: 'copied' as const,
+          samplesSha256,
+          originalSha256,
+          frames: state.frames,
+          rate: Math.round(state.rate),
+          channels: state.blocks.length,
+        }),
+      );
+    const clip = this.#next('clip');
+    this.#tellCreated(clip, track, source, state, when);
+    return { clip, state, source };
+  }
+
+  #tellCreated(clip: number, track: number, source: number, state: ClipState, when: When): void {
+    this.#tell({
+      kind: 'clip.created',
+      ...when,
+      clip,
+      track,
+      source,
+      base: 'seconds',
+      start: state.start,
+      length: state.length,
+    });
+  }
+
+  /** Clip that is gone and whose samples the new ones are a cut of, or else one that lay in the same place. */
+  #ancestorOf(
+    samples: Buffer | undefined,
+    left: readonly KnownClip[],
+  ): { readonly known: KnownClip; readonly cut: boolean } | undefined {
+    if (samples === undefined) return undefined;
+    for (const known of left) {
+      const earlier = [...this.#sources.values()].find(({ source }) => source === known.source)?.samples;
+      if (earlier !== undefined && isCutOf(samples, earlier)) return { known, cut: true };
+    }
+    const [known] = left;
+    return known === undefined ? undefined : { known, cut: false };
+  }
+
+  #addSource(key: string, samples: Buffer | undefined): number {
+    const source = this.#next('source');
+    const keep = samples !== undefined && this.#kept + samples.length <= MAX_KEPT_BYTES;
+    if (keep) this.#kept += samples.length;
+    this.#sources.set(key, { source, samples: keep ? samples : undefined });
+    return source;
+  }
+
+  #tellLabels(labels: ProjectState['labels'], when: When): void {
+    const text = ({ start, text: rest }: ProjectState['labels'][number]): string => `${start} ${rest}`;
+    const known = this.#labels.map(text);
+    const now = labels.map(text);
+    for (const label of labels)
+      if (!known.includes(text(label)))
+        this.#tell({ kind: 'marker.changed', ...when, act: 'added', start: label.start });
+    for (let count = countMissing(known, now); count > 0; count -= 1)
+      this.#tell({ kind: 'marker.changed', ...when, act: 'removed' });
+    this.#labels = labels;
+  }
+
+  #next(kind: 'track' | 'clip' | 'source' | 'plugin'): number {
+    this.#ids[kind] += 1;
+    return this.#ids[kind];
+  }
+}
+
+interface When {
+  readonly at: number;
+  readonly since: number;
+}
+
+/** Tracks by name in their order; one that has only been renamed is the next that is left of as many channels. */
+function matchTracks(
+  known: readonly KnownTrack[],
+  now: readonly TrackState[],
+): {
+  readonly pairs: readonly (readonly [KnownTrack | undefined, TrackState])[];
+  readonly gone: readonly KnownTrack[];
+} {
+  const left = [...known];
+  const take = (fits: (track: KnownTrack) => boolean): KnownTrack | undefined => {
+    const index = left.findIndex(fits);
+    return index < 0 ? undefined : left.splice(index, 1)[0];
+  };
+  const byName = now.map((track) =>
+    take(({ state }) => state.name === track.name && state.channels === track.channels),
+  );
+  const pairs = now.map(
+    (track, index) =>
+      [
+        byName[index] ??
+          (now.length === known.length ? take(({ state }) => state.channels === track.channels) : undefined),
+        track,
+      ] as const,
+  );
+  return { pairs, gone: left };
+}
+
+function sourceKey({ blocks }: ClipState): string {
+  return blocks.map((channel) => channel.join(',')).join('|');
+}
+
+function sameBlocks(one: ClipState, other: ClipState): boolean {
+  return sourceKey(one) === sourceKey(other);
+}
+
+function sameWindow(one: ClipState, other: ClipState): boolean {
+  return (
+    Math.abs(one.trimLeft - other.trimLeft) <= SAME_SECONDS &&
+    Math.abs(one.trimRight - other.trimRight) <= SAME_SECONDS
+  );
+}
+
+function samePlace(one: ClipState, other: ClipState): boolean {
+  return sameWindow(one, other) && Math.abs(one.start - other.start) <= SAME_SECONDS;
+}
+
+/** Digest of all channels' samples, one channel after the other. */
+function digestOf(channels: readonly Buffer[]): string {
+  const hash = createHash('sha256');
+  for (const channel of channels) hash.update(channel);
+  return hash.digest('hex');
+}
+
+/** Tells whether samples are what is left of others when one stretch is taken out of them. */
+function isCutOf(samples: Buffer, whole: Buffer): boolean {
+  if (samples.length === 0 || samples.length > whole.length) return false;
+  let head = 0;
+  while (head < samples.length && samples[head] === whole[head]) head += 1;
+  let tail = 0;
+  while (tail < samples.length && samples[samples.length - 1 - tail] === whole[whole.length - 1 - tail])
+    tail += 1;
+  return head + tail >= samples.length;
+}
+
+function countMissing(of: readonly string[], within: readonly string[]): number {
+  const counts = new Map<string, number>();
+  for (const text of within) counts.set(text, (counts.get(text) ?? 0) + 1);
+  let missing = 0;
+  for (const text of of) {
+    const count = counts.get(text) ?? 0;
+    if (count === 0) missing += 1;
+    else counts.set(text, count - 1);
+  }
+  return missing;
+}
