@@ -1,6 +1,7 @@
 import { TakemarkError } from '../client/errors.js';
 import { type Command, type Context, EXIT, RuntimeError, UsageError } from './command.js';
 import { captureArdour } from './commands/capture-ardour.js';
+import { captureAudacity } from './commands/capture-audacity.js';
 import { completionCommands } from './commands/completion.js';
 import {
   authority,
@@ -47,6 +48,7 @@ const COMMANDS: readonly Command[] = [
   showUsage,
   seal,
   captureArdour,
+  captureAudacity,
   createPartner,
   listPartners,
   listPlans,

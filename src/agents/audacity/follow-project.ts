@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { MAX_BUFFERED_BYTES } from '../../capture/index.js';
 import { defined } from '../../domain/defined.js';
 import type { Channel, ChannelSupport, TraceEvent } from '../../domain/trace.js';
+import { digestAudio } from '../ardour/audio-file.js';
+import type { TraceOutput } from '../ardour/follow.js';
+import { Originals } from '../ardour/originals.js';
 import { DocumentError } from './project-document.js';
 import { projectMark, readProject } from './project-file.js';
 import { ProjectTeller } from './project-teller.js';
-import { wavChannels } from './wav-channels.js';
 
 /** Channels as this agent sees them: differences between two states of the project, and files that are exported. */
 export const AUDACITY_CHANNELS: Readonly<Record<Channel, ChannelSupport>> = {
@@ -27,8 +30,6 @@ export const AUDACITY_CHANNELS: Readonly<Record<Channel, ChannelSupport>> = {
   export: 'partial',
 };
 
-/** Greatest original or exported file that is read. */
-const MAX_FILE_BYTES = 1_073_741_824;
 /** Most files of a directory that are looked at. */
 const MAX_FILES = 4096;
 /** Reads of a project that may fail one after the other before a gap is told. */
@@ -46,12 +47,62 @@ export interface FollowOptions {
   readonly tell: (event: TraceEvent) => void;
 }
 
+const POLL_MS = 250;
+const FLUSH_MS = 1000;
+
+export interface AudacitySession extends Pick<FollowOptions, 'project' | 'originals' | 'exports'> {
+  /** Opens the trace once the project could be read. Its clock begins at a whole second. */
+  readonly open: (start: {
+    readonly startedAt: number;
+    readonly dawVersion?: string;
+  }) => Promise<TraceOutput>;
+  /** Aborted when the session is over. */
+  readonly signal: AbortSignal;
+}
+
+/** Follows a project until it is over, then seals the trace. @returns false where no project could be read */
+export async function followAudacity({ open, signal, ...paths }: AudacitySession): Promise<boolean> {
+  const startedAt = Math.floor(Date.now() / 1000);
+  const origin = Date.now() - performance.now() - startedAt * 1000;
+  const queue: TraceEvent[] = [];
+  const follower = new ProjectFollower({
+    ...paths,
+    clock: () => Math.round((origin + performance.now()) * 1000),
+    tell: (event) => queue.push(event),
+  });
+  let trace: TraceOutput | undefined;
+  let flushedAt = performance.now();
+  const write = async (): Promise<void> => {
+    if (follower.version === undefined) return;
+    trace ??= await open({ startedAt, dawVersion: follower.version });
+    for (const event of queue.splice(0)) {
+      if (trace.bufferedBytes > MAX_BUFFERED_BYTES / 2) await trace.flush();
+      trace.append(event);
+    }
+    if (performance.now() - flushedAt < FLUSH_MS) return;
+    flushedAt = performance.now();
+    await trace.flush();
+  };
+  while (!signal.aborted) {
+    await follower.look();
+    await write();
+    await pause(POLL_MS);
+  }
+  // What was saved or exported last is seen, too.
+  for (let look = 0; look < 5; look += 1) {
+    await follower.look();
+    await pause(POLL_MS);
+  }
+  await write();
+  await (trace as TraceOutput | undefined)?.seal();
+  return trace !== undefined;
+}
+
 /** Follower of a project: `look` is called again and again, a few times a second. */
 export class ProjectFollower {
   readonly #options: FollowOptions;
   readonly #teller: ProjectTeller;
-  readonly #originals = new Map<string, string>();
-  readonly #seenOriginals = new Set<string>();
+  readonly #originals: Originals;
   readonly #exports = new Map<string, { size: number; quiet: number; told: string }>();
   #mark = '';
   #saved: string | undefined;
@@ -62,6 +113,7 @@ export class ProjectFollower {
   constructor(options: FollowOptions) {
     this.#options = options;
     this.#teller = new ProjectTeller(options.tell);
+    this.#originals = new Originals(options.originals);
     this.#readAt = options.clock();
   }
 
@@ -85,16 +137,15 @@ export class ProjectFollower {
       const reading = await readProject(this.#options.project);
       if (reading === undefined) return;
       try {
-        await this.#learnOriginals();
         this.#version = reading.state.version;
         if (this.#saved !== undefined && this.#saved !== reading.savedSha256)
           tell({ kind: 'session.saved', at, since });
         this.#saved = reading.savedSha256;
-        this.#teller.take(
+        await this.#teller.take(
           reading.state,
           {
             samplesOf: reading.samplesOf,
-            originalOf: (channels) => this.#originals.get(digest(channels)),
+            originalOf: (channels) => this.#originalOf(channels),
           },
           { at, since },
         );
@@ -115,19 +166,12 @@ export class ProjectFollower {
     }
   }
 
-  async #learnOriginals(): Promise<void> {
-    const { originals } = this.#options;
-    if (originals === undefined) return;
-    for (const name of (await readdir(originals)).slice(0, MAX_FILES)) {
-      const file = join(originals, name);
-      const { size, mtimeMs } = await stat(file);
-      const seen = `${name} ${size} ${mtimeMs}`;
-      if (this.#seenOriginals.has(seen) || size > MAX_FILE_BYTES) continue;
-      this.#seenOriginals.add(seen);
-      const bytes = await readFile(file);
-      const channels = wavChannels(bytes);
-      if (channels !== undefined) this.#originals.set(digest(channels), digest([bytes]));
-    }
+  /** File in which every channel is found; a channel alone may be in many. */
+  async #originalOf(channels: readonly Buffer[]): Promise<string | undefined> {
+    const found = new Set<string | undefined>();
+    for (const channel of channels)
+      found.add(await this.#originals.find(createHash('sha256').update(channel).digest('hex')));
+    return found.size === 1 ? [...found][0] : undefined;
   }
 
   async #lookAtExports(directory: string): Promise<void> {
@@ -135,7 +179,7 @@ export class ProjectFollower {
     for (const name of names.slice(0, MAX_FILES)) {
       const file = join(directory, name);
       const found = await stat(file).catch(() => undefined);
-      if (found === undefined || !found.isFile() || found.size > MAX_FILE_BYTES) continue;
+      if (found === undefined || !found.isFile()) continue;
       const known = this.#exports.get(name) ?? { size: -1, quiet: 0, told: '' };
       this.#exports.set(name, known);
       known.quiet = known.size === found.size ? known.quiet + 1 : 0;
@@ -149,26 +193,19 @@ export class ProjectFollower {
   }
 
   async #tellExport(file: string): Promise<void> {
-    const hash = createHash('sha256');
-    for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
-    const channels = wavChannels(await readFile(file));
-    const frames = channels?.[0] === undefined ? undefined : channels[0].length / 4;
+    const { fileSha256, samplesSha256, frames, rate, channels } = await digestAudio(file);
+    const at = this.#options.clock();
     this.#options.tell(
       defined({
         kind: 'export.finished' as const,
-        at: this.#options.clock(),
-        fileSha256: hash.digest('hex'),
-        samplesSha256: channels === undefined ? undefined : digest(channels),
+        at,
+        fileSha256,
+        samplesSha256,
         frames,
-        channels: channels?.length,
+        rate,
+        channels,
         rerender: 'not_tried' as const,
       }),
     );
   }
-}
-
-function digest(parts: readonly Uint8Array[]): string {
-  const hash = createHash('sha256');
-  for (const part of parts) hash.update(part);
-  return hash.digest('hex');
 }

@@ -7,7 +7,7 @@ import type { ClipState, ProjectState, TrackState } from './project-state.js';
 export interface SampleReader {
   samplesOf(clip: ClipState): readonly Buffer[];
   /** SHA-256 of the file whose samples these are, where one of the originals has them. */
-  originalOf(channels: readonly Buffer[]): string | undefined;
+  originalOf(channels: readonly Buffer[]): Promise<string | undefined>;
 }
 
 interface KnownSource {
@@ -55,14 +55,14 @@ export class ProjectTeller {
    * Tells what is new in a state.
    * @param when microseconds of the session clock: when the state was read, and when the one before was
    */
-  take(
-    state: ProjectState,
+  async take(
+    now: ProjectState,
     samples: SampleReader,
     when: { readonly at: number; readonly since: number },
-  ): void {
-    if (!this.#known) this.#tell({ kind: 'session.opened', at: when.at, sampleRate: Math.round(state.rate) });
+  ): Promise<void> {
+    if (!this.#known) this.#tell({ kind: 'session.opened', at: when.at, sampleRate: Math.round(now.rate) });
     this.#known = true;
-    const { pairs, gone } = matchTracks(this.#tracks, state.tracks);
+    const { pairs, gone } = matchTracks(this.#tracks, now.tracks);
     for (const { track, clips } of gone) {
       for (const { clip } of clips) this.#tell({ kind: 'clip.deleted', ...when, clip });
       this.#tell({ kind: 'track.removed', ...when, track });
@@ -71,21 +71,18 @@ export class ProjectTeller {
     const plugins: number[][] = [];
     // Every known clip may be what another track's clip was copied or moved from.
     const everywhere = before.flatMap(({ clips }) => clips);
-    this.#tracks = pairs.map(([known, track]) => {
-      const id = known?.track ?? this.#addTrack(when);
-      if (known !== undefined) this.#tellTrack(known, track, when);
-      plugins.push(
-        this.#tellPlugins(
-          id,
-          this.#plugins[known === undefined ? -1 : before.indexOf(known)] ?? [],
-          track,
-          when,
-        ),
-      );
-      return { track: id, state: track, clips: this.#tellClips(id, known, track, everywhere, samples, when) };
-    });
+    const tracks: KnownTrack[] = [];
+    for (const [known, state] of pairs) {
+      const track = known?.track ?? this.#addTrack(when);
+      if (known !== undefined) this.#tellTrack(known, state, when);
+      const effects = this.#plugins[known === undefined ? -1 : before.indexOf(known)] ?? [];
+      plugins.push(this.#tellPlugins(track, effects, state, when));
+      const clips = await this.#tellClips(track, known, state, everywhere, samples, when);
+      tracks.push({ track, state, clips });
+    }
+    this.#tracks = tracks;
     this.#plugins = plugins;
-    this.#tellLabels(state.labels, when);
+    this.#tellLabels(now.labels, when);
     this.#tell({
       kind: 'sourceMap.completed',
       at: when.at,
@@ -119,14 +116,14 @@ export class ProjectTeller {
     return [...known.slice(0, effects), ...added];
   }
 
-  #tellClips(
+  async #tellClips(
     track: number,
     known: KnownTrack | undefined,
     now: TrackState,
     everywhere: readonly KnownClip[],
     samples: SampleReader,
     when: When,
-  ): readonly KnownClip[] {
+  ): Promise<readonly KnownClip[]> {
     const left = [...(known?.clips ?? [])];
     const take = (fits: (clip: KnownClip) => boolean): KnownClip | undefined => {
       const index = left.findIndex(fits);
@@ -148,7 +145,7 @@ export class ProjectTeller {
     for (const clip of [...left]) this.#tellParts(clip, rest, told, take, when);
     for (const state of rest) {
       if (told.has(state)) continue;
-      told.set(state, this.#tellNew(track, state, left, everywhere, samples, when, take));
+      told.set(state, await this.#tellNew(track, state, left, everywhere, samples, when, take));
     }
     for (const { clip } of left) this.#tell({ kind: 'clip.deleted', ...when, clip });
     return now.clips.map((state) => told.get(state) as KnownClip);
@@ -195,7 +192,7 @@ export class ProjectTeller {
     }
   }
 
-  #tellNew(
+  async #tellNew(
     track: number,
     state: ClipState,
     left: readonly KnownClip[],
@@ -203,7 +200,7 @@ export class ProjectTeller {
     samples: SampleReader,
     when: When,
     take: (fits: (clip: KnownClip) => boolean) => KnownClip | undefined,
-  ): KnownClip {
+  ): Promise<KnownClip> {
     const key = sourceKey(state);
     const shown = this.#sources.get(key);
     const from = shown === undefined ? undefined : everywhere.find(({ source }) => source === shown.source);
@@ -240,7 +237,7 @@ export class ProjectTeller {
         });
       return { clip: ancestor.known.clip, state, source };
     }
-    const originalSha256 = samples.originalOf(channels);
+    const originalSha256 = await samples.originalOf(channels);
     if (originalSha256 === undefined)
       this.#tell({ kind: 'source.appeared', ...when, source, claims: 'nothing', samplesSha256 });
     else

@@ -1,11 +1,9 @@
-import { mkdir } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
 import { ARDOUR_CHANNELS, followArdour } from '../../agents/ardour/follow.js';
 import { rerenderArdour } from '../../agents/ardour/rerender.js';
-import { createDeviceKey, type DeviceKey, loadDeviceKey, openTrace } from '../../capture/index.js';
+import { openTrace } from '../../capture/index.js';
 import { defined } from '../../domain/defined.js';
 import { defineCommand, EXIT } from '../command.js';
+import { openDeviceKey } from '../device-key.js';
 import { planOutput } from '../output-file.js';
 import { printable } from '../terminal.js';
 
@@ -33,7 +31,7 @@ export const captureArdour = defineCommand({
   },
   async run(_operands, options, { terminal, signal, version }) {
     const output = await planOutput(options.out, false, []);
-    const key = await deviceKey(options.key ?? join(homedir(), '.takemark', 'device', 'trace-key.pem'));
+    const key = await openDeviceKey(options.key);
     terminal.note(`takemark: device ${key.deviceId}`);
     const { pid } = options;
     const followed = await followArdour(
@@ -67,17 +65,6 @@ export const captureArdour = defineCommand({
     return followed ? EXIT.good : EXIT.runtimeError;
   },
 });
-
-/** The key of a file; a new one where there is none. */
-async function deviceKey(file: string): Promise<DeviceKey> {
-  try {
-    return await loadDeviceKey(file);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    return createDeviceKey(file);
-  }
-}
 
 function isRunning(pid: number): boolean {
   try {

@@ -1,0 +1,17 @@
+import { mkdir } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createDeviceKey, type DeviceKey, loadDeviceKey } from '../capture/index.js';
+
+/** The key that this machine signs traces with; a new one where there is none. @param file in the home by default */
+export async function openDeviceKey(
+  file = join(homedir(), '.takemark', 'device', 'trace-key.pem'),
+): Promise<DeviceKey> {
+  try {
+    return await loadDeviceKey(file);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    return createDeviceKey(file);
+  }
+}
