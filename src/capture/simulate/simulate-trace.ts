@@ -51,13 +51,18 @@ export async function simulateTrace(
       traceId: new SeededRandom(options.seed ^ 0x5eed).hex(16),
     },
   });
-  const cutAt = adverse.has('truncated') ? (options.minutes * 60 * 1_000_000 * 2) / 3 : Infinity;
+  const length = options.minutes * 60 * 1_000_000;
+  const cutAt = adverse.has('truncated') ? (length * 2) / 3 : Infinity;
+  // From there on nothing is signed but by the seal, which is cut off.
+  const unsignedFrom = adverse.has('unsigned_tail') ? (length * 2) / 3 : Infinity;
   let flushedAt = 0;
   let flushedEvents = 0;
   for (const batch of session.events()) {
     for (const event of batch) writer.append(event);
     const now = batch.at(-1)?.at ?? flushedAt;
-    if (now - flushedAt >= FLUSH_MICROSECONDS || writer.events - flushedEvents >= FLUSH_EVENTS) {
+    const due = now - flushedAt >= FLUSH_MICROSECONDS || writer.events - flushedEvents >= FLUSH_EVENTS;
+    if (due && now < unsignedFrom) {
+      sink.amid = flushedAt < length / 2 && now >= length / 2;
       await writer.flush();
       flushedAt = now;
       flushedEvents = writer.events;
@@ -74,9 +79,10 @@ export async function simulateTrace(
 
 /** Sink that does to the file what the scenario asks for. */
 class TamperedSink implements TraceSink {
+  /** True for one write in the middle of the session. */
+  amid = false;
   /** True for the write of the seal. */
   last = false;
-  #writes = 0;
 
   constructor(
     private readonly sink: TraceSink,
@@ -84,11 +90,8 @@ class TamperedSink implements TraceSink {
   ) {}
 
   async write(bytes: Uint8Array): Promise<void> {
-    this.#writes += 1;
-    // The fourth write is the third flush: signed segments come before it, and after it.
-    const amid = this.#writes === 4;
-    if (amid && this.adverse.has('gap')) return;
-    if (amid && this.adverse.has('broken_chain')) {
+    if (this.amid && this.adverse.has('gap')) return;
+    if (this.amid && this.adverse.has('broken_chain')) {
       const changed = Uint8Array.from(bytes);
       // Amid the body of the segment.
       const at = bytes.length >> 2;
