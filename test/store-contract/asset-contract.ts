@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { Test } from 'tap';
+import { EVIDENCE_PARTS, type EvidencePart } from '../../src/domain/evidence.js';
 import type { AssetStore } from '../../src/ports/assets.js';
 
 export async function bytesOf(stream: Readable | undefined): Promise<Buffer | undefined> {
@@ -116,6 +117,36 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
       t.equal(await assets.size('prf_kept'), 4);
     },
   );
+
+  void t.test(`${name}: parts of evidence lie beside the asset, and go with it`, async (t) => {
+    const assets = await open(t);
+    const put = async (proofId: string, part: EvidencePart, text: string): Promise<void> => {
+      const staged = await assets.stage(proofId, part);
+      await staged.append(Buffer.from(text));
+      await staged.publish();
+    };
+    await publish(assets, 'prf_1', Buffer.from('audio'));
+    await put('prf_1', 'trace', 'a trace');
+    await put('prf_1', 'facts', 'facts');
+    await put('prf_2', 'trace', 'another');
+    t.equal(String(await bytesOf(await assets.read('prf_1', undefined, 'trace'))), 'a trace');
+    t.equal(String(await bytesOf(await assets.read('prf_1', { start: 2, end: 4 }, 'trace'))), 'tra');
+    t.equal(await assets.size('prf_1', 'facts'), 5);
+    t.equal(await assets.size('prf_1', 'detail'), undefined);
+    t.equal(await assets.size('prf_1'), 5);
+    t.equal(await assets.size('prf_2'), undefined, 'a part is no asset');
+
+    t.equal(await assets.delete('prf_1'), true);
+    for (const part of EVIDENCE_PARTS) t.equal(await assets.size('prf_1', part), undefined, part);
+    t.equal(await assets.size('prf_2', 'trace'), 7, 'of this proof alone');
+    const asked: string[] = [];
+    const collected = await assets.collectOrphans(async (proofId) => {
+      asked.push(proofId);
+      return false;
+    });
+    t.strictSame([collected, asked], [1, ['prf_2']], 'a part without a proof is collected');
+    t.equal(await assets.collectOrphans(async () => false), 0);
+  });
 
   void t.test(`${name}: a name that is no id is refused`, async (t) => {
     const assets = await open(t);

@@ -2,16 +2,23 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, opendir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
+import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
 import { syncDirectory, writeAll } from '../../files/durable.js';
 import type { AssetStore, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
 
-const PUBLISHED = '.asset';
+/** Endings of published files. A name has exactly one of them behind the id, which may hold dots itself. */
+const ENDINGS = {
+  asset: '.asset',
+  facts: '.facts',
+  detail: '.detail',
+  trace: '.trace',
+} as const satisfies Record<'asset' | EvidencePart, string>;
 const STAGED = '.staged';
 
 /**
- * Assets as files of one directory (mode 0700, files 0600): `<proof id>.asset`, and `<proof
- * id>.<random>.staged` while they are built. It belongs to one process at a time, as the store beside it
+ * Assets as files of one directory (mode 0700, files 0600): `<proof id>.asset`, parts of evidence with an ending of
+ * their own, and `<proof id>.<random>.staged` while they are built. It belongs to one process at a time, as the store beside it
  * does. Renaming makes a file visible; file and directory are synced before anyone is told. I/O failures are
  * DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
  */
@@ -20,15 +27,17 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
   await syncDirectory(dirname(resolve(directory)));
   /** Names that this process is building, which `collectOrphans` must not take. */
   const building = new Set<string>();
+  const published = (proofId: string, part: 'asset' | EvidencePart = 'asset') =>
+    fileName(proofId) + ENDINGS[part];
 
   return {
-    stage: (proofId) =>
+    stage: (proofId, part) =>
       guarded(async () => {
         const name = `${fileName(proofId)}.${randomBytes(8).toString('hex')}${STAGED}`;
         building.add(name);
         try {
           const handle = await open(join(directory, name), 'wx+', 0o600);
-          return new StagedFile(handle, directory, name, fileName(proofId) + PUBLISHED, () =>
+          return new StagedFile(handle, directory, name, published(proofId, part), () =>
             building.delete(name),
           );
         } catch (error) {
@@ -37,18 +46,19 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
         }
       }),
 
-    read: (proofId, range) =>
+    read: (proofId, range, part) =>
       guarded(async () => {
-        const handle = await ifPresent(open(join(directory, fileName(proofId) + PUBLISHED), 'r'));
+        const handle = await ifPresent(open(join(directory, published(proofId, part)), 'r'));
         return handle?.createReadStream(range === undefined ? {} : { start: range.start, end: range.end });
       }),
 
-    size: (proofId) =>
-      guarded(async () => (await ifPresent(stat(join(directory, fileName(proofId) + PUBLISHED))))?.size),
+    size: (proofId, part) =>
+      guarded(async () => (await ifPresent(stat(join(directory, published(proofId, part)))))?.size),
 
     delete: (proofId) =>
       guarded(async () => {
-        const removed = await remove(join(directory, fileName(proofId) + PUBLISHED));
+        const removed = await remove(join(directory, published(proofId)));
+        for (const part of EVIDENCE_PARTS) await remove(join(directory, published(proofId, part)));
         // Also where it was not there: an earlier call may have ended between the removal and its sync.
         await syncDirectory(directory);
         return removed;
@@ -58,9 +68,10 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
       guarded(async () => {
         let collected = 0;
         for await (const { name } of await opendir(directory)) {
+          const proofId = proofIdOf(name);
           const left = name.endsWith(STAGED)
             ? !building.has(name)
-            : name.endsWith(PUBLISHED) && !(await keep(proofIdOf(name)));
+            : proofId !== undefined && !(await keep(proofId));
           if (left && (await remove(join(directory, name)))) collected += 1;
         }
         if (collected > 0) await syncDirectory(directory);
@@ -142,8 +153,10 @@ function fileName(proofId: string): string {
   return proofId.replaceAll(':', '=');
 }
 
-function proofIdOf(name: string): string {
-  return name.slice(0, -PUBLISHED.length).replaceAll('=', ':');
+/** Proof of a published file; undefined for other names. */
+function proofIdOf(name: string): string | undefined {
+  const ending = Object.values(ENDINGS).find((each) => name.endsWith(each));
+  return ending === undefined ? undefined : name.slice(0, -ending.length).replaceAll('=', ':');
 }
 
 async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {

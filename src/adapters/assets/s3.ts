@@ -13,6 +13,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { defined } from '../../domain/defined.js';
+import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
 import { formatIdentifier, IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 import type { AssetStore, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
@@ -62,7 +63,8 @@ const MAX_FAILURES = 20;
 const REMOVED_AT_ONCE = 16;
 
 /**
- * Assets in a bucket of an S3-compatible store, `<prefix><proof id>` each, for any number of processes.
+ * Assets in a bucket of an S3-compatible store, `<prefix><proof id>` each and parts of evidence as
+ * `<prefix><proof id>/<part>`, for any number of processes.
  * An asset is built in a local file, because parts of it are overwritten at the end, and sent as one
  * object, which is all there or not there. The bucket must keep no versions: what was erased would live on in
  * them. Failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error
@@ -91,9 +93,9 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
       httpsAgent: { keepAlive: true, maxSockets: CONNECTIONS },
     },
   });
-  const object = (proofId: string) => {
+  const object = (proofId: string, part?: EvidencePart) => {
     checkProofId(proofId);
-    return { Bucket: bucket, Key: prefix + proofId };
+    return { Bucket: bucket, Key: prefix + proofId + (part === undefined ? '' : `/${part}`) };
   };
   const sizeOf = async (name: { readonly Bucket: string; readonly Key: string }) =>
     (await ifPresent(client.send(new HeadObjectCommand(name))))?.ContentLength;
@@ -130,19 +132,19 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
 
   await checkBucket(client, bucket);
   return {
-    stage: (proofId) =>
+    stage: (proofId, part) =>
       guarded(async () => {
-        const name = object(proofId);
+        const name = object(proofId, part);
         return new StagedObject(await SpoolFile.open(spoolDirectory), (spool) => put(name, spool));
       }),
 
-    read: (proofId, range) =>
+    read: (proofId, range, part) =>
       guarded(async () => {
         try {
           const found = await ifPresent(
             client.send(
               new GetObjectCommand({
-                ...object(proofId),
+                ...object(proofId, part),
                 ...defined({ Range: range && `bytes=${range.start}-${range.end}` }),
               }),
             ),
@@ -154,7 +156,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
         }
       }),
 
-    size: (proofId) => guarded(async () => sizeOf(object(proofId))),
+    size: (proofId, part) => guarded(async () => sizeOf(object(proofId, part))),
 
     delete: (proofId) =>
       guarded(async () => {
@@ -163,6 +165,9 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
         // Also where it was not there: another process may be writing it, and what was asked for is that it
         // is gone.
         await remove(name);
+        const parts = await client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: `${name.Key}/` }));
+        for (const { Key: key } of parts.Contents ?? [])
+          if (key !== undefined) await remove({ Bucket: bucket, Key: key });
         return wasThere;
       }),
 
@@ -195,7 +200,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
             key === undefined ||
             modified === undefined ||
             modified.getTime() > youngest ||
-            !IDENTIFIER_PATTERN.test(key.slice(prefix.length))
+            proofIdOf(key.slice(prefix.length)) === undefined
               ? []
               : [key],
           );
@@ -203,7 +208,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
             const part = names.slice(first, first + REMOVED_AT_ONCE);
             const results = await Promise.allSettled(
               part.map(async (key) => {
-                if (await keep(key.slice(prefix.length))) return 0;
+                if (await keep(proofIdOf(key.slice(prefix.length)) ?? '')) return 0;
                 await remove({ Bucket: bucket, Key: key });
                 return 1;
               }),
@@ -222,6 +227,13 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
 
     close: () => client.destroy(),
   };
+}
+
+/** Proof of an object's name behind the prefix; undefined for a name that is not ours. */
+function proofIdOf(name: string): string | undefined {
+  const [proofId = '', part, ...more] = name.split('/');
+  const known = part === undefined || EVIDENCE_PARTS.some((each) => each === part);
+  return known && more.length === 0 && IDENTIFIER_PATTERN.test(proofId) ? proofId : undefined;
 }
 
 class StagedObject implements StagedAsset {
