@@ -78,6 +78,7 @@ function depsWith(
   return {
     reads,
     secrets: secretsOf(),
+    assets: { read: async () => undefined },
     stores: {
       getPartner: async () => undefined,
       readEvidence: async (proofId, part) => {

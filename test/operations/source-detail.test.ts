@@ -2,11 +2,14 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
 import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
 import type { EvidenceOverlay, StoredSourceDetail } from '../../src/domain/evidence.js';
 import { MAX_OVERLAY_REVISIONS } from '../../src/domain/evidence-overlay.js';
 import { encodeEvidence } from '../../src/evidence/evidence-body.js';
+import type { Caller } from '../../src/operations/caller.js';
 import { listDeclarations, recordDeclaration } from '../../src/operations/proofs/declarations.js';
+import { eraseProof } from '../../src/operations/proofs/erase-proof.js';
 import { findIssued } from '../../src/operations/proofs/find-proof.js';
 import { checkOverlay } from '../../src/operations/proofs/overlay.js';
 import {
@@ -16,6 +19,7 @@ import {
   revokeConsent,
   withdrawSourceDetail,
 } from '../../src/operations/proofs/source-detail.js';
+import type { ErasureJournal } from '../../src/ports/journals.js';
 import type { Secrets } from '../../src/ports/secrets.js';
 import { AUDIT_KEY, fileHeads } from '../adapters/embedded-process.js';
 import { authenticator } from '../fixtures/authentication.js';
@@ -52,16 +56,22 @@ async function setUp(t: Test) {
   const heads = fileHeads(directory);
   const stores = await openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads }, authenticator });
   t.teardown(() => stores.close());
-  const deps = { stores, secrets, clock: { now: () => NOW * 1000 } };
+  const assets = await openAssetDirectory({ directory: join(directory, '..', 'assets') });
+  const deps = { stores, assets, secrets, clock: { now: () => NOW * 1000 } };
   for (const id of ['ptr_owner', 'ptr_reader', 'ptr_other'])
     await stores.createPartner(partner(id), audit(id, 'partner_created', id));
-  const issue = async (proofId: string, body?: Uint8Array, sha256?: string) => {
+  const issue = async (
+    proofId: string,
+    body?: Uint8Array,
+    sha256?: string,
+    place: 'registry' | 'objects' = 'registry',
+  ) => {
     const digest =
       sha256 ??
       createHash('sha256')
         .update(body ?? '')
         .digest('hex');
-    const part = { part: 'detail', bytes: body?.length ?? 0, sha256: digest, place: 'registry' } as const;
+    const part = { part: 'detail', bytes: body?.length ?? 0, sha256: digest, place } as const;
     const proof = issuedProof(proofId, 'ptr_owner', {
       evidence: { engineVersion: 1, traceSha256: 'fe'.repeat(32), parts: body === undefined ? [] : [part] },
     });
@@ -70,7 +80,7 @@ async function setUp(t: Test) {
       proof,
       audit('ptr_owner', 'proof_issued', proofId),
       undefined,
-      body && [{ part: 'detail', body }],
+      body && place === 'registry' ? [{ part: 'detail', body }] : [],
     );
   };
   await issue('prf_1', encodeEvidence('detail', DETAIL));
@@ -209,10 +219,35 @@ t.test('nothing of an altered overlay is believed, and no later change heals it'
   );
 });
 
+t.test('a body in the object store is delivered as settled, and goes with the erasure', async (t) => {
+  const { deps, issue, delivered } = await setUp(t);
+  const body = encodeEvidence('detail', DETAIL);
+  const put = async (bytes: Uint8Array) => {
+    const staged = await deps.assets.stage('prf_large', 'detail');
+    await staged.append(bytes);
+    await staged.publish();
+  };
+  await put(body);
+  await issue('prf_large', body, undefined, 'objects');
+  await approveSourceDetail(deps, { partnerId: 'ptr_reader', consentVersion: 'v1' });
+  await grantConsent(deps, { ...consentTo('v1'), proofId: 'prf_large' });
+  t.match(await delivered('ptr_reader', 'prf_large'), { trackCount: 1, consentVersion: 'v1' });
+  for (const bytes of [body.subarray(1), Buffer.concat([body, body]), Buffer.from(body).fill(0, 3, 4)]) {
+    await put(bytes);
+    t.equal(await delivered('ptr_reader', 'prf_large'), 'altered', `${bytes.length} bytes`);
+  }
+  await put(body);
+  const caller = { partnerId: 'ptr_owner', keyId: 'key_1' } as Caller;
+  const journal = { record: async () => undefined } as unknown as ErasureJournal;
+  await eraseProof({ ...deps, journal }, caller, { proofId: 'prf_large' });
+  t.equal(await deps.assets.size('prf_large', 'detail'), undefined);
+  await t.rejects(delivered('ptr_reader', 'prf_large'), notFound);
+});
+
 t.test('a body that is not what was settled is not delivered', async (t) => {
   const { deps, issue, delivered } = await setUp(t);
   await approveSourceDetail(deps, { partnerId: 'ptr_reader', consentVersion: 'v1' });
   await issue('prf_altered', encodeEvidence('detail', DETAIL), 'ab'.repeat(32));
   await grantConsent(deps, { ...consentTo('v1'), proofId: 'prf_altered' });
-  t.equal(await delivered('ptr_reader', 'prf_altered'), undefined);
+  t.equal(await delivered('ptr_reader', 'prf_altered'), 'altered');
 });

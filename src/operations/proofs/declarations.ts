@@ -11,6 +11,7 @@ import {
   sealDeclaration,
 } from '../../domain/declaration.js';
 import { DomainError } from '../../domain/errors.js';
+import type { AssetStore } from '../../ports/assets.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
@@ -20,6 +21,7 @@ import { overlayKeys, reviseOverlay } from './overlay.js';
 
 export interface RecordDeclarationDeps {
   readonly stores: ProofStore;
+  readonly assets: Pick<AssetStore, 'read'>;
   readonly secrets: Secrets;
   readonly clock: Clock;
 }

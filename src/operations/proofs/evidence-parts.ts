@@ -3,10 +3,12 @@ import { isRecordDamaged } from '../../domain/errors.js';
 import type { EvidenceFacts } from '../../domain/evidence.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import { decodeEvidence, type EvidenceBodies } from '../../evidence/evidence-body.js';
+import type { AssetStore } from '../../ports/assets.js';
 import type { ProofStore } from '../../ports/stores.js';
 
 export interface ReadPartDeps {
   readonly stores: Pick<ProofStore, 'readEvidence'>;
+  readonly assets: Pick<AssetStore, 'read'>;
 }
 
 /**
@@ -15,19 +17,38 @@ export interface ReadPartDeps {
  * another one than was settled
  */
 export async function readPart<Part extends keyof EvidenceBodies>(
-  { stores }: ReadPartDeps,
+  { stores, assets }: ReadPartDeps,
   { proofId, evidence }: IssuedProof,
   part: Part,
 ): Promise<EvidenceBodies[Part] | 'altered' | undefined> {
   const settled = evidence?.parts.find((one) => one.part === part);
   if (settled === undefined) return undefined;
-  const body = await stores.readEvidence(proofId, part).catch((error: unknown) => {
-    if (isRecordDamaged(error)) return undefined;
-    throw error;
-  });
+  const body =
+    settled.place === 'objects'
+      ? await wholeOf(await assets.read(proofId, undefined, part), settled.bytes)
+      : await stores.readEvidence(proofId, part).catch((error: unknown) => {
+          if (isRecordDamaged(error)) return undefined;
+          throw error;
+        });
   return body !== undefined && createHash('sha256').update(body).digest('hex') === settled.sha256
     ? decodeEvidence(part, body)
     : 'altered';
+}
+
+/** A stream as one array; undefined where it is longer than what was settled, of which no more is read. */
+async function wholeOf(
+  stream: AsyncIterable<Uint8Array> | undefined,
+  bytes: number,
+): Promise<Uint8Array | undefined> {
+  if (stream === undefined) return undefined;
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    length += chunk.length;
+    if (length > bytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }
 
 /** Settled facts of a proof's trace, for rules; undefined where there are none, or they were altered. */

@@ -5,6 +5,7 @@ import { MAX_OVERLAY_REVISIONS } from '../../domain/evidence-overlay.js';
 import type { Partner } from '../../domain/partner.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import type { SourceDetail } from '../../domain/session-evidence.js';
+import type { AssetStore } from '../../ports/assets.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
@@ -55,6 +56,7 @@ async function setApproval(
 export interface ConsentDeps {
   readonly stores: ProofStore;
   readonly secrets: Secrets;
+  readonly assets: Pick<AssetStore, 'read'>;
   readonly clock: Clock;
 }
 
@@ -136,6 +138,7 @@ export async function revokeConsent(
 export interface DeliverDetailDeps {
   readonly stores: Pick<PartnerStore, 'getPartner'> & Pick<ProofStore, 'readEvidence'>;
   readonly secrets: Secrets;
+  readonly assets: Pick<AssetStore, 'read'>;
 }
 
 /**
