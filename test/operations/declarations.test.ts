@@ -203,16 +203,34 @@ t.test('a recorded declaration is reported and leaves the credential as it was',
     reason: 'submission_id_reused',
   });
 
+  const other = await issued(7);
+  await house.operator.recordDeclaration(other.proofId, submission('sub_1', { answers: ADVERSE }));
+  t.match(
+    (await house.service.verify(stranger, other.file)).decision,
+    { status: 'verified_binding', counts: { declarations: 4, conflicts: 0, unverifiable: 2 } },
+    'adverse answers alone ask for nobody',
+  );
+
   const adverse = submission('sub_2', { answers: ADVERSE, subject: 'creator_2' });
   await house.operator.recordDeclaration(proofId, adverse);
   const verified = await house.service.verify(stranger, file);
   t.strictSame(credentialOf(verified), credentialOf(before), '"it never changes credential validity"');
-  t.strictSame(
-    verified.decision,
-    { ...before.decision, counts: { declarations: 9, conflicts: 0, unverifiable: 2 } },
-    'adverse answers alone ask for nobody',
-  );
   const report = verified.evidenceReport!;
+  t.ok(report.conflicts.length > 0, 'opposite declarations are conflicts, and neither is preferred');
+  for (const conflict of report.conflicts)
+    t.match(conflict, {
+      code: 'contradictory_declarations',
+      contentClass: 'explicit_conflict',
+      status: 'needs_review',
+      ruleVersion: Number,
+    });
+  t.strictSame(verified.decision, {
+    ...before.decision,
+    status: 'needs_review',
+    reasons: [...before.decision.reasons, 'source_evidence_needs_review'],
+    recommendedAction: 'review',
+    counts: { declarations: 9, conflicts: report.conflicts.length, unverifiable: 2 },
+  });
   t.strictSame(report.declarations, [stored, envelope(adverse)], 'no mac in it');
   const fact = (submissionId: string, answers: SurveyAnswers) =>
     Object.entries(answers).map(([dimension, answer]) => ({
@@ -231,9 +249,14 @@ t.test('a recorded declaration is reported and leaves the credential as it was',
   t.strictSame((await house.partner.readProof(caller, { proofId })).evidenceReport, report);
   t.strictSame((await house.partner.readRecord(stranger, { proofId })).evidenceReport, report);
   t.strictSame(await summaryOf(), {
-    status: 'recorded',
+    status: 'needs_review',
     counts: verified.decision.counts,
-    codes: ['creator_declaration', 'rule_inference_unavailable', 'session_evidence_unavailable'],
+    codes: [
+      'contradictory_declarations',
+      'creator_declaration',
+      'rule_inference_unavailable',
+      'session_evidence_unavailable',
+    ],
   });
   t.notOk('evidenceReport' in (await house.partner.listProofs(caller, {})).proofs[0]!, 'unless asked for');
   const include = 'evidenceReport';

@@ -14,6 +14,7 @@ import type { Caller } from '../../src/operations/caller.js';
 import { createCursors } from '../../src/operations/page.js';
 import { type ReadReportDeps, readReport } from '../../src/operations/proofs/evidence.js';
 import { listProofs } from '../../src/operations/proofs/read-proofs.js';
+import type { AssetStore } from '../../src/ports/assets.js';
 import type { ProofStore } from '../../src/ports/stores.js';
 import {
   adverseReport,
@@ -73,7 +74,7 @@ const TRACED = proofWith({
 function depsWith(
   body: () => Promise<Uint8Array | undefined>,
   revokedFrom = Infinity,
-): ReadReportDeps & { readonly reads: string[] } {
+): ReadReportDeps & { readonly reads: string[]; readonly assets: Pick<AssetStore, 'read'> } {
   const reads: string[] = [];
   return {
     reads,
