@@ -312,6 +312,84 @@ t.test('content our writer would not make is altered even when we sign it', (t) 
     'COSE padding: the slack of shrink-and-inject',
   );
   t.equal(read(resigned(() => {}, { pad: noise(1000) })), 'cose_padding_not_zero', 'freight in the padding');
+  const bytesOf = (content: object): Node => ({
+    box: 'cbor',
+    content: encode(content, { mapSorter: bytewise }),
+  });
+  const parent = { relationship: 'parentOf' };
+  const opened = (node: Node, more: object[] = [], allActionsIncluded: unknown = false): object => ({
+    actions: [
+      {
+        action: 'c2pa.opened',
+        parameters: {
+          ingredients: [
+            {
+              url: 'self#jumbf=c2pa.assertions/c2pa.ingredient.v3',
+              hash: createHash('sha256').update(writeNode(node).subarray(8)).digest(),
+            },
+          ],
+        },
+      },
+      ...more,
+    ],
+    allActionsIncluded,
+  });
+  const history = (actions: (node: Node) => object, ...ingredients: object[]): string =>
+    read(
+      resigned((assertions) => {
+        const nodes = ingredients.map((content, at) =>
+          superbox('cbor', `c2pa.ingredient.v3${at === 0 ? '' : `__${at}`}`, [bytesOf(content)]),
+        );
+        const actionsNode = superbox('cbor', 'c2pa.actions.v2', [
+          bytesOf(actions(nodes[0] ?? assertions[1]!)),
+        ]);
+        assertions.splice(0, 2, actionsNode, ...nodes);
+      }),
+    );
+  t.equal(
+    history((node) => opened(node), parent),
+    'service',
+    'nothing bent',
+  );
+  t.equal(
+    history((node) => opened(node, [counted('c2pa.edited', 3)]), parent),
+    'exclusion_not_chunk',
+    'of our form, and of another length',
+  );
+  for (const [name, reason] of [
+    ['an action removed', history(() => ({ actions: [], allActionsIncluded: false }), parent)],
+    ['a parent removed', history((node) => opened(node))],
+    ['a parent twice', history((node) => opened(node), parent, parent)],
+    ['a title', history((node) => opened(node), { ...parent, 'dc:title': 'x' })],
+    ['another relationship', history((node) => opened(node), { relationship: 'inputTo' })],
+    ['an ingredient nobody placed', history((node) => opened(node), parent, imported('ab'.repeat(32)))],
+    ['a digest in capitals', history((node) => opened(node), parent, imported('AB'.repeat(32)))],
+    ['no word of completeness', history((node) => opened(node, [], null), parent)],
+    ['a count of zero', history((node) => opened(node, [counted('c2pa.edited', 0)]), parent)],
+    ['a negative count', history((node) => opened(node, [counted('c2pa.edited', -1)]), parent)],
+    ['a fraction', history((node) => opened(node, [counted('c2pa.edited', 1.5)]), parent)],
+    ['an action of another kind', history((node) => opened(node, [counted('c2pa.dubbed', 1)]), parent)],
+    [
+      'an action twice',
+      history((node) => opened(node, [counted('c2pa.edited', 1), counted('c2pa.edited', 1)]), parent),
+    ],
+    ['many actions', history((node) => opened(node, Array(5000).fill(counted('c2pa.edited', 1))), parent)],
+    ['many ingredients', history((node) => opened(node), ...Array(100).fill(parent))],
+    [
+      'the former action beside the new version',
+      history(() => ({ actions: [{ action: 'c2pa.created', digitalSourceType: COMPOSITE }] })),
+    ],
+    [
+      'a capture without a take',
+      history(() => ({
+        actions: [
+          { action: 'c2pa.created', digitalSourceType: COMPOSITE.replace('composite', 'digitalCapture') },
+        ],
+        allActionsIncluded: false,
+      })),
+    ],
+  ] as const)
+    t.equal(reason, 'not_writer_form', name);
   const record = (members: object, label = 'io.takemark.production-record'): Node =>
     superbox('cbor', label, [{ box: 'cbor', content: encode(members, { mapSorter: bytewise }) }]);
   const statement = {
@@ -379,6 +457,49 @@ t.test('content our writer would not make is altered even when we sign it', (t) 
   );
   t.equal(hashData({ ...hash, pad: new Uint8Array(1) }), 'not_writer_form');
   t.equal(hashData({ ...hash, hash: new Uint8Array(31) }), 'hash_data_malformed');
+  t.end();
+});
+
+const COMPOSITE = 'http://cv.iptc.org/newscodes/digitalsourcetype/composite';
+
+function counted(action: string, count: number): object {
+  return { action, parameters: { 'io.takemark.count': count } };
+}
+
+function imported(sha256: string): object {
+  return {
+    description: 'Imported source, named by the SHA-256 of its file',
+    instanceID: `nih:sha-256;${sha256}`,
+    relationship: 'componentOf',
+  };
+}
+
+t.test('no changed byte of a credential with ingredients is ours', (t) => {
+  const { signer, trust } = testSigning();
+  const file = issued(wav(100), signer, 'prf_1', {
+    complete: false,
+    captured: false,
+    imports: [{ sha256: 'ab'.repeat(32), of: 'file' }, { sha256: 'cd'.repeat(32), of: 'samples' }, {}],
+    importCount: 4,
+    takes: 1,
+    notes: 30,
+    edits: 500,
+  });
+  const extent = extentOf(file)!;
+  t.match(readFile(file, trust), {
+    reading: { kind: 'service', report: { integrity: 'verified' } },
+    bound: true,
+  });
+  let accepted = 0;
+  for (let at = extent.offset; at < file.length; at += 1) {
+    for (const flip of [1 << (at % 8), 0xff]) {
+      const bent = Buffer.from(file);
+      bent[at]! ^= flip;
+      const { reading, bound } = readFile(bent, trust);
+      if (reading?.kind === 'service' && bound) accepted += 1;
+    }
+  }
+  t.equal(accepted, 0, `${2 * (file.length - extent.offset)} changes`);
   t.end();
 });
 

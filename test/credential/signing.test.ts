@@ -14,8 +14,10 @@ import {
 import { createDevice } from '../../src/adapters/signing/device.js';
 import { generateKey } from '../../src/adapters/signing/identity.js';
 import { loadSigning as load, type SigningOptions } from '../../src/adapters/signing/load-signing.js';
+import { writeSidecar } from '../../src/credential/sidecar.js';
+import { stateProduction } from '../../src/credential/statement.js';
 import type { LocalSigner } from '../../src/ports/signing.js';
-import { issued, readFile as readCredential, sealed } from '../fixtures/credentialed-file.js';
+import { issued, readFile as readCredential, readPair, sealed } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testSigning } from '../fixtures/signing.js';
 import { wav } from '../fixtures/wav.js';
@@ -134,6 +136,24 @@ t.test('former identities in known/ keep verifying', async (t) => {
     kind: 'altered',
     reason: 'signer_not_pinned',
   });
+  const pair = (identity: LocalSigner): Uint8Array =>
+    writeSidecar({
+      statement: stateProduction(identity.identity, {
+        proofId: 'prf_1',
+        createdAt: Math.floor(Date.now() / 1000),
+        evidenceSha256: null,
+      }),
+      binding: { bytes: 1, sha256: 'ab'.repeat(32) },
+      signer: identity,
+    });
+  t.match(readPair(pair(former.signer), trust), { kind: 'service', statement: { issuer: 'Takeproof' } });
+  const stranger = testSigning({ organisation: 'Takeproof' }).signer;
+  t.match(
+    readCredential(issued(wav(100), stranger), trust).reading,
+    { kind: 'foreign', report: { trust: 'unknown', reasons: ['names_this_service'] } },
+    'a stranger who took the former name',
+  );
+  t.match(readPair(pair(stranger), trust), { kind: 'foreign', namesService: true });
   t.equal(trust.authorities().length, 2);
   t.equal(trust.find(signer.identity.certificate)?.kid, signer.identity.kid);
   t.equal(trust.find(Buffer.from('x')), undefined);
