@@ -4,10 +4,11 @@ import t from 'tap';
 import { z } from 'zod';
 import { openApiDocument } from '../../src/contract/openapi.js';
 import { KNOWN_VALUES } from '../../src/contract/primitives.js';
+import { decide } from '../../src/domain/decision.js';
 import { DomainError, recordDamaged } from '../../src/domain/errors.js';
 import type { EvidenceFacts, EvidencePart } from '../../src/domain/evidence.js';
 import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
-import { asksForReview, summariseEvidence } from '../../src/domain/evidence-report.js';
+import { asksForReview, type EvidenceReport, summariseEvidence } from '../../src/domain/evidence-report.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import { encodeEvidence } from '../../src/evidence/evidence-body.js';
 import type { Caller } from '../../src/operations/caller.js';
@@ -243,6 +244,26 @@ t.test('reports of every kind are of the schema that partners read', async (t) =
     t.ok(schema.safeParse(sent).success);
     t.notOk(schema.safeParse({ ...(sent as object), conflicts: [{}] }).success, 'a fact without a code');
   }
+});
+
+t.test('the decision tells how far source detail is delivered', async (t) => {
+  const coverageOf = (report?: EvidenceReport, verdict: 'valid' | 'tampered' = 'valid') =>
+    decide({ verdict, reasons: ['slug'], carrier: 'embedded' }, report).sourceDetailCoverage;
+  const whole = cleanReport();
+  t.equal(coverageOf(whole), 'full');
+  const { sourceDetail, ...without } = whole;
+  t.equal(coverageOf(without), 'none');
+  t.equal(coverageOf(emptyReport()), 'none');
+  t.equal(coverageOf(), 'none');
+  t.equal(coverageOf(whole, 'tampered'), 'none');
+  for (const support of ['partial', 'unsupported', 'unknown'] as const)
+    t.equal(
+      coverageOf({ ...whole, session: { evidence: sessionEvidence({ mixer: support }) } }),
+      'partial',
+      `a channel that is ${support}`,
+    );
+  const cut = { ...sourceDetail!, placementCount: sourceDetail!.placements.length + 1 };
+  t.equal(coverageOf({ ...whole, sourceDetail: cut }), 'partial', 'a list that was cut');
 });
 
 t.test('the document lists every code with its meaning', async (t) => {
