@@ -139,7 +139,10 @@ function importText({
   originalSha256,
   samplesSha256,
 }: ImportedSource): string {
-  const { count, approximateSeconds } = placements;
+  const placed =
+    placements === undefined
+      ? 'placements not watched'
+      : `${countText(placements.count, 'placement', 'placements')}, about ${clockText(placements.approximateSeconds)}`;
   const results = detections
     .slice(0, 4)
     .map(({ detector, detectorVersion, likelihood, generator }) =>
@@ -151,7 +154,7 @@ function importText({
     );
   const digest = originalSha256 ?? samplesSha256;
   return [
-    `${sourceId} ${wordText(manner)}, ${countText(count, 'placement', 'placements')}, about ${clockText(approximateSeconds)}`,
+    `${sourceId} ${wordText(manner)}, ${placed}`,
     ...results,
     ...(digest === undefined ? [] : [`sha256 ${digest}`]),
   ].join('; ');
@@ -163,7 +166,7 @@ function printSession(session: SessionEvidence, terminal: Terminal): void {
     `  ${printable(`session of ${clockText(durationSeconds)} by ${adapter.name} ${adapter.version}, ${sealed ? 'sealed' : 'not sealed: it ends early'}; device ${wordText(device.standing)}`)}`,
   );
   const rows = COUNTER_NAMES.map((name) => {
-    const { support, gapCount } = coverage[COUNTERS[name]];
+    const { support, gapCount = 0 } = coverage[COUNTERS[name]];
     const watched = support === 'supported' || support === 'partial';
     return [
       CHANNEL_WORDS[COUNTERS[name]],

@@ -38,10 +38,10 @@ export interface ChannelCoverage {
    * without gaps is complete.
    */
   readonly support: Growing<'supported' | 'partial' | 'unsupported' | 'unknown'>;
-  /** Acts that were witnessed when they happened. */
-  readonly exact: number;
+  /** Acts that were witnessed when they happened; absent where nobody looks. */
+  readonly exact?: number;
   /** Acts of which only the states before and after were seen: order and time are not known. */
-  readonly interval: number;
+  readonly interval?: number;
   /** The first times in which the channel was not watched. */
   readonly gaps: readonly {
     /** Start, in seconds of the session. */
@@ -51,8 +51,8 @@ export interface ChannelCoverage {
     /** Why nobody looked. */
     readonly reason: string;
   }[];
-  /** Count of all such times. */
-  readonly gapCount: number;
+  /** Count of all such times; absent where nobody looks. */
+  readonly gapCount?: number;
 }
 
 export interface CloseEvidence {
@@ -382,8 +382,11 @@ export interface ImportedSource {
   readonly originalSha256?: Sha256;
   /** Length of the source. */
   readonly durationSeconds?: number;
-  /** Where it sits in the arrangement; says nothing on what the mix lets hear. */
-  readonly placements: {
+  /**
+   * Where it, or what was made of it, sits in the arrangement; says nothing on what the mix lets hear.
+   * Absent where nobody looks.
+   */
+  readonly placements?: {
     /** Places of the arrangement in which it lay at the last observation. */
     readonly count: number;
     /** Their length together, without counting overlaps twice. */
@@ -645,8 +648,8 @@ export interface SessionEvidence {
     readonly input: Growing<'hardware' | 'internal' | 'none' | 'unknown' | 'mixed'>;
     /** Steps of growth that were seen. */
     readonly growthSteps: number;
-    /** Places of the arrangement in which the take lies. */
-    readonly placementCount: number;
+    /** Places of the arrangement in which the take lies; absent where nobody looks. */
+    readonly placementCount?: number;
   }[];
   /** Acts over the time of the session. */
   readonly activity: {
@@ -657,10 +660,10 @@ export interface SessionEvidence {
       readonly atSeconds: number;
       /** Edits that were seen in it. */
       readonly edits: number;
-      /** Recordings. */
-      readonly recordings: number;
-      /** Imports. */
-      readonly imports: number;
+      /** Recordings; absent where nobody looks. */
+      readonly recordings?: number;
+      /** Imports; absent where nobody looks. */
+      readonly imports?: number;
     }[];
   };
   /** Export of the session; absent where none was seen. */
@@ -711,15 +714,15 @@ export interface SourceDetail {
     readonly sourceId?: Identifier;
     /** How the material came to be, as far as that was witnessed. */
     readonly origin: Growing<'recorded' | 'imported' | 'midi' | 'derived' | 'unknown'>;
-    /** The workstation's beats. */
-    readonly beats: {
+    /** The workstation's beats; absent where its tempo is not known. */
+    readonly beats?: {
       /** Start. */
       readonly start: number;
       /** End. */
       readonly end: number;
     };
-    /** Estimated with the tempo as it was last observed. */
-    readonly approximateSeconds: {
+    /** Estimated with the tempo as it was last observed; absent where it is not known. */
+    readonly approximateSeconds?: {
       /** Start. */
       readonly start: number;
       /** End. */

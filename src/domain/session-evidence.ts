@@ -30,6 +30,7 @@ export const COUNTERS = {
   midiNotesEntered: 'midi',
   midiNotesRecorded: 'midi',
   midiNotesEdited: 'midi',
+  /** Takes that were finished, without those from an input inside the workstation: these are no recordings. */
   takesRecorded: 'recording',
   /** Takes whose growth was seen at their true rate, from an input that was witnessed to be hardware. */
   takesRecordedInRealTime: 'recording',
@@ -38,6 +39,7 @@ export const COUNTERS = {
   pluginChanges: 'plugins',
   mixerChanges: 'mixer',
   importsAdded: 'imports',
+  /** Acts that put an imported file into the arrangement: a clip that was created of it, or copied. */
   importPlacements: 'imports',
   sourcesDerived: 'sourceMap',
   /** Sources that were there without anybody having witnessed how they came to be. */
@@ -58,14 +60,15 @@ export interface CoverageGap {
   readonly reason: string;
 }
 
+/** Coverage of a channel. One that nobody looks at has no numbers: they would be zeros. */
 export interface ChannelCoverage {
   readonly support: ChannelSupport;
-  /** Events of the channel that were witnessed when they happened, and those that lie between two states. */
-  readonly exact: number;
-  readonly interval: number;
+  /** Acts of the channel that were witnessed when they happened, and those that lie between two states. */
+  readonly exact?: number;
+  readonly interval?: number;
   /** The first 16 gaps, and the count of all. */
   readonly gaps: readonly CoverageGap[];
-  readonly gapCount: number;
+  readonly gapCount?: number;
 }
 
 export const REAL_TIME_STATUSES = ['observed', 'unknown'] as const;
@@ -82,15 +85,16 @@ export interface RecordingEvidence {
   readonly input: (typeof TAKE_INPUTS)[number];
   /** Steps of growth that were seen. */
   readonly growthSteps: number;
-  readonly placementCount: number;
+  /** Clips that show it at the last observation; absent where clips are not seen. */
+  readonly placementCount?: number;
 }
 
-/** One minute or more of the session: acts by class, for a view over time. */
+/** One minute or more of the session: acts by class, for a view over time. What is not looked at has no number. */
 export interface ActivityBucket {
   readonly atSeconds: number;
   readonly edits: number;
-  readonly recordings: number;
-  readonly imports: number;
+  readonly recordings?: number;
+  readonly imports?: number;
 }
 
 /** Bounds of lists in a report; each list has the count of all beside it. */
@@ -123,8 +127,12 @@ export interface SessionEvidence {
   readonly events: number;
   readonly counters: Readonly<Record<CounterName, Counter>>;
   readonly coverage: Readonly<Record<Channel, ChannelCoverage>>;
-  /** Takes, longest first, at most `REPORT_LIMITS.recordings`; `counters.takesRecorded` counts all. */
+  /**
+   * Takes, longest first, at most `REPORT_LIMITS.recordings`, those from an input inside the workstation among them;
+   * `counters.takesRecorded` counts the others.
+   */
   readonly recordings: readonly RecordingEvidence[];
+  /** Stretches in which something was seen, in the order of time. */
   readonly activity: { readonly bucketSeconds: number; readonly buckets: readonly ActivityBucket[] };
   /** What was exported last, and whether it is the audio that was issued. */
   readonly export?: {
@@ -158,8 +166,11 @@ export interface ImportedSource {
   readonly samplesSha256?: string;
   readonly originalSha256?: string;
   readonly durationSeconds?: number;
-  /** Placements at the last observation; overlapping spans are merged. */
-  readonly placements: {
+  /**
+   * Placements at the last observation, of the file and of what was made of it; overlapping spans are merged. Absent
+   * where clips are not seen.
+   */
+  readonly placements?: {
     readonly count: number;
     readonly approximateSeconds: number;
     readonly spans: readonly { readonly startSeconds: number; readonly endSeconds: number }[];
@@ -190,9 +201,12 @@ export interface SourcePlacement {
   /** Local id of an imported source, where the placement shows one. */
   readonly sourceId?: string;
   readonly origin: (typeof PLACEMENT_ORIGINS)[number];
-  readonly beats: { readonly start: number; readonly end: number };
-  /** Estimated with the tempo as it was last observed. */
-  readonly approximateSeconds: { readonly start: number; readonly end: number };
+  /**
+   * One of the two is the workstation's, the other is estimated with the tempo as it was last observed, and absent where
+   * none was.
+   */
+  readonly beats?: { readonly start: number; readonly end: number };
+  readonly approximateSeconds?: { readonly start: number; readonly end: number };
   /** Last observed state. */
   readonly state: (typeof PLACEMENT_STATES)[number];
   /** Edits of the placement, at most 1000. */

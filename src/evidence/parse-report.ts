@@ -108,10 +108,10 @@ const counter: Reader = (value, path) => {
 
 const coverage = members({
   support: text,
-  exact: notNegative,
-  interval: notNegative,
+  'exact?': notNegative,
+  'interval?': notNegative,
   gaps: list(members({ fromSeconds: notNegative, toSeconds: notNegative, reason: text }), REPORT_LIMITS.gaps),
-  gapCount: notNegative,
+  'gapCount?': notNegative,
 });
 
 const session = members({
@@ -126,14 +126,14 @@ const session = members({
   sealed: flag,
   events: notNegative,
   counters: closed(Object.keys(COUNTERS), counter, { status: 'unknown' }),
-  coverage: closed(CHANNELS, coverage, { support: 'unknown', exact: 0, interval: 0, gaps: [], gapCount: 0 }),
+  coverage: closed(CHANNELS, coverage, { support: 'unknown', gaps: [] }),
   recordings: list(
     members({
       durationSeconds: notNegative,
       realTime: text,
       input: text,
       growthSteps: notNegative,
-      placementCount: notNegative,
+      'placementCount?': notNegative,
     }),
     REPORT_LIMITS.recordings,
   ),
@@ -143,8 +143,8 @@ const session = members({
       members({
         atSeconds: notNegative,
         edits: notNegative,
-        recordings: notNegative,
-        imports: notNegative,
+        'recordings?': notNegative,
+        'imports?': notNegative,
       }),
       REPORT_LIMITS.activityBuckets,
     ),
@@ -163,7 +163,7 @@ const importedSource = members({
   'samplesSha256?': text,
   'originalSha256?': text,
   'durationSeconds?': notNegative,
-  placements: members({
+  'placements?': members({
     count: notNegative,
     approximateSeconds: notNegative,
     spans: list(members({ startSeconds: notNegative, endSeconds: notNegative }), REPORT_LIMITS.spans),
@@ -191,8 +191,8 @@ const sourceDetail = members({
       trackId: text,
       'sourceId?': text,
       origin: text,
-      beats: members({ start: amount, end: amount }),
-      approximateSeconds: members({ start: notNegative, end: notNegative }),
+      'beats?': members({ start: amount, end: amount }),
+      'approximateSeconds?': members({ start: notNegative, end: notNegative }),
       state: text,
       edits: notNegative,
     }),

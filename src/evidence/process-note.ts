@@ -107,7 +107,7 @@ function sessionLines(session: SessionEvidence): readonly ProcessNoteLine[] {
   const { durationSeconds, sealed, simulated, counters, coverage } = session;
   const channelsWith = (support: string): readonly string[] =>
     CHANNELS.filter((channel) => coverage[channel].support === support).map((name) => CHANNEL_NAMES[name]);
-  const interrupted = CHANNELS.filter((channel) => coverage[channel].gapCount > 0).map(
+  const interrupted = CHANNELS.filter((channel) => (coverage[channel].gapCount ?? 0) > 0).map(
     (channel) => CHANNEL_NAMES[channel],
   );
   return [

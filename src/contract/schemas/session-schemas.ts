@@ -41,12 +41,12 @@ const coverageSchema = z
       description:
         'Whether the adapter sees every act of the channel, some, none, or cannot tell. Only `supported` without gaps is complete.',
     }),
-    exact: count('Acts that were witnessed when they happened.'),
+    exact: count('Acts that were witnessed when they happened; absent where nobody looks.').exactOptional(),
     interval: count(
       'Acts of which only the states before and after were seen: order and time are not known.',
-    ),
+    ).exactOptional(),
     gaps: z.array(gapSchema).meta({ description: 'The first times in which the channel was not watched.' }),
-    gapCount: count('Count of all such times.'),
+    gapCount: count('Count of all such times; absent where nobody looks.').exactOptional(),
   })
   .meta({ id: 'ChannelCoverage', description: 'How far a channel of the session was watched.' });
 
@@ -60,7 +60,9 @@ const recordingSchema = z.object({
     description: 'What the input was connected to while it ran, where seen.',
   }),
   growthSteps: count('Steps of growth that were seen.'),
-  placementCount: count('Places of the arrangement in which the take lies.'),
+  placementCount: count(
+    'Places of the arrangement in which the take lies; absent where nobody looks.',
+  ).exactOptional(),
 });
 
 const counters = Object.fromEntries(
@@ -112,8 +114,8 @@ const sessionEvidenceSchema = z
           z.object({
             atSeconds: seconds('Start of the stretch, in seconds of the session.'),
             edits: count('Edits that were seen in it.'),
-            recordings: count('Recordings.'),
-            imports: count('Imports.'),
+            recordings: count('Recordings; absent where nobody looks.').exactOptional(),
+            imports: count('Imports; absent where nobody looks.').exactOptional(),
           }),
         ),
       })
@@ -179,7 +181,11 @@ export const importedSourceSchema = z
           .array(z.object({ startSeconds: seconds('Start.'), endSeconds: seconds('End.') }))
           .meta({ description: 'The first of them, in seconds of the arrangement.' }),
       })
-      .meta({ description: 'Where it sits in the arrangement; says nothing on what the mix lets hear.' }),
+      .meta({
+        description:
+          'Where it, or what was made of it, sits in the arrangement; says nothing on what the mix lets hear. Absent where nobody looks.',
+      })
+      .exactOptional(),
     detections: z
       .array(detectionSchema)
       .meta({ description: 'Results that the issuing side supplied.' })
@@ -226,8 +232,10 @@ export const sourceDetailSchema = z
           origin: knownWords(PLACEMENT_ORIGINS).meta({
             description: 'How the material came to be, as far as that was witnessed.',
           }),
-          beats: range("The workstation's beats."),
-          approximateSeconds: range('Estimated with the tempo as it was last observed.'),
+          beats: range("The workstation's beats; absent where its tempo is not known.").exactOptional(),
+          approximateSeconds: range(
+            'Estimated with the tempo as it was last observed; absent where it is not known.',
+          ).exactOptional(),
           state: knownWords(PLACEMENT_STATES).meta({ description: 'Last observed state.' }),
           edits: z.int().min(0).max(1000).meta({ description: 'Edits, 1000 at most.' }),
         }),

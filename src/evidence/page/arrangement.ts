@@ -35,7 +35,7 @@ function renderDetail(
   const total = Math.max(
     1,
     exportSeconds ?? 0,
-    ...placements.map(({ approximateSeconds }) => approximateSeconds.end),
+    ...placements.map(({ approximateSeconds }) => approximateSeconds?.end ?? 0),
   );
   const byTrack = new Map<string, SourcePlacement[]>(detail.tracks.map(({ trackId }) => [trackId, []]));
   for (const placement of placements) {
@@ -60,7 +60,7 @@ ${renderLegend(
 <div class="lanes">${rows.slice(0, DRAWN_TRACKS).map(([trackId, row]) => {
     const track = tracks.get(trackId);
     const name = html`<b>${trackId}</b> <span>${track?.type ?? 'unknown'}${track?.state === 'removed' ? ', removed' : ''}</span>`;
-    return renderRow(name, row.map(spanOf), total, `Track ${trackId}: ${trackText(row)}`);
+    return renderRow(name, row.flatMap(spanOf), total, `Track ${trackId}: ${trackText(row)}`);
   })}${
     exportSeconds === undefined
       ? undefined
@@ -76,16 +76,21 @@ ${renderSourceNames(sources, placements)}
 <details><summary>The placements as a table</summary>${renderPlacementTable(placements, detail.placementCount)}</details>`;
 }
 
-function spanOf({ origin, sourceId, approximateSeconds, state, placementId, edits }: SourcePlacement): Span {
+function spanOf(placement: SourcePlacement): readonly Span[] {
+  const { origin, sourceId, approximateSeconds, state, placementId, edits } = placement;
+  // Without a tempo nobody knows where beats lie: the table has the placement, no lane does.
+  if (approximateSeconds === undefined) return [];
   const { start, end } = approximateSeconds;
   const word = originText(origin);
-  return {
-    start,
-    end,
-    kind: `block ${origin in ORIGINS ? origin : 'unknown'}${state === 'removed' ? ' removed' : ''}`,
-    ...(sourceId === undefined ? {} : { label: sourceId }),
-    title: `${placementId}: ${word}${sourceId === undefined ? '' : ` ${sourceId}`}, ${clockText(start)} to ${clockText(end)}, ${edits} edits${state === 'removed' ? ', removed' : ''}`,
-  };
+  return [
+    {
+      start,
+      end,
+      kind: `block ${origin in ORIGINS ? origin : 'unknown'}${state === 'removed' ? ' removed' : ''}`,
+      ...(sourceId === undefined ? {} : { label: sourceId }),
+      title: `${placementId}: ${word}${sourceId === undefined ? '' : ` ${sourceId}`}, ${clockText(start)} to ${clockText(end)}, ${edits} edits${state === 'removed' ? ', removed' : ''}`,
+    },
+  ];
 }
 
 function trackText(row: readonly SourcePlacement[]): string {
@@ -102,7 +107,7 @@ function renderPlacementTable(placements: readonly SourcePlacement[], count: num
     .slice(0, TABLE_ROWS)
     .map(
       ({ placementId, trackId, origin, sourceId, beats, approximateSeconds, edits, state }) =>
-        html`<tr><th scope="row">${placementId}</th><td>${trackId}</td><td>${originText(origin)} ${sourceId}</td><td>${beatText(beats.start)} to ${beatText(beats.end)}</td><td>${clockText(approximateSeconds.start)} to ${clockText(approximateSeconds.end)}</td><td>${edits}</td><td>${state}</td></tr>`,
+        html`<tr><th scope="row">${placementId}</th><td>${trackId}</td><td>${originText(origin)} ${sourceId}</td><td>${beats === undefined ? 'unknown' : `${beatText(beats.start)} to ${beatText(beats.end)}`}</td><td>${approximateSeconds === undefined ? 'unknown' : `${clockText(approximateSeconds.start)} to ${clockText(approximateSeconds.end)}`}</td><td>${edits}</td><td>${state}</td></tr>`,
     )}</tbody></table></div>${moreThan(count - Math.min(placements.length, TABLE_ROWS), 'further placements are not listed here')}`;
 }
 
@@ -111,22 +116,24 @@ function renderSpans(sources: readonly ImportedSource[], exportSeconds: number |
   const total = Math.max(
     1,
     exportSeconds ?? 0,
-    ...sources.flatMap(({ placements }) => placements.spans.map(({ endSeconds }) => endSeconds)),
+    ...sources.flatMap((source) => spansOf(source).map(({ endSeconds }) => endSeconds)),
   );
-  const placed = sources.filter(({ placements }) => placements.spans.length > 0);
+  const placed = sources.filter((source) => spansOf(source).length > 0);
   return html`<p class="lead">Where imported files sit. Tracks and other placements are not part of this report: it has no source detail.</p>
 ${renderLegend(placed.length > 0 ? ['imported'] : [], false)}
-<div class="lanes">${placed.slice(0, DRAWN_SOURCES).map(({ sourceId, placements }) =>
+<div class="lanes">${placed.slice(0, DRAWN_SOURCES).map((source) =>
     renderRow(
-      html`<b>${sourceId}</b> <span>import</span>`,
-      placements.spans.map(({ startSeconds, endSeconds }) => ({
+      html`<b>${source.sourceId}</b> <span>import</span>`,
+      spansOf(source).map(({ startSeconds, endSeconds }) => ({
         start: startSeconds,
         end: endSeconds,
         kind: 'block imported',
-        title: `${sourceId}: ${clockText(startSeconds)} to ${clockText(endSeconds)}`,
+        title: `${source.sourceId}: ${clockText(startSeconds)} to ${clockText(endSeconds)}`,
       })),
       total,
-      `Import ${sourceId}: ${placements.spans.map(({ startSeconds, endSeconds }) => `${clockText(startSeconds)} to ${clockText(endSeconds)}`).join(', ')}`,
+      `Import ${source.sourceId}: ${spansOf(source)
+        .map(({ startSeconds, endSeconds }) => `${clockText(startSeconds)} to ${clockText(endSeconds)}`)
+        .join(', ')}`,
     ),
   )}${
     exportSeconds === undefined
@@ -141,9 +148,14 @@ ${renderLegend(placed.length > 0 ? ['imported'] : [], false)}
 ${moreThan(placed.length - DRAWN_SOURCES, 'further imports are listed below')}${placed.length === 0 ? undefined : renderSpanTable(placed)}`;
 }
 
+/** Spans of an import; none where its placements are not seen. */
+function spansOf({ placements }: ImportedSource): NonNullable<ImportedSource['placements']>['spans'] {
+  return placements?.spans ?? [];
+}
+
 function renderSpanTable(placed: readonly ImportedSource[]): Markup {
-  const rows = placed.flatMap(({ sourceId, placements }) =>
-    placements.spans.map((span) => ({ sourceId, ...span })),
+  const rows = placed.flatMap((source) =>
+    spansOf(source).map((span) => ({ sourceId: source.sourceId, ...span })),
   );
   return html`<details><summary>The places as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Places of imports"><table><thead><tr><th scope="col">Import</th><th scope="col">From about</th><th scope="col">To about</th></tr></thead><tbody>${rows
     .slice(0, TABLE_ROWS)

@@ -8,6 +8,7 @@ import {
   COUNTER_WORDS,
   clockText,
   counterText,
+  countText,
   DIMENSION_WORDS,
   groupDigits,
   memberText,
@@ -133,7 +134,7 @@ function renderSource({
   samplesSha256,
 }: ImportedSource): Markup {
   return html`<li><h3>${sourceId} <span>${wordText(manner)}${durationSeconds === undefined ? undefined : html`, ${clockText(durationSeconds)}`}</span></h3>
-<p>${groupDigits(placements.count)} ${placements.count === 1 ? 'placement' : 'placements'}, about ${clockText(placements.approximateSeconds)} of the arrangement</p>${detections
+<p>${placements === undefined ? 'its placements were not watched' : `${countText(placements.count, 'placement', 'placements')}, about ${clockText(placements.approximateSeconds)} of the arrangement`}</p>${detections
     .slice(0, 8)
     .map(
       ({ detector, detectorVersion, likelihood, generator }) =>

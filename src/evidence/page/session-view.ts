@@ -22,14 +22,17 @@ const LISTED_RECORDINGS = 24;
 export function renderActivity({ activity, coverage, durationSeconds }: SessionEvidence): Markup {
   const { bucketSeconds, buckets } = activity;
   const gaps = distinctGaps(CHANNELS.flatMap((channel) => coverage[channel].gaps));
-  const most = Math.max(1, ...buckets.map(({ edits, recordings, imports }) => edits + recordings + imports));
+  const most = Math.max(
+    1,
+    ...buckets.map(({ edits, recordings = 0, imports = 0 }) => edits + recordings + imports),
+  );
   const total = Math.max(1, durationSeconds);
   const bars = buckets.flatMap(({ atSeconds, edits, recordings, imports }) => {
     const x = percent(atSeconds, total);
     const width = Math.max(0.25, percent(bucketSeconds, total) - 0.08);
-    const counts = { edits, recorded: recordings, imported: imports };
+    const counts = { edits, recorded: recordings ?? 0, imported: imports ?? 0 };
     let y = CHART_HEIGHT;
-    const title = `${clockText(atSeconds)}: ${edits} edits, ${recordings} recordings, ${imports} imports`;
+    const title = `${clockText(atSeconds)}: ${edits} edits, ${recordings ?? 'unknown'} recordings, ${imports ?? 'unknown'} imports`;
     return Object.entries(counts).map(([kind, count]) => {
       const height = (count / most) * (CHART_HEIGHT - 8);
       y -= height;
@@ -38,14 +41,11 @@ export function renderActivity({ activity, coverage, durationSeconds }: SessionE
         : undefined;
     });
   });
-  const acts = buckets.reduce(
-    (sum, { edits, recordings, imports }) => ({
-      edits: sum.edits + edits,
-      recordings: sum.recordings + recordings,
-      imports: sum.imports + imports,
-    }),
-    { edits: 0, recordings: 0, imports: 0 },
-  );
+  const sumOf = (act: 'edits' | 'recordings' | 'imports'): string => {
+    const counts = buckets.flatMap((bucket) => bucket[act] ?? []);
+    return counts.length === 0 ? 'unknown' : groupDigits(counts.reduce((sum, count) => sum + count, 0));
+  };
+  const acts = { edits: sumOf('edits'), recordings: sumOf('recordings'), imports: sumOf('imports') };
   const label = `Witnessed over ${clockText(durationSeconds)}: ${acts.edits} edits, ${acts.recordings} recordings, ${acts.imports} imports; ${gaps.length} times not watched`;
   return html`<ul class="legend"><li>${swatch('block edits')}edits</li><li>${swatch('block recorded')}recordings</li><li>${swatch('block imported')}imports</li>${gaps.length > 0 ? html`<li>${swatch('gap')}not watched, in part or in whole</li>` : undefined}</ul>
 <div class="chart"><p class="scale">at most ${groupDigits(most)} in ${bucketText(bucketSeconds)}</p><svg class="bars" width="100%" height="${CHART_HEIGHT}" role="img" aria-label="${label}" focusable="false">${gaps.map(
@@ -57,7 +57,7 @@ export function renderActivity({ activity, coverage, durationSeconds }: SessionE
 <p class="soft">What the agent saw of the channels that it watches. Time without a bar is time without a witnessed act.</p>
 <details><summary>The activity as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Activity"><table><thead><tr><th scope="col">From</th><th scope="col">Edits</th><th scope="col">Recordings</th><th scope="col">Imports</th></tr></thead><tbody>${buckets.map(
     ({ atSeconds, edits, recordings, imports }) =>
-      html`<tr><th scope="row">${clockText(atSeconds)}</th><td>${edits}</td><td>${recordings}</td><td>${imports}</td></tr>`,
+      html`<tr><th scope="row">${clockText(atSeconds)}</th><td>${edits}</td><td>${recordings ?? 'unknown'}</td><td>${imports ?? 'unknown'}</td></tr>`,
   )}</tbody></table></div></details>`;
 }
 
@@ -73,7 +73,7 @@ export function renderChannels(session: SessionEvidence): Markup {
 }
 
 function renderChannel(channel: Channel, { coverage, counters }: SessionEvidence, total: number): Markup {
-  const { support, exact, interval, gaps, gapCount } = coverage[channel];
+  const { support, exact = 0, interval = 0, gaps, gapCount = 0 } = coverage[channel];
   const watched = support === 'supported' || support === 'partial';
   const names = COUNTER_NAMES.filter((name) => COUNTERS[name] === channel);
   const supportText =
@@ -121,7 +121,7 @@ export function renderRecordings({ recordings, counters }: SessionEvidence): Mar
     .slice(0, LISTED_RECORDINGS)
     .map(
       ({ durationSeconds, realTime, input, growthSteps, placementCount }) =>
-        html`<tr><th scope="row">${clockText(durationSeconds)}</th><td>${wordText(realTime)}</td><td>${wordText(input)}</td><td>${groupDigits(growthSteps)}</td><td>${groupDigits(placementCount)}</td></tr>`,
+        html`<tr><th scope="row">${clockText(durationSeconds)}</th><td>${wordText(realTime)}</td><td>${wordText(input)}</td><td>${groupDigits(growthSteps)}</td><td>${placementCount === undefined ? 'unknown' : groupDigits(placementCount)}</td></tr>`,
     )}</tbody></table></div>${moreThan(count - Math.min(recordings.length, LISTED_RECORDINGS), 'further takes, none of them longer, are not listed here')}`;
 }
 

@@ -1,0 +1,285 @@
+import type { StoredSourceDetail } from '../../domain/evidence.js';
+import { REPORT_LIMITS, type SourcePlacement } from '../../domain/session-evidence.js';
+import type { TraceEvent } from '../../domain/trace.js';
+import { milli } from './session-counters.js';
+import type { SourceMap } from './source-map.js';
+import type { TempoMap } from './tempo-map.js';
+
+type TrackType = StoredSourceDetail['tracks'][number]['type'];
+type ClipEvent = TraceEvent & { readonly kind: `clip.${string}` };
+
+interface Clip {
+  /** Number of the placement in the order of the session. */
+  readonly serial: number;
+  track: number;
+  trackSerial: number;
+  source: number | undefined;
+  readonly base: 'seconds' | 'beats';
+  start: number;
+  length: number;
+  edits: number;
+}
+
+interface Track {
+  readonly serial: number;
+  readonly type: TrackType;
+  readonly clips: Set<number>;
+}
+
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+const MAX_EDITS = 1000;
+/** Placements and tracks that are remembered after they are gone: the latest ones. */
+const REMEMBERED = { placements: 1024, tracks: 256 } as const;
+
+/** Tracks and clips as they were last observed. Memory is that of what lives, and of the latest that are gone. */
+export class Arrangement {
+  readonly #sources: SourceMap;
+  readonly #tracks = new Map<number, Track>();
+  readonly #clips = new Map<number, Clip>();
+  readonly #goneClips: Clip[] = [];
+  readonly #goneTracks: Track[] = [];
+  #serial = 0;
+  #trackSerial = 0;
+  /** Edits of clips, and those of clips that show imported material. */
+  edits = 0;
+  editsOfImports = 0;
+  /** True once a clip came of which nobody knows what it shows. */
+  hasUnknownSource = false;
+
+  constructor(sources: SourceMap) {
+    this.#sources = sources;
+  }
+
+  get placements(): number {
+    return this.#clips.size;
+  }
+
+  addTrack(id: number, type: TrackType): void {
+    this.#trackSerial += 1;
+    this.#tracks.set(id, { serial: this.#trackSerial, type, clips: new Set() });
+  }
+
+  removeTrack(id: number): void {
+    const track = this.#tracks.get(id);
+    if (track === undefined) return;
+    for (const clip of track.clips) this.#remove(clip);
+    this.#tracks.delete(id);
+    remember(this.#goneTracks, { ...track, clips: new Set() }, REMEMBERED.tracks, track.serial);
+  }
+
+  /** @returns the source that came into the arrangement by the event */
+  take(event: ClipEvent): { readonly placed?: number | undefined } {
+    switch (event.kind) {
+      case 'clip.created': {
+        const { clip, track, source, base, start, length } = event;
+        this.#add(clip, { track, source, base, start, length });
+        return { placed: source };
+      }
+      case 'clip.copied': {
+        const from = this.#edit(event.from);
+        if (from === undefined) return {};
+        this.#add(event.clip, { ...from, track: event.track, start: event.start });
+        return { placed: from.source };
+      }
+      case 'clip.split': {
+        const clip = this.#edit(event.clip);
+        if (clip === undefined) return {};
+        const end = clip.start + clip.length;
+        const length = Math.max(0, end - event.start);
+        this.#add(event.right, { ...clip, start: event.start, length });
+        clip.length = Math.max(0, event.start - clip.start);
+        return {};
+      }
+      case 'clip.moved': {
+        const clip = this.#edit(event.clip);
+        const track = this.#tracks.get(event.track);
+        if (clip === undefined || track === undefined) return {};
+        this.#tracks.get(clip.track)?.clips.delete(event.clip);
+        track.clips.add(event.clip);
+        clip.track = event.track;
+        clip.trackSerial = track.serial;
+        clip.start = event.start;
+        return {};
+      }
+      case 'clip.trimmed': {
+        const clip = this.#edit(event.clip);
+        if (clip === undefined) return {};
+        clip.start = event.start;
+        clip.length = event.length;
+        return {};
+      }
+      case 'clip.replaced': {
+        const clip = this.#edit(event.clip);
+        if (clip !== undefined) clip.source = event.source;
+        return {};
+      }
+      case 'clip.changed':
+        this.#edit(event.clip);
+        return {};
+      case 'clip.deleted':
+        this.#remove(event.clip);
+        return {};
+    }
+  }
+
+  /** Clips that live, by the source that they show. */
+  bySource(): ReadonlyMap<number, readonly Span[]> {
+    const found = new Map<number, Span[]>();
+    for (const { source, start, length, base } of this.#clips.values()) {
+      if (source === undefined) continue;
+      const spans = found.get(source) ?? [];
+      spans.push(base === 'seconds' ? { start, end: start + length } : this.#inSeconds(start, length));
+      found.set(source, spans);
+    }
+    return found;
+  }
+
+  #tempo: TempoMap | undefined;
+
+  /** Tempo by which places in beats are estimated in seconds. */
+  set tempo(tempo: TempoMap) {
+    this.#tempo = tempo;
+  }
+
+  #inSeconds(start: number, length: number): Span {
+    const from = this.#tempo?.secondsOf(start);
+    const to = this.#tempo?.secondsOf(start + length);
+    // Without a tempo nobody knows where it lies: no time is claimed.
+    return from === undefined || to === undefined
+      ? { start: Number.NaN, end: Number.NaN }
+      : { start: from, end: to };
+  }
+
+  /** Seconds at which the last clip ends. */
+  end(): number {
+    let end = 0;
+    for (const { base, start, length } of this.#clips.values()) {
+      const span = base === 'seconds' ? { end: start + length } : this.#inSeconds(start, length);
+      if (span.end > end) end = span.end;
+    }
+    return end;
+  }
+
+  /** Detail of the arrangement; ids are local to the report. */
+  detail(observedAtSeconds: number | undefined): StoredSourceDetail {
+    const material = this.#sources.importedMaterial();
+    const tracks = [
+      ...[...this.#tracks.values()].map((track) => ({ track, state: 'present' as const })),
+      ...this.#goneTracks.map((track) => ({ track, state: 'removed' as const })),
+    ]
+      .slice(0, REPORT_LIMITS.detailTracks)
+      .sort((one, other) => one.track.serial - other.track.serial);
+    const named = new Set(tracks.map(({ track }) => track.serial));
+    const placements = [
+      ...[...this.#clips.values()].map((clip) => ({ clip, state: 'present' as const })),
+      ...this.#goneClips.map((clip) => ({ clip, state: 'removed' as const })),
+    ]
+      .filter(({ clip }) => named.has(clip.trackSerial))
+      .slice(0, REPORT_LIMITS.detailPlacements)
+      .sort((one, other) => one.clip.serial - other.clip.serial);
+    return {
+      version: 2,
+      ...(observedAtSeconds === undefined ? {} : { observedAtSeconds }),
+      tracks: tracks.map(({ track: { serial, type }, state }) => ({ trackId: `trk${serial}`, type, state })),
+      trackCount: this.#trackSerial,
+      placements: placements.map(({ clip, state }) => this.#placement(clip, state, material)),
+      placementCount: this.#serial,
+    };
+  }
+
+  #placement(
+    { serial, trackSerial, source, base, start, length, edits }: Clip,
+    state: SourcePlacement['state'],
+    material: ReadonlyMap<number, number>,
+  ): SourcePlacement {
+    const imported = source === undefined ? undefined : material.get(source);
+    const inBeats = base === 'beats';
+    const other = (place: number): number | undefined =>
+      inBeats ? this.#tempo?.secondsOf(place) : this.#tempo?.beatsOf(place);
+    const given = { start: milli(start), end: milli(start + length) };
+    const [from, to] = [other(start), other(start + length)];
+    const estimated =
+      from === undefined || to === undefined ? undefined : { start: milli(from), end: milli(to) };
+    const beats = inBeats ? given : estimated;
+    const approximateSeconds = inBeats ? estimated : given;
+    return {
+      placementId: `plc${serial}`,
+      trackId: `trk${trackSerial}`,
+      ...(imported === undefined ? {} : { sourceId: `s${imported + 1}` }),
+      origin: imported === undefined ? this.#sources.originOf(source) : 'imported',
+      ...(beats === undefined ? {} : { beats }),
+      ...(approximateSeconds === undefined ? {} : { approximateSeconds }),
+      state,
+      edits,
+    };
+  }
+
+  #add(id: number, clip: Pick<Clip, 'track' | 'source' | 'base' | 'start' | 'length'>): void {
+    const { track: trackId, source, base, start, length } = clip;
+    const track = this.#tracks.get(trackId);
+    if (track === undefined) return;
+    if (source === undefined) this.hasUnknownSource = true;
+    this.#serial += 1;
+    track.clips.add(id);
+    this.#clips.set(id, {
+      serial: this.#serial,
+      track: trackId,
+      trackSerial: track.serial,
+      source,
+      base,
+      start,
+      length,
+      edits: 0,
+    });
+  }
+
+  #edit(id: number): Clip | undefined {
+    const clip = this.#clips.get(id);
+    if (clip === undefined) return undefined;
+    clip.edits = Math.min(MAX_EDITS, clip.edits + 1);
+    this.edits += 1;
+    if (this.#sources.isMaterial(clip.source)) this.editsOfImports += 1;
+    return clip;
+  }
+
+  #remove(id: number): void {
+    const clip = this.#clips.get(id);
+    if (clip === undefined) return;
+    this.#clips.delete(id);
+    this.#tracks.get(clip.track)?.clips.delete(id);
+    remember(this.#goneClips, clip, REMEMBERED.placements, clip.serial);
+  }
+}
+
+/** Keeps the latest, at a place that their number gives. */
+function remember<Thing extends { readonly serial: number }>(
+  gone: Thing[],
+  thing: Thing,
+  most: number,
+  serial: number,
+): void {
+  if (gone.length < most) gone.push(thing);
+  else gone[serial % most] = thing;
+}
+
+/** Spans without overlaps, in order; places that are not known are left out. */
+export function mergeSpans(spans: readonly Span[]): readonly Span[] {
+  const merged: { start: number; end: number }[] = [];
+  const known = spans.filter(({ start, end }) => end > start);
+  for (const { start, end } of known.toSorted(
+    (one, other) => one.start - other.start || one.end - other.end,
+  )) {
+    const last = merged.at(-1);
+    if (last !== undefined && start <= last.end) last.end = Math.max(last.end, end);
+    else merged.push({ start, end });
+  }
+  return merged;
+}
+
+export function lengthOf(spans: readonly Span[]): number {
+  return spans.reduce((sum, { start, end }) => sum + end - start, 0);
+}

@@ -1,0 +1,484 @@
+import { defined } from '../../domain/defined.js';
+import type { RuleInputs, StoredSourceDetail } from '../../domain/evidence.js';
+import {
+  type Counter,
+  type CounterName,
+  type ImportedSource,
+  REPORT_LIMITS,
+  type RecordingEvidence,
+  type SessionEvidence,
+} from '../../domain/session-evidence.js';
+import { CHANNELS, type Channel, EVENTS, type TraceEvent, type TraceHeader } from '../../domain/trace.js';
+import { Arrangement, lengthOf, mergeSpans, type Span } from './arrangement.js';
+import { milli, SessionCounters, seconds } from './session-counters.js';
+import { SourceMap } from './source-map.js';
+import { TakeWatch } from './take-watch.js';
+import { TempoMap } from './tempo-map.js';
+
+type ClipEvent = TraceEvent & { readonly kind: `clip.${string}` };
+type ExportEvent = TraceEvent & { readonly kind: 'export.finished' };
+type RecordingEvent = TraceEvent & { readonly kind: `recording.${string}` };
+
+/** Clips that all looks at the arrangement at exports together may visit; beyond that the cover is not known. */
+const MAX_EXPORT_VISITS = 20_000_000;
+
+interface FinishedTake {
+  readonly source: number;
+  readonly seconds: number;
+  readonly isRealTime: boolean;
+  readonly input: RecordingEvidence['input'];
+  readonly growthSteps: number;
+}
+
+/** Outcome of a replay, of plain values alone: it crosses threads. */
+export interface ReplayedSession {
+  readonly durationSeconds: number;
+  readonly events: number;
+  readonly counters: SessionEvidence['counters'];
+  readonly coverage: SessionEvidence['coverage'];
+  readonly recordings: SessionEvidence['recordings'];
+  readonly activity: SessionEvidence['activity'];
+  readonly export?: {
+    readonly fileSha256: string;
+    readonly durationSeconds?: number;
+    readonly rerender: 'matched' | 'differed' | 'not_tried';
+  };
+  readonly importedSources: readonly ImportedSource[];
+  /** Digests of every import, in the order of import. */
+  readonly importDigests: readonly { readonly samplesSha256?: string; readonly originalSha256?: string }[];
+  readonly detail: StoredSourceDetail;
+  readonly inputs: RuleInputs;
+  readonly missedSeconds: Readonly<Record<Channel, number>>;
+  /** Counts that facts rest on. */
+  readonly takes: {
+    readonly realTime: number;
+    readonly realTimeSeconds: number;
+    readonly internal: number;
+    readonly internalSeconds: number;
+    readonly unproven: number;
+  };
+  readonly sources: {
+    readonly derivedOfImports: number;
+    readonly appeared: number;
+    readonly foundAtStart: number;
+    readonly claimRecording: number;
+  };
+}
+
+/** Replays the events of a session, one by one, in memory that is bounded by what lives at once. */
+export class Replayer {
+  readonly #header: Pick<TraceHeader, 'channels'>;
+  readonly #counters: SessionCounters;
+  readonly #sources = new SourceMap();
+  readonly #arrangement = new Arrangement(this.#sources);
+  readonly #tempo = new TempoMap();
+  /** Takes that run, and those of each track. */
+  readonly #running = new Map<number, { readonly watch: TakeWatch; readonly track: number | undefined }>();
+  readonly #runningOn = new Map<number, Set<number>>();
+  readonly #takes: FinishedTake[] = [];
+  #hasTempo = false;
+  #events = 0;
+  #latest = 0;
+  #observedAt: number | undefined;
+  #export: ExportEvent | undefined;
+  #exportCover: { readonly importedSeconds: number; readonly exportSeconds: number } | undefined;
+  #exportVisits = 0;
+  #editsAfterExport = 0;
+  #appeared = 0;
+  #foundAtStart = 0;
+  #claimRecording = 0;
+
+  constructor(header: Pick<TraceHeader, 'channels'>) {
+    this.#header = header;
+    this.#counters = new SessionCounters(header.channels);
+    this.#arrangement.tempo = this.#tempo;
+  }
+
+  take(event: TraceEvent): void {
+    this.#events += 1;
+    this.#latest = Math.max(this.#latest, event.at);
+    if (event.kind === 'capture.gap') {
+      this.#takeGap(event);
+      return;
+    }
+    // What was found when the agent began to look is state, and no act.
+    const isAct = event.since !== event.at;
+    if (isAct) {
+      this.#counters.witness(event);
+      this.#count(event);
+    }
+    this.#follow(event, isAct);
+  }
+
+  #takeGap({ at, since = at, scope, reason }: TraceEvent & { readonly kind: 'capture.gap' }): void {
+    for (const channel of scope === undefined ? CHANNELS : [scope])
+      this.#counters.gap(channel, since, at, reason);
+    if (scope === undefined || scope === 'recording')
+      for (const { watch } of this.#running.values()) watch.miss();
+  }
+
+  /** Counters of acts that need no state. */
+  #count(event: TraceEvent): void {
+    const counters = this.#counters;
+    switch (event.kind) {
+      case 'session.saved':
+        counters.count('saves');
+        return;
+      case 'session.undone':
+        counters.count('undoneSteps', event.steps);
+        return;
+      case 'transport.started':
+        counters.count('playbacks');
+        return;
+      case 'track.added':
+        counters.count('tracksAdded');
+        break;
+      case 'track.removed':
+        counters.count('tracksRemoved');
+        break;
+      case 'clip.created':
+        counters.count('clipsCreated');
+        break;
+      case 'clip.moved':
+        counters.count('clipsMoved');
+        break;
+      case 'clip.trimmed':
+        counters.count('clipsTrimmed');
+        break;
+      case 'clip.split':
+        counters.count('clipsSplit');
+        break;
+      case 'clip.copied':
+        counters.count('clipsCopied');
+        break;
+      case 'clip.deleted':
+        counters.count('clipsDeleted');
+        break;
+      case 'clip.changed':
+      case 'clip.replaced':
+        counters.count('clipsChanged');
+        break;
+      case 'midi.edited':
+        counters.count('midiNotesEntered', event.added);
+        counters.count('midiNotesEdited', event.removed + event.changed);
+        break;
+      case 'midi.recorded':
+        counters.count('midiNotesRecorded', event.notes);
+        counters.act(event.at, 'recordings');
+        return;
+      case 'recording.finished':
+        counters.act(event.at, 'recordings');
+        return;
+      case 'automation.edited':
+        counters.count('automationEdits', event.added + event.removed + event.changed);
+        break;
+      case 'plugin.added':
+        counters.count('pluginsAdded');
+        break;
+      case 'plugin.removed':
+      case 'plugin.changed':
+        counters.count('pluginChanges');
+        break;
+      case 'mixer.changed':
+        counters.count('mixerChanges');
+        break;
+      case 'import.added':
+        counters.count('importsAdded');
+        counters.act(event.at, 'imports');
+        return;
+      case 'export.finished':
+        counters.count('exportsFinished');
+        return;
+      default:
+        return;
+    }
+    counters.act(event.at, 'edits');
+    if (this.#export !== undefined) this.#editsAfterExport += 1;
+  }
+
+  /** State of the session, and counters that need it. */
+  #follow(event: TraceEvent, isAct: boolean): void {
+    switch (event.kind) {
+      case 'tempo.map':
+        // The first snapshot is what there was.
+        if (isAct && this.#hasTempo) this.#countEdit('tempoChanges', event.at);
+        this.#hasTempo = true;
+        this.#tempo.clear();
+        return;
+      case 'tempo.point':
+        this.#tempo.add(event.start, event.bpm, event.endBpm);
+        return;
+      case 'track.added':
+        this.#arrangement.addTrack(event.track, event.type);
+        return;
+      case 'track.removed':
+        this.#arrangement.removeTrack(event.track);
+        return;
+      case 'midi.edited':
+      case 'midi.recorded':
+        if (event.source !== undefined && !this.#sources.has(event.source))
+          this.#sources.set(event.source, 'midi');
+        if (event.kind === 'midi.recorded') this.#end(event.take);
+        return;
+      case 'recording.started':
+      case 'recording.grew':
+      case 'recording.finished':
+      case 'recording.discarded':
+      case 'recording.input':
+        this.#followTake(event, isAct);
+        return;
+      case 'import.added':
+        this.#sources.import(event);
+        return;
+      case 'source.derived':
+        if (isAct && !this.#sources.has(event.source)) this.#counters.count('sourcesDerived');
+        this.#sources.derive(event.source, event.from);
+        return;
+      case 'source.appeared':
+        this.#sources.set(event.source, 'unknown');
+        this.#appeared += 1;
+        if (!isAct) this.#foundAtStart += 1;
+        else {
+          this.#counters.count('sourcesAppeared');
+          if (event.claims === 'recording') this.#claimRecording += 1;
+        }
+        return;
+      case 'sourceMap.completed':
+        this.#observedAt = event.at;
+        return;
+      case 'export.finished':
+        if (isAct) this.#takeExport(event);
+        return;
+      default:
+        if (isClipEvent(event)) {
+          const { placed } = this.#arrangement.take(event);
+          if (isAct && this.#sources.isImport(placed)) this.#counters.count('importPlacements');
+        }
+    }
+  }
+
+  #countEdit(name: CounterName, at: number): void {
+    this.#counters.count(name);
+    this.#counters.act(at, 'edits');
+    if (this.#export !== undefined) this.#editsAfterExport += 1;
+  }
+
+  #followTake(event: RecordingEvent, isAct: boolean): void {
+    const isExact = event.since === undefined;
+    switch (event.kind) {
+      case 'recording.started': {
+        const { at, take, track, input } = event;
+        this.#running.set(take, { watch: new TakeWatch(at, isExact, input), track });
+        if (track === undefined) return;
+        const takes = this.#runningOn.get(track) ?? new Set();
+        this.#runningOn.set(track, takes.add(take));
+        return;
+      }
+      case 'recording.grew':
+        this.#running.get(event.take)?.watch.grow(event.at, event.frames, isExact);
+        return;
+      case 'recording.input':
+        for (const take of this.#runningOn.get(event.track) ?? [])
+          this.#running.get(take)?.watch.connect(event.input);
+        return;
+      case 'recording.discarded':
+        this.#end(event.take);
+        return;
+      case 'recording.finished': {
+        const { at, take, source, frames, rate } = event;
+        const watch = this.#running.get(take)?.watch;
+        this.#end(take);
+        if (watch === undefined) return;
+        const { input, growthSteps } = watch;
+        const isRealTime = isAct && watch.isRealTime(at, frames, rate);
+        this.#takes.push({ source, seconds: frames / rate, isRealTime, input, growthSteps });
+        const isRecorded = input === 'hardware' && !watch.isTooFast(at, frames, rate);
+        this.#sources.set(source, input === 'internal' ? 'derived' : isRecorded ? 'recorded' : 'unknown');
+        // What was in the session already is not recorded by being played within it.
+        if (isAct && input !== 'internal') this.#counters.count('takesRecorded');
+        if (isRealTime) this.#counters.count('takesRecordedInRealTime');
+      }
+    }
+  }
+
+  #end(take: number): void {
+    const track = this.#running.get(take)?.track;
+    if (track !== undefined) {
+      const takes = this.#runningOn.get(track);
+      takes?.delete(take);
+      if (takes?.size === 0) this.#runningOn.delete(track);
+    }
+    this.#running.delete(take);
+  }
+
+  #takeExport(event: ExportEvent): void {
+    this.#export = event;
+    this.#editsAfterExport = 0;
+    this.#exportCover = undefined;
+    const { frames, rate } = event;
+    this.#exportVisits += this.#arrangement.placements;
+    if (frames === undefined || rate === undefined || this.#exportVisits > MAX_EXPORT_VISITS) return;
+    const exportSeconds = frames / rate;
+    const bySource = this.#arrangement.bySource();
+    const spans: Span[] = [];
+    const audio = new Set<number>();
+    for (const { source, manner } of this.#sources.imports)
+      if (manner !== 'midi') for (const one of this.#sources.descendants(source, audio)) audio.add(one);
+    for (const source of audio) spans.push(...(bySource.get(source) ?? []));
+    // Where in the arrangement the export begins is often not told. At the least it holds what lies outside no more than
+    // the rest of the arrangement.
+    const outside = Math.max(0, this.#arrangement.end() - exportSeconds);
+    const importedSeconds = Math.max(
+      0,
+      Math.min(lengthOf(mergeSpans(spans)), exportSeconds + outside) - outside,
+    );
+    this.#exportCover = { importedSeconds: milli(importedSeconds), exportSeconds: milli(exportSeconds) };
+  }
+
+  /** @param isWhole true where the trace ends with the device's seal */
+  finish(isWhole: boolean): ReplayedSession {
+    const counters = this.#counters.counters(isWhole, this.#doubtful());
+    const bySource = this.#arrangement.bySource();
+    const exported = this.#export;
+    return defined({
+      durationSeconds: seconds(this.#latest),
+      events: this.#events,
+      counters,
+      coverage: this.#counters.coverage(),
+      recordings: this.#recordings(bySource),
+      activity: this.#counters.activity(),
+      export:
+        exported &&
+        defined({
+          fileSha256: exported.fileSha256,
+          durationSeconds:
+            exported.frames === undefined || exported.rate === undefined
+              ? undefined
+              : milli(exported.frames / exported.rate),
+          rerender: exported.rerender,
+        }),
+      importedSources: this.#importedSources(bySource),
+      importDigests: this.#sources.imports.map(({ samplesSha256, originalSha256 }) =>
+        defined({ samplesSha256, originalSha256 }),
+      ),
+      detail: this.#arrangement.detail(
+        this.#observedAt === undefined ? undefined : seconds(this.#observedAt),
+      ),
+      inputs: this.#inputs(counters),
+      missedSeconds: Object.fromEntries(
+        CHANNELS.map((channel) => [channel, this.#counters.missedSeconds(channel)]),
+      ) as Record<Channel, number>,
+      takes: this.#takeCounts(),
+      sources: {
+        derivedOfImports: this.#sources.derivedMaterial,
+        appeared: this.#appeared,
+        foundAtStart: this.#foundAtStart,
+        claimRecording: this.#claimRecording,
+      },
+    });
+  }
+
+  /** Counters whose "none" something else puts in doubt. */
+  #doubtful(): ReadonlySet<CounterName> {
+    const doubtful = new Set<CounterName>();
+    if (this.#counters.of('takesRecorded') > 0) doubtful.add('takesRecordedInRealTime');
+    if (this.#arrangement.hasUnknownSource) doubtful.add('importPlacements');
+    // A take that still ran at the end was neither finished nor thrown away.
+    if (this.#running.size > 0) doubtful.add('takesRecorded').add('takesRecordedInRealTime');
+    return doubtful;
+  }
+
+  #recordings(bySource: ReadonlyMap<number, readonly Span[]>): SessionEvidence['recordings'] {
+    return this.#takes
+      .map((take, order) => ({ take, order }))
+      .sort((one, other) => other.take.seconds - one.take.seconds || one.order - other.order)
+      .slice(0, REPORT_LIMITS.recordings)
+      .map(({ take }) =>
+        defined({
+          durationSeconds: milli(take.seconds),
+          realTime: take.isRealTime ? ('observed' as const) : ('unknown' as const),
+          input: take.input,
+          growthSteps: take.growthSteps,
+          placementCount: bySource.get(take.source)?.length ?? (this.#seesPlacements() ? 0 : undefined),
+        }),
+      );
+  }
+
+  #importedSources(bySource: ReadonlyMap<number, readonly Span[]>): readonly ImportedSource[] {
+    return this.#sources.imports.slice(0, REPORT_LIMITS.importedSources).map((one, index) => {
+      const placed = [...this.#sources.descendants(one.source)].flatMap(
+        (source) => bySource.get(source) ?? [],
+      );
+      const spans = mergeSpans(placed);
+      const { durationSeconds } = one;
+      return defined({
+        sourceId: `s${index + 1}`,
+        manner: one.manner,
+        samplesSha256: one.samplesSha256,
+        originalSha256: one.originalSha256,
+        durationSeconds: durationSeconds === undefined ? undefined : milli(durationSeconds),
+        // Where clips are not seen, nobody knows whether it lies anywhere.
+        placements:
+          placed.length === 0 && !this.#seesPlacements()
+            ? undefined
+            : {
+                count: placed.length,
+                approximateSeconds: milli(lengthOf(spans)),
+                spans: spans
+                  .slice(0, REPORT_LIMITS.spans)
+                  .map(({ start, end }) => ({ startSeconds: milli(start), endSeconds: milli(end) })),
+              },
+      });
+    });
+  }
+
+  #seesPlacements(): boolean {
+    return this.#counters.looksAt('clips') && this.#counters.looksAt('tracks');
+  }
+
+  #takeCounts(): ReplayedSession['takes'] {
+    const sum = (takes: readonly FinishedTake[]): number =>
+      milli(takes.reduce((total, take) => total + take.seconds, 0));
+    const realTime = this.#takes.filter(({ isRealTime }) => isRealTime);
+    const internal = this.#takes.filter(({ input }) => input === 'internal');
+    return {
+      realTime: realTime.length,
+      realTimeSeconds: sum(realTime),
+      internal: internal.length,
+      internalSeconds: sum(internal),
+      unproven: this.#takes.length - realTime.length - internal.length,
+    };
+  }
+
+  #inputs(counters: SessionEvidence['counters']): RuleInputs {
+    const { clips } = this.#header.channels;
+    const isClipsSeen = this.#counters.isWatched('clips') && this.#counters.isWatched('tracks');
+    const { placements, edits, editsOfImports } = this.#arrangement;
+    const entered = known(counters.midiNotesEntered);
+    const played = known(counters.midiNotesRecorded);
+    return defined({
+      imports: known(counters.importsAdded),
+      importPlacements: known(counters.importPlacements),
+      importedSeconds: clips === 'supported' ? this.#exportCover?.importedSeconds : undefined,
+      exportSeconds: this.#exportCover?.exportSeconds,
+      takes: known(counters.takesRecorded),
+      takesInRealTime: known(counters.takesRecordedInRealTime),
+      // Notes that were seen are notes, whatever else was not.
+      midiNotes:
+        entered === undefined || played === undefined ? entered || played || undefined : entered + played,
+      clipEdits: isClipsSeen ? edits : undefined,
+      clipEditsOfImports: isClipsSeen ? editsOfImports : undefined,
+      placements: isClipsSeen || placements > 0 ? placements : undefined,
+      editsAfterExport: this.#export === undefined ? undefined : this.#editsAfterExport,
+    });
+  }
+}
+
+/** Number of a counter that has one. */
+function known({ value }: Counter): number | undefined {
+  return value;
+}
+
+function isClipEvent(event: TraceEvent): event is ClipEvent {
+  return EVENTS[event.kind].channel === 'clips';
+}

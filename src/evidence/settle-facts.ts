@@ -1,0 +1,283 @@
+import { defined } from '../domain/defined.js';
+import { ENGINE_VERSION, type EvidenceFacts, type StoredSourceDetail } from '../domain/evidence.js';
+import type { ContentClass, EvidenceFact, FactStatus } from '../domain/evidence-report.js';
+import {
+  COUNTERS,
+  type CounterName,
+  type ImportedSource,
+  type SessionEvidence,
+  type SourceDetection,
+} from '../domain/session-evidence.js';
+import type { SessionSummary, SuppliedDetection } from '../domain/session-summary.js';
+import { CHANNELS, type DeviceStanding, type TraceFindingCode } from '../domain/trace.js';
+import type { Replayed } from './replay/replay-trace.js';
+import { concludeFromTrace } from './rules.js';
+
+/** What a replay is held to when a proof is issued. */
+export interface SettlingContext {
+  /** Standing of the trace's device at the time of issuing. */
+  readonly standing: DeviceStanding;
+  /** SHA-256 of the audio as it came to be issued. */
+  readonly originalSha256: string;
+  readonly summary?: SessionSummary;
+  readonly detections?: readonly SuppliedDetection[];
+}
+
+type Values = NonNullable<EvidenceFact['values']>;
+
+/** Seconds by which a summary may differ: agents and clients round. */
+const DURATION_TOLERANCE = 1;
+
+/** Findings that an honest session has as well, after a crash: they are told, and nobody has to decide. */
+const ORDINARY_FINDINGS: readonly TraceFindingCode[] = ['trace_truncated', 'trace_unsigned_tail'];
+
+/**
+ * Settles the facts of a trace for good, when a proof is issued. The same trace and the same context give the same
+ * facts, member for member.
+ */
+export function settleFacts(
+  replayed: Replayed,
+  context: SettlingContext,
+): { readonly facts: EvidenceFacts; readonly detail: StoredSourceDetail } {
+  const { session } = replayed;
+  const { standing, originalSha256, summary, detections = [] } = context;
+  const evidence = sessionEvidence(replayed, standing, originalSha256);
+  const detected = matchDetections(session, detections);
+  const inputs = defined({
+    ...session.inputs,
+    attributedImports: detections.length === 0 ? undefined : detected.attributedImports,
+  });
+  const facts = [
+    fact('session_evidence_replayed', 'direct_observation', 'observed', {
+      events: session.events,
+      durationSeconds: session.durationSeconds,
+    }),
+    ...observations(replayed),
+    ...reconcile(evidence, summary),
+    ...detected.facts,
+    ...concludeFromTrace(inputs),
+    ...findings(replayed, standing),
+    ...exportGaps(evidence),
+    ...sourceGaps(session),
+    ...coverageGaps(replayed),
+  ];
+  return {
+    facts: {
+      engineVersion: ENGINE_VERSION,
+      session: evidence,
+      importedSources: detected.importedSources,
+      importedSourceCount: session.importDigests.length,
+      facts,
+      inputs,
+    },
+    detail: session.detail,
+  };
+}
+
+function sessionEvidence(
+  { header, deviceId, sha256, bytes, sealed, session }: Replayed,
+  standing: DeviceStanding,
+  originalSha256: string,
+): SessionEvidence {
+  const exported = session.export;
+  return defined({
+    traceSha256: sha256,
+    traceBytes: bytes,
+    traceVersion: header.version,
+    simulated: header.simulated,
+    adapter: defined({ name: header.adapter, version: header.adapterVersion, dawVersion: header.dawVersion }),
+    device: { deviceId, standing },
+    startedAt: header.startedAt,
+    durationSeconds: session.durationSeconds,
+    sealed,
+    events: session.events,
+    counters: session.counters,
+    coverage: session.coverage,
+    recordings: session.recordings,
+    activity: session.activity,
+    export:
+      exported &&
+      defined({
+        fileSha256: exported.fileSha256,
+        issuedAudio: exported.fileSha256 === originalSha256 ? ('matches' as const) : ('differs' as const),
+        durationSeconds: exported.durationSeconds,
+        rerender: exported.rerender,
+      }),
+  });
+}
+
+function observations({ session }: Replayed): readonly EvidenceFact[] {
+  const { takes, sources, counters } = session;
+  const observed = (code: string, values: Values): EvidenceFact =>
+    fact(code, 'direct_observation', 'observed', values);
+  const imports = counters.importsAdded.value ?? 0;
+  const placements = counters.importPlacements.value;
+  return [
+    ...(imports > 0 ? [observed('imports_observed', defined({ imports, placements }) as Values)] : []),
+    ...(sources.derivedOfImports > 0
+      ? [observed('imported_material_derived', { sources: sources.derivedOfImports })]
+      : []),
+    ...(takes.realTime > 0
+      ? [observed('takes_recorded_in_real_time', { takes: takes.realTime, seconds: takes.realTimeSeconds })]
+      : []),
+    ...(takes.internal > 0
+      ? [observed('takes_from_internal_input', { takes: takes.internal, seconds: takes.internalSeconds })]
+      : []),
+  ];
+}
+
+/** Numbers of the summary that are not those of the replay, each as a fact of its own (rule 9.25). */
+function reconcile(evidence: SessionEvidence, summary: SessionSummary | undefined): readonly EvidenceFact[] {
+  const differs = (counter: string, told: number, replay: number | string): EvidenceFact =>
+    fact('session_summary_reconciled', 'direct_observation', 'needs_review', {
+      counter,
+      summary: told,
+      replay,
+    });
+  const { durationSeconds, counters = {} } = summary ?? {};
+  return [
+    ...(durationSeconds !== undefined &&
+    Math.abs(durationSeconds - evidence.durationSeconds) > DURATION_TOLERANCE
+      ? [differs('durationSeconds', durationSeconds, evidence.durationSeconds)]
+      : []),
+    ...(Object.keys(COUNTERS) as CounterName[]).flatMap((name) => {
+      const told = counters[name];
+      const { status, value } = evidence.counters[name];
+      return told === undefined || told === value ? [] : [differs(name, told, value ?? status)];
+    }),
+  ];
+}
+
+interface Detected {
+  readonly importedSources: readonly ImportedSource[];
+  readonly facts: readonly EvidenceFact[];
+  /** Imports that lie in the arrangement and are attributed to a generator. */
+  readonly attributedImports: number;
+}
+
+function matchDetections(session: Replayed['session'], detections: readonly SuppliedDetection[]): Detected {
+  const bySource = new Map<number, SuppliedDetection[]>();
+  const unmatched = new Set<string>();
+  for (const detection of detections) {
+    // The same file may have been imported more than once.
+    const indexes = session.importDigests.flatMap(({ samplesSha256, originalSha256 }, index) =>
+      detection.sha256 === samplesSha256 || detection.sha256 === originalSha256 ? [index] : [],
+    );
+    if (indexes.length === 0) unmatched.add(detection.sha256);
+    for (const index of indexes) bySource.set(index, [...(bySource.get(index) ?? []), detection]);
+  }
+  const found = [...bySource].sort(([one], [other]) => one - other);
+  const listed = session.importedSources;
+  const isPlaced = (index: number): boolean => (listed[index]?.placements?.count ?? 0) > 0;
+  return {
+    importedSources: listed.map((source, index) => {
+      const detected = bySource.get(index);
+      return detected === undefined ? source : { ...source, detections: detected.map(detectionOf) };
+    }),
+    facts: [
+      ...found.flatMap(([index, detected]) =>
+        detected.flatMap((one) => detectionFacts(`s${index + 1}`, one)),
+      ),
+      ...(unmatched.size === 0
+        ? []
+        : [gap('detection_without_import', 'unverifiable', { detections: unmatched.size })]),
+    ],
+    attributedImports: found.filter(
+      ([index, detected]) => isPlaced(index) && detected.some(({ generator }) => generator !== undefined),
+    ).length,
+  };
+}
+
+function detectionOf({
+  detector,
+  detectorVersion,
+  likelihood,
+  generator,
+}: SuppliedDetection): SourceDetection {
+  return defined({
+    detector,
+    detectorVersion,
+    likelihood: likelihood === undefined ? undefined : { value: likelihood, unit: 'ratio' as const },
+    generator,
+  });
+}
+
+function detectionFacts(
+  sourceId: string,
+  { detector, detectorVersion, likelihood, generator }: SuppliedDetection,
+): readonly EvidenceFact[] {
+  const by = { detector, detectorVersion };
+  const reported = (code: string, values: Values): EvidenceFact =>
+    fact(code, 'direct_observation', 'reported', { sourceId, ...values, ...by });
+  return [
+    ...(likelihood === undefined ? [] : [reported('imported_audio_ai_likelihood', { ratio: likelihood })]),
+    ...(generator === undefined ? [] : [reported('AiLikelySource', { generator })]),
+  ];
+}
+
+function findings({ findings: found }: Replayed, standing: DeviceStanding): readonly EvidenceFact[] {
+  return [
+    ...found.map(({ code, values }) =>
+      gap(code, ORDINARY_FINDINGS.includes(code) ? 'unverifiable' : 'needs_review', values),
+    ),
+    ...(standing === 'enrolled' ? [] : [gap(`trace_device_${standing}`, 'needs_review')]),
+  ];
+}
+
+function exportGaps({ export: exported, coverage, counters }: SessionEvidence): readonly EvidenceFact[] {
+  if (exported === undefined) {
+    // An agent that cannot see exports has none to show; one that can would have seen it.
+    const isSeen =
+      coverage.export.support === 'supported' && counters.exportsFinished.status === 'not_observed';
+    return [gap('trace_export_missing', isSeen ? 'needs_review' : 'unverifiable')];
+  }
+  return [
+    ...(exported.issuedAudio === 'differs' ? [gap('trace_export_differs', 'needs_review')] : []),
+    ...(exported.rerender === 'differed' ? [gap('export_rerender_differs', 'needs_review')] : []),
+  ];
+}
+
+function sourceGaps({ sources, takes }: Replayed['session']): readonly EvidenceFact[] {
+  const { claimRecording, appeared, foundAtStart } = sources;
+  return [
+    ...(claimRecording > 0
+      ? [gap('recording_claim_not_witnessed', 'needs_review', { sources: claimRecording })]
+      : []),
+    ...(appeared > 0
+      ? [
+          gap('sources_of_unknown_origin', 'unverifiable', {
+            sources: appeared,
+            ...(foundAtStart > 0 ? { foundAtStart } : {}),
+          }),
+        ]
+      : []),
+    ...(takes.unproven > 0
+      ? [gap('takes_without_real_time_evidence', 'unverifiable', { takes: takes.unproven })]
+      : []),
+  ];
+}
+
+function coverageGaps({ header, session }: Replayed): readonly EvidenceFact[] {
+  return CHANNELS.flatMap((channel) => {
+    const support = header.channels[channel];
+    const gaps = session.coverage[channel].gapCount ?? 0;
+    const missed = { channel, gaps, seconds: session.missedSeconds[channel] };
+    return [
+      ...(support === 'supported' ? [] : [gap(`channel_${support}`, 'unverifiable', { channel })]),
+      ...(gaps > 0 ? [gap('channel_gaps', 'unverifiable', missed)] : []),
+    ];
+  });
+}
+
+function gap(code: string, status: FactStatus, values?: Values): EvidenceFact {
+  return fact(code, 'unverifiable_coverage_gap', status, values);
+}
+
+function fact(
+  code: string,
+  contentClass: ContentClass,
+  status: FactStatus,
+  values: Values | undefined,
+): EvidenceFact {
+  return values === undefined ? { code, contentClass, status } : { code, contentClass, status, values };
+}

@@ -1,0 +1,432 @@
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { DeviceKey } from '../../src/capture/index.js';
+import { simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
+import { type AdverseScenario, SimulatedSession } from '../../src/capture/simulate/simulated-session.js';
+import type { EvidenceReport } from '../../src/domain/evidence-report.js';
+import { COUNTERS, type CounterName, REPORT_LIMITS } from '../../src/domain/session-evidence.js';
+import { CHANNELS, type Channel, type ChannelSupport, type TraceEvent } from '../../src/domain/trace.js';
+import { composeReport } from '../../src/evidence/compose-report.js';
+import { evaluateOverlay } from '../../src/evidence/overlay.js';
+import { writeProcessNote } from '../../src/evidence/process-note.js';
+import { type Replayed, replayTrace } from '../../src/evidence/replay/replay-trace.js';
+import { Replayer } from '../../src/evidence/replay/replayer.js';
+import { TempoMap } from '../../src/evidence/replay/tempo-map.js';
+import { settleFacts } from '../../src/evidence/settle-facts.js';
+import { ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
+
+const EXPORTED = 'ee'.repeat(32);
+
+async function simulated(
+  seed: number,
+  options: {
+    readonly minutes?: number;
+    readonly adverse?: readonly AdverseScenario[];
+    readonly channels?: Partial<Record<Channel, ChannelSupport>>;
+  } = {},
+) {
+  const to = new MemorySink();
+  const { minutes = 30, ...others } = options;
+  const made = await simulateTrace({
+    ...others,
+    minutes,
+    seed,
+    to,
+    key: DeviceKey.generate(),
+    exportSha256: EXPORTED,
+  });
+  return { ...made, bytes: to.bytes() };
+}
+
+function reportOf(
+  replayed: Replayed,
+  context: Partial<Parameters<typeof settleFacts>[1]> = {},
+): EvidenceReport {
+  const { facts, detail } = settleFacts(replayed, {
+    standing: 'enrolled',
+    originalSha256: EXPORTED,
+    ...context,
+  });
+  return composeReport({
+    facts,
+    detail,
+    consent: { consentVersion: 'consent-1' },
+    overlay: { revision: 1, engineVersion: 1, facts: evaluateOverlay(facts, []) },
+    declarations: [],
+    altered: 0,
+  });
+}
+
+function codesOf({ facts, conflicts, unverifiable }: EvidenceReport): readonly string[] {
+  return [...facts, ...conflicts, ...unverifiable].map(({ code }) => code);
+}
+
+/** Events replayed without a file, as of a sealed trace. */
+function replay(
+  events: readonly TraceEvent[],
+  channels: Partial<Record<Channel, ChannelSupport>> = {},
+): Replayed {
+  const header = { channels: { ...ALL_SUPPORTED, ...channels } };
+  const replayer = new Replayer(header);
+  for (const event of events) replayer.take(event);
+  return {
+    header: {
+      version: 1,
+      traceId: '00'.repeat(16),
+      adapter: 'test',
+      adapterVersion: '1',
+      startedAt: 1_700_000_000,
+      simulated: false,
+      algorithm: 'Ed25519',
+      ...header,
+    },
+    deviceId: 'dd'.repeat(32),
+    sha256: 'aa'.repeat(32),
+    bytes: 1000,
+    sealed: true,
+    findings: [],
+    session: replayer.finish(true),
+  };
+}
+
+const SECOND = 1_000_000;
+const TRACK: TraceEvent = { kind: 'track.added', at: 0, track: 1, type: 'audio' };
+
+function take(
+  options: {
+    readonly id?: number;
+    readonly source?: number;
+    readonly input?: 'hardware' | 'internal' | 'none' | 'unknown';
+    /** Frames of each step, a second apart. */
+    readonly steps?: readonly number[];
+    readonly since?: number;
+    readonly amid?: readonly TraceEvent[];
+  } = {},
+): readonly TraceEvent[] {
+  const {
+    id = 1,
+    source = 10,
+    input = 'hardware',
+    steps = Array(6).fill(48_000),
+    since,
+    amid = [],
+  } = options;
+  let frames = 0;
+  const start = 10 * SECOND;
+  return [
+    { kind: 'recording.started', at: start, take: id, track: 1, input },
+    ...steps.map((step, index): TraceEvent => {
+      frames += step;
+      const at = start + (index + 1) * SECOND;
+      return { kind: 'recording.grew', at, ...(since === undefined ? {} : { since }), take: id, frames };
+    }),
+    ...amid,
+    {
+      kind: 'recording.finished',
+      at: start + (steps.length + 1) * SECOND,
+      take: id,
+      source,
+      frames,
+      rate: 48_000,
+    },
+  ];
+}
+
+t.test('for any simulated session the replayed counters are those of the generator', async (t) => {
+  const scenarios: readonly (readonly AdverseScenario[])[] = [
+    [],
+    ['import_only'],
+    ['placements_without_recording'],
+    ['imports_cover_export'],
+    ['activity_after_export'],
+    ['edits_of_imports_only'],
+    ['laundered'],
+  ];
+  for (const adverse of scenarios)
+    for (let seed = 1; seed <= 6; seed += 1) {
+      const { bytes, counters, events } = await simulated(seed, { adverse });
+      const { session } = await replayTrace(opened(bytes));
+      t.equal(session.events, events);
+      for (const name of Object.keys(COUNTERS) as CounterName[]) {
+        const { status, value } = session.counters[name];
+        if (counters[name] > 0)
+          t.strictSame({ status, value }, { status: 'observed', value: counters[name] });
+        else if (value !== 0) t.strictSame({ status, value }, { status: 'unknown', value: undefined }, name);
+      }
+    }
+});
+
+t.test('the same trace gives the same bytes of a report, however it is cut', async (t) => {
+  const { bytes } = await simulated(3, { adverse: ['laundered'] });
+  const whole = JSON.stringify(reportOf(await replayTrace(opened(bytes))));
+  for (const lengths of [[1, 7, 4096], [333], [65_536, 1]])
+    t.equal(JSON.stringify(reportOf(await replayTrace(opened(bytes, ...lengths)))), whole);
+  t.notMatch(whole, /\d\.\d{4}/, 'numbers are whole thousandths');
+});
+
+t.test('a channel that is not watched is no zero, in the report and in the note', async (t) => {
+  for (const channel of CHANNELS)
+    for (const support of ['unsupported', 'unknown'] as const) {
+      const { bytes } = await simulated(5, { channels: { [channel]: support } });
+      const report = reportOf(await replayTrace(opened(bytes)));
+      const evidence = report.session!.evidence;
+      t.strictSame(evidence.coverage[channel], { support, gaps: [] });
+      const names = (Object.keys(COUNTERS) as CounterName[]).filter((name) => COUNTERS[name] === channel);
+      for (const name of names)
+        t.strictSame(evidence.counters[name], { status: support }, `${channel} ${name}`);
+      t.ok(
+        report.unverifiable.some(
+          ({ code, values }) => code === `channel_${support}` && values?.['channel'] === channel,
+        ),
+      );
+      for (const { values = {} } of report.facts)
+        for (const value of Object.values(values)) t.not(value, 0, `${channel}: no fact rests on a zero`);
+      if (channel === 'clips') {
+        for (const { placements } of report.importedSources!) t.equal(placements, undefined);
+        for (const { placementCount } of evidence.recordings) t.equal(placementCount, undefined);
+      }
+      if (channel === 'imports') for (const bucket of evidence.activity.buckets) t.notOk('imports' in bucket);
+      for (const { text } of writeProcessNote(report).lines) {
+        t.notMatch(text, /(^|[ :])0([ ;.]|$)(?!s\b)(?! s)/, text);
+        t.notMatch(text, /human|AI-free|%|percent/i);
+      }
+    }
+});
+
+t.test('a take is in real time where its growth was seen at its rate, from hardware', async (t) => {
+  const realTime = (events: readonly TraceEvent[]) => replay([TRACK, ...events]).session.recordings[0];
+  t.match(realTime(take()), { realTime: 'observed', input: 'hardware', growthSteps: 6, durationSeconds: 6 });
+  t.match(
+    realTime(take({ steps: Array(6).fill(45_000) })),
+    { realTime: 'observed' },
+    'as measured in Ardour',
+  );
+  const doubtful: Readonly<Record<string, readonly TraceEvent[]>> = {
+    'under three steps': take({ steps: [48_000, 48_000] }),
+    'ten times as fast': take({ steps: Array(6).fill(480_000) }),
+    'too slow': take({ steps: Array(6).fill(40_000) }),
+    'all but a little before the first step': take({ steps: [4_800_000, 48_000, 48_000, 48_000, 48_000] }),
+    'a burst amid a take that is right on the whole': take({
+      steps: [48_000, 10_000, 10_000, 100_000, 100_000, 48_000, 48_000, 48_000],
+    }),
+    'growth told by a difference': take({ since: 1 }),
+    'input internal': take({ input: 'internal' }),
+    'input not seen': take({ input: 'unknown' }),
+    'input changed': take({
+      amid: [{ kind: 'recording.input', at: 16 * SECOND, track: 1, input: 'internal' }],
+    }),
+    'a gap while it ran': take({
+      amid: [{ kind: 'capture.gap', at: 16 * SECOND, since: 12 * SECOND, reason: 'agent_stopped' }],
+    }),
+  };
+  for (const [name, events] of Object.entries(doubtful)) {
+    t.match(realTime(events), { realTime: 'unknown' }, name);
+    // A take from inside the workstation is no recording, so that none of them can have been in real time.
+    const none = name === 'input internal' ? { status: 'not_observed', value: 0 } : { status: 'unknown' };
+    t.strictSame(replay([TRACK, ...events]).session.counters.takesRecordedInRealTime, none, name);
+  }
+});
+
+t.test('an import stays imported material through whatever is made of it', async (t) => {
+  const clip = (id: number, source: number, start: number): TraceEvent => ({
+    kind: 'clip.created',
+    at: 30 * SECOND,
+    clip: id,
+    track: 1,
+    source,
+    base: 'seconds',
+    start,
+    length: 10,
+  });
+  const replayed = replay([
+    TRACK,
+    {
+      kind: 'import.added',
+      at: 1,
+      source: 1,
+      manner: 'copied',
+      samplesSha256: 'ab'.repeat(32),
+      frames: 480_000,
+      rate: 48_000,
+    },
+    { kind: 'source.derived', at: 2, source: 2, from: 1, manner: 'bounce' },
+    { kind: 'source.derived', at: 3, source: 3, from: 2, manner: 'combine' },
+    ...take({ input: 'internal', source: 4 }),
+    { kind: 'source.derived', at: 20 * SECOND, source: 4, from: 3, manner: 'rendered' },
+    { kind: 'source.appeared', at: 21 * SECOND, source: 5, claims: 'recording' },
+    ...[1, 2, 3, 4, 5].map((source) => clip(source, source, source * 20)),
+    { kind: 'clip.moved', at: 31 * SECOND, clip: 4, track: 1, start: 100 },
+    { kind: 'clip.deleted', at: 32 * SECOND, clip: 3 },
+  ]);
+  const report = reportOf(replayed);
+  t.match(report.importedSources, [
+    {
+      sourceId: 's1',
+      placements: {
+        count: 3,
+        approximateSeconds: 30,
+        spans: [
+          { startSeconds: 20, endSeconds: 30 },
+          { startSeconds: 40, endSeconds: 50 },
+          { startSeconds: 100, endSeconds: 110 },
+        ],
+      },
+    },
+  ]);
+  t.strictSame(
+    report.sourceDetail?.placements.map(({ origin, sourceId, state }) => [origin, sourceId, state]),
+    [
+      ['imported', 's1', 'present'],
+      ['imported', 's1', 'present'],
+      ['imported', 's1', 'removed'],
+      ['imported', 's1', 'present'],
+      ['unknown', undefined, 'present'],
+    ],
+  );
+  t.strictSame(report.session?.evidence.counters.takesRecorded, { status: 'not_observed', value: 0 });
+  const codes = codesOf(report);
+  for (const code of [
+    'imports_observed',
+    'imported_material_derived',
+    'takes_from_internal_input',
+    'recording_claim_not_witnessed',
+    'placements_without_recording_or_midi_entry',
+    'edits_only_of_imported_material',
+  ])
+    t.ok(codes.includes(code), code);
+});
+
+t.test('each adverse scenario shows in the report, and a clean one has none of them', async (t) => {
+  const expected: Partial<Record<AdverseScenario, string>> = {
+    import_only: 'placements_without_recording_or_midi_entry',
+    placements_without_recording: 'placements_without_recording_or_midi_entry',
+    imports_cover_export: 'imports_cover_most_of_export',
+    activity_after_export: 'activity_after_export',
+    laundered: 'recording_claim_not_witnessed',
+    unsigned_tail: 'trace_unsigned_tail',
+    gap: 'trace_sequence_gap',
+    truncated: 'trace_truncated',
+    broken_chain: 'trace_chain_broken',
+  };
+  for (const [scenario, code] of Object.entries(expected)) {
+    const { bytes } = await simulated(11, { adverse: [scenario as AdverseScenario] });
+    t.ok(codesOf(reportOf(await replayTrace(opened(bytes)))).includes(code), scenario);
+  }
+  const { bytes } = await simulated(11, { minutes: 8 });
+  const clean = codesOf(reportOf(await replayTrace(opened(bytes))));
+  for (const code of [
+    'placements_without_recording_or_midi_entry',
+    'activity_after_export',
+    'recording_claim_not_witnessed',
+    'trace_export_differs',
+    'trace_truncated',
+  ])
+    t.notOk(clean.includes(code), code);
+  t.ok(clean.includes('trace_simulated'));
+});
+
+t.test('facts are held to the device, the issued audio, the summary and the detections', async (t) => {
+  const { bytes } = await simulated(7);
+  const replayed = await replayTrace(opened(bytes));
+  const [first] = replayed.session.importDigests;
+  const { saves, takesRecorded } = replayed.session.counters;
+  const report = reportOf(replayed, {
+    standing: 'unknown',
+    originalSha256: '00'.repeat(32),
+    summary: {
+      durationSeconds: replayed.session.durationSeconds + 0.4,
+      counters: { saves: saves.value!, takesRecorded: takesRecorded.value! + 5 },
+    },
+    detections: [
+      {
+        sha256: first!.originalSha256!,
+        detector: 'ear',
+        detectorVersion: '2',
+        likelihood: 0.93,
+        generator: 'gen-x',
+      },
+      { sha256: '12'.repeat(32), detector: 'ear', detectorVersion: '2', likelihood: 0.5 },
+    ],
+  });
+  const factsOf = (code: string) =>
+    [...report.facts, ...report.unverifiable].filter((fact) => fact.code === code);
+  t.match(factsOf('session_summary_reconciled'), [
+    {
+      status: 'needs_review',
+      values: { counter: 'takesRecorded', summary: takesRecorded.value! + 5, replay: takesRecorded.value },
+    },
+  ]);
+  t.equal(factsOf('session_summary_reconciled').length, 1);
+  t.match(factsOf('imported_audio_ai_likelihood'), [
+    { status: 'reported', values: { sourceId: 's1', ratio: 0.93 } },
+  ]);
+  t.match(factsOf('AiLikelySource'), [{ values: { sourceId: 's1', generator: 'gen-x' } }]);
+  t.match(factsOf('detection_without_import'), [{ values: { detections: 1 } }]);
+  t.match(factsOf('trace_device_unknown'), [{ status: 'needs_review' }]);
+  t.match(factsOf('trace_export_differs'), [{ status: 'needs_review' }]);
+  t.match(report.importedSources?.[0]?.detections, [
+    { likelihood: { value: 0.93, unit: 'ratio' }, generator: 'gen-x' },
+  ]);
+  t.equal(report.session?.evidence.traceSha256, createHash('sha256').update(bytes).digest('hex'));
+});
+
+t.test('what was found at the start is state and no act', async (t) => {
+  const { session } = replay([
+    { kind: 'track.added', at: 5, since: 5, track: 1, type: 'audio' },
+    { kind: 'source.appeared', at: 5, since: 5, source: 1, claims: 'recording' },
+    {
+      kind: 'clip.created',
+      at: 5,
+      since: 5,
+      clip: 1,
+      track: 1,
+      source: 1,
+      base: 'seconds',
+      start: 0,
+      length: 4,
+    },
+  ]);
+  for (const name of ['tracksAdded', 'clipsCreated', 'sourcesAppeared'] as const)
+    t.strictSame(session.counters[name], { status: 'not_observed', value: 0 });
+  t.equal(session.inputs.placements, 1);
+  t.match(session.sources, { foundAtStart: 1, claimRecording: 0 });
+});
+
+t.test('seconds of beats are estimated with the last tempo map, and the reverse', async (t) => {
+  const map = new TempoMap();
+  t.equal(map.secondsOf(4), undefined, 'without a tempo nothing is estimated');
+  map.add(0, 120, undefined);
+  map.add(8, 60, undefined);
+  map.add(16, 60, 120);
+  map.add(24, 120, undefined);
+  t.equal(map.secondsOf(8), 4);
+  t.equal(map.secondsOf(12), 8);
+  // A linear ramp from 60 to 120 over 8 beats takes 8 * ln 2 seconds at 60.
+  t.equal(map.secondsOf(24)?.toFixed(6), (12 + 8 * Math.LN2).toFixed(6));
+  for (const beat of [0, 3.5, 8, 11, 17, 20, 23.9, 30])
+    t.equal(map.beatsOf(map.secondsOf(beat)!)?.toFixed(6), beat.toFixed(6));
+});
+
+t.test('two million events replay in memory that what lives bounds', async (t) => {
+  const session = new SimulatedSession({ minutes: 60 * 24 * 30, seed: 9, pace: 20 });
+  const replayer = new Replayer({ channels: ALL_SUPPORTED });
+  let events = 0;
+  let early = 0;
+  const used = (): number => {
+    global.gc?.();
+    return process.memoryUsage().heapUsed;
+  };
+  for (const batch of session.events()) {
+    for (const event of batch) replayer.take(event);
+    events += batch.length;
+    if (early === 0 && events > 200_000) early = used();
+    if (events >= 2_000_000) break;
+  }
+  t.ok(events >= 2_000_000);
+  t.ok(used() - early < 96 * 1_048_576, 'no more than the sources that may live, and slack of the collector');
+  const { recordings, importedSources, detail, activity } = replayer.finish(true);
+  t.ok(recordings.length <= REPORT_LIMITS.recordings);
+  t.ok(importedSources.length <= REPORT_LIMITS.importedSources);
+  t.ok(detail.placements.length <= REPORT_LIMITS.detailPlacements);
+  t.ok(activity.buckets.length <= REPORT_LIMITS.activityBuckets);
+});
