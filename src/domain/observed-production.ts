@@ -70,7 +70,7 @@ export function observedProduction(facts: EvidenceFacts): ObservedProduction {
     return NOTHING_OBSERVED;
   const sum = (names: readonly CounterName[]): number | undefined =>
     positive(names.reduce((total, name) => total + (counters[name].value ?? 0), 0));
-  const placed = importedSources.filter(({ placements }) => placements.count > 0);
+  const placed = importedSources.filter(({ placements }) => (placements?.count ?? 0) > 0);
   const takes = sum(['takesRecordedInRealTime']);
   return {
     complete:
@@ -84,6 +84,8 @@ export function observedProduction(facts: EvidenceFacts): ObservedProduction {
       takes === counters.takesRecorded.value &&
       exported.rerender !== 'differed' &&
       facts.importedSourceCount === 0 &&
+      // What was recorded from inside the workstation is no take, and no capture either.
+      !facts.facts.some(({ code }) => code === 'takes_from_internal_input') &&
       BESIDE_TAKES.every((name) => counters[name].status === 'not_observed'),
     imports: placed.slice(0, MAX_OBSERVED_IMPORTS).map(({ originalSha256, samplesSha256 }) => {
       if (originalSha256 !== undefined) return { sha256: originalSha256, of: 'file' };
