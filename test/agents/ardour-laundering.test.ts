@@ -1,6 +1,8 @@
 /** Ways to make sound from outside look like a recording, in the real Ardour: each leaves its fact. */
+import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { forge, tone } from './ardour/forge.js';
 import { follow, lacks, makeHome, runLua } from './ardour/studio.js';
 
@@ -67,6 +69,16 @@ t.test(
       sources.filter(({ kind }) => kind === 'import.added'),
       [],
       'no import was witnessed',
+    );
+
+    const { session } = await replayTrace(() => createReadStream(join(scratch, 'a.trace')));
+    t.not(session.counters.takesRecordedInRealTime.status, 'observed');
+    t.match(session.recordings, [{ input: 'internal', realTime: 'unknown' }]);
+    t.match(session.sources, { claimRecording: 1, appeared: 2 });
+    t.strictSame(
+      session.detail.placements.filter(({ origin }) => origin === 'recorded'),
+      [],
+      'nothing in the arrangement is said to be recorded',
     );
   },
 );

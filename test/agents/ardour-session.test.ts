@@ -1,10 +1,12 @@
 /** A whole session in the real Ardour, without a window, held against what its script says that it did. */
+import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { digestAudio } from '../../src/agents/ardour/audio-file.js';
 import { rerenderArdour } from '../../src/agents/ardour/rerender.js';
 import type { Channel, TraceEvent } from '../../src/domain/trace.js';
+import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { type Followed, follow, lacks, makeHome, runLua } from './ardour/studio.js';
 
 interface Act {
@@ -199,5 +201,30 @@ t.test(
       ],
       'the export is what the session renders',
     );
+
+    const { session } = await replayTrace(() => createReadStream(join(scratch, 'take.trace')));
+    const done = (op: RegExp) => ({ status: 'observed', value: acts.filter((act) => op.test(act.op)).length });
+    t.match(
+      session.counters,
+      {
+        saves: done(/^session\.save$/),
+        playbacks: { status: 'unsupported' },
+        tracksAdded: done(/^track\.add$/),
+        clipsMoved: done(/^clip\.move$/),
+        clipsSplit: done(/^clip\.split$/),
+        clipsCopied: done(/^clip\.copy$/),
+        clipsDeleted: done(/^clip\.delete$/),
+        midiNotesEntered: { status: 'observed', value: 2 },
+        midiNotesRecorded: { status: 'observed', value: 2 },
+        takesRecorded: done(/^record\.start$/),
+        automationEdits: { status: 'observed', value: 2 },
+        exportsFinished: done(/^export$/),
+        importsAdded: { status: 'unknown' },
+      },
+      'a report counts what the script did',
+    );
+    t.notOk('value' in session.counters.playbacks, 'what is not watched is no zero');
+    t.match(session.recordings, [{ input: 'hardware' }]);
+    t.match(session.export, { fileSha256: mix.fileSha256, rerender: 'matched' });
   },
 );

@@ -1,10 +1,12 @@
 /** What needs Ardour's window: an import and its placements, undo and redo, a compound of regions. */
 import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
 import type { TraceEvent } from '../../src/domain/trace.js';
+import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { floatWave, shortWave, tone } from './ardour/forge.js';
 import { follow, lacks, makeHome, runLua } from './ardour/studio.js';
 import { Window } from './ardour/window.js';
@@ -95,5 +97,14 @@ t.test(
       [],
       'and nothing of it was recorded',
     );
+
+    const { session } = await replayTrace(() => createReadStream(join(scratch, 'a.trace')));
+    t.match(session.counters, {
+      importsAdded: { status: 'observed', value: 1 },
+      undoneSteps: { status: 'observed', value: 1 },
+      sourcesDerived: { status: 'observed', value: 1 },
+    });
+    t.not(session.counters.takesRecorded.status, 'observed');
+    t.match(session.sources, { derivedOfImports: 1 }, 'the compound is known to be of an import');
   },
 );
