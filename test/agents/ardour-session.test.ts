@@ -203,7 +203,10 @@ t.test(
     );
 
     const { session } = await replayTrace(() => createReadStream(join(scratch, 'take.trace')));
-    const done = (op: RegExp) => ({ status: 'observed', value: acts.filter((act) => op.test(act.op)).length });
+    const done = (op: RegExp) => ({
+      status: 'observed',
+      value: acts.filter((act) => op.test(act.op)).length,
+    });
     t.match(
       session.counters,
       {
