@@ -11,7 +11,7 @@ import { CHANNELS } from '../../src/domain/trace.js';
 import { COLOURS, CONTRASTS } from '../../src/evidence/page/colours.js';
 import { mergeSpans } from '../../src/evidence/page/lanes.js';
 import { type ReportPageInput, renderReportPage } from '../../src/evidence/page/render-report-page.js';
-import { CHANNEL_WORDS, COUNTER_WORDS } from '../../src/evidence/page/words.js';
+import { CHANNEL_WORDS, COUNTER_WORDS, valueText } from '../../src/evidence/page/words.js';
 import { parseReport, UnreadableReport } from '../../src/evidence/parse-report.js';
 import { Chromium, findChromium } from './chromium.js';
 import {
@@ -176,6 +176,15 @@ t.test('conflicts come first, and a code that is not known stands as it is', asy
     clean.indexOf('Nine takes were seen') > clean.indexOf('Arrangement'),
     'the note repeats what stands above it',
   );
+});
+
+t.test('values are read as what they are', async (t) => {
+  t.equal(valueText('submissionId', 'sub_1'), 'sub_1');
+  t.equal(valueText('answer', 'from_scratch'), 'from scratch');
+  t.equal(valueText('channel', 'mixer'), 'Mixer');
+  t.equal(valueText('counter', 'a_counter_of_tomorrow'), 'a counter of tomorrow');
+  t.equal(valueText('importedSeconds', 119.4), '1:59');
+  t.equal(valueText('ratio', 0.93), '0.93');
 });
 
 t.test('no page judges', async (t) => {

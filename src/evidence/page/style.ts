@@ -79,7 +79,7 @@ svg{display:block;overflow:visible}
 .names{display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;margin-top:.6rem;font-size:.8125rem;color:var(--soft)}
 .names b{color:var(--ink)}
 .scale{font-size:.8125rem;color:var(--soft)}
-.bars{border-bottom:1px solid var(--soft)}
+.bars{overflow:hidden;border-bottom:1px solid var(--soft)}
 .pair{display:grid;grid-template-columns:minmax(9rem,1fr) minmax(0,1.2fr) minmax(0,1.6fr);gap:.25rem 1.5rem;padding:.7rem 0;border-bottom:1px solid var(--line);break-inside:avoid}
 .pair-head{padding:0 0 .3rem;color:var(--soft);font-size:.8125rem}
 .pair .soft{margin:0}

@@ -115,6 +115,7 @@ export function valueText(name: string, value: number | string): string {
     return name === 'seconds' || name.endsWith('Seconds')
       ? clockText(value)
       : groupDigits(Math.round(value * 1000) / 1000);
+  if (name.endsWith('Id')) return value;
   if (name === 'channel' && Object.hasOwn(CHANNEL_WORDS, value)) return CHANNEL_WORDS[value as Channel];
   if (name === 'counter' && Object.hasOwn(COUNTER_WORDS, value)) return COUNTER_WORDS[value as CounterName];
   return name === 'dimension' || name === 'otherDimension' ? questionText(value) : wordText(value);
