@@ -1,36 +1,52 @@
 /** Child process: readers of a trace, each measured in a process that has read nothing large before. */
 import { createReadStream } from 'node:fs';
 import { decodeMulti, decodeMultiStream } from '@msgpack/msgpack';
+import { composeReport } from '../../src/evidence/compose-report.js';
+import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
+import { settleFacts } from '../../src/evidence/settle-facts.js';
 import { readTrace } from '../../src/evidence/trace/read-trace.js';
 import { answerCalls } from '../service/child.js';
 import { probe } from '../service/process-use.js';
 
-interface Reading {
+interface Counted {
   readonly events: number;
+  /** Bytes of the report as JSON, where one was made. */
+  readonly reportBytes?: number;
+}
+
+interface Reading extends Counted {
   readonly seconds: number;
   /** Growth of the resident memory while it ran. */
   readonly grownBytes: number;
 }
 
 /** Every frame and every event as the library decodes them; nothing is checked. */
-async function decodePlainly(file: string): Promise<number> {
+async function decodePlainly(file: string): Promise<Counted> {
   let events = 0;
   for await (const frame of decodeMultiStream(createReadStream(file))) {
     const [kind, , , body] = frame as [number, unknown, unknown, Uint8Array];
     if (kind === 1) for (const event of decodeMulti(body)) if (Array.isArray(event)) events += 1;
   }
-  return events;
+  return { events };
 }
 
 /** Both passes: chain, signatures, each event validated. */
-async function readWhole(file: string): Promise<number> {
+async function readWhole(file: string): Promise<Counted> {
   const trace = await readTrace(() => createReadStream(file));
   let events = 0;
   for await (const batch of trace.events()) events += batch.length;
-  return events;
+  return { events };
 }
 
-const READERS = { plain: decodePlainly, read: readWhole };
+/** What issuing does with a trace: reading, replay, facts, and the report of a proof without declarations. */
+async function replayWhole(file: string): Promise<Counted> {
+  const replayed = await replayTrace(() => createReadStream(file));
+  const { facts } = settleFacts(replayed, { standing: 'enrolled', originalSha256: '00'.repeat(32) });
+  const report = composeReport({ facts, declarations: [], altered: 0 });
+  return { events: facts.session.events, reportBytes: Buffer.byteLength(JSON.stringify(report)) };
+}
+
+const READERS = { plain: decodePlainly, read: readWhole, replay: replayWhole };
 export type Reader = keyof typeof READERS;
 
 const methods = {
@@ -47,9 +63,9 @@ const methods = {
     const { rssBytes } = probe.use();
     probe.watchMemory();
     const start = performance.now();
-    const events = await READERS[reader](file);
+    const counted = await READERS[reader](file);
     const seconds = (performance.now() - start) / 1000;
-    return { events, seconds, grownBytes: probe.memoryPeak() - rssBytes };
+    return { ...counted, seconds, grownBytes: probe.memoryPeak() - rssBytes };
   },
 };
 export type ReadingProcess = typeof methods;
