@@ -193,7 +193,12 @@ export class Replayer {
         return;
     }
     counters.act(event.at, 'edits');
-    if (this.#export !== undefined) this.#editsAfterExport += 1;
+    this.#countAfterExport(event);
+  }
+
+  /** An edit of an interval that began before the export may have come before it, too. */
+  #countAfterExport({ at, since = at }: TraceEvent): void {
+    if (this.#export !== undefined && since >= this.#export.at) this.#editsAfterExport += 1;
   }
 
   /** State of the session, and counters that need it. */
@@ -201,7 +206,7 @@ export class Replayer {
     switch (event.kind) {
       case 'tempo.map':
         // The first snapshot is what there was.
-        if (isAct && this.#hasTempo) this.#countEdit('tempoChanges', event.at);
+        if (isAct && this.#hasTempo) this.#countEdit('tempoChanges', event);
         this.#hasTempo = true;
         this.#tempo.clear();
         return;
@@ -257,10 +262,10 @@ export class Replayer {
     }
   }
 
-  #countEdit(name: CounterName, at: number): void {
+  #countEdit(name: CounterName, event: TraceEvent): void {
     this.#counters.count(name);
-    this.#counters.act(at, 'edits');
-    if (this.#export !== undefined) this.#editsAfterExport += 1;
+    this.#counters.act(event.at, 'edits');
+    this.#countAfterExport(event);
   }
 
   #followTake(event: RecordingEvent, isAct: boolean): void {
