@@ -9,6 +9,7 @@ import { type Progress, type RequestSpec, Transport } from '../client/transport.
 import { challengeKey, challengeNonce, challengeResponse } from '../contract/operator-challenge.js';
 import { defined } from '../domain/defined.js';
 import { type ClientConfig, RuntimeError, UsageError } from './command.js';
+import { type EvidenceFiles, issuingForm } from './issuing-form.js';
 import type { ServiceAccess } from './service-access.js';
 
 export interface Partner {
@@ -127,6 +128,8 @@ export interface IssueCall {
   /** Makes a lost response harmless: the same call under the same key is answered, not done, again. */
   readonly idempotencyKey: string;
   readonly audio: AudioSource;
+  /** Capture trace and what belongs to it. */
+  readonly evidence?: EvidenceFiles | undefined;
   readonly onProgress?: (progress: Progress) => void;
 }
 
@@ -341,19 +344,24 @@ export class OperatorClient {
     carrier,
     idempotencyKey,
     audio,
+    evidence,
     onProgress,
   }: IssueCall): Promise<IssuedProof> {
     const url = this.#url('proofs', { partnerId, song, fileName, carrier });
+    const { contentType, source } =
+      evidence === undefined
+        ? { contentType: 'application/octet-stream', source: audio }
+        : issuingForm(evidence, audio);
     return retrying(RETRY, this.#signal, async () => {
       const response = await this.#send({
         method: 'POST',
         url,
         headers: {
-          'content-type': 'application/octet-stream',
+          'content-type': contentType,
           accept: 'application/json',
           'idempotency-key': idempotencyKey,
         },
-        body: { source: audio, onProgress },
+        body: { source, onProgress },
         timeoutMs: ISSUE_TIMEOUT_MS,
       });
       return parseResponse(response).value as IssuedProof;

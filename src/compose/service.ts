@@ -1,4 +1,5 @@
 import { createCredentialReader } from '../adapters/reading/credential-reader.js';
+import { Replays } from '../adapters/replaying/replays.js';
 import { keepClockMark, openClock } from '../adapters/system/clock-mark.js';
 import type { SteadyClock } from '../adapters/system/steady-clock.js';
 import { createIds, systemClock } from '../adapters/system/system.js';
@@ -117,6 +118,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     running = engine;
     const reader = createCredentialReader({ trust, observer });
     disposer.add(() => reader.stop());
+    const replays = new Replays();
+    disposer.add(() => replays.stop());
     const readerStarted = reader.start();
     // Awaited below, beside everything else that takes time; a failure in between is not unhandled.
     readerStarted.catch(() => undefined);
@@ -148,6 +151,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       trust,
       revocations,
       devices,
+      replay: (open) => replays.replay(open),
       clock,
       wallClock,
       ids,

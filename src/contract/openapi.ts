@@ -246,8 +246,32 @@ function requestBody(
       };
       return { required: true, content: { 'multipart/form-data': { schema } } };
     }
-    case 'audio':
-      return { required: true, content: { 'application/octet-stream': {} } };
+    case 'issuing': {
+      const file = (description: string) => ({
+        type: 'string',
+        contentMediaType: 'application/octet-stream',
+        description,
+      });
+      const fields = Object.entries(body.fields).map(([name, description]) => [
+        name,
+        { type: 'string', contentMediaType: 'application/json', description },
+      ]);
+      const schema = {
+        type: 'object',
+        description: 'Fields first, then `trace`, then `file`.',
+        properties: {
+          ...Object.fromEntries(fields),
+          trace: file(`A capture trace of at most ${body.traceBytes} bytes, with a file name.`),
+          file: file(`The audio, at most ${body.audioBytes} bytes; the last part, with a file name.`),
+        },
+        required: ['file'],
+        additionalProperties: false,
+      };
+      return {
+        required: true,
+        content: { 'application/octet-stream': {}, 'multipart/form-data': { schema } },
+      };
+    }
     case 'none':
     case undefined:
       return undefined;

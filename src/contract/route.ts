@@ -14,8 +14,17 @@ export type RouteBody =
     }
   /** multipart/form-data, read as it streams. */
   | { readonly kind: 'form'; readonly maxBytes: number }
-  /** The bytes of one audio file, read as they stream. */
-  | { readonly kind: 'audio'; readonly maxBytes: number }
+  /**
+   * The bytes of one audio file, or a form of it with a capture trace before it and small fields before that, read as
+   * they stream. `maxBytes` is the form's.
+   */
+  | {
+      readonly kind: 'issuing';
+      readonly maxBytes: number;
+      readonly audioBytes: number;
+      readonly traceBytes: number;
+      readonly fields: Readonly<Record<string, string>>;
+    }
   /** No body: one that is sent is 400. */
   | { readonly kind: 'none' };
 

@@ -83,6 +83,8 @@ export const ERROR_REASONS = [
   'trace_malformed',
   'trace_too_large',
   'trace_version_unknown',
+  'trace_missing',
+  'trace_simulated',
   // declarations
   'submission_id_reused',
   'declarations_full',
@@ -105,6 +107,7 @@ export const ERROR_REASONS = [
   'engine_failed',
   'reader_full',
   'reader_failed',
+  'replay_full',
   'store_unavailable',
   'record_damaged',
   'outbox_full',

@@ -4,7 +4,7 @@ import { ROUTES } from '../contract/routes/routes.js';
 import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
 import type { OperatorOperations } from '../operations/operations.js';
-import { audioBody } from './body/audio-body.js';
+import { issuingBody } from './body/issuing-body.js';
 import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
 import { contentDisposition } from './response/asset-response.js';
 import { json } from './response/response.js';
@@ -83,11 +83,21 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier }, headers }) => {
       const idempotencyKey = headers['idempotency-key'];
-      const audio = audioBody(exchange, ROUTES.issueProof.body.maxBytes);
-      const { replayed, ...proof } = await operations.issueProof(
-        defined({ partnerId, songTitle: song, fileName, carrier, audio, idempotencyKey }),
-      );
-      return json(201, proof, replayed ? { 'idempotency-replayed': 'true' } : {});
+      const { audio, trace, fields, close } = await issuingBody(exchange, ROUTES.issueProof.body);
+      try {
+        const supplied = Object.fromEntries([...fields].map(([name, text]) => [name, Buffer.from(text)]));
+        if (trace === undefined && fields.size > 0)
+          throw new DomainError('invalid_request', 'A summary or detections come with a trace.', {
+            reason: 'trace_missing',
+          });
+        const evidence = trace === undefined ? undefined : { trace, ...supplied };
+        const { replayed, ...proof } = await operations.issueProof(
+          defined({ partnerId, songTitle: song, fileName, carrier, audio, idempotencyKey, evidence }),
+        );
+        return json(201, proof, replayed ? { 'idempotency-replayed': 'true' } : {});
+      } finally {
+        close();
+      }
     },
 
     readAsset: async ({ params: { proofId }, query: { part } }) => {

@@ -1,4 +1,5 @@
 import { SHIPPED_PLANS } from '../domain/partner.js';
+import type { replayTrace } from '../evidence/replay/replay-trace.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { EventBus } from '../ports/bus.js';
@@ -64,6 +65,8 @@ export interface OperationsDeps {
   readonly trust: TrustList;
   readonly revocations: SignerRevocations;
   readonly devices: Devices;
+  /** Replays a capture trace away from whoever serves callers. */
+  readonly replay: typeof replayTrace;
   readonly clock: Clock;
   /** The machine's clock, which may be set back: rates must not wait for a clock that stands still. */
   readonly wallClock: Clock;

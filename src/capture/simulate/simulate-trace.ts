@@ -93,8 +93,7 @@ class TamperedSink implements TraceSink {
     if (this.amid && this.adverse.has('gap')) return;
     if (this.amid && this.adverse.has('broken_chain')) {
       const changed = Uint8Array.from(bytes);
-      // Amid the body of the segment.
-      const at = bytes.length >> 2;
+      const at = bodyStart(bytes);
       changed[at] = bytes[at]! ^ 1;
       await this.sink.write(changed);
       return;
@@ -110,4 +109,20 @@ class TamperedSink implements TraceSink {
   close(): Promise<void> {
     return this.sink.close();
   }
+}
+
+/** First byte of the body of the segment that a write begins with: behind array, type, two numbers and a length. */
+function bodyStart(frame: Uint8Array): number {
+  const lengths: Readonly<Record<number, number>> = {
+    204: 2,
+    205: 3,
+    206: 5,
+    207: 9,
+    196: 2,
+    197: 3,
+    198: 5,
+  };
+  let at = 2;
+  for (let part = 0; part < 3; part += 1) at += lengths[frame[at]!] ?? 1;
+  return at;
 }

@@ -1,11 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { TakemarkError } from '../../client/errors.js';
 import { isTransient } from '../../client/retry.js';
 import { audioSource } from '../../client/source.js';
 import type { Progress } from '../../client/transport.js';
-import { defineCommand, EXIT, RuntimeError } from '../command.js';
+import { defined } from '../../domain/defined.js';
+import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import { type CredentialOutputs, planOutputs, writtenPaths } from '../credential-outputs.js';
+import type { EvidenceFiles } from '../issuing-form.js';
 import type { IssuedProof, OperatorClient } from '../operator-client.js';
 import { writeOutput } from '../output-file.js';
 import { formatTime, printable } from '../terminal.js';
@@ -26,6 +29,9 @@ export const issue = defineCommand({
     partner: { value: 'partnerId', required: true, help: 'whose proof it is' },
     song: { value: 'title', required: true, help: 'title in the production record' },
     out: { value: 'file', help: 'where the credentialed file goes' },
+    trace: { value: 'file', help: 'capture trace of the session that the audio was exported from' },
+    summary: { value: 'file', help: "client's summary of the session as JSON; comes with a trace" },
+    detections: { value: 'file', help: 'results of detectors about imports as JSON; come with a trace' },
     'sidecar-out': { value: 'file', help: 'where the sidecar of a pair goes' },
     'idempotency-key': {
       value: 'key',
@@ -38,6 +44,7 @@ export const issue = defineCommand({
     const { terminal } = context;
     const outputs = await planOutputs(options, path);
     const audio = await audioSource(path);
+    const evidence = await evidenceFiles(options);
     const idempotencyKey = options.idempotencyKey ?? randomUUID();
     const bar = terminal.progressBar(basename(path));
     try {
@@ -49,6 +56,7 @@ export const issue = defineCommand({
           carrier: outputs.sidecar === undefined ? 'embedded' : 'sidecar',
           idempotencyKey,
           audio,
+          evidence,
           onProgress: ({ sentBytes, totalBytes }: Progress) => bar.update(sentBytes, totalBytes),
         } as const;
         const proof = await client.issue(call).catch((error: unknown) => {
@@ -76,6 +84,27 @@ export const issue = defineCommand({
     return EXIT.good;
   },
 });
+
+async function evidenceFiles({
+  trace,
+  summary,
+  detections,
+}: {
+  readonly trace?: string;
+  readonly summary?: string;
+  readonly detections?: string;
+}): Promise<EvidenceFiles | undefined> {
+  if (trace === undefined) {
+    if (summary !== undefined || detections !== undefined)
+      throw new UsageError('--summary and --detections come with --trace');
+    return undefined;
+  }
+  return defined({
+    trace: await audioSource(trace),
+    summary: summary === undefined ? undefined : await readFile(summary),
+    detections: detections === undefined ? undefined : await readFile(detections),
+  });
+}
 
 /** Adds the idempotency key: without a response nobody here knows whether a proof was issued, and the key makes
  * it safe to ask again. */

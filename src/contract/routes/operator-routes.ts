@@ -1,3 +1,5 @@
+import { SUPPLIED_LIMITS } from '../../domain/session-summary.js';
+import { TRACE_LIMITS } from '../../domain/trace.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import { BUS, bearerErrors, JSON_BODY, publicErrors, STREAMED_BODY } from '../errors.js';
 import type { Route } from '../route.js';
@@ -43,7 +45,7 @@ import {
 import { assetQuerySchema, proofParamsSchema } from '../schemas/proof-schemas.js';
 import { evidenceParamsSchema, reviewCaseSchema } from '../schemas/review-schemas.js';
 import { probeSchema } from '../schemas/system-schemas.js';
-import { JSON_BYTES } from './partner-routes.js';
+import { FORM_BYTES, JSON_BYTES } from './partner-routes.js';
 
 const JSON_TYPE = ['application/json'] as const;
 const operatorRoute = { listener: 'operator', group: 'Operator', auth: 'bearer', noStore: true } as const;
@@ -224,7 +226,21 @@ export const OPERATOR_ROUTES = {
     summary: 'Issue a credential for the audio in the body',
     query: issueQuerySchema,
     headers: idempotencyHeadersSchema,
-    body: { kind: 'audio', maxBytes: MAX_UPLOAD_BYTES },
+    body: {
+      kind: 'issuing',
+      maxBytes:
+        MAX_UPLOAD_BYTES +
+        TRACE_LIMITS.traceBytes +
+        SUPPLIED_LIMITS.summaryBytes +
+        SUPPLIED_LIMITS.detectionsBytes +
+        FORM_BYTES,
+      audioBytes: MAX_UPLOAD_BYTES,
+      traceBytes: TRACE_LIMITS.traceBytes,
+      fields: {
+        summary: "The client's summary of the session; the replay of the trace decides.",
+        detections: 'Results of detectors about imported files.',
+      },
+    },
     responses: {
       201: {
         description: 'The proof',
@@ -234,6 +250,17 @@ export const OPERATOR_ROUTES = {
       },
     },
     errors: bearerErrors(STREAMED_BODY, {
+      400: [
+        'form_malformed',
+        'form_field_unknown',
+        'form_field_duplicated',
+        'form_field_too_large',
+        'file_missing',
+        'file_not_last',
+        'file_name_missing',
+        'malformed_json',
+        'trace_missing',
+      ],
       404: [],
       409: ['idempotency_key_reused', 'idempotency_in_progress'],
       422: [
@@ -242,8 +269,12 @@ export const OPERATOR_ROUTES = {
         'audio_empty',
         'container_needs_sidecar',
         'result_too_large',
+        'trace_malformed',
+        'trace_too_large',
+        'trace_version_unknown',
+        'trace_simulated',
       ],
-      503: ['signer_revoked', 'signer_unavailable'],
+      503: ['signer_revoked', 'signer_unavailable', 'replay_full'],
     }),
   },
   importLegacy: {

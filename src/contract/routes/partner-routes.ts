@@ -55,7 +55,7 @@ import {
 /** Greatest length of a JSON body (rule 2.10). */
 export const JSON_BYTES = 65_536;
 /** Bytes that boundaries, part headers and signed fields may add to the file. */
-const FORM_BYTES = 65_536;
+export const FORM_BYTES = 65_536;
 
 const JSON_TYPE = ['application/json'] as const;
 const reviewCase = (description: string) => ({

@@ -36,11 +36,15 @@ export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody
     case 'form':
       formBoundary(contentType);
       break;
-    case 'audio':
+    case 'issuing':
+      if (/^multipart\//i.test(contentType ?? '')) {
+        formBoundary(contentType);
+        break;
+      }
       if (!/^(audio\/[\w.+-]+|application\/octet-stream)[ \t]*$/i.test(contentType ?? '')) {
         throw new DomainError(
           'unsupported_media_type',
-          'The body must be audio or application/octet-stream.',
+          'The body must be audio, application/octet-stream or multipart/form-data.',
         );
       }
   }

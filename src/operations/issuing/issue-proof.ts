@@ -6,12 +6,13 @@ import type { Container, Measurement } from '../../domain/audio.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { MAX_CHUNKS } from '../../domain/findings.js';
+import { type ObservedProduction, observedProduction } from '../../domain/observed-production.js';
 import type { ProductionStatement } from '../../domain/parsed-credential.js';
 import type { Carrier, IssuedProof } from '../../domain/proof.js';
 import { isRevokedAt } from '../../domain/signer-revocation.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import { judge } from '../../domain/verdict.js';
-import type { AssetStore, StagedAsset } from '../../ports/assets.js';
+import type { StagedAsset } from '../../ports/assets.js';
 import type { AudioEngine } from '../../ports/audio-engine.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
@@ -20,6 +21,14 @@ import type { IssuingReplay, PartnerStore, ProofStore } from '../../ports/stores
 import type { Clock, Ids } from '../../ports/system.js';
 import { safeFileName } from '../file-name.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
+import {
+  type ReplayedTrace,
+  replaySubmitted,
+  type SettledEvidence,
+  type SettleEvidenceDeps,
+  type SubmittedEvidence,
+  settleEvidence,
+} from './settle-evidence.js';
 
 /** Seconds for which the result under an Idempotency-Key is remembered (rule 10.7). */
 const REPLAY_SECONDS = 24 * 60 * 60;
@@ -32,6 +41,8 @@ export interface IssueRequest {
   readonly idempotencyKey?: string;
   /** At most as long as an upload: the route bounds its body. */
   readonly audio: AsyncIterable<Uint8Array>;
+  /** Capture trace and what belongs to it. */
+  readonly evidence?: SubmittedEvidence;
 }
 
 export interface IssueResult {
@@ -50,9 +61,8 @@ export interface IssueResult {
   readonly replayed: boolean;
 }
 
-export interface IssueProofDeps {
+export interface IssueProofDeps extends SettleEvidenceDeps {
   readonly stores: PartnerStore & ProofStore;
-  readonly assets: AssetStore;
   readonly engine: AudioEngine;
   readonly signer: Signer;
   readonly revocations: Pick<SignerRevocations, 'find'>;
@@ -74,20 +84,30 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
   const createdAt = Math.floor(deps.clock.now() / 1000);
   await assertSignerTrusted(deps, createdAt);
   await deps.stores.reserveProof(proofId, request.partnerId, createdAt);
-  const staged = await deps.assets.stage(proofId);
+  const { evidence: submitted } = request;
+  // The trace comes before the audio.
+  const trace = submitted && (await replaySubmitted(deps, proofId, submitted));
+  let evidence: SettledEvidence | undefined;
+  const staged = await deps.assets.stage(proofId).catch(async (error: unknown) => {
+    await trace?.staged.discard();
+    throw error;
+  });
   try {
     const original = await measure(deps.engine, request.audio, (chunk) => staged.append(chunk));
-    const replay = replayOf(request, proofId, original.sha256, createdAt);
+    const replay = replayOf(request, proofId, original.sha256, trace, createdAt);
     const earlier = await findEarlier(deps, replay, createdAt);
-    if (earlier !== undefined) {
-      await staged.discard();
-      return earlier;
-    }
+    if (earlier !== undefined) return earlier;
+    if (trace !== undefined)
+      evidence = await settleEvidence(deps, { proofId, createdAt, originalSha256: original.sha256 }, trace);
     const { identity } = deps.signer;
-    const statement = stateProduction(identity, { proofId, createdAt, evidenceSha256: null });
+    const statement = stateProduction(identity, {
+      proofId,
+      createdAt,
+      evidenceSha256: evidence?.reference.traceSha256 ?? null,
+    });
     const bound =
       request.carrier === 'embedded'
-        ? await embed(deps, statement, original, staged)
+        ? await embed(deps, statement, original, staged, evidence && observedProduction(evidence.facts))
         : await pair(deps, statement, original);
     const proof: IssuedProof = defined({
       state: 'issued' as const,
@@ -107,10 +127,12 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
         mediaType: MEDIA_TYPES[original.container],
       },
       sidecar: bound.sidecar,
+      evidence: evidence?.reference,
     });
     await proveReadable(deps, proof, bound.issued);
     // The certificate may have been revoked while the audio came in.
     await assertSignerTrusted(deps, createdAt);
+    await evidence?.publish();
     await staged.publish();
     if (
       (await deps.stores.issueProof(
@@ -123,6 +145,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
           subjects: [proofId],
         },
         replay,
+        evidence?.bodies,
       )) === 'replay_exists'
     ) {
       await deps.assets.delete(proofId);
@@ -138,11 +161,12 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     }
     deps.observer.issued(request.carrier);
     return resultOf(proof, false);
-  } catch (error) {
+  } finally {
     // After publish this does nothing: the registry decides then whether the proof exists, and the collection
     // of orphans follows the registry.
     await staged.discard();
-    throw error;
+    await trace?.staged.discard();
+    await evidence?.discard();
   }
 }
 
@@ -190,6 +214,7 @@ async function embed(
   statement: ProductionStatement,
   original: Measurement,
   staged: StagedAsset,
+  observed: ObservedProduction | undefined,
 ): Promise<Bound> {
   refuseUnembeddable(original);
   const plan = planEmbedding({
@@ -197,6 +222,7 @@ async function embed(
     statement,
     signer: deps.signer,
     random: (length) => deps.ids.random(length),
+    ...defined({ observed }),
   });
   if (plan.start + plan.chunkLength + plan.pad > MAX_UPLOAD_BYTES) {
     throw new DomainError(
@@ -284,12 +310,13 @@ async function proveReadable(
 
 /**
  * The replay record, bound to the complete request: partner, title, file name, carrier and every byte of the
- * audio.
+ * audio, and of what came with it.
  */
 function replayOf(
   request: IssueRequest,
   proofId: string,
   originalSha256: string,
+  trace: ReplayedTrace | undefined,
   now: number,
 ): IssuingReplay | undefined {
   if (request.idempotencyKey === undefined) return undefined;
@@ -303,6 +330,7 @@ function replayOf(
       request.fileName,
       request.carrier,
       originalSha256,
+      ...(trace === undefined ? [] : [trace.replayed.sha256, JSON.stringify(trace.supplied)]),
     ),
     proofId,
     expiresAt: now + REPLAY_SECONDS,

@@ -1,0 +1,146 @@
+import { Worker } from 'node:worker_threads';
+import { DomainError } from '../../domain/errors.js';
+import type { Replayed } from '../../evidence/replay/replay-trace.js';
+import type { OpenTrace } from '../../evidence/trace/read-trace.js';
+import type { FromReplay, ToReplay } from './replay-messages.js';
+
+const ENTRY = new URL('./replay-entry.js', import.meta.url);
+/** MiB of a thread's heap: what the caps on live objects need, several times over. */
+const HEAP_MIB = 512;
+/** Seconds after which another call may find capacity: a large trace takes a few. */
+const RETRY_SECONDS = 5;
+/** Longest replay. The greatest trace takes some ten seconds; one that is not done then never will be. */
+const DEADLINE_MS = 120_000;
+
+export interface ReplayOptions {
+  /** Threads at once. */
+  readonly threads?: number;
+  /** Replays that may wait for a thread; beyond it they are refused. */
+  readonly waiting?: number;
+}
+
+/**
+ * Replays of capture traces, each in a thread of its own that ends with it: a trace of two million events takes
+ * seconds of a processor that callers need, and its memory is bounded by the thread's.
+ */
+export class Replays {
+  readonly #threads: number;
+  readonly #maxWaiting: number;
+  readonly #waiting: (() => void)[] = [];
+  readonly #running = new Set<Worker>();
+  #busy = 0;
+  #stopped = false;
+
+  constructor({ threads = 2, waiting = 16 }: ReplayOptions = {}) {
+    this.#threads = threads;
+    this.#maxWaiting = waiting;
+  }
+
+  /**
+   * Replays a trace, in two passes over its bytes.
+   * @throws DomainError `unprocessable` for what is no trace; `unavailable` / `replay_full` where too many wait, or
+   * the service stops; whatever reading the bytes throws
+   */
+  async replay(open: OpenTrace): Promise<Replayed> {
+    await this.#acquire();
+    try {
+      return await this.#run(open);
+    } finally {
+      // Whoever waits takes the place over: a newcomer must not slip in between.
+      const waiter = this.#waiting.shift();
+      if (waiter === undefined) this.#busy -= 1;
+      else waiter();
+    }
+  }
+
+  /** Ends what runs; its callers get an error. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const wake of this.#waiting.splice(0)) wake();
+    await Promise.all([...this.#running].map((worker) => worker.terminate()));
+  }
+
+  async #acquire(): Promise<void> {
+    if (this.#stopped) throw full();
+    if (this.#busy < this.#threads) {
+      this.#busy += 1;
+      return;
+    }
+    if (this.#waiting.length >= this.#maxWaiting) throw full();
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#stopped) throw full();
+  }
+
+  async #run(open: OpenTrace): Promise<Replayed> {
+    const worker = new Worker(ENTRY, {
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
+      env: {},
+      stdin: false,
+    });
+    this.#running.add(worker);
+    const streams = new Map<number, AsyncIterator<Uint8Array>>();
+    let deadline: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise<Replayed>((resolve, reject) => {
+        deadline = setTimeout(() => reject(tooSlow()), DEADLINE_MS);
+        worker.on('error', (error) => reject(new Error('a replay broke down', { cause: error })));
+        worker.on('exit', () => reject(new Error('a replay ended without a result')));
+        worker.on('message', (message: FromReplay) => {
+          switch (message.kind) {
+            case 'read':
+              next(streams, message.stream, open).then((chunk) => send(worker, chunk), reject);
+              return;
+            case 'replayed':
+              resolve(message.replayed);
+              return;
+            case 'refused': {
+              const { reason } = message;
+              reject(new DomainError(message.code, message.message, reason === undefined ? {} : { reason }));
+              return;
+            }
+            case 'failed':
+              reject(new Error(message.message));
+          }
+        });
+      });
+    } finally {
+      clearTimeout(deadline);
+      this.#running.delete(worker);
+      await worker.terminate();
+      for (const stream of streams.values()) await stream.return?.();
+    }
+  }
+}
+
+async function next(
+  streams: Map<number, AsyncIterator<Uint8Array>>,
+  number: number,
+  open: OpenTrace,
+): Promise<Uint8Array | undefined> {
+  let stream = streams.get(number);
+  if (stream === undefined) {
+    stream = open()[Symbol.asyncIterator]();
+    streams.set(number, stream);
+  }
+  const { done, value } = await stream.next();
+  return done === true ? undefined : value;
+}
+
+/** Hands a chunk over in memory of its own: a view's whole buffer would be copied otherwise. */
+function send(worker: Worker, chunk: Uint8Array | undefined): void {
+  const owned = chunk === undefined ? undefined : Uint8Array.from(chunk);
+  worker.postMessage({ chunk: owned } satisfies ToReplay, owned === undefined ? [] : [owned.buffer]);
+}
+
+function tooSlow(): DomainError {
+  return new DomainError('unprocessable', 'Replaying the trace takes too long.', {
+    reason: 'trace_malformed',
+  });
+}
+
+function full(): DomainError {
+  return new DomainError('unavailable', 'Too many traces are being replayed; send it again.', {
+    reason: 'replay_full',
+    retryAfterSeconds: RETRY_SECONDS,
+  });
+}

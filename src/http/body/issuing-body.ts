@@ -1,0 +1,250 @@
+import type { Readable } from 'node:stream';
+import busboy from 'busboy';
+import { DomainError } from '../../domain/errors.js';
+import type { Exchange } from '../exchange.js';
+import { audioBody } from './audio-body.js';
+import { tooLarge } from './body-reader.js';
+import { declaredLength } from './media-type.js';
+import { formBoundary, malformedForm } from './multipart-framing.js';
+
+/** Fields before the files, and the bytes of one. */
+const MAX_FIELDS = 4;
+const MAX_FIELD_BYTES = 262_144;
+const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary']);
+
+/** Body of an issuing: the audio, and what may come before it. Each stream is read once, the trace first. */
+export interface IssuingBody {
+  readonly fields: ReadonlyMap<string, string>;
+  readonly trace?: AsyncIterable<Uint8Array>;
+  readonly audio: AsyncIterable<Uint8Array>;
+  /** Lets go of the request, wherever the reading has ended: the response can then read the rest of the body. */
+  close(): void;
+}
+
+export interface IssuingBounds {
+  readonly audioBytes: number;
+  readonly traceBytes: number;
+  /** Fields that the form may have, by name. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly maxBytes: number;
+}
+
+/**
+ * Body of an issuing as it streams: the audio alone, or a form of small fields, a file `trace` and the file `file`,
+ * in this order. Nothing but the fields is held in memory; whoever reads a stream sets the pace.
+ * @throws DomainError for a form that is no such form, in the iteration of the streams, too
+ */
+export async function issuingBody(exchange: Exchange, bounds: IssuingBounds): Promise<IssuingBody> {
+  const contentType = exchange.request.headers['content-type'];
+  if (!/^multipart\//i.test(contentType ?? ''))
+    return { fields: new Map(), audio: soleAudio(exchange, bounds.audioBytes), close() {} };
+  const form = new IssuingForm(exchange, formBoundary(contentType), bounds);
+  try {
+    return await form.open();
+  } catch (error) {
+    form.close();
+    throw error;
+  }
+}
+
+function soleAudio(exchange: Exchange, maxBytes: number): AsyncIterable<Uint8Array> {
+  if (declaredLength(exchange.request) > maxBytes) throw tooLarge(maxBytes);
+  return audioBody(exchange, maxBytes);
+}
+
+interface FilePart {
+  readonly name: string;
+  readonly stream: Readable;
+}
+
+class IssuingForm {
+  readonly #exchange: Exchange;
+  readonly #bounds: IssuingBounds;
+  readonly #parser: busboy.Busboy;
+  readonly #fields = new Map<string, string>();
+  readonly #files: FilePart[] = [];
+  readonly #pumping: Promise<void>;
+  #seenFiles = 0;
+  #failure: unknown;
+  #finished = false;
+  #wake: (() => void) | undefined;
+  #resume: (() => void) | undefined;
+
+  constructor(exchange: Exchange, boundary: string, bounds: IssuingBounds) {
+    this.#exchange = exchange;
+    this.#bounds = bounds;
+    this.#parser = busboy({
+      headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
+      defParamCharset: 'utf8',
+      limits: { fields: MAX_FIELDS, fieldSize: MAX_FIELD_BYTES + 1, files: 2, parts: MAX_FIELDS + 3 },
+    });
+    this.#parser
+      .on('field', (name: string | undefined, value, info) =>
+        this.#guard(() => this.#onField(name, value, info)),
+      )
+      .on('file', (name: string | undefined, stream, info) =>
+        this.#guard(() => this.#onFile(name, stream, info)),
+      )
+      .on('fieldsLimit', () => this.#fail(malformedForm('The form has too many fields.')))
+      .on('partsLimit', () => this.#fail(malformedForm('The form has too many parts.')))
+      .on('filesLimit', () => this.#fail(malformedForm('The form has too many files.')))
+      // A malformed part head emits this and never `close`; a form without its last boundary ends here too.
+      .on('error', () => this.#fail(malformedForm('The form is malformed or ends before its last boundary.')))
+      .on('finish', () => {
+        this.#finished = true;
+        this.#wake?.();
+      });
+    this.#pumping = this.#pump(exchange, bounds.maxBytes);
+  }
+
+  /** Waits for the first file; the fields are whole then. */
+  async open(): Promise<IssuingBody> {
+    const first = await this.#nextFile();
+    if (first === undefined)
+      throw new DomainError('invalid_request', 'The form holds no file.', { reason: 'file_missing' });
+    const { traceBytes, audioBytes } = this.#bounds;
+    const fields = this.#fields;
+    const close = (): void => this.close();
+    if (first.name === 'file') return { fields, audio: this.#last(first, audioBytes), close };
+    // One more than is allowed is passed on: whoever replays says what is wrong with it.
+    const trace = this.#contentOf(first, traceBytes + MAX_FIELD_BYTES);
+    return { fields, trace, audio: this.#afterTrace(audioBytes), close };
+  }
+
+  close(): void {
+    if (this.#finished) return;
+    const error = malformedForm('The form was given up.');
+    this.#fail(error);
+    this.#exchange.abortBody?.(error);
+  }
+
+  async *#afterTrace(maxBytes: number): AsyncGenerator<Uint8Array, void> {
+    const part = await this.#nextFile();
+    if (part === undefined || part.name !== 'file')
+      throw new DomainError('invalid_request', 'The audio is missing: it follows the trace, as `file`.', {
+        reason: 'file_missing',
+      });
+    yield* this.#last(part, maxBytes);
+  }
+
+  /** Content of the last file; the form must end behind it. */
+  async *#last(part: FilePart, maxBytes: number): AsyncGenerator<Uint8Array, void> {
+    yield* this.#contentOf(part, maxBytes);
+    if ((await this.#nextFile()) !== undefined)
+      throw new DomainError('invalid_request', 'Something follows the audio; it must be the last part.', {
+        reason: 'file_not_last',
+      });
+  }
+
+  async *#contentOf({ stream }: FilePart, maxBytes: number): AsyncGenerator<Uint8Array, void> {
+    let bytes = 0;
+    try {
+      for await (const chunk of stream) {
+        bytes += (chunk as Buffer).length;
+        if (bytes > maxBytes) throw tooLarge(maxBytes);
+        yield chunk as Buffer;
+      }
+    } catch (error) {
+      // The parser destroys its streams when the form breaks: the form's own error says why.
+      throw this.#failure ?? error;
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  async #nextFile(): Promise<FilePart | undefined> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure;
+      const part = this.#files.shift();
+      if (part !== undefined) return part;
+      if (this.#finished) {
+        await this.#pumping;
+        return undefined;
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#wake = undefined;
+    }
+  }
+
+  async #pump(exchange: Exchange, maxBytes: number): Promise<void> {
+    try {
+      for await (const chunk of audioBody(exchange, maxBytes)) {
+        if (this.#failure !== undefined) return;
+        if (!this.#parser.write(chunk) && this.#failure === undefined) await this.#drained();
+      }
+      this.#parser.end();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Resolves when the parser takes more, or the form has failed. */
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resume = resolve;
+      this.#parser.once('drain', resolve);
+    });
+  }
+
+  #onField(name: string | undefined, value: string | undefined, info: busboy.FieldInfo): void {
+    if (this.#seenFiles > 0) throw malformedForm('The fields come before the files.');
+    // busboy gives `undefined` for a part without a name, and for a character set it does not know.
+    if (name === undefined || value === undefined)
+      throw malformedForm('A part of the form has no name, or an unknown character set.');
+    if (name === 'file' || name === 'trace')
+      throw new DomainError('invalid_request', `The part ${name} is a file and needs a file name.`, {
+        reason: 'file_name_missing',
+      });
+    if (!Object.hasOwn(this.#bounds.fields, name))
+      throw new DomainError('invalid_request', 'The form has a field that is not known.', {
+        reason: 'form_field_unknown',
+      });
+    if (info.valueTruncated || Buffer.byteLength(value) > MAX_FIELD_BYTES)
+      throw new DomainError('invalid_request', `A field is larger than ${MAX_FIELD_BYTES} bytes.`, {
+        reason: 'form_field_too_large',
+      });
+    if (!PLAIN_ENCODINGS.has(info.encoding))
+      throw malformedForm('A part of the form has a transfer encoding.');
+    if (this.#fields.has(name))
+      throw new DomainError('invalid_request', 'A field is given more than once.', {
+        reason: 'form_field_duplicated',
+      });
+    this.#fields.set(name, value);
+  }
+
+  #onFile(name: string | undefined, stream: Readable, info: busboy.FileInfo): void {
+    // Whoever reads the stream gets the error; until then nobody listens.
+    stream.on('error', () => {});
+    this.#seenFiles += 1;
+    const expected = this.#seenFiles === 1 ? ['trace', 'file'] : ['file'];
+    if (name === undefined || !expected.includes(name))
+      throw new DomainError('invalid_request', 'The files of the form are `trace`, then `file`.', {
+        reason: 'form_field_unknown',
+      });
+    if (!info.filename)
+      throw new DomainError('invalid_request', 'The file part has no file name.', {
+        reason: 'file_name_missing',
+      });
+    if (!PLAIN_ENCODINGS.has(info.encoding))
+      throw malformedForm('A part of the form has a transfer encoding.');
+    this.#files.push({ name, stream });
+    this.#wake?.();
+  }
+
+  #guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#parser.destroy();
+    this.#wake?.();
+    this.#resume?.();
+  }
+}

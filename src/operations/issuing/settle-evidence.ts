@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { defined } from '../../domain/defined.js';
+import { DomainError } from '../../domain/errors.js';
+import {
+  ENGINE_VERSION,
+  type EvidenceFacts,
+  type EvidenceReference,
+  MAX_INLINE_EVIDENCE,
+} from '../../domain/evidence.js';
+import { TRACE_LIMITS } from '../../domain/trace.js';
+import { encodeEvidence } from '../../evidence/evidence-body.js';
+import { readDetections, readSummary } from '../../evidence/read-supplied.js';
+import type { Replayed } from '../../evidence/replay/replay-trace.js';
+import { type SettlingContext, settleFacts } from '../../evidence/settle-facts.js';
+import type { OpenTrace } from '../../evidence/trace/read-trace.js';
+import type { AssetStore, StagedAsset } from '../../ports/assets.js';
+import type { EvidenceBody } from '../../ports/stores.js';
+import type { Devices } from '../system/devices.js';
+
+/** Evidence that comes with the audio. The trace is read once, before the audio. */
+export interface SubmittedEvidence {
+  readonly trace: AsyncIterable<Uint8Array>;
+  /** JSON of what the client says of the session; the replay decides (docs/evidence.md). */
+  readonly summary?: Uint8Array;
+  /** JSON of detection results about imports (docs/evidence.md). */
+  readonly detections?: Uint8Array;
+}
+
+export interface SettleEvidenceDeps {
+  readonly assets: AssetStore;
+  readonly replay: (open: OpenTrace) => Promise<Replayed>;
+  readonly devices: Pick<Devices, 'standing'>;
+  readonly environment: string;
+}
+
+/** Trace in a place of its own, replayed, and what was supplied beside it. */
+export interface ReplayedTrace {
+  readonly staged: StagedAsset;
+  readonly replayed: Replayed;
+  readonly supplied: Pick<SettlingContext, 'summary' | 'detections'>;
+}
+
+/** Evidence of a proof, ready to be published before the proof is registered. */
+export interface SettledEvidence {
+  readonly reference: EvidenceReference;
+  readonly facts: EvidenceFacts;
+  /** Bodies that go into the registry together with the proof. */
+  readonly bodies: readonly EvidenceBody[];
+  /** Makes trace and large bodies visible in the object store. */
+  publish(): Promise<void>;
+  /** Nothing after `publish`; safe any number of times. */
+  discard(): Promise<void>;
+}
+
+/**
+ * Stages the trace as it streams, and replays it. A hostile trace ends here, before anything is registered.
+ * @throws DomainError `unprocessable` for what is no trace, or may not be issued with in this environment
+ */
+export async function replaySubmitted(
+  { assets, replay, environment }: SettleEvidenceDeps,
+  proofId: string,
+  { trace, summary, detections }: SubmittedEvidence,
+): Promise<ReplayedTrace> {
+  const supplied = defined({
+    summary: summary && readSummary(summary),
+    detections: detections && readDetections(detections),
+  });
+  const staged = await assets.stage(proofId, 'trace');
+  try {
+    let bytes = 0;
+    for await (const chunk of trace) {
+      bytes += chunk.length;
+      if (bytes > TRACE_LIMITS.traceBytes)
+        throw new DomainError('unprocessable', `A trace has at most ${TRACE_LIMITS.traceBytes} bytes.`, {
+          reason: 'trace_too_large',
+        });
+      await staged.append(chunk);
+    }
+    const replayed = await replay(() => staged.read());
+    if (replayed.header.simulated && environment === 'production')
+      throw new DomainError(
+        'unprocessable',
+        'A simulated trace witnesses nothing; this environment takes none.',
+        {
+          reason: 'trace_simulated',
+        },
+      );
+    return { staged, replayed, supplied };
+  } catch (error) {
+    await staged.discard();
+    throw error;
+  }
+}
+
+/** Holds what was replayed to the device's standing, the audio, and what the issuing side says. */
+export async function settleEvidence(
+  { assets, devices }: SettleEvidenceDeps,
+  {
+    proofId,
+    createdAt,
+    originalSha256,
+  }: {
+    readonly proofId: string;
+    readonly createdAt: number;
+    readonly originalSha256: string;
+  },
+  { staged, replayed, supplied }: ReplayedTrace,
+): Promise<SettledEvidence> {
+  const { standing } = await devices.standing(replayed.deviceId, createdAt);
+  const { facts, detail } = settleFacts(replayed, {
+    standing,
+    originalSha256,
+    ...supplied,
+  });
+  const bodies = [
+    { part: 'facts', body: encodeEvidence('facts', facts) },
+    { part: 'detail', body: encodeEvidence('detail', detail) },
+  ] as const;
+  const isInline = ({ body }: { readonly body: Uint8Array }): boolean => body.length <= MAX_INLINE_EVIDENCE;
+  const objects: StagedAsset[] = [];
+  try {
+    for (const { part, body } of bodies.filter((each) => !isInline(each))) {
+      const object = await assets.stage(proofId, part);
+      objects.push(object);
+      await object.append(body);
+    }
+  } catch (error) {
+    for (const object of objects) await object.discard();
+    throw error;
+  }
+  const all = [...objects, staged];
+  return {
+    facts,
+    bodies: bodies.filter(isInline),
+    reference: {
+      engineVersion: ENGINE_VERSION,
+      traceSha256: replayed.sha256,
+      parts: [
+        ...bodies.map(({ part, body }) => ({
+          part,
+          bytes: body.length,
+          sha256: createHash('sha256').update(body).digest('hex'),
+          place: body.length <= MAX_INLINE_EVIDENCE ? ('registry' as const) : ('objects' as const),
+        })),
+        { part: 'trace' as const, bytes: replayed.bytes, sha256: replayed.sha256, place: 'objects' as const },
+      ],
+    },
+    async publish() {
+      for (const object of all) await object.publish();
+    },
+    async discard() {
+      for (const object of all) await object.discard();
+    },
+  };
+}

@@ -1,0 +1,380 @@
+import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'tap';
+import type { DeviceKey } from '../../src/capture/index.js';
+import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
+import type { AdverseScenario } from '../../src/capture/simulate/simulated-session.js';
+import type { EvidenceReport } from '../../src/domain/evidence-report.js';
+import { MemorySink, writeTrace } from '../capture/write-trace.js';
+import { TestService } from '../fixtures/service.js';
+import { wav } from '../fixtures/wav.js';
+
+const KEY = seededDeviceKey(7);
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+async function traceOf(
+  audio: Uint8Array,
+  options: {
+    readonly minutes?: number;
+    readonly adverse?: readonly AdverseScenario[];
+    readonly key?: DeviceKey;
+  } = {},
+): Promise<Buffer> {
+  const to = new MemorySink();
+  const { minutes = 40, adverse = [], key = KEY } = options;
+  await simulateTrace({ minutes, seed: 3, adverse, exportSha256: sha256(audio), to, key });
+  return to.bytes();
+}
+
+interface Form {
+  readonly audio: Uint8Array;
+  readonly trace?: Uint8Array;
+  readonly summary?: object | string;
+  readonly detections?: object;
+}
+
+interface IssueResponse {
+  readonly status: number;
+  readonly body: { readonly proofId: string; readonly reason?: string; readonly error?: string };
+}
+
+/** Issues over HTTP in one call. */
+async function issue(
+  service: TestService,
+  partnerId: string,
+  { audio, trace, summary, detections }: Form,
+  {
+    carrier = 'embedded',
+    idempotencyKey,
+  }: { carrier?: 'embedded' | 'sidecar'; idempotencyKey?: string } = {},
+): Promise<IssueResponse> {
+  const form = new FormData();
+  const json = (value: object | string): string =>
+    typeof value === 'string' ? value : JSON.stringify(value);
+  if (summary !== undefined) form.set('summary', json(summary));
+  if (detections !== undefined) form.set('detections', json(detections));
+  if (trace !== undefined) form.set('trace', new Blob([Uint8Array.from(trace)]), 'take.trace');
+  form.set('file', new Blob([Uint8Array.from(audio)]), 'take.wav');
+  const query = new URLSearchParams({ partnerId, song: 'Take one', fileName: 'take.wav', carrier });
+  const response = await fetch(`${service.operatorUrl}/operator/v1/proofs?${query}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${service.service.operatorToken}`,
+      ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+    },
+    body: form,
+  });
+  return { status: response.status, body: (await response.json()) as IssueResponse['body'] };
+}
+
+function codesOf(report: EvidenceReport | undefined): readonly string[] {
+  if (report === undefined) return [];
+  return [...report.facts, ...report.conflicts, ...report.unverifiable].map(({ code }) => code);
+}
+
+test('a proof is issued with its trace, and every reader gets the same report', async (t) => {
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+  t.teardown(() => service.stop());
+  const { operator } = service.service.operations;
+  await operator.enrolDevice({ deviceId: KEY.deviceId });
+  for (const carrier of ['embedded', 'sidecar'] as const) {
+    const { partnerId, apiKey, caller } = await service.partner();
+    const audio = wav(96_000);
+    const trace = await traceOf(audio);
+    const { status, body } = await issue(service, partnerId, { audio, trace }, { carrier });
+    t.equal(status, 201, JSON.stringify(body));
+    const { proofId } = body;
+
+    const get = async (path: string): Promise<Record<string, unknown>> => {
+      const response = await fetch(`${service.partnerUrl}/v1/${path}`, { headers: { 'x-api-key': apiKey } });
+      t.equal(response.status, 200, path);
+      return (await response.json()) as Record<string, unknown>;
+    };
+    const proof = await get(`proofs/${proofId}`);
+    const report = proof['evidenceReport'] as EvidenceReport;
+    const evidence = report.session?.evidence;
+    t.equal(evidence?.traceSha256, sha256(trace));
+    t.equal(evidence?.device.standing, 'enrolled');
+    t.equal(evidence?.export?.issuedAudio, 'matches');
+    t.equal(evidence?.simulated, true);
+    t.ok(codesOf(report).includes('trace_simulated'));
+    t.equal(evidence?.counters.takesRecorded.status, 'observed');
+    t.ok(
+      report.facts.some(
+        ({ code, status: said }) => code === 'creator_declaration' && said === 'none_recorded',
+      ),
+    );
+    t.ok(proof['processNote']);
+    t.strictSame((await get(`records/${proofId}`))['evidenceReport'], report);
+    const listed = (await get('proofs?include=evidenceReport'))['proofs'] as readonly Record<
+      string,
+      unknown
+    >[];
+    t.strictSame(listed[0]?.['evidenceReport'], report);
+    t.ok(JSON.stringify(listed[0]?.['evidenceSummary']).includes('trace_simulated'));
+
+    const read = async (part: 'audio' | 'sidecar'): Promise<Buffer> => {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of await (await operator.readAsset(proofId, part)).read())
+        chunks.push(chunk as Buffer);
+      return Buffer.concat(chunks);
+    };
+    const sidecar = carrier === 'sidecar' ? await read('sidecar') : undefined;
+    const verified = await service.verify(caller, await read('audio'), sidecar);
+    t.equal(verified.verdict, 'valid');
+    t.strictSame(JSON.parse(JSON.stringify(verified.evidenceReport)), report);
+    t.equal(verified.decision.status, 'needs_review', 'a simulated trace asks for a person');
+
+    const files = await readdir(join(service.directory, 'assets'));
+    t.ok(files.includes(`${proofId}.trace`), 'the trace is kept');
+    await operator.recordDeclaration(proofId, {
+      surveyVersion: '2026-01',
+      submissionId: 'sub_1',
+      subject: 'creator_1',
+      submittedAt: 1_767_229_200,
+      answers: { declaredOrigin: 'from_scratch' },
+    });
+    const declared = (await get(`proofs/${proofId}`))['evidenceReport'] as EvidenceReport;
+    t.ok(
+      codesOf(declared).includes('observed_import_vs_creator_origin_declaration'),
+      'the session has imports',
+    );
+    t.strictSame(declared.session, report.session, 'what was settled stays');
+
+    const erased = await fetch(`${service.partnerUrl}/v1/proofs/${proofId}`, {
+      method: 'DELETE',
+      headers: { 'x-api-key': apiKey },
+    });
+    t.equal(erased.status, 200);
+    t.strictSame(
+      (await readdir(join(service.directory, 'assets'))).filter((name) => name.startsWith(proofId)),
+      [],
+      'erasing takes trace and bodies along',
+    );
+    const again = await fetch(`${service.partnerUrl}/v1/records/${proofId}`, {
+      headers: { 'x-api-key': apiKey },
+    });
+    t.equal(again.status, 404);
+  }
+});
+
+test('what a trace does not prove is said, and nothing of it changes the verdict', async (t) => {
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+  t.teardown(() => service.stop());
+  const { operator } = service.service.operations;
+  const { partnerId, caller } = await service.partner();
+  const audio = wav(96_000);
+  const reportOf = async (form: Form): Promise<EvidenceReport | undefined> => {
+    const { status, body } = await issue(service, partnerId, form);
+    t.equal(status, 201, JSON.stringify(body));
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of await (await operator.readAsset(body.proofId, 'audio')).read())
+      chunks.push(chunk as Buffer);
+    const { verdict, evidenceReport } = await service.verify(caller, Buffer.concat(chunks));
+    t.equal(verdict, 'valid');
+    return evidenceReport;
+  };
+
+  const trace = await traceOf(audio);
+  t.ok(codesOf(await reportOf({ audio, trace })).includes('trace_device_unknown'));
+  const revoked = seededDeviceKey(8);
+  await operator.enrolDevice({ deviceId: revoked.deviceId });
+  await operator.revokeDevice({ deviceId: revoked.deviceId });
+  t.ok(
+    codesOf(await reportOf({ audio, trace: await traceOf(audio, { key: revoked }) })).includes(
+      'trace_device_revoked',
+    ),
+  );
+  t.ok(
+    codesOf(await reportOf({ audio, trace: await traceOf(wav(48_000)) })).includes('trace_export_differs'),
+  );
+  for (const [scenario, code] of [
+    ['truncated', 'trace_truncated'],
+    ['broken_chain', 'trace_chain_broken'],
+    ['unsigned_tail', 'trace_unsigned_tail'],
+  ] as const)
+    t.ok(
+      codesOf(await reportOf({ audio, trace: await traceOf(audio, { adverse: [scenario] }) })).includes(code),
+      code,
+    );
+
+  const summarised = await reportOf({ audio, trace, summary: { counters: { takesRecorded: 99_999 } } });
+  const reconciled = summarised?.facts.find(({ code }) => code === 'session_summary_reconciled');
+  t.match(reconciled, { status: 'needs_review' });
+  t.ok(Object.values(reconciled?.values ?? {}).includes(99_999), 'both values are shown');
+
+  const imports = (await reportOf({ audio, trace }))?.importedSources ?? [];
+  const digest = imports.find(({ samplesSha256 }) => samplesSha256 !== undefined)?.samplesSha256;
+  const detected = await reportOf({
+    audio,
+    trace,
+    detections: {
+      detections: [
+        { sha256: digest, detector: 'ear', detectorVersion: '1', likelihood: 0.75, generator: 'gen-1' },
+      ],
+    },
+  });
+  t.ok(codesOf(detected).includes('imported_audio_ai_likelihood'));
+  t.ok(codesOf(detected).includes('AiLikelySource'));
+});
+
+test('a hostile trace, summary or form is refused before anything is registered', async (t) => {
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+  t.teardown(() => service.stop());
+  const { partnerId } = await service.partner();
+  const audio = wav(96_000);
+  const trace = await traceOf(audio, { minutes: 3 });
+  const versioned = Buffer.from(trace);
+  const refusals: readonly (readonly [string, Form, number, string | undefined])[] = [
+    ['no trace at all', { audio, trace: Buffer.from('hello') }, 422, 'trace_malformed'],
+    ['an empty one', { audio, trace: Buffer.alloc(0) }, 422, 'trace_malformed'],
+    [
+      'a head that promises gigabytes',
+      { audio, trace: Buffer.from('dd7fffffff', 'hex') },
+      422,
+      'trace_malformed',
+    ],
+    ['a summary without a trace', { audio, summary: {} }, 400, 'trace_missing'],
+    ['a summary that is no JSON', { audio, trace: versioned, summary: '{' }, 400, 'malformed_json'],
+    ['a summary with a stranger', { audio, trace, summary: { name: 'x' } }, 400, 'invalid_member'],
+    ['detections of another form', { audio, trace, detections: { detections: [{}] } }, 400, 'invalid_member'],
+  ];
+  for (const [name, form, status, reason] of refusals) {
+    const refused = await issue(service, partnerId, form);
+    t.strictSame([refused.status, refused.body.reason], [status, reason], name);
+  }
+  const production = await TestService.start({ TAKEMARK_ENVIRONMENT: 'production' });
+  t.teardown(() => production.stop());
+  const partner = await production.partner();
+  const simulated = await issue(production, partner.partnerId, { audio, trace });
+  t.strictSame([simulated.status, simulated.body.reason], [422, 'trace_simulated']);
+  for (const each of [service, production]) {
+    t.strictSame(await readdir(join(each.directory, 'assets')), [], 'nothing is left in the object store');
+    t.strictSame(await each.service.operations.partner.listProofs((await each.partner()).caller, {}), {
+      proofs: [],
+    });
+  }
+});
+
+test('a form is whole, in order, or refused', async (t) => {
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+  t.teardown(() => service.stop());
+  const { partnerId } = await service.partner();
+  const audio = wav(9600);
+  const post = async (form: FormData): Promise<readonly [number, string | undefined]> => {
+    const query = new URLSearchParams({ partnerId, song: 'x', fileName: 'x.wav', carrier: 'embedded' });
+    const response = await fetch(`${service.operatorUrl}/operator/v1/proofs?${query}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.service.operatorToken}` },
+      body: form,
+    });
+    return [response.status, ((await response.json()) as { reason?: string }).reason];
+  };
+  const form = (...parts: readonly (readonly [string, string | Uint8Array])[]): FormData => {
+    const made = new FormData();
+    for (const [name, value] of parts)
+      if (typeof value === 'string') made.append(name, value);
+      else made.append(name, new Blob([Uint8Array.from(value)]), 'x');
+    return made;
+  };
+  const trace = await traceOf(audio, { minutes: 3 });
+  t.strictSame(await post(form(['file', audio])), [201, undefined], 'audio alone');
+  t.strictSame(await post(form(['file', audio], ['trace', trace])), [400, 'form_field_unknown']);
+  t.strictSame(await post(form(['trace', trace])), [400, 'file_missing']);
+  t.strictSame(await post(form(['summary', '{}'])), [400, 'file_missing']);
+  t.strictSame(await post(form(['trace', trace], ['file', audio], ['file', audio])), [400, 'form_malformed']);
+  t.strictSame(await post(form(['name', 'x'], ['file', audio])), [400, 'form_field_unknown']);
+  t.strictSame(await post(form(['summary', '{}'], ['summary', '{}'], ['file', audio])), [
+    400,
+    'form_field_duplicated',
+  ]);
+  t.strictSame(await post(form(['summary', 'x'.repeat(300_000)], ['file', audio])), [
+    400,
+    'form_field_too_large',
+  ]);
+  t.strictSame(await post(form(['trace', 'text'], ['file', audio])), [400, 'file_name_missing']);
+});
+
+test('an Idempotency-Key binds the trace and what belongs to it', async (t) => {
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+  t.teardown(() => service.stop());
+  const { partnerId } = await service.partner();
+  const audio = wav(96_000);
+  const [trace, other] = [await traceOf(audio), await traceOf(audio, { minutes: 5 })];
+  const idempotencyKey = 'a-key-of-sixteen-characters';
+  const first = await issue(service, partnerId, { audio, trace }, { idempotencyKey });
+  const again = await issue(service, partnerId, { audio, trace }, { idempotencyKey });
+  t.strictSame([again.status, again.body.proofId], [201, first.body.proofId]);
+  for (const form of [{ audio }, { audio, trace: other }, { audio, trace, summary: {} }]) {
+    const { status, body } = await issue(service, partnerId, form, { idempotencyKey });
+    t.strictSame([status, body.reason], [409, 'idempotency_key_reused']);
+  }
+  t.equal((await readdir(join(service.directory, 'assets'))).length, 2, 'one asset, one trace');
+});
+
+test('what a real trace proves is in the credential itself', async (t) => {
+  const service = await TestService.start();
+  t.teardown(() => service.stop());
+  const { operator } = service.service.operations;
+  const { partnerId, caller } = await service.partner();
+  const audio = wav(96_000);
+  const imported = 'ab'.repeat(32);
+  const { bytes: trace, key } = await writeTrace(async (writer) => {
+    const second = 1_000_000;
+    writer.append({ kind: 'session.opened', at: 0, sampleRate: 48_000 });
+    writer.append({ kind: 'track.added', at: 1, track: 1, type: 'audio' });
+    writer.append({ kind: 'recording.started', at: second, take: 1, track: 1, input: 'hardware' });
+    for (let step = 1; step <= 5; step += 1)
+      writer.append({ kind: 'recording.grew', at: second * (1 + step), take: 1, frames: 48_000 * step });
+    writer.append({
+      kind: 'recording.finished',
+      at: second * 6,
+      take: 1,
+      source: 1,
+      frames: 240_000,
+      rate: 48_000,
+    });
+    const clip = { kind: 'clip.created', base: 'seconds', track: 1 } as const;
+    writer.append({ ...clip, at: second * 7, clip: 1, source: 1, start: 0, length: 5 });
+    writer.append({
+      kind: 'import.added',
+      at: second * 8,
+      source: 2,
+      manner: 'copied',
+      originalSha256: imported,
+      frames: 48_000,
+      rate: 48_000,
+    });
+    writer.append({ ...clip, at: second * 9, clip: 2, source: 2, start: 5, length: 1 });
+    writer.append({ kind: 'sourceMap.completed', at: second * 10, sources: 2, clips: 2 });
+    writer.append({
+      kind: 'export.finished',
+      at: second * 11,
+      fileSha256: sha256(audio),
+      rerender: 'matched',
+    });
+    await writer.seal();
+  });
+  await operator.enrolDevice({ deviceId: key.deviceId });
+  const { status, body } = await issue(service, partnerId, { audio, trace });
+  t.equal(status, 201, JSON.stringify(body));
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of await (await operator.readAsset(body.proofId, 'audio')).read())
+    chunks.push(chunk as Buffer);
+  const file = Buffer.concat(chunks);
+  for (const text of [sha256(trace), `nih:sha-256;${imported}`, 'c2pa.placed', 'c2pa.ingredient.v3'])
+    t.ok(file.includes(text), text);
+  const { verdict, evidenceReport, decision } = await service.verify(caller, file);
+  t.equal(verdict, 'valid');
+  t.equal(decision.status, 'verified_binding', codesOf(evidenceReport).join());
+  t.match(evidenceReport?.session?.evidence.counters, {
+    takesRecorded: { status: 'observed', value: 1 },
+    takesRecordedInRealTime: { status: 'observed', value: 1 },
+    importsAdded: { status: 'observed', value: 1 },
+    midiNotesEntered: { status: 'not_observed', value: 0 },
+  });
+  t.match(evidenceReport?.importedSources, [{ originalSha256: imported, placements: { count: 1 } }]);
+  t.equal(evidenceReport?.session?.evidence.simulated, false);
+  t.not(file.includes('digitalCapture'), true, 'an import stands beside the take');
+});
