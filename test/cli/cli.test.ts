@@ -8,6 +8,7 @@ import { parseBuffer } from 'music-metadata';
 import t from 'tap';
 import { aiff, broadcastWave } from '../../src/cli/demo/audio-files.js';
 import { renderRecording } from '../../src/cli/demo/music.js';
+import type { ShownProduction } from '../../src/cli/demo/productions.js';
 import { MAIN, setUp } from './bench.js';
 
 const COMMANDS = [
@@ -858,11 +859,19 @@ t.test('the demo shows all six verdicts on the real service', async (t) => {
   const rows = out
     .trim()
     .split('\n')
-    .map((line) => JSON.parse(line) as { expected: string; got: string; asExpected: boolean });
+    .map(
+      (line) =>
+        JSON.parse(line) as { expected: string; got: string; asExpected: boolean } & Partial<ShownProduction>,
+    );
+  const productions = rows.splice(-2);
   t.ok(
     rows.every((row) => row.asExpected && row.expected === row.got),
     out,
   );
+  t.match(productions, [
+    { name: 'clean', conflicts: 0, asExpected: true },
+    { name: 'adverse', status: 'needs_review', asExpected: true },
+  ]);
   t.strictSame([...new Set(rows.map((row) => row.got))].sort(), [
     'audioChanged',
     'local_seal',
@@ -871,7 +880,8 @@ t.test('the demo shows all six verdicts on the real service', async (t) => {
     'unregistered',
     'valid',
   ]);
-  t.ok((await readdir(keep)).includes('sealed.wav'));
+  const kept = await readdir(keep);
+  t.ok(['sealed.wav', 'clean.html', 'adverse.html'].every((name) => kept.includes(name)));
 });
 
 t.test('the recording of the demo is a real one', async (t) => {

@@ -5,6 +5,7 @@ import { type Context, defineCommand, EXIT } from '../command.js';
 import { formatBytes, printable, type Terminal, table } from '../terminal.js';
 import { aiff, broadcastWave } from './audio-files.js';
 import { renderRecording } from './music.js';
+import { type ShownProduction, showProductions } from './productions.js';
 import { ServiceProcess } from './service-process.js';
 import {
   DemoPartner,
@@ -19,14 +20,14 @@ const TITLE = 'Late Train Home';
 
 export const demo = defineCommand({
   name: 'demo',
-  summary: 'Start a throwaway service and show each of the six verdicts on real files',
+  summary: 'Start a throwaway service, and show each verdict on real files and two evidence reports',
   details: [
     'Everything happens in a fresh temporary directory and on free ports, and is removed at the',
     'end. The exit code is 1 if any verdict differs from what was expected.',
   ],
   operands: [],
   options: {
-    keep: { value: 'directory', help: 'keep the audio files of the demo here, to listen to them' },
+    keep: { value: 'directory', help: 'keep the audio files and report pages of the demo here' },
     json: { help: 'one line of JSON for each file' },
   },
   async run(_operands, options, context) {
@@ -97,10 +98,20 @@ async function showVerdicts(demoRun: DemoRun, context: Context): Promise<number>
           asExpected: row.asExpected,
         });
     else printRows(rows, terminal);
-    const wrong = rows.filter((row) => !row.asExpected).length;
+    say(
+      `\n${terminal.style('Evidence of two simulated sessions', 'bold')}, issued in the second environment:`,
+    );
+    const productions = await showProductions(stranger, renderRecording(), {
+      signal,
+      ...(demoRun.json ? {} : { terminal }),
+      ...(demoRun.keep === undefined ? {} : { keep: demoRun.keep }),
+    });
+    if (demoRun.json) for (const production of productions) terminal.printJson(production);
+    else printProductions(productions, terminal);
+    const wrong = [...rows, ...productions].filter((shown) => !shown.asExpected).length;
     const seconds = ((performance.now() - demoRun.startedAt) / 1000).toFixed(1);
     say(
-      `\n${wrong === 0 ? terminal.style(`All ${rows.length} verdicts as expected`, 'bold', 'green') : terminal.style(`${wrong} of ${rows.length} verdicts differ`, 'bold', 'red')}, in ${seconds} s.`,
+      `\n${wrong === 0 ? terminal.style(`All ${rows.length} verdicts and ${productions.length} reports as expected`, 'bold', 'green') : terminal.style(`${wrong} of ${rows.length + productions.length} verdicts and reports differ`, 'bold', 'red')}, in ${seconds} s.`,
     );
     if (demoRun.keep !== undefined) say(`The files are in ${printable(demoRun.keep)}.`);
     return wrong === 0 ? EXIT.good : EXIT.notGood;
@@ -155,6 +166,14 @@ async function judge(specimen: Specimen, { client }: DemoPartner, signal: AbortS
     reason: decision?.reasons[0] ?? '',
     asExpected: verdict === specimen.expected && accepted === (specimen.expected === 'valid'),
   };
+}
+
+function printProductions(productions: readonly ShownProduction[], terminal: Terminal): void {
+  terminal.print('');
+  for (const { name, status, conflicts, asExpected, page } of productions)
+    terminal.print(
+      `${asExpected ? terminal.style('✔', 'green') : terminal.style('✘', 'red')}  ${name}  ${printable(status)}, ${conflicts} conflicts${page === undefined ? '' : `  ${printable(page)}`}`,
+    );
 }
 
 function printRows(rows: readonly Row[], terminal: Terminal): void {

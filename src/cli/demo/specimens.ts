@@ -25,6 +25,9 @@ export interface Issued {
   readonly sidecar?: Buffer;
 }
 
+/** Version of the text that the creator of the demo agreed to. */
+const CONSENT = 'demo-consent-1';
+
 /** A partner with a key on one service, and the operator's side of it. */
 export class DemoPartner {
   readonly client: Client;
@@ -54,6 +57,7 @@ export class DemoPartner {
     song: string,
     fileName: string,
     carrier: 'embedded' | 'sidecar',
+    trace?: Uint8Array,
   ): Promise<Issued> {
     const { proofId } = await this.#operator.issue({
       partnerId: this.#partnerId,
@@ -62,9 +66,28 @@ export class DemoPartner {
       carrier,
       idempotencyKey: randomUUID(),
       audio: await audioSource(audio),
+      ...(trace === undefined ? {} : { evidence: { trace: await audioSource(trace) } }),
     });
     const issued = { proofId, audio: await this.#read(proofId, 'audio') };
     return carrier === 'embedded' ? issued : { ...issued, sidecar: await this.#read(proofId, 'sidecar') };
+  }
+
+  enrolDevice(deviceId: string): Promise<unknown> {
+    return this.#operator.enrolDevice({ deviceId });
+  }
+
+  /** Records answers of the creator, and the consent under which source detail is delivered. */
+  async declare(proofId: string, answers: object): Promise<void> {
+    const now = Math.floor(Date.now() / 1000);
+    await this.#operator.recordDeclaration(proofId, {
+      surveyVersion: 'demo-1',
+      submissionId: `${proofId}_1`,
+      subject: 'creator_1',
+      submittedAt: now,
+      answers,
+    });
+    await this.#operator.approveSourceDetail(this.#partnerId, CONSENT);
+    await this.#operator.grantConsent(proofId, { consentVersion: CONSENT, grantedAt: now });
   }
 
   close(): void {

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DeviceKey } from '../../capture/index.js';
+import { simulateTrace } from '../../capture/simulate/simulate-trace.js';
+import type { AdverseScenario } from '../../capture/simulate/simulated-session.js';
+import { renderReportPage } from '../../evidence/page/render-report-page.js';
+import { reportInput } from '../report-subject.js';
+import { printReport } from '../report-text.js';
+import type { Terminal } from '../terminal.js';
+import { broadcastWave } from './audio-files.js';
+import type { renderRecording } from './music.js';
+import type { DemoPartner } from './specimens.js';
+
+/** A simulated session, what its creator declares, and whether that is to give a conflict. */
+interface Production {
+  readonly name: string;
+  readonly title: string;
+  readonly adverse: readonly AdverseScenario[];
+  readonly conflicting: boolean;
+}
+
+const PRODUCTIONS: readonly Production[] = [
+  { name: 'clean', title: 'Late Train Home, as witnessed', adverse: [], conflicting: false },
+  {
+    name: 'adverse',
+    title: 'Borrowed Train',
+    adverse: ['import_only', 'imports_cover_export', 'activity_after_export'],
+    conflicting: true,
+  },
+];
+
+/** A production that was issued and verified: what the service says of it, and where the page of it lies. */
+export interface ShownProduction {
+  readonly name: string;
+  readonly status: string;
+  readonly conflicts: number;
+  readonly asExpected: boolean;
+  readonly page?: string;
+}
+
+/**
+ * Issues each production with the trace of a simulated session, declares, verifies, and shows the report.
+ * @param terminal where the report is printed; absent for a quiet demo
+ * @param keep directory for the pages
+ */
+export async function showProductions(
+  partner: DemoPartner,
+  recording: ReturnType<typeof renderRecording>,
+  {
+    terminal,
+    keep,
+    signal,
+  }: { readonly terminal?: Terminal; readonly keep?: string; readonly signal: AbortSignal },
+): Promise<readonly ShownProduction[]> {
+  const key = DeviceKey.generate();
+  await partner.enrolDevice(key.deviceId);
+  const shown: ShownProduction[] = [];
+  for (const production of PRODUCTIONS) shown.push(await show(production));
+  return shown;
+
+  async function show({ name, title, adverse, conflicting }: Production): Promise<ShownProduction> {
+    const audio = broadcastWave(recording, title);
+    const trace = await simulate(key, adverse, createHash('sha256').update(audio).digest('hex'));
+    const issued = await partner.issue(audio, title, `${name}.wav`, 'embedded', trace);
+    await partner.declare(issued.proofId, {
+      declaredOrigin: conflicting ? 'from_scratch' : 'third_party_material',
+      aiShareBand: 'none',
+      manualWork: 'substantial',
+      aiRoles: ['none'],
+    });
+    const verification = await partner.client.verifyFile(issued.audio, { signal });
+    const proof = await partner.client.readProof(issued.proofId, { signal });
+    // The proof has the title and the note, and the verification has the verdict.
+    const input = reportInput({ ...proof, ...verification });
+    if (terminal !== undefined) {
+      terminal.print('');
+      printReport(input, terminal);
+    }
+    const page = keep === undefined ? undefined : join(keep, `${name}.html`);
+    if (keep !== undefined && page !== undefined) {
+      await mkdir(keep, { recursive: true });
+      await writeFile(page, renderReportPage(input));
+    }
+    const conflicts = input.report?.conflicts.length ?? 0;
+    return {
+      name,
+      status: verification.decision?.status ?? '',
+      conflicts,
+      asExpected:
+        verification.accepted && input.report?.session !== undefined && conflicts > 0 === conflicting,
+      ...(page === undefined ? {} : { page }),
+    };
+  }
+}
+
+async function simulate(
+  key: DeviceKey,
+  adverse: readonly AdverseScenario[],
+  exportSha256: string,
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  await simulateTrace({
+    minutes: 40,
+    seed: 7,
+    adverse,
+    exportSha256,
+    key,
+    to: {
+      async write(bytes) {
+        chunks.push(bytes);
+      },
+      async sync() {},
+      async close() {},
+    },
+  });
+  return Buffer.concat(chunks);
+}
