@@ -47,6 +47,11 @@ export interface AssetBucket extends AssetStore {
   close(): void;
 }
 
+/**
+ * Mark before a part's name. It is in no id, and no slash: stores that keep objects as files cannot have one below
+ * another.
+ */
+const PART_MARK = '!';
 const CONNECT_MS = 2000;
 /**
  * Milliseconds until the server's response begins. Reading its body has no limit, because partners read as
@@ -64,7 +69,7 @@ const REMOVED_AT_ONCE = 16;
 
 /**
  * Assets in a bucket of an S3-compatible store, `<prefix><proof id>` each and parts of evidence as
- * `<prefix><proof id>/<part>`, for any number of processes.
+ * `<prefix><proof id>!<part>`, for any number of processes.
  * An asset is built in a local file, because parts of it are overwritten at the end, and sent as one
  * object, which is all there or not there. The bucket must keep no versions: what was erased would live on in
  * them. Failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error
@@ -95,7 +100,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
   });
   const object = (proofId: string, part?: EvidencePart) => {
     checkProofId(proofId);
-    return { Bucket: bucket, Key: prefix + proofId + (part === undefined ? '' : `/${part}`) };
+    return { Bucket: bucket, Key: prefix + proofId + (part === undefined ? '' : PART_MARK + part) };
   };
   const sizeOf = async (name: { readonly Bucket: string; readonly Key: string }) =>
     (await ifPresent(client.send(new HeadObjectCommand(name))))?.ContentLength;
@@ -165,7 +170,9 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
         // Also where it was not there: another process may be writing it, and what was asked for is that it
         // is gone.
         await remove(name);
-        const parts = await client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: `${name.Key}/` }));
+        const parts = await client.send(
+          new ListObjectsV2Command({ Bucket: bucket, Prefix: name.Key + PART_MARK }),
+        );
         for (const { Key: key } of parts.Contents ?? [])
           if (key !== undefined) await remove({ Bucket: bucket, Key: key });
         return wasThere;
@@ -231,7 +238,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
 
 /** Proof of an object's name behind the prefix; undefined for a name that is not ours. */
 function proofIdOf(name: string): string | undefined {
-  const [proofId = '', part, ...more] = name.split('/');
+  const [proofId = '', part, ...more] = name.split(PART_MARK);
   const known = part === undefined || EVIDENCE_PARTS.some((each) => each === part);
   return known && more.length === 0 && IDENTIFIER_PATTERN.test(proofId) ? proofId : undefined;
 }

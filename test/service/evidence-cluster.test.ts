@@ -1,0 +1,115 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'tap';
+import { openAssetBucket } from '../../src/adapters/assets/s3.js';
+import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
+import { EVIDENCE_PARTS } from '../../src/domain/evidence.js';
+import { ADDRESSES, connection, dropKeyspace } from '../adapters/cassandra-under-test.js';
+import { MemorySink } from '../capture/write-trace.js';
+import { takemark } from '../cluster/members.js';
+import { TestService } from '../fixtures/service.js';
+import { wav } from '../fixtures/wav.js';
+
+const { TAKEMARK_KAFKA, TAKEMARK_S3_ENDPOINT, TAKEMARK_S3_REGION, TAKEMARK_S3_BUCKET } = process.env;
+const { TAKEMARK_S3_ACCESS_KEY = '', TAKEMARK_S3_SECRET_KEY = '' } = process.env;
+const servers =
+  (ADDRESSES ?? '') !== '' && (TAKEMARK_KAFKA ?? '') !== '' && (TAKEMARK_S3_BUCKET ?? '') !== ''
+    ? {}
+    : { skip: 'needs TAKEMARK_CASSANDRA, TAKEMARK_KAFKA and TAKEMARK_S3_BUCKET' };
+
+test('on Cassandra and a bucket evidence is issued, read and erased whole', servers, async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-evidence-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const prefix = `evidence-${randomUUID()}/`;
+  const settings: Record<string, string> = {
+    ...Object.fromEntries(
+      Object.entries(process.env).filter(
+        (entry): entry is [string, string] =>
+          /^TAKEMARK_(CASSANDRA|KAFKA|S3)/.test(entry[0]) && entry[1] !== undefined,
+      ),
+    ),
+    TAKEMARK_ENVIRONMENT: 'beta',
+    TAKEMARK_STORE: 'cassandra',
+    TAKEMARK_CASSANDRA_KEYSPACE: connection.keyspace,
+    TAKEMARK_CASSANDRA_REPLICATION: '1',
+    TAKEMARK_ASSETS: 's3',
+    TAKEMARK_S3_PREFIX: prefix,
+    TAKEMARK_BUS: 'kafka',
+    TAKEMARK_KAFKA_PREFIX: `evidence-${randomUUID().slice(0, 8)}`,
+    TAKEMARK_KAFKA_REPLICATION: '1',
+    TAKEMARK_KAFKA_PARTITIONS: '1',
+    TAKEMARK_SECRETS_FILE: join(directory, 'bundle.json'),
+    TAKEMARK_OPERATOR_TOKEN: 'operator-token-of-the-service-under-test',
+    TAKEMARK_PUBLIC_URL: 'http://127.0.0.1:1',
+  };
+  await takemark(settings, 'operator', 'secrets', 'init', '--out', settings['TAKEMARK_SECRETS_FILE'] ?? '');
+  await takemark(settings, 'operator', 'migrate');
+  t.teardown(() => dropKeyspace(connection.keyspace));
+  const service = await TestService.start(settings);
+  t.teardown(() => service.stop());
+  const bucket = await openAssetBucket({
+    ...(TAKEMARK_S3_ENDPOINT === undefined ? {} : { endpoint: TAKEMARK_S3_ENDPOINT }),
+    region: TAKEMARK_S3_REGION ?? 'us-east-1',
+    bucket: TAKEMARK_S3_BUCKET ?? '',
+    prefix,
+    credentials: { accessKey: TAKEMARK_S3_ACCESS_KEY, secretKey: TAKEMARK_S3_SECRET_KEY },
+    spoolDirectory: join(directory, 'spool'),
+    orphanGraceSeconds: 3600,
+  });
+  t.teardown(() => bucket.close());
+
+  const { operator, partner } = service.service.operations;
+  const key = seededDeviceKey(1);
+  await operator.enrolDevice({ deviceId: key.deviceId });
+  const { partnerId, caller } = await service.partner();
+  const audio = wav(96_000);
+  const exportSha256 = createHash('sha256').update(audio).digest('hex');
+  const places = new Set<string>();
+  // A short session has small bodies, a long one greater ones: both places of a body are passed.
+  for (const minutes of [20, 900]) {
+    const to = new MemorySink();
+    await simulateTrace({ minutes, seed: 5, exportSha256, to, key });
+    const trace = to.bytes();
+    async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+      yield bytes;
+    }
+    const { proofId } = await operator.issueProof({
+      partnerId,
+      songTitle: 'Take one',
+      fileName: 'take.wav',
+      carrier: 'embedded',
+      audio: once(audio),
+      evidence: { trace: once(trace) },
+    });
+    t.equal(await bucket.size(proofId, 'trace'), trace.length, 'the trace is in the bucket');
+    for (const part of ['facts', 'detail'] as const)
+      places.add((await bucket.size(proofId, part)) === undefined ? 'registry' : 'objects');
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of await (await operator.readAsset(proofId, 'audio')).read())
+      chunks.push(chunk as Buffer);
+    const { verdict, evidenceReport } = await service.verify(caller, Buffer.concat(chunks));
+    t.equal(verdict, 'valid');
+    t.equal(evidenceReport?.session?.evidence.traceSha256, createHash('sha256').update(trace).digest('hex'));
+    t.equal(evidenceReport?.session?.evidence.device.standing, 'enrolled');
+    await operator.recordDeclaration(proofId, {
+      surveyVersion: '2026-01',
+      submissionId: 'sub_1',
+      subject: 'creator_1',
+      submittedAt: 1_767_229_200,
+      answers: { declaredOrigin: 'from_scratch', aiRoles: ['none'] },
+    });
+    const declared = (await partner.readProof(caller, { proofId })).evidenceReport;
+    t.ok(declared?.conflicts.some(({ code }) => code === 'observed_import_vs_creator_origin_declaration'));
+    t.strictSame(declared?.session, evidenceReport?.session, 'what was settled stays');
+
+    t.equal((await partner.eraseProof(caller, { proofId })).outcome, 'erased');
+    t.equal(await bucket.size(proofId), undefined);
+    for (const part of EVIDENCE_PARTS)
+      t.equal(await bucket.size(proofId, part), undefined, `${part} is gone`);
+    await t.rejects(partner.readRecord(caller, { proofId }), { code: 'not_found' });
+    t.equal((await service.verify(caller, Buffer.concat(chunks))).verdict, 'unregistered');
+  }
+  t.strictSame([...places].sort(), ['objects', 'registry']);
+});
