@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AudioSource } from '../client/source.js';
 
-/** What is sent beside the audio when a proof is issued. */
+/** Files that are sent beside the audio when a proof is issued. */
 export interface EvidenceFiles {
   readonly trace: AudioSource;
   /** JSON (docs/evidence.md). */

@@ -54,7 +54,7 @@ export interface EvidenceReport {
   readonly declarations: readonly DeclarationEnvelope[];
   /** Versions of the engine that settled the facts at issuing and that last made the overlay. */
   readonly engine?: { readonly facts?: number; readonly overlay: number; readonly revision: number };
-  /** Of proofs that were issued with a capture trace. */
+  /** Session of a proof that was issued with a capture trace. */
   readonly session?: { readonly evidence: SessionEvidence };
   /** In the order of import, at most `REPORT_LIMITS.importedSources`; `importedSourceCount` counts all. */
   readonly importedSources?: readonly ImportedSource[];

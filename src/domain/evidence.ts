@@ -17,7 +17,7 @@ export interface EvidenceFacts {
   readonly importedSourceCount: number;
   /** Observations, inferences from the trace alone, and gaps, each in its class. */
   readonly facts: readonly EvidenceFact[];
-  /** What rules about declarations need to know of the trace; small and flat. */
+  /** Inputs from the trace for rules about declarations; small and flat. */
   readonly inputs: RuleInputs;
 }
 

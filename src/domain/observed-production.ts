@@ -84,7 +84,7 @@ export function observedProduction(facts: EvidenceFacts): ObservedProduction {
       takes === counters.takesRecorded.value &&
       exported.rerender !== 'differed' &&
       facts.importedSourceCount === 0 &&
-      // What was recorded from inside the workstation is no take, and no capture either.
+      // Sound recorded from inside the workstation is no take, and no capture either.
       !facts.facts.some(({ code }) => code === 'takes_from_internal_input') &&
       BESIDE_TAKES.every((name) => counters[name].status === 'not_observed'),
     imports: placed.slice(0, MAX_OBSERVED_IMPORTS).map(({ originalSha256, samplesSha256 }) => {

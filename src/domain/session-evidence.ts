@@ -89,7 +89,7 @@ export interface RecordingEvidence {
   readonly placementCount?: number;
 }
 
-/** One minute or more of the session: acts by class, for a view over time. What is not looked at has no number. */
+/** Acts of a minute or more of the session, by class, for a view over time. A class that is not looked at has no number. */
 export interface ActivityBucket {
   readonly atSeconds: number;
   readonly edits: number;
@@ -134,7 +134,7 @@ export interface SessionEvidence {
   readonly recordings: readonly RecordingEvidence[];
   /** Stretches in which something was seen, in the order of time. */
   readonly activity: { readonly bucketSeconds: number; readonly buckets: readonly ActivityBucket[] };
-  /** What was exported last, and whether it is the audio that was issued. */
+  /** Last export, and whether it is the audio that was issued. */
   readonly export?: {
     readonly fileSha256: string;
     readonly issuedAudio: (typeof EXPORT_MATCHES)[number];

@@ -125,7 +125,7 @@ export class TraceReferences {
         this.#newSource(event.kind, event.source);
         return;
       case 'source.derived':
-        // One event for each source that it was made of: the second one is about the same source.
+        // Each source that it was made of has an event: the second one is about the same source.
         if (event.from !== undefined) this.#source(event.kind, event.from);
         if (event.from === event.source) throw new TraceFault(`${event.kind}: a source is made of itself`);
         if (!this.#sources.has(event.source)) this.#newSource(event.kind, event.source);

@@ -77,7 +77,7 @@ const BASE = ['seconds', 'beats'] as const;
 const TRACK_KINDS = ['audio', 'midi', 'bus', 'other'] as const;
 /** How a clip's source came to be, as far as the adapter witnessed it. */
 const DERIVATIONS = ['bounce', 'combine', 'stretch', 'copy', 'rendered', 'other', 'unknown'] as const;
-/** What the input of a recording was connected to while it ran. */
+/** Connections of a recording's input while it ran. */
 const INPUTS = ['hardware', 'internal', 'none', 'unknown'] as const;
 const CLIP_PROPERTIES = ['gain', 'mute', 'fade', 'name', 'stretch', 'pitch', 'layer', 'other'] as const;
 const CONTROLS = ['gain', 'pan', 'mute', 'solo', 'send', 'arm', 'other'] as const;
@@ -163,7 +163,7 @@ export const EVENTS = {
     fields: { take: 'id', source: 'id', frames: 'frames', rate: 'rate', 'samplesSha256?': 'sha256' },
   },
   'recording.discarded': { number: 63, channel: 'recording', fields: { take: 'id' } },
-  /** What the track's input is connected to, as far as it is seen; it may change while a take runs. */
+  /** Connection of the track's input, as far as it is seen; it may change while a take runs. */
   'recording.input': { number: 64, channel: 'recording', fields: { track: 'id', input: INPUTS } },
   // automation
   'automation.edited': {

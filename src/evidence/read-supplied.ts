@@ -1,4 +1,4 @@
-/** What the issuing side supplies beside a trace, in JSON: read strictly, with a bound on everything (docs/evidence.md). */
+/** JSON that the issuing side supplies beside a trace: read strictly, with a bound on everything (docs/evidence.md). */
 import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
 import { COUNTERS, type CounterName } from '../domain/session-evidence.js';

@@ -13,7 +13,7 @@ import { CHANNELS, type DeviceStanding, type TraceFindingCode } from '../domain/
 import type { Replayed } from './replay/replay-trace.js';
 import { concludeFromTrace } from './rules.js';
 
-/** What a replay is held to when a proof is issued. */
+/** Context that a replay is held to when a proof is issued. */
 export interface SettlingContext {
   /** Standing of the trace's device at the time of issuing. */
   readonly standing: DeviceStanding;

@@ -67,7 +67,7 @@ function readFormat(body: Buffer, size: number): Omit<WaveLayout, 'dataStart' | 
 
 export interface AudioDigest {
   readonly fileSha256: string;
-  /** Of the data alone, of a WAVE file; and what it says of itself. */
+  /** Digest of the data alone of a WAVE file; below, the header's own words. */
   readonly samplesSha256?: string;
   readonly frames?: number;
   readonly rate?: number;

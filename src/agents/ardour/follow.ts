@@ -285,7 +285,7 @@ class Following {
     this.#ledger.tell({ kind: 'capture.gap', reason: 'unreadable' }, { at: this.#clock(), since });
   }
 
-  /** What was seen of the files of sources that are new. */
+  /** Sightings of the files of sources that are new. */
   async #witness(session: SessionState): Promise<ReadonlyMap<string, SourceWitness>> {
     const witnessed = new Map<string, SourceWitness>();
     const claims = readClaims(session);

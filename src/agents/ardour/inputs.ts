@@ -1,4 +1,4 @@
-/** What a track records from, by the connections and the audio device that the session file names. */
+/** Input that a track records from, by the connections and the audio device that the session file names. */
 import type { SessionState, TrackState } from './session-file.js';
 
 export type Input = 'hardware' | 'internal' | 'none' | 'unknown';

@@ -33,7 +33,7 @@ export interface ToldClip {
   readonly state: ClipState;
 }
 
-/** What became of a source when it was told of. */
+/** Kind of event by which a source was told of. */
 export interface ToldSource {
   readonly source: number;
   readonly origin: 'recording' | 'import' | 'derived' | 'appeared';

@@ -68,7 +68,7 @@ export async function rerenderArdour(
       if (file === undefined) continue;
       const again = await digestAudio(join(out, file));
       if (again.samplesSha256 === samplesSha256) return 'matched';
-      // Of another length it is of another range, and says nothing.
+      // A render of another length is of another range, and says nothing.
       if (again.frames === frames && extent === '') return 'differed';
     }
     return 'not_tried';

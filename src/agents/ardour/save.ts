@@ -17,7 +17,7 @@ export interface Save {
   readonly history?: readonly Transaction[];
   /** Time of the session clock. */
   readonly savedAt: number;
-  /** What was seen of the sources that are new. */
+  /** Sightings of the sources that are new. */
   readonly witnessed: ReadonlyMap<string, SourceWitness>;
 }
 
@@ -51,14 +51,14 @@ export class SaveTeller {
   tell({ session, history = [], savedAt, witnessed }: Save): void {
     const previous = this.#previous;
     const fresh = previous === undefined ? [] : history.filter(({ key }) => !this.#known.has(key));
-    // What was there when the agent began to look was found, not done.
+    // State from before the first look was found, not done.
     const since = previous?.savedAt ?? savedAt;
     const interval: When = { at: savedAt, since };
     const placed = placedSources(fresh, session);
     const telling = new Telling({ ledger: this.#ledger, session, witnessed, placed, since });
     if (previous === undefined) {
       this.#ledger.tell({ kind: 'session.opened', sampleRate: session.sampleRate }, { at: savedAt });
-      // What was done before the agent came was seen by nobody.
+      // Acts from before the agent came were seen by nobody.
       if (session.clips.size > 0)
         this.#ledger.tell({ kind: 'capture.gap', reason: 'agent_stopped' }, { at: savedAt, since: 0 });
     } else {

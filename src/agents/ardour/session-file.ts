@@ -110,7 +110,7 @@ export interface SessionState {
   readonly tempo: TempoMap;
 }
 
-/** What is no session of Ardour 7, or one beyond the limits of a trace. */
+/** Error of a file that is no session of Ardour 7, or one beyond the limits of a trace. */
 export class SessionError extends Error {
   constructor(message: string) {
     super(message);
@@ -199,7 +199,7 @@ function readTrack(route: XmlElement): TrackState {
     const value = control.attributes.get('value');
     if (value !== undefined) controls.set(control.attributes.get('name') ?? '', value);
   }
-  // What automation plays is no act at the control.
+  // A value that automation plays is no act at the control.
   for (const list of descendants(route, 'AutomationList'))
     if ((list.attributes.get('state') ?? 'Off') !== 'Off') {
       const automated = list.attributes.get('automation-id') ?? '';

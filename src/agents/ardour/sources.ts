@@ -68,7 +68,7 @@ function soleSource({ capturedFor, id }: SourceState, { tracks, clips }: Session
   return sources.size === 1 ? [...sources] : [];
 }
 
-/** What the agent has seen of the file of a source, apart from the session file. */
+/** Sighting of the file of a source, apart from the session file. */
 export interface SourceWitness {
   /** True where the file came into the folder, or was first referenced, while the agent was looking. */
   readonly appeared: boolean;

@@ -81,7 +81,7 @@ export class Takes {
     this.#lastPoll = now;
   }
 
-  /** What was seen of a source's file; undefined where it was there before the agent, or is not there. */
+  /** Sighting of a source's file; undefined where it was there before the agent, or is not there. */
   seen(
     name: string,
     isMidi: boolean,
@@ -162,7 +162,7 @@ export class Takes {
     file.pending = this.#pending ?? file.pending ?? this.#lastPending;
     file.steps.push({ at, size: stats.size });
     file.layout ??= await layoutOf(path);
-    // One step may be any file that came whole, such as a bounce; a save will say.
+    // A single step may be any file that came whole, such as a bounce; a save will say.
     if (file.take !== undefined || file.steps.length > 1) this.#tellSteps(file, key.slice('audio/'.length));
   }
 

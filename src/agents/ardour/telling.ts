@@ -3,11 +3,11 @@ import type { Ledger, When } from './ledger.js';
 import type { ClipState, RegionState, SessionState, TempoMap } from './session-file.js';
 import { type Claim, readClaims, type SourceWitness, tellSource } from './sources.js';
 
-/** What a save has, for telling of it. */
+/** Content of a save, for telling of it. */
 export interface TellingInput {
   readonly ledger: Ledger;
   readonly session: SessionState;
-  /** What was seen of the sources that are new. */
+  /** Sightings of the sources that are new. */
   readonly witnessed: ReadonlyMap<string, SourceWitness>;
   /** Sources that a transaction has put into the arrangement since the last save. */
   readonly placed: ReadonlySet<string>;
@@ -68,7 +68,7 @@ export class Telling {
     return tellSource(this.ledger, state, claim, witness, placed, time).source;
   }
 
-  /** What a source was made of is told first. A file may claim a circle, or a chain without an end. */
+  /** Sources are told after those they were made of. A file may claim a circle, or a chain without an end. */
   #tellOrigins(id: string, claim: Claim, when: When): void {
     if (claim.kind !== 'derived' || this.#derived.size >= MAX_DERIVATIONS) return;
     this.#derived.add(id);
@@ -174,7 +174,7 @@ export class Telling {
     for (const point of map.meters) this.ledger.tell({ kind: 'meter.point', ...point }, when);
   }
 
-  /** What is told with an act has come between the last save and the act. */
+  /** Interval of things told with an act: from the last save to the act. */
   #since({ at, since }: When): When {
     return { at, since: since ?? Math.min(this.#input.since, at) };
   }

@@ -20,7 +20,7 @@ export const XML_LIMITS = {
   nameCharacters: 128,
 } as const;
 
-/** What is no whole document of the kind above; a file that is still being written is one. */
+/** Error of bytes that are no whole document of the kind above, as a file that is still being written. */
 export class XmlError extends Error {
   constructor(reason: string, offset: number) {
     super(`XML: ${reason} at ${offset}`);

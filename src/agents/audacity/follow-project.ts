@@ -88,7 +88,7 @@ export async function followAudacity({ open, signal, ...paths }: AudacitySession
     await write();
     await pause(POLL_MS);
   }
-  // What was saved or exported last is seen, too.
+  // The last save and export are seen, too.
   for (let look = 0; look < 5; look += 1) {
     await follower.look();
     await pause(POLL_MS);

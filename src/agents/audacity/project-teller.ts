@@ -130,7 +130,7 @@ export class ProjectTeller {
       return index < 0 ? undefined : left.splice(index, 1)[0];
     };
     const told = new Map<ClipState, KnownClip>();
-    // What stayed as it was, then what shows the same samples elsewhere or less of them.
+    // Clips that stayed as they were come first, then those that show the same samples elsewhere or less of them.
     for (const state of now.clips) {
       const same = take((clip) => sameBlocks(clip.state, state) && samePlace(clip.state, state));
       if (same !== undefined) told.set(state, { ...same, state });

@@ -112,7 +112,7 @@ export class SimulatedSession {
     return this.#channels;
   }
 
-  /** What was done so far, by the session's own account; 0 for a counter whose channel tells nothing. */
+  /** Acts so far, by the session's own account; 0 for a counter whose channel tells nothing. */
   get counters(): Readonly<Record<CounterName, number>> {
     return this.#counters;
   }
@@ -278,7 +278,7 @@ export class SimulatedSession {
       this.#newTrack(this.#random.pick(['audio', 'audio', 'midi', 'bus']));
   }
 
-  /** One track of each kind stays, so that there is where to work. */
+  /** A track of each kind stays, so that there is where to work. */
   #removeTrack(): void {
     const spare = this.#tracks.slice(6);
     if (spare.length === 0) return;
@@ -360,7 +360,7 @@ export class SimulatedSession {
         rate: RATE,
         samplesSha256: this.#random.hex(32),
       },
-      // What plays inside the DAW and is recorded again is no recording.
+      // Sound that plays inside the DAW and is recorded again is no recording.
       input === 'hardware' ? { takesRecorded: 1, takesRecordedInRealTime: 1 } : {},
     );
     this.#place(source, track);
@@ -425,7 +425,7 @@ export class SimulatedSession {
     return source;
   }
 
-  /** One import after the other from the start of the arrangement to its end. */
+  /** Imports, one after the other, from the start of the arrangement to its end. */
   #coverWithImports(): void {
     const track = this.#trackOf('audio');
     for (let start = 0; start < ARRANGEMENT_SECONDS; ) {

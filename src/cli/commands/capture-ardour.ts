@@ -71,7 +71,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Of somebody else: it is there.
+    // A process of somebody else: it is there.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

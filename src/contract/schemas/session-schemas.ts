@@ -139,7 +139,7 @@ const sessionEvidenceSchema = z
     description: 'What the replay of a signed capture trace tells. It never says who or what made the music.',
   });
 
-/** What was witnessed of a session, of proofs that were issued with a capture trace. */
+/** Evidence of a session, of proofs that were issued with a capture trace. */
 export const sessionSchema = z
   .object({ evidence: sessionEvidenceSchema })
   .meta({ description: 'Of proofs that were issued with a capture trace.' });

@@ -23,7 +23,7 @@ const LISTED_FACTS = 100;
 const LISTED_SOURCES = 64;
 const LISTED_SUBMISSIONS = 32;
 
-/** What contradicts something else, and what else asks for a person: first of all. */
+/** Contradictions, and all else that asks for a person: first of all. */
 export function renderConflicts(report: EvidenceReport): Markup {
   const asking = needsReview(report);
   if (asking.length === 0)

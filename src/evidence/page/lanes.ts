@@ -53,7 +53,7 @@ export function drawLane(
 
 interface LaneOptions {
   readonly total: number;
-  /** What the lane shows, for those who do not see it. */
+  /** Content of the lane in words, for those who do not see it. */
   readonly label: string;
   readonly height?: number;
   readonly className?: string;

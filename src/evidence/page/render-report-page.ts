@@ -15,7 +15,7 @@ import { renderActivity, renderChannels, renderRecordings } from './session-view
 import { PAGE_STYLE } from './style.js';
 import { clockText, dateText, groupDigits, wordText } from './words.js';
 
-/** What a page tells of the proof whose report it shows. Every member may be absent. */
+/** Proof whose report a page shows. Every member may be absent. */
 export interface ReportSubject {
   readonly proofId?: string;
   readonly title?: string;
@@ -23,7 +23,7 @@ export interface ReportSubject {
   readonly issuedAt?: number;
   readonly carrier?: string;
   readonly boundAudioSha256?: string;
-  /** Of a verification: what was compared, and what came of it. */
+  /** Verification: the file that was compared, and the verdict. */
   readonly verdict?: string;
   readonly verifiedAt?: number;
   readonly decision?: {

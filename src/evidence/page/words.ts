@@ -102,7 +102,7 @@ export function answerText(answer: unknown): string {
   return words.slice(0, 16).map(wordText).join(', ');
 }
 
-/** What is said where no declaration is listed: one that was altered is no absence. */
+/** Sentence where no declaration is listed: one that was altered is no absence. */
 export function noDeclarationText({ unverifiable }: EvidenceReport): string {
   return unverifiable.some(({ code }) => code === 'creator_declaration_altered')
     ? 'Declarations were recorded, and are left out: they are not what the service stored.'

@@ -32,11 +32,11 @@ export interface ProjectedMember {
   readonly reason?: UnknownReason;
   /** Question whose answer by the creator would settle the member. */
   readonly question?: string;
-  /** What the member rests on, or what stands in the way of a value. */
+  /** Sources of the member, or the reason against a value. */
   readonly sources: readonly ProjectionSource[];
 }
 
-/** What a report says in the words of a vocabulary (docs/disclosure.md). */
+/** Report in the words of a vocabulary (docs/disclosure.md). */
 export interface Projection {
   readonly projectionVersion: typeof PROJECTION_VERSION;
   readonly format: ProjectionFormat;

@@ -101,7 +101,7 @@ export class Replayer {
       this.#takeGap(event);
       return;
     }
-    // What was found when the agent began to look is state, and no act.
+    // A state that was found when the agent began to look is no act.
     const isAct = event.since !== event.at;
     if (isAct) {
       this.#counters.witness(event);
@@ -299,7 +299,7 @@ export class Replayer {
         this.#takes.push({ source, seconds: frames / rate, isRealTime, input, growthSteps });
         const isRecorded = input === 'hardware' && !watch.isTooFast(at, frames, rate);
         this.#sources.set(source, input === 'internal' ? 'derived' : isRecorded ? 'recorded' : 'unknown');
-        // What was in the session already is not recorded by being played within it.
+        // Material of the session is not recorded by being played within it.
         if (isAct && input !== 'internal') this.#counters.count('takesRecorded');
         if (isRealTime) this.#counters.count('takesRecordedInRealTime');
       }

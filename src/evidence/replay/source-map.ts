@@ -59,7 +59,7 @@ export class SourceMap {
 
   /** @throws DomainError where there are more derivations than a replay follows */
   derive(source: number, from: number | undefined): void {
-    // What is recorded again or rewritten is no recording; an import stays one.
+    // Material that is recorded again or rewritten is no recording; an import stays one.
     if (this.#origins.get(source) !== 'imported') this.#origins.set(source, 'derived');
     if (from === undefined) return;
     const made = this.#madeOf.get(from) ?? new Set();

@@ -75,7 +75,7 @@ export class TakeWatch {
     if (first === undefined || this.growthSteps < steps || !this.#isExact || this.input !== 'hardware')
       return false;
     const last = this.#last;
-    // What lay there before the first step, and what came after the last one, had its time as well.
+    // Frames before the first step, and those after the last one, had their time as well.
     if (isFaster(first.frames, first.at - this.#startedAt, rate)) return false;
     if (frames < last.frames || isFaster(frames - last.frames, finishedAt - last.at, rate)) return false;
     const speed = ((last.frames - first.frames) * MICROSECONDS) / ((last.at - first.at) * rate);

@@ -37,7 +37,7 @@ export interface ReadTrace {
   readonly sealed: boolean;
   /** Segments that a valid signature covers. */
   readonly segments: number;
-  /** What the file shows; `trace_time_backwards` joins once `events` has come to its end. */
+  /** Findings of the file; `trace_time_backwards` joins once `events` has come to its end. */
   readonly findings: readonly TraceFinding[];
   /**
    * Signed events in batches, one for each segment: each decoded strictly, its references known. Times are as they

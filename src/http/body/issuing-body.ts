@@ -106,7 +106,7 @@ class IssuingForm {
     const fields = this.#fields;
     const close = (): void => this.close();
     if (first.name === 'file') return { fields, audio: this.#last(first, audioBytes), close };
-    // One more than is allowed is passed on: whoever replays says what is wrong with it.
+    // More than is allowed is passed on: whoever replays says what is wrong with it.
     const trace = this.#contentOf(first, traceBytes + MAX_FIELD_BYTES);
     return { fields, trace, audio: this.#afterTrace(audioBytes), close };
   }

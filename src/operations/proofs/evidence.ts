@@ -13,7 +13,7 @@ export interface ReadReportDeps extends DeliverDetailDeps {
   readonly devices: Pick<Devices, 'standing'>;
 }
 
-/** What differs between readers of one report: source detail is delivered to approved partners alone. */
+/** Reader of a report: source detail is delivered to approved partners alone. */
 export interface ReportReader {
   readonly partnerId: string;
 }
