@@ -14,6 +14,7 @@ import { Replayer } from '../../src/evidence/replay/replayer.js';
 import { TempoMap } from '../../src/evidence/replay/tempo-map.js';
 import { settleFacts } from '../../src/evidence/settle-facts.js';
 import { ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
+import { heldBytes } from '../fixtures/memory.js';
 
 const EXPORTED = 'ee'.repeat(32);
 
@@ -412,18 +413,17 @@ t.test('two million events replay in memory that what lives bounds', async (t) =
   const replayer = new Replayer({ channels: ALL_SUPPORTED });
   let events = 0;
   let early = 0;
-  const used = (): number => {
-    global.gc?.();
-    return process.memoryUsage().heapUsed;
-  };
   for (const batch of session.events()) {
     for (const event of batch) replayer.take(event);
     events += batch.length;
-    if (early === 0 && events > 200_000) early = used();
+    if (early === 0 && events > 200_000) early = heldBytes();
     if (events >= 2_000_000) break;
   }
   t.ok(events >= 2_000_000);
-  t.ok(used() - early < 96 * 1_048_576, 'no more than the sources that may live, and slack of the collector');
+  t.ok(
+    heldBytes() - early < 96 * 1_048_576,
+    'no more than the sources that may live, and slack of the collector',
+  );
   const { recordings, importedSources, detail, activity } = replayer.finish(true);
   t.ok(recordings.length <= REPORT_LIMITS.recordings);
   t.ok(importedSources.length <= REPORT_LIMITS.importedSources);

@@ -3,10 +3,11 @@ import t from 'tap';
 import { EVENTS, type EventKind, TRACE_LIMITS } from '../../src/domain/trace.js';
 import { type OpenTrace, readTrace } from '../../src/evidence/trace/read-trace.js';
 import { opened } from '../capture/write-trace.js';
+import { heldBytes } from '../fixtures/memory.js';
 import { body, Forge, forged, headerMap } from './forge-trace.js';
 
 const MIB = 1_048_576;
-/** Growth that a reading may show, the garbage of its last batches included. */
+/** Growth that a reading may show of what it holds. */
 const MEMORY = 64 * MIB;
 
 async function outcome(open: OpenTrace): Promise<string> {
@@ -23,17 +24,18 @@ async function outcome(open: OpenTrace): Promise<string> {
 
 /** Reads while it watches the process's memory. */
 async function measured(open: OpenTrace): Promise<{ readonly text: string; readonly growth: number }> {
-  const used = () => {
-    const { heapUsed, arrayBuffers } = process.memoryUsage();
-    return heapUsed + arrayBuffers;
-  };
-  global.gc?.();
-  const before = used();
+  const before = heldBytes();
   let most = 0;
   const text = await outcome(async function* () {
     let chunks = 0;
+    // Seldomer and seldomer: each look collects first.
+    let next = 16;
     for await (const chunk of open()) {
-      if (chunks++ % 16 === 0) most = Math.max(most, used());
+      chunks += 1;
+      if (chunks === next) {
+        most = Math.max(most, heldBytes());
+        next += Math.max(16, next >> 2);
+      }
       yield chunk;
     }
   });

@@ -12,7 +12,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
 };
 
 /** Classes whose instances nothing changes. */
-const IMMUTABLE = new Set(['RegExp', 'URL', 'TextDecoder', 'TextEncoder', 'DomainError', 'Proxy']);
+const IMMUTABLE = new Set(['RegExp', 'URL', 'TextDecoder', 'TextEncoder', 'DomainError', 'Proxy', 'Markup']);
 
 /** Parts of a module's own state that may change after the module was loaded, by name. */
 function mutableState(file: string, text: string): string[] {

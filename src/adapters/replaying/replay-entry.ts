@@ -1,38 +1,42 @@
 /** Thread that replays one trace and ends. Bytes are asked for as they are needed. */
-import { parentPort } from 'node:worker_threads';
+import { type MessagePort, parentPort } from 'node:worker_threads';
 import { DomainError } from '../../domain/errors.js';
 import { replayTrace } from '../../evidence/replay/replay-trace.js';
 import type { FromReplay, ToReplay } from './replay-messages.js';
 
-const port = parentPort;
-if (port === null) throw new Error('a replay runs in a thread');
-const say = (message: FromReplay): void => port.postMessage(message);
-
-/** Where the answer to the one open question goes. */
-let answer: ((chunk: Uint8Array | undefined) => void) | undefined;
-port.on('message', ({ chunk }: ToReplay) => answer?.(chunk));
-
-let streams = 0;
-async function* open(): AsyncGenerator<Uint8Array, void> {
-  const stream = streams++;
-  for (;;) {
-    const chunk = await new Promise<Uint8Array | undefined>((resolve) => {
-      answer = resolve;
-      say({ kind: 'read', stream });
-    });
-    if (chunk === undefined) return;
-    yield chunk;
+async function replay(port: MessagePort): Promise<void> {
+  const say = (message: FromReplay): void => port.postMessage(message);
+  /** Where the answer to the one open question goes. */
+  let answer: ((chunk: Uint8Array | undefined) => void) | undefined;
+  port.on('message', ({ chunk }: ToReplay) => answer?.(chunk));
+  let streams = 0;
+  async function* open(): AsyncGenerator<Uint8Array, void> {
+    const stream = streams;
+    streams += 1;
+    for (;;) {
+      const chunk = await new Promise<Uint8Array | undefined>((resolve) => {
+        answer = resolve;
+        say({ kind: 'read', stream });
+      });
+      if (chunk === undefined) return;
+      yield chunk;
+    }
   }
+  try {
+    say({ kind: 'replayed', replayed: await replayTrace(open) });
+  } catch (error) {
+    if (!(error instanceof DomainError))
+      say({
+        kind: 'failed',
+        message: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      });
+    else {
+      const { code, message, reason } = error;
+      say({ kind: 'refused', code, message, ...(reason === undefined ? {} : { reason }) });
+    }
+  }
+  port.close();
 }
 
-try {
-  say({ kind: 'replayed', replayed: await replayTrace(open) });
-} catch (error) {
-  const { code, message, reason } = error instanceof DomainError ? error : {};
-  say(
-    code === undefined
-      ? { kind: 'failed', message: error instanceof Error ? (error.stack ?? error.message) : String(error) }
-      : { kind: 'refused', code, message: message ?? '', ...(reason === undefined ? {} : { reason }) },
-  );
-}
-port.close();
+if (parentPort === null) throw new Error('a replay runs in a thread');
+await replay(parentPort);
