@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import t from 'tap';
 import { digestAudio } from '../../src/agents/ardour/audio-file.js';
 import { rerenderArdour } from '../../src/agents/ardour/rerender.js';
+import { DeviceKey } from '../../src/capture/index.js';
 import type { Channel, TraceEvent } from '../../src/domain/trace.js';
 import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
+import { collect, TestService } from '../fixtures/service.js';
 import { type Followed, follow, lacks, makeHome, runLua } from './ardour/studio.js';
 
 interface Act {
@@ -134,6 +136,7 @@ t.test(
     const directory = join(scratch, 'session');
     await makeHome(home);
     const truth = join(scratch, 'truth.jsonl');
+    const key = DeviceKey.generate();
     let exit: { code: number | null; output: string } | undefined;
     const { header, events, findings }: Followed = await follow(
       join(scratch, 'take.trace'),
@@ -141,6 +144,7 @@ t.test(
       async () => {
         exit = await runLua(home, 'scenario.lua', [directory, 'session', truth]);
       },
+      key,
     );
     t.strictSame(exit?.code, 0, exit?.output ?? 'the script ran');
     t.strictSame(findings, [{ code: 'trace_simulated' }], 'a trial says that it is one');
@@ -229,5 +233,28 @@ t.test(
     t.notOk('value' in session.counters.playbacks, 'what is not watched is no zero');
     t.match(session.recordings, [{ input: 'hardware' }]);
     t.match(session.export, { fileSha256: mix.fileSha256, rerender: 'matched' });
+
+    // The export is issued with the trace, and whoever verifies it reads the same.
+    const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+    t.teardown(() => service.stop());
+    const { operator } = service.service.operations;
+    await operator.enrolDevice({ deviceId: key.deviceId });
+    const { partnerId, caller } = await service.partner();
+    const { proofId } = await operator.issueProof({
+      partnerId,
+      songTitle: 'Mix',
+      fileName: 'mix.wav',
+      carrier: 'embedded',
+      audio: createReadStream(join(directory, 'export/mix.wav')),
+      evidence: { trace: createReadStream(join(scratch, 'take.trace')) },
+    });
+    const issued = await collect(await (await operator.readAsset(proofId, 'audio')).read());
+    const { verdict, evidenceReport } = await service.verify(caller, issued);
+    t.equal(verdict, 'valid');
+    const evidence = evidenceReport?.session?.evidence;
+    t.strictSame(evidence?.counters, session.counters, 'a report has what the script did');
+    t.strictSame(evidence?.coverage, session.coverage);
+    t.match(evidence?.export, { fileSha256: mix.fileSha256, issuedAudio: 'matches', rerender: 'matched' });
+    t.match(evidence?.device, { standing: 'enrolled' });
   },
 );
