@@ -1,10 +1,17 @@
 import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { test } from 'tap';
-import { AUDACITY_CHANNELS, ProjectFollower } from '../../src/agents/audacity/follow-project.js';
+import {
+  AUDACITY_CHANNELS,
+  followAudacity,
+  ProjectFollower,
+} from '../../src/agents/audacity/follow-project.js';
+import { DeviceKey, openTrace } from '../../src/capture/index.js';
 import type { TraceEvent } from '../../src/domain/trace.js';
+import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { missingPrograms, RealAudacity } from './audacity/real-audacity.js';
 
 const RATE = 44_100;
@@ -81,6 +88,27 @@ test('a session in the real Audacity fills the channels of a trace', real, async
   ): readonly Extract<TraceEvent, { kind: Kind }>[] =>
     seen.filter((event): event is Extract<TraceEvent, { kind: Kind }> => event.kind === kind);
 
+  // The agent as the command runs it, beside the follower that the test steps by hand.
+  const over = new AbortController();
+  const trace = at('take.trace');
+  const following = followAudacity({
+    project,
+    originals: at('originals'),
+    exports: at('exports'),
+    signal: over.signal,
+    open: ({ startedAt, dawVersion }) =>
+      openTrace({
+        to: trace,
+        key: DeviceKey.generate(),
+        header: {
+          adapter: 'audacity',
+          adapterVersion: '1.0.0',
+          dawVersion,
+          startedAt,
+          channels: AUDACITY_CHANNELS,
+        },
+      }),
+  });
   try {
     const opened = await witness([`SaveProject2: Filename=${project}`], has('session.opened'));
     t.match(only(opened, 'session.opened'), [{ sampleRate: RATE }]);
@@ -183,7 +211,26 @@ test('a session in the real Audacity fills the channels of a trace', real, async
       t.not(AUDACITY_CHANNELS[silent], 'supported');
       t.equal(channels.has(silent), false, `${silent} is not told of`);
     }
+    over.abort();
+    t.equal(await following, true);
+    const { session: replayed, findings, sealed, header } = await replayTrace(() => createReadStream(trace));
+    t.strictSame([findings, sealed, header.dawVersion], [[], true, follower.version]);
+    t.match(replayed.counters, {
+      importsAdded: { status: 'observed', value: 2 },
+      exportsFinished: { status: 'observed', value: 1 },
+      takesRecorded: { status: 'unknown' },
+      midiNotesEntered: { status: 'unsupported' },
+      tempoChanges: { status: 'unsupported' },
+    });
+    for (const name of ['takesRecorded', 'midiNotesEntered', 'tempoChanges', 'playbacks'] as const)
+      t.notOk('value' in replayed.counters[name], `${name} is no zero`);
+    t.match(
+      replayed.importedSources.map(({ originalSha256 }) => originalSha256),
+      [sha256(voice), sha256(band)],
+    );
   } finally {
+    over.abort();
     await audacity.stop();
+    await following;
   }
 });

@@ -9,7 +9,7 @@ import { digestAudio } from '../ardour/audio-file.js';
 import type { TraceOutput } from '../ardour/follow.js';
 import { Originals } from '../ardour/originals.js';
 import { DocumentError } from './project-document.js';
-import { projectMark, readProject } from './project-file.js';
+import { MissingPackageError, projectMark, readProject } from './project-file.js';
 import { ProjectTeller } from './project-teller.js';
 
 /** Channels as this agent sees them: differences between two states of the project, and files that are exported. */
@@ -156,6 +156,7 @@ export class ProjectFollower {
         await reading.close();
       }
     } catch (error) {
+      if (error instanceof MissingPackageError) throw error;
       // A database that is being written may not open; a document that cannot be understood stays so.
       this.#failures += 1;
       if (this.#failures < TOLERATED_FAILURES && !(error instanceof DocumentError)) return;

@@ -160,7 +160,10 @@ interface SqliteDatabase {
   close(): void;
 }
 
-/** @throws Error with what to do, where the optional package is not installed */
+/** Error that says what to do, where the optional package is not installed. */
+export class MissingPackageError extends Error {}
+
+/** @throws MissingPackageError */
 async function loadSqlite(): Promise<{ readonly Database: new (file: string) => SqliteDatabase }> {
   // A name that the compiler does not follow: the package is optional.
   const name: string = 'node-sqlite3-wasm';
@@ -170,8 +173,11 @@ async function loadSqlite(): Promise<{ readonly Database: new (file: string) => 
     };
     return sqlite;
   } catch (error) {
-    throw new Error('reading a project of Audacity needs the package node-sqlite3-wasm: install it', {
-      cause: error,
-    });
+    throw new MissingPackageError(
+      'reading a project of Audacity needs the package node-sqlite3-wasm: install it',
+      {
+        cause: error,
+      },
+    );
   }
 }
