@@ -66,22 +66,6 @@ export interface EvidenceReport {
 /** Gaps of a report without a trace: nothing was witnessed, and so nothing inferred (rule 9.11). */
 const GAPS = ['session_evidence_unavailable', 'rule_inference_unavailable'];
 
-/**
- * Report of what creators declared. No declaration is measured against another: the one conflict that the
- * contract knows needs a directly witnessed import.
- * @param declarations authentic ones, oldest first
- * @param altered number of records that were left out, because they are not what the service wrote
- */
-export function reportEvidence(declarations: readonly DeclarationEnvelope[], altered = 0): EvidenceReport {
-  return {
-    version: 1,
-    facts: declarationFacts(declarations, altered),
-    conflicts: [],
-    unverifiable: reportGaps(false, altered),
-    declarations,
-  };
-}
-
 /** Fact of a proof without a survey (rule 9.9). */
 const NONE_RECORDED: EvidenceFact = {
   code: 'creator_declaration',

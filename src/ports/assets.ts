@@ -21,9 +21,9 @@ export interface AssetStore {
   /** Removes the asset and every part. True when the asset was there. Gone for good when it resolves. */
   delete(proofId: string): Promise<boolean>;
   /**
-   * Removes staged leftovers, and published assets and parts of proofs for which `keep` says no. Returns how many. A backend that
-   * several processes share leaves alone what is younger than its grace: another of them may be about to
-   * register it.
+   * Removes staged leftovers, and published assets and parts of proofs for which `keep` says no. Returns how
+   * many. A backend that several processes share leaves alone what is younger than its grace: another of them
+   * may be about to register it.
    */
   collectOrphans(keep: (proofId: string) => Promise<boolean>): Promise<number>;
 }

@@ -152,8 +152,8 @@ export interface ProofStore {
   reserveProof(proofId: string, partnerId: string, now: number): Promise<void>;
   /**
    * Turns a reserved id into an issued proof, with its indexes, idempotency record and evidence, in one atomic
-   * write: whoever finds the proof finds its evidence. `replay_exists`: another request completed under the same key first, and nothing was written. Repeating a
-   * call whose outcome is not known gives `issued` again.
+   * write: whoever finds the proof finds its evidence. `replay_exists`: another request completed under the
+   * same key first, and nothing was written. Repeating a call whose outcome is not known gives `issued` again.
    * @throws DomainError `conflict` where the id is not reserved for this partner (any more)
    */
   issueProof(

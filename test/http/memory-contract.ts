@@ -4,7 +4,6 @@ import type { AuditEntry } from '../../src/domain/audit.js';
 import { BINDING_STATUS } from '../../src/domain/declaration.js';
 import type { Device } from '../../src/domain/device.js';
 import { DomainError, type ErrorReason } from '../../src/domain/errors.js';
-import { reportEvidence } from '../../src/domain/evidence-report.js';
 import { type Partner, SHIPPED_PLANS } from '../../src/domain/partner.js';
 import {
   openEvidence,
@@ -13,6 +12,7 @@ import {
   resolveReview,
   stepEvidence,
 } from '../../src/domain/review.js';
+import { composeReport } from '../../src/evidence/compose-report.js';
 import type { KeyEntry } from '../../src/operations/keys/list-keys.js';
 import type { Operations } from '../../src/operations/operations.js';
 import type { ProofDetail } from '../../src/operations/proofs/read-proofs.js';
@@ -273,7 +273,7 @@ export class MemoryContract {
         const recorded = { ...declaration, recordedAt: NOW, bindingStatus: BINDING_STATUS } as const;
         this.proofs.set(proofId, {
           ...this.#proof(proofId),
-          evidenceReport: reportEvidence([...known, recorded]),
+          evidenceReport: composeReport({ declarations: [...known, recorded], altered: 0 }),
         });
         return { declaration: recorded, repeated: false };
       },

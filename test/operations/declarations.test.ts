@@ -13,9 +13,10 @@ import {
   type SurveyAnswers,
   sealDeclaration,
 } from '../../src/domain/declaration.js';
-import { asksForReview, countEvidence, reportEvidence } from '../../src/domain/evidence-report.js';
+import { asksForReview, countEvidence } from '../../src/domain/evidence-report.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import type { VerificationResult } from '../../src/domain/verification.js';
+import { composeReport } from '../../src/evidence/compose-report.js';
 import type { Caller } from '../../src/operations/caller.js';
 import { withLevel } from '../adapters/embedded-process.js';
 import { authenticatorOf } from '../fixtures/authentication.js';
@@ -83,7 +84,7 @@ function credentialOf({
 }
 
 t.test('a report has a fact for each answered dimension', async (t) => {
-  const none = reportEvidence([]);
+  const none = composeReport({ declarations: [], altered: 0 });
   t.strictSame(
     none,
     {
@@ -93,17 +94,17 @@ t.test('a report has a fact for each answered dimension', async (t) => {
       unverifiable: GAPS,
       declarations: [],
     },
-    '"a missing survey is shown as an explicit "none recorded" state"',
+    'a missing survey is said to be missing',
   );
   t.strictSame(countEvidence(none), { declarations: 0, conflicts: 0, unverifiable: 2 });
   t.notOk(asksForReview(none));
   for (const dimension of DIMENSIONS) {
     for (const answer of SURVEY[dimension]) {
-      const report = reportEvidence([
-        envelope(
-          submission('sub_1', { answers: { [dimension]: dimension === 'aiRoles' ? [answer] : answer } }),
-        ),
-      ]);
+      const answers = { [dimension]: dimension === 'aiRoles' ? [answer] : answer };
+      const report = composeReport({
+        declarations: [envelope(submission('sub_1', { answers }))],
+        altered: 0,
+      });
       const status = answer === 'disputed' ? 'needs_review' : 'declared';
       t.strictSame(
         report.facts,
@@ -123,10 +124,10 @@ t.test('a report has a fact for each answered dimension', async (t) => {
       t.strictSame([report.conflicts, report.unverifiable], [[], GAPS], 'nothing was witnessed');
     }
   }
-  const both = reportEvidence(
-    [envelope(submission('sub_1')), envelope(submission('sub_2', { answers: ADVERSE }))],
-    1,
-  );
+  const both = composeReport({
+    declarations: [envelope(submission('sub_1')), envelope(submission('sub_2', { answers: ADVERSE }))],
+    altered: 1,
+  });
   t.strictSame(countEvidence(both), { declarations: 9, conflicts: 0, unverifiable: 3 });
   t.match(both.unverifiable.at(-1), { code: 'creator_declaration_altered', status: 'needs_review' });
   t.ok(asksForReview(both), 'a record that was altered is for a person');
