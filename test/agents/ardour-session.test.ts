@@ -1,6 +1,6 @@
 /** A whole session in the real Ardour, without a window, held against what its script says that it did. */
 import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { digestAudio } from '../../src/agents/ardour/audio-file.js';
@@ -8,8 +8,9 @@ import { rerenderArdour } from '../../src/agents/ardour/rerender.js';
 import { DeviceKey } from '../../src/capture/index.js';
 import type { Channel, TraceEvent } from '../../src/domain/trace.js';
 import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
+import { again } from '../fixtures/again.js';
 import { collect, TestService } from '../fixtures/service.js';
-import { type Followed, follow, lacks, makeHome, runLua } from './ardour/studio.js';
+import { type Ended, type Followed, follow, lacks, makeHome, runLua } from './ardour/studio.js';
 
 interface Act {
   readonly op: string;
@@ -125,6 +126,9 @@ function isSeen({ kind, precision, values = {} }: Expectation, event: TraceEvent
   );
 }
 
+/** Ardour was ended by a signal. */
+class Aborted extends Error {}
+
 t.test(
   'a session in Ardour is told event by event, and what was missed is in a channel that says so',
   {
@@ -133,18 +137,30 @@ t.test(
   async (t) => {
     const scratch = t.testdir({ home: {} });
     const home = join(scratch, 'home');
-    const directory = join(scratch, 'session');
     await makeHome(home);
-    const truth = join(scratch, 'truth.jsonl');
     const key = DeviceKey.generate();
-    let exit: { code: number | null; output: string } | undefined;
-    const { header, events, findings }: Followed = await follow(
-      join(scratch, 'take.trace'),
-      { directory, countsDummy: true, rerender: rerenderArdour },
+    let runs = 0;
+    // Ardour aborts now and then in its own memory (`free(): invalid pointer`): such a session is played anew.
+    const { directory, trace, truth, exit, header, events, findings } = await again(
       async () => {
-        exit = await runLua(home, 'scenario.lua', [directory, 'session', truth]);
+        const run = join(scratch, `run-${String((runs += 1))}`);
+        await mkdir(run);
+        const [directory, trace, truth] = ['session', 'take.trace', 'truth.jsonl'].map((name) =>
+          join(run, name),
+        ) as [string, string, string];
+        let exit: Ended | undefined;
+        const followed: Followed = await follow(
+          trace,
+          { directory, countsDummy: true, rerender: rerenderArdour },
+          async () => {
+            exit = await runLua(home, 'scenario.lua', [directory, 'session', truth]);
+            if (exit.code === null) throw new Aborted(exit.output.slice(-200));
+          },
+          key,
+        );
+        return { directory, trace, truth, exit, ...followed };
       },
-      key,
+      (error) => error instanceof Aborted,
     );
     t.strictSame(exit?.code, 0, exit?.output ?? 'the script ran');
     t.strictSame(findings, [{ code: 'trace_simulated' }], 'a trial says that it is one');
@@ -206,7 +222,7 @@ t.test(
       'the export is what the session renders',
     );
 
-    const { session } = await replayTrace(() => createReadStream(join(scratch, 'take.trace')));
+    const { session } = await replayTrace(() => createReadStream(trace));
     const done = (op: RegExp) => ({
       status: 'observed',
       value: acts.filter((act) => op.test(act.op)).length,
@@ -246,7 +262,7 @@ t.test(
       fileName: 'mix.wav',
       carrier: 'embedded',
       audio: createReadStream(join(directory, 'export/mix.wav')),
-      evidence: { trace: createReadStream(join(scratch, 'take.trace')) },
+      evidence: { trace: createReadStream(trace) },
     });
     const issued = await collect(await (await operator.readAsset(proofId, 'audio')).read());
     const { verdict, evidenceReport } = await service.verify(caller, issued);

@@ -6,6 +6,8 @@ import { defined } from '../../domain/defined.js';
 import { digestAudio } from './audio-file.js';
 import { Exports, type FinishedExport } from './exports.js';
 import { readHistory, type Transaction } from './history-file.js';
+import { HookFile } from './hook-file.js';
+import { HOOK_FILE } from './hook-script.js';
 import { inputOf } from './inputs.js';
 import { type Ledger, openLedger } from './ledger.js';
 import { countNotes } from './midi-file.js';
@@ -14,6 +16,7 @@ import { SaveTeller } from './save.js';
 import { readSession, type SessionState, type SourceState } from './session-file.js';
 import { readClaims, type SourceWitness } from './sources.js';
 import { namesIn, statIfThere, Takes } from './takes.js';
+import { Transport } from './transport.js';
 import { parseXml } from './xml.js';
 
 /**
@@ -52,20 +55,28 @@ export interface TraceOutput {
   readonly bufferedBytes: number;
 }
 
+/** Start of a trace. */
+export interface SessionStart {
+  /** Unix seconds; the session clock begins at a whole second. */
+  readonly startedAt: number;
+  readonly dawVersion?: string;
+  /** Channels as this capture sees them. */
+  readonly channels: Readonly<Record<Channel, ChannelSupport>>;
+}
+
 export interface FollowOptions {
   /** Folder of the session. */
   readonly directory: string;
-  /** Opens the trace once the session is there. Its clock begins at a whole second. */
-  readonly open: (start: {
-    readonly startedAt: number;
-    readonly dawVersion?: string;
-  }) => Promise<TraceOutput>;
+  /** Opens the trace once the session is there. */
+  readonly open: (start: SessionStart) => Promise<TraceOutput>;
   /** Folder with the files that imports may come from. */
   readonly originals?: string;
   /** Folders to which is exported, beside the session's own. */
   readonly exports?: readonly string[];
   /** Takes Ardour's dummy device for hardware; the trace has to be marked as simulated. */
   readonly countsDummy?: boolean;
+  /** Waits for the hook in Ardour's window, and follows it. */
+  readonly hook?: boolean;
   /** Renders the session again at the end and compares. */
   readonly rerender?: (session: RenderedSession, exported: FinishedExport) => Promise<Rerender>;
   /** Aborted when the session is over. */
@@ -88,6 +99,7 @@ export async function followArdour(options: FollowOptions): Promise<boolean> {
   const isOver = () => options.signal.aborted || options.hasEnded?.() === true;
   const name = await findSession(directory, isOver);
   if (name === undefined) return false;
+  if (options.hook === true && !(await hearHook(join(directory, HOOK_FILE), isOver))) return false;
   const session = new Following({ ...options, directory }, name);
   await session.begin();
   while (!isOver()) {
@@ -110,6 +122,16 @@ async function findSession(directory: string, isOver: () => boolean): Promise<st
     await pause(POLL_MS);
   }
   return undefined;
+}
+
+/** Waits for the first line of the hook. @returns false where none came */
+async function hearHook(path: string, isOver: () => boolean): Promise<boolean> {
+  const hook = new HookFile(path);
+  while (!isOver()) {
+    if (hook.look().lines.length > 0) return true;
+    await pause(POLL_MS);
+  }
+  return false;
 }
 
 const pause = (milliseconds: number): Promise<void> =>
@@ -135,6 +157,7 @@ class Following {
   readonly #originals: Originals;
   readonly #takes: Takes;
   readonly #exports: Exports;
+  readonly #transport: Transport | undefined;
   #output: TraceOutput | undefined;
   #lastSave = Number.NaN;
   #unreadableSince: number | undefined;
@@ -158,6 +181,8 @@ class Following {
       clockOf: (wall) => this.#clockOf(wall),
       countsDummy: options.countsDummy === true,
     });
+    if (options.hook === true)
+      this.#transport = new Transport(join(options.directory, HOOK_FILE), this.#ledger, () => this.#clock());
     this.#exports = new Exports([join(options.directory, 'export'), ...(options.exports ?? [])]);
   }
 
@@ -170,12 +195,15 @@ class Following {
     }
     this.#output = await this.#options.open({
       startedAt: this.#startedAt,
+      channels:
+        this.#transport === undefined ? ARDOUR_CHANNELS : { ...ARDOUR_CHANNELS, transport: 'supported' },
       ...(version === undefined ? {} : { dawVersion: version }),
     });
   }
 
   async step(): Promise<void> {
     await this.#takes.poll();
+    this.#transport?.poll();
     // Digests of a save take a while, during which takes are still watched.
     this.#saving ??= this.#look().finally(() => {
       this.#saving = undefined;
@@ -193,6 +221,7 @@ class Following {
       await this.#look(0);
       await pause(SETTLE_MS);
     } while (this.#hasUnreadSave() && Date.now() < deadline);
+    this.#transport?.end(this.#readAt);
     await this.#tellExports(0);
     const held = this.#held;
     if (held !== undefined && this.#session !== undefined) {

@@ -1,4 +1,4 @@
-import { ARDOUR_CHANNELS, followArdour } from '../../agents/ardour/follow.js';
+import { followArdour, type SessionStart } from '../../agents/ardour/follow.js';
 import { rerenderArdour } from '../../agents/ardour/rerender.js';
 import { openTrace } from '../../capture/index.js';
 import { defined } from '../../domain/defined.js';
@@ -26,6 +26,7 @@ export const captureArdour = defineCommand({
     },
     exports: { value: 'directory', help: "folder to which is exported, beside the session's own" },
     pid: { value: 'id', range: [1, 4_194_304], help: 'process of Ardour, whose end is that of the session' },
+    hook: { help: "wait for Ardour's hook (takemark capture ardour-hook), and tell of playback" },
     rerender: { help: 'render the session again at the end and compare with the last export' },
     'trial-input': { help: "take Ardour's dummy device for hardware; the trace is marked as simulated" },
   },
@@ -41,9 +42,10 @@ export const captureArdour = defineCommand({
         originals: options.originals,
         exports: options.exports === undefined ? undefined : [options.exports],
         countsDummy: options.trialInput,
+        hook: options.hook,
         hasEnded: pid === undefined ? undefined : () => !isRunning(pid),
         rerender: options.rerender ? rerenderArdour : undefined,
-        open: async ({ startedAt, dawVersion }: { startedAt: number; dawVersion?: string }) => {
+        open: async ({ startedAt, dawVersion, channels }: SessionStart) => {
           terminal.note('takemark: following the session');
           return openTrace({
             to: output.path,
@@ -54,7 +56,7 @@ export const captureArdour = defineCommand({
               dawVersion,
               startedAt,
               simulated: options.trialInput,
-              channels: ARDOUR_CHANNELS,
+              channels,
             },
           });
         },

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ARDOUR_CHANNELS, type FollowOptions, followArdour } from '../../../src/agents/ardour/follow.js';
+import { type FollowOptions, followArdour } from '../../../src/agents/ardour/follow.js';
 import { DeviceKey, openTrace, type TraceEvent, type TraceHeader } from '../../../src/capture/index.js';
 import { readTrace } from '../../../src/evidence/trace/read-trace.js';
 
@@ -33,15 +33,18 @@ export async function makeHome(home: string): Promise<void> {
 }
 
 /** Runs a Lua script in Ardour without a window. @returns its exit code and what it wrote */
-export function runLua(
-  home: string,
-  script: string,
-  args: readonly string[],
-): Promise<{ code: number | null; output: string }> {
+export interface Ended {
+  /** Null where a signal ended the process. */
+  readonly code: number | null;
+  /** The last 20,000 characters of both streams. */
+  readonly output: string;
+}
+
+export function runLua(home: string, script: string, args: readonly string[]): Promise<Ended> {
   return ended(spawn('ardour7-lua', [join(SCRIPTS, script), ...args], { env: homeEnvironment(home) }));
 }
 
-export function ended(child: ChildProcess): Promise<{ code: number | null; output: string }> {
+export function ended(child: ChildProcess): Promise<Ended> {
   return new Promise((resolve, reject) => {
     let output = '';
     for (const stream of [child.stdout, child.stderr])
@@ -62,7 +65,7 @@ export interface Followed {
 /** Follows a session with the agent while it is worked on. */
 export async function follow(
   trace: string,
-  options: Pick<FollowOptions, 'directory' | 'countsDummy' | 'originals' | 'rerender'>,
+  options: Pick<FollowOptions, 'directory' | 'countsDummy' | 'originals' | 'rerender' | 'hook'>,
   work: () => Promise<void>,
   key: DeviceKey = DeviceKey.generate(),
 ): Promise<Followed> {
@@ -70,7 +73,7 @@ export async function follow(
   const following = followArdour({
     ...options,
     signal: over.signal,
-    open: ({ startedAt, dawVersion }) =>
+    open: ({ startedAt, dawVersion, channels }) =>
       openTrace({
         to: trace,
         key,
@@ -80,7 +83,7 @@ export async function follow(
           dawVersion,
           startedAt,
           simulated: options.countsDummy === true,
-          channels: ARDOUR_CHANNELS,
+          channels,
         },
       }),
   });

@@ -37,13 +37,18 @@ export class Window {
   /**
    * Opens a session.
    * @param home folder with a `spool` in it
+   * @param hook script that is switched on as a hook
    */
-  static async open(home: string, session: string): Promise<Window> {
+  static async open(home: string, session: string, hook?: string): Promise<Window> {
     await makeHome(home);
     const spool = join(home, 'spool');
     await writeFile(join(home, 'config/ardour7/config'), CONFIG);
     await writeFile(join(home, 'config/ardour7/.a7'), '');
-    const hooks = await runLua(home, 'remote.lua', [join(home, 'config/ardour7/ui_scripts'), spool]);
+    const hooks = await runLua(home, 'remote.lua', [
+      join(home, 'config/ardour7/ui_scripts'),
+      spool,
+      ...(hook === undefined ? [] : [hook]),
+    ]);
     if (hooks.code !== 0) throw new Error(hooks.output);
     // Devices that are named here and are not those of the configuration make Ardour ask.
     await writeFile(session, (await readFile(session, 'utf8')).replace(/<EngineHints[^>]*\/>/, ''));

@@ -50,6 +50,8 @@ export class RealAudacity {
     const number = await firstLine(display);
     const audacity = spawn('audacity', [], {
       stdio: 'ignore',
+      // A project that is saved by its name alone comes to lie where the program was started.
+      cwd: home,
       env: {
         PATH: process.env['PATH'],
         HOME: home,

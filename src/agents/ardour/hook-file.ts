@@ -1,0 +1,95 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { statIfThere } from './takes.js';
+
+/** Bytes that are read at once; a file that grows faster is read in the next look. */
+const STEP = 65_536;
+const LONGEST_LINE = 128;
+const LINE = /^(\d{1,9}) (\d{1,16}) (beat|roll|stop|locate) (-?\d{1,15}) (\d{4,6})$/;
+/** Time by which a line's own clock may differ from its coming before it is taken for another machine's. */
+const PLAUSIBLE_MS = 5000;
+
+export type HookWord = 'beat' | 'roll' | 'stop' | 'locate';
+
+/** Line of the hook. */
+export interface HookLine {
+  readonly word: HookWord;
+  /** Milliseconds by which the line is older than its reading; absent where its clock cannot be this machine's. */
+  readonly ageMs?: number;
+  /** Place of the playhead, in seconds of the timeline. */
+  readonly seconds: number;
+}
+
+/** Lines that a look at the file brought. */
+export interface HookLook {
+  readonly lines: readonly HookLine[];
+  /** True where something came that is no line, or the file is another one: lines may be lost. */
+  readonly isBroken: boolean;
+}
+
+/**
+ * The file that the hook in Ardour's window appends to, followed from its end. Anybody may write into it: a line says
+ * that the playhead moved, and nothing that a recording could be made of.
+ */
+export class HookFile {
+  readonly #path: string;
+  #offset = 0;
+  #inode: number | undefined;
+  #rest = '';
+
+  /** Begins behind what is there: an earlier session of work is not this one. */
+  constructor(path: string) {
+    this.#path = path;
+    const stats = statIfThere(path);
+    this.#offset = stats?.size ?? 0;
+    this.#inode = stats?.ino;
+  }
+
+  look(): HookLook {
+    const stats = statIfThere(this.#path);
+    if (stats === undefined) return { lines: [], isBroken: false };
+    let isBroken = false;
+    if (this.#inode !== stats.ino || stats.size < this.#offset) {
+      // Begun anew, by the hook itself when it has become long, or by somebody else.
+      isBroken = this.#inode !== undefined && this.#inode !== stats.ino;
+      this.#inode = stats.ino;
+      this.#offset = 0;
+      this.#rest = '';
+    }
+    if (stats.size === this.#offset) return { lines: [], isBroken };
+    const [first, ...others] = `${this.#rest}${this.#read(stats.size)}`.split('\n').reverse();
+    this.#rest = first!;
+    if (this.#rest.length > LONGEST_LINE) {
+      this.#rest = '';
+      isBroken = true;
+    }
+    const lines: HookLine[] = [];
+    for (const text of others.reverse()) {
+      const line = lineOf(text);
+      if (line === undefined) isBroken = true;
+      else lines.push(line);
+    }
+    return { lines, isBroken };
+  }
+
+  #read(size: number): string {
+    const bytes = Buffer.alloc(Math.min(STEP, size - this.#offset));
+    const file = openSync(this.#path, 'r');
+    try {
+      const read = readSync(file, bytes, 0, bytes.length, this.#offset);
+      this.#offset += read;
+      return bytes.toString('latin1', 0, read);
+    } finally {
+      closeSync(file);
+    }
+  }
+}
+
+function lineOf(text: string): HookLine | undefined {
+  const [, , microseconds, word, sample, rate] = text.match(LINE) ?? [];
+  if (word === undefined) return undefined;
+  const ageMs = Number(process.hrtime.bigint() / 1000n - BigInt(microseconds!)) / 1000;
+  const seconds = Math.max(0, Number(sample) / Number(rate));
+  return ageMs < -1 || ageMs > PLAUSIBLE_MS
+    ? { word: word as HookWord, seconds }
+    : { word: word as HookWord, seconds, ageMs: Math.max(0, ageMs) };
+}

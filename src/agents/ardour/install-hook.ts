@@ -1,0 +1,26 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { HOOK_SCRIPT } from './hook-script.js';
+
+const NAME = 'takemark_witness.lua';
+
+/** Folder in which Ardour 7 looks for a person's own scripts. @param configuration XDG's folder of configuration */
+function scriptsIn(configuration: string): string {
+  return join(configuration, 'ardour7', 'scripts');
+}
+
+/** Writes the script of the hook. @returns its path */
+export async function installHook(configuration: string): Promise<string> {
+  const folder = scriptsIn(configuration);
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, NAME);
+  await writeFile(path, HOOK_SCRIPT);
+  return path;
+}
+
+/** Removes the script. Repeating it is harmless. @returns its path */
+export async function removeHook(configuration: string): Promise<string> {
+  const path = join(scriptsIn(configuration), NAME);
+  await rm(path, { force: true });
+  return path;
+}
