@@ -13,8 +13,8 @@ export const ENGINE_VERSION = 1;
 export interface EvidenceFacts {
   readonly engineVersion: number;
   readonly session: SessionEvidence;
-  readonly importedSources: readonly ImportedSource[];
-  readonly importedSourceCount: number;
+  readonly importedSources?: readonly ImportedSource[];
+  readonly importedSourceCount?: number;
   /** Observations, inferences from the trace alone, and gaps, each in its class. */
   readonly facts: readonly EvidenceFact[];
   /** Inputs from the trace for rules about declarations; small and flat. */

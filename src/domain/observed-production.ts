@@ -64,7 +64,7 @@ const EDITS: readonly CounterName[] = [
  * or of a generator proves nothing of it.
  */
 export function observedProduction(facts: EvidenceFacts): ObservedProduction {
-  const { session, importedSources } = facts;
+  const { session, importedSources = [] } = facts;
   const { counters, device, export: exported } = session;
   if (exported?.issuedAudio !== 'matches' || device.standing !== 'enrolled' || session.simulated)
     return NOTHING_OBSERVED;

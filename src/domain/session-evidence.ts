@@ -89,10 +89,13 @@ export interface RecordingEvidence {
   readonly placementCount?: number;
 }
 
-/** Acts of a minute or more of the session, by class, for a view over time. A class that is not looked at has no number. */
+/**
+ * Acts of a minute or more of the session, by class, for a view over time. A class has no
+ * number where no act of it was seen and one of its channels is not looked at.
+ */
 export interface ActivityBucket {
   readonly atSeconds: number;
-  readonly edits: number;
+  readonly edits?: number;
   readonly recordings?: number;
   readonly imports?: number;
 }
@@ -190,9 +193,10 @@ export interface SourceDetail {
     readonly type: 'audio' | 'midi' | 'bus' | 'other';
     readonly state: (typeof PLACEMENT_STATES)[number];
   }[];
-  readonly trackCount: number;
+  /** Count of all tracks, and of all placements; absent where none was seen and nobody looks at them. */
+  readonly trackCount?: number;
   readonly placements: readonly SourcePlacement[];
-  readonly placementCount: number;
+  readonly placementCount?: number;
 }
 
 export interface SourcePlacement {

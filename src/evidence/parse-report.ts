@@ -142,7 +142,7 @@ const session = members({
     buckets: list(
       members({
         atSeconds: notNegative,
-        edits: notNegative,
+        'edits?': notNegative,
         'recordings?': notNegative,
         'imports?': notNegative,
       }),
@@ -184,7 +184,7 @@ const sourceDetail = members({
   consentVersion: text,
   'observedAtSeconds?': notNegative,
   tracks: list(members({ trackId: text, type: text, state: text }), REPORT_LIMITS.detailTracks),
-  trackCount: notNegative,
+  'trackCount?': notNegative,
   placements: list(
     members({
       placementId: text,
@@ -198,7 +198,7 @@ const sourceDetail = members({
     }),
     REPORT_LIMITS.detailPlacements,
   ),
-  placementCount: notNegative,
+  'placementCount?': notNegative,
 });
 
 const report = members({

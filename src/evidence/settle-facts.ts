@@ -65,8 +65,9 @@ export function settleFacts(
     facts: {
       engineVersion: ENGINE_VERSION,
       session: evidence,
-      importedSources: detected.importedSources,
-      importedSourceCount: session.importDigests.length,
+      ...(session.looksAtImports || session.importDigests.length > 0
+        ? { importedSources: detected.importedSources, importedSourceCount: session.importDigests.length }
+        : {}),
       facts,
       inputs,
     },

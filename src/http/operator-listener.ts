@@ -83,14 +83,14 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier }, headers }) => {
       const idempotencyKey = headers['idempotency-key'];
-      const { audio, trace, fields, close } = await issuingBody(exchange, ROUTES.issueProof.body);
+      const { audio, trace, fields, signal, close } = await issuingBody(exchange, ROUTES.issueProof.body);
       try {
         const supplied = Object.fromEntries([...fields].map(([name, text]) => [name, Buffer.from(text)]));
         if (trace === undefined && fields.size > 0)
           throw new DomainError('invalid_request', 'A summary or detections come with a trace.', {
             reason: 'trace_missing',
           });
-        const evidence = trace === undefined ? undefined : { trace, ...supplied };
+        const evidence = trace === undefined ? undefined : defined({ trace, ...supplied, signal });
         const { replayed, ...proof } = await operations.issueProof(
           defined({ partnerId, songTitle: song, fileName, carrier, audio, idempotencyKey, evidence }),
         );

@@ -2,7 +2,8 @@ import { encode } from '@msgpack/msgpack';
 import { DeviceKey } from '../../src/capture/index.js';
 import { headOfHeader, headOfSegment, signedMessage } from '../../src/codec/trace-chain.js';
 import { encodeHeaderFrame, encodeSegmentFrame, encodeSignatureFrame } from '../../src/codec/trace-frames.js';
-import { CHANNELS } from '../../src/domain/trace.js';
+import { CHANNELS, TRACE_LIMITS } from '../../src/domain/trace.js';
+import type { OpenTrace } from '../../src/evidence/trace/read-trace.js';
 
 const KEY = DeviceKey.generate();
 
@@ -54,4 +55,34 @@ export class Forge {
 export function forged(...events: readonly unknown[]): Buffer {
   const forge = new Forge();
   return Buffer.concat([forge.header, forge.segment(body(...events), 0), forge.sign(true)]);
+}
+
+/** Sealed trace of so many events, each made when it is read; twice the same. */
+export function lazily(
+  count: number,
+  event: (index: number) => Buffer,
+  first: readonly unknown[] = [],
+): OpenTrace {
+  return async function* () {
+    const forge = new Forge();
+    yield forge.header;
+    let firstEvent = 0;
+    let parts = [body(...first)];
+    let events = first.length;
+    let bytes = parts[0]!.length;
+    for (let index = 0; index < count; index += 1) {
+      const part = event(index);
+      if (bytes + part.length > TRACE_LIMITS.segmentBytes) {
+        yield forge.segment(Buffer.concat(parts), firstEvent);
+        firstEvent = events;
+        parts = [];
+        bytes = 0;
+      }
+      parts.push(part);
+      bytes += part.length;
+      events += 1;
+    }
+    yield forge.segment(Buffer.concat(parts), firstEvent);
+    yield forge.sign(true);
+  };
 }

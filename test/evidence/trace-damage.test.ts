@@ -5,6 +5,10 @@ import { DeviceKey } from '../../src/capture/index.js';
 import { SeededRandom } from '../../src/capture/simulate/random.js';
 import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import type { AdverseScenario } from '../../src/capture/simulate/simulated-session.js';
+import { composeReport } from '../../src/evidence/compose-report.js';
+import { evaluateOverlay } from '../../src/evidence/overlay.js';
+import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
+import { settleFacts } from '../../src/evidence/settle-facts.js';
 import { type ReadTrace, readTrace } from '../../src/evidence/trace/read-trace.js';
 import { MemorySink, opened, SESSION, writeTrace } from '../capture/write-trace.js';
 
@@ -68,6 +72,51 @@ t.test('every bit of a sealed trace', async (t) => {
       if (findingsOf(await reading(flipped(bytes, bit))) === intact) silent.push(bit);
     t.strictSame(silent, [], `${algorithm}: ${bytes.length * 8} bits, in steps of ${step}`);
   }
+});
+
+/** Facts of the report that a proof would be issued with, each in its words; a refusal in its words. */
+async function reported(bytes: Uint8Array, deviceId: string): Promise<ReadonlySet<string>> {
+  try {
+    const replayed = await replayTrace(opened(bytes));
+    const { facts, detail } = settleFacts(replayed, {
+      standing: replayed.deviceId === deviceId ? 'enrolled' : 'unknown',
+      originalSha256: 'cd'.repeat(32),
+    });
+    const report = composeReport({
+      facts,
+      detail,
+      overlay: { revision: 1, engineVersion: 1, facts: evaluateOverlay(facts, []) },
+      declarations: [],
+      altered: 0,
+    });
+    return new Set([...report.facts, ...report.conflicts, ...report.unverifiable].map(({ code }) => code));
+  } catch (error) {
+    const { code, reason } = error as { code?: string; reason?: string };
+    if (code !== 'unprocessable') throw error;
+    return new Set([`refused: ${reason}`]);
+  }
+}
+
+t.test('every bit of a trace, up to the report of the proof', async (t) => {
+  const { bytes, key } = await writeTrace(async (writer) => {
+    for (const event of SESSION.slice(0, 3)) writer.append(event);
+    await writer.flush();
+    for (const event of SESSION.slice(-2)) writer.append(event);
+    await writer.seal();
+  });
+  const intact = await reported(bytes, key.deviceId);
+  t.ok(intact.has('session_evidence_replayed'));
+  const silent: number[] = [];
+  const said = new Set<string>();
+  for (let bit = 0; bit < bytes.length * 8; bit += 1) {
+    const codes = [...(await reported(flipped(bytes, bit), key.deviceId))].filter(
+      (code) => !intact.has(code),
+    );
+    if (!codes.some((code) => /^(trace_|refused: trace_)/.test(code))) silent.push(bit);
+    for (const code of codes) said.add(code);
+  }
+  t.strictSame(silent, [], `${bytes.length * 8} bits: ${[...said].join(', ')}`);
+  t.ok(said.has('trace_signature_invalid') && said.has('trace_device_unknown'));
 });
 
 t.test('bits anywhere in longer traces', async (t) => {

@@ -4,7 +4,7 @@ import { EVENTS, type EventKind, TRACE_LIMITS } from '../../src/domain/trace.js'
 import { type OpenTrace, readTrace } from '../../src/evidence/trace/read-trace.js';
 import { opened } from '../capture/write-trace.js';
 import { heldBytes } from '../fixtures/memory.js';
-import { body, Forge, forged, headerMap } from './forge-trace.js';
+import { body, Forge, forged, headerMap, lazily } from './forge-trace.js';
 
 const MIB = 1_048_576;
 /** Growth that a reading may show of what it holds. */
@@ -260,32 +260,6 @@ t.test('a trace that is too long in any way is refused in bounded memory', async
   t.match(text, /trace_too_large: .* more segments/);
   t.ok(growth < MEMORY, `a million segments: ${Math.round(growth / MIB)} MiB`);
 });
-
-/** Sealed trace of so many events, each made when it is read; twice the same. */
-function lazily(count: number, event: (index: number) => Buffer, first: readonly unknown[] = []): OpenTrace {
-  return async function* () {
-    const forge = new Forge();
-    yield forge.header;
-    let firstEvent = 0;
-    let parts = [body(...first)];
-    let events = first.length;
-    let bytes = parts[0]!.length;
-    for (let index = 0; index < count; index += 1) {
-      const part = event(index);
-      if (bytes + part.length > TRACE_LIMITS.segmentBytes) {
-        yield forge.segment(Buffer.concat(parts), firstEvent);
-        firstEvent = events;
-        parts = [];
-        bytes = 0;
-      }
-      parts.push(part);
-      bytes += part.length;
-      events += 1;
-    }
-    yield forge.segment(Buffer.concat(parts), firstEvent);
-    yield forge.sign(true);
-  };
-}
 
 /** Event with an id of 32 bits at its fourth place. */
 function withId(event: readonly unknown[]): (index: number) => Buffer {

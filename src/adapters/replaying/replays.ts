@@ -38,13 +38,14 @@ export class Replays {
 
   /**
    * Replays a trace, in two passes over its bytes.
+   * @param signal gives the replay up: its thread ends, and its place is free at once
    * @throws DomainError `unprocessable` for what is no trace; `unavailable` / `replay_full` where too many wait, or
-   * the service stops; whatever reading the bytes throws
+   * the service stops; whatever reading the bytes throws; the reason of the signal
    */
-  async replay(open: OpenTrace): Promise<Replayed> {
-    await this.#acquire();
+  async replay(open: OpenTrace, signal?: AbortSignal): Promise<Replayed> {
+    await this.#acquire(signal);
     try {
-      return await this.#run(open);
+      return await this.#run(open, signal);
     } finally {
       // Whoever waits takes the place over: a newcomer must not slip in between.
       const waiter = this.#waiting.shift();
@@ -60,18 +61,30 @@ export class Replays {
     await Promise.all([...this.#running].map((worker) => worker.terminate()));
   }
 
-  async #acquire(): Promise<void> {
+  async #acquire(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
     if (this.#stopped) throw full();
     if (this.#busy < this.#threads) {
       this.#busy += 1;
       return;
     }
     if (this.#waiting.length >= this.#maxWaiting) throw full();
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await new Promise<void>((resolve, reject) => {
+      const wake = (): void => {
+        signal?.removeEventListener('abort', giveUp);
+        resolve();
+      };
+      const giveUp = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(wake), 1);
+        reject(signal!.reason);
+      };
+      this.#waiting.push(wake);
+      signal?.addEventListener('abort', giveUp, { once: true });
+    });
     if (this.#stopped) throw full();
   }
 
-  async #run(open: OpenTrace): Promise<Replayed> {
+  async #run(open: OpenTrace, signal: AbortSignal | undefined): Promise<Replayed> {
     const worker = new Worker(ENTRY, {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
       env: {},
@@ -80,9 +93,13 @@ export class Replays {
     this.#running.add(worker);
     const streams = new Map<number, AsyncIterator<Uint8Array>>();
     let deadline: NodeJS.Timeout | undefined;
+    let giveUp: (() => void) | undefined;
     try {
       return await new Promise<Replayed>((resolve, reject) => {
         deadline = setTimeout(() => reject(tooSlow()), DEADLINE_MS);
+        giveUp = () => reject(signal!.reason);
+        if (signal?.aborted) giveUp();
+        signal?.addEventListener('abort', giveUp, { once: true });
         worker.on('error', (error) => reject(new Error('a replay broke down', { cause: error })));
         worker.on('exit', () => reject(new Error('a replay ended without a result')));
         worker.on('message', (message: FromReplay) => {
@@ -105,9 +122,11 @@ export class Replays {
       });
     } finally {
       clearTimeout(deadline);
+      if (giveUp !== undefined) signal?.removeEventListener('abort', giveUp);
       this.#running.delete(worker);
       await worker.terminate();
-      for (const stream of streams.values()) await stream.return?.();
+      // Not waited for: a stream that stands still would keep the place.
+      for (const stream of streams.values()) Promise.resolve(stream.return?.()).catch(() => undefined);
     }
   }
 }

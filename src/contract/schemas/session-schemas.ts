@@ -113,7 +113,9 @@ const sessionEvidenceSchema = z
         buckets: z.array(
           z.object({
             atSeconds: seconds('Start of the stretch, in seconds of the session.'),
-            edits: count('Edits that were seen in it.'),
+            edits: count(
+              'Edits that were seen in it; absent where none was seen and not all are looked at.',
+            ).exactOptional(),
             recordings: count('Recordings; absent where nobody looks.').exactOptional(),
             imports: count('Imports; absent where nobody looks.').exactOptional(),
           }),
@@ -220,7 +222,7 @@ export const sourceDetailSchema = z
         }),
       )
       .meta({ description: 'Tracks; long lists are cut.' }),
-    trackCount: count('Count of all tracks.'),
+    trackCount: count('Count of all tracks; absent where nobody looks at them.').exactOptional(),
     placements: z
       .array(
         z.object({
@@ -241,7 +243,7 @@ export const sourceDetailSchema = z
         }),
       )
       .meta({ description: 'Placements; long lists are cut.' }),
-    placementCount: count('Count of all placements.'),
+    placementCount: count('Count of all placements; absent where nobody looks at them.').exactOptional(),
   })
   .meta({
     id: 'SourceDetail',

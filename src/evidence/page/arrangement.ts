@@ -48,7 +48,7 @@ function renderDetail(
   const rows = [...byTrack].filter(([, row]) => row.length > 0);
   const empty = byTrack.size - rows.length;
   const present = new Set(placements.map(({ origin }) => origin as string));
-  return html`<p class="lead">${groupDigits(detail.trackCount)} tracks, ${groupDigits(detail.placementCount)} placements${
+  return html`<p class="lead">${countOf(detail.trackCount)} tracks, ${countOf(detail.placementCount)} placements${
     detail.observedAtSeconds === undefined
       ? undefined
       : html`, as last observed ${clockText(detail.observedAtSeconds)} into the session`
@@ -73,7 +73,12 @@ ${renderLegend(
   }<div class="row"><span></span>${drawAxis(total, clockText)}</div></div>
 ${moreThan(rows.length - DRAWN_TRACKS, 'further tracks with placements are in the data of the report')}${empty === 0 ? undefined : html`<p class="more">${countText(empty, 'track holds', 'tracks hold')} no placement.</p>`}
 ${renderSourceNames(sources, placements)}
-<details><summary>The placements as a table</summary>${renderPlacementTable(placements, detail.placementCount)}</details>`;
+<details><summary>The placements as a table</summary>${renderPlacementTable(placements, detail.placementCount ?? placements.length)}</details>`;
+}
+
+/** A count in words; `unknown` where nobody looked. */
+function countOf(count: number | undefined): string {
+  return count === undefined ? 'unknown' : groupDigits(count);
 }
 
 function spanOf(placement: SourcePlacement): readonly Span[] {

@@ -24,15 +24,15 @@ export function renderActivity({ activity, coverage, durationSeconds }: SessionE
   const gaps = distinctGaps(CHANNELS.flatMap((channel) => coverage[channel].gaps));
   const most = Math.max(
     1,
-    ...buckets.map(({ edits, recordings = 0, imports = 0 }) => edits + recordings + imports),
+    ...buckets.map(({ edits = 0, recordings = 0, imports = 0 }) => edits + recordings + imports),
   );
   const total = Math.max(1, durationSeconds);
   const bars = buckets.flatMap(({ atSeconds, edits, recordings, imports }) => {
     const x = percent(atSeconds, total);
     const width = Math.max(0.25, percent(bucketSeconds, total) - 0.08);
-    const counts = { edits, recorded: recordings ?? 0, imported: imports ?? 0 };
+    const counts = { edits: edits ?? 0, recorded: recordings ?? 0, imported: imports ?? 0 };
     let y = CHART_HEIGHT;
-    const title = `${clockText(atSeconds)}: ${edits} edits, ${recordings ?? 'unknown'} recordings, ${imports ?? 'unknown'} imports`;
+    const title = `${clockText(atSeconds)}: ${edits ?? 'unknown'} edits, ${recordings ?? 'unknown'} recordings, ${imports ?? 'unknown'} imports`;
     return Object.entries(counts).map(([kind, count]) => {
       const height = (count / most) * (CHART_HEIGHT - 8);
       y -= height;
@@ -57,7 +57,7 @@ export function renderActivity({ activity, coverage, durationSeconds }: SessionE
 <p class="soft">What the agent saw of the channels that it watches. Time without a bar is time without a witnessed act.</p>
 <details><summary>The activity as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Activity"><table><thead><tr><th scope="col">From</th><th scope="col">Edits</th><th scope="col">Recordings</th><th scope="col">Imports</th></tr></thead><tbody>${buckets.map(
     ({ atSeconds, edits, recordings, imports }) =>
-      html`<tr><th scope="row">${clockText(atSeconds)}</th><td>${edits}</td><td>${recordings ?? 'unknown'}</td><td>${imports ?? 'unknown'}</td></tr>`,
+      html`<tr><th scope="row">${clockText(atSeconds)}</th><td>${edits ?? 'unknown'}</td><td>${recordings ?? 'unknown'}</td><td>${imports ?? 'unknown'}</td></tr>`,
   )}</tbody></table></div></details>`;
 }
 

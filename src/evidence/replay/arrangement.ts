@@ -164,8 +164,14 @@ export class Arrangement {
     return end;
   }
 
-  /** Detail of the arrangement; ids are local to the report. */
-  detail(observedAtSeconds: number | undefined): StoredSourceDetail {
+  /**
+   * Detail of the arrangement; ids are local to the report.
+   * @param looks says what is looked at: elsewhere a count of nothing is no zero
+   */
+  detail(
+    observedAtSeconds: number | undefined,
+    looks: { readonly tracks: boolean; readonly placements: boolean },
+  ): StoredSourceDetail {
     const material = this.#sources.importedMaterial();
     const tracks = [
       ...[...this.#tracks.values()].map((track) => ({ track, state: 'present' as const })),
@@ -185,9 +191,9 @@ export class Arrangement {
       version: 2,
       ...(observedAtSeconds === undefined ? {} : { observedAtSeconds }),
       tracks: tracks.map(({ track: { serial, type }, state }) => ({ trackId: `trk${serial}`, type, state })),
-      trackCount: this.#trackSerial,
+      ...(looks.tracks || this.#trackSerial > 0 ? { trackCount: this.#trackSerial } : {}),
       placements: placements.map(({ clip, state }) => this.#placement(clip, state, material)),
-      placementCount: this.#serial,
+      ...(looks.placements || this.#serial > 0 ? { placementCount: this.#serial } : {}),
     };
   }
 

@@ -45,6 +45,8 @@ export interface ReplayedSession {
   };
   readonly importedSources: readonly ImportedSource[];
   /** Digests of every import, in the order of import. */
+  /** False where no import is there because nobody looks for them. */
+  readonly looksAtImports: boolean;
   readonly importDigests: readonly { readonly samplesSha256?: string; readonly originalSha256?: string }[];
   readonly detail: StoredSourceDetail;
   readonly inputs: RuleInputs;
@@ -368,7 +370,9 @@ export class Replayer {
       ),
       detail: this.#arrangement.detail(
         this.#observedAt === undefined ? undefined : seconds(this.#observedAt),
+        { tracks: this.#counters.looksAt('tracks'), placements: this.#seesPlacements() },
       ),
+      looksAtImports: this.#counters.looksAt('imports'),
       inputs: this.#inputs(counters),
       missedSeconds: Object.fromEntries(
         CHANNELS.map((channel) => [channel, this.#counters.missedSeconds(channel)]),

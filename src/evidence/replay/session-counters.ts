@@ -30,6 +30,8 @@ interface Watched {
 const FIRST_BUCKET_SECONDS = 60;
 
 type Act = keyof Omit<ActivityBucket, 'atSeconds'>;
+/** Channels whose acts are edits. */
+const EDITED: readonly Channel[] = ['tempo', 'tracks', 'clips', 'midi', 'automation', 'plugins', 'mixer'];
 
 /** Acts, by counter, by channel and over time. */
 export class SessionCounters {
@@ -139,16 +141,17 @@ export class SessionCounters {
   /** Stretches in which something was seen. What no channel looks at has no number. */
   activity(): SessionEvidence['activity'] {
     const isImports = this.looksAt('imports');
-    const isRecordings = this.looksAt('recording') || this.looksAt('midi');
+    const isRecordings = this.looksAt('recording') && this.looksAt('midi');
+    const isEdits = EDITED.every((channel) => this.looksAt(channel));
     const buckets = this.#buckets.flatMap((bucket, index): ActivityBucket[] =>
       bucket === undefined
         ? []
         : [
             {
               atSeconds: index * this.#bucketSeconds,
-              edits: bucket.edits,
-              ...(isRecordings ? { recordings: bucket.recordings } : {}),
-              ...(isImports ? { imports: bucket.imports } : {}),
+              ...(isEdits || bucket.edits > 0 ? { edits: bucket.edits } : {}),
+              ...(isRecordings || bucket.recordings > 0 ? { recordings: bucket.recordings } : {}),
+              ...(isImports || bucket.imports > 0 ? { imports: bucket.imports } : {}),
             },
           ],
     );

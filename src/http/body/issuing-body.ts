@@ -17,6 +17,8 @@ export interface IssuingBody {
   readonly fields: ReadonlyMap<string, string>;
   readonly trace?: AsyncIterable<Uint8Array>;
   readonly audio: AsyncIterable<Uint8Array>;
+  /** Aborted when the form breaks, or its caller is gone: work on what has come is in vain. Absent without a form. */
+  readonly signal?: AbortSignal;
   /** Lets go of the request, wherever the reading has ended: the response can then read the rest of the body. */
   close(): void;
 }
@@ -64,6 +66,7 @@ class IssuingForm {
   readonly #fields = new Map<string, string>();
   readonly #files: FilePart[] = [];
   readonly #pumping: Promise<void>;
+  readonly #broken = new AbortController();
   #seenFiles = 0;
   #failure: unknown;
   #finished = false;
@@ -104,11 +107,12 @@ class IssuingForm {
       throw new DomainError('invalid_request', 'The form holds no file.', { reason: 'file_missing' });
     const { traceBytes, audioBytes } = this.#bounds;
     const fields = this.#fields;
+    const { signal } = this.#broken;
     const close = (): void => this.close();
-    if (first.name === 'file') return { fields, audio: this.#last(first, audioBytes), close };
+    if (first.name === 'file') return { fields, audio: this.#last(first, audioBytes), signal, close };
     // More than is allowed is passed on: whoever replays says what is wrong with it.
     const trace = this.#contentOf(first, traceBytes + MAX_FIELD_BYTES);
-    return { fields, trace, audio: this.#afterTrace(audioBytes), close };
+    return { fields, trace, audio: this.#afterTrace(audioBytes), signal, close };
   }
 
   close(): void {
@@ -188,7 +192,12 @@ class IssuingForm {
   }
 
   #onField(name: string | undefined, value: string | undefined, info: busboy.FieldInfo): void {
-    if (this.#seenFiles > 0) throw malformedForm('The fields come before the files.');
+    if (this.#seenFiles > 0)
+      throw new DomainError(
+        'invalid_request',
+        'A field follows a file; the order is the fields, then `trace`, then `file`.',
+        { reason: 'field_after_file' },
+      );
     // busboy gives `undefined` for a part without a name, and for a character set it does not know.
     if (name === undefined || value === undefined)
       throw malformedForm('A part of the form has no name, or an unknown character set.');
@@ -243,6 +252,7 @@ class IssuingForm {
   #fail(error: unknown): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
+    this.#broken.abort(error);
     this.#parser.destroy();
     this.#wake?.();
     this.#resume?.();

@@ -39,6 +39,11 @@ export interface ListenerParts {
   readonly tls?: TlsIdentity;
   /** Bytes that all listeners of the process may hold for callers; a budget of its own by default. */
   readonly budget?: ByteBudget;
+  /**
+   * Throws while nobody may be served, whatever is asked for: routes without authentication alone are. Absent:
+   * never.
+   */
+  readonly assertOpen?: () => void;
   /** Merged over DEFAULT_LIMITS. */
   readonly limits?: Partial<ListenerLimits>;
 }
@@ -101,9 +106,14 @@ export function createListener(
         return;
       }
       Object.assign(exchange.headers, headers.get(endpoint));
-      void carryOut(exchange, runEndpoint(endpoint, observer, exchange, request.params));
+      void carryOut(exchange, admitted(endpoint, exchange, request.params));
     });
   }
+
+  const admitted = async (endpoint: Endpoint, exchange: Exchange, params: unknown): Promise<Response> => {
+    if (endpoint.auth !== 'public') parts.assertOpen?.();
+    return runEndpoint(endpoint, observer, exchange, params);
+  };
 
   /**
    * Sends the response; every call that is carried out is logged, whether or not its caller is still there.

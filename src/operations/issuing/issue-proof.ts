@@ -98,7 +98,11 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     const earlier = await findEarlier(deps, replay, createdAt);
     if (earlier !== undefined) return earlier;
     if (trace !== undefined)
-      evidence = await settleEvidence(deps, { proofId, createdAt, originalSha256: original.sha256 }, trace);
+      evidence = await settleEvidence(
+        deps,
+        { proofId, now: Math.floor(deps.clock.now() / 1000), originalSha256: original.sha256 },
+        trace,
+      );
     const { identity } = deps.signer;
     const statement = stateProduction(identity, {
       proofId,

@@ -24,11 +24,13 @@ export interface SubmittedEvidence {
   readonly summary?: Uint8Array;
   /** JSON of detection results about imports (docs/evidence.md). */
   readonly detections?: Uint8Array;
+  /** Aborted when nobody waits for the issuing any more. */
+  readonly signal?: AbortSignal;
 }
 
 export interface SettleEvidenceDeps {
   readonly assets: AssetStore;
-  readonly replay: (open: OpenTrace) => Promise<Replayed>;
+  readonly replay: (open: OpenTrace, signal?: AbortSignal) => Promise<Replayed>;
   readonly devices: Pick<Devices, 'standing'>;
   readonly environment: string;
 }
@@ -59,7 +61,7 @@ export interface SettledEvidence {
 export async function replaySubmitted(
   { assets, replay, environment }: SettleEvidenceDeps,
   proofId: string,
-  { trace, summary, detections }: SubmittedEvidence,
+  { trace, summary, detections, signal }: SubmittedEvidence,
 ): Promise<ReplayedTrace> {
   const supplied = defined({
     summary: summary && readSummary(summary),
@@ -76,7 +78,7 @@ export async function replaySubmitted(
         });
       await staged.append(chunk);
     }
-    const replayed = await replay(() => staged.read());
+    const replayed = await replay(() => staged.read(), signal);
     if (replayed.header.simulated && environment === 'production')
       throw new DomainError(
         'unprocessable',
@@ -97,16 +99,17 @@ export async function settleEvidence(
   { assets, devices }: SettleEvidenceDeps,
   {
     proofId,
-    createdAt,
+    now,
     originalSha256,
   }: {
     readonly proofId: string;
-    readonly createdAt: number;
+    /** Unix seconds: a device that was revoked while the audio came in is a revoked one. */
+    readonly now: number;
     readonly originalSha256: string;
   },
   { staged, replayed, supplied }: ReplayedTrace,
 ): Promise<SettledEvidence> {
-  const { standing } = await devices.standing(replayed.deviceId, createdAt);
+  const { standing } = await devices.standing(replayed.deviceId, now);
   const { facts, detail } = settleFacts(replayed, {
     standing,
     originalSha256,
