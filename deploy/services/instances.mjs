@@ -29,16 +29,25 @@ const ACCESS = readFileSync(join(HERE, 'cassandra/jvm.options'), 'utf8')
  * the same ports.
  */
 const NETWORK = process.env.TAKEMARK_SERVICES_NETWORK || '127.0.0';
-if (!/^127\.\d{1,3}\.\d{1,3}$/.test(NETWORK))
-  throw new Error('TAKEMARK_SERVICES_NETWORK must be like 127.0.1');
+/** Begins the names of network namespaces that somebody has made, one for each instance; by default none. */
+const NAMESPACES = process.env.TAKEMARK_SERVICES_NAMESPACES || '';
+if (!(NAMESPACES === '' ? /^127\.\d{1,3}\.\d{1,3}$/ : /^10\.\d{1,3}\.\d{1,3}$/).test(NETWORK))
+  throw new Error('TAKEMARK_SERVICES_NETWORK must be like 127.0.1, or with namespaces like 10.77.1');
 const HOST = `${NETWORK}.1`;
+/** With namespaces an address is of one server alone. */
+const KAFKA_HOST = NAMESPACES === '' ? HOST : `${NETWORK}.11`;
+const S3_HOST = NAMESPACES === '' ? HOST : `${NETWORK}.12`;
+const within = (name, command) =>
+  NAMESPACES === '' ? command : ['ip', 'netns', 'exec', `${NAMESPACES}${name}`, ...command];
+const PAXOS = process.env.TAKEMARK_SERVICES_PAXOS || 'v2';
+if (!/^v[12]$/.test(PAXOS)) throw new Error('TAKEMARK_SERVICES_PAXOS must be v1 or v2');
 /** JMX listens on 127.0.0.1 whatever the network. */
 const JMX_PORT = 17_198 + 10 * Number(NETWORK.split('.')[2]);
 
 export const DATACENTER = 'datacenter1';
 /** For clients of the S3 server, which knows one bucket and one key. */
 export const S3 = {
-  endpoint: `http://${HOST}:18333`,
+  endpoint: `http://${S3_HOST}:18333`,
   region: 'us-east-1',
   bucket: 'takemark-assets',
   accessKey: 'takemark',
@@ -48,6 +57,7 @@ export const S3 = {
 /**
  * @typedef {object} Instance
  * @property {'cassandra' | 'kafka' | 's3'} kind
+ * @property {boolean} named whether it starts only where it is named
  * @property {boolean} secure whether it demands a user name and TLS
  * @property {string} name also the name of its directory
  * @property {string} directory
@@ -67,6 +77,7 @@ export function allInstances(scratch) {
   );
   return [
     ...nodes,
+    ...[1, 2].map((number) => centreNode({ scratch, number })),
     kafkaBroker({ scratch, secure: false }),
     s3Server({ scratch }),
     secureCassandra({ scratch }),
@@ -116,6 +127,29 @@ function cassandraNode({ scratch, number }) {
   });
 }
 
+/** One node of a cluster with two data centres, dc1 and dc2. */
+function centreNode({ scratch, number }) {
+  const name = `cassandra-dc${number}`;
+  const node = {
+    address: `${NETWORK}.${MOST_NODES + number}`,
+    seed: `${NETWORK}.${MOST_NODES + 1}`,
+    port: 9042,
+  };
+  return cassandra({
+    scratch,
+    name,
+    node,
+    ring: { cluster: 'takemark-centres', storagePort: 7000, jmxPort: JMX_PORT + MOST_NODES + number },
+    centre: `dc${number}`,
+    after: number === 1 ? undefined : { first: 'cassandra-dc1', again: 'cassandra-dc1' },
+    secure: false,
+    probe: async () => {
+      const peers = await countPeers(node);
+      if (peers < number - 1) throw new Error(`it knows ${peers} other nodes`);
+    },
+  });
+}
+
 function secureCassandra({ scratch }) {
   const as = (user, secret) => ({
     address: '127.0.0.1',
@@ -145,11 +179,12 @@ function secureCassandra({ scratch }) {
   });
 }
 
-function cassandra({ scratch, name, node, ring, after, secure, probe }) {
+function cassandra({ scratch, name, node, ring, centre, after, secure, probe }) {
   const directory = join(scratch, name);
   const jars = classPath(scratch, 'cassandra');
   return {
     kind: 'cassandra',
+    named: centre !== undefined,
     secure,
     name,
     directory,
@@ -163,13 +198,21 @@ function cassandra({ scratch, name, node, ring, after, secure, probe }) {
           })
         : '';
       return {
-        'cassandra.yaml': template('cassandra/cassandra.yaml', { ...ring, ...node, directory, security }),
+        'cassandra.yaml': template('cassandra/cassandra.yaml', {
+          ...ring,
+          ...node,
+          directory,
+          security,
+          paxos: PAXOS,
+          snitch: centre === undefined ? 'SimpleSnitch' : 'GossipingPropertyFileSnitch',
+        }),
+        ...(centre !== undefined && { 'cassandra-rackdc.properties': `dc=${centre}\nrack=rack1\n` }),
         'jvm.options': template('cassandra/jvm.options'),
         'logback.xml': template('cassandra/logback.xml'),
       };
     },
     prepare: undefined,
-    command: [
+    command: within(name, [
       'java',
       `@${join(directory, 'jvm.options')}`,
       `-javaagent:${join(jars, 'jamm-0.4.0.jar')}`,
@@ -180,10 +223,10 @@ function cassandra({ scratch, name, node, ring, after, secure, probe }) {
       '-cp',
       `${directory}:${join(jars, '*')}`,
       'org.apache.cassandra.service.CassandraDaemon',
-    ],
+    ]),
     nodetool: secure
       ? undefined
-      : [
+      : within(name, [
           'java',
           QUICK,
           ...ACCESS,
@@ -195,7 +238,7 @@ function cassandra({ scratch, name, node, ring, after, secure, probe }) {
           '127.0.0.1',
           '-p',
           String(ring.jmxPort),
-        ],
+        ]),
     probe,
   };
 }
@@ -204,7 +247,7 @@ function kafkaBroker({ scratch, secure }) {
   const name = secure ? 'kafka-secure' : 'kafka-1';
   const directory = join(scratch, name);
   // The certificate of the secure ones is for 127.0.0.1.
-  const host = secure ? '127.0.0.1' : HOST;
+  const host = secure ? '127.0.0.1' : KAFKA_HOST;
   const port = secure ? 19_192 : 19_092;
   const java = [
     'java',
@@ -216,6 +259,7 @@ function kafkaBroker({ scratch, secure }) {
   const properties = join(directory, 'server.properties');
   return {
     kind: 'kafka',
+    named: false,
     secure,
     name,
     directory,
@@ -261,7 +305,7 @@ function kafkaBroker({ scratch, secure }) {
         { stdio: ['ignore', 'ignore', 2] },
       );
     },
-    command: [...java, '-Xms128M', '-Xmx256M', 'kafka.Kafka', properties],
+    command: within(name, [...java, '-Xms128M', '-Xmx256M', 'kafka.Kafka', properties]),
     probe: () =>
       produce({
         address: host,
@@ -281,6 +325,7 @@ function s3Server({ scratch }) {
   const directory = join(scratch, 's3-1');
   return {
     kind: 's3',
+    named: false,
     secure: false,
     name: 's3-1',
     directory,
@@ -291,7 +336,7 @@ function s3Server({ scratch }) {
       'logback.xml': template('s3/logback.xml'),
     }),
     prepare: () => mkdirSync(join(directory, 'data'), { recursive: true }),
-    command: [
+    command: within('s3-1', [
       'java',
       '-cp',
       join(classPath(scratch, 's3'), '*'),
@@ -301,7 +346,7 @@ function s3Server({ scratch }) {
       'org.gaul.s3proxy.Main',
       '--properties',
       join(directory, 's3proxy.conf'),
-    ],
+    ]),
     probe: () => writeObject(S3),
   };
 }

@@ -20,6 +20,7 @@ const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]
        services.mjs status [--print-env]
        services.mjs nodetool <instance> <argument>...
 --name <instance>, as \`status\` lists them, instead of --only; what is stopped or killed without --erase keeps its data.
+cassandra-dc1 and cassandra-dc2, two data centres of one cluster, start only where they are named.
 --secure starts a Cassandra and a Kafka of their own that demand a user name, a password and TLS.`;
 const KINDS = ['cassandra', 'kafka', 's3'];
 const LOCK_MS = 600_000;
@@ -41,13 +42,17 @@ function environment() {
   const running = allInstances(scratch).filter(isUp);
   const addresses = (kind, secure) =>
     running
-      .filter((instance) => instance.kind === kind && instance.secure === secure)
+      .filter((instance) => !instance.named && instance.kind === kind && instance.secure === secure)
       .map(({ address }) => address)
       .join(',');
   const settings = {
     TAKEMARK_CASSANDRA: addresses('cassandra', false),
-    TAKEMARK_CASSANDRA_DC: running.some(({ kind }) => kind === 'cassandra') ? DATACENTER : '',
+    TAKEMARK_CASSANDRA_DC: running.some(({ kind, named }) => kind === 'cassandra' && !named)
+      ? DATACENTER
+      : '',
     TAKEMARK_KAFKA: addresses('kafka', false),
+    // One broker, and one node unless there are three: a process with production's settings would not start.
+    TAKEMARK_ACCEPT_SERVERS: 'cassandra.replication,kafka.replication,kafka.min_insync_replicas',
     ...(addresses('s3', false) !== '' && {
       TAKEMARK_S3_ENDPOINT: S3.endpoint,
       TAKEMARK_S3_REGION: S3.region,
@@ -55,6 +60,10 @@ function environment() {
       TAKEMARK_S3_ACCESS_KEY: S3.accessKey,
       TAKEMARK_S3_SECRET_KEY: S3.secretKey,
     }),
+    TAKEMARK_CENTRES_CASSANDRA: running
+      .filter(({ named }) => named)
+      .map(({ address }) => address)
+      .join(','),
     TAKEMARK_SECURE_CASSANDRA: addresses('cassandra', true),
     TAKEMARK_SECURE_KAFKA: addresses('kafka', true),
     ...(running.some(({ secure }) => secure) && {
@@ -289,7 +298,7 @@ async function main() {
     const chosen =
       named.length > 0
         ? ofKind
-        : ofKind.filter(({ secure, name }) => secure === values.secure && !beyond(name));
+        : ofKind.filter(({ named, secure, name }) => !named && secure === values.secure && !beyond(name));
     await locked(() => up(chosen));
   }
   if (command === 'down') await locked(() => down(ofKind, values.erase));

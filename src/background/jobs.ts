@@ -1,59 +1,83 @@
 import type { AssetStore } from '../ports/assets.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
-import { collectExpired, collectOrphans, collectReservations } from './collect.js';
+import type { Auditor } from './auditor.js';
+import { collectExpired, collectReservations } from './collect.js';
 import { remindDue } from './remind.js';
+import type { RestoreGate } from './restore-gate.js';
 import type { PeriodicJob } from './scheduler.js';
 
-const EXPIRED_MS = 30_000;
+const EXPIRED_MS = 10_000;
 const RESERVATIONS_MS = 600_000;
-const ORPHANS_MS = 6 * 3_600_000;
 const REMIND_MS = 30_000;
-/**
- * Age up to which a reserved id, or an asset in a bucket that no record names, may be of another process that
- * issues.
- */
-export const ORPHAN_GRACE_SECONDS = 3600;
+const AUDIT_SECONDS = 10;
+const LOOK_MS = 10_000;
+const BEAT_MS = 60_000;
+/** Age up to which another process may still issue under an id that it has reserved. */
+export const RESERVATION_SECONDS = 3600;
 
 export interface JobDeps {
   readonly stores: Stores;
   readonly assets: AssetStore;
   readonly clock: Clock;
+  /** False while a clock is wrong: what is older than something is found by it. Always true without servers. */
+  readonly maySweep: () => boolean;
 }
 
 /**
  * The removal of rows and assets whose time has passed, or that a kill left behind.
- * @param shared which of the two other processes use as well: what belongs to one process alone was collected
- * at its start
+ * @param isStoreShared whether other processes use the store as well: what belongs to one process alone was
+ * collected at its start
  */
 export function collectionJobs(
-  { stores, assets, clock }: JobDeps,
-  shared: { readonly store: boolean; readonly assets: boolean },
+  { stores, assets, clock, maySweep }: JobDeps,
+  isStoreShared: boolean,
 ): readonly PeriodicJob[] {
+  const sweeping = (run: () => Promise<unknown>) => async () => (maySweep() ? run() : undefined);
   const jobs: PeriodicJob[] = [
-    { where: 'collect', everyMs: EXPIRED_MS, run: () => collectExpired({ stores, clock }) },
+    { where: 'collect', everyMs: EXPIRED_MS, run: sweeping(() => collectExpired({ stores, clock })) },
   ];
-  if (shared.store)
+  if (isStoreShared)
     jobs.push({
       where: 'collect',
       everyMs: RESERVATIONS_MS,
-      run: () => collectReservations({ stores, clock, graceSeconds: ORPHAN_GRACE_SECONDS }),
-    });
-  if (shared.assets)
-    jobs.push({
-      where: 'collect',
-      everyMs: ORPHANS_MS,
-      atStart: true,
-      run: () => collectOrphans({ stores, assets, shared: true }),
+      run: sweeping(() => collectReservations({ stores, assets, clock, graceSeconds: RESERVATION_SECONDS })),
     });
   return jobs;
 }
 
-export function reminderJob({ stores, clock }: Pick<JobDeps, 'stores' | 'clock'>): PeriodicJob {
+/** Jobs of the gate, and the others, which wait while it is closed: what they would remove may be needed again. */
+export function gatedJobs(gate: RestoreGate, jobs: readonly PeriodicJob[]): readonly PeriodicJob[] {
+  return [
+    { where: 'restore', everyMs: LOOK_MS, run: () => gate.look() },
+    { where: 'restore', everyMs: BEAT_MS, atStart: true, run: () => gate.beat() },
+    ...jobs.map((job) => ({
+      ...job,
+      run: async () => {
+        if (!gate.isClosed) await job.run();
+      },
+    })),
+  ];
+}
+
+/** The auditor's passes; while a clock is wrong nobody knows what is old enough to be told. */
+export function auditJob(auditor: Auditor, { maySweep }: Pick<JobDeps, 'maySweep'>): PeriodicJob {
+  return {
+    where: 'audit',
+    everyMs: AUDIT_SECONDS * 1000,
+    run: async () => (maySweep() ? auditor.run(AUDIT_SECONDS) : undefined),
+  };
+}
+
+export function reminderJob({
+  stores,
+  clock,
+  maySweep,
+}: Pick<JobDeps, 'stores' | 'clock' | 'maySweep'>): PeriodicJob {
   return {
     where: 'retention',
     everyMs: REMIND_MS,
     atStart: true,
-    run: () => remindDue({ stores, clock }),
+    run: async () => (maySweep() ? remindDue({ stores, clock }) : undefined),
   };
 }

@@ -1,21 +1,35 @@
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { pauseAfter } from '../async/backoff.js';
-import type { Topic } from '../domain/events.js';
+import type { ServiceEvent, Topic } from '../domain/events.js';
 import type { EventBus } from '../ports/bus.js';
 import type { Observer } from '../ports/observer.js';
 import type { OutboxStore, WaitingEvent } from '../ports/stores.js';
+import { Lanes } from './lanes.js';
 
-/** Events of one round trip to the bus. */
+/** Events that go at once. */
 const BATCH = 500;
+/** Events of a batch that came back before: however many come back, the others keep most of the place. */
+const AGAIN = 50;
 /**
  * `firstMs` doubles with every failure up to `longestMs`; `idleMs` is how often the outbox is looked at
- * without being woken.
+ * without being woken; `patienceMs` is how long a batch may hold up the next one; after `silentMs` an event
+ * without an acknowledgement is reported; `stopMs` is how long a stop waits for what is under way.
  */
-const PAUSES = { firstMs: 100, longestMs: 5000, idleMs: 5000 };
+const PAUSES = {
+  firstMs: 100,
+  longestMs: 5000,
+  idleMs: 5000,
+  patienceMs: 200,
+  silentMs: 10_000,
+  stopMs: 5000,
+};
+/** Events that are passed over in a millisecond, generously: so many looks are not worth their work. */
+const PASSED_OVER_A_MS = 1000;
 
 export interface EventRelay {
   /** Begins to publish; events that wait from before go first. */
   start(): void;
-  /** Finishes the batch that is under way. Safe to call twice. */
+  /** Begins nothing more, and waits some seconds for what is under way. Safe to call twice. */
   stop(): Promise<void>;
 }
 
@@ -27,42 +41,162 @@ export interface EventRelayDeps {
 }
 
 /**
- * Publishes the outbox to the bus, oldest first, one batch at a time. Events are marked when the bus has
- * confirmed them: a batch that failed comes again as it was, so the order within a key holds and nothing is
- * lost.
+ * Publishes the outbox to the bus, oldest first. An event is marked when the bus has confirmed it, whatever
+ * becomes of the others; one that came back comes again before any later event of its key, so the order
+ * within a key holds and nothing is lost. An event that the bus neither confirms nor gives back holds up its
+ * key alone.
  */
 export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: EventRelayDeps): EventRelay {
+  const lanes = new Lanes(pauses);
+  const confirmed: WaitingEvent[] = [];
+  const sendings = new Set<Sending>();
   let running = false;
-  let round: Promise<void> | undefined;
+  let looking: Promise<void> | undefined;
+  let marking: Promise<void> | undefined;
+  let reading: Promise<readonly WaitingEvent[]> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let woken = false;
+  /** Looks that failed and batches that were refused in a row, and nothing was confirmed meanwhile. */
   let failures = 0;
+  let isTold = false;
+
+  /** An outage is reported once, however long it lasts. */
+  const tell = (error: unknown): void => {
+    if (!isTold) observer.fault('outbox', error);
+    isTold = true;
+  };
+  const wake = (): void => {
+    woken = true;
+    // In an outage the pause is kept, whatever comes in.
+    if (running && looking === undefined && failures === 0) begin();
+  };
+
+  const markAll = async (): Promise<void> => {
+    for (let attempts = 1; confirmed.length > 0; ) {
+      const batch = confirmed.splice(0);
+      try {
+        await stores.markPublished(batch);
+        attempts = 1;
+        for (const [topic, count] of countTopics(batch)) observer.events(topic, 'published', count);
+        // A look under way may hold the events from before their marks.
+        await reading?.catch(() => undefined);
+        for (const { event } of batch) lanes.end(event, 'kept', performance.now());
+      } catch (error) {
+        // Marked again, not published again.
+        confirmed.unshift(...batch);
+        tell(error);
+        if (!running) return;
+        await sleep(pauseAfter(attempts, pauses));
+        attempts += 1;
+      }
+    }
+  };
+  const mark = (): Promise<void> => {
+    marking ??= markAll().finally(() => (marking = undefined));
+    return marking;
+  };
+
+  const send = (batch: readonly WaitingEvent[]): Sending => {
+    const open = new Map(batch.map((waiting) => [waiting.event, waiting]));
+    const sending = { failed: 0, isRefused: false, isLate: false };
+    let marked: Promise<void> | undefined;
+    const settle = (event: ServiceEvent, fault?: unknown): void => {
+      const waiting = open.get(event);
+      if (waiting === undefined) return;
+      open.delete(event);
+      if (fault === undefined) {
+        failures = 0;
+        confirmed.push(waiting);
+        // Events that are confirmed together are marked together.
+        marked ??= setImmediate().then(async () => {
+          marked = undefined;
+          await mark();
+          if (sending.isLate) wake();
+        });
+      } else {
+        sending.failed += 1;
+        lanes.end(event, 'failed', performance.now());
+        tell(fault);
+        if (sending.isLate) wake();
+      }
+    };
+    const settleRest = (fault?: unknown): void => {
+      for (const event of [...open.keys()]) settle(event, fault);
+    };
+    for (const { event } of batch) lanes.begin(event, performance.now());
+    const settled = bus.publish([...open.keys()], settle).then(
+      () => settleRest(),
+      (fault: unknown) => {
+        // Nothing was told of any single event.
+        sending.isRefused = open.size === batch.length;
+        settleRest(fault);
+      },
+    );
+    return Object.assign(sending, { settled: settled.then(() => marked ?? marking) });
+  };
 
   const publishWaiting = async (): Promise<void> => {
     for (let more = true; more && running; ) {
       woken = false;
-      const batch = await stores.waitingEvents(BATCH);
-      if (batch.length > 0) {
-        await bus.publish(batch.map(({ event }) => event));
-        await stores.markPublished(batch);
-        for (const [topic, count] of countTopics(batch)) observer.events(topic, 'published', count);
-      }
-      failures = 0;
-      more = woken || batch.length === BATCH;
+      let passedOver = 0;
+      let again = 0;
+      const now = performance.now();
+      reading = stores.waitingEvents(BATCH, (event) => {
+        const state = lanes.stateOf(event, now);
+        if (state === 'again') again += 1;
+        const isHeldBack = state === 'closed' || (state === 'again' && again > AGAIN);
+        if (isHeldBack) passedOver += 1;
+        return isHeldBack;
+      });
+      const batch = await reading;
+      const hasFailed = batch.length > 0 && (await publishBatch(batch));
+      if (batch.length === 0 && !lanes.hasFailed) failures = 0;
+      tellOfSilence();
+      if (failures > 0) return;
+      more = woken || batch.length === BATCH || (again > AGAIN && !hasFailed);
+      if (passedOver >= PASSED_OVER_A_MS) await sleep(passedOver / PASSED_OVER_A_MS);
     }
   };
-  const begin = (): void => {
+
+  /**
+   * A batch that is silent is left to itself after a while: the others go on.
+   * @returns whether an event came back meanwhile
+   */
+  const publishBatch = async (batch: readonly WaitingEvent[]): Promise<boolean> => {
+    const sending = send(batch);
+    sendings.add(sending);
+    void sending.settled.then(() => sendings.delete(sending));
+    if (!(await settledWithin(sending.settled, pauses.patienceMs))) sending.isLate = true;
+    if (sending.isRefused) failures += 1;
+    return sending.failed > 0;
+  };
+
+  const tellOfSilence = (): void => {
+    const { oldest } = lanes;
+    const isSilent = oldest !== undefined && performance.now() - oldest > pauses.silentMs;
+    if (isSilent) tell(new Error('events wait for the acknowledgement of the bus'));
+    else if (failures === 0 && !lanes.hasFailed) isTold = false;
+  };
+
+  const schedule = (): void => {
     clearTimeout(timer);
-    round = publishWaiting()
+    const untilFree = Math.max(pauses.firstMs, lanes.nextFree - performance.now());
+    const pause = failures > 0 ? pauseAfter(failures, pauses) : Math.min(pauses.idleMs, untilFree);
+    timer = setTimeout(begin, pause);
+  };
+
+  const begin = (): void => {
+    if (looking !== undefined) return;
+    clearTimeout(timer);
+    looking = publishWaiting()
       .catch((error: unknown) => {
         failures += 1;
-        // An outage is reported once, however long it lasts.
-        if (failures === 1) observer.fault('outbox', error);
+        tell(error);
       })
       .then(() => {
-        round = undefined;
+        looking = undefined;
         if (!running) return;
-        timer = setTimeout(begin, failures === 0 ? pauses.idleMs : pauseAfter(failures, pauses));
+        schedule();
         // Woken between the last look and here.
         if (woken && failures === 0) begin();
       });
@@ -70,19 +204,42 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
   return {
     start() {
       running = true;
-      stores.onWaiting(() => {
-        woken = true;
-        // In an outage the pause is kept, whatever comes in.
-        if (running && round === undefined && failures === 0) begin();
-      });
+      stores.onWaiting(wake);
       begin();
     },
     async stop() {
       running = false;
       clearTimeout(timer);
-      await round;
+      await looking;
+      await settledWithin(Promise.all([...sendings].map(({ settled }) => settled)), pauses.stopMs);
     },
   };
+}
+
+/** A batch on its way. */
+interface Sending {
+  /** Events that came back. */
+  failed: number;
+  /** The bus took none of the events. */
+  isRefused: boolean;
+  /** The next look does not wait for it. */
+  isLate: boolean;
+  /** Resolves when none of its events is under way any more, and the confirmed ones are marked. */
+  readonly settled: Promise<void>;
+}
+
+/** Tells whether the work has settled in time; it goes on where it has not. */
+async function settledWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
+  const late = new AbortController();
+  const settled = work.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([settled, sleep(ms, false, { signal: late.signal }).catch(() => false)]);
+  } finally {
+    late.abort();
+  }
 }
 
 function countTopics(batch: readonly WaitingEvent[]): Map<Topic, number> {

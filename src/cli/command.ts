@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.js';
+import type { ServerCheck } from '../domain/server-check.js';
 import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';
 
@@ -18,13 +19,16 @@ export interface RunningProcess {
 export interface Cluster {
   /**
    * Brings the store's schema and the bus's topics up to date; undefined for the one that is not configured.
+   * @param options whether another topology may take the place of the one that was stated
    * @returns names of what was new
    */
-  migrate(): Promise<{
+  migrate(options: { readonly changeTopology: boolean }): Promise<{
     readonly applied?: readonly string[];
     readonly topics?: readonly string[];
     readonly rows?: { readonly authenticated: number; readonly damaged: number };
   }>;
+  /** Looks at the servers, and changes nothing. */
+  examineServers(): Promise<readonly ServerCheck[]>;
   /** The text of a new bundle of secrets. */
   makeSecrets(): Promise<string>;
   /** The text of the bundle after a step. */
@@ -36,8 +40,15 @@ export interface Cluster {
       readonly purposes: readonly string[] | undefined;
     },
   ): Promise<string>;
-  /** @returns how many erasures of the bus were taken, and how many messages of it never can be */
-  replayErasures(): Promise<{ readonly taken: number; readonly left: number }>;
+  /** Makes good what a backup forgot that was put back. */
+  restore(): Promise<{
+    readonly epoch: number;
+    readonly erasures: number;
+    readonly erasedAgain: number;
+    readonly usage: number;
+    readonly left: number;
+    readonly seconds: number;
+  }>;
   /** PEM of a request for a new signing certificate. */
   requestLeaf(): Promise<string>;
   /** @param pem the leaf, then its authority. Times in unix seconds */

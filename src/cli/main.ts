@@ -33,11 +33,15 @@ async function prepareLongRun(): Promise<void> {
 }
 
 const cluster: Cluster = {
-  migrate: async () => (await loadTools()).migrate(readConfig()),
+  migrate: async (options) => (await loadTools()).migrate(readConfig(), options),
+  examineServers: async () => {
+    await loadTools();
+    return (await import('../compose/doctor.js')).examineServers(readConfig());
+  },
   makeSecrets: async () => (await loadTools()).makeSecrets(readConfig()),
   rotateSecrets: async (bundle, rotation) =>
     (await loadTools()).rotateSecrets(readConfig(), bundle, rotation),
-  replayErasures: async () => (await loadTools()).replayErasureTopic(readConfig()),
+  restore: async () => (await loadTools()).restoreCluster(readConfig()),
   requestLeaf: async () => (await loadTools()).requestSigningLeaf(readConfig()),
   installLeaf: async (pem) => (await loadTools()).installSigningLeaf(readConfig(), pem),
   initAuthority: async (directory) => (await loadTools()).initSigningAuthority(readConfig(), directory),

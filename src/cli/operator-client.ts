@@ -71,6 +71,18 @@ export interface ErasureStatus {
   readonly assetPresent: boolean;
 }
 
+/** One step of a pass over the stores. */
+export interface AuditStep {
+  readonly findings: readonly {
+    readonly kind: string;
+    readonly subject: string;
+    readonly detail: string;
+  }[];
+  readonly looked: number;
+  /** Where the next step begins; absent at the end of the pass. */
+  readonly next?: string;
+}
+
 export const TOPICS = ['erasure', 'usage', 'retention'] as const;
 
 /** An event that no consumer could take. */
@@ -335,6 +347,11 @@ export class OperatorClient {
       `partners/${pathPart(partnerId)}/audit/verification`,
       AUDIT_TIMEOUT_MS,
     )) as AuditVerification;
+  }
+
+  async auditStores(from: string | undefined): Promise<AuditStep> {
+    const query: Record<string, string> = defined({ from });
+    return (await this.#get('audit/stores', AUDIT_TIMEOUT_MS, query)) as AuditStep;
   }
 
   async issue({

@@ -1,6 +1,7 @@
 import { TakemarkError } from '../client/errors.js';
 import { type Command, type Context, EXIT, RuntimeError, UsageError } from './command.js';
 import { captureArdour } from './commands/capture-ardour.js';
+import { captureArdourHook } from './commands/capture-ardour-hook.js';
 import { captureAudacity } from './commands/capture-audacity.js';
 import { completionCommands } from './commands/completion.js';
 import {
@@ -12,14 +13,21 @@ import {
   listPlans,
   revokeKey,
 } from './commands/operator-accounts.js';
-import { initSecrets, migrateStore, replayErasures, rotateSecrets } from './commands/operator-cluster.js';
+import { initSecrets, migrateStore, restore, rotateSecrets } from './commands/operator-cluster.js';
 import { listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
 import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
 import { enrolDevice, listDevices, revokeDevice } from './commands/operator-devices.js';
+import { examineServers } from './commands/operator-doctor.js';
 import { issue } from './commands/operator-issue.js';
 import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
 import { importLegacy } from './commands/operator-legacy.js';
-import { erasureStatus, readAudit, supplyEvidence, verifyAudit } from './commands/operator-records.js';
+import {
+  auditStores,
+  erasureStatus,
+  readAudit,
+  supplyEvidence,
+  verifyAudit,
+} from './commands/operator-records.js';
 import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
 import {
   approveSourceDetail,
@@ -48,6 +56,7 @@ const COMMANDS: readonly Command[] = [
   showUsage,
   seal,
   captureArdour,
+  captureArdourHook,
   captureAudacity,
   createPartner,
   listPartners,
@@ -64,6 +73,7 @@ const COMMANDS: readonly Command[] = [
   erasureStatus,
   readAudit,
   verifyAudit,
+  auditStores,
   authority,
   listSigners,
   revokeSigner,
@@ -81,10 +91,11 @@ const COMMANDS: readonly Command[] = [
   issueLeaf,
   listDeadLetters,
   replayDeadLetters,
-  replayErasures,
+  restore,
   initSecrets,
   rotateSecrets,
   migrateStore,
+  examineServers,
   serve,
   consumers,
   demo,
@@ -109,7 +120,6 @@ const GROUPS: Readonly<Record<string, string>> = {
   'operator audit': 'Audit logs',
   'operator signing': 'Signing certificates',
   'operator dlq': 'Dead letters: events that no consumer could take',
-  'operator erasures': 'Erasures after a backup was restored',
   'operator secrets': 'The bundle of secrets of a cluster',
 };
 

@@ -658,8 +658,8 @@ export interface SessionEvidence {
     readonly buckets: readonly {
       /** Start of the stretch, in seconds of the session. */
       readonly atSeconds: number;
-      /** Edits that were seen in it. */
-      readonly edits: number;
+      /** Edits that were seen in it; absent where none was seen and not all are looked at. */
+      readonly edits?: number;
       /** Recordings; absent where nobody looks. */
       readonly recordings?: number;
       /** Imports; absent where nobody looks. */
@@ -702,8 +702,8 @@ export interface SourceDetail {
     /** Last observed state. */
     readonly state: Growing<'present' | 'removed'>;
   }[];
-  /** Count of all tracks. */
-  readonly trackCount: number;
+  /** Count of all tracks; absent where nobody looks at them. */
+  readonly trackCount?: number;
   /** Placements; long lists are cut. */
   readonly placements: readonly {
     /** Local to the report. */
@@ -733,8 +733,8 @@ export interface SourceDetail {
     /** Edits, 1000 at most. */
     readonly edits: number;
   }[];
-  /** Count of all placements. */
-  readonly placementCount: number;
+  /** Count of all placements; absent where nobody looks at them. */
+  readonly placementCount?: number;
 }
 
 export interface StoredUpload {

@@ -1,5 +1,5 @@
 import { createIds, systemClock } from '../adapters/system/system.js';
-import { collectionJobs, reminderJob } from '../background/jobs.js';
+import { auditJob, collectionJobs, gatedJobs, reminderJob } from '../background/jobs.js';
 import { startJobs } from '../background/scheduler.js';
 import type { Config } from '../config/config.js';
 import { listen } from '../consumers/listen.js';
@@ -8,7 +8,14 @@ import { createProbeListener } from '../http/operator-listener.js';
 import { disposedOnFailure } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
 import { openSecrets } from './identity.js';
-import { isStoreShared, openInfrastructure, openProbes, startEvents, stopOnce } from './infrastructure.js';
+import {
+  clockJobs,
+  isStoreShared,
+  openInfrastructure,
+  openProbes,
+  startEvents,
+  stopOnce,
+} from './infrastructure.js';
 import { noteRuntime } from './process.js';
 import type { ServiceOptions } from './service.js';
 
@@ -38,8 +45,10 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
       { config, clock, secrets, ...defined({ logDestination }) },
       disposer,
     );
-    const { telemetry, stores, assets, bus } = infrastructure;
+    const { telemetry, stores, assets, bus, auditor, clocks, gate } = infrastructure;
+    const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer, requestLog } = telemetry;
+    await gate.look();
     listen(bus, { stores, assets, clock, observer });
     await startEvents(infrastructure, disposer);
     const probes = openProbes(infrastructure, config);
@@ -53,8 +62,14 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     });
     const operator = await listener.listen(config.operator.port, config.operator.host);
     disposer.add(() => listener.close(config.stopGraceMs));
-    const shared = { store: true, assets: config.assetBucket !== undefined };
-    const jobs = [...collectionJobs({ stores, assets, clock }, shared), reminderJob({ stores, clock })];
+    const jobs = [
+      ...clockJobs(infrastructure),
+      ...gatedJobs(gate, [
+        ...collectionJobs({ stores, assets, clock, maySweep }, true),
+        reminderJob({ stores, clock, maySweep }),
+        auditJob(auditor, { maySweep }),
+      ]),
+    ];
     disposer.add(startJobs(jobs, observer, config.stopGraceMs));
     await announceEndpoints(config.dataDirectory, { operator: operator.port }, disposer);
     for (const name of config.unknown) telemetry.note('setting_unknown', { name });

@@ -103,7 +103,7 @@ export async function openSigningToken({ signing: { pkcs11 } }: Config): Promise
 /** Authenticates with a purpose's own secret, for this environment alone. */
 export function authenticatorOf(
   secrets: Secrets,
-  purpose: 'event' | 'row',
+  purpose: 'event' | 'row' | 'audit',
   { environment }: Config,
 ): Authenticator {
   return new Authenticator(

@@ -1,20 +1,25 @@
 import { join } from 'node:path';
+import { type BucketNotes, openBucketNotes } from '../adapters/assets/bucket-notes.js';
 import { openAssetDirectory } from '../adapters/assets/directory.js';
 import { openAssetBucket } from '../adapters/assets/s3.js';
+import type { ClockWatch } from '../adapters/cassandra/driver/clock-watch.js';
 import { openCassandraStore } from '../adapters/cassandra/store.js';
 import { openEmbeddedStore } from '../adapters/embedded/store.js';
 import { createAuditHeads } from '../adapters/journals/audit-heads.js';
 import { openErasureJournal } from '../adapters/journals/erasure-journal.js';
 import { openKafkaBus } from '../adapters/kafka/bus.js';
 import { openLocalBus } from '../adapters/local-bus/bus.js';
+import { Auditor } from '../background/auditor.js';
 import { acceptRestoredStore, findRestoredStore } from '../background/find-restored-store.js';
-import { ORPHAN_GRACE_SECONDS } from '../background/jobs.js';
 import { createEventRelay } from '../background/relay.js';
+import { RestoreGate } from '../background/restore-gate.js';
+import type { PeriodicJob } from '../background/scheduler.js';
 import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
 import type { AssetStore } from '../ports/assets.js';
+import type { AuditedStore } from '../ports/audited-store.js';
 import type { DeadLetterReport, EventBus } from '../ports/bus.js';
-import type { AuditHeads, ErasureJournal } from '../ports/journals.js';
+import type { AuditHeads, ErasureJournal, InstallationMarks, InstallationRow } from '../ports/journals.js';
 import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { Stores } from '../ports/stores.js';
@@ -22,10 +27,10 @@ import type { Clock } from '../ports/system.js';
 import { createProbes, type Probes } from '../telemetry/probes.js';
 import { createTelemetry, type Telemetry, type TelemetryParts } from '../telemetry/telemetry.js';
 import type { Disposer } from './disposer.js';
+import { admitServers } from './doctor.js';
 import { authenticatorOf, type OpenedSecrets } from './identity.js';
 
-/** Longer than any outage after which a cluster comes back with its data. */
-const ORPHAN_WINDOW_SECONDS = 32 * 24 * 3600;
+const CLOCKS_MS = 30_000;
 
 /** Adapters and reports that every kind of process needs. */
 export interface Infrastructure {
@@ -35,6 +40,15 @@ export interface Infrastructure {
   readonly journal: ErasureJournal;
   readonly heads: AuditHeads;
   readonly bus: EventBus;
+  readonly audited: AuditedStore;
+  readonly auditor: Auditor;
+  /** Watch over the clocks; undefined where the store has no servers. */
+  readonly clocks: ClockWatch | undefined;
+  /** How far the store has come; undefined where it is this process's own. */
+  readonly installation: InstallationRow | undefined;
+  /** How far the bucket says that it has come; undefined where one process is all. */
+  readonly marks: InstallationMarks | undefined;
+  readonly gate: RestoreGate;
 }
 
 export interface InfrastructureParts {
@@ -45,6 +59,8 @@ export interface InfrastructureParts {
   readonly engineStats?: TelemetryParts['engineStats'];
   readonly tlsExpiresAt?: TelemetryParts['tlsExpiresAt'];
   readonly signerNotAfter?: number;
+  /** False for a tool that has to work with servers as they are; true by default. */
+  readonly admits?: boolean;
 }
 
 /** True where other processes use the same store. */
@@ -62,36 +78,62 @@ export async function openInfrastructure(
     engineStats,
     tlsExpiresAt,
     signerNotAfter,
+    admits = true,
   }: InfrastructureParts,
   disposer: Disposer,
 ): Promise<Infrastructure> {
   // Gauges of what is opened below: the store reports its damages to telemetry, so telemetry comes first.
   let stores: Stores | undefined;
   let bus: EventBus | undefined;
+  let clocks: ClockWatch | undefined;
+  let auditor: Auditor | undefined;
   const telemetry = createTelemetry({
     level: config.logLevel,
     eventsWaiting: () => stores?.countWaiting(),
     lag: () => bus?.lag() ?? new Map(),
-    ...defined({ engineStats, tlsExpiresAt, signerNotAfter, destination: logDestination }),
+    audit: () => auditor?.report,
+    ...defined({
+      engineStats,
+      tlsExpiresAt,
+      signerNotAfter,
+      destination: logDestination,
+      clocks: isStoreShared(config) ? () => clocks : undefined,
+    }),
   });
   disposer.add(async () => telemetry.flush());
   if (config.acceptUnauthenticated) telemetry.warn('unauthenticated_accepted');
   for (const server of config.plainServers) telemetry.warn('server_without_tls', { server });
+  if (admits && isStoreShared(config)) await admitServers(config, telemetry);
   const opened = await openStores(
     config,
-    { secrets, adoptFormerRows: complete !== undefined, telemetry },
+    { secrets, adoptFormerRows: complete !== undefined, telemetry, clock },
     disposer,
   );
   stores = opened.stores;
+  clocks = opened.clocks;
   // The store is this process's own from here on, and has no rows without codes.
   await complete?.();
-  const journal = await openJournal(config, secrets);
+  const notes = openNotes(config, secrets);
+  const journal =
+    notes?.journal ?? (await openErasureJournal({ directory: config.journalDirectory, secrets }));
   disposer.add(() => journal.close());
   const assets = await openAssets(config, disposer);
   const openedBus = await openBus(config, secrets, clock, telemetry.observer);
   bus = openedBus;
   disposer.add(() => openedBus.close());
-  return { telemetry, ...opened, assets, journal, bus: openedBus };
+  const marks = notes?.marks;
+  const row = opened.installation;
+  const gate = new RestoreGate(row && marks && { row, marks });
+  const openedAuditor = new Auditor({
+    stores,
+    assets,
+    audited: opened.audited,
+    clock,
+    rate: config.auditRate,
+    onFindings: (kind, count) => telemetry.warn('audit_finding', { kind, count }),
+  });
+  auditor = openedAuditor;
+  return { telemetry, ...opened, assets, journal, marks, gate, bus: openedBus, auditor: openedAuditor };
 }
 
 /** The bus delivers from now on, and what waits in the outbox goes out. */
@@ -105,8 +147,45 @@ export async function startEvents(
   disposer.add(() => relay.stop());
 }
 
-export function openProbes({ stores }: Pick<Infrastructure, 'stores'>, { outboxLimit }: Config): Probes {
-  return createProbes(() => stores.ping(), { waiting: () => stores.countWaiting(), limit: outboxLimit });
+/**
+ * Probes of a process. Room in the outbox is that of erasures: a process that has to refuse charges still
+ * takes them.
+ * @param bus where the process is of no use without its bus
+ */
+export function openProbes(
+  {
+    stores,
+    clocks,
+    gate,
+    bus,
+  }: Pick<Infrastructure, 'stores' | 'clocks' | 'gate'> & Partial<Pick<Infrastructure, 'bus'>>,
+  { outboxLimit }: Config,
+): Probes {
+  const probes = createProbes({
+    store: () => stores.ping(),
+    outbox: { waiting: () => stores.countWaiting('erasure'), limit: outboxLimit },
+    isClockRight: () => clocks?.isRight ?? true,
+    ...defined({ bus: bus && (() => bus.ping()) }),
+  });
+  return {
+    ...probes,
+    ready: async () => {
+      gate.assertOpen();
+      await probes.ready();
+    },
+  };
+}
+
+/** The look at the clocks, now and then; a clock that differs is told of each time. */
+export function clockJobs({
+  clocks,
+  telemetry,
+}: Pick<Infrastructure, 'clocks' | 'telemetry'>): readonly PeriodicJob[] {
+  if (clocks === undefined) return [];
+  const look = async (): Promise<void> => {
+    for (const difference of await clocks.look()) telemetry.warn('clock_wrong', { ...difference });
+  };
+  return [{ where: 'clocks', everyMs: CLOCKS_MS, atStart: true, run: look }];
 }
 
 /** Stops a process once, however often it is called: not ready first, then everything is closed. */
@@ -148,14 +227,11 @@ async function openBus(
   });
 }
 
-/**
- * The journal of erasures. Where many processes erase, the topic of erasures takes its place: the topic is
- * kept for ever, and apart from the store.
- */
-async function openJournal(config: Config, secrets: Secrets): Promise<ErasureJournal> {
-  if (!isStoreShared(config) || config.bus !== 'kafka')
-    return openErasureJournal({ directory: config.journalDirectory, secrets });
-  return { record: async () => undefined, read: async function* () {}, close: async () => undefined };
+/** Notes of a cluster, in its bucket. */
+function openNotes(config: Config, secrets: Secrets): BucketNotes | undefined {
+  const { assetBucket, bus } = config;
+  if (!isStoreShared(config) || bus !== 'kafka' || assetBucket === undefined) return undefined;
+  return openBucketNotes({ ...assetBucket, authenticator: authenticatorOf(secrets, 'audit', config) });
 }
 
 async function openAssets({ dataDirectory, assetBucket }: Config, disposer: Disposer): Promise<AssetStore> {
@@ -163,8 +239,6 @@ async function openAssets({ dataDirectory, assetBucket }: Config, disposer: Disp
   const assets = await openAssetBucket({
     ...assetBucket,
     spoolDirectory: join(dataDirectory, 'spool'),
-    orphanGraceSeconds: ORPHAN_GRACE_SECONDS,
-    orphanWindowSeconds: ORPHAN_WINDOW_SECONDS,
   });
   disposer.add(async () => assets.close());
   return assets;
@@ -175,24 +249,26 @@ interface StoreParts {
   /** True where rows without codes are of a version of this service that made none. */
   readonly adoptFormerRows: boolean;
   readonly telemetry: Pick<Telemetry, 'note' | 'observer'>;
+  readonly clock: Clock;
 }
 
-type OpenedStores = Pick<Infrastructure, 'stores' | 'heads'>;
+type OpenedStores = Pick<Infrastructure, 'stores' | 'heads' | 'audited' | 'clocks' | 'installation'>;
 
 async function openStores(config: Config, parts: StoreParts, disposer: Disposer): Promise<OpenedStores> {
   if (config.store === 'embedded') return openEmbedded(config, parts, disposer);
-  const { cassandra, outboxLimit, acceptUnauthenticated } = config;
+  const { cassandra, outboxLimit } = config;
   if (cassandra === undefined) throw new Error('no Cassandra nodes are configured');
   // The heads of a cluster's audit logs are the cluster's, too: no file of one process could hold them.
   const stores = await openCassandraStore({
     ...cassandra,
     audit: { key: parts.secrets.current('audit').key },
     authenticator: authenticatorOf(parts.secrets, 'row', config),
-    acceptUnauthenticated,
     outboxLimit,
+    clock: parts.clock,
   });
   disposer.add(() => stores.close());
-  return { stores, heads: stores.heads };
+  const { heads, audited, clocks, installation } = stores;
+  return { stores, heads, audited, clocks, installation };
 }
 
 async function openEmbedded(
@@ -221,5 +297,5 @@ async function openEmbedded(
     await acceptRestoredStore(heads, restored);
     telemetry.note('store_put_back', { partners });
   }
-  return { stores, heads };
+  return { stores, heads, audited: stores.audited, clocks: undefined, installation: undefined };
 }

@@ -33,13 +33,15 @@ export interface ListenerParts {
   /** Tokens that an operator may call with. */
   readonly tokens: readonly [string, ...string[]];
   readonly probes: Probes;
+  /** Throws while the registry is being restored. */
+  readonly assertOpen: () => void;
   readonly tls: TlsFiles | undefined;
   readonly build: Parameters<typeof createPartnerListener>[0]['build'];
 }
 
 /** Binds the operator's listener and then the partners'; a hangup signal renews the certificate. */
 export async function openListeners(
-  { config, ids, telemetry, operations, tokens, probes, tls, build }: ListenerParts,
+  { config, ids, telemetry, operations, tokens, probes, assertOpen, tls, build }: ListenerParts,
   disposer: Disposer,
 ): Promise<Listeners> {
   const { observer, requestLog } = telemetry;
@@ -47,6 +49,7 @@ export async function openListeners(
     ids,
     requestLog,
     observer,
+    assertOpen,
     limits: { connections: config.maxConnections },
     trustedProxies: config.trustedProxies,
     budget: new ByteBudget(config.ingressBytes ?? defaultBudgetBytes()),

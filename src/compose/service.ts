@@ -4,8 +4,8 @@ import { keepClockMark, openClock } from '../adapters/system/clock-mark.js';
 import type { SteadyClock } from '../adapters/system/steady-clock.js';
 import { createIds, systemClock } from '../adapters/system/system.js';
 import { TlsFiles } from '../adapters/system/tls-files.js';
-import { collectOrphans, collectReservations } from '../background/collect.js';
-import { collectionJobs, ORPHAN_GRACE_SECONDS, reminderJob } from '../background/jobs.js';
+import { collectReservations } from '../background/collect.js';
+import { auditJob, collectionJobs, gatedJobs, RESERVATION_SECONDS, reminderJob } from '../background/jobs.js';
 import { replayErasures } from '../background/replay-erasures.js';
 import { type PeriodicJob, startJobs } from '../background/scheduler.js';
 import type { Config } from '../config/config.js';
@@ -24,6 +24,7 @@ import { disposedOnFailure } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
 import { openOperatorTokens, openSecrets, openSigning, type TokenFile } from './identity.js';
 import {
+  clockJobs,
   type Infrastructure,
   isStoreShared,
   openInfrastructure,
@@ -111,7 +112,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       },
       disposer,
     );
-    const { telemetry, stores, assets, journal, heads, bus } = infrastructure;
+    const { telemetry, stores, assets, journal, heads, bus, audited, auditor, clocks, gate } = infrastructure;
+    const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer } = telemetry;
     const { kind, maxUploads, workers } = config.engine;
     const engine = createAudioEngine({ kind, observer, ...defined({ maxUploads, workers }) });
@@ -123,6 +125,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readerStarted = reader.start();
     // Awaited below, beside everything else that takes time; a failure in between is not unhandled.
     readerStarted.catch(() => undefined);
+    await gate.look();
     const erasedAgain = await recover(config, clock, infrastructure);
     await readerStarted;
     await engine.start();
@@ -144,6 +147,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       assets,
       journal,
       heads,
+      audited,
       bus,
       engine,
       reader,
@@ -151,7 +155,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       trust,
       revocations,
       devices,
-      replay: (open) => replays.replay(open),
+      replay: (open, signal) => replays.replay(open, signal),
       clock,
       wallClock,
       ids,
@@ -161,9 +165,19 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     // After the listeners are closed and before the store is.
     disposer.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 
-    const probes = openProbes(infrastructure, config);
+    const probes = openProbes({ stores, clocks, gate }, config);
     const { partner, operator, renewTls } = await openListeners(
-      { config, ids, telemetry, operations, tokens, probes, tls, build: buildOf(config, options, clock) },
+      {
+        config,
+        ids,
+        telemetry,
+        operations,
+        tokens,
+        probes,
+        assertOpen: () => gate.assertOpen(),
+        tls,
+        build: buildOf(config, options, clock),
+      },
       disposer,
     );
     publicUrl = config.publicUrl ?? `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${partner.port}`;
@@ -181,15 +195,16 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         atStart: true,
         run: async () => watchSigner(notAfter, clock, telemetry),
       },
-      ...collectionJobs(
-        { stores, assets, clock },
-        { store: isStoreShared(config), assets: config.assetBucket !== undefined },
-      ),
+      ...clockJobs(infrastructure),
+      ...gatedJobs(gate, [
+        ...collectionJobs({ stores, assets, clock, maySweep }, isStoreShared(config)),
+        ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
+        auditJob(auditor, { maySweep }),
+      ]),
       { where: 'meter', everyMs: METER_MS, run: () => meter.flush() },
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
     ];
     if (renewTls !== undefined) jobs.push({ where: 'tls', everyMs: TLS_MS, run: () => renewTls(false) });
-    if (config.consumers) jobs.push(reminderJob({ stores, clock }));
     // The half minute that the last mark lacks is not worth a stop that fails.
     disposer.add(() =>
       keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error)),
@@ -208,6 +223,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       const { from, reason } = revocation;
       telemetry.note('signer_revoked', { kid, from, reason });
     }
+    if (gate.isClosed) telemetry.warn('store_put_back');
     if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     const runtimeWarning = noteRuntime(telemetry, clock);
     telemetry.note('started', {
@@ -269,13 +285,13 @@ export function serviceBanner(
 async function recover(
   config: Config,
   clock: Clock,
-  { stores, assets, journal, telemetry: { observer } }: Infrastructure,
+  { stores, assets, journal, marks, gate, clocks, telemetry: { observer } }: Infrastructure,
 ): Promise<number> {
-  const erasedAgain = await replayErasures({ stores, assets, journal, observer });
-  const graceSeconds = isStoreShared(config) ? ORPHAN_GRACE_SECONDS : 0;
-  await collectReservations({ stores, clock, graceSeconds });
-  // The orphans of a bucket are collected while it is in use, because it may hold any number of files.
-  if (config.assetBucket === undefined) await collectOrphans({ stores, assets, shared: false });
+  // A cluster's journal grows with the cluster: `takemark operator restore` replays it.
+  const erasedAgain = marks === undefined ? await replayErasures({ stores, assets, journal, observer }) : 0;
+  if (gate.isClosed) return erasedAgain;
+  const graceSeconds = isStoreShared(config) ? RESERVATION_SECONDS : 0;
+  if (clocks?.maySweep() ?? true) await collectReservations({ stores, assets, clock, graceSeconds });
   return erasedAgain;
 }
 

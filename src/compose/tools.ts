@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { type AuthenticatedRows, authenticateRows } from '../adapters/cassandra/authenticate-rows.js';
 import { migrate as migrateCassandra } from '../adapters/cassandra/driver/migrations.js';
 import { createTopics } from '../adapters/kafka/topics.js';
 import { makeClusterBundle } from '../adapters/signing/cluster-bundle.js';
@@ -13,58 +12,52 @@ import {
   rotateClusterBundle,
 } from '../adapters/signing/rotate-bundle.js';
 import { systemClock } from '../adapters/system/system.js';
+import { type Restored, restore } from '../background/restore.js';
 import type { Config } from '../config/config.js';
-import { erasureConsumer } from '../consumers/erasure.js';
-import { undamaged } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';
 import { createAudioEngine } from '../engine/create-engine.js';
 import { type PlainAudio, sealBesideFile, sealInFile } from '../operations/issuing/seal-audio.js';
-import type { Replayed } from '../ports/bus.js';
 import type { Clock } from '../ports/system.js';
 import { Disposer } from './disposer.js';
-import { authenticatorOf, openSecrets, openSigningToken } from './identity.js';
-import { openInfrastructure } from './infrastructure.js';
+import { openSecrets, openSigningToken } from './identity.js';
+import { isStoreShared, openInfrastructure, startEvents } from './infrastructure.js';
 import type { ServiceOptions } from './service.js';
 
 /**
  * Behind `takemark operator migrate`: makes the keyspace and brings its schema up to date, and makes the
- * topics. Where unauthenticated rows are accepted, those of a version that made no codes are given theirs.
+ * topics.
  * @returns names of what was new
  * @throws Error with a message for the operator
  */
-export async function migrate(config: Config): Promise<{
+export async function migrate(
+  config: Config,
+  { changeTopology = false }: { readonly changeTopology?: boolean } = {},
+): Promise<{
   readonly applied?: readonly string[];
   readonly topics?: readonly string[];
-  readonly rows?: AuthenticatedRows;
 }> {
-  const { cassandra, kafka, acceptUnauthenticated, secrets: given } = config;
+  const { cassandra, kafka } = config;
   if (cassandra === undefined && kafka === undefined)
     throw new Error(
       'TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC say where the store is, TAKEMARK_KAFKA where the bus is',
     );
-  const adoptRows = async (): Promise<AuthenticatedRows | undefined> => {
-    if (cassandra === undefined || !acceptUnauthenticated || given === undefined) return undefined;
-    const { secrets } = await openSecrets(config);
-    return authenticateRows(cassandra, authenticatorOf(secrets, 'row', config));
-  };
   return defined({
-    applied: cassandra && (await migrateCassandra(cassandra)),
+    applied: cassandra && (await migrateCassandra({ ...cassandra, changeTopology })),
     topics: kafka && (await createTopics(kafka)),
-    rows: await adoptRows(),
   });
 }
 
 /**
- * Behind `takemark operator erasures replay`: every erasure that the bus keeps, to the consumer of erasures,
- * directly over the cluster's servers.
+ * Behind `takemark operator restore`: makes good what a backup forgot that was put back, directly over the
+ * cluster's servers.
  */
-export async function replayErasureTopic(
+export async function restoreCluster(
   config: Config,
   options: Pick<ServiceOptions, 'clock' | 'logDestination'> = {},
-): Promise<Replayed> {
-  if (config.bus !== 'kafka')
+): Promise<Restored> {
+  if (!isStoreShared(config) || config.bus !== 'kafka')
     throw new Error(
-      'erasures are replayed from Kafka: TAKEMARK_BUS=kafka; a single service replays its journal at every start',
+      'a cluster is restored: TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; a single service replays its journal at every start',
     );
   const { clock = systemClock, logDestination } = options;
   const disposer = new Disposer();
@@ -72,11 +65,15 @@ export async function replayErasureTopic(
     // Rows are taken over by a service that owns its store, never by a tool.
     const secrets = { ...(await openSecrets(config)), complete: undefined };
     const silent = { ...config, logLevel: 'silent' } as const;
-    const { stores, assets, bus } = await openInfrastructure(
-      { config: silent, clock, secrets, ...defined({ logDestination }) },
+    const infrastructure = await openInfrastructure(
+      { config: silent, clock, secrets, admits: false, ...defined({ logDestination }) },
       disposer,
     );
-    return await bus.replay('erasure', undamaged(erasureConsumer({ stores, assets, clock })));
+    // Events of what is erased again go out from here.
+    await startEvents(infrastructure, disposer);
+    const { installation: row, marks, ...parts } = infrastructure;
+    if (row === undefined || marks === undefined) throw new Error('the processes share no bucket');
+    return await restore({ ...parts, row, marks, clock });
   } finally {
     await disposer.dispose();
   }

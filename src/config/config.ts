@@ -66,10 +66,13 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
     acceptUnauthenticated: values.TAKEMARK_UNAUTHENTICATED === 'accept',
     /** Servers of the cluster, not of this machine alone, that are spoken to in plain text. */
     plainServers: plainServersOf(values),
+    /** Names of checks of servers whose refusal is a warning. */
+    acceptedChecks: values.TAKEMARK_ACCEPT_SERVERS,
     bus: values.TAKEMARK_BUS,
     kafka: kafkaOf(values),
     /** Events that may wait to be published. */
     outboxLimit: values.TAKEMARK_OUTBOX_LIMIT,
+    auditRate: values.TAKEMARK_AUDIT_RATE,
     /** Code of the state of a store that was put back on purpose. */
     acceptPutBack: values.TAKEMARK_ACCEPT_PUT_BACK,
     /** True where the service runs the consumers in its own process. */
@@ -164,8 +167,7 @@ function cassandraOf(values: Values) {
     replication: values.TAKEMARK_CASSANDRA_REPLICATION,
     credentials: credentialsOf(values.TAKEMARK_CASSANDRA_USERNAME, values.TAKEMARK_CASSANDRA_PASSWORD),
     tls: tlsOf(values.TAKEMARK_CASSANDRA_TLS_CA),
-    consistency: values.TAKEMARK_CASSANDRA_CONSISTENCY,
-    serialConsistency: values.TAKEMARK_CASSANDRA_SERIAL_CONSISTENCY,
+    topology: values.TAKEMARK_CASSANDRA_TOPOLOGY,
   });
 }
 

@@ -233,7 +233,15 @@ const CLUSTER = {
   ),
   TAKEMARK_OUTBOX_LIMIT: setting(
     countSchema(100_000_000).default(100_000),
-    'events that may wait for the bus in one process; then calls that would add one get 503',
+    'events of each topic that may wait for the bus in one process; then calls that would add one get 503, but with Cassandra no charge does',
+  ),
+  TAKEMARK_AUDIT_RATE: setting(
+    z
+      .string()
+      .regex(/^\d{1,5}$/, 'must be a whole number')
+      .transform(Number)
+      .default(100),
+    'records and files a second that the auditor looks at, in one process of all; `0`: none. Each is a read of the store and for most one of the bucket',
   ),
   TAKEMARK_UNAUTHENTICATED: setting(
     z.enum(['refuse', 'accept']).default('refuse'),
@@ -265,13 +273,20 @@ const CLUSTER = {
   TAKEMARK_CASSANDRA_USERNAME: setting(text.optional(), 'with `_PASSWORD`: both or none'),
   TAKEMARK_CASSANDRA_PASSWORD: setting(text.optional(), ''),
   TAKEMARK_CASSANDRA_TLS_CA: setting(text.optional(), "PEM file of the nodes' authority; turns TLS on"),
-  TAKEMARK_CASSANDRA_CONSISTENCY: setting(
-    z.enum(['LOCAL_QUORUM', 'QUORUM', 'ALL']).default('LOCAL_QUORUM'),
-    'or `QUORUM`, `ALL`',
+  TAKEMARK_CASSANDRA_TOPOLOGY: setting(
+    z.enum(['one_data_centre', 'one_active', 'all_active']).default('one_data_centre'),
+    'where the keyspace lies in several data centres: `one_active` (processes in one of them, the others get copies) or `all_active` (processes in each, every decision over all); see [operating](operating.md#two-data-centres)',
   ),
-  TAKEMARK_CASSANDRA_SERIAL_CONSISTENCY: setting(
-    z.enum(['LOCAL_SERIAL', 'SERIAL']).default('LOCAL_SERIAL'),
-    'or `SERIAL`',
+  TAKEMARK_ACCEPT_SERVERS: setting(
+    z
+      .string()
+      .regex(
+        /^[a-z]+\.[a-z_]+(?:,[a-z]+\.[a-z_]+)*$/,
+        'must be names of checks such as kafka.replication, joined by commas',
+      )
+      .transform((text) => text.split(','))
+      .default([]),
+    'names of checks of `takemark operator doctor`, joined by commas, whose refusal in production becomes a warning',
   ),
   TAKEMARK_KAFKA: setting(addressesSchema.optional(), '`host:port` of some brokers, joined by commas'),
   TAKEMARK_KAFKA_PREFIX: setting(

@@ -1,5 +1,7 @@
+import { eachOf } from '../async/each-of.js';
 import { PoisonError } from '../domain/batch-delivery.js';
-import type { ServiceEvent } from '../domain/events.js';
+import { DomainError } from '../domain/errors.js';
+import type { ErasureEvent, ServiceEvent } from '../domain/events.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { EventHandler } from '../ports/bus.js';
 import type { ProofStore } from '../ports/stores.js';
@@ -11,21 +13,45 @@ export interface ErasureConsumerDeps {
   readonly clock: Clock;
 }
 
-/** Removes everything derived from an erased proof and confirms it (rule 11.12). */
-export function erasureConsumer(deps: ErasureConsumerDeps): EventHandler {
+/** Proofs that one process removes at once. */
+const PROOFS_AT_ONCE = 16;
+
+/**
+ * Removes everything derived from an erased proof and confirms it (rule 11.12). Proofs are independent of each
+ * other; the events of one keep their order.
+ */
+export function erasureConsumer(deps: ErasureConsumerDeps, atOnce = PROOFS_AT_ONCE): EventHandler {
   return async (events) => {
-    for (const event of events) await finishErasure(deps, event);
+    const proofs = new Map<string, ServiceEvent[]>();
+    for (const event of events) {
+      const ofProof = proofs.get(event.key);
+      if (ofProof === undefined) proofs.set(event.key, [event]);
+      else ofProof.push(event);
+    }
+    const poisoned: PoisonError[] = [];
+    await eachOf(proofs.values(), atOnce, async (ofProof) => {
+      try {
+        for (const event of ofProof) {
+          if (event.topic !== 'erasure') throw new PoisonError('not an erasure');
+          await finishErasure(deps, event.data);
+        }
+      } catch (error) {
+        // A failure of the world ends the batch; poison is told of once nothing else is wrong.
+        if (!(error instanceof PoisonError)) throw error;
+        poisoned.push(error);
+      }
+    });
+    if (poisoned[0] !== undefined) throw poisoned[0];
   };
 }
 
-async function finishErasure(
+/** Brings one erasure to its end, however far it came. */
+export async function finishErasure(
   { stores, assets, clock }: ErasureConsumerDeps,
-  event: ServiceEvent,
+  { proofId, partnerId, erasedAt }: ErasureEvent['data'],
 ): Promise<void> {
-  if (event.topic !== 'erasure') throw new PoisonError('not an erasure');
-  const { proofId, partnerId, erasedAt } = event.data;
-  const state = (await stores.getProof(proofId))?.state;
-  if (state === 'issued') {
+  const proof = await stores.getProof(proofId);
+  if (proof?.state === 'issued') {
     // A restored backup brought the proof back. Event and journal name no key, so the operator is the actor
     // of the erasure.
     const erasure = await stores.eraseProof(proofId, partnerId, erasedAt, {
@@ -37,12 +63,14 @@ async function finishErasure(
     });
     if (erasure === 'not_found')
       throw new PoisonError('the proof is not of the partner that the event names');
-  } else if (state !== 'erased') {
+  } else if (proof?.state !== 'erased') {
     // A store that was restored from before the proof came to be holds nothing of the proof.
     return;
-  }
+  } else if (proof.confirmedAt !== undefined && (await assets.size(proofId)) === undefined) return;
   await assets.delete(proofId);
   if ((await assets.size(proofId)) !== undefined)
-    throw new Error('the asset of an erased proof is still there');
+    throw new DomainError('unavailable', 'The asset of an erased proof is still there.', {
+      reason: 'store_unavailable',
+    });
   await stores.confirmErasure(proofId, Math.floor(clock.now() / 1000));
 }

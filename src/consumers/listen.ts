@@ -1,5 +1,5 @@
 import { PoisonError } from '../domain/batch-delivery.js';
-import { isRecordDamaged } from '../domain/errors.js';
+import { DomainError, isRecordDamaged } from '../domain/errors.js';
 import { TOPICS, type Topic } from '../domain/events.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { EventBus, EventHandler } from '../ports/bus.js';
@@ -35,7 +35,8 @@ function observed(topic: Topic, consumer: EventHandler, observer: Pick<Observer,
 }
 
 /**
- * A consumer that gives an event with a damaged row to the dead letters: given again and again the event
+ * A consumer that gives an event to the dead letters which it cannot take for any reason but that a server
+ * does not answer: a damaged record, a row that cannot be read, a defect. Given again and again the event
  * would hold up all those behind it.
  */
 export function undamaged(consumer: EventHandler): EventHandler {
@@ -43,9 +44,13 @@ export function undamaged(consumer: EventHandler): EventHandler {
     try {
       await consumer(events);
     } catch (error) {
-      throw isRecordDamaged(error)
-        ? new PoisonError('a record that it needs is damaged', { cause: error })
-        : error;
+      if (error instanceof PoisonError || (error instanceof DomainError && error.code === 'unavailable'))
+        throw error;
+      // Names of errors are of the code, never of the event.
+      const reason = isRecordDamaged(error)
+        ? 'a record that it needs is damaged'
+        : `its consumer failed: ${error instanceof Error ? error.name : typeof error}`;
+      throw new PoisonError(reason, { cause: error });
     }
   };
 }

@@ -88,7 +88,7 @@ const ANY: RouteErrors = {
 /** Errors of whatever looks at a store; many routes add an event, which takes capacity of the outbox. */
 const STORED: RouteErrors = {
   500: ['record_damaged'],
-  503: ['store_unavailable', 'outbox_full', 'shutting_down'],
+  503: ['store_unavailable', 'outbox_full', 'shutting_down', 'restoring'],
 };
 /** Errors of parameters in path, query and headers. */
 const CHECKED: RouteErrors = { 400: ['invalid_member', 'duplicate_parameter'] };

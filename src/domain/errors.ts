@@ -48,6 +48,7 @@ export const ERROR_REASONS = [
   'form_policy_expired',
   'file_missing',
   'file_not_last',
+  'field_after_file',
   'file_name_missing',
   'upload_incomplete',
   'upload_already_used',
@@ -112,7 +113,9 @@ export const ERROR_REASONS = [
   'record_damaged',
   'outbox_full',
   'bus_unavailable',
+  'clock_wrong',
   'shutting_down',
+  'restoring',
 ] as const;
 export type ErrorReason = (typeof ERROR_REASONS)[number];
 

@@ -3,7 +3,8 @@
  * content, so an event that is published twice is recognised by its id. Times are unix seconds.
  */
 import type { ReviewCase } from './review.js';
-import { monthOf } from './usage-window.js';
+
+const BILLED = 'billed/';
 
 export const TOPICS = ['erasure', 'usage', 'retention'] as const;
 export type Topic = (typeof TOPICS)[number];
@@ -34,8 +35,8 @@ export interface UsageCount {
 /**
  * Units that a source counted for a partner. A source numbers what it counts without gaps. The event holds
  * the numbers after `from`, up to and with `to`; so events of one source never overlap, and a consumer knows
- * which of them it has added. Sources: `billed/<YYYY-MM>`, where the numbers are the units of the month's
- * quota, and `free/<process>`, where they are events.
+ * which of them it has added. Sources: `billed/<YYYY-MM>`, and after a restore `billed/<YYYY-MM>/<epoch>`, where
+ * the numbers are the units of the month's quota, and `free/<process>`, where they are events.
  */
 export type UsageEvent = EventOf<
   'usage',
@@ -89,8 +90,22 @@ export function proofErased({ proofId, partnerId, erasedAt }: ErasureEvent['data
   };
 }
 
-export function billedSource(at: number): string {
-  return `billed/${monthOf(at)}`;
+/**
+ * Source of the units of a month's quota.
+ * @param epoch 0 until a store was put back, higher with each time: the store numbers units again that consumers
+ * have added, and the epoch tells those from the new ones
+ */
+export function billedSource(month: string, epoch = 0): string {
+  return epoch === 0 ? `${BILLED}${month}` : `${BILLED}${month}/${epoch}`;
+}
+
+/** Month and epoch of a source of billed units; undefined for another source. */
+export function billedUnitsOf(
+  source: string,
+): { readonly month: string; readonly epoch: number } | undefined {
+  if (!source.startsWith(BILLED)) return undefined;
+  const [month = '', epoch = '0'] = source.slice(BILLED.length).split('/');
+  return { month, epoch: Number(epoch) };
 }
 
 export function freeSource(process: string): string {

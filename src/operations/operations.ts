@@ -1,7 +1,7 @@
 import { SHIPPED_PLANS } from '../domain/partner.js';
-import type { replayTrace } from '../evidence/replay/replay-trace.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
+import type { AuditedStore } from '../ports/audited-store.js';
 import type { EventBus } from '../ports/bus.js';
 import type { CredentialReader } from '../ports/credential-reader.js';
 import type { AuditHeads, ErasureJournal } from '../ports/journals.js';
@@ -11,6 +11,7 @@ import type { Signer, TrustList } from '../ports/signing.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock, Ids } from '../ports/system.js';
 import { issueProof } from './issuing/issue-proof.js';
+import type { SettleEvidenceDeps } from './issuing/settle-evidence.js';
 import { authenticate, createKeyUses } from './keys/authenticate.js';
 import { checkSignature, SeenNonces } from './keys/check-signature.js';
 import { createKey } from './keys/create-key.js';
@@ -33,6 +34,7 @@ import {
 } from './proofs/source-detail.js';
 import { closeEvidence, openEvidence, supplyEvidence } from './reviews/evidence.js';
 import { createReview, readReview, resolveReview } from './reviews/reviews.js';
+import { auditStores } from './system/audit-stores.js';
 import { listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
 import { type Devices, enrolDevice, listDevices, revokeDevice } from './system/devices.js';
 import { findDownload, takeTelemetry } from './system/product.js';
@@ -58,6 +60,7 @@ export interface OperationsDeps {
   readonly assets: AssetStore;
   readonly journal: ErasureJournal;
   readonly heads: AuditHeads;
+  readonly audited: AuditedStore;
   readonly bus: Pick<EventBus, 'deadLetters' | 'replayDeadLetters'>;
   readonly engine: AudioEngine;
   readonly reader: CredentialReader;
@@ -66,7 +69,7 @@ export interface OperationsDeps {
   readonly revocations: SignerRevocations;
   readonly devices: Devices;
   /** Replays a capture trace away from whoever serves callers. */
-  readonly replay: typeof replayTrace;
+  readonly replay: SettleEvidenceDeps['replay'];
   readonly clock: Clock;
   /** The machine's clock, which may be set back: rates must not wait for a clock that stands still. */
   readonly wallClock: Clock;
@@ -151,6 +154,7 @@ export function createOperations(given: OperationsDeps) {
       enrolDevice,
       revokeDevice,
       readAuthority,
+      auditStores,
     }),
   };
   return { operations, meter: deps.meter, uses: deps.uses };

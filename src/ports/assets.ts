@@ -1,5 +1,15 @@
 import type { Readable } from 'node:stream';
 import type { EvidencePart } from '../domain/evidence.js';
+import type { AuditPage } from './audited-store.js';
+
+/** A file of a proof, as a list names it. */
+export interface AssetEntry {
+  readonly proofId: string;
+  /** Absent for the asset itself. */
+  readonly part?: EvidencePart;
+  /** Unix seconds at which it was written. */
+  readonly writtenAt: number;
+}
 
 /**
  * Files that were issued. Names are proof ids: the asset, and beside it the parts of the proof's evidence that the
@@ -7,8 +17,8 @@ import type { EvidencePart } from '../domain/evidence.js';
  */
 export interface AssetStore {
   /**
-   * A place to build an asset in. It is not visible through `read` until `publish`; a kill leaves at
-   * most an orphan that `collectOrphans` removes.
+   * A place to build an asset in. It is not visible through `read` until `publish`. The id is reserved in the
+   * registry before: that leads to what a kill leaves, and nobody has to search the store for it.
    */
   stage(proofId: string, part?: EvidencePart): Promise<StagedAsset>;
   /** @returns undefined where there is no such asset. `range` is inclusive byte offsets. */
@@ -18,14 +28,13 @@ export interface AssetStore {
     part?: EvidencePart,
   ): Promise<Readable | undefined>;
   size(proofId: string, part?: EvidencePart): Promise<number | undefined>;
+  /**
+   * Files in the order of their names, at most `limit`: files of proofs alone.
+   * @param after place behind which the page begins; absent for the first
+   */
+  list(after: string | undefined, limit: number): Promise<AuditPage<AssetEntry>>;
   /** Removes the asset and every part. True when the asset was there. Gone for good when it resolves. */
   delete(proofId: string): Promise<boolean>;
-  /**
-   * Removes staged leftovers, and published assets and parts of proofs for which `keep` says no. Returns how
-   * many. A backend that several processes share leaves alone what is younger than its grace: another of them
-   * may be about to register it.
-   */
-  collectOrphans(keep: (proofId: string) => Promise<boolean>): Promise<number>;
 }
 
 export interface StagedAsset {

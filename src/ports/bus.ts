@@ -30,13 +30,21 @@ export interface Replayed {
 /** Called for every event that was put to the dead letters. */
 export type DeadLetterReport = (topic: Topic) => void;
 
+/** Tells that an event is kept for good or, where there is a fault, is to be published again. */
+export type Settled = (event: ServiceEvent, fault?: unknown) => void;
+
 /** Carries events from the outbox to the consumers. */
 export interface EventBus {
   /**
-   * Resolves when all of them are kept for good. Events of one key arrive in the order given here.
-   * @throws DomainError `unavailable` / `bus_unavailable`; some of them may be kept, and are published again
+   * Resolves when all of them are kept for good. Events of one key arrive in the order given here. An event
+   * that is neither kept nor refused is still in the bus's hands, for however long: it is not to be published
+   * again meanwhile.
+   * @param onSettled called for each event, as it was given, when it is kept for good or, with a fault, when
+   * it is to be published again
+   * @throws DomainError `unavailable` / `bus_unavailable` when the bus has none of them in hand any more: what
+   * `onSettled` has not told of is to be published again
    */
-  publish(events: readonly ServiceEvent[]): Promise<void>;
+  publish(events: readonly ServiceEvent[], onSettled?: Settled): Promise<void>;
   /**
    * Sets the handler of a topic, one a process, before `start`. Processes of one group share the events of a
    * topic.
@@ -61,6 +69,11 @@ export interface EventBus {
    * many
    */
   replayDeadLetters(topic: Topic, limit: number): Promise<number>;
+  /**
+   * Resolves when the bus answers, and each handler of this process is connected to it.
+   * @throws DomainError `unavailable` / `bus_unavailable`
+   */
+  ping(): Promise<void>;
   /** Finishes the batch that is being handled, then lets go. Safe to call twice. */
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 import type { AuditHead } from '../domain/audit.js';
 
 /**
- * Erasures, kept apart from the store and replayed at start, because a restored backup brings erased proofs
- * back. Proof ids and times only.
+ * Erasures, kept apart from the store and replayed, because a restored backup brings erased proofs back. Ids
+ * and times only. Entries stay for good: a backup of any age may come back.
  */
 export interface ErasureJournal {
   /**
@@ -15,6 +15,36 @@ export interface ErasureJournal {
   }): Promise<void>;
   read(): AsyncIterable<{ readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }>;
   close(): Promise<void>;
+}
+
+/**
+ * How far a cluster's installation has come. `beat` rises while processes are at work, `epoch` with each restore.
+ */
+export interface InstallationState {
+  readonly epoch: number;
+  readonly beat: number;
+}
+
+/** The state of an installation as it is noted apart from the store: a store that lags behind was put back. */
+export interface InstallationMarks {
+  /** Zeros where nothing was noted. */
+  read(): Promise<InstallationState>;
+  setBeat(beat: number): Promise<void>;
+  setEpoch(epoch: number): Promise<void>;
+}
+
+/** The state of an installation in the store itself. */
+export interface InstallationRow {
+  read(): Promise<InstallationState>;
+  /** Raises the beat by one. @returns the state; undefined where another process was quicker */
+  beat(): Promise<InstallationState | undefined>;
+  /** Raises the state to at least this. */
+  accept(state: InstallationState): Promise<void>;
+  /**
+   * Begins the units of a later epoch in every partner's quota of the present month and those beside it.
+   * @param at unix seconds
+   */
+  beginEpoch(epoch: number, at: number): Promise<void>;
 }
 
 /** Signed head counts of the audit logs, kept apart from them, so that a log that was cut off is found. */

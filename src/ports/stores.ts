@@ -1,5 +1,5 @@
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
-import type { ReviewReminder, ServiceEvent, UsageEvent } from '../domain/events.js';
+import type { ReviewReminder, ServiceEvent, Topic, UsageEvent } from '../domain/events.js';
 import type { EvidenceOverlay, EvidencePart } from '../domain/evidence.js';
 import type { Partner, PartnerKey, SourceDetailApproval } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
@@ -323,23 +323,28 @@ export interface WaitingEvent {
 
 /**
  * Outbox of events, which are written together with the state that they report: erasures, charges, free
- * counts, new reviews. An event waits here until it is marked as published, whatever dies meanwhile. At the
- * outbox's bound a call that would add an event throws DomainError `unavailable` / `outbox_full` before it
- * changes anything.
+ * counts, new reviews. An event waits here until it is marked as published, whatever dies meanwhile. Each
+ * topic has a bound of its own, so that no charges refuse an erasure. At the bound a call that would add an
+ * event of the topic throws DomainError `unavailable` / `outbox_full` before it changes anything. A store of
+ * several processes charges on: the event lies there without waiting here, and its units are in the usage.
  */
 export interface OutboxStore {
   /**
    * The first waiting events, oldest first, the same ones until they are marked. Events of one key come in
    * the order in which they happened.
+   * @param isHeldBack tells which events are passed over, and those behind them come instead
    */
-  waitingEvents(limit: number): Promise<readonly WaitingEvent[]>;
+  waitingEvents(
+    limit: number,
+    isHeldBack?: (event: ServiceEvent) => boolean,
+  ): Promise<readonly WaitingEvent[]>;
   /**
    * Marks events as published; called after the delivery report. An event whose mark a crash loses is
    * published twice, under the same id.
    */
   markPublished(events: readonly WaitingEvent[]): Promise<void>;
-  /** Count of the waiting events that this process knows of. */
-  countWaiting(): number;
+  /** Count of the waiting events that this process knows of: of a topic, or of all. */
+  countWaiting(topic?: Topic): number;
   /** Sets the one listener, which is called whenever a new event waits. */
   onWaiting(listener: () => void): void;
 }

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { FINDING_KINDS, type FindingKind } from '../domain/finding.js';
 import type { EngineStats } from '../ports/audio-engine.js';
 import type { RequestRecord } from '../ports/request-log.js';
 
@@ -19,13 +20,30 @@ export interface Metrics {
   render(): Promise<{ readonly mediaType: string; readonly text: string }>;
 }
 
+/** Seconds; positive where a clock is ahead. */
+export interface ClockDifferences {
+  /** Difference of this process's clock from those of the store's servers. */
+  readonly processSeconds: number;
+  /** Difference of the server that differs most from the other ones. */
+  readonly nodesSeconds: number;
+}
+
+/** What the auditor found, of the process that goes through the stores. */
+export interface AuditCounts {
+  readonly findings: ReadonlyMap<FindingKind, number>;
+  /** Unix seconds at which the last whole pass ended. */
+  readonly endedAt?: number;
+}
+
 /** Counters of the process. Every label comes from a closed list. */
 export function createMetrics(
   engineStats: () => EngineStats | undefined,
   eventsWaiting: () => number | undefined,
   lag: () => ReadonlyMap<string, number>,
   tlsExpiresAt: () => number | undefined,
+  clocks?: () => ClockDifferences | undefined,
   signerNotAfter?: number,
+  audit: () => AuditCounts | undefined = () => undefined,
 ): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -126,6 +144,31 @@ export function createMetrics(
       for (const [topic, count] of lag()) this.set({ topic }, count);
     },
   });
+  new Gauge({
+    name: 'takemark_audit_findings',
+    help: 'Findings of the auditor in its last whole pass, or in the present one where these are more',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      // Another process may go through the stores by now.
+      this.reset();
+      const found = audit();
+      if (found !== undefined)
+        for (const kind of FINDING_KINDS) this.set({ kind }, found.findings.get(kind) ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'takemark_audit_pass_ended_seconds',
+    help: 'Unix seconds at which the last whole pass of the auditor ended',
+    // Without a label there would be a nought before the first pass.
+    labelNames: ['pass'],
+    registers,
+    collect() {
+      this.reset();
+      const endedAt = audit()?.endedAt;
+      if (endedAt !== undefined) this.set({ pass: 'whole' }, endedAt);
+    },
+  });
   // Without a certificate there is no such series: nought would look like one that has ended.
   if (tlsExpiresAt() !== undefined) {
     new Gauge({
@@ -136,6 +179,28 @@ export function createMetrics(
         this.set(tlsExpiresAt()!);
       },
     });
+  }
+  if (clocks !== undefined) {
+    const difference = (name: string, help: string, of: (clocks: ClockDifferences) => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          const found = clocks();
+          if (found !== undefined) this.set(of(found));
+        },
+      });
+    difference(
+      'takemark_clock_ahead_seconds',
+      "Seconds by which this process's clock is ahead of the store's servers",
+      ({ processSeconds }) => processSeconds,
+    );
+    difference(
+      'takemark_store_clock_ahead_seconds',
+      "Seconds by which the store's server whose clock differs most is ahead of the others",
+      ({ nodesSeconds }) => nodesSeconds,
+    );
   }
   if (signerNotAfter !== undefined) {
     new Gauge({

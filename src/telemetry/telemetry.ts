@@ -3,7 +3,7 @@ import type { EngineStats } from '../ports/audio-engine.js';
 import type { Observer } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
 import { createLog, describeError, type LogLevel } from './log.js';
-import { createMetrics, type Metrics } from './metrics.js';
+import { type AuditCounts, type ClockDifferences, createMetrics, type Metrics } from './metrics.js';
 
 export interface TelemetryParts {
   readonly level: LogLevel;
@@ -15,6 +15,10 @@ export interface TelemetryParts {
   readonly lag: () => ReadonlyMap<string, number>;
   /** End of the partner listener's certificate, in unix seconds; undefined where it has none. */
   readonly tlsExpiresAt?: () => number | undefined;
+  /** Differences between clocks; undefined while there is no store with servers of its own. */
+  readonly clocks?: () => ClockDifferences | undefined;
+  /** What the auditor found; undefined where another process goes through the stores. */
+  readonly audit?: () => AuditCounts | undefined;
   /** Unix seconds at which the certificate that signs ends. */
   readonly signerNotAfter?: number;
   /** Standard output by default. */
@@ -43,12 +47,14 @@ export function createTelemetry({
   eventsWaiting,
   lag,
   tlsExpiresAt = () => undefined,
+  clocks,
   signerNotAfter,
+  audit,
   destination,
 }: TelemetryParts): Telemetry {
   const stdout = destination === undefined ? pinoDestination({ fd: 1, sync: false }) : undefined;
   const log = createLog(level, destination ?? stdout!);
-  const metrics = createMetrics(engineStats, eventsWaiting, lag, tlsExpiresAt, signerNotAfter);
+  const metrics = createMetrics(engineStats, eventsWaiting, lag, tlsExpiresAt, clocks, signerNotAfter, audit);
   return {
     observer: {
       verdict: metrics.verdict,

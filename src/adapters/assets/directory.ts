@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, mkdir, open, opendir, rename, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
+import { defined } from '../../domain/defined.js';
 import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
 import { syncDirectory, writeAll } from '../../files/durable.js';
-import type { AssetStore, StagedAsset } from '../../ports/assets.js';
+import type { AssetEntry, AssetStore, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
 
 /** Endings of published files. A name has exactly one of them behind the id, which may hold dots itself. */
@@ -14,36 +15,34 @@ const ENDINGS = {
   detail: '.detail',
   trace: '.trace',
 } as const satisfies Record<'asset' | EvidencePart, string>;
-const STAGED = '.staged';
+/** Directory of what is being built: on the same file system, so that renaming moves it. */
+const STAGING = 'staging';
 
 /**
  * Assets as files of one directory (mode 0700, files 0600): `<proof id>.asset`, parts of evidence with an ending of
- * their own, and `<proof id>.<random>.staged` while they are built. It belongs to one process at a time, as the store beside it
+ * their own, and `staging/<proof id>.<random>` while they are built. It belongs to one process at a time, as the store beside it
  * does. Renaming makes a file visible; file and directory are synced before anyone is told. I/O failures are
  * DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
  */
 export async function openAssetDirectory({ directory }: { readonly directory: string }): Promise<AssetStore> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await syncDirectory(dirname(resolve(directory)));
-  /** Names that this process is building, which `collectOrphans` must not take. */
-  const building = new Set<string>();
+  // A kill left what is there: the directory has one process at a time.
+  const staging = join(directory, STAGING);
+  await rm(staging, { recursive: true, force: true });
+  await mkdir(staging, { mode: 0o700 });
   const published = (proofId: string, part: 'asset' | EvidencePart = 'asset') =>
     fileName(proofId) + ENDINGS[part];
 
   return {
     stage: (proofId, part) =>
       guarded(async () => {
-        const name = `${fileName(proofId)}.${randomBytes(8).toString('hex')}${STAGED}`;
-        building.add(name);
-        try {
-          const handle = await open(join(directory, name), 'wx+', 0o600);
-          return new StagedFile(handle, directory, name, published(proofId, part), () =>
-            building.delete(name),
-          );
-        } catch (error) {
-          building.delete(name);
-          throw error;
-        }
+        const path = join(staging, `${fileName(proofId)}.${randomBytes(8).toString('hex')}`);
+        return new StagedFile(
+          await open(path, 'wx+', 0o600),
+          path,
+          join(directory, published(proofId, part)),
+        );
       }),
 
     read: (proofId, range, part) =>
@@ -64,43 +63,41 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
         return removed;
       }),
 
-    collectOrphans: (keep) =>
+    list: (after, limit) =>
       guarded(async () => {
-        let collected = 0;
+        // A directory has no order: the first names of the rest are picked out, and no more than these are kept.
+        let names: string[] = [];
         for await (const { name } of await opendir(directory)) {
-          const proofId = proofIdOf(name);
-          const left = name.endsWith(STAGED)
-            ? !building.has(name)
-            : proofId !== undefined && !(await keep(proofId));
-          if (left && (await remove(join(directory, name)))) collected += 1;
+          if (entryOf(name) === undefined || (after !== undefined && name <= after)) continue;
+          names.push(name);
+          if (names.length > 4 * limit) names = names.sort().slice(0, limit + 1);
         }
-        if (collected > 0) await syncDirectory(directory);
-        return collected;
+        const page = names.sort().slice(0, limit);
+        const items = await Promise.all(
+          page.map(async (name) => {
+            const found = await ifPresent(stat(join(directory, name)));
+            return found && { ...entryOf(name)!, writtenAt: Math.floor(found.mtimeMs / 1000) };
+          }),
+        );
+        return {
+          items: items.filter((item) => item !== undefined),
+          ...defined({ next: names.length > limit ? page.at(-1) : undefined }),
+        };
       }),
   };
 }
 
 class StagedFile implements StagedAsset {
   readonly #handle: FileHandle;
-  readonly #directory: string;
   readonly #path: string;
   readonly #publishedPath: string;
-  readonly #release: () => void;
   #length = 0;
   #closed = false;
 
-  constructor(
-    handle: FileHandle,
-    directory: string,
-    name: string,
-    publishedName: string,
-    release: () => void,
-  ) {
+  constructor(handle: FileHandle, path: string, publishedPath: string) {
     this.#handle = handle;
-    this.#directory = directory;
-    this.#path = join(directory, name);
-    this.#publishedPath = join(directory, publishedName);
-    this.#release = release;
+    this.#path = path;
+    this.#publishedPath = publishedPath;
   }
 
   append(chunk: Uint8Array): Promise<void> {
@@ -126,18 +123,14 @@ class StagedFile implements StagedAsset {
       await this.#handle.sync();
       await this.#close();
       await rename(this.#path, this.#publishedPath);
-      await syncDirectory(this.#directory);
-      this.#release();
+      await syncDirectory(dirname(this.#publishedPath));
     });
   }
 
-  /**
-   * Nothing after `publish`; safe any number of times. What cannot be removed is left to `collectOrphans`.
-   */
+  /** Nothing after `publish`; safe any number of times. What cannot be removed goes at the next start. */
   async discard(): Promise<void> {
     await this.#close().catch(() => undefined);
     await remove(this.#path).catch(() => false);
-    this.#release();
   }
 
   async #close(): Promise<void> {
@@ -153,10 +146,12 @@ function fileName(proofId: string): string {
   return proofId.replaceAll(':', '=');
 }
 
-/** Proof of a published file; undefined for other names. */
-function proofIdOf(name: string): string | undefined {
-  const ending = Object.values(ENDINGS).find((each) => name.endsWith(each));
-  return ending === undefined ? undefined : name.slice(0, -ending.length).replaceAll('=', ':');
+/** Proof and part of a published file; undefined for other names. */
+function entryOf(name: string): Omit<AssetEntry, 'writtenAt'> | undefined {
+  const [kind, ending] = Object.entries(ENDINGS).find(([, each]) => name.endsWith(each)) ?? [];
+  if (ending === undefined) return undefined;
+  const proofId = name.slice(0, -ending.length).replaceAll('=', ':');
+  return defined({ proofId, part: EVIDENCE_PARTS.find((part) => part === kind) });
 }
 
 async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {

@@ -9,37 +9,19 @@ import {
   HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  S3Client,
-  S3ServiceException,
+  type S3Client,
 } from '@aws-sdk/client-s3';
 import { defined } from '../../domain/defined.js';
 import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
-import { formatIdentifier, IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
-import type { AssetStore, StagedAsset } from '../../ports/assets.js';
+import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
+import type { AssetEntry, AssetStore, StagedAsset } from '../../ports/assets.js';
+import { type BucketConnection, connectBucket, ifPresent, statusOf } from './bucket-connection.js';
 import { checkProofId, guarded } from './failure.js';
 import { SpoolFile } from './spool-file.js';
 
-export interface AssetBucketOptions {
-  /** Address of the server. Absent: Amazon's, of the region. */
-  readonly endpoint?: string;
-  readonly region: string;
-  readonly bucket: string;
-  /**
-   * First part of each object's name, before the proof id. Whatever else begins with the prefix and could be
-   * an asset's name is taken for one, and collected.
-   */
-  readonly prefix: string;
-  /** Absent: what the platform offers, as its workload identity. */
-  readonly credentials?: { readonly accessKey: string; readonly secretKey: string };
+export interface AssetBucketOptions extends BucketConnection {
   /** Directory on this machine in which an asset is built before it is sent. */
   readonly spoolDirectory: string;
-  /** Age from which an asset that nobody registered is collected. Longer than any issuing takes. */
-  readonly orphanGraceSeconds: number;
-  /**
-   * Age by its id up to which an asset is looked at: an older one was seen by many collections. Absent: all
-   * are looked at.
-   */
-  readonly orphanWindowSeconds?: number;
 }
 
 export interface AssetBucket extends AssetStore {
@@ -52,20 +34,10 @@ export interface AssetBucket extends AssetStore {
  * another.
  */
 const PART_MARK = '!';
-const CONNECT_MS = 2000;
-/**
- * Milliseconds until the server's response begins. Reading its body has no limit, because partners read as
- * slowly as they like.
- */
-const RESPONSE_MS = 10_000;
 /** Milliseconds until a whole asset is taken. */
 const PUT_MS = 120_000;
 const PUT_ATTEMPTS = 3;
-/** Every download in flight holds one connection. */
-const CONNECTIONS = 1024;
 /** Failures that one collection bears: a store that does not answer fails at every object. */
-const MAX_FAILURES = 20;
-const REMOVED_AT_ONCE = 16;
 
 /**
  * Assets in a bucket of an S3-compatible store, `<prefix><proof id>` each and parts of evidence as
@@ -77,27 +49,9 @@ const REMOVED_AT_ONCE = 16;
  * @throws Error where the bucket keeps versions; DomainError where it cannot be reached
  */
 export async function openAssetBucket(options: AssetBucketOptions): Promise<AssetBucket> {
-  const { bucket, prefix, credentials, spoolDirectory } = options;
+  const { bucket, prefix, spoolDirectory } = options;
   await mkdir(spoolDirectory, { recursive: true, mode: 0o700 });
-  const client = new S3Client({
-    region: options.region,
-    ...defined({ endpoint: options.endpoint }),
-    ...(credentials === undefined
-      ? {}
-      : { credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey } }),
-    // Common ground of the stores that call themselves compatible: no host name a bucket, no checksum
-    // trailers.
-    forcePathStyle: true,
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: {
-      connectionTimeout: CONNECT_MS,
-      requestTimeout: RESPONSE_MS,
-      throwOnRequestTimeout: true,
-      httpAgent: { keepAlive: true, maxSockets: CONNECTIONS },
-      httpsAgent: { keepAlive: true, maxSockets: CONNECTIONS },
-    },
-  });
+  const client = connectBucket(options);
   const object = (proofId: string, part?: EvidencePart) => {
     checkProofId(proofId);
     return { Bucket: bucket, Key: prefix + proofId + (part === undefined ? '' : PART_MARK + part) };
@@ -178,69 +132,39 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
         return wasThere;
       }),
 
-    collectOrphans: (keep) =>
+    list: (after, limit) =>
       guarded(async () => {
-        const youngest = Date.now() - options.orphanGraceSeconds * 1000;
-        const { orphanWindowSeconds: window } = options;
-        // Ids go with time.
-        const start =
-          window === undefined
-            ? {}
-            : {
-                StartAfter:
-                  prefix + formatIdentifier('proof', Date.now() - window * 1000, new Uint8Array(10)),
-              };
-        let collected = 0;
-        const failures: unknown[] = [];
-        let after: string | undefined;
-        do {
-          const page = await client.send(
-            new ListObjectsV2Command({
-              Bucket: bucket,
-              Prefix: prefix,
-              ...(after === undefined ? start : { ContinuationToken: after }),
-            }),
-          );
-          // Without a time nothing is known of its age: it stays. Other names are not ours: the folder that a
-          // console shows, say.
-          const names = (page.Contents ?? []).flatMap(({ Key: key, LastModified: modified }) =>
-            key === undefined ||
-            modified === undefined ||
-            modified.getTime() > youngest ||
-            proofIdOf(key.slice(prefix.length)) === undefined
+        const page = await client.send(
+          new ListObjectsV2Command({
+            Bucket: bucket,
+            Prefix: prefix,
+            MaxKeys: limit,
+            // Notes of the installation lie behind a slash.
+            Delimiter: '/',
+            ...defined({ ContinuationToken: after }),
+          }),
+        );
+        return {
+          items: (page.Contents ?? []).flatMap(({ Key: key, LastModified: modified }) => {
+            const entry = key === undefined ? undefined : entryOf(key.slice(prefix.length));
+            return entry === undefined || modified === undefined
               ? []
-              : [key],
-          );
-          for (let first = 0; first < names.length; first += REMOVED_AT_ONCE) {
-            const part = names.slice(first, first + REMOVED_AT_ONCE);
-            const results = await Promise.allSettled(
-              part.map(async (key) => {
-                if (await keep(proofIdOf(key.slice(prefix.length)) ?? '')) return 0;
-                await remove({ Bucket: bucket, Key: key });
-                return 1;
-              }),
-            );
-            for (const result of results) {
-              if (result.status === 'fulfilled') collected += result.value;
-              else failures.push(result.reason);
-            }
-            if (failures.length >= MAX_FAILURES) throw failures[0];
-          }
-          after = page.NextContinuationToken;
-        } while (after !== undefined);
-        if (failures.length > 0) throw failures[0];
-        return collected;
+              : [{ ...entry, writtenAt: Math.floor(modified.getTime() / 1000) }];
+          }),
+          ...defined({ next: page.NextContinuationToken }),
+        };
       }),
 
     close: () => client.destroy(),
   };
 }
 
-/** Proof of an object's name behind the prefix; undefined for a name that is not ours. */
-function proofIdOf(name: string): string | undefined {
-  const [proofId = '', part, ...more] = name.split(PART_MARK);
-  const known = part === undefined || EVIDENCE_PARTS.some((each) => each === part);
-  return known && more.length === 0 && IDENTIFIER_PATTERN.test(proofId) ? proofId : undefined;
+/** Proof and part of an object's name behind the prefix; undefined for a name that is not ours. */
+function entryOf(name: string): Omit<AssetEntry, 'writtenAt'> | undefined {
+  const [proofId = '', mark, ...more] = name.split(PART_MARK);
+  const part = EVIDENCE_PARTS.find((each) => each === mark);
+  if (more.length > 0 || !IDENTIFIER_PATTERN.test(proofId) || part !== mark) return undefined;
+  return defined({ proofId, part });
 }
 
 class StagedObject implements StagedAsset {
@@ -293,21 +217,6 @@ async function checkBucket(client: S3Client, bucket: string): Promise<void> {
   });
   if (versioning?.Status !== undefined)
     throw new Error(`bucket ${bucket} keeps versions: an erased deliverable would live on in them`);
-}
-
-async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    // A missing bucket is a fault. HEAD has no body to tell it by; `checkBucket` has.
-    if (statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket'))
-      return undefined;
-    throw error;
-  }
-}
-
-function statusOf(error: unknown): number | undefined {
-  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 }
 
 /**

@@ -1,25 +1,34 @@
 import { randomUUID } from 'node:crypto';
 import type { Authenticator } from '../../codec/authenticator.js';
 import type { AuditDraft } from '../../domain/audit.js';
-import type { AuditHeads } from '../../ports/journals.js';
+import type { AuditedStore } from '../../ports/audited-store.js';
+import type { AuditHeads, InstallationRow } from '../../ports/journals.js';
 import type { Stores } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
 import { keyStore } from './accounts/partner-keys.js';
 import { partnerStore } from './accounts/partners.js';
 import { uploadStore } from './accounts/uploads.js';
+import { auditedStore } from './audited-store.js';
 import { auditHeads } from './commit/audit-heads.js';
 import { AuditLog, type AuditOptions } from './commit/audit-log.js';
-import { Intents } from './commit/intents.js';
+import { Decisions } from './commit/decisions.js';
 import { Outbox } from './commit/outbox.js';
+import { Pointers } from './commit/pointers.js';
 import { Blobs } from './driver/blobs.js';
-import { CassandraOpenError, SCHEMA_VERSION, schemaVersion } from './driver/migrations.js';
+import { ClockWatch, nodeClocks } from './driver/clock-watch.js';
+import { SCHEMA_VERSION, schemaState } from './driver/migrations.js';
+import { CassandraOpenError } from './driver/open-error.js';
 import { RowCodes } from './driver/row-codes.js';
 import { CALL_DEADLINE_MS, type ConnectionOptions, connect, type Session, within } from './driver/session.js';
+import { checkTopology, topologyOf } from './driver/topology.js';
 import { ProofRows } from './proofs/proof-rows.js';
 import { proofStore } from './proofs/proofs.js';
 import { reminderStore } from './reviews/reminders.js';
 import { reviewStore } from './reviews/reviews.js';
 import { ChargeEvents } from './usage/charge-events.js';
 import { Consumption } from './usage/consumption.js';
+import { FoldLeft } from './usage/fold-left.js';
+import { installationRow } from './usage/installation.js';
 import { usageStore } from './usage/usage.js';
 
 export interface CassandraStoreOptions extends ConnectionOptions {
@@ -29,17 +38,22 @@ export interface CassandraStoreOptions extends ConnectionOptions {
   readonly audit: Pick<AuditOptions, 'key'> & { readonly heads?: AuditHeads };
   /** Makes and checks the codes of rows and blobs. */
   readonly authenticator: Authenticator;
-  /**
-   * Takes rows and blobs without a right code, while a version that made none is being replaced. False by
-   * default.
-   */
-  readonly acceptUnauthenticated?: boolean;
   /** Events that may wait in this process, of some 500 bytes each; 100,000 by default. */
   readonly outboxLimit?: number;
+  /** This process's clock, which is compared with the nodes'; the system's by default. */
+  readonly clock?: Clock;
 }
 
-/** Store of a cluster, with the heads that its audit logs are held against. */
-export type CassandraStore = Stores & { readonly heads: AuditHeads };
+/**
+ * Store of a cluster, with the heads that its audit logs are held against, the watch over its clocks, how far
+ * it has come, and what the auditor reads.
+ */
+export type CassandraStore = Stores & {
+  readonly heads: AuditHeads;
+  readonly clocks: ClockWatch;
+  readonly installation: InstallationRow;
+  readonly audited: AuditedStore;
+};
 
 const OUTBOX_LIMIT = 100_000;
 
@@ -48,54 +62,62 @@ const GET_PING = "SELECT at FROM ping WHERE name = 'ping'";
 
 /**
  * Store of a cluster: any number of processes over one keyspace. A process keeps nothing but queues, so a
- * process that dies takes nothing with it but what `Intents` finishes and the outbox of another process takes
- * over.
+ * process that dies takes nothing with it but what the sweep of another process finishes.
  * @throws CassandraOpenError where the cluster cannot be reached, or its schema is not of this version
  */
 export async function openCassandraStore(options: CassandraStoreOptions): Promise<CassandraStore> {
   const session = await connectTo(options);
-  const blobs = new Blobs(options.authenticator, options.acceptUnauthenticated ?? false);
+  const clocks = new ClockWatch(
+    nodeClocks(session, options.localDataCenter),
+    options.clock ?? { now: () => Date.now() },
+  );
+  const blobs = new Blobs(options.authenticator);
   const heads = options.audit.heads ?? auditHeads(session);
   const log = new AuditLog(session, { key: options.audit.key, heads });
-  const intents = new Intents(session, blobs, log);
-  const outbox = new Outbox(session, blobs, options.outboxLimit ?? OUTBOX_LIMIT);
+  const pointers = new Pointers(session);
+  const outbox = new Outbox(pointers, blobs, options.outboxLimit ?? OUTBOX_LIMIT);
+  const decisions = new Decisions({ session, blobs, log, pointers, outbox });
   const consumption = new Consumption(session);
   const writer = randomUUID();
-  const events = new ChargeEvents(session, blobs, outbox, consumption, writer);
-  const codes = new RowCodes(options.authenticator, options.acceptUnauthenticated ?? false);
+  const events = new ChargeEvents({ session, blobs, pointers, outbox, consumption, writer });
+  const codes = new RowCodes(options.authenticator);
   const proofs = new ProofRows(session, blobs, codes);
   try {
-    const version = await schemaVersion(session, options.keyspace);
-    if (version !== SCHEMA_VERSION) {
+    const { version, minCompatible } = await schemaState(session, options.keyspace);
+    if (version < SCHEMA_VERSION || minCompatible > SCHEMA_VERSION) {
       throw new CassandraOpenError(
-        `The keyspace ${options.keyspace} has schema version ${version}; this version needs ${SCHEMA_VERSION}. ${version < SCHEMA_VERSION ? 'Run takemark operator migrate.' : 'Use the version that migrated it, or a later one.'}`,
+        `The keyspace ${options.keyspace} has schema version ${version}, for versions from ${minCompatible} on; this version has ${SCHEMA_VERSION}. ${version < SCHEMA_VERSION ? 'Run takemark operator migrate.' : 'Use the version that migrated it, or a later one.'}`,
       );
     }
-    await intents.start(Date.now());
-    await outbox.start(Date.now());
+    await checkTopology(session, options.keyspace, topologyOf(options));
+    await clocks.look();
+    await pointers.start(Date.now());
   } catch (error) {
     await session.close();
     throw error;
   }
-  const reviews = reviewStore(session, intents, blobs, proofs, outbox);
-  const { collectReservations, confirmErasure, ...proofCalls } = proofStore(
+  const reviews = reviewStore(session, decisions, blobs, proofs, outbox);
+  const { collectReservations, confirmErasure, ...proofCalls } = proofStore({
     session,
-    intents,
-    blobs,
-    proofs,
+    decisions,
+    pointers,
     outbox,
-    reviews.removeReviewsOf,
-  );
+    blobs,
+    rows: proofs,
+    forgetReviews: reviews.forgetReviews,
+  });
+  const partners = partnerStore(session, decisions, codes);
+  const left = new FoldLeft(session, events, consumption, () => partners.listPartners());
   const { aggregateUsage, ...usageCalls } = usageStore({ session, outbox, events, consumption, writer });
   return {
     ...withDeadlines({
-      ...partnerStore(session, intents, codes),
-      ...keyStore(session, intents, blobs, codes),
+      ...partners,
+      ...keyStore(session, decisions, blobs, codes),
       ...uploadStore(session, blobs),
       ...proofCalls,
       ...usageCalls,
       ...reviews.store,
-      ...reminderStore(session, outbox),
+      ...reminderStore(session, proofs, outbox),
       readAudit: (partnerId: string, fromSequence: number, limit: number) =>
         log.readAudit(partnerId, fromSequence, limit),
       appendAudit: (draft: AuditDraft) => log.appendAudit(draft),
@@ -109,11 +131,20 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     collectReservations,
     confirmErasure,
     aggregateUsage,
-    waitingEvents: (limit) => outbox.waitingEvents(limit),
+    waitingEvents: (limit, isHeldBack) => outbox.waitingEvents(limit, isHeldBack),
     markPublished: (published) => outbox.markPublished(published),
-    countWaiting: () => outbox.countWaiting(),
+    countWaiting: (topic) => outbox.countWaiting(topic),
     onWaiting: (listener) => outbox.onWaiting(listener),
     heads,
+    clocks,
+    audited: auditedStore({
+      session,
+      blobs,
+      proofs,
+      usage: { session, events, consumption },
+      listPartners: () => partners.listPartners(),
+    }),
+    installation: installationRow(session, () => partners.listPartners()),
 
     // Rows expire by themselves; only what crashed processes left is finished and taken over.
     async collectExpired(now, limit) {
@@ -121,14 +152,18 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       // Each step runs whatever became of the others: a step that fails now must not keep the rest waiting.
       const failures: unknown[] = [];
       const failed = (error: unknown) => void failures.push(error);
-      const finished = await intents.sweep(Date.now()).catch(failed);
-      await outbox.takeOver(Date.now(), (minute, charges) => events.takeOver(minute, charges)).catch(failed);
+      const finished = await pointers.sweep(Date.now()).catch(failed);
       await events.compact(Date.now()).catch(failed);
+      await left.run(Date.now()).catch(failed);
       if (failures.length > 0) throw failures[0];
       return Math.min(finished ?? 0, limit - 1);
     },
 
-    close: () => session.close(),
+    async close() {
+      // Answered operations are chained, as long as the servers answer.
+      await within(CALL_DEADLINE_MS, log.settle()).catch(() => undefined);
+      await session.close();
+    },
   };
 }
 

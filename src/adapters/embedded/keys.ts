@@ -215,6 +215,11 @@ export function within(
     lt: to === undefined || to >= MAX_NUMBER ? lt : gte + digits(Math.max(-1, to) + 1),
   };
 }
+/** Days of a partner's month, which is given as `YYYY-MM`. */
+export const withinDays = (partnerId: string, month: string): KeyRange => ({
+  gte: dayKey(partnerId, `${month}-`),
+  lt: dayKey(partnerId, `${month}.`),
+});
 /** The part of a range that lies behind an entry. */
 export const following = (range: KeyRange, entry: string): KeyRange => ({ gte: `${entry}\0`, lt: range.lt });
 /** The part of a range that lies before an entry. */

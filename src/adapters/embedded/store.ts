@@ -1,8 +1,10 @@
 import type { Authenticator } from '../../codec/authenticator.js';
 import { RecordCodec, RecordError } from '../../codec/record.js';
+import type { AuditedStore } from '../../ports/audited-store.js';
 import type { Stores } from '../../ports/stores.js';
 import { adoptRows } from './adopt-rows.js';
 import { AuditLog, type AuditOptions } from './audit-log.js';
+import { auditedStore } from './audited-store.js';
 import { type Commit, CommitQueue } from './commit-queue.js';
 import { Damages } from './damages.js';
 import { Database } from './database.js';
@@ -55,6 +57,9 @@ export interface EmbeddedStoreOptions {
   readonly outboxLimit?: number;
 }
 
+/** Store of one machine, with what the auditor reads. */
+export type EmbeddedStore = Stores & { readonly audited: AuditedStore };
+
 /**
  * Store of one machine: LevelDB with a synced log, one writer with group commit, reads of what is on disk.
  * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `unauthenticated`, `damaged`, `io_failed`
@@ -68,7 +73,7 @@ export async function openEmbeddedStore({
   adoptFormerRows = false,
   onDamage = () => undefined,
   outboxLimit = OUTBOX_LIMIT,
-}: EmbeddedStoreOptions): Promise<Stores> {
+}: EmbeddedStoreOptions): Promise<EmbeddedStore> {
   const codec = new RecordCodec(authenticator);
   const damages = new Damages(onDamage);
   const database = await Database.open(directory);
@@ -93,12 +98,14 @@ export async function openEmbeddedStore({
     ...usageStore(rows, outbox),
     ...reviewStore(rows, log, outbox, reviews),
     ...reminderStore(rows, outbox),
-    waitingEvents: (limit) => outbox.waitingEvents(limit),
+    waitingEvents: (limit, isHeldBack) => outbox.waitingEvents(limit, isHeldBack),
     markPublished: (events) => outbox.markPublished(events),
-    countWaiting: () => outbox.countWaiting(),
+    countWaiting: (topic) => outbox.countWaiting(topic),
     onWaiting: (listener) => outbox.onWaiting(listener),
     readAudit: (partnerId, fromSequence, limit) => log.readAudit(partnerId, fromSequence, limit),
     appendAudit: (draft) => log.appendAudit(draft),
+
+    audited: auditedStore(rows),
 
     async collectExpired(now, limit) {
       let collected = await reviews.removeErased(limit);

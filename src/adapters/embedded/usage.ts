@@ -62,7 +62,7 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
         const partners = new Map<string, MutableCount[]>();
         for (const { partnerId, operation, count: units } of counts)
           partners.set(partnerId, add(partners.get(partnerId) ?? [], day, operation, units));
-        outbox.checkCapacity(partners.size);
+        outbox.checkCapacity('usage', partners.size);
         for (const [partnerId, counted] of partners) {
           const key = sourceKey(partnerId, free);
           const row = tx.get(key);
@@ -154,7 +154,8 @@ function unitEvents(
       return;
     }
     const units = { to: used + 1, counts: add([], day, operation, 1) };
-    const event = () => unitsCounted({ partnerId, source: billedSource(at), from: used, ...units }, at);
+    const event = () =>
+      unitsCounted({ partnerId, source: billedSource(monthOf(at)), from: used, ...units }, at);
     const key = outbox.add(tx, event());
     events.set(name, units);
     tx.batch.beforeWrite((put) => {

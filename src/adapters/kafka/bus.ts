@@ -1,14 +1,14 @@
 import { BatchDelivery } from '../../domain/batch-delivery.js';
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
-import type { DeadLetterReport, EventBus, EventHandler, Replayed } from '../../ports/bus.js';
+import type { DeadLetterReport, EventBus, EventHandler, Replayed, Settled } from '../../ports/bus.js';
 import { ConsumerClient, type KafkaConnection, KafkaError, loadLibrary, type Message } from './client.js';
 import { deadLettered, deadLetterOf, passDeadLetters, readDeadLetters, requeued } from './dead-letters.js';
 import { decodeEvent, type EventReader, encodeEvent, eventHeaders } from './event-message.js';
-import { Outgoing } from './outgoing.js';
+import { type NamedMessage, Outgoing } from './outgoing.js';
 import { readTopic } from './read-topic.js';
 import { TopicConsumer } from './topic-consumer.js';
-import { allNames, deadLetterName, topicName } from './topic-names.js';
+import { deadLetterName, topicName } from './topic-names.js';
 
 export interface KafkaBusOptions extends KafkaConnection, EventReader {
   /** Topics are `<prefix>.<topic>` and `<prefix>.<topic>.dlq`. */
@@ -18,6 +18,8 @@ export interface KafkaBusOptions extends KafkaConnection, EventReader {
   /** Reports what goes wrong in the background, where everything is tried again anyway. */
   readonly onFault: (where: string, error: unknown) => void;
   readonly onDeadLetter?: DeadLetterReport;
+  /** node-rdkafka by default; a simulation puts one of its own in its place. */
+  readonly library?: Library;
 }
 
 type Library = Awaited<ReturnType<typeof loadLibrary>>;
@@ -31,7 +33,7 @@ const QUIET_MS = 30_000;
  * @throws Error where node-rdkafka cannot be loaded
  */
 export async function openKafkaBus(options: KafkaBusOptions): Promise<EventBus> {
-  return new KafkaBus(await loadLibrary(), options);
+  return new KafkaBus(options.library ?? (await loadLibrary()), options);
 }
 
 class KafkaBus implements EventBus {
@@ -47,26 +49,26 @@ class KafkaBus implements EventBus {
   constructor(library: Library, options: KafkaBusOptions) {
     this.#library = library;
     this.#options = options;
-    this.#outgoing = new Outgoing(library, options, allNames(options.prefix), (error) =>
-      this.#fault('producer', error),
-    );
+    this.#outgoing = new Outgoing(library, options, (error) => this.#fault('producer', error));
   }
 
-  publish(events: readonly ServiceEvent[]): Promise<void> {
+  publish(events: readonly ServiceEvent[], onSettled: Settled = () => undefined): Promise<void> {
     return passedOn(async () => {
       this.#checkOpen();
-      await this.#outgoing.send(
-        events.map((event) => {
-          const value = encodeEvent(event);
-          return {
-            name: `${event.topic} ${event.id}`,
-            topic: topicName(this.#options.prefix, event.topic),
-            key: event.key,
-            value,
-            headers: eventHeaders(this.#options.authenticator, event, value),
-          };
+      const reports = await this.#outgoing.deliver(events.map((event) => this.#messageOf(event)));
+      const settled = await Promise.allSettled(
+        reports.map(async (report, i) => {
+          try {
+            await report;
+          } catch (error) {
+            onSettled(events[i]!, unavailable(error));
+            throw error;
+          }
+          onSettled(events[i]!);
         }),
       );
+      const refused = settled.find(({ status }) => status === 'rejected');
+      if (refused !== undefined) throw (refused as PromiseRejectedResult).reason;
     });
   }
 
@@ -84,7 +86,7 @@ class KafkaBus implements EventBus {
       const fault = (error: unknown) => this.#fault(`consumer of ${topic}`, error);
       const connect = async () => {
         // The producer says why a broker refuses, and whether the topics are there.
-        await this.#outgoing.reach();
+        await this.#outgoing.reach(topicName(prefix, topic));
         return ConsumerClient.connect(this.#library, this.#options, { group: `${group}.${topic}`, fault });
       };
       return [
@@ -145,6 +147,15 @@ class KafkaBus implements EventBus {
     });
   }
 
+  ping(): Promise<void> {
+    return passedOn(async () => {
+      this.#checkOpen();
+      await this.#outgoing.ping();
+      const away = this.#consumers?.find(({ lag }) => lag === undefined);
+      if (away !== undefined) throw new KafkaError(`the consumer of ${away.topic} is not connected`);
+    });
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -164,6 +175,17 @@ class KafkaBus implements EventBus {
     if (this.#reported.size > 100) this.#reported.clear();
     this.#reported.set(kind, Date.now());
     this.#options.onFault(where, error);
+  }
+
+  #messageOf(event: ServiceEvent): NamedMessage {
+    const value = encodeEvent(event);
+    return {
+      name: `${event.topic} ${event.id}`,
+      topic: topicName(this.#options.prefix, event.topic),
+      key: event.key,
+      value,
+      headers: eventHeaders(this.#options.authenticator, event, value),
+    };
   }
 
   #deadLetterGroup(topic: Topic): string {

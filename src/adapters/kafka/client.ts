@@ -16,7 +16,9 @@ import type {
   WatermarkOffsets,
 } from 'node-rdkafka';
 
+import { withDeadline } from '../../async/deadline.js';
 import { ServerError } from '../../domain/errors.js';
+import { BrokerWatch } from './broker-watch.js';
 
 export type { Message, NewTopic, TopicPartition, TopicPartitionOffset };
 
@@ -44,7 +46,7 @@ export class KafkaError extends ServerError {
 
   /** The client that threw it is of no use any more. */
   get fatal(): boolean {
-    return this.code === CODE.fatal || this.code === CODE.state;
+    return this.code === CODE.fatal || this.code === CODE.state || this.code === CODE.lost;
   }
 }
 
@@ -59,11 +61,16 @@ export type FaultReport = (error: KafkaError) => void;
 
 const CONNECT_MS = 3000;
 const ASK_MS = 5000;
+/** Time for an answer to the watch's question: each one that waits holds one of Node's few worker threads. */
+const WATCH_MS = 1000;
+const CLOSE_MS = 10_000;
 const POLL_MS = 5;
 const IDLE_POLL_MS = 500;
 const CODE = {
   queueFull: -184,
   state: -172,
+  /** This file's own: the client has lost its brokers. */
+  lost: -1_000_000,
   fatal: -150,
   authentication: -169,
   saslRefused: 58,
@@ -109,11 +116,20 @@ export class ProducerClient {
   readonly #reports = new Map<number, (error: Error | undefined) => void>();
   #sent = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Nothing can be sent with it any more: another one has to be made. */
-  broken = false;
+  readonly #watch = new BrokerWatch(() =>
+    asked((done) => this.#producer.getMetadata({ allTopics: false, timeout: WATCH_MS }, done)),
+  );
+  readonly #fault: FaultReport;
+  #hasFailed = false;
 
-  private constructor(producer: Producer) {
+  private constructor(producer: Producer, fault: FaultReport) {
     this.#producer = producer;
+    this.#fault = fault;
+  }
+
+  /** Nothing can be sent with it any more: another one has to be made. */
+  get broken(): boolean {
+    return this.#hasFailed;
   }
 
   /** @returns also the topics that are there. @throws KafkaError */
@@ -126,7 +142,9 @@ export class ProducerClient {
       {
         ...settings(connection),
         'enable.idempotence': true,
-        'queue.buffering.max.messages': 10_000,
+        // More than an outbox holds, for the messages of a partition that stands still stay here.
+        'queue.buffering.max.messages': 2_000_000,
+        'queue.buffering.max.kbytes': 262_144,
         // A dead letter is a foreign message and some headers.
         'message.max.bytes': 2_097_152,
         'linger.ms': 5,
@@ -136,9 +154,9 @@ export class ProducerClient {
       // behind it.
       { acks: -1, 'message.timeout.ms': 0, 'request.timeout.ms': 10_000, partitioner: 'murmur2_random' },
     );
-    const client = new ProducerClient(producer);
+    const client = new ProducerClient(producer, fault);
     const refusal = listen(producer, (error) => {
-      if (error.code === CODE.fatal) client.broken = true;
+      if (error.code === CODE.fatal) client.#hasFailed = true;
       fault(error);
     });
     producer.on('delivery-report', (error, { opaque }) =>
@@ -154,6 +172,14 @@ export class ProducerClient {
       clearTimeout(client.#timer);
       throw explained(library, refusal()) ?? error;
     }
+  }
+
+  /** Names of the topics that the brokers have. @throws KafkaError */
+  async topics(timeoutMs: number): Promise<ReadonlySet<string>> {
+    const { topics } = await asked<{ readonly topics: readonly { readonly name: string }[] }>((done) =>
+      this.#producer.getMetadata({ allTopics: true, timeout: timeoutMs }, done),
+    );
+    return new Set(topics.map(({ name }) => name));
   }
 
   /**
@@ -205,6 +231,11 @@ export class ProducerClient {
     } catch {
       // The client is not connected yet, or not any more.
     }
+    this.#watch.look();
+    if (this.#watch.isLost && !this.#hasFailed) {
+      this.#hasFailed = true;
+      this.#fault(new KafkaError('no broker answers', CODE.lost));
+    }
     this.#timer = setTimeout(
       () => this.#poll(),
       this.#reports.size > 0 || !this.#producer.isConnected() ? POLL_MS : IDLE_POLL_MS,
@@ -231,6 +262,9 @@ export class ConsumerClient {
   commitsUnderWay = 0;
   /** Error of the commit that failed last, until it is taken. */
   commitFault: KafkaError | undefined;
+  readonly #watch = new BrokerWatch(() =>
+    asked((done) => this.#consumer.getMetadata({ allTopics: false, timeout: WATCH_MS }, done)),
+  );
   #closing = false;
 
   private constructor(consumer: KafkaConsumer) {
@@ -294,9 +328,11 @@ export class ConsumerClient {
 
   /**
    * Messages that are there, at most `limit`. Polling also keeps the group's membership, so it must go on all
-   * the time. @throws KafkaError
+   * the time. @throws KafkaError, a fatal one where this client will find no broker any more
    */
   poll(limit: number): Promise<readonly Message[]> {
+    this.#watch.look();
+    if (this.#watch.isLost) return Promise.reject(new KafkaError('no broker answers', CODE.lost));
     return asked((done) => this.#consumer.consume(limit, done));
   }
 
@@ -313,6 +349,11 @@ export class ConsumerClient {
       // The client is not connected.
       return 0;
     }
+  }
+
+  /** False while the brokers do not answer. */
+  get isAnswered(): boolean {
+    return this.#watch.isAnswered;
   }
 
   holds(): boolean {
@@ -371,9 +412,11 @@ export class ConsumerClient {
 
   async close(): Promise<void> {
     this.#closing = true;
-    await new Promise<void>((resolve) =>
+    const closed = new Promise<void>((resolve) =>
       this.#consumer.isConnected() ? this.#consumer.disconnect(() => resolve()) : resolve(),
     );
+    // A client without brokers may have nobody to leave.
+    await withDeadline(closed, CLOSE_MS, () => undefined);
   }
 
   #rebalance(rebalance: Rebalance): void {

@@ -50,6 +50,7 @@ declare module 'node-rdkafka' {
     connect(request: MetadataRequest, done: Done): unknown;
     disconnect(flushMs: number, done: () => void): unknown;
     disconnect(done: () => void): unknown;
+    getMetadata(request: MetadataRequest, done: Done): void;
     isConnected(): boolean;
     poll(): unknown;
     /** @throws LibrdKafkaError where the queue is full */

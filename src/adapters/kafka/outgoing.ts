@@ -16,22 +16,27 @@ export interface NamedMessage extends OutgoingMessage {
 
 /** Milliseconds after which a sender learns that sending failed. */
 const SEND_MS = 10_000;
+/** Milliseconds between two looks for topics that were missing. */
+const LOOK_MS = 5000;
+const PING_MS = 2000;
 const FULL_MS = 20;
 const FLUSH_MS = 5000;
 
 /**
  * Messages on their way to Kafka. The connection is made with the first message, and again as often as it
  * takes. A message stays in the producer's queue until it is delivered, also after its sender has given up: a
- * message that is sent again meanwhile is the one that waits, so that nothing overtakes it.
+ * message that is sent again meanwhile is the one that waits, so that nothing overtakes it. The queue is
+ * longer than an outbox, so that what waits for one partition keeps out no message for another.
  */
 export class Outgoing {
   readonly #library: Awaited<ReturnType<typeof loadLibrary>>;
   readonly #connection: KafkaConnection;
-  /** Topics without which there is nothing to send to. */
-  readonly #needed: readonly string[];
   readonly #fault: FaultReport;
   readonly #underWay = new Map<string, Promise<void>>();
   #client: ProducerClient | undefined;
+  /** Topics that the brokers have. */
+  #topics: ReadonlySet<string> = new Set();
+  #lookedAt = 0;
   #connecting: Promise<ProducerClient> | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -39,23 +44,18 @@ export class Outgoing {
   constructor(
     library: Awaited<ReturnType<typeof loadLibrary>>,
     connection: KafkaConnection,
-    needed: readonly string[],
     fault: FaultReport,
   ) {
     this.#library = library;
     this.#connection = connection;
-    this.#needed = needed;
     this.#fault = fault;
   }
 
   /** Resolves with the last delivery report. @throws KafkaError within ten seconds */
   async send(messages: readonly NamedMessage[]): Promise<void> {
     const deadline = Date.now() + SEND_MS;
-    // Senders follow one another, in the order of their coming.
-    const queued = this.#last.then(() => this.#enqueue(messages, deadline));
-    this.#last = queued.catch(() => undefined);
     await withDeadline(
-      queued.then((reports) => Promise.all(reports)),
+      this.#queue(messages, deadline).then((reports) => Promise.all(reports)),
       deadline - Date.now(),
       () => {
         throw new KafkaError('Kafka did not acknowledge in time');
@@ -63,9 +63,28 @@ export class Outgoing {
     );
   }
 
-  /** Resolves once Kafka was reached, now or earlier. @throws KafkaError */
-  async reach(): Promise<void> {
-    await this.#connect();
+  /**
+   * Resolves when Kafka was reached: with the delivery report of each message, for however long it takes. The
+   * report of a message that was not even taken is its error.
+   * @throws KafkaError within ten seconds; none of the messages is on its way
+   */
+  async deliver(messages: readonly NamedMessage[]): Promise<readonly Promise<void>[]> {
+    const deadline = Date.now() + SEND_MS;
+    await withDeadline(this.reach(), SEND_MS, () => {
+      throw new KafkaError('Kafka could not be reached in time');
+    });
+    return this.#queue(messages, deadline);
+  }
+
+  /** Resolves once Kafka was reached, now or earlier. @throws KafkaError, also where the topic is missing */
+  async reach(topic?: string): Promise<void> {
+    const client = await this.#connect();
+    if (topic !== undefined) this.#find(client, topic);
+  }
+
+  /** Resolves when a broker answers now. @throws KafkaError */
+  async ping(): Promise<void> {
+    this.#topics = await (await this.#connect()).topics(PING_MS);
   }
 
   async close(): Promise<void> {
@@ -76,19 +95,52 @@ export class Outgoing {
     this.#client = undefined;
   }
 
-  async #enqueue(messages: readonly NamedMessage[], deadline: number): Promise<readonly Promise<void>[]> {
-    const reports: Promise<void>[] = [];
-    for (const message of messages) {
-      let report = this.#underWay.get(message.name);
-      while (report === undefined) {
-        // The sender has gone, and will send again.
-        if (Date.now() > deadline) throw new KafkaError('Kafka takes no more for now');
-        report = this.#produce(await this.#connect(), message);
-        if (report === undefined) await sleep(FULL_MS);
+  /** Senders follow one another, in the order of their coming. */
+  #queue(messages: readonly NamedMessage[], deadline: number): Promise<readonly Promise<void>[]> {
+    const queued = this.#last.then(async () => {
+      // Keys of which a message came back: none behind it may overtake it.
+      const heldUp = new Set<string>();
+      const reports: Promise<void>[] = [];
+      for (const message of messages) {
+        const lane = `${message.topic} ${String(message.key)}`;
+        const enqueued = heldUp.has(lane)
+          ? Promise.reject(new KafkaError('an earlier message of its key was not taken'))
+          : this.#enqueue(message, deadline);
+        const report = enqueued.then(({ delivered }) => delivered);
+        report.catch(() => heldUp.add(lane));
+        reports.push(report);
+        await enqueued.catch(() => undefined);
       }
-      reports.push(report);
+      return reports;
+    });
+    this.#last = queued;
+    return queued;
+  }
+
+  /** Resolves when the producer has the message in its queue. */
+  async #enqueue(message: NamedMessage, deadline: number): Promise<{ readonly delivered: Promise<void> }> {
+    for (;;) {
+      const underWay = this.#underWay.get(message.name);
+      if (underWay !== undefined) return { delivered: underWay };
+      // The sender has gone, and will send again.
+      if (Date.now() > deadline) throw new KafkaError('Kafka takes no more for now');
+      const client = await this.#connect();
+      this.#find(client, message.topic);
+      const delivered = this.#produce(client, message);
+      if (delivered !== undefined) return { delivered };
+      await sleep(FULL_MS);
     }
-    return reports;
+  }
+
+  /** @throws KafkaError where the brokers have no such topic; nothing must be sent to it */
+  #find(client: ProducerClient, topic: string): void {
+    if (this.#topics.has(topic)) return;
+    if (Date.now() - this.#lookedAt > LOOK_MS) {
+      this.#lookedAt = Date.now();
+      // Messages to other topics do not wait for it.
+      client.topics(LOOK_MS).then((topics) => (this.#topics = topics), this.#fault);
+    }
+    throw new KafkaError(`there is no topic ${topic}: run \`takemark operator migrate\``);
   }
 
   #produce(client: ProducerClient, message: NamedMessage): Promise<void> | undefined {
@@ -100,7 +152,6 @@ export class Outgoing {
         else reject(error);
       };
     });
-    // The sender that waited for the report may have gone.
     report.catch(() => undefined);
     if (!client.produce(message, reported!)) return undefined;
     this.#underWay.set(message.name, report);
@@ -110,25 +161,24 @@ export class Outgoing {
   /** The connection; callers that wait for it share one attempt. */
   async #connect(): Promise<ProducerClient> {
     if (this.#closed) throw new KafkaError('the bus is closed');
-    if (this.#client?.broken === true) {
-      const broken = this.#client;
-      this.#client = undefined;
-      // The broken client's messages must have failed before the next client sends anything: otherwise one
-      // key's events could change places.
-      await broken.close(0);
-    }
-    if (this.#client !== undefined) return this.#client;
+    if (this.#client?.broken === false) return this.#client;
     this.#connecting ??= this.#attempt().finally(() => (this.#connecting = undefined));
     return this.#connecting;
   }
 
   async #attempt(): Promise<ProducerClient> {
-    const { client, topics } = await ProducerClient.connect(this.#library, this.#connection, this.#fault);
-    const missing = this.#needed.filter((topic) => !topics.has(topic));
-    if (missing.length > 0) {
-      await client.close(0);
-      throw new KafkaError(`there is no topic ${missing.join(', ')}: run \`takemark operator migrate\``);
-    }
+    const broken = this.#client;
+    this.#client = undefined;
+    // The broken client's messages must have failed before the next client sends anything: otherwise one
+    // key's events could change places.
+    await broken?.close(0);
+    const { client, topics } = await ProducerClient.connect(this.#library, this.#connection, (error) => {
+      this.#fault(error);
+      // Nobody may be about to send: what waits in this client's queue is reported as failed, and sent again.
+      if (this.#client?.broken === true && !this.#closed) this.#connect().catch(this.#fault);
+    });
+    this.#topics = topics;
+    this.#lookedAt = Date.now();
     this.#client = client;
     return client;
   }

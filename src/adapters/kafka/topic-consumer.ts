@@ -60,10 +60,12 @@ export class TopicConsumer {
 
   /**
    * Messages of this member's partitions that were not taken yet, those of the batch at work included;
-   * undefined without a connection.
+   * undefined without a connection, and while no broker answers.
    */
   get lag(): number | undefined {
-    return this.#client === undefined ? undefined : this.#inHand + this.#held.length + this.#client.unread;
+    return this.#client?.isAnswered !== true
+      ? undefined
+      : this.#inHand + this.#held.length + this.#client.unread;
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TOPICS, type Topic } from '../../domain/events.js';
+import { REVIEW_LIFE_SECONDS } from '../../domain/review.js';
 import {
   type KafkaConnection,
   KafkaError,
@@ -17,14 +18,15 @@ export interface TopicOptions extends KafkaConnection {
 }
 
 const DAY_MS = 86_400_000;
-const KEEPING: Readonly<Record<Topic, Readonly<Record<string, string>>>> = {
+export const KEEPING: Readonly<Record<Topic, Readonly<Record<string, string>>>> = {
   // The journal of erasures: a backup of any age may come back.
   erasure: { 'cleanup.policy': 'compact' },
   usage: { 'cleanup.policy': 'delete', 'retention.ms': String(14 * DAY_MS) },
-  retention: { 'cleanup.policy': 'delete', 'retention.ms': String(14 * DAY_MS) },
+  // Longer than a review lives: whoever comes back late finds each that has not ended.
+  retention: { 'cleanup.policy': 'delete', 'retention.ms': String(REVIEW_LIFE_SECONDS * 1000 + 14 * DAY_MS) },
 };
 // Room for the headers of a dead letter beside the largest message that a topic takes by default.
-const DEAD_LETTERS = {
+export const DEAD_LETTERS: Readonly<Record<string, string>> = {
   'cleanup.policy': 'delete',
   'retention.ms': String(90 * DAY_MS),
   'max.message.bytes': '2097152',

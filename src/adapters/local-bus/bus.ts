@@ -2,7 +2,7 @@ import { BatchDelivery } from '../../domain/batch-delivery.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
-import type { DeadLetterReport, EventBus, EventHandler, Replayed } from '../../ports/bus.js';
+import type { DeadLetterReport, EventBus, EventHandler, Replayed, Settled } from '../../ports/bus.js';
 import type { Clock } from '../../ports/system.js';
 import { DeadLetterFile, type DeadLetterReader } from './dead-letter-file.js';
 
@@ -45,7 +45,8 @@ class LocalBus implements EventBus {
    * End of the publications so far: they follow one another, so that none overtakes events that come again.
    */
   #last: Promise<unknown> = Promise.resolve();
-  #failures = 0;
+  /** Publications that failed, by topic. */
+  readonly #failures: Record<Topic, number> = { erasure: 0, usage: 0, retention: 0 };
   /** Events of a publication that failed which are dead letters already when it comes again. */
   readonly #isolated = new Set<string>();
 
@@ -65,13 +66,22 @@ class LocalBus implements EventBus {
     if (this.#state === 'made') this.#state = 'started';
   }
 
-  publish(events: readonly ServiceEvent[]): Promise<void> {
-    const failures = this.#failures;
+  publish(events: readonly ServiceEvent[], onSettled: Settled = () => undefined): Promise<void> {
+    const failures = { ...this.#failures };
     return this.#next(async () => {
-      // An event that waited behind a failure may hold later events of the same keys.
-      if (this.#state !== 'started' || failures !== this.#failures) throw unavailable();
-      await this.#deliverAll(events.filter(({ id }) => !this.#isolated.has(id)));
-      this.#isolated.clear();
+      let fault: unknown;
+      for (const topic of TOPICS) {
+        const own = events.filter((event) => event.topic === topic);
+        if (own.length === 0) continue;
+        try {
+          // An event that waited behind a failure may hold later events of the same keys.
+          if (this.#state !== 'started' || failures[topic] !== this.#failures[topic]) throw unavailable();
+          await this.#deliverAll(topic, own, onSettled);
+        } catch (error) {
+          fault ??= error;
+        }
+      }
+      if (fault !== undefined) throw fault;
     });
   }
 
@@ -104,11 +114,15 @@ class LocalBus implements EventBus {
         if (event === undefined) {
           await this.#deadLetters.appendLine(line);
           this.#onDeadLetter(topic);
-        } else await this.#deliverAll([event]);
+        } else await this.#deliverAll(topic, [event], () => undefined);
         await this.#deadLetters.markReplayed(topic, number);
       }
       return kept.length;
     });
+  }
+
+  async ping(): Promise<void> {
+    if (this.#state !== 'started') throw unavailable();
   }
 
   async close(): Promise<void> {
@@ -128,20 +142,26 @@ class LocalBus implements EventBus {
     return done;
   }
 
-  async #deliverAll(events: readonly ServiceEvent[]): Promise<void> {
+  /** The batch that fails, and what of the topic is behind it, is refused. */
+  async #deliverAll(topic: Topic, events: readonly ServiceEvent[], onSettled: Settled): Promise<void> {
+    const handler = this.#handlers.get(topic);
     try {
-      for (const topic of TOPICS) {
-        const handler = this.#handlers.get(topic);
-        // Nobody listens: there is nothing that would have to come again.
-        if (handler === undefined) continue;
-        const own = events.filter((event) => event.topic === topic);
-        for (let from = 0; from < own.length; from += BATCH) {
-          if (this.#state === 'closed') throw new Error('the bus is closing');
-          await this.#deliver(own.slice(from, from + BATCH), handler);
+      for (let from = 0; from < events.length; from += BATCH) {
+        if (this.#state === 'closed') throw new Error('the bus is closing');
+        const batch = events.slice(from, from + BATCH);
+        // Without a handler nobody listens: there is nothing that would have to come again.
+        if (handler !== undefined)
+          await this.#deliver(
+            batch.filter(({ id }) => !this.#isolated.has(id)),
+            handler,
+          );
+        for (const event of batch) {
+          this.#isolated.delete(event.id);
+          onSettled(event);
         }
       }
     } catch (cause) {
-      this.#failures += 1;
+      this.#failures[topic] += 1;
       throw unavailable(cause);
     }
   }

@@ -3,6 +3,7 @@ import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { FrameCutter, frame } from './frames.js';
 import { type Anchors, anchorsText, type Question, questionHead } from './question.js';
@@ -12,6 +13,9 @@ const ENTRY = fileURLToPath(new URL('./reading-entry.js', import.meta.url));
 /** Root of the compiled code. */
 const CODE = fileURLToPath(new URL('../../', import.meta.url));
 const HEAP_MIB = 64;
+/** Looks at what a new process holds, and the pause between two. */
+const LOOKS = 10;
+const LOOK_AGAIN_MS = 20;
 
 /** A process in which credentials of strangers are read, one at a time. It replies in time or it is ended. */
 export class ReadingProcess {
@@ -69,9 +73,15 @@ export class ReadingProcess {
   async prepare(anchors: Anchors, limitMs: number): Promise<void> {
     const reply = await this.#ask(frame(Buffer.from(anchorsText(anchors))), limitMs);
     if (!isReady(reply)) throw this.end(new Error('the reading process did not become ready'));
-    // A descriptor that another thread opened between the look and the start.
-    if (await holdsFiles(this.#child.pid!))
-      throw this.end(new Error('the reading process inherited an open file'));
+    // A descriptor that another thread opened between the look and the start. A file that the new process
+    // itself reads just now, of the system or of its code, is closed at one of the next looks.
+    for (let looks = 1; ; looks += 1) {
+      const held = await filesHeldBy(this.#child.pid!);
+      if (held.length === 0) return;
+      if (looks === LOOKS)
+        throw this.end(new Error(`the reading process inherited an open file of ${dirname(held[0]!)}`));
+      await sleep(LOOK_AGAIN_MS);
+    }
   }
 
   /**
@@ -154,12 +164,13 @@ function closesOnExec(fd: number): boolean {
   }
 }
 
-async function holdsFiles(pid: number): Promise<boolean> {
-  if (process.platform !== 'linux') return false;
+/** Paths of the open files of a process, the null device aside; none where the platform does not tell. */
+async function filesHeldBy(pid: number): Promise<readonly string[]> {
+  if (process.platform !== 'linux') return [];
   const paths = await readdir(`/proc/${pid}/fd`).then((fds) =>
     Promise.all(fds.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''))),
   );
-  return paths.some((path) => path.startsWith('/') && path !== devNull);
+  return paths.filter((path) => path.startsWith('/') && path !== devNull);
 }
 
 /**

@@ -9,15 +9,19 @@ export const migrateStore = defineCommand({
   details: [
     'Works with the service running or stopped, again and from several machines at once.',
     'TAKEMARK_CASSANDRA, TAKEMARK_CASSANDRA_DC and their kin say where the store is, and TAKEMARK_KAFKA',
-    'and its kin where the bus is; what is not set is left out. With TAKEMARK_UNAUTHENTICATED=accept,',
-    'rows of a version that made no codes are given theirs, under the secrets of the bundle.',
+    'and its kin where the bus is; what is not set is left out.',
+    '--change-topology states another TAKEMARK_CASSANDRA_TOPOLOGY, or another active data centre, than the',
+    'keyspace has: stop every process first, one that runs on would decide beside the others.',
   ],
   operands: [],
-  options: { json: { help: 'what was applied and made as one line of JSON' } },
+  options: {
+    'change-topology': { help: 'take the data centres that were stated out of use' },
+    json: { help: 'what was applied and made as one line of JSON' },
+  },
   async run(_operands, options, { terminal, cluster }) {
-    const { applied, topics, rows } = await cluster.migrate();
+    const { applied, topics } = await cluster.migrate({ changeTopology: options.changeTopology });
     if (options.json) {
-      terminal.printJson({ applied, topics, rows });
+      terminal.printJson({ applied, topics });
       return EXIT.good;
     }
     if (applied !== undefined)
@@ -26,8 +30,6 @@ export const migrateStore = defineCommand({
       );
     if (topics !== undefined)
       terminal.print(topics.length === 0 ? 'the topics are there' : printable(`made ${topics.join(', ')}`));
-    if (rows !== undefined)
-      terminal.print(`${rows.authenticated} rows were given their codes, ${rows.damaged} are damaged`);
     return EXIT.good;
   },
 });
@@ -96,23 +98,30 @@ export const rotateSecrets = defineCommand({
   },
 });
 
-export const replayErasures = defineCommand({
-  name: 'operator erasures replay',
-  summary: 'Erase again, from the topic of erasures, whatever a restored backup brought back',
+export const restore = defineCommand({
+  name: 'operator restore',
+  summary: 'Make a keyspace that was put back from a backup one that may be served',
   details: [
-    'Directly over the servers of a cluster, with the service running or stopped. A single service needs',
-    'none of it: it replays its journal at every start. Exit code 1: there are messages that nobody',
-    'can take; the others were taken.',
+    'Directly over the servers of a cluster, after the backup was put back, with the services stopped or',
+    'running: none of them serves anybody until this command has ended. Erases again what was erased since',
+    'the backup, adds usage again that was counted since, and numbers what is counted from now on apart',
+    'from what was. Interrupted, it is run again. A single service needs none of it: it replays its journal',
+    'at every start. Exit code 1: there are messages or records that nobody can take; the service is open.',
   ],
   operands: [],
-  options: { json: { help: 'how many were taken, and left, as one line of JSON' } },
+  options: { json: { help: 'what was done, as one line of JSON' } },
   async run(_operands, options, { terminal, cluster }) {
-    const { taken: replayed, left } = await cluster.replayErasures();
-    if (options.json) terminal.printJson({ replayed, left });
-    else
+    const restored = await cluster.restore();
+    const { epoch, erasures, erasedAgain, usage, left, seconds } = restored;
+    if (options.json) terminal.printJson(restored);
+    else {
+      const rate = Math.round(erasures / Math.max(seconds, 0.001));
       terminal.print(
-        `${replayed} erasures replayed${left === 0 ? '' : `, ${left} messages of the topic are no erasures of this store's proofs`}`,
+        `${erasures} erasures held against the store, ${rate} a second; ${erasedAgain} erased again`,
       );
+      terminal.print(`${usage} counts of usage held against the store; epoch ${epoch} has begun`);
+      if (left > 0) terminal.print(`${left} messages or records that nobody can take`);
+    }
     return left === 0 ? EXIT.good : EXIT.notGood;
   },
 });

@@ -85,6 +85,50 @@ export const readAudit = defineCommand({
   },
 });
 
+/** Findings after which the command ends: they may be as many as there are proofs. */
+const MOST_FINDINGS = 1000;
+
+export const auditStores = defineCommand({
+  name: 'operator audit stores',
+  summary: 'Hold records, deliverables, events and usage against each other',
+  details: [
+    'Every erasure older than ten minutes has its event and confirmation, every proof its files and every',
+    'file its proof, every review its announcements, and the quota of each month is what was added up and',
+    'what waits. Every finding was seen twice; nothing is changed. The service does the same in the',
+    `background, slowly. Ends after ${MOST_FINDINGS} findings, and says where to go on with --from.`,
+    'The exit code is 0 without a finding, and 1 with one.',
+    '',
+    ...OPERATOR_DETAILS,
+  ],
+  operands: [],
+  options: {
+    from: { value: 'place', help: 'where an earlier run ended' },
+    json: { help: 'one line of JSON for each step of the pass' },
+  },
+  async run(_operands, options, context) {
+    const { terminal } = context;
+    let found = 0;
+    let looked = 0;
+    await withOperator(context, async (client) => {
+      let place = options.from;
+      do {
+        const step = await client.auditStores(place);
+        found += step.findings.length;
+        looked += step.looked;
+        if (options.json) terminal.printJson(step);
+        else
+          for (const { kind, subject, detail } of step.findings)
+            terminal.print(printable(`${kind.padEnd(18)}  ${subject}  ${detail}`));
+        place = step.next;
+      } while (place !== undefined && found < MOST_FINDINGS);
+      if (options.json) return;
+      terminal.print(`${looked} looked at, ${found} ${found === 1 ? 'finding' : 'findings'}`);
+      if (place !== undefined) terminal.print(printable(`go on with --from ${place}`));
+    });
+    return found === 0 ? EXIT.good : EXIT.notGood;
+  },
+});
+
 export const verifyAudit = defineCommand({
   name: 'operator audit verify',
   summary: 'Check whole audit logs for edits, deletions, reordering and truncation',

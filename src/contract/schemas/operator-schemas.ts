@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AUDIT_ACTIONS } from '../../domain/audit.js';
 import { TOPICS } from '../../domain/events.js';
+import { FINDING_KINDS } from '../../domain/finding.js';
 import { SCOPES } from '../../domain/partner.js';
 import { REVOCATION_REASONS } from '../../domain/signer-revocation.js';
 import { DEVICE_ALGORITHMS } from '../../domain/trace.js';
@@ -313,6 +314,49 @@ export const auditSchema = z
           },
         ],
       },
+    ],
+  });
+
+/** Place and size of one step over the stores. */
+export const auditStoresQuerySchema = z
+  .strictObject({
+    from: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,1500}$/)
+      .meta({ description: 'The `next` of the step before; absent at the beginning of a pass.' })
+      .exactOptional(),
+    limit: queryInteger(1, 500).default(200),
+  })
+  .meta({ id: 'AuditStoresQuery', examples: [{}, { from: 'objects', limit: 100 }] });
+
+/** Findings of one step: each was seen twice. */
+export const auditStepSchema = z
+  .object({
+    findings: z.array(
+      z.object({
+        kind: z.enum(FINDING_KINDS),
+        subject: z.string(),
+        detail: z.string(),
+      }),
+    ),
+    looked: countSchema,
+    next: z.string().exactOptional(),
+  })
+  .meta({
+    id: 'AuditStep',
+    examples: [
+      {
+        findings: [
+          {
+            kind: 'object_missing',
+            subject: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+            detail: 'the deliverable is not there',
+          },
+        ],
+        looked: 200,
+        next: 'objects',
+      },
+      { findings: [], looked: 0 },
     ],
   });
 

@@ -14,9 +14,10 @@ export interface EraseProofDeps {
 }
 
 /**
- * Erases a proof: journal, tombstone, asset, in this order. Once a journal of this machine has its entry, the
- * next start of the service finishes what a crash or a refusal of the store cut short; a cluster has no such
- * journal, and its sweep and consumers finish. A repeated call removes an asset that the first call could not.
+ * Erases a proof: journal, tombstone, asset, in this order, so no backup of the store brings back what was
+ * acknowledged. What a crash or a refusal of the store cut short behind the journal's entry is finished by the
+ * next start of a single service, and in a cluster by a repeat of the call. A repeated call removes an asset that
+ * the first call could not.
  */
 export async function eraseProof(
   deps: EraseProofDeps,

@@ -1,15 +1,15 @@
 import { DomainError } from '../../../domain/errors.js';
 import type { PartnerKey } from '../../../domain/partner.js';
 import type { KeyStore, Rotation, RotationReplay } from '../../../ports/stores.js';
-import type { Intents } from '../commit/intents.js';
+import type { Decisions } from '../commit/decisions.js';
 import type { Blobs } from '../driver/blobs.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from '../driver/session.js';
 import type { KeyRows } from './key-rows.js';
 
 const ROTATE =
-  'UPDATE api_key SET expires_at = ?, rotation = ?, successor = ?, rotate_op = ?, mac = ? WHERE key_id = ? IF partner_id = ? AND revoked_at = null AND rotate_op = null';
+  "UPDATE api_key SET expires_at = ?, rotation = ?, successor = ?, mac = ? WHERE key_id = ? AND part = '' IF partner_id = ? AND gen = ? AND revoked_at = null AND rotation = null";
 // A statement apart from ROTATE, in one batch with it: only these cells live for a day.
-const KEEP_REPLAY = 'UPDATE api_key USING TTL ? SET rotation_replay = ? WHERE key_id = ?';
+const KEEP_REPLAY = "UPDATE api_key USING TTL ? SET rotation_replay = ? WHERE key_id = ? AND part = ''";
 
 /**
  * Seconds by which a replay's cells outlive its window. The caller's clock decides on the window, and clocks
@@ -17,19 +17,30 @@ const KEEP_REPLAY = 'UPDATE api_key USING TTL ? SET rotation_replay = ? WHERE ke
  */
 const SPARE_SECONDS = 3600;
 
+export interface KeyRotation extends Pick<KeyStore, 'getRotation' | 'rotateKey'> {
+  /**
+   * Successors that rows which were read tell of and `known` lacks, brought where nobody has yet: whoever is
+   * told that a key expires is told of the key in its place.
+   */
+  lackingSuccessors(listed: readonly Row[], known: ReadonlySet<string>): Promise<readonly Row[]>;
+}
+
 /**
  * Rotations. The decision is one write of the old key's row, which then holds the rotation and the whole
  * successor. Whoever reads a rotation first makes sure that its successor is there.
  */
 export function keyRotation(
   session: Session,
-  intents: Intents,
+  decisions: Decisions,
   blobs: Blobs,
   rows: KeyRows,
-): Pick<KeyStore, 'getRotation' | 'rotateKey'> {
+): KeyRotation {
+  const keptOf = (row: Row): Rotation =>
+    blobs.decode<Rotation>(`rotation/${textIn(row, 'key_id')!}`, row['rotation']);
+
   const rotationOf = (row: Row): Rotation => {
     const keyId = textIn(row, 'key_id')!;
-    const rotation = blobs.decode<Rotation>(`rotation/${keyId}`, row['rotation']);
+    const rotation = keptOf(row);
     const replay = row['rotation_replay'] as Buffer | null;
     return replay === null
       ? rotation
@@ -39,13 +50,14 @@ export function keyRotation(
   /** Writes the successor's row: by the call that rotated, one that asks for the rotation, or the sweep. */
   const bringSuccessor = async (row: Row): Promise<void> => {
     const successor = blobs.decode<PartnerKey>(`successor/${textIn(row, 'key_id')!}`, row['successor']);
-    const op = textIn(row, 'rotate_op')!;
     // The index comes first: an entry without a row is passed over, a row without an entry would be missing
     // from the list.
     await rows.index(successor);
-    const { applied, current } = await session.lightweightTransaction(rows.insertion(successor, op));
-    // Ids are drawn at random, so another key with the successor's id is a defect.
-    if (!applied && current !== undefined) throw new DomainError('conflict', 'This id is taken.');
+    const { applied, current } = await session.lightweightTransaction(rows.insertion(successor));
+    // The successor that is there was brought by another call, or by this one, of a sending whose outcome was
+    // lost. Ids are drawn at random, so another key with this id is a defect.
+    if (!applied && current !== undefined && textIn(current, 'secret_hash') !== successor.secretHash)
+      throw new DomainError('conflict', 'This id is taken.');
   };
 
   /** The rotation of a row that was read. Its reader may be told of it, so the successor must be there. */
@@ -55,17 +67,17 @@ export function keyRotation(
     return rotation;
   };
 
-  const rotating = intents.operations<{ readonly keyId: string }>({
+  const rotating = decisions.operations<undefined>({
     kind: 'key_rotated',
-    isDecided: ({ op, target }) => rows.isDecidedBy(op, 'rotate_op', target.keyId),
-    follow: async ({ target }) => bringSuccessor((await rows.getWhole(target.keyId))!),
+    table: rows.table,
+    follow: async (keyId) => bringSuccessor((await rows.getWhole(keyId))!),
   });
 
   const rotation = (
     { replay, ...kept }: Rotation,
     key: PartnerKey,
     successor: PartnerKey,
-    op: string,
+    gen: number,
   ): readonly Statement[] => {
     const { keyId, partnerId, previousKeyExpiresAt, replayUntil, rotatedAt } = kept;
     const decision: Statement = {
@@ -74,13 +86,11 @@ export function keyRotation(
         previousKeyExpiresAt,
         blobs.encode(`rotation/${keyId}`, kept),
         blobs.encode(`successor/${keyId}`, successor),
-        op,
         rows.codeOf({ ...key, expiresAt: previousKeyExpiresAt }),
         keyId,
         partnerId,
+        gen,
       ],
-      // A revocation that came right behind the rotation takes nothing back.
-      operation: { column: 'rotate_op', id: op },
     };
     if (replay === undefined) return [decision];
     const replayBlob = blobs.encode(`rotation-replay/${keyId}`, replay);
@@ -91,9 +101,22 @@ export function keyRotation(
   };
 
   return {
+    lackingSuccessors: (listed, known) =>
+      Promise.all(
+        listed
+          .filter((row) => row['rotation'] !== null && !known.has(keptOf(row).newKeyId))
+          .map(async (row) => {
+            const { newKeyId } = keptOf(row);
+            const there = await rows.get(newKeyId);
+            if (there !== undefined) return there;
+            await bringSuccessor(row);
+            return (await rows.get(newKeyId))!;
+          }),
+      ),
+
     async getRotation(keyId) {
       const row = await rows.getWhole(keyId);
-      return row === undefined || textIn(row, 'rotate_op') === undefined ? undefined : completeRotation(row);
+      return row === undefined || row['rotation'] === null ? undefined : completeRotation(row);
     },
 
     async rotateKey(asked, successor, audit) {
@@ -106,10 +129,13 @@ export function keyRotation(
         )
           return undefined;
         const key = rows.keyOf(row);
-        if (textIn(row, 'rotate_op') !== undefined) return completeRotation(row);
-        const { applied } = await rotating.commit({ keyId: asked.keyId }, audit, (transact, { op }) =>
-          transact(...rotation(asked, key, successor, op)),
-        );
+        if (row['rotation'] !== null) return completeRotation(row);
+        const { applied } = await rotating.commit({
+          key: asked.keyId,
+          audit,
+          data: undefined,
+          statements: () => rotation(asked, key, successor, row['gen'] as number),
+        });
         if (applied) return asked;
       }
     },

@@ -1,42 +1,58 @@
 import { defined } from '../../../domain/defined.js';
 import type { PartnerKey, Scope } from '../../../domain/partner.js';
+import type { DecidedTable } from '../commit/decisions.js';
 import type { RowCodes } from '../driver/row-codes.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from '../driver/session.js';
 
 const KEY_COLUMNS =
   'key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, mac';
-const GET = `SELECT ${KEY_COLUMNS} FROM api_key WHERE key_id = ?`;
-const GET_WHOLE = `SELECT ${KEY_COLUMNS}, create_op, revoke_op, rotate_op, rotation, rotation_replay, successor FROM api_key WHERE key_id = ?`;
+const GET = `SELECT ${KEY_COLUMNS} FROM api_key WHERE key_id = ? AND part = ''`;
+const GET_LISTED = `SELECT ${KEY_COLUMNS}, rotation, successor FROM api_key WHERE key_id = ? AND part = ''`;
+const GET_WHOLE = `SELECT ${KEY_COLUMNS}, gen, rotation, rotation_replay, successor FROM api_key WHERE key_id = ? AND part = ''`;
 const INSERT =
-  'INSERT INTO api_key (key_id, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, create_op, mac) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
+  "INSERT INTO api_key (key_id, part, gen, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, mac) VALUES (?, '', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS";
+const VOID = "INSERT INTO api_key (key_id, part, gen) VALUES (?, '', 1) IF NOT EXISTS USING TTL 2592000";
+const FENCE = "UPDATE api_key SET gen = ? WHERE key_id = ? AND part = '' IF gen = ?";
 const INDEX = 'INSERT INTO key_by_partner (partner_id, created_at, key_id) VALUES (?, ?, ?)';
 
 /** Rows of `api_key`, with the index by partner. */
 export class KeyRows {
   readonly #session: Session;
-  readonly #serialReads: Session;
   readonly #codes: RowCodes;
+  /** The table, for decisions. */
+  readonly table: DecidedTable;
 
   constructor(session: Session, codes: RowCodes) {
     this.#session = session;
-    this.#serialReads = session.serialReads();
     this.#codes = codes;
+    this.table = {
+      name: 'api_key',
+      keyColumns: ['key_id'],
+      keyValues: (keyId) => [keyId],
+      async fence(keyId) {
+        const row = await session.serialReads().first(GET_WHOLE, [keyId]);
+        await session.lightweightTransaction(
+          row === undefined
+            ? { query: VOID, params: [keyId] }
+            : { query: FENCE, params: [row['gen'] + 1, keyId, row['gen']] },
+        );
+      },
+    };
   }
 
   /** The columns of a key alone. */
-  get(keyId: string): Promise<Row | undefined> {
-    return this.#session.first(GET, [keyId]);
+  async get(keyId: string): Promise<Row | undefined> {
+    return present(await this.#session.first(GET, [keyId]));
   }
 
-  /** The columns of a key, its operations and its rotation. */
-  getWhole(keyId: string): Promise<Row | undefined> {
-    return this.#session.first(GET_WHOLE, [keyId]);
+  /** The columns of a key, and its rotation without the replay. */
+  async getListed(keyId: string): Promise<Row | undefined> {
+    return present(await this.#session.first(GET_LISTED, [keyId]));
   }
 
-  /** Tells by a serial read whether the operation decided on the key; `column` is the one of its id. */
-  async isDecidedBy(op: string, column: string, keyId: string): Promise<boolean> {
-    const row = await this.#serialReads.first(GET_WHOLE, [keyId]);
-    return row !== undefined && textIn(row, column) === op;
+  /** The columns of a key, its generation and its rotation. */
+  async getWhole(keyId: string): Promise<Row | undefined> {
+    return present(await this.#session.first(GET_WHOLE, [keyId]));
   }
 
   /** @throws DomainError `internal` / `record_damaged` */
@@ -51,7 +67,7 @@ export class KeyRows {
     return this.#codes.make('api_key', key.keyId, keyValues(key));
   }
 
-  insertion(key: PartnerKey, op: string): Statement {
+  insertion(key: PartnerKey): Statement {
     return {
       query: INSERT,
       params: [
@@ -65,10 +81,8 @@ export class KeyRows {
         key.expiresAt,
         key.revokedAt,
         key.publicKey,
-        op,
         this.codeOf(key),
       ],
-      operation: { column: 'create_op', id: op },
     };
   }
 
@@ -81,7 +95,7 @@ export class KeyRows {
  * Members of a key that its code covers: the ones that let somebody in. The blobs of a rotation have codes of
  * their own.
  */
-export function keyValues({
+function keyValues({
   partnerId,
   name,
   scopes,
@@ -95,7 +109,7 @@ export function keyValues({
   return [partnerId, name, scopes, secretHash, pepperId, createdAt, expiresAt, revokedAt, publicKey];
 }
 
-export function keyOfColumns(row: Row): PartnerKey {
+function keyOfColumns(row: Row): PartnerKey {
   return defined({
     keyId: textIn(row, 'key_id')!,
     partnerId: textIn(row, 'partner_id')!,
@@ -108,4 +122,9 @@ export function keyOfColumns(row: Row): PartnerKey {
     revokedAt: numberIn(row, 'revoked_at'),
     publicKey: textIn(row, 'public_key'),
   });
+}
+
+/** The row where it is a key's: a creation that was given up leaves one without. */
+function present(row: Row | undefined): Row | undefined {
+  return row === undefined || textIn(row, 'partner_id') === undefined ? undefined : row;
 }

@@ -1,18 +1,18 @@
 import { DomainError } from '../../../domain/errors.js';
 import type { PartnerKey } from '../../../domain/partner.js';
 import type { KeyStore } from '../../../ports/stores.js';
-import type { Intents } from '../commit/intents.js';
+import type { Decisions } from '../commit/decisions.js';
 import type { Blobs } from '../driver/blobs.js';
 import { KeyedMutex } from '../driver/keyed-mutex.js';
 import type { RowCodes } from '../driver/row-codes.js';
-import { numberIn, type Session, textIn } from '../driver/session.js';
+import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
 import { keyRotation } from './key-rotation.js';
 import { KeyRows } from './key-rows.js';
 
 // The code in the condition stands for all columns that it covers: a rotation in between would make the new
 // code wrong.
 const REVOKE =
-  'UPDATE api_key SET revoked_at = ?, revoke_op = ?, mac = ? WHERE key_id = ? IF partner_id = ? AND revoke_op = null AND revoked_at = null AND mac = ?';
+  "UPDATE api_key SET revoked_at = ?, mac = ? WHERE key_id = ? AND part = '' IF partner_id = ? AND gen = ? AND revoked_at = null AND mac = ?";
 const LIST =
   'SELECT key_id, created_at FROM key_by_partner WHERE partner_id = ? AND (created_at, key_id) > (?, ?) LIMIT ?';
 // The time of use is the timestamp, so the latest use wins whatever arrives last.
@@ -22,38 +22,37 @@ const USES = 'SELECT key_id, used_at FROM key_use WHERE partner_id = ? AND key_i
 /** Keys read in one page where the caller sets no limit, and asked for in one statement. */
 const STEP = 100;
 
-interface KeyTarget {
-  readonly keyId: string;
-}
-
-export function keyStore(session: Session, intents: Intents, blobs: Blobs, codes: RowCodes): KeyStore {
+export function keyStore(session: Session, decisions: Decisions, blobs: Blobs, codes: RowCodes): KeyStore {
   const mutex = new KeyedMutex();
   const rows = new KeyRows(session, codes);
-  const rotations = keyRotation(session, intents, blobs, rows);
-  const creating = intents.operations<KeyTarget>({
+  const rotations = keyRotation(session, decisions, blobs, rows);
+  const creating = decisions.operations<undefined>({
     kind: 'key_created',
-    isDecided: ({ op, target }) => rows.isDecidedBy(op, 'create_op', target.keyId),
-    follow: async ({ target }) => rows.index(rows.keyOf((await rows.get(target.keyId))!)),
+    table: rows.table,
+    follow: async (keyId) => rows.index(rows.keyOf((await rows.get(keyId))!)),
   });
-  const revoking = intents.operations<KeyTarget>({
-    kind: 'key_revoked',
-    isDecided: ({ op, target }) => rows.isDecidedBy(op, 'revoke_op', target.keyId),
-  });
+  const revoking = decisions.operations<undefined>({ kind: 'key_revoked', table: rows.table });
 
   return {
     async createKey(key, audit) {
-      const { applied, current } = await creating.commit({ keyId: key.keyId }, audit, (transact, { op }) =>
-        transact(rows.insertion(key, op)),
-      );
+      const { keyId } = key;
+      const { applied } = await creating.commit({
+        key: keyId,
+        audit,
+        data: undefined,
+        statements: () => [rows.insertion(key)],
+      });
       if (applied) return;
       // Ids are drawn once, so an equal creation time is the same call again.
-      const existing = current && rows.keyOf(current);
+      const row = await rows.get(keyId);
+      const existing = row && rows.keyOf(row);
       if (
         existing?.partnerId !== key.partnerId ||
         existing.createdAt !== key.createdAt ||
         existing.name !== key.name
       )
         throw new DomainError('conflict', 'This id is taken.');
+      await rows.index(key);
     },
 
     async getKey(keyId) {
@@ -62,40 +61,50 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs, codes
     },
 
     async listKeys(partnerId, page) {
-      const keys: PartnerKey[] = [];
+      const listed: Row[] = [];
       const limit = page?.limit ?? Number.POSITIVE_INFINITY;
       let after = page?.after ?? { createdAt: -1, keyId: '' };
-      while (keys.length < limit) {
-        const asked = Math.min(STEP, limit - keys.length);
+      while (listed.length < limit) {
+        const asked = Math.min(STEP, limit - listed.length);
         const entries = (await session.rows(LIST, [partnerId, after.createdAt, after.keyId, asked])).map(
           (row) => ({ createdAt: numberIn(row, 'created_at')!, keyId: textIn(row, 'key_id')! }),
         );
-        const found = await Promise.all(entries.map(({ keyId }) => rows.get(keyId)));
-        for (const row of found) if (row !== undefined) keys.push(rows.keyOf(row));
+        const found = await Promise.all(entries.map(({ keyId }) => rows.getListed(keyId)));
+        listed.push(...found.filter((row) => row !== undefined));
         if (entries.length < asked) break;
         after = entries.at(-1)!;
       }
-      return keys;
+      const keys = listed.map((row) => rows.keyOf(row));
+      const lacking = await rotations.lackingSuccessors(listed, new Set(keys.map(({ keyId }) => keyId)));
+      if (lacking.length === 0) return keys;
+      const from = page?.after;
+      return [...keys, ...lacking.map((row) => rows.keyOf(row))]
+        .filter((key) => from === undefined || inOrder(from, key) < 0)
+        .toSorted(inOrder)
+        .slice(0, limit);
     },
 
     revokeKey: (partnerId, keyId, at, audit) =>
       mutex.run(keyId, async () => {
         for (;;) {
-          const row = await rows.get(keyId);
+          const row = await rows.getWhole(keyId);
           if (row === undefined || textIn(row, 'partner_id') !== partnerId) return 'not_found';
           const key = rows.keyOf(row);
           // A revocation that is seen has been decided.
           if (key.revokedAt !== undefined) return 'already_revoked';
           const code = rows.codeOf({ ...key, revokedAt: at });
-          const { applied, current } = await revoking.commit({ keyId }, audit, (transact, { op }) =>
-            transact({
-              query: REVOKE,
-              params: [at, op, code, keyId, partnerId, textIn(row, 'mac') ?? null],
-              operation: { column: 'revoke_op', id: op },
-            }),
-          );
+          const { applied } = await revoking.commit({
+            key: keyId,
+            audit,
+            data: undefined,
+            statements: () => [
+              {
+                query: REVOKE,
+                params: [at, code, keyId, partnerId, row['gen'], textIn(row, 'mac') ?? null],
+              },
+            ],
+          });
           if (applied) return 'revoked';
-          if (current === undefined || textIn(current, 'revoke_op') !== undefined) return 'already_revoked';
         }
       }),
 
@@ -122,4 +131,11 @@ export function keyStore(session: Session, intents: Intents, blobs: Blobs, codes
       return uses;
     },
   };
+}
+
+type Place = Pick<PartnerKey, 'createdAt' | 'keyId'>;
+
+/** Oldest first, and as the index has them. */
+function inOrder(a: Place, b: Place): number {
+  return a.createdAt - b.createdAt || (a.keyId < b.keyId ? -1 : a.keyId > b.keyId ? 1 : 0);
 }

@@ -27,6 +27,8 @@ const READ_STEP = 500;
 const REMEMBERED = 2000;
 /** Partners whose log's end is remembered. */
 const PARTNERS = 10_000;
+/** Entries of a partner that wait; further operations begin when these are in the log. */
+const MOST_WAITING = 1000;
 /** Attempts, lost to quicker processes, before the caller is told to come back. */
 const ATTEMPTS = 200;
 
@@ -55,7 +57,7 @@ interface LogEnd {
   ops: Map<string, number>;
   opsFrom: number;
   waiting: Waiting[];
-  draining: boolean;
+  draining: Promise<void> | undefined;
 }
 
 /**
@@ -78,7 +80,10 @@ export class AuditLog implements AuditStore {
 
   /** Sequence that the log has reached: the floor of an operation that has not begun yet. */
   async reached(partnerId: string): Promise<number> {
-    return (await this.#logEnd(partnerId)).sequence;
+    const end = await this.#logEnd(partnerId);
+    // Entries are chained behind the answers: who makes more of them than a log takes waits here.
+    if (end.waiting.length >= MOST_WAITING) await end.draining;
+    return end.sequence;
   }
 
   /**
@@ -89,8 +94,14 @@ export class AuditLog implements AuditStore {
     const end = await this.#logEnd(draft.partnerId);
     await new Promise<void>((done, failed) => {
       end.waiting.push({ draft, op, floor, done, failed });
-      if (!end.draining) void this.#drain(draft.partnerId, end);
+      end.draining ??= this.#drain(draft.partnerId, end);
     });
+  }
+
+  /** Resolves when what waits now is in the logs, or could not be written there. @param partnerId all by default */
+  async settle(partnerId?: string): Promise<void> {
+    const ends = partnerId === undefined ? [...this.#ends.values()] : [this.#ends.get(partnerId)];
+    await Promise.all(ends.map(async (pending) => (await pending?.catch(() => undefined))?.draining));
   }
 
   async appendAudit(draft: AuditDraft): Promise<void> {
@@ -98,6 +109,8 @@ export class AuditLog implements AuditStore {
   }
 
   async readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]> {
+    // Whoever was answered finds the entry: it is chained after the answer.
+    await this.settle(partnerId);
     const entries: AuditEntry[] = [];
     let next = Math.max(1, fromSequence);
     while (entries.length < limit) {
@@ -126,7 +139,7 @@ export class AuditLog implements AuditStore {
   async #forgetOne(): Promise<void> {
     for (const [partnerId, pending] of this.#ends) {
       const end = await pending.catch(() => undefined);
-      if (end === undefined || end.draining || end.waiting.length > 0) continue;
+      if (end === undefined || end.draining !== undefined || end.waiting.length > 0) continue;
       this.#ends.delete(partnerId);
       return;
     }
@@ -153,12 +166,11 @@ export class AuditLog implements AuditStore {
       ops: new Map(),
       opsFrom: sequence,
       waiting: [],
-      draining: false,
+      draining: undefined,
     };
   }
 
   async #drain(partnerId: string, end: LogEnd): Promise<void> {
-    end.draining = true;
     // Appends of the same turn of the event loop join this group.
     await Promise.resolve();
     while (end.waiting.length > 0) {
@@ -175,7 +187,7 @@ export class AuditLog implements AuditStore {
         for (const { failed } of group) failed(error);
       }
     }
-    end.draining = false;
+    end.draining = undefined;
   }
 
   async #chain(partnerId: string, end: LogEnd, group: readonly Waiting[]): Promise<void> {

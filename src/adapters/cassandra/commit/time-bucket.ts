@@ -1,18 +1,21 @@
 import { createHash } from 'node:crypto';
 
-/** Length of the time buckets of intents and outbox rows. */
+/** Length of the time buckets of pointers. */
+const TIME_BUCKET_MS = 15_000;
+/** Length of the time buckets of charges. */
 const MINUTE_MS = 60_000;
-/** Partitions of one time bucket. */
+/** Partitions of one time bucket of pointers. */
 export const SHARDS = 8;
-/** No operation is decided later than this after its intent. */
-const DECIDE_WITHIN_MS = 60_000;
 /**
- * Age from which nobody is at work on a row any more: past the last moment to decide, every timeout of driver
- * and server, and some skew of clocks.
+ * Age from which pointers are visited: past every timeout of driver and server. A visit that comes too early
+ * refuses a call that is at work; nothing worse.
  */
-const ABANDONED_MS = 2 * MINUTE_MS;
-/** Time buckets that are visited again although they are done: processes with slow clocks write into them. */
-const LOOK_BACK = 10;
+const ABANDONED_MS = 20_000;
+/**
+ * Time for which a time bucket is visited again although it is done: processes with slow clocks, and slow
+ * processes, write into it.
+ */
+const LOOK_BACK_MS = 120_000;
 /** Time buckets with rows that stay, visited again in one pass. */
 const REVISITS = 60;
 
@@ -37,7 +40,7 @@ export interface PassState {
 /** @param now milliseconds since the epoch */
 export function planPass({ watermark, nextFresh, unfinished }: PassState, now: number): PassPlan {
   const first = Math.max(watermark, nextFresh);
-  const end = minuteOf(now - ABANDONED_MS);
+  const end = pointerBucketOf(now - ABANDONED_MS);
   return {
     fresh: Array.from({ length: Math.max(0, end - first) }, (_, i) => first + i),
     revisits: unfinished
@@ -48,10 +51,20 @@ export function planPass({ watermark, nextFresh, unfinished }: PassState, now: n
 
 /** The first time bucket that may still get rows: passes visit it, and all behind it, again. */
 export function openFrom(now: number): number {
-  return minuteOf(now) - LOOK_BACK;
+  return pointerBucketOf(now - LOOK_BACK_MS);
 }
 
-/** Number of the minute, which is the time bucket of intents and outbox rows. @param now milliseconds */
+/** Number of the time bucket of pointers. @param now milliseconds since the epoch */
+export function pointerBucketOf(now: number): number {
+  return timeBucketOf(now, TIME_BUCKET_MS);
+}
+
+/** The first millisecond of a time bucket of pointers, since the epoch. */
+export function startOf(pointerBucket: number): number {
+  return pointerBucket * TIME_BUCKET_MS;
+}
+
+/** Number of the minute, which is the time bucket of charges. @param now milliseconds since the epoch */
 export function minuteOf(now: number): number {
   return timeBucketOf(now, MINUTE_MS);
 }
@@ -61,14 +74,7 @@ export function timeBucketOf(at: number, length: number): number {
   return Math.floor(at / length);
 }
 
-/**
- * Tells whether an operation that began then may still be decided. A process that was stopped in between must
- * not decide what the sweep has dropped.
- */
-export function isTimely(startedAt: number): boolean {
-  return Date.now() - startedAt <= DECIDE_WITHIN_MS;
-}
-
-export function shardOf(id: string): number {
-  return createHash('sha256').update(id).digest()[0]! % SHARDS;
+/** @param shards at most 256 */
+export function shardOf(id: string, shards: number): number {
+  return createHash('sha256').update(id).digest()[0]! % shards;
 }

@@ -1,12 +1,11 @@
 import type { Session } from '../driver/session.js';
 
-const GET = 'SELECT minute FROM intent_position WHERE name = ?';
-const SET = 'INSERT INTO intent_position (name, minute) VALUES (?, ?)';
+const GET = 'SELECT bucket FROM watermark WHERE name = ?';
+const SET = 'INSERT INTO watermark (name, bucket) VALUES (?, ?)';
 
 /**
  * How far the periodic pass over a time-bucketed table has come, for all processes together: the number of
- * the first time bucket that is not done. The column `minute` holds this number whatever the length of the
- * table's time buckets is: minutes for `intent` and `outbox`, hours for the reminders.
+ * the first time bucket that is not done, of 15 s for `pointer` and of an hour for the reminders.
  */
 export class Watermark {
   readonly #session: Session;
@@ -19,7 +18,7 @@ export class Watermark {
   }
 
   async read(): Promise<number | undefined> {
-    return (await this.#session.first(GET, [this.#name]))?.['minute'] as number | undefined;
+    return (await this.#session.first(GET, [this.#name]))?.['bucket'] as number | undefined;
   }
 
   async write(timeBucket: number): Promise<void> {

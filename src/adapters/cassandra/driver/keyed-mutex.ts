@@ -11,12 +11,12 @@ export class KeyedMutex {
   /** @throws DomainError `unavailable` when the turn comes after the call's deadline */
   async run<Value>(key: string, task: () => Promise<Value>): Promise<Value> {
     const before = this.#last.get(key);
-    const since = Date.now();
+    const since = performance.now();
     const result =
       before === undefined
         ? task()
         : before.then(() =>
-            Date.now() - since > CALL_DEADLINE_MS ? Promise.reject(storeUnavailable()) : task(),
+            performance.now() - since > CALL_DEADLINE_MS ? Promise.reject(storeUnavailable()) : task(),
           );
     const ended = result.then(
       () => undefined,

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { CassandraOpenError } from './open-error.js';
 import {
   type ConnectionOptions,
   connect,
@@ -10,25 +11,23 @@ import {
   type Statement,
   textIn,
 } from './session.js';
-
-/** Error at start, for the operator. */
-export class CassandraOpenError extends Error {
-  override readonly name = 'CassandraOpenError';
-}
+import { hasTopology, stateTopology, TOPOLOGY_COLUMNS, topologyOf } from './topology.js';
 
 /** Number of the last migration that this version knows. */
-export const SCHEMA_VERSION = 8;
+export const SCHEMA_VERSION = 2;
 
 const DIRECTORY = new URL('../../../../../deploy/cassandra/', import.meta.url);
 
-const LEDGER = `CREATE TABLE IF NOT EXISTS schema_migration (
-  version int PRIMARY KEY, name text, sha256 text, state text, owner text, claimed_at bigint
-)`;
+const LEDGER_COLUMNS =
+  'version int PRIMARY KEY, name text, sha256 text, state text, owner text, claimed_at bigint, min_compatible int';
 const LEDGER_TABLE =
-  "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'schema_migration'";
-const GET = 'SELECT version, name, sha256, state, owner, claimed_at FROM schema_migration WHERE version = ?';
+  "SELECT column_name FROM system_schema.columns WHERE keyspace_name = ? AND table_name = 'schema_migration'";
+// A ledger that an earlier version made lacks the column.
+const WIDEN_LEDGER = 'ALTER TABLE schema_migration ADD IF NOT EXISTS min_compatible int';
+const GET =
+  'SELECT version, name, sha256, state, owner, claimed_at, min_compatible FROM schema_migration WHERE version = ?';
 const BEGIN =
-  "INSERT INTO schema_migration (version, name, sha256, state, owner, claimed_at) VALUES (?, ?, ?, 'running', ?, ?) IF NOT EXISTS";
+  "INSERT INTO schema_migration (version, name, sha256, state, owner, claimed_at, min_compatible) VALUES (?, ?, ?, 'running', ?, ?, ?) IF NOT EXISTS";
 // Refused where the owner has renewed its time since the row was read.
 const TAKE_OVER =
   "UPDATE schema_migration SET owner = ?, claimed_at = ? WHERE version = ? IF owner = ? AND claimed_at = ? AND state = 'running'";
@@ -48,12 +47,18 @@ export interface MigrationOptions extends ConnectionOptions {
   readonly keyspace: string;
   /** Replicas in the local data centre. Replicas in other data centres are the operator's to set. */
   readonly replication: number;
+  /** Where the migrations are; by default those of this version. */
+  readonly directory?: URL;
+  /** True where the topology may take the place of another that was stated. */
+  readonly changeTopology?: boolean;
 }
 
 interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sha256: string;
+  /** The first version of this service that works with the schema that the migration leaves. */
+  readonly minCompatible: number;
   readonly statements: readonly string[];
 }
 
@@ -88,10 +93,17 @@ export async function migrate(options: MigrationOptions): Promise<readonly strin
   }
   const session = await persist(() => connect(options, keyspace));
   try {
-    if ((await session.first(LEDGER_TABLE, [keyspace])) === undefined)
-      await persist(() => session.define(LEDGER));
+    const columns = (await session.rows(LEDGER_TABLE, [keyspace])).map((row) => textIn(row, 'column_name'));
+    if (columns.length === 0)
+      await persist(() => session.define(fixedTable(keyspace, 'schema_migration', LEDGER_COLUMNS)));
+    else if (!columns.includes('min_compatible')) await persist(() => session.define(WIDEN_LEDGER));
+    if (!(await hasTopology(session, keyspace)))
+      await persist(() => session.define(fixedTable(keyspace, 'topology', TOPOLOGY_COLUMNS)));
+    await persist(() =>
+      stateTopology(session, keyspace, topologyOf(options), options.changeTopology ?? false),
+    );
     const applied: string[] = [];
-    for (const migration of await migrations())
+    for (const migration of await migrations(options.directory ?? DIRECTORY))
       if (await apply(session, migration)) applied.push(migration.name);
     await awaitAgreement(session);
     return applied;
@@ -100,29 +112,60 @@ export async function migrate(options: MigrationOptions): Promise<readonly strin
   }
 }
 
-/** Version of a keyspace's schema; 0 without a schema. */
-export async function schemaVersion(session: Session, keyspace: string): Promise<number> {
-  if ((await session.first(LEDGER_TABLE, [keyspace])) === undefined) return 0;
+/** Schema of a keyspace, as its ledger tells. */
+export interface SchemaState {
+  /** The last migration that was applied with all before it; 0 without a schema. */
+  readonly version: number;
+  /** The first version that works with it, migrations that are under way included. */
+  readonly minCompatible: number;
+}
+
+export async function schemaState(session: Session, keyspace: string): Promise<SchemaState> {
+  const columns = (await session.rows(LEDGER_TABLE, [keyspace])).map((row) => textIn(row, 'column_name'));
+  let minCompatible = 0;
+  // A ledger without the column is of a version that is too old for this one.
+  if (!columns.includes('min_compatible')) return { version: 0, minCompatible };
   for (let version = 0; ; version += 1) {
     const row = await session.first(GET, [version + 1]);
-    if (row === undefined || textIn(row, 'state') !== 'applied') return version;
+    if (row === undefined) return { version, minCompatible };
+    minCompatible = Math.max(minCompatible, numberIn(row, 'min_compatible') ?? version + 1);
+    if (textIn(row, 'state') !== 'applied') return { version, minCompatible };
   }
 }
 
-async function migrations(): Promise<readonly Migration[]> {
-  const names = (await readdir(DIRECTORY)).filter((name) => /^\d{3}-.+\.cql$/.test(name)).sort();
+/**
+ * A definition of a table whose id follows from its name. Two machines that make the table at once, each over
+ * another node, would otherwise give it two ids, of which one wins with what was written under the other lost.
+ */
+function fixedTable(keyspace: string, name: string, columns: string): string {
+  const digest = createHash('sha256').update(`takemark ${keyspace}.${name}`).digest();
+  // Version 8 of RFC 9562: bits of one's own.
+  digest[6] = (digest[6]! & 0x0f) | 0x80;
+  digest[8] = (digest[8]! & 0x3f) | 0x80;
+  const id = digest
+    .toString('hex')
+    .slice(0, 32)
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  return `CREATE TABLE IF NOT EXISTS ${name} (${columns}) WITH ID = ${id}`;
+}
+
+async function migrations(directory: URL): Promise<readonly Migration[]> {
+  const names = (await readdir(directory)).filter((name) => /^\d{3}-.+\.cql$/.test(name)).sort();
   return Promise.all(
     names.map(async (name) => {
-      const text = await readFile(new URL(name, DIRECTORY), 'utf8');
+      const text = await readFile(new URL(name, directory), 'utf8');
       const statements = text
         .replaceAll(/^\s*--.*$/gm, '')
         .split(';')
         .map((statement) => statement.trim())
         .filter((statement) => statement !== '');
+      const version = Number(name.slice(0, 3));
       return {
-        version: Number(name.slice(0, 3)),
+        version,
         name,
         sha256: createHash('sha256').update(text).digest('hex'),
+        // A migration that says nothing suits no version before it.
+        minCompatible: Number(/^-- min_compatible: (\d{1,6})$/m.exec(text)?.[1] ?? version),
         statements,
       };
     }),
@@ -130,11 +173,17 @@ async function migrations(): Promise<readonly Migration[]> {
 }
 
 /** @returns whether this call applied the migration */
-async function apply(session: Session, { version, name, sha256, statements }: Migration): Promise<boolean> {
+async function apply(
+  session: Session,
+  { version, name, sha256, minCompatible, statements }: Migration,
+): Promise<boolean> {
   const owner = randomUUID();
   // A ledger that another process has just made is not known to all nodes at once.
   const begun = await persist(() =>
-    session.lightweightTransaction({ query: BEGIN, params: [version, name, sha256, owner, Date.now()] }),
+    session.lightweightTransaction({
+      query: BEGIN,
+      params: [version, name, sha256, owner, Date.now(), minCompatible],
+    }),
   );
   let row: Row | undefined = begun.current;
   while (!begun.applied && row !== undefined && textIn(row, 'owner') !== owner) {
@@ -177,7 +226,7 @@ async function apply(session: Session, { version, name, sha256, statements }: Mi
  * bound: one node that does not follow holds nobody up.
  */
 async function awaitAgreement(session: Session): Promise<void> {
-  for (const deadline = Date.now() + AGREEMENT_MS; Date.now() < deadline; await delay(POLL_MS)) {
+  for (const begun = performance.now(); performance.now() - begun < AGREEMENT_MS; await delay(POLL_MS)) {
     if (await session.isSchemaAgreed().catch(() => false)) return;
   }
 }

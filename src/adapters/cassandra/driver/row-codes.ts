@@ -10,14 +10,9 @@ type Value = string | number | readonly string[] | Uint8Array | undefined;
  */
 export class RowCodes {
   readonly #authenticator: Authenticator;
-  readonly #acceptUnauthenticated: boolean;
 
-  /**
-   * @param acceptUnauthenticated takes any row, while processes of a version that made no codes change rows
-   */
-  constructor(authenticator: Authenticator, acceptUnauthenticated: boolean) {
+  constructor(authenticator: Authenticator) {
     this.#authenticator = authenticator;
-    this.#acceptUnauthenticated = acceptUnauthenticated;
   }
 
   /** @param values values of the columns, in the table's own order */
@@ -25,14 +20,9 @@ export class RowCodes {
     return this.#authenticator.sign(label(table, id), bytesOf(values));
   }
 
-  /** Tells whether a row has its code; rows without one fail here even where they are accepted. */
-  holds(table: string, id: string, values: readonly Value[], code: string | undefined): boolean {
-    return code !== undefined && this.#authenticator.verify(label(table, id), bytesOf(values), code);
-  }
-
   /** @throws DomainError `internal` / `record_damaged` where the row is not what was written under its key */
   check(table: string, id: string, values: readonly Value[], code: string | undefined): void {
-    if (!this.#acceptUnauthenticated && !this.holds(table, id, values, code))
+    if (code === undefined || !this.#authenticator.verify(label(table, id), bytesOf(values), code))
       throw recordDamaged(new RecordError('row is not authentic'));
   }
 }

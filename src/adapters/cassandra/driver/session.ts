@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { auth, Client, errors, policies, types } from 'cassandra-driver';
+import { auth, Client, type ClientOptions, errors, policies, types } from 'cassandra-driver';
 import { jittered, pauseAfter } from '../../../async/backoff.js';
 import { withDeadline } from '../../../async/deadline.js';
 import { defined } from '../../../domain/defined.js';
@@ -14,13 +14,17 @@ export interface ConnectionOptions {
   readonly credentials?: { readonly username: string; readonly password: string };
   /** Encrypted connections to servers whose certificate this authority signed; the path of a PEM file. */
   readonly tls?: { readonly authority: string };
-  /** Consistency of plain reads and writes, `LOCAL_QUORUM` by default. */
-  readonly consistency?: 'LOCAL_QUORUM' | 'QUORUM' | 'LOCAL_ONE' | 'ONE' | 'ALL';
-  /**
-   * Consistency of conditions, `LOCAL_SERIAL` by default; `SERIAL` where several data centres take writes.
-   */
-  readonly serialConsistency?: 'LOCAL_SERIAL' | 'SERIAL';
+  /** Data centres that the keyspace lies in, and which of them serve; `one_data_centre` by default. */
+  readonly topology?: TopologyKind;
+  /** Makes the driver's client; a simulation puts one of its own in its place. */
+  readonly openClient?: (options: ClientOptions) => Client;
 }
+
+/**
+ * Data centres of a keyspace. `one_active`: others get copies, and no process serves there. `all_active`:
+ * processes serve in each, so what is decided and what is read is asked of a quorum over all of them.
+ */
+export type TopologyKind = 'one_data_centre' | 'one_active' | 'all_active';
 
 export type Row = types.Row;
 
@@ -34,10 +38,20 @@ export interface Statement {
   readonly operation?: { readonly column: string; readonly id: string };
 }
 
+/** A node of the cluster, as the driver knows it. */
+export interface ClusterNode {
+  /** Its address with the port. */
+  readonly address: string;
+  readonly dataCenter: string;
+  /** Release of Cassandra, such as `5.0.6`. */
+  readonly release: string;
+  readonly isUp: boolean;
+}
+
 /** Outcome of a lightweight transaction (LWT), which is Cassandra's conditional write. */
 export interface LwtOutcome {
   readonly applied: boolean;
-  /** The row that refused the condition, in the columns that the condition names; undefined without a row. */
+  /** The first row that a condition names, in the columns that conditions name; undefined without a row. */
   readonly current: Row | undefined;
 }
 
@@ -49,6 +63,14 @@ const LWT_RETRY_MS = 8000;
 const STATEMENT_DEADLINE_MS = 9000;
 /** Deadline of a store's call. Work that has not begun by then is not begun. */
 export const CALL_DEADLINE_MS = 10_000;
+/** Consistency of plain statements and of conditions. A condition and a read that disagree on it split a registry. */
+const CONSISTENCIES = {
+  one_data_centre: { plain: types.consistencies.localQuorum, serial: types.consistencies.localSerial },
+  one_active: { plain: types.consistencies.localQuorum, serial: types.consistencies.localSerial },
+  all_active: { plain: types.consistencies.quorum, serial: types.consistencies.serial },
+} as const;
+/** None: the server gives them. The driver takes null for that, which its types leave out. */
+const NO_TIMESTAMPS = null as unknown as policies.timestampGeneration.TimestampGenerator;
 const LWT_PAUSES = { firstMs: 20, longestMs: 500 };
 /**
  * Bound of the difference between any two clocks of processes and nodes, and of the time after which a node
@@ -119,22 +141,23 @@ export class Session {
    * @throws DomainError `unavailable` when the outcome stays unknown or nothing could be sent
    */
   async lightweightTransaction(...statements: readonly Statement[]): Promise<LwtOutcome> {
-    const begun = Date.now();
+    const begun = performance.now();
+    const elapsed = (): number => performance.now() - begun;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const { rows } = await within(begun + STATEMENT_DEADLINE_MS - Date.now(), this.#send(statements));
-        return outcomeOf(rows[0], statements);
+        const { rows } = await within(STATEMENT_DEADLINE_MS - elapsed(), this.#send(statements));
+        return outcomeOf(rows, statements);
       } catch (error) {
         if (isDefect(error)) throw error;
         if (
           isRejection(error) ||
           (attempt === 0 && error instanceof errors.NoHostAvailableError) ||
-          Date.now() - begun > LWT_RETRY_MS
+          elapsed() > LWT_RETRY_MS
         )
           throw storeUnavailable(error);
         await delay(jittered(pauseAfter(attempt + 1, LWT_PAUSES)));
         // A process that was stopped meanwhile must not decide what others have given up.
-        if (Date.now() - begun > LWT_RETRY_MS) throw storeUnavailable(error);
+        if (elapsed() > LWT_RETRY_MS) throw storeUnavailable(error);
       }
     }
   }
@@ -149,6 +172,25 @@ export class Session {
     // The driver's types leave the method out.
     const metadata = this.#client.metadata as unknown as { checkSchemaAgreement(): Promise<boolean> };
     return this.#run(() => metadata.checkSchemaAgreement());
+  }
+
+  /** All nodes that the driver knows of, in every data centre. */
+  nodes(): readonly ClusterNode[] {
+    return this.#client.hosts.values().map((host) => ({
+      address: host.address,
+      dataCenter: host.datacenter,
+      release: host.cassandraVersion,
+      isUp: host.isUp(),
+    }));
+  }
+
+  /** Rows of a table of one node's own. @param address of a node of the local data centre, as `nodes` has it */
+  rowsOf(address: string, query: string): Promise<readonly Row[]> {
+    const host = this.#client.hosts.values().find((one) => one.address === address);
+    if (host === undefined) throw storeUnavailable();
+    return this.#run(
+      async () => (await this.#client.execute(query, [], { prepare: true, isIdempotent: true, host })).rows,
+    );
   }
 
   async close(): Promise<void> {
@@ -174,22 +216,24 @@ export class Session {
   }
 }
 
-function outcomeOf(row: Row | undefined, statements: readonly Statement[]): LwtOutcome {
+function outcomeOf(rows: readonly Row[], statements: readonly Statement[]): LwtOutcome {
+  const [row] = rows;
   if (row?.['[applied]'] === true) return { applied: true, current: undefined };
-  // Where there is no row the server sends the verdict alone.
-  const current = row !== undefined && row.keys().length > 1 ? row : undefined;
+  // Where there is no row the server sends the verdict alone. A batch brings each row that a condition names.
+  const found = rows.filter((each) => each.keys().length > 1);
   const isOwn = statements.some(
     ({ operation }) =>
-      operation !== undefined && current !== undefined && textIn(current, operation.column) === operation.id,
+      operation !== undefined && found.some((each) => textIn(each, operation.column) === operation.id),
   );
-  return { applied: isOwn, current };
+  return { applied: isOwn, current: found[0] };
 }
 
 /** @throws the driver's error when no contact point answers, or the credentials are refused */
 export async function connect(options: ConnectionOptions, keyspace?: string): Promise<Session> {
   patchDriver();
-  const serialConsistency = types.consistencies[consistencyName(options.serialConsistency ?? 'LOCAL_SERIAL')];
-  const client = new Client({
+  const { plain, serial } = CONSISTENCIES[options.topology ?? 'one_data_centre'];
+  const openClient = options.openClient ?? ((given) => new Client(given));
+  const client = openClient({
     contactPoints: [...options.contactPoints],
     localDataCenter: options.localDataCenter,
     ...defined({
@@ -202,12 +246,11 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
     policies: {
       // The default policy re-sends conditional statements to another host.
       retry: new policies.retry.IdempotenceAwareRetryPolicy(new policies.retry.RetryPolicy()),
+      // No client's clock: what is written later counts as later whatever the clock of the process says.
+      timestampGeneration: NO_TIMESTAMPS,
       reconnection: new policies.reconnection.ExponentialReconnectionPolicy(100, 1000, false),
     },
-    queryOptions: {
-      consistency: types.consistencies[consistencyName(options.consistency ?? 'LOCAL_QUORUM')],
-      serialConsistency,
-    },
+    queryOptions: { consistency: plain, serialConsistency: serial },
     socketOptions: { connectTimeout: CONNECT_MS, readTimeout: REQUEST_MS },
     // An undefined value leaves its column as it is, where a null would write a tombstone.
     encoding: { useUndefinedAsUnset: true },
@@ -218,7 +261,7 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
     await client.shutdown().catch(() => undefined);
     throw error;
   }
-  return new Session(client, serialConsistency);
+  return new Session(client, serial);
 }
 
 /**
@@ -229,24 +272,6 @@ export function within<Value>(milliseconds: number, work: Promise<Value>): Promi
   return withDeadline(work, milliseconds, () => {
     throw storeUnavailable();
   });
-}
-
-type ConsistencyName = 'localQuorum' | 'quorum' | 'localOne' | 'one' | 'all' | 'localSerial' | 'serial';
-
-function consistencyName(
-  name: NonNullable<ConnectionOptions['consistency'] | ConnectionOptions['serialConsistency']>,
-): ConsistencyName {
-  return (
-    {
-      LOCAL_QUORUM: 'localQuorum',
-      QUORUM: 'quorum',
-      LOCAL_ONE: 'localOne',
-      ONE: 'one',
-      ALL: 'all',
-      LOCAL_SERIAL: 'localSerial',
-      SERIAL: 'serial',
-    } as const
-  )[name];
 }
 
 export function storeUnavailable(cause?: unknown): DomainError {
@@ -268,6 +293,13 @@ function isRejection(error: unknown): boolean {
     error instanceof errors.ResponseError &&
     (error.code >= 0x2000 || error.code === types.responseErrorCodes.unavailableException)
   );
+}
+
+/** Tells whether a start failed because the nodes refuse the credentials. */
+export function isRefusedUser(error: unknown): boolean {
+  const causes =
+    error instanceof errors.NoHostAvailableError ? Object.values(error.innerErrors ?? {}) : [error];
+  return causes.some((cause) => cause instanceof errors.AuthenticationError);
 }
 
 /** A read that replicas gave up, as they do when it passes over too much that was removed. */

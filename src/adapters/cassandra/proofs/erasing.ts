@@ -3,110 +3,116 @@ import type { AuditDraft } from '../../../domain/audit.js';
 import { defined } from '../../../domain/defined.js';
 import { proofErased } from '../../../domain/events.js';
 import type { ProofStore } from '../../../ports/stores.js';
-import type { Intents } from '../commit/intents.js';
+import type { Decisions } from '../commit/decisions.js';
 import type { Outbox } from '../commit/outbox.js';
-import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
-import type { EvidenceRows } from './evidence-rows.js';
+import type { Session } from '../driver/session.js';
 import type { IdempotencyRecords } from './idempotency-records.js';
 import type { Indexed, ProofIndex } from './proof-index.js';
-import { columnsOf, isInState, type ProofRows } from './proof-rows.js';
+import type { Head, ProofRows } from './proof-rows.js';
 
-// The operation id of the issuing stays: it is no content.
 const ERASE =
-  "UPDATE proof SET state = 'erased', erased_at = ?, erase_op = ?, body = null, revised = null, replay_key = null, mac = ? WHERE proof_id = ? IF state = 'issued' AND partner_id = ? AND erase_op = null AND erased_at = null";
+  "UPDATE record SET state = 'erased', erased_at = ?, erase_op = ?, body = null, replay_key = null, mac = ? WHERE proof_id = ? AND part = '' IF state = 'issued' AND gen = ? AND erase_op = null";
+// All but the head and the acts. A range, because a list would miss what is created meanwhile.
+const REMOVE_PARTS = "DELETE FROM record WHERE proof_id = ? AND part >= 'b'";
 const CONFIRM =
-  "UPDATE proof SET confirmed_at = ?, confirm_op = ?, mac = ? WHERE proof_id = ? IF state = 'erased' AND confirmed_at = null AND confirm_op = null";
+  "UPDATE record SET confirmed_at = ?, confirm_op = ?, mac = ? WHERE proof_id = ? AND part = '' IF state = 'erased' AND confirmed_at = null AND confirm_op = null";
 
+/** Where the proof is pointed at from; nothing of it is in the record any more. */
 interface Erasure extends Indexed {
   readonly erasedAt: number;
-  readonly reservedAt: number;
   readonly replayKey?: string;
 }
 
 export interface ErasingParts {
   readonly rows: ProofRows;
   readonly index: ProofIndex;
-  readonly evidence: EvidenceRows;
   readonly records: IdempotencyRecords;
   readonly outbox: Outbox;
-  /** Removes the reviews of all partners on a proof. */
-  readonly removeReviews: (proofId: string) => Promise<void>;
+  /** Removes what counts a partner's reviews on a proof. */
+  readonly forgetReviews: (partnerId: string, proofId: string) => Promise<void>;
 }
 
 /**
- * Erasing: intent with what leads to the derived rows, the tombstone (the decision), removals, the event,
- * audit. From the tombstone on no reader sees anything derived, whatever is still there. The reviews, however
- * many, are left to the consumer of the event.
+ * Erasing: one batch that writes the tombstone and removes reviews and evidence beside it, however many. What
+ * pointed at the proof is removed afterwards; from the tombstone on no reader follows it.
  */
 export function proofErasing(
   session: Session,
-  intents: Intents,
-  { rows, index, evidence, records, outbox, removeReviews }: ErasingParts,
+  decisions: Decisions,
+  { rows, index, records, outbox, forgetReviews }: ErasingParts,
 ): Pick<ProofStore, 'eraseProof' | 'confirmErasure'> {
-  const serialRows = rows.serialReads();
-  const erasing = intents.operations<Erasure>({
+  const erasing = decisions.operations<Erasure>({
     kind: 'proof_erased',
-    async isDecided({ op, target }) {
-      const row = await serialRows.row(target.proofId);
-      return row !== undefined && textIn(row, 'erase_op') === op;
+    table: rows.table,
+    async follow(proofId, { data }) {
+      await index.remove(data, data.erasedAt);
+      if (data.replayKey !== undefined) await records.removeOfProof(data.replayKey, proofId);
+      const reviewers = (await rows.head(proofId))?.reviewers ?? [];
+      await Promise.all(reviewers.map((partnerId) => forgetReviews(partnerId, proofId)));
     },
-    async follow({ target }) {
-      const { proofId, partnerId, erasedAt, replayKey } = target;
-      await evidence.remove(target);
-      await index.remove(target, erasedAt);
-      if (replayKey !== undefined) await records.removeOfProof(replayKey, proofId);
-      await outbox.add(proofErased({ proofId, partnerId, erasedAt }));
+    event: {
+      topic: 'erasure',
+      of: (proofId, { data: { partnerId, erasedAt } }) => proofErased({ proofId, partnerId, erasedAt }),
     },
   });
 
-  const erase = async (row: Row, at: number, audit: AuditDraft): ReturnType<ProofStore['eraseProof']> => {
-    const { proofId, partnerId, createdAt, boundAudioSha256, originalSha256 } = rows.issuedOf(row);
-    const { reservedAt } = columnsOf(row);
-    const target = defined({
-      proofId,
-      partnerId,
-      createdAt,
-      boundAudioSha256,
-      originalSha256,
-      erasedAt: at,
-      reservedAt,
-      replayKey: textIn(row, 'replay_key'),
-    });
-    const code = rows.codeOf({ proofId, partnerId, state: 'erased', reservedAt, erasedAt: at });
-    const { applied } = await erasing.commit(target, audit, (transact, { op }) =>
-      transact({
-        query: ERASE,
-        params: [at, op, code, proofId, partnerId],
-        operation: { column: 'erase_op', id: op },
+  const alreadyErased = async (head: Head): ReturnType<ProofStore['eraseProof']> => {
+    // The erasure's own call may have been interrupted.
+    if (head.eraseOp !== undefined && head.confirmedAt === undefined)
+      await erasing.complete(head.proofId, head.eraseOp);
+    return { outcome: 'already_erased', proof: rows.erasedOf(head) };
+  };
+
+  const erase = async (head: Head, at: number, audit: AuditDraft): ReturnType<ProofStore['eraseProof']> => {
+    const { proofId, gen, replayKey } = head;
+    const { partnerId, createdAt, boundAudioSha256, originalSha256 } = rows.issuedOf(head);
+    const code = rows.codeOf({ proofId, partnerId, state: 'erased', erasedAt: at });
+    const { applied } = await erasing.commit({
+      key: proofId,
+      audit,
+      data: defined({
+        proofId,
+        partnerId,
+        createdAt,
+        boundAudioSha256,
+        originalSha256,
+        erasedAt: at,
+        replayKey,
       }),
-    );
-    if (applied) return { outcome: 'erased', proof: { state: 'erased', proofId, partnerId, erasedAt: at } };
-    const erased = await rows.row(proofId);
-    return isInState(erased, 'erased')
-      ? { outcome: 'already_erased', proof: rows.erasedOf(erased!) }
+      statements: (op) => [
+        { query: ERASE, params: [at, op, code, proofId, gen] },
+        { query: REMOVE_PARTS, params: [proofId] },
+      ],
+    });
+    return applied
+      ? { outcome: 'erased', proof: { state: 'erased', proofId, partnerId, erasedAt: at } }
       : 'not_found';
   };
 
   return {
     async eraseProof(proofId, partnerId, at, audit, capacity) {
-      const row = await rows.row(proofId);
-      if (row === undefined || textIn(row, 'partner_id') !== partnerId || isInState(row, 'pending'))
-        return 'not_found';
-      if (isInState(row, 'erased')) return { outcome: 'already_erased', proof: rows.erasedOf(row) };
-      return capacity === 'bypass' ? erase(row, at, audit) : outbox.withCapacity(() => erase(row, at, audit));
+      for (;;) {
+        const head = await rows.head(proofId);
+        if (head === undefined || head.state === 'void' || head.partnerId !== partnerId) return 'not_found';
+        if (head.state === 'erased') return alreadyErased(head);
+        const outcome =
+          capacity === 'bypass'
+            ? await erase(head, at, audit)
+            : await outbox.withCapacity('erasure', () => erase(head, at, audit));
+        if (outcome !== 'not_found') return outcome;
+        // The proof was changed, erased or fenced meanwhile.
+      }
     },
 
     async confirmErasure(proofId, at) {
-      const row = await rows.row(proofId);
-      if (!isInState(row, 'erased')) return 'not_erased';
-      await evidence.remove(columnsOf(row!));
-      // At every call: a review may have come to be beside the tombstone since the one before.
-      await removeReviews(proofId);
-      if (numberIn(row!, 'confirmed_at') !== undefined) return 'already_confirmed';
+      const head = await rows.head(proofId);
+      if (head?.state !== 'erased') return 'not_erased';
+      if (head.confirmedAt !== undefined) return 'already_confirmed';
+      if (head.eraseOp !== undefined) await erasing.complete(proofId, head.eraseOp);
       const op = randomUUID();
       const { applied } = await session.lightweightTransaction({
         query: CONFIRM,
-        params: [at, op, rows.codeOf({ ...columnsOf(row!), confirmedAt: at }), proofId],
+        params: [at, op, rows.codeOf({ ...head, confirmedAt: at }), proofId],
         operation: { column: 'confirm_op', id: op },
       });
       return applied ? 'confirmed' : 'already_confirmed';

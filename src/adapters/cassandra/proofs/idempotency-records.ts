@@ -2,31 +2,26 @@ import type { IssuingReplay } from '../../../ports/stores.js';
 import { type Row, type Session, type Statement, textIn } from '../driver/session.js';
 
 const GET =
-  'SELECT replay_key, request_sha256, proof_id, expires_at, op, issuing FROM issuing_replay WHERE replay_key = ?';
+  'SELECT replay_key, request_sha256, proof_id, expires_at, op FROM issuing_replay WHERE replay_key = ?';
 const INSERT =
-  'INSERT INTO issuing_replay (replay_key, request_sha256, proof_id, expires_at, op, issuing) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
+  'INSERT INTO issuing_replay (replay_key, request_sha256, proof_id, expires_at, op) VALUES (?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
 const TAKE_OVER =
-  'UPDATE issuing_replay USING TTL ? SET request_sha256 = ?, proof_id = ?, expires_at = ?, op = ?, issuing = ? WHERE replay_key = ? IF op = ?';
+  'UPDATE issuing_replay USING TTL ? SET request_sha256 = ?, proof_id = ?, expires_at = ?, op = ? WHERE replay_key = ? IF op = ?';
 // All columns but the operation id, which stays until the row would have expired: a node that hung may still
 // carry out the statement that took the key, after others have done so and released it.
-const EMPTY = 'DELETE request_sha256, proof_id, expires_at, issuing FROM issuing_replay WHERE replay_key = ?';
+const EMPTY = 'DELETE request_sha256, proof_id, expires_at FROM issuing_replay WHERE replay_key = ?';
 const RELEASE = `${EMPTY} IF op = ?`;
 const REMOVE_OF_PROOF = `${EMPTY} IF proof_id = ?`;
 
 /** Seconds by which a record outlives its time. The caller's clock decides, and clocks differ. */
 const SPARE_SECONDS = 3600;
 
-/** Idempotency records, of table `issuing_replay`: the issuing that an Idempotency-Key stands for. */
+/** Idempotency records, of table `issuing_replay`: the proof that an Idempotency-Key stands for. */
 export class IdempotencyRecords {
   readonly #session: Session;
 
   constructor(session: Session) {
     this.#session = session;
-  }
-
-  /** The same records with serial reads. */
-  serialReads(): IdempotencyRecords {
-    return new IdempotencyRecords(this.#session.serialReads());
   }
 
   get(key: string): Promise<Row | undefined> {
@@ -36,23 +31,21 @@ export class IdempotencyRecords {
   /**
    * The statement that takes a record for an issuing.
    * @param record the record as it was read; undefined where there is none
-   * @param issuing all of the issuing, so that another process can finish it
    * @param createdAt unix seconds of the new proof
    */
   taking(
     { key, requestSha256, proofId, expiresAt }: IssuingReplay,
     record: Row | undefined,
     op: string,
-    issuing: Buffer,
     createdAt: number,
   ): Statement {
     const ttl = expiresAt - createdAt + SPARE_SECONDS;
     const operation = { column: 'op', id: op };
     return record === undefined
-      ? { query: INSERT, params: [key, requestSha256, proofId, expiresAt, op, issuing, ttl], operation }
+      ? { query: INSERT, params: [key, requestSha256, proofId, expiresAt, op, ttl], operation }
       : {
           query: TAKE_OVER,
-          params: [ttl, requestSha256, proofId, expiresAt, op, issuing, key, textIn(record, 'op')],
+          params: [ttl, requestSha256, proofId, expiresAt, op, key, textIn(record, 'op')],
           operation,
         };
   }

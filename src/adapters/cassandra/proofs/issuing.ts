@@ -1,162 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { defined } from '../../../domain/defined.js';
 import { DomainError } from '../../../domain/errors.js';
-import { assertInline } from '../../../domain/evidence.js';
+import { assertInline, type EvidencePart } from '../../../domain/evidence.js';
 import type { IssuedProof } from '../../../domain/proof.js';
 import type { IssuingReplay, ProofStore } from '../../../ports/stores.js';
-import type { Intent, Intents, Transact } from '../commit/intents.js';
+import type { Decisions } from '../commit/decisions.js';
 import type { Blobs } from '../driver/blobs.js';
-import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
-import type { EvidenceRows } from './evidence-rows.js';
+import {
+  numberIn,
+  type Row,
+  type Session,
+  type Statement,
+  storeUnavailable,
+  textIn,
+} from '../driver/session.js';
 import type { IdempotencyRecords } from './idempotency-records.js';
 import type { ProofIndex } from './proof-index.js';
-import { isInState, type ProofRows } from './proof-rows.js';
-import type { Reservations } from './reservations.js';
+import type { ProofRows } from './proof-rows.js';
+import { ISSUING, type Reservations } from './reservations.js';
 
 const ISSUE =
-  "UPDATE proof SET state = 'issued', body = ?, replay_key = ?, issue_op = ?, mac = ? WHERE proof_id = ? IF state = 'pending' AND partner_id = ? AND issue_op = null";
-interface Issuing {
-  readonly proof: IssuedProof;
-  readonly reservedAt: number;
-  readonly replayKey?: string;
-}
+  "INSERT INTO record (proof_id, part, state, gen, partner_id, body, replay_key, mac) VALUES (?, '', 'issued', 1, ?, ?, ?, ?) IF NOT EXISTS";
+const SET_EVIDENCE = 'INSERT INTO record (proof_id, part, data) VALUES (?, ?, ?)';
 
-export interface ProofIssuing extends Pick<ProofStore, 'getIssuingReplay'> {
+/** Time for which an issuing of another process under the same key is waited for, before its id is taken back. */
+const WAIT_MS = 3000;
+const PAUSE_MS = 50;
+
+export interface ProofIssuing extends Pick<ProofStore, 'getIssuingReplay' | 'readEvidence'> {
   issue: ProofStore['issueProof'];
 }
 
 /**
- * Issuing: evidence, intent, the idempotency record (where there is a key), the proof's own row (the
- * decision), indexes, audit. Evidence comes first, so that whoever finishes the issuing finds it written; that of
- * an issuing which came to nothing goes with its reservation. The idempotency record holds all of the issuing, so that whoever finds it unfinished
- * finishes it; it counts for readers only once its proof is issued. A record whose proof can not be issued
- * any more gives way.
+ * Issuing: the idempotency record (where there is a key), the proof with its evidence (the decision), indexes.
+ * A record counts for readers only once its proof is issued. One whose proof was never issued, or can not be
+ * any more, gives way: its id is made void first.
  */
 export function proofIssuing(
   session: Session,
-  intents: Intents,
+  decisions: Decisions,
   blobs: Blobs,
   {
     rows,
     index,
-    evidence,
     reservations,
     records,
   }: {
     readonly rows: ProofRows;
     readonly index: ProofIndex;
-    readonly evidence: EvidenceRows;
     readonly reservations: Reservations;
     readonly records: IdempotencyRecords;
   },
 ): ProofIssuing {
-  const serialRows = rows.serialReads();
-  const serialRecords = records.serialReads();
+  const issuing = decisions.operations<undefined>({
+    kind: ISSUING,
+    table: rows.table,
+    async follow(proofId) {
+      const head = await rows.head(proofId);
+      // An erasure that came right behind removes what is added here, under a later timestamp.
+      if (head?.state === 'issued') await index.add(rows.issuedOf(head));
+    },
+    abandon: (pointer) => reservations.visit(pointer),
+  });
 
-  /** @returns not applied where the id is not reserved for this partner, and was not issued by `op` */
-  const writeIssued = (transact: Transact, { op, target }: Intent<Issuing>) => {
-    const { proof, reservedAt, replayKey } = target;
+  const statementsOf = (
+    proof: IssuedProof,
+    replayKey: string | undefined,
+    bodies: NonNullable<Parameters<ProofStore['issueProof']>[3]>,
+  ): readonly Statement[] => {
     const { proofId, partnerId } = proof;
     const body = rows.encode(proof);
-    const code = rows.codeOf(
-      defined({ proofId, partnerId, state: 'issued' as const, reservedAt, body, replayKey }),
-    );
-    return transact({
-      query: ISSUE,
-      params: [body, replayKey, op, code, proofId, partnerId],
-      operation: { column: 'issue_op', id: op },
-    });
+    const code = rows.codeOf(defined({ proofId, partnerId, state: 'issued' as const, body, replayKey }));
+    return [
+      { query: ISSUE, params: [proofId, partnerId, body, replayKey, code] },
+      ...bodies.map((evidence) => ({
+        query: SET_EVIDENCE,
+        params: [
+          proofId,
+          partOf(evidence.part),
+          blobs.encode(labelOf(proofId, evidence.part), evidence.body),
+        ],
+      })),
+    ];
   };
-
-  const issuing = intents.operations<Issuing>({
-    kind: 'proof_issued',
-    async isDecided(intent) {
-      const { proof, replayKey } = intent.target;
-      const row = await serialRows.row(proof.proofId);
-      if (row !== undefined && textIn(row, 'issue_op') === intent.op) return true;
-      const record = replayKey === undefined ? undefined : await serialRecords.get(replayKey);
-      if (record === undefined || textIn(record, 'op') !== intent.op || !isInState(row, 'pending'))
-        return false;
-      return (await writeIssued((...sent) => session.lightweightTransaction(...sent), intent)).applied;
-    },
-    async follow({ target: { proof, reservedAt } }) {
-      await index.add(proof);
-      await reservations.remove(proof.proofId, reservedAt);
-    },
-  });
 
   /**
    * Tells whether an idempotency record may be taken over: it was released or has expired at the time of the
-   * new proof, or its own proof was erased or can not be issued any more. An unfinished issuing is finished.
+   * new proof, or its own proof was erased or can not be issued any more.
    */
-  const givesWay = async (record: Row, createdAt: number): Promise<boolean> => {
-    const proofId = textIn(record, 'proof_id');
-    if (proofId === undefined || numberIn(record, 'expires_at')! <= createdAt) return true;
-    const row = await rows.row(proofId);
-    if (isInState(row, 'issued')) {
-      await index.add(rows.issuedOf(row!));
-      return false;
+  const givesWay = async (record: Row, proofId: string, createdAt: number): Promise<boolean> => {
+    const holder = textIn(record, 'proof_id');
+    if (holder === undefined || numberIn(record, 'expires_at')! <= createdAt || holder === proofId)
+      return true;
+    const begun = performance.now();
+    for (;;) {
+      const head = await rows.head(holder);
+      if (head !== undefined) return head.state !== 'issued';
+      if (performance.now() - begun > WAIT_MS) return rows.voidId(holder, Math.floor(Date.now() / 1000));
+      await delay(PAUSE_MS);
     }
-    if (!isInState(row, 'pending')) return true;
-    const key = textIn(record, 'replay_key')!;
-    return !(await issuing.resume(blobs.decode<Intent<Issuing>>(`issuing/${key}`, record['issuing'])));
   };
 
   /** Takes the idempotency record for an issuing. @returns false where another request completed under it */
-  const takeKey = async (
-    transact: Transact,
-    intent: Intent<Issuing>,
-    replay: IssuingReplay,
-  ): Promise<boolean> => {
-    const { createdAt } = intent.target.proof;
-    const blob = blobs.encode(`issuing/${replay.key}`, intent);
+  const takeKey = async (proof: IssuedProof, replay: IssuingReplay, op: string): Promise<boolean> => {
     for (;;) {
       const record = await records.get(replay.key);
-      if (record !== undefined && !(await givesWay(record, createdAt))) return false;
-      const { applied } = await transact(records.taking(replay, record, intent.op, blob, createdAt));
+      if (record !== undefined && !(await givesWay(record, proof.proofId, proof.createdAt))) return false;
+      const { applied } = await session.lightweightTransaction(
+        records.taking(replay, record, op, proof.createdAt),
+      );
       if (applied) return true;
     }
+  };
+
+  /** Tells whether the proof is issued, and completes what an interrupted call has left of it. */
+  const isIssued = async (proof: IssuedProof): Promise<boolean> => {
+    const { proofId } = proof;
+    const stored = await rows.get(proofId);
+    if (
+      stored?.state !== 'issued' ||
+      stored.partnerId !== proof.partnerId ||
+      stored.credentialSha256 !== proof.credentialSha256
+    )
+      return false;
+    await issuing.complete(proofId, proofId);
+    return true;
   };
 
   return {
     async issue(proof, audit, replay, bodies = []) {
       assertInline(bodies);
       const { proofId, partnerId } = proof;
-      const isIssued = async (): Promise<boolean> => isSame(await rows.get(proofId), proof);
-      if (await isIssued()) {
-        await index.add(proof);
-        return 'issued';
-      }
+      if (await isIssued(proof)) return 'issued';
       const record = replay && (await records.get(replay.key));
-      if (record !== undefined && !(await givesWay(record, proof.createdAt)))
-        return (await isIssued()) ? 'issued' : 'replay_exists';
-      const row = await rows.row(proofId);
-      if (!isInState(row, 'pending') || textIn(row!, 'partner_id') !== partnerId) throw notReserved();
-
-      const reservedAt = numberIn(row!, 'reserved_at')!;
-      await evidence.write({ proofId, reservedAt }, bodies);
-      const target = defined({ proof, reservedAt, replayKey: replay?.key });
-      const { applied, hasKey } = await issuing.commit(target, audit, async (transact, intent) => {
-        if (replay !== undefined && !(await takeKey(transact, intent, replay)))
-          return { applied: false, hasKey: false };
-        const outcome = await writeIssued(transact, intent);
-        if (!outcome.applied && replay !== undefined) await records.release(replay.key, intent.op);
-        return { applied: outcome.applied, hasKey: true };
+      if (record !== undefined && !(await givesWay(record, proofId, proof.createdAt)))
+        return (await isIssued(proof)) ? 'issued' : 'replay_exists';
+      const reserved = reservations.get(proofId);
+      if (reserved?.partnerId !== partnerId) throw notReserved();
+      const op = randomUUID();
+      if (replay !== undefined && !(await takeKey(proof, replay, op))) return 'replay_exists';
+      const { applied } = await issuing.commit({
+        key: proofId,
+        audit,
+        data: undefined,
+        statements: () => statementsOf(proof, replay?.key, bodies),
+        pointer: await reserved.pointer,
       });
       // The same call, in another process, may have been the quicker one.
-      if (applied || (await isIssued())) return 'issued';
-      if (!hasKey) return 'replay_exists';
+      if (applied || (await isIssued(proof))) {
+        reservations.end(proofId);
+        return 'issued';
+      }
+      if (replay !== undefined) await records.release(replay.key, op);
+      // Taken back meanwhile, by the clock of another process or for a request under the same key.
+      if ((await rows.head(proofId))?.state === 'void') throw storeUnavailable();
       throw notReserved();
+    },
+
+    async readEvidence(proofId, part) {
+      const { head, rows: found } = await rows.parts(proofId, partOf(part));
+      const row = found.get(partOf(part));
+      if (head?.state !== 'issued' || row === undefined) return undefined;
+      return blobs.decode<Uint8Array>(labelOf(proofId, part), row['data']);
     },
 
     async getIssuingReplay(key, now) {
       const row = await records.get(key);
       const proofId = row && textIn(row, 'proof_id');
       if (row === undefined || proofId === undefined || numberIn(row, 'expires_at')! <= now) return undefined;
-      const proof = await rows.get(proofId);
-      if (proof?.state !== 'issued') return undefined;
-      // The process that issued the proof may have died right after the decision. A proof that is told of
-      // must be found in lists, too.
-      await index.add(proof);
+      const head = await rows.head(proofId);
+      if (head?.state !== 'issued') return undefined;
+      // A proof that is told of must be found in lists, too, whatever became of the call that issued it.
+      await issuing.complete(proofId, proofId);
       return {
         key,
         requestSha256: textIn(row, 'request_sha256')!,
@@ -167,13 +183,12 @@ export function proofIssuing(
   };
 }
 
-function isSame(
-  proof: Awaited<ReturnType<ProofStore['getProof']>>,
-  { partnerId, credentialSha256 }: IssuedProof,
-): boolean {
-  return (
-    proof?.state === 'issued' && proof.partnerId === partnerId && proof.credentialSha256 === credentialSha256
-  );
+function partOf(part: EvidencePart): string {
+  return `evidence/${part}`;
+}
+
+function labelOf(proofId: string, part: EvidencePart): string {
+  return `evidence/${proofId}/${part}`;
 }
 
 function notReserved(): DomainError {

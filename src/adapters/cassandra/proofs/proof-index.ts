@@ -6,6 +6,8 @@ import type { ProofRows } from './proof-rows.js';
 const DAY_SECONDS = 86_400;
 /** Days read at once: a partner that issues seldom has few proofs in each. */
 const DAYS_AT_ONCE = 8;
+/** Pieces of a day that cannot be read at once. */
+const PIECES = 16;
 const LAST_DAY = 2 ** 31 - 1;
 const BEHIND_ALL_IDS = '~';
 
@@ -128,7 +130,10 @@ export class ProofIndex {
     return found;
   }
 
-  /** Entries of a day, newest first; read in halves where too much was removed for one read. */
+  /**
+   * Entries of a day, newest first; read in pieces where too much was removed for one read. A refused read costs
+   * the nodes as much as one that passes over all they allow, so there are many pieces rather than two.
+   */
   async #entriesOfDay(
     partnerId: string,
     day: number,
@@ -145,18 +150,18 @@ export class ProofIndex {
       ]);
     } catch (error) {
       const start = Math.max(from, day * DAY_SECONDS);
-      const middle = Math.floor((start + Math.min(before.createdAt, (day + 1) * DAY_SECONDS)) / 2);
-      if (!isReadFailure(error) || middle <= start) throw error;
-      const later = await this.#entriesOfDay(partnerId, day, { before, from: middle, limit });
-      if (later.length === limit) return later;
-      return [
-        ...later,
-        ...(await this.#entriesOfDay(partnerId, day, {
-          before: { createdAt: middle, proofId: '' },
-          from: start,
-          limit: limit - later.length,
-        })),
-      ];
+      const seconds = Math.min(before.createdAt, (day + 1) * DAY_SECONDS) - start;
+      if (!isReadFailure(error) || seconds < 2) throw error;
+      const found: Row[] = [];
+      let upper = before;
+      for (let piece = PIECES - 1; piece >= 0 && found.length < limit; piece -= 1) {
+        const lower = start + Math.floor((seconds * piece) / PIECES);
+        if (lower >= upper.createdAt) continue;
+        const range = { before: upper, from: lower, limit: limit - found.length };
+        found.push(...(await this.#entriesOfDay(partnerId, day, range)));
+        upper = { createdAt: lower, proofId: '' };
+      }
+      return found;
     }
   }
 

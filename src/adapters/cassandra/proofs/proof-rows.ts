@@ -1,64 +1,114 @@
 import { defined } from '../../../domain/defined.js';
 import type { ErasedProof, IssuedProof, Proof } from '../../../domain/proof.js';
+import type { DecidedTable } from '../commit/decisions.js';
 import type { Blobs } from '../driver/blobs.js';
 import type { RowCodes } from '../driver/row-codes.js';
-import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
+import { numberIn, type Row, type Session, type Statement, textIn } from '../driver/session.js';
 
-const GET =
-  'SELECT proof_id, partner_id, state, reserved_at, body, revised, replay_key, erased_at, confirmed_at, issue_op, erase_op, mac FROM proof WHERE proof_id = ?';
+const HEAD =
+  'part, state, gen, partner_id, body, replay_key, erased_at, erase_op, confirmed_at, void_at, reviewers, mac';
+const GET = `SELECT ${HEAD} FROM record WHERE proof_id = ? AND part = ''`;
+const GET_PARTS = `SELECT ${HEAD}, version, op, data, TTL(data) AS lives FROM record WHERE proof_id = ? AND part IN ?`;
+const VOID =
+  "INSERT INTO record (proof_id, part, state, gen, partner_id, void_at, mac) VALUES (?, '', 'void', 1, '', ?, ?) IF NOT EXISTS USING TTL 2592000";
+const FENCE = "UPDATE record SET gen = ? WHERE proof_id = ? AND part = '' IF gen = ?";
 
-/** Columns that a proof's code covers. */
-export interface ProofColumns {
+/** State of a head row. `void`: the id was given up before a proof was issued under it. */
+type HeadState = 'issued' | 'erased' | 'void';
+
+/** Columns of a head row that its code covers. */
+export interface HeadColumns {
   readonly proofId: string;
   readonly partnerId: string;
-  readonly state: Proof['state'];
-  readonly reservedAt: number;
+  readonly state: HeadState;
   readonly body?: Uint8Array;
   readonly replayKey?: string;
   readonly erasedAt?: number;
   readonly confirmedAt?: number;
+  readonly voidAt?: number;
+}
+
+/** The head row of a proof's partition. */
+export interface Head extends HeadColumns {
+  /** Generation: statements that demand an earlier one are refused. */
+  readonly gen: number;
+  readonly eraseOp?: string;
+  /** Partners that have or had reviews on the proof. */
+  readonly reviewers: readonly string[];
+}
+
+/** Parts of a proof's partition, with its head. */
+export interface Parts {
+  readonly head?: Head;
+  readonly rows: ReadonlyMap<string, Row>;
 }
 
 /**
- * Rows of `proof`. Reviews and replays look at them too: a proof's tombstone hides everything that was
- * derived from the proof.
+ * Partitions of `record`, each with all that is decided together about one proof. Readers look at the head:
+ * a tombstone hides everything beside it.
  */
 export class ProofRows {
   readonly #session: Session;
   readonly #blobs: Blobs;
   readonly #codes: RowCodes;
+  /** The table, for decisions. */
+  readonly table: DecidedTable;
 
   constructor(session: Session, blobs: Blobs, codes: RowCodes) {
     this.#session = session;
     this.#blobs = blobs;
     this.#codes = codes;
-  }
-
-  /** The same rows with serial reads. */
-  serialReads(): ProofRows {
-    return new ProofRows(this.#session.serialReads(), this.#blobs, this.#codes);
+    this.table = {
+      name: 'record',
+      keyColumns: ['proof_id'],
+      keyValues: (proofId) => [proofId],
+      fence: async (proofId) => {
+        const head = await this.serialHead(proofId);
+        if (head === undefined) await this.voidId(proofId, Math.floor(Date.now() / 1000));
+        else
+          await session.lightweightTransaction({ query: FENCE, params: [head.gen + 1, proofId, head.gen] });
+      },
+    };
   }
 
   /** @throws DomainError `internal` / `record_damaged` */
-  async row(proofId: string): Promise<Row | undefined> {
-    const row = await this.#session.first(GET, [proofId]);
-    if (row !== undefined)
-      this.#codes.check('proof', proofId, proofValues(columnsOf(row)), textIn(row, 'mac'));
-    return row;
+  async head(proofId: string): Promise<Head | undefined> {
+    return this.#headOf(proofId, await this.#session.first(GET, [proofId]));
   }
 
-  /** Code of a row as a statement leaves it. */
-  codeOf(columns: ProofColumns): string {
-    return this.#codes.make('proof', columns.proofId, proofValues(columns));
+  /** The head by a serial read, which sees or prevents what others have left half done. */
+  async serialHead(proofId: string): Promise<Head | undefined> {
+    return this.#headOf(proofId, await this.#session.serialReads().first(GET, [proofId]));
+  }
+
+  /** The head, and the rows of other parts that are there. */
+  async parts(proofId: string, ...names: readonly string[]): Promise<Parts> {
+    const found = await this.#session.rows(GET_PARTS, [proofId, ['', ...names]]);
+    const rows = new Map(found.map((row) => [textIn(row, 'part')!, row]));
+    return defined({ head: this.#headOf(proofId, rows.get('')), rows });
   }
 
   async get(proofId: string): Promise<Proof | undefined> {
-    const row = await this.row(proofId);
-    return row === undefined ? undefined : this.proofOf(row);
+    const head = await this.head(proofId);
+    return head && this.proofOf(head);
   }
 
-  async isIssued(proofId: string): Promise<boolean> {
-    return isInState(await this.row(proofId), 'issued');
+  /**
+   * Takes an id that no proof has, for a month: no statement is later than that.
+   * @returns whether no proof can be issued under it any more
+   */
+  async voidId(proofId: string, at: number): Promise<boolean> {
+    const code = this.codeOf({ proofId, partnerId: '', state: 'void', voidAt: at });
+    const { applied, current } = await this.#session.lightweightTransaction({
+      query: VOID,
+      params: [proofId, at, code],
+    });
+    return applied || (current !== undefined && textIn(current, 'state') === 'void');
+  }
+
+  /** Code of a head as a statement leaves it. */
+  codeOf(columns: HeadColumns): string {
+    return this.#codes.make('record', columns.proofId, valuesOf(columns));
   }
 
   /** Content of the column `body`. */
@@ -66,55 +116,62 @@ export class ProofRows {
     return this.#blobs.encode(`proof/${proof.proofId}`, proof);
   }
 
-  issuedOf(row: Row): IssuedProof {
-    return this.#blobs.decode<IssuedProof>(`proof/${textIn(row, 'proof_id')!}`, row['body']);
+  issuedOf({ proofId, body }: Head): IssuedProof {
+    return this.#blobs.decode<IssuedProof>(`proof/${proofId}`, body);
   }
 
-  erasedOf(row: Row): ErasedProof {
-    return defined({
-      state: 'erased' as const,
-      proofId: textIn(row, 'proof_id')!,
+  erasedOf({ proofId, partnerId, erasedAt, confirmedAt }: Head): ErasedProof {
+    return defined({ state: 'erased' as const, proofId, partnerId, erasedAt: erasedAt!, confirmedAt });
+  }
+
+  proofOf(head: Head): Proof | undefined {
+    if (head.state === 'erased') return this.erasedOf(head);
+    return head.state === 'issued' ? this.issuedOf(head) : undefined;
+  }
+
+  #headOf(proofId: string, row: Row | undefined): Head | undefined {
+    const state = row && textIn(row, 'state');
+    if (row === undefined || state === undefined) return undefined;
+    const head: Head = defined({
+      proofId,
       partnerId: textIn(row, 'partner_id')!,
-      erasedAt: numberIn(row, 'erased_at')!,
+      state: state as HeadState,
+      gen: row['gen'] as number,
+      body: (row['body'] as Buffer | null) ?? undefined,
+      replayKey: textIn(row, 'replay_key'),
+      erasedAt: numberIn(row, 'erased_at'),
+      eraseOp: textIn(row, 'erase_op'),
       confirmedAt: numberIn(row, 'confirmed_at'),
+      voidAt: numberIn(row, 'void_at'),
+      reviewers: (row['reviewers'] as readonly string[] | null) ?? [],
     });
-  }
-
-  proofOf(row: Row): Proof | undefined {
-    const proofId = textIn(row, 'proof_id')!;
-    const partnerId = textIn(row, 'partner_id')!;
-    if (isInState(row, 'pending'))
-      return { state: 'pending', proofId, partnerId, reservedAt: numberIn(row, 'reserved_at')! };
-    if (isInState(row, 'erased')) return this.erasedOf(row);
-    return isInState(row, 'issued') ? this.issuedOf(row) : undefined;
+    this.#codes.check('record', proofId, valuesOf(head), textIn(row, 'mac'));
+    return head;
   }
 }
 
-export function columnsOf(row: Row): ProofColumns {
-  return defined({
-    proofId: textIn(row, 'proof_id')!,
-    partnerId: textIn(row, 'partner_id')!,
-    state: textIn(row, 'state') as Proof['state'],
-    reservedAt: numberIn(row, 'reserved_at')!,
-    body: (row['body'] as Buffer | null) ?? undefined,
-    replayKey: textIn(row, 'replay_key'),
-    erasedAt: numberIn(row, 'erased_at'),
-    confirmedAt: numberIn(row, 'confirmed_at'),
-  });
+/**
+ * The statement by which a batch demands that the proof stands as it was read.
+ * @param reviewer partner that has a review on the proof from this batch on
+ */
+export function standing({ proofId, gen }: Head, reviewer?: string): Statement {
+  const condition = "WHERE proof_id = ? AND part = '' IF state = 'issued' AND gen = ?";
+  return reviewer === undefined
+    ? { query: `UPDATE record SET gen = ? ${condition}`, params: [gen, proofId, gen] }
+    : {
+        query: `UPDATE record SET reviewers = reviewers + ? ${condition}`,
+        params: [[reviewer], proofId, gen],
+      };
 }
 
-export function proofValues({
+function valuesOf({
   partnerId,
   state,
-  reservedAt,
   body,
   replayKey,
   erasedAt,
   confirmedAt,
-}: ProofColumns) {
-  return [partnerId, state, reservedAt, body, replayKey, erasedAt, confirmedAt];
-}
-
-export function isInState(row: Row | undefined, state: Proof['state']): boolean {
-  return row !== undefined && textIn(row, 'state') === state;
+  voidAt,
+}: HeadColumns): readonly (string | number | Uint8Array | undefined)[] {
+  return [partnerId, state, body, replayKey, erasedAt, confirmedAt, voidAt];
 }

@@ -1,11 +1,12 @@
 import type { ProofStore } from '../../../ports/stores.js';
-import type { Intents } from '../commit/intents.js';
+import type { Decisions } from '../commit/decisions.js';
 import type { Outbox } from '../commit/outbox.js';
+import type { Pointers } from '../commit/pointers.js';
 import type { Blobs } from '../driver/blobs.js';
 import { KeyedMutex } from '../driver/keyed-mutex.js';
+import { Lease } from '../driver/lease.js';
 import type { Session } from '../driver/session.js';
 import { proofErasing } from './erasing.js';
-import { EvidenceRows } from './evidence-rows.js';
 import { IdempotencyRecords } from './idempotency-records.js';
 import { proofIssuing } from './issuing.js';
 import { proofOverlaying } from './overlaying.js';
@@ -13,36 +14,45 @@ import { ProofIndex } from './proof-index.js';
 import type { ProofRows } from './proof-rows.js';
 import { Reservations } from './reservations.js';
 
-/** @param removeReviews removes the reviews of all partners on a proof */
-export function proofStore(
-  session: Session,
-  intents: Intents,
-  blobs: Blobs,
-  rows: ProofRows,
-  outbox: Outbox,
-  removeReviews: (proofId: string) => Promise<void>,
-): ProofStore {
+/** Longer than the time between two collections, so that one process goes on with them. */
+const RESERVATIONS_LEASE_SECONDS = 1200;
+
+export interface ProofParts {
+  readonly session: Session;
+  readonly decisions: Decisions;
+  readonly pointers: Pointers;
+  readonly outbox: Outbox;
+  readonly blobs: Blobs;
+  readonly rows: ProofRows;
+  /** Removes what counts a partner's reviews on a proof. */
+  readonly forgetReviews: (partnerId: string, proofId: string) => Promise<void>;
+}
+
+export function proofStore({
+  session,
+  decisions,
+  pointers,
+  outbox,
+  blobs,
+  rows,
+  forgetReviews,
+}: ProofParts): ProofStore {
   const mutex = new KeyedMutex();
   const index = new ProofIndex(session, rows);
-  const evidence = new EvidenceRows(session, blobs);
-  const reservations = new Reservations(session, rows, evidence);
+  const reservations = new Reservations(
+    pointers,
+    rows,
+    new Lease(session, 'reservations', RESERVATIONS_LEASE_SECONDS),
+  );
   const records = new IdempotencyRecords(session);
-  const { issue, getIssuingReplay } = proofIssuing(session, intents, blobs, {
+  const { issue, readEvidence, getIssuingReplay } = proofIssuing(session, decisions, blobs, {
     rows,
     index,
-    evidence,
     reservations,
     records,
   });
-  const erasing = proofErasing(session, intents, {
-    rows,
-    index,
-    evidence,
-    records,
-    outbox,
-    removeReviews,
-  });
-  const changeOverlay = proofOverlaying(intents, rows);
+  const erasing = proofErasing(session, decisions, { rows, index, records, outbox, forgetReviews });
+  const changeOverlay = proofOverlaying(decisions, rows);
 
   return {
     reserveProof: (proofId, partnerId, now) => reservations.reserve(proofId, partnerId, now),
@@ -50,11 +60,14 @@ export function proofStore(
       mutex.run(replay === undefined ? `proof/${proof.proofId}` : `replay/${replay.key}`, () =>
         issue(proof, audit, replay, bodies),
       ),
-    async readEvidence(proofId, part) {
-      const [isIssued, body] = await Promise.all([rows.isIssued(proofId), evidence.read(proofId, part)]);
-      return isIssued ? body : undefined;
+    readEvidence,
+    async getProof(proofId) {
+      const proof = await rows.get(proofId);
+      const reserved = proof === undefined ? reservations.get(proofId) : undefined;
+      return reserved === undefined
+        ? proof
+        : { state: 'pending', proofId, partnerId: reserved.partnerId, reservedAt: reserved.reservedAt };
     },
-    getProof: (proofId) => rows.get(proofId),
     listProofs: (partnerId, query) => index.list(partnerId, query),
     findProofs: (kind, sha256, limit) => index.find(kind, sha256, limit),
     collectReservations: (before) => reservations.collect(before),

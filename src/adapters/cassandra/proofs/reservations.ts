@@ -1,120 +1,119 @@
 import { DomainError, isRecordDamaged } from '../../../domain/errors.js';
-import { timeBucketOf } from '../commit/time-bucket.js';
-import { numberIn, type Session, textIn } from '../driver/session.js';
-import type { EvidenceRows } from './evidence-rows.js';
-import { isInState, type ProofRows } from './proof-rows.js';
+import type { Pointer, Pointers, Visited } from '../commit/pointers.js';
+import { pointerBucketOf, startOf } from '../commit/time-bucket.js';
+import type { Lease } from '../driver/lease.js';
+import type { ProofRows } from './proof-rows.js';
 
-const TIME_BUCKET_SECONDS = 600;
-/** Time for which a time bucket stays listed after its end, for processes that reserve with a slow clock. */
-const LISTED_SECONDS = 86_400;
-const STEP = 200;
+/** Kind of the pointers that lead to issued proofs, and to ids under which none was issued. */
+export const ISSUING = 'proof_issued';
 
-const LIST_TIME_BUCKET = "INSERT INTO proof_reserved_bucket (all_buckets, bucket) VALUES ('all', ?)";
-const UNLIST_TIME_BUCKET = "DELETE FROM proof_reserved_bucket WHERE all_buckets = 'all' AND bucket = ?";
-const TIME_BUCKETS = "SELECT bucket FROM proof_reserved_bucket WHERE all_buckets = 'all' AND bucket <= ?";
-const SET = 'INSERT INTO proof_reserved (bucket, reserved_at, proof_id) VALUES (?, ?, ?)';
-const DELETE = 'DELETE FROM proof_reserved WHERE bucket = ? AND reserved_at = ? AND proof_id = ?';
-const OLD =
-  'SELECT reserved_at, proof_id FROM proof_reserved WHERE bucket = ? AND (reserved_at, proof_id) > (?, ?) AND (reserved_at) < (?) LIMIT ?';
-const RESERVE =
-  "INSERT INTO proof (proof_id, partner_id, state, reserved_at, mac) VALUES (?, ?, 'pending', ?, ?) IF NOT EXISTS";
-const TAKE_BACK = "DELETE FROM proof WHERE proof_id = ? IF state = 'pending' AND reserved_at = ?";
+/** Age from which a reservation of another process is taken back: longer than any upload. */
+const ABANDONED_MS = 3_600_000;
+/** Time after which an id that was taken back is given out again, for files that were sent late. */
+const AGAIN_MS = 86_400_000;
+/** Ids that wait to be given out. */
+const WAITING = 10_000;
+
+interface Reservation {
+  readonly partnerId: string;
+  /** Unix seconds, by the caller's clock. */
+  readonly reservedAt: number;
+  readonly pointer: Promise<Pointer>;
+}
 
 /**
- * Ids that are reserved and not issued yet. The entry by age is written before the row: a row without an
- * entry would never be collected.
+ * Ids that are reserved and not issued yet. A reservation is the pointer that its issuing needs anyway, and a
+ * note in this process: the proof is issued by the process that reserved its id. Where a process dies the
+ * pointer is left: the id is made void, so that nothing is issued under it any more, and given out for its
+ * files to be removed.
  */
 export class Reservations {
-  readonly #session: Session;
+  readonly #pointers: Pointers;
   readonly #rows: ProofRows;
-  readonly #evidence: EvidenceRows;
+  readonly #lease: Lease;
+  readonly #own = new Map<string, Reservation>();
+  /** Ids whose files may be left, of the sweep. */
+  readonly #abandoned = new Set<string>();
+  /** Ids that were given out since their pointers were visited. */
+  readonly #givenOut = new Set<string>();
 
-  constructor(session: Session, rows: ProofRows, evidence: EvidenceRows) {
-    this.#session = session;
+  /** @param lease of the work on what other processes have left */
+  constructor(pointers: Pointers, rows: ProofRows, lease: Lease) {
+    this.#pointers = pointers;
     this.#rows = rows;
-    this.#evidence = evidence;
+    this.#lease = lease;
   }
 
   async reserve(proofId: string, partnerId: string, now: number): Promise<void> {
-    const timeBucket = timeBucketOf(now, TIME_BUCKET_SECONDS);
-    await this.#session.write(LIST_TIME_BUCKET, [timeBucket]);
-    await this.#session.write(SET, [timeBucket, now, proofId]);
-    const { applied, current } = await this.#session.lightweightTransaction({
-      query: RESERVE,
-      params: [
-        proofId,
-        partnerId,
-        now,
-        this.#rows.codeOf({ proofId, partnerId, state: 'pending', reservedAt: now }),
-      ],
-    });
-    // A pending row of the same partner is of this call. An entry that is left over points at nothing
-    // pending, and `collect` removes it.
-    if (
-      !applied &&
-      (current === undefined ||
-        textIn(current, 'state') !== 'pending' ||
-        textIn(current, 'partner_id') !== partnerId)
-    )
-      throw new DomainError('conflict', 'This id is taken.');
-  }
-
-  /** Removes the entry of an id that was issued or taken back. */
-  async remove(proofId: string, reservedAt: number): Promise<void> {
-    await this.#session.write(DELETE, [timeBucketOf(reservedAt, TIME_BUCKET_SECONDS), reservedAt, proofId]);
-  }
-
-  /** Takes back ids that were reserved before a time. @returns the ids */
-  async collect(before: number): Promise<readonly string[]> {
-    const collected: string[] = [];
-    for (const row of await this.#session.rows(TIME_BUCKETS, [timeBucketOf(before, TIME_BUCKET_SECONDS)])) {
-      const timeBucket = numberIn(row, 'bucket')!;
-      let after = { reservedAt: -1, proofId: '' };
-      for (;;) {
-        const entries = (
-          await this.#session.rows(OLD, [timeBucket, after.reservedAt, after.proofId, before, STEP])
-        ).map((entry) => ({
-          reservedAt: numberIn(entry, 'reserved_at')!,
-          proofId: textIn(entry, 'proof_id')!,
-        }));
-        const taken = await Promise.all(
-          entries.map(async (entry) => ((await this.#takeBack(entry)) ? [entry.proofId] : [])),
-        );
-        collected.push(...taken.flat());
-        if (entries.length < STEP) break;
-        after = entries.at(-1)!;
+    const known = this.#own.get(proofId);
+    if (known !== undefined && known.partnerId !== partnerId) throw idTaken();
+    if (known === undefined) {
+      const pointer = this.#pointers.put(proofId, ISSUING, proofId);
+      this.#own.set(proofId, { partnerId, reservedAt: now, pointer });
+      try {
+        const [head] = await Promise.all([this.#rows.head(proofId), pointer]);
+        if (head !== undefined) throw idTaken();
+      } catch (error) {
+        this.#own.delete(proofId);
+        throw error;
       }
-      if ((timeBucket + 1) * TIME_BUCKET_SECONDS + LISTED_SECONDS <= before)
-        await this.#session.write(UNLIST_TIME_BUCKET, [timeBucket]);
+    }
+    await known?.pointer;
+  }
+
+  get(proofId: string): Reservation | undefined {
+    return this.#own.get(proofId);
+  }
+
+  /** Forgets an id that was issued, or can not be issued any more. */
+  end(proofId: string): void {
+    this.#own.delete(proofId);
+  }
+
+  /** Visits a pointer whose issuing was not decided. */
+  async visit(pointer: Pointer): Promise<Visited> {
+    const { bucket, key: proofId } = pointer;
+    if (this.#own.has(proofId)) return 'stays';
+    const head = await this.#rows.serialHead(proofId);
+    if (head !== undefined && head.state !== 'void') return 'removed';
+    if (head === undefined && Date.now() - startOf(bucket) < ABANDONED_MS) return 'stays';
+    if (!this.#givenOut.has(proofId)) {
+      if (this.#abandoned.size < WAITING) this.#abandoned.add(proofId);
+      return 'stays';
+    }
+    if (head === undefined) return 'stays';
+    this.#givenOut.delete(proofId);
+    // The pointer lies in a time bucket of after the id was made void: its files were removed twice.
+    if (startOf(bucket) > head.voidAt! * 1000 + AGAIN_MS / 2) return 'removed';
+    await this.#pointers.putInto({ ...pointer, bucket: pointerBucketOf(Date.now() + AGAIN_MS) });
+    return 'removed';
+  }
+
+  /** Takes back ids that were reserved before a time. @returns the ids, whose files are to be removed */
+  async collect(before: number): Promise<readonly string[]> {
+    const old = [...this.#own].flatMap(([proofId, { reservedAt }]) => (reservedAt < before ? [proofId] : []));
+    // Every process sees them, and who has the lease gives them out.
+    if (this.#abandoned.size > 0 && !(await this.#lease.hold())) this.#abandoned.clear();
+    const collected: string[] = [];
+    for (const proofId of [...old, ...this.#abandoned]) {
+      const isVoid = await this.#rows
+        .voidId(proofId, Math.floor(Date.now() / 1000))
+        .catch((error: unknown) => {
+          // Readers of the record meet the fault; other reservations need not wait for its repair.
+          if (isRecordDamaged(error)) return false;
+          throw error;
+        });
+      this.#own.delete(proofId);
+      this.#abandoned.delete(proofId);
+      if (!isVoid) continue;
+      collected.push(proofId);
+      this.#givenOut.add(proofId);
+      if (this.#givenOut.size > WAITING) this.#givenOut.delete(this.#givenOut.keys().next().value!);
     }
     return collected;
   }
+}
 
-  async #takeBack({
-    proofId,
-    reservedAt,
-  }: {
-    readonly proofId: string;
-    readonly reservedAt: number;
-  }): Promise<boolean> {
-    const row = await this.#rows.row(proofId).catch((error: unknown) => {
-      // Readers of the record meet the fault; other reservations need not wait for its repair.
-      if (isRecordDamaged(error)) return 'damaged';
-      throw error;
-    });
-    let taken = false;
-    if (typeof row === 'object' && isInState(row, 'pending') && numberIn(row, 'reserved_at') === reservedAt) {
-      const { applied, current } = await this.#session.lightweightTransaction({
-        query: TAKE_BACK,
-        params: [proofId, reservedAt],
-      });
-      // A row that is gone was taken back by this call or by another process: its files may go either way.
-      taken = applied || current === undefined;
-    }
-    // Before the entry: without it nobody would look for the evidence again. A row that is gone was taken back
-    // by a call that may have died here.
-    if (taken || row === undefined) await this.#evidence.remove({ proofId, reservedAt });
-    await this.remove(proofId, reservedAt);
-    return taken;
-  }
+function idTaken(): DomainError {
+  return new DomainError('conflict', 'This id is taken.');
 }

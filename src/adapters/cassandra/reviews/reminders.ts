@@ -1,15 +1,10 @@
-import {
-  type ReviewReminder,
-  type ReviewReminderKind,
-  remindersOf,
-  reviewCreated,
-} from '../../../domain/events.js';
-import type { ReviewCase } from '../../../domain/review.js';
+import type { ReviewReminder, ReviewReminderKind } from '../../../domain/events.js';
 import type { RetentionStore } from '../../../ports/stores.js';
 import type { Outbox } from '../commit/outbox.js';
-import { SHARDS, shardOf, timeBucketOf } from '../commit/time-bucket.js';
+import { shardOf, timeBucketOf } from '../commit/time-bucket.js';
 import { Watermark } from '../commit/watermark.js';
-import { aheadOfClocks, numberIn, type Row, type Session, textIn } from '../driver/session.js';
+import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
+import type { ProofRows } from '../proofs/proof-rows.js';
 
 const INSERT =
   'INSERT INTO due_notice (hour, shard, due_at, review_id, kind, partner_id, proof_id, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?';
@@ -17,9 +12,8 @@ const DELETE =
   'DELETE FROM due_notice WHERE hour = ? AND shard = ? AND due_at = ? AND review_id = ? AND kind = ?';
 const DUE =
   'SELECT hour, due_at, review_id, kind, partner_id, proof_id, expires_at FROM due_notice WHERE hour = ? AND shard IN ? AND due_at <= ? PER PARTITION LIMIT ?';
-const REMOVE_FOR_GOOD =
-  'DELETE FROM due_notice USING TIMESTAMP ? WHERE hour = ? AND shard = ? AND due_at = ? AND review_id = ? AND kind = ?';
-
+const FIND =
+  'SELECT kind FROM due_notice WHERE hour = ? AND shard = ? AND due_at = ? AND review_id = ? AND kind = ?';
 const HOUR_SECONDS = 3600;
 /** Life of a reminder beyond its time: longer than any outage after which it is still of use. */
 const SPARE_SECONDS = 60 * 86_400;
@@ -30,16 +24,34 @@ const LONGEST_TTL_SECONDS = 366 * 86_400;
  */
 const LOOK_BACK_HOURS = 2;
 const HOURS_AT_ONCE = 12;
+/** Partitions of one hour. */
+const SHARDS = 32;
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /**
  * Reminders, each in the hour in which it is due. A reminder that comes late lies in the hour in which it
  * comes, so nothing is ever written behind the watermark, which is the first hour that is not done.
  */
-export function reminderStore(session: Session, outbox: Outbox): RetentionStore {
+export function reminderStore(session: Session, proofs: ProofRows, outbox: Outbox): RetentionStore {
   const watermark = new Watermark(session, 'notices');
   /** Hours of late reminders among the ones that were given out last: a reminder does not name its hour. */
   let lateHours = new Map<string, number>();
+  /** Reminders that are completed once their events were published. */
+  const underWay = new Set<string>();
+
+  const remove = async (reminder: ReviewReminder): Promise<void> => {
+    const { kind, dueAt, reviewId } = reminder;
+    const hour = lateHours.get(nameOf(reminder)) ?? hourOf(dueAt);
+    await session.write(DELETE, [hour, shardOf(reviewId, SHARDS), dueAt, reviewId, kind]);
+  };
+
+  /** Tells whether a reminder is to be given out. Reviews went with their proof, unread: what is left goes here. */
+  const isWanted = async (reminder: ReviewReminder): Promise<boolean> => {
+    if (underWay.has(nameOf(reminder))) return false;
+    if ((await proofs.head(reminder.proofId))?.state !== 'erased') return true;
+    await remove(reminder);
+    return false;
+  };
 
   return {
     async scheduleReminders(reminders, now) {
@@ -54,7 +66,7 @@ export function reminderStore(session: Session, outbox: Outbox): RetentionStore 
         reminders.map(({ kind, dueAt, reviewId, partnerId, proofId, expiresAt }) =>
           session.write(INSERT, [
             Math.max(hourOf(dueAt), earliest),
-            shardOf(reviewId),
+            shardOf(reviewId, SHARDS),
             dueAt,
             reviewId,
             kind,
@@ -87,47 +99,42 @@ export function reminderStore(session: Session, outbox: Outbox): RetentionStore 
           if (hour === done && hour < hourOf(now) - LOOK_BACK_HOURS && rows[i]!.length === 0) done += 1;
       }
       if (done > reached) await watermark.write(done);
-      const due = found
-        .sort(
-          (a, b) =>
-            numberIn(a, 'due_at')! - numberIn(b, 'due_at')! ||
-            (nameOf(reminderOf(a)) < nameOf(reminderOf(b)) ? -1 : 1),
-        )
-        .slice(0, limit);
       lateHours = new Map(
-        due
+        found
           .filter((row) => row['hour'] !== hourOf(numberIn(row, 'due_at')!))
           .map((row) => [nameOf(reminderOf(row)), row['hour'] as number]),
       );
-      return due.map(reminderOf);
+      const due = found.map(reminderOf).sort((a, b) => a.dueAt - b.dueAt || (nameOf(a) < nameOf(b) ? -1 : 1));
+      const wanted: ReviewReminder[] = [];
+      for (const reminder of due) {
+        if (wanted.length === limit) break;
+        if (await isWanted(reminder)) wanted.push(reminder);
+      }
+      return wanted;
     },
 
     async completeReminder(reminder, event) {
-      const { kind, dueAt, reviewId } = reminder;
-      // Published first: a reminder that is completed twice is published twice, under the same event id.
-      if (event !== undefined) await outbox.withCapacity(() => outbox.add(event));
-      await session.write(DELETE, [
-        lateHours.get(nameOf(reminder)) ?? hourOf(dueAt),
-        shardOf(reviewId),
-        dueAt,
-        reviewId,
-        kind,
-      ]);
+      if (event === undefined) return remove(reminder);
+      // The reminder itself keeps the event until it is published. A reminder that two processes complete is
+      // published twice, under the same event id.
+      await outbox.withCapacity('retention', async () => {
+        const name = nameOf(reminder);
+        underWay.add(name);
+        outbox.hold({
+          event,
+          onPublished: () => remove(reminder).finally(() => underWay.delete(name)),
+        });
+      });
     },
   };
 }
 
-/**
- * Removes the reminders of a review that goes with its proof. The timestamp is ahead of every clock, since no
- * review has this id again. A reminder that came late lies in another hour; it is due, and completed with the
- * next pass.
- */
-export async function removeReminders(session: Session, review: ReviewCase): Promise<void> {
-  const at = aheadOfClocks();
-  await Promise.all(
-    remindersOf(reviewCreated(review)).map(({ kind, dueAt, reviewId }) =>
-      session.write(REMOVE_FOR_GOOD, [at, hourOf(dueAt), shardOf(reviewId), dueAt, reviewId, kind]),
-    ),
+/** Tells whether a reminder waits in its own hour; one that came late lies in another. */
+export async function isScheduled(session: Session, reminder: ReviewReminder): Promise<boolean> {
+  const { kind, dueAt, reviewId } = reminder;
+  return (
+    (await session.first(FIND, [hourOf(dueAt), shardOf(reviewId, SHARDS), dueAt, reviewId, kind])) !==
+    undefined
   );
 }
 

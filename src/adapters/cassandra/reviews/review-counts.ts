@@ -1,16 +1,22 @@
 import { REVIEW_LIFE_SECONDS, type ReviewBounds, type ReviewCase } from '../../../domain/review.js';
+import { shardOf } from '../commit/time-bucket.js';
 import { aheadOfClocks, numberIn, type Session } from '../driver/session.js';
 
 const ADD =
-  'INSERT INTO review_by_partner (partner_id, proof_id, created_at, review_id) VALUES (?, ?, ?, ?) USING TTL ?';
+  'INSERT INTO review_by_partner (partner_id, shard, proof_id, created_at, review_id) VALUES (?, ?, ?, ?, ?) USING TTL ?';
 const REMOVE =
-  'DELETE FROM review_by_partner WHERE partner_id = ? AND proof_id = ? AND created_at = ? AND review_id = ?';
-const FORGET = 'DELETE FROM review_by_partner USING TIMESTAMP ? WHERE partner_id = ? AND proof_id = ?';
+  'DELETE FROM review_by_partner WHERE partner_id = ? AND shard = ? AND proof_id = ? AND created_at = ? AND review_id = ?';
+const FORGET =
+  'DELETE FROM review_by_partner USING TIMESTAMP ? WHERE partner_id = ? AND shard = ? AND proof_id = ?';
 const LIST_PROOF =
-  'SELECT created_at FROM review_by_partner WHERE partner_id = ? AND proof_id = ? AND created_at > ? LIMIT ?';
-// ALLOW FILTERING reads one partition, because the partition key is given.
+  'SELECT created_at FROM review_by_partner WHERE partner_id = ? AND shard = ? AND proof_id = ? AND created_at > ? LIMIT ?';
+// ALLOW FILTERING reads the partner's partitions alone, because their keys are given.
 const COUNT_ALL =
-  'SELECT count(*) AS reviews, min(created_at) AS oldest FROM review_by_partner WHERE partner_id = ? AND created_at > ? ALLOW FILTERING';
+  'SELECT count(*) AS reviews, min(created_at) AS oldest FROM review_by_partner WHERE partner_id = ? AND shard IN ? AND created_at > ? ALLOW FILTERING';
+
+/** Partitions of one partner. */
+const PARTITIONS = 32;
+const ALL_SHARDS = Array.from({ length: PARTITIONS }, (_, shard) => shard);
 
 /**
  * Parts of the reviews that a partner may still create. A process counts again when it has created one part:
@@ -53,7 +59,13 @@ export class ReviewCounts {
   ): Promise<number | undefined> {
     const ended = createdAt - REVIEW_LIFE_SECONDS;
     const [onProof, total] = await Promise.all([
-      this.#session.rows(LIST_PROOF, [partnerId, proofId, ended, bounds.perProof]),
+      this.#session.rows(LIST_PROOF, [
+        partnerId,
+        shardOf(proofId, PARTITIONS),
+        proofId,
+        ended,
+        bounds.perProof,
+      ]),
       this.#total(partnerId, ended, bounds),
     ]);
     if (onProof.length >= bounds.perProof) return numberIn(onProof[0]!, 'created_at')! + REVIEW_LIFE_SECONDS;
@@ -63,11 +75,24 @@ export class ReviewCounts {
   }
 
   async add({ partnerId, proofId, createdAt, reviewId }: ReviewCase, ttl: number): Promise<void> {
-    await this.#session.write(ADD, [partnerId, proofId, createdAt, reviewId, ttl]);
+    await this.#session.write(ADD, [
+      partnerId,
+      shardOf(proofId, PARTITIONS),
+      proofId,
+      createdAt,
+      reviewId,
+      ttl,
+    ]);
   }
 
   async remove({ partnerId, proofId, createdAt, reviewId }: ReviewCase): Promise<void> {
-    await this.#session.write(REMOVE, [partnerId, proofId, createdAt, reviewId]);
+    await this.#session.write(REMOVE, [
+      partnerId,
+      shardOf(proofId, PARTITIONS),
+      proofId,
+      createdAt,
+      reviewId,
+    ]);
   }
 
   /**
@@ -75,7 +100,7 @@ export class ReviewCounts {
    * reviews.
    */
   async forget(partnerId: string, proofId: string): Promise<void> {
-    await this.#session.write(FORGET, [aheadOfClocks(), partnerId, proofId]);
+    await this.#session.write(FORGET, [aheadOfClocks(), partnerId, shardOf(proofId, PARTITIONS), proofId]);
     this.#totals.delete(partnerId);
   }
 
@@ -97,7 +122,7 @@ export class ReviewCounts {
   }
 
   async #count(partnerId: string, ended: number, perPartner: number): Promise<Total> {
-    const row = (await this.#session.first(COUNT_ALL, [partnerId, ended]))!;
+    const row = (await this.#session.first(COUNT_ALL, [partnerId, ALL_SHARDS, ended]))!;
     const reviews = numberIn(row, 'reviews')!;
     const total: Total = {
       reviews,

@@ -1,54 +1,53 @@
-import { defined } from '../../../domain/defined.js';
-import type {
-  EvidenceKind,
-  EvidenceRequest,
-  EvidenceStatus,
-  ReviewCase,
-  ReviewOutcome,
-} from '../../../domain/review.js';
-import type { Transact } from '../commit/intents.js';
+import { createHash } from 'node:crypto';
+import type { ReviewBindings, ReviewCase } from '../../../domain/review.js';
+import type { Blobs } from '../driver/blobs.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from '../driver/session.js';
+import { type Head, type ProofRows, standing } from '../proofs/proof-rows.js';
 
-const REVIEW_COLUMNS =
-  'partner_id, proof_id, creator_id, account_id, submission_id, track_id, status, outcome, created_at, updated_at, resolved_at, expires_at, version';
-const GET = `SELECT part, ${REVIEW_COLUMNS}, create_op, TTL(create_op) AS lives, position, request_id, request_status, response_reference, requested_at, changed_at FROM review WHERE review_id = ?`;
+const FIND = 'SELECT proof_id FROM review_proof WHERE review_id = ?';
+const POINT = 'INSERT INTO review_proof (review_id, proof_id) VALUES (?, ?) USING TTL ?';
 const CREATE =
-  'UPDATE review USING TTL ? SET partner_id = ?, proof_id = ?, creator_id = ?, account_id = ?, submission_id = ?, track_id = ?, status = ?, outcome = ?, created_at = ?, updated_at = ?, resolved_at = ?, expires_at = ?, version = ?, create_op = ? WHERE review_id = ? IF version = null AND create_op = null';
+  'INSERT INTO record (proof_id, part, version, op, data) VALUES (?, ?, 1, ?, ?) IF NOT EXISTS USING TTL ?';
 const CHANGE =
-  'UPDATE review USING TTL ? SET status = ?, outcome = ?, updated_at = ?, resolved_at = ?, version = ? WHERE review_id = ? IF version = ?';
-const SET_REQUEST =
-  'INSERT INTO review (review_id, part, position, request_id, request_status, response_reference, requested_at, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?';
-const SET_OPERATION = 'INSERT INTO review (review_id, part, changed_at) VALUES (?, ?, ?) USING TTL ?';
-const REMOVE = `UPDATE review USING TTL ? SET create_op = ?, ${REVIEW_COLUMNS.replaceAll(/\w+/g, '$& = null')} WHERE review_id = ? IF version = ?`;
-const REMOVE_PART = 'DELETE FROM review WHERE review_id = ? AND part = ?';
+  'UPDATE record USING TTL ? SET version = ?, op = ?, data = ? WHERE proof_id = ? AND part = ? IF version = ?';
+const TAKE_PLACE =
+  'INSERT INTO record (proof_id, part, op, data) VALUES (?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
+const TAKE_OVER = 'UPDATE record USING TTL ? SET op = ?, data = ? WHERE proof_id = ? AND part = ? IF op = ?';
+const RELEASE = 'DELETE FROM record WHERE proof_id = ? AND part = ? IF op = ?';
 
-const EVIDENCE = 'evidence/';
-const CHANGED = 'change/';
 const SPARE_SECONDS = 3600;
-/**
- * Life of the operation id of a removed review: longer than a node hangs and still carries out a statement.
- */
-const OPERATION_SECONDS = 3600;
 
-/** A review as its partition holds it. */
+/** Members by which a review is unique among unresolved reviews. */
+export type ReviewScope = Pick<ReviewCase, 'proofId' | 'partnerId' | 'bindings'>;
+
+/** A review as its row holds it. */
 export interface StoredReview {
   readonly review: ReviewCase;
   readonly version: number;
+  /** Id of the operation that created the review. */
   readonly createOp: string;
   /** Time at which the server ends the review, by this process's monotonic clock, in seconds. */
   readonly endsAt: number;
-  /** Ids of the operations that changed the review. */
-  readonly ops: ReadonlySet<string>;
-  /** Keys of all rows of the partition. */
-  readonly parts: readonly string[];
 }
 
-/** A change of a review, under the id of its operation. */
-export interface ReviewWrite {
-  readonly stored: StoredReview;
-  readonly changed: ReviewCase;
+interface StoredCase {
+  readonly review: ReviewCase;
+  readonly createOp: string;
+}
+
+/** Holder of a place: the one unresolved review of a partner for a proof and bindings. */
+export interface Place {
+  readonly reviewId: string;
+  readonly expiresAt: number;
+  /** Id of the operation that took the place. */
   readonly op: string;
-  readonly now: number;
+}
+
+/** Rows on a proof about one review, or about one that shall be created. */
+export interface OnProof {
+  readonly head?: Head;
+  readonly stored?: StoredReview;
+  readonly place?: Place;
 }
 
 /**
@@ -61,162 +60,145 @@ export function ttlOf({ expiresAt }: Pick<ReviewCase, 'expiresAt'>, now: number)
 }
 
 /**
- * Rows of `review`. A review is one partition, changed as a whole on the condition of its version. Each
- * change leaves the id of its operation as a row.
+ * Reviews, each one row in the partition of its proof, and the places of unresolved ones. Every conditional
+ * batch demands that the proof still stands, so that none is left beside a tombstone.
  */
 export class ReviewRows {
   readonly #session: Session;
+  readonly #blobs: Blobs;
+  readonly #proofs: ProofRows;
 
-  constructor(session: Session) {
+  constructor(session: Session, blobs: Blobs, proofs: ProofRows) {
     this.#session = session;
+    this.#blobs = blobs;
+    this.#proofs = proofs;
   }
 
-  async get(reviewId: string): Promise<StoredReview | undefined> {
-    const rows = await this.#session.rows(GET, [reviewId]);
-    const [first] = rows;
-    // Without its static columns there is no review, whatever rows have outlived them.
-    const version = first === undefined ? undefined : numberIn(first, 'version');
-    const lives = first === undefined ? undefined : numberIn(first, 'lives');
-    if (first === undefined || version === undefined || lives === undefined) return undefined;
-    const parts = rows.map((row) => textIn(row, 'part')).filter((part) => part !== undefined);
+  /** Proof of a review; the review need not be there. */
+  async proofOf(reviewId: string): Promise<string | undefined> {
+    const row = await this.#session.first(FIND, [reviewId]);
+    return row && textIn(row, 'proof_id');
+  }
+
+  /** Has the review be found by its id alone. Written before the review, so that none is there unfound. */
+  async point({ reviewId, proofId }: ReviewCase, ttl: number): Promise<void> {
+    await this.#session.write(POINT, [reviewId, proofId, ttl]);
+  }
+
+  /** A review and its proof's head, by one read. */
+  async get(proofId: string, reviewId: string): Promise<OnProof> {
+    const name = caseOf(reviewId);
+    const { head, rows } = await this.#proofs.parts(proofId, name);
+    const row = rows.get(name);
+    return { ...(head && { head }), ...(row && { stored: this.#storedOf(proofId, reviewId, row) }) };
+  }
+
+  /** A review, the place of its bindings and its proof's head, by one read. */
+  async getWithPlace(scope: ReviewScope, reviewId: string): Promise<OnProof> {
+    const { proofId } = scope;
+    const [name, place] = [caseOf(reviewId), placeOf(scope)];
+    const { head, rows } = await this.#proofs.parts(proofId, name, place);
+    const row = rows.get(name);
+    const placed = rows.get(place);
     return {
-      review: reviewOf(reviewId, first, rows),
-      version,
-      createOp: textIn(first, 'create_op')!,
-      endsAt: performance.now() / 1000 + lives,
-      ops: new Set(
-        parts.filter((part) => part.startsWith(CHANGED)).map((part) => part.slice(CHANGED.length)),
-      ),
-      parts,
+      ...(head && { head }),
+      ...(row && { stored: this.#storedOf(proofId, reviewId, row) }),
+      ...(placed && {
+        place: {
+          ...this.#blobs.decode<Omit<Place, 'op'>>(`${proofId}/${place}`, placed['data']),
+          op: textIn(placed, 'op')!,
+        },
+      }),
     };
   }
 
-  /** @returns false where another review has this id */
-  async create(review: ReviewCase, op: string, now: number): Promise<boolean> {
-    const { bindings } = review;
-    const { applied } = await this.#session.lightweightTransaction({
-      query: CREATE,
-      params: [
-        ttlOf(review, now),
-        review.partnerId,
-        review.proofId,
-        bindings.creatorId,
-        bindings.accountId,
-        bindings.submissionId,
-        bindings.trackId,
-        review.status,
-        review.outcome,
-        review.createdAt,
-        review.updatedAt,
-        review.resolvedAt,
-        review.expiresAt,
-        1,
-        op,
-        review.reviewId,
-      ],
-      operation: { column: 'create_op', id: op },
-    });
-    return applied;
-  }
-
-  /** @returns false where the review has changed since it was read, so that the rule must be asked again */
-  async change(transact: Transact, { stored, changed, op, now }: ReviewWrite): Promise<boolean> {
-    // The time that the server says is left, so that all of the review ends together, whatever the clocks
-    // say. Never 0, which would be for ever.
-    const ttl = Math.max(1, Math.round(stored.endsAt - performance.now() / 1000));
-    const { reviewId } = stored.review;
-    const requests = changed.evidenceRequests.flatMap((request, position): Statement[] =>
-      request === stored.review.evidenceRequests[position]
-        ? []
-        : [
-            {
-              query: SET_REQUEST,
-              params: [
-                reviewId,
-                EVIDENCE + request.kind,
-                position,
-                request.requestId,
-                request.status,
-                request.responseReference,
-                request.createdAt,
-                request.updatedAt,
-                ttl,
-              ],
-            },
-          ],
-    );
-    const { applied } = await transact(
+  /**
+   * The batch that creates a review on a proof that stands.
+   * @param former the holder of the place, where it is one that has ended
+   */
+  creating(review: ReviewCase, head: Head, former: Place | undefined, op: string): readonly Statement[] {
+    const { proofId, reviewId, partnerId, createdAt, expiresAt } = review;
+    const ttl = ttlOf(review, createdAt);
+    const place = placeOf(review);
+    const taken = this.#blobs.encode(`${proofId}/${place}`, { reviewId, expiresAt });
+    const stored: StoredCase = { review, createOp: op };
+    return [
+      head.reviewers.includes(partnerId) ? standing(head) : standing(head, partnerId),
+      former === undefined
+        ? { query: TAKE_PLACE, params: [proofId, place, op, taken, ttl] }
+        : { query: TAKE_OVER, params: [ttl, op, taken, proofId, place, former.op] },
       {
-        query: CHANGE,
+        query: CREATE,
         params: [
+          proofId,
+          caseOf(reviewId),
+          op,
+          this.#blobs.encode(labelOf(proofId, reviewId, 1), stored),
           ttl,
-          changed.status,
-          changed.outcome,
-          changed.updatedAt,
-          changed.resolvedAt,
-          stored.version + 1,
-          reviewId,
-          stored.version,
         ],
       },
-      ...requests,
-      { query: SET_OPERATION, params: [reviewId, CHANGED + op, now, ttl] },
-    );
-    if (applied) return true;
-    // The refusal comes from another change, or from this one, of a sending whose outcome was lost.
-    return (await this.get(reviewId))?.ops.has(op) ?? false;
+    ];
   }
 
   /**
-   * Removes the review, whatever its state. The id of its creation stays for a while: the same statement,
-   * sent to a node that hung before another one answered, would bring the review back.
-   * @param first repeatable work that needs the review's columns, done before they go
+   * The batch that changes a review as it was read.
+   * @param place the review's own place, where the change gives it up
    */
-  async remove(
-    reviewId: string,
-    first: (review: ReviewCase) => Promise<void> = async () => undefined,
-  ): Promise<void> {
-    for (let stored = await this.get(reviewId); stored !== undefined; stored = await this.get(reviewId)) {
-      await first(stored.review);
-      await this.#session.lightweightTransaction(
-        { query: REMOVE, params: [OPERATION_SECONDS, stored.createOp, reviewId, stored.version] },
-        ...stored.parts.map((part) => ({ query: REMOVE_PART, params: [reviewId, part] })),
-      );
-    }
+  changing({
+    stored,
+    head,
+    changed,
+    place,
+    op,
+  }: {
+    readonly stored: StoredReview;
+    readonly head: Head;
+    readonly changed: ReviewCase;
+    readonly place?: Place;
+    readonly op: string;
+  }): readonly Statement[] {
+    const { proofId, reviewId } = stored.review;
+    const version = stored.version + 1;
+    const blob = this.#blobs.encode(labelOf(proofId, reviewId, version), {
+      review: changed,
+      createOp: stored.createOp,
+    } satisfies StoredCase);
+    // The time that the server says is left, so that all of the review ends together, whatever the clocks
+    // say. Never 0, which would be for ever.
+    const ttl = Math.max(1, Math.round(stored.endsAt - performance.now() / 1000));
+    return [
+      standing(head),
+      { query: CHANGE, params: [ttl, version, op, blob, proofId, caseOf(reviewId), stored.version] },
+      ...(place === undefined
+        ? []
+        : [{ query: RELEASE, params: [proofId, placeOf(stored.review), place.op] }]),
+    ];
+  }
+
+  #storedOf(proofId: string, reviewId: string, row: Row): StoredReview {
+    const version = row['version'] as number;
+    const { review, createOp } = this.#blobs.decode<StoredCase>(
+      labelOf(proofId, reviewId, version),
+      row['data'],
+    );
+    return { review, createOp, version, endsAt: performance.now() / 1000 + numberIn(row, 'lives')! };
   }
 }
 
-function reviewOf(reviewId: string, row: Row, rows: readonly Row[]): ReviewCase {
-  const requests = rows
-    .filter((part) => textIn(part, 'part')?.startsWith(EVIDENCE) === true)
-    .sort((a, b) => numberIn(a, 'position')! - numberIn(b, 'position')!);
-  return defined({
-    reviewId,
-    partnerId: textIn(row, 'partner_id')!,
-    proofId: textIn(row, 'proof_id')!,
-    bindings: {
-      creatorId: textIn(row, 'creator_id')!,
-      accountId: textIn(row, 'account_id')!,
-      submissionId: textIn(row, 'submission_id')!,
-      trackId: textIn(row, 'track_id')!,
-    },
-    status: textIn(row, 'status') as ReviewCase['status'],
-    outcome: textIn(row, 'outcome') as ReviewOutcome | undefined,
-    createdAt: numberIn(row, 'created_at')!,
-    updatedAt: numberIn(row, 'updated_at')!,
-    resolvedAt: numberIn(row, 'resolved_at'),
-    expiresAt: numberIn(row, 'expires_at')!,
-    evidenceRequests: requests.map(requestOf),
-  });
+/** Key of the keyed mutex for bindings. */
+export function textOf({ creatorId, accountId, submissionId, trackId }: ReviewBindings): string {
+  return JSON.stringify([creatorId, accountId, submissionId, trackId]);
 }
 
-function requestOf(row: Row): EvidenceRequest {
-  return defined({
-    requestId: textIn(row, 'request_id')!,
-    kind: textIn(row, 'part')!.slice(EVIDENCE.length) as EvidenceKind,
-    status: textIn(row, 'request_status') as EvidenceStatus,
-    responseReference: textIn(row, 'response_reference'),
-    createdAt: numberIn(row, 'requested_at')!,
-    updatedAt: numberIn(row, 'changed_at')!,
-  });
+function caseOf(reviewId: string): string {
+  return `case/${reviewId}`;
+}
+
+function placeOf({ partnerId, bindings }: ReviewScope): string {
+  return `place/${partnerId}/${createHash('sha256').update(textOf(bindings)).digest('base64url')}`;
+}
+
+/** The version is part of the label, so that no earlier row passes for the present one. */
+function labelOf(proofId: string, reviewId: string, version: number): string {
+  return `case/${proofId}/${reviewId}/${version}`;
 }

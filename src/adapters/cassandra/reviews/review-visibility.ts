@@ -1,16 +1,14 @@
 import type { ReviewCase } from '../../../domain/review.js';
-import type { ProofRows } from '../proofs/proof-rows.js';
+import type { Head } from '../proofs/proof-rows.js';
 import type { ReviewRows, StoredReview } from './review-rows.js';
 
 /** Visibility of reviews: callers see reviews in their time, of a proof that is issued. */
 export class ReviewVisibility {
   readonly #rows: ReviewRows;
-  readonly #proofs: ProofRows;
   #expiredUpTo = 0;
 
-  constructor(rows: ReviewRows, proofs: ProofRows) {
+  constructor(rows: ReviewRows) {
     this.#rows = rows;
-    this.#proofs = proofs;
   }
 
   /** Hides for good what had expired by `now`, from a caller whose clock has gone back, too. */
@@ -22,9 +20,14 @@ export class ReviewVisibility {
     return expiresAt <= Math.max(now, this.#expiredUpTo);
   }
 
-  async find(reviewId: string, now: number): Promise<StoredReview | undefined> {
-    const stored = await this.#rows.get(reviewId);
-    if (stored === undefined || this.isOver(stored.review, now)) return undefined;
-    return (await this.#proofs.isIssued(stored.review.proofId)) ? stored : undefined;
+  async find(
+    reviewId: string,
+    now: number,
+  ): Promise<{ readonly stored: StoredReview; readonly head: Head } | undefined> {
+    const proofId = await this.#rows.proofOf(reviewId);
+    if (proofId === undefined) return undefined;
+    const { head, stored } = await this.#rows.get(proofId, reviewId);
+    if (head?.state !== 'issued' || stored === undefined || this.isOver(stored.review, now)) return undefined;
+    return { stored, head };
   }
 }

@@ -1,18 +1,32 @@
-import { type UsageCount, type UsageEvent, unitsCounted } from '../../../domain/events.js';
-import type { Charges, Outbox } from '../commit/outbox.js';
-import { isTimely, minuteOf } from '../commit/time-bucket.js';
-import { ROW_TTL_SECONDS, type Visited } from '../commit/time-bucketed-table.js';
+import {
+  billedSource,
+  billedUnitsOf,
+  type UsageCount,
+  type UsageEvent,
+  unitsCounted,
+} from '../../../domain/events.js';
+import type { Outbox } from '../commit/outbox.js';
+import { type Pointer, type Pointers, ROW_TTL_SECONDS, type Visited } from '../commit/pointers.js';
+import { minuteOf } from '../commit/time-bucket.js';
 import type { Blobs } from '../driver/blobs.js';
-import { type Session, type Statement, storeUnavailable, textIn } from '../driver/session.js';
+import { type Session, type Statement, textIn } from '../driver/session.js';
 import type { Consumption } from './consumption.js';
 import { covers, type Intervals } from './intervals.js';
 
 const INSERT = 'INSERT INTO charge (partner_id, item, event) VALUES (?, ?, ?) USING TTL ?';
 const LIST_WRITER = 'SELECT item, event FROM charge WHERE partner_id = ? AND item > ? AND item < ? LIMIT ?';
 const LIST_NEWEST =
-  "SELECT item, event FROM charge WHERE partner_id = ? AND item >= 'event/' AND item < ? ORDER BY item DESC LIMIT ?";
+  'SELECT item, event FROM charge WHERE partner_id = ? AND item >= ? AND item < ? ORDER BY item DESC LIMIT ?';
 const REMOVE = 'DELETE FROM charge USING TIMESTAMP ? WHERE partner_id = ? AND item >= ? AND item < ?';
 
+// A row for a writer's minute, which no batch can do without and only a takeover changes to any effect.
+const DEMAND_OPEN = 'UPDATE charge USING TTL ? SET op = ? WHERE partner_id = ? AND item = ? IF closed = null';
+const CLOSE =
+  'UPDATE charge USING TTL ? SET closed = true WHERE partner_id = ? AND item = ? IF closed = null';
+const GET_CLOSED = 'SELECT closed FROM charge WHERE partner_id = ? AND item = ?';
+
+/** Life of the row that a batch leaves; a closed one lives as long as its events. */
+const OPEN_SECONDS = 3600;
 const PAGE = 500;
 /**
  * Minutes after which aggregated events are removed. Conditional batches wrote them under a node's clock, and
@@ -21,30 +35,43 @@ const PAGE = 500;
  * the same would be passed over, and goes with its TTL.
  */
 const KEEP_MINUTES = 10;
+/** Minutes of events that one read goes back, and reads: the last goes back to the beginning, beyond what a fold leaves. */
+const STEP_MINUTES = 20;
+const STEPS = 8;
+/** Minutes after which the hourly fold has added and removed what is left, unless it failed. */
+const FOLDED_MINUTES = 180;
 /** Minutes whose removal waits for a consumer; beyond them the oldest are left to their TTL. */
 const REMEMBERED = 20_000;
 /** Reads of sums by one compaction. */
 const READS = 500;
 
-/** Charges that one writer made for a partner in one minute. */
-interface WriterMinute extends Charges {
+/** Kind of the pointers that register charges. */
+const CHARGES = 'charges';
+
+/** Name of the charges that a writer made for a partner in one minute. */
+interface Charges {
+  readonly partnerId: string;
+  readonly writer: string;
   readonly minute: number;
-  readonly registered: Promise<void>;
+}
+
+interface WriterMinute extends Charges {
+  /** The pointer that registers the charges, so that any process finds them. */
+  readonly registered: Promise<Pointer>;
   /** Batches under way. */
   inFlight: number;
   /** Events that wait to be published. */
   waiting: number;
-  /** False where a batch's outcome was never known: its event may be in the table and not here. */
+  /** False where events may be in the table and not here: a batch's outcome was never known, or there was no room. */
   isCertain: boolean;
   isUnregistered: boolean;
-  /** The first and the last number of each month. */
-  readonly months: Map<string, { readonly from: number; readonly to: number }>;
+  /** The first and the last number of each source. */
+  readonly sources: Map<string, { readonly from: number; readonly to: number }>;
 }
 
 /** A batch of charges on its way. */
 export interface Charging {
   readonly writerMinute: WriterMinute;
-  readonly startedAt: number;
 }
 
 interface StoredEvent {
@@ -55,33 +82,49 @@ interface StoredEvent {
 
 /**
  * Events of charges. An event lies in the partition of the charges that it reports, written by the same
- * batch. For each writer and minute a row in the outbox registers them; the row goes when all of the minute's
+ * batch. For each writer and minute a pointer registers them; the pointer goes when all of the minute's
  * events were published. The events themselves stay until they were aggregated, so that a read can add what
  * is still on its way.
  */
 export class ChargeEvents {
   readonly #session: Session;
   readonly #blobs: Blobs;
+  readonly #pointers: Pointers;
   readonly #outbox: Outbox;
   readonly #consumption: Consumption;
   readonly #writer: string;
   readonly #writerMinutes = new Map<string, WriterMinute>();
   #minute = 0;
 
-  constructor(session: Session, blobs: Blobs, outbox: Outbox, consumption: Consumption, writer: string) {
+  constructor({
+    session,
+    blobs,
+    pointers,
+    outbox,
+    consumption,
+    writer,
+  }: {
+    readonly session: Session;
+    readonly blobs: Blobs;
+    readonly pointers: Pointers;
+    readonly outbox: Outbox;
+    readonly consumption: Consumption;
+    readonly writer: string;
+  }) {
     this.#session = session;
     this.#blobs = blobs;
+    this.#pointers = pointers;
     this.#outbox = outbox;
     this.#consumption = consumption;
     this.#writer = writer;
+    pointers.onVisit(CHARGES, (pointer) => this.#visit(pointer));
   }
 
   /** Resolves when any process would find what the next batch writes. */
   async begin(partnerId: string): Promise<Charging> {
-    const startedAt = Date.now();
-    // Never back, whatever the clock does: a minute that was unregistered is not written into again.
-    this.#minute = Math.max(this.#minute, minuteOf(startedAt));
-    const writerMinute = this.#writerMinuteOf(this.#minute, { partnerId, writer: this.#writer });
+    // Never back, whatever the clock does: a minute that was closed is not written into again.
+    this.#minute = Math.max(this.#minute, minuteOf(Date.now()));
+    const writerMinute = this.#writerMinuteOf({ partnerId, writer: this.#writer, minute: this.#minute });
     writerMinute.inFlight += 1;
     try {
       await writerMinute.registered;
@@ -90,16 +133,27 @@ export class ChargeEvents {
       this.#writerMinutes.delete(nameOf(writerMinute));
       throw error;
     }
-    return { writerMinute, startedAt };
+    return { writerMinute };
   }
 
-  /** To be called right before the batch. */
-  assertTimely({ startedAt }: Charging): void {
-    if (!isTimely(startedAt)) throw storeUnavailable();
+  /** The statement by which a batch demands that nobody has closed the minute. */
+  demanding({ writerMinute }: Charging): Statement {
+    return {
+      query: DEMAND_OPEN,
+      params: [OPEN_SECONDS, writerMinute.writer, writerMinute.partnerId, closingOf(writerMinute)],
+    };
+  }
+
+  /** To be called after a refusal: a minute that somebody closed is over, whatever this process's clock says. */
+  async refused({ writerMinute }: Charging): Promise<void> {
+    const row = await this.#session.first(GET_CLOSED, [writerMinute.partnerId, closingOf(writerMinute)]);
+    if (row?.['closed'] === true) this.#minute = Math.max(this.#minute, writerMinute.minute + 1);
   }
 
   insertion({ writerMinute }: Charging, { data, at }: UsageEvent): Statement {
-    const item = `${prefixOf(writerMinute)}${data.source.slice(-7)}/${String(data.from).padStart(10, '0')}`;
+    const { month, epoch } = billedUnitsOf(data.source)!;
+    const number = `${month}/${String(data.from).padStart(10, '0')}`;
+    const item = `${prefixOf(writerMinute)}${number}${epoch === 0 ? '' : `/${epoch}`}`;
     const stored: StoredEvent = { to: data.to, at, counts: data.counts };
     return {
       query: INSERT,
@@ -107,9 +161,13 @@ export class ChargeEvents {
     };
   }
 
-  /** Has the events of a batch that took effect wait from now on. */
+  /**
+   * Has the events of a batch that took effect wait from now on. In an outbox without room for them they stay in
+   * the table alone, until there is room again or the hourly fold adds them.
+   */
   charged({ writerMinute }: Charging, events: readonly UsageEvent[]): void {
-    for (const event of events) this.#hold(writerMinute, event);
+    if (this.#outbox.hasCapacity('usage')) for (const event of events) this.#hold(writerMinute, event);
+    else writerMinute.isCertain = false;
   }
 
   /** To be called after the batch's last attempt. @param isCertain whether the batch's outcome is known */
@@ -118,21 +176,40 @@ export class ChargeEvents {
     if (!isCertain) writerMinute.isCertain = false;
   }
 
+  /** Visits a pointer that registers charges. */
+  #visit(pointer: Pointer): Promise<Visited> {
+    const [minute, writer] = pointer.op.split('/') as [string, string];
+    const charges = { minute: Number(minute), writer, partnerId: pointer.key };
+    const hasCapacity = this.#writerMinutes.has(nameOf(charges))
+      ? this.#outbox.hasCapacity('usage')
+      : this.#outbox.hasCapacityForOthers('usage');
+    const isFolded = charges.minute + FOLDED_MINUTES < minuteOf(Date.now());
+    return hasCapacity || isFolded ? this.#takeOver(charges, pointer) : Promise.resolve('stays');
+  }
+
   /**
    * Takes over the events of a minute that is over: of another writer, or of a batch whose outcome was not
    * known.
    */
-  async takeOver(minute: number, charges: Charges): Promise<Visited> {
-    const known = this.#writerMinutes.get(nameOf({ minute, ...charges }));
+  async #takeOver(charges: Charges, pointer: Pointer): Promise<Visited> {
+    // The writer's last batch may still be on its way.
+    if (charges.minute + 1 >= minuteOf(Date.now())) return 'stays';
+    const known = this.#writerMinutes.get(nameOf(charges));
     if (known !== undefined && (known.isCertain || known.inFlight > 0)) return 'stays';
-    const writerMinute = known ?? this.#writerMinuteOf(minute, charges, Promise.resolve());
+    const writerMinute = known ?? this.#writerMinuteOf(charges, Promise.resolve(pointer));
     // Until all events were read: a minute of which a failure leaves some unread must not look done.
     writerMinute.isCertain = false;
+    // First closed, then read: a batch that is carried out later is refused for good.
+    await this.#session.lightweightTransaction({
+      query: CLOSE,
+      params: [ROW_TTL_SECONDS, charges.partnerId, closingOf(writerMinute)],
+    });
     const prefix = prefixOf(writerMinute);
     // Serial reads: a batch that hangs between two replicas either shows here or never takes effect.
     const serialReads = this.#session.serialReads();
     for (let after = prefix, isMore = true; isMore; ) {
       const rows = await serialReads.rows(LIST_WRITER, [charges.partnerId, after, endOf(prefix), PAGE]);
+      if (rows.length > 0 && !this.#outbox.hasCapacity('usage')) return 'stays';
       for (const row of rows)
         this.#hold(writerMinute, this.#eventOf(charges.partnerId, textIn(row, 'item')!, row['event']));
       isMore = rows.length === PAGE;
@@ -150,16 +227,24 @@ export class ChargeEvents {
     const failures: unknown[] = [];
     this.#minute = Math.max(this.#minute, minuteOf(now));
     for (const [name, writerMinute] of this.#writerMinutes) {
-      const { minute, partnerId, months } = writerMinute;
+      const { minute, partnerId, sources } = writerMinute;
       if (minute >= this.#minute) continue;
       const isOld = minute + KEEP_MINUTES < minuteOf(now);
-      // Another process may have taken the minute over, and removed the outbox row that leads to it.
-      if (!writerMinute.isCertain && writerMinute.inFlight === 0 && isOld)
-        await this.takeOver(minute, writerMinute).catch((error: unknown) => failures.push(error));
+      const { isCertain, inFlight, waiting } = writerMinute;
+      if (!isCertain && inFlight === 0 && waiting === 0 && isOld && !this.#outbox.hasCapacity('usage')) {
+        // Its pointer leads back to it.
+        this.#writerMinutes.delete(name);
+        continue;
+      }
+      // Another process may have taken the minute over, and removed the pointer that leads to it.
+      if (!isCertain && inFlight === 0 && isOld)
+        await this.#takeOver(writerMinute, await writerMinute.registered).catch((error: unknown) =>
+          failures.push(error),
+        );
       if (writerMinute.inFlight > 0 || writerMinute.waiting > 0 || !writerMinute.isCertain) continue;
       if (!writerMinute.isUnregistered) await this.#unregister(writerMinute);
       if (!isOld) continue;
-      const isRead = [...months.keys()].every((month) => read.has(`${month} ${partnerId}`));
+      const isRead = [...sources.keys()].every((source) => read.has(`${source} ${partnerId}`));
       if (read.size >= READS && !isRead) continue;
       if (!(await this.#isAggregated(writerMinute, read))) continue;
       const prefix = prefixOf(writerMinute);
@@ -174,35 +259,74 @@ export class ChargeEvents {
   }
 
   /**
-   * Events of a month's charges that are still there, newest first.
-   * @param upTo the month's count; later charges are passed over
+   * Events of the minutes before one, in pages, oldest first. A damaged one is not among the sound ones of
+   * its page, and is its failure.
    */
-  async *onTheirWay(partnerId: string, month: string, upTo: number): AsyncGenerator<UsageEvent> {
-    for (let before = 'event0'; ; ) {
-      const rows = await this.#session.rows(LIST_NEWEST, [partnerId, before, PAGE]);
+  async *before(
+    partnerId: string,
+    minute: number,
+  ): AsyncGenerator<{ readonly sound: readonly UsageEvent[]; readonly failure: unknown }> {
+    // Serial reads, as when a minute is taken over.
+    const serialReads = this.#session.serialReads();
+    for (let after = FIRST; ; ) {
+      const rows = await serialReads.rows(LIST_WRITER, [partnerId, after, firstOf(minute), PAGE]);
+      if (rows.length === 0) return;
+      const sound: UsageEvent[] = [];
+      let failure: unknown;
       for (const row of rows) {
-        const event = this.#eventOf(partnerId, textIn(row, 'item')!, row['event']);
-        if (event.data.source.endsWith(month) && event.data.to <= upTo) yield event;
+        try {
+          sound.push(this.#eventOf(partnerId, textIn(row, 'item')!, row['event']));
+        } catch (error) {
+          failure ??= error;
+        }
       }
-      if (rows.length < PAGE) return;
-      before = textIn(rows.at(-1)!, 'item')!;
+      yield { sound, failure };
+      after = textIn(rows.at(-1)!, 'item')!;
     }
   }
 
-  #writerMinuteOf(minute: number, { partnerId, writer }: Charges, registered?: Promise<void>): WriterMinute {
-    const name = nameOf({ minute, partnerId, writer });
+  /** Removes the events of the minutes before one, which must be older than any that `compact` removes. */
+  async removeBefore(partnerId: string, minute: number, now: number): Promise<void> {
+    await this.#session.write(REMOVE, [now * 1000, partnerId, FIRST, firstOf(minute)]);
+  }
+
+  /**
+   * Events of a month's charges that are still there, newest first. Read in steps: each writer's minute that was
+   * removed is a range that a read passes over, until a fold has joined them all.
+   */
+  async *onTheirWay(partnerId: string, month: string): AsyncGenerator<UsageEvent> {
+    const now = minuteOf(Date.now());
+    let before = 'event0';
+    for (let step = 1; step <= STEPS; step += 1) {
+      const from = step === STEPS ? FIRST : firstOf(now - STEP_MINUTES * step);
+      for (let isMore = true; isMore; ) {
+        const rows = await this.#session.rows(LIST_NEWEST, [partnerId, from, before, PAGE]);
+        for (const row of rows) {
+          const event = this.#eventOf(partnerId, textIn(row, 'item')!, row['event']);
+          if (billedUnitsOf(event.data.source)?.month === month) yield event;
+        }
+        isMore = rows.length === PAGE;
+        before = isMore ? textIn(rows.at(-1)!, 'item')! : from;
+      }
+    }
+  }
+
+  #writerMinuteOf(charges: Charges, registered?: Promise<Pointer>): WriterMinute {
+    const { partnerId, writer, minute } = charges;
+    const name = nameOf(charges);
     let writerMinute = this.#writerMinutes.get(name);
     if (writerMinute === undefined) {
       writerMinute = {
         minute,
         partnerId,
         writer,
-        registered: registered ?? this.#outbox.registerCharges(minute, { partnerId, writer }),
+        // Before the first batch of the minute.
+        registered: registered ?? this.#pointers.put(`${minute}/${writer}/${partnerId}`, CHARGES, partnerId),
         inFlight: 0,
         waiting: 0,
         isCertain: true,
         isUnregistered: false,
-        months: new Map(),
+        sources: new Map(),
       };
       this.#writerMinutes.set(name, writerMinute);
     }
@@ -216,28 +340,29 @@ export class ChargeEvents {
     if (!this.#outbox.hold({ event, onPublished })) return;
     writerMinute.waiting += 1;
     const { source, from, to } = event.data;
-    const month = source.slice(-7);
-    const numbers = writerMinute.months.get(month);
-    writerMinute.months.set(month, {
+    const numbers = writerMinute.sources.get(source);
+    writerMinute.sources.set(source, {
       from: Math.min(numbers?.from ?? from, from),
       to: Math.max(numbers?.to ?? 0, to),
     });
   }
 
   async #unregister(writerMinute: WriterMinute): Promise<void> {
-    await this.#outbox.unregisterCharges(writerMinute.minute, writerMinute);
+    await this.#pointers.remove(await writerMinute.registered);
     writerMinute.isUnregistered = true;
   }
 
-  /** @param read billed intervals that were read before, by month and partner */
+  /** @param read billed intervals that were read before, by source and partner */
   async #isAggregated(
-    { partnerId, months }: WriterMinute,
+    { partnerId, sources }: WriterMinute,
     read: Map<string, Promise<Intervals>>,
   ): Promise<boolean> {
-    for (const [month, { from, to }] of months) {
-      const name = `${month} ${partnerId}`;
+    for (const [source, { from, to }] of sources) {
+      const name = `${source} ${partnerId}`;
+      const { month, epoch } = billedUnitsOf(source)!;
       const billed =
-        read.get(name) ?? this.#consumption.read(partnerId, month).then((aggregated) => aggregated.billed);
+        read.get(name) ??
+        this.#consumption.read(partnerId, month).then((aggregated) => aggregated.billed.get(epoch) ?? []);
       read.set(name, billed);
       if (!covers(await billed, from, to)) return false;
     }
@@ -245,19 +370,33 @@ export class ChargeEvents {
   }
 
   #eventOf(partnerId: string, item: string, bytes: unknown): UsageEvent {
-    const [, , , month, from] = item.split('/') as [string, string, string, string, string];
+    const [, , , month = '', from, epoch = '0'] = item.split('/');
     const { to, at, counts } = this.#blobs.decode<StoredEvent>(item, bytes);
-    return unitsCounted({ partnerId, source: `billed/${month}`, from: Number(from), to, counts }, at);
+    const source = billedSource(month, Number(epoch));
+    return unitsCounted({ partnerId, source, from: Number(from), to, counts }, at);
   }
 }
 
-function nameOf({ minute, partnerId, writer }: Charges & { readonly minute: number }): string {
+function nameOf({ minute, partnerId, writer }: Charges): string {
   return `${minute}/${partnerId}/${writer}`;
+}
+
+/** Before every item of an event. */
+const FIRST = 'event/';
+
+/** Before the items of a minute, and behind those of the minutes before it. */
+function firstOf(minute: number): string {
+  return `${FIRST}${String(minute).padStart(9, '0')}`;
+}
+
+/** Item of the row that says whether a writer's minute was closed. */
+function closingOf({ minute, writer }: Charges): string {
+  return `writer/${String(minute).padStart(9, '0')}/${writer}`;
 }
 
 /** Prefix of the items of a writer's minute. */
 function prefixOf({ minute, writer }: WriterMinute): string {
-  return `event/${String(minute).padStart(9, '0')}/${writer}/`;
+  return `${firstOf(minute)}/${writer}/`;
 }
 
 /** End of the range of a prefix: `0` sorts behind the `/` at its end. */

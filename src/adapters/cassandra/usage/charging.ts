@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { DomainError } from '../../../domain/errors.js';
 import { billedSource, type UsageCount, unitsCounted } from '../../../domain/events.js';
 import { dayOf, monthOf } from '../../../domain/usage-window.js';
 import type { UsageCharge, UsageStore } from '../../../ports/stores.js';
-import { type Outbox, outboxFull } from '../commit/outbox.js';
 import {
   CALL_DEADLINE_MS,
   numberIn,
@@ -13,9 +11,11 @@ import {
   textIn,
 } from '../driver/session.js';
 import type { ChargeEvents } from './charge-events.js';
+import { type Epochs, lastEpoch } from './epochs.js';
 
-const ITEMS = 'SELECT item, used, until, op FROM charge WHERE partner_id = ? AND item IN ?';
-const SET_MONTH = 'UPDATE charge SET used = ? WHERE partner_id = ? AND item = ? IF used = ?';
+const ITEMS = 'SELECT item, used, epochs, until, op FROM charge WHERE partner_id = ? AND item IN ?';
+// A restore that begins an epoch meanwhile refuses the batch.
+const SET_MONTH = 'UPDATE charge SET used = ? WHERE partner_id = ? AND item = ? IF used = ? AND epochs = ?';
 const SET_BILLED =
   'UPDATE charge USING TTL ? SET until = ?, op = ? WHERE partner_id = ? AND item = ? IF until = ?';
 
@@ -37,12 +37,12 @@ interface Waiting {
 /** Items of a partner's partition, as they were read. */
 interface Items {
   readonly used: Map<string, number>;
+  readonly epochs: Map<string, Epochs>;
   readonly billed: Map<string, { readonly until: number; readonly op: string }>;
 }
 
 export interface ChargingParts {
   readonly session: Session;
-  readonly outbox: Outbox;
   readonly events: ChargeEvents;
 }
 
@@ -59,7 +59,7 @@ export function chargeInGroups(parts: ChargingParts): UsageStore['charge'] {
     await Promise.resolve();
     while (queue.length > 0) {
       const group = queue.splice(0, GROUP).filter(({ since, reject }) => {
-        const isLate = Date.now() - since > CALL_DEADLINE_MS;
+        const isLate = performance.now() - since > CALL_DEADLINE_MS;
         // The caller of a late charge has been told that nothing is known, and comes again.
         if (isLate) reject(storeUnavailable());
         return !isLate;
@@ -71,11 +71,7 @@ export function chargeInGroups(parts: ChargingParts): UsageStore['charge'] {
           partnerId,
           group.map(({ charge }) => charge),
         );
-        for (const [i, { resolve, reject }] of group.entries()) {
-          const result = results[i]!;
-          if (result instanceof DomainError) reject(result);
-          else resolve(result);
-        }
+        for (const [i, { resolve }] of group.entries()) resolve(results[i]!);
       } catch (error) {
         for (const { reject } of group) reject(error);
       }
@@ -85,7 +81,7 @@ export function chargeInGroups(parts: ChargingParts): UsageStore['charge'] {
 
   return (charge) =>
     new Promise((resolve, reject) => {
-      const waiting = { charge, since: Date.now(), resolve, reject };
+      const waiting = { charge, since: performance.now(), resolve, reject };
       const queue = queues.get(charge.partnerId);
       if (queue !== undefined) return void queue.push(waiting);
       const started = [waiting];
@@ -94,53 +90,52 @@ export function chargeInGroups(parts: ChargingParts): UsageStore['charge'] {
     });
 }
 
-/** Units of a partner's month, from its quota's row. @param month as `YYYY-MM` */
-export async function unitsOfMonth(session: Session, partnerId: string, month: string): Promise<number> {
+/** Units of a partner's month and their epochs, from its quota's row. @param month as `YYYY-MM` */
+export async function unitsOfMonth(
+  session: Session,
+  partnerId: string,
+  month: string,
+): Promise<{ readonly used: number; readonly epochs: Epochs }> {
   const item = `month/${month}`;
-  return (await itemsOf(session, partnerId, [item])).used.get(item) ?? 0;
+  const found = await itemsOf(session, partnerId, [item]);
+  return { used: found.used.get(item) ?? 0, epochs: found.epochs.get(item) ?? [] };
 }
 
 /** Results of the charges of a group, in its order, once they are durable. */
 async function chargeGroup(
-  { session, outbox, events }: ChargingParts,
+  { session, events }: ChargingParts,
   partnerId: string,
   group: readonly UsageCharge[],
-): Promise<readonly (ChargeResult | DomainError)[]> {
+): Promise<readonly ChargeResult[]> {
   const op = randomUUID();
   const names = new Set(group.flatMap((charge) => [billedItem(charge), monthItem(charge.at)]));
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const found = await itemsOf(session, partnerId, [...names]);
-    const { results, statements, lastBilled, counted } = decideGroup(
-      partnerId,
-      group,
-      found,
-      op,
-      outbox.hasCapacity(),
-    );
+    const { results, statements, lastBilled, counted } = decideGroup(partnerId, group, found, op);
     // Results that change nothing hold: units are never given back, and a dedupe key that is seen has been
     // charged.
     if (statements.length === 0) return results;
-    const isCharged = await outbox.withCapacity(async () => {
-      const charging = await events.begin(partnerId);
-      let isCertain = false;
-      try {
-        events.assertTimely(charging);
-        const { applied } = await session.lightweightTransaction(
-          ...statements,
-          ...counted.map((event) => events.insertion(charging, event)),
-        );
-        // The refusal comes from another process's charges, or from this very batch, of a sending whose
-        // outcome was lost. The condition does not name `op`, so a dedupe row of the batch is read.
-        const isOwn =
-          applied || (await itemsOf(session, partnerId, [lastBilled])).billed.get(lastBilled)?.op === op;
-        isCertain = true;
-        if (isOwn) events.charged(charging, counted);
-        return isOwn;
-      } finally {
-        events.end(charging, isCertain);
+    const charging = await events.begin(partnerId);
+    let isCertain = false;
+    try {
+      const { applied } = await session.lightweightTransaction(
+        ...statements,
+        events.demanding(charging),
+        ...counted.map((event) => events.insertion(charging, event)),
+      );
+      // The refusal comes from another process's charges, or from this very batch, of a sending whose
+      // outcome was lost. The condition does not name `op`, so a dedupe row of the batch is read.
+      const isOwn =
+        applied || (await itemsOf(session, partnerId, [lastBilled])).billed.get(lastBilled)?.op === op;
+      isCertain = true;
+      if (isOwn) {
+        events.charged(charging, counted);
+        return results;
       }
-    });
-    if (isCharged) return results;
+      await events.refused(charging);
+    } finally {
+      events.end(charging, isCertain);
+    }
   }
   throw storeUnavailable();
 }
@@ -148,27 +143,19 @@ async function chargeGroup(
 /**
  * Results of the charges as if they came one after another, with the statements and events that make them
  * true.
- * @param hasCapacity whether an event may come to be; without it, a charge that would count is refused
  */
-function decideGroup(
-  partnerId: string,
-  group: readonly UsageCharge[],
-  found: Items,
-  op: string,
-  hasCapacity: boolean,
-) {
+function decideGroup(partnerId: string, group: readonly UsageCharge[], found: Items, op: string) {
   const used = new Map(found.used);
   const until = new Map([...found.billed].map(([item, row]) => [item, row.until]));
   const statements: Statement[] = [];
   const charges = new Map<string, UsageCharge[]>();
   let lastBilled = '';
-  const results = group.map((charge): ChargeResult | DomainError => {
+  const results = group.map((charge): ChargeResult => {
     const item = billedItem(charge);
     const month = monthItem(charge.at);
     const usedBefore = used.get(month) ?? 0;
     if ((until.get(item) ?? 0) > charge.at) return { outcome: 'already_charged', used: usedBefore };
     if (usedBefore >= charge.monthlyQuota) return { outcome: 'quota_exceeded', used: usedBefore };
-    if (!hasCapacity) return outboxFull();
     statements.push({
       query: SET_BILLED,
       params: [
@@ -189,14 +176,20 @@ function decideGroup(
   for (const month of charges.keys())
     statements.push({
       query: SET_MONTH,
-      params: [used.get(month), partnerId, month, found.used.get(month) ?? null],
+      params: [
+        used.get(month),
+        partnerId,
+        month,
+        found.used.get(month) ?? null,
+        found.epochs.get(month) ?? null,
+      ],
     });
   const counted = [...charges].map(([month, charged]) => {
     const at = charged.at(-1)!.at;
     return unitsCounted(
       {
         partnerId,
-        source: billedSource(at),
+        source: billedSource(monthOf(at), lastEpoch(found.epochs.get(month))),
         from: found.used.get(month) ?? 0,
         to: used.get(month)!,
         counts: countsOf(charged),
@@ -219,12 +212,14 @@ function countsOf(charges: readonly UsageCharge[]): readonly UsageCount[] {
 }
 
 async function itemsOf(session: Session, partnerId: string, items: readonly string[]): Promise<Items> {
-  const found: Items = { used: new Map(), billed: new Map() };
+  const found: Items = { used: new Map(), epochs: new Map(), billed: new Map() };
   for (const row of await session.rows(ITEMS, [partnerId, items])) {
     const item = textIn(row, 'item')!;
     const used = numberIn(row, 'used');
     const until = numberIn(row, 'until');
+    const epochs = row['epochs'] as Epochs | null;
     if (used !== undefined) found.used.set(item, used);
+    if (epochs !== null) found.epochs.set(item, epochs);
     if (until !== undefined) found.billed.set(item, { until, op: textIn(row, 'op')! });
   }
   return found;

@@ -1,9 +1,9 @@
-import type { UsageEvent } from '../../../domain/events.js';
+import { billedUnitsOf, type UsageEvent } from '../../../domain/events.js';
 import { numberIn, type Session, type Statement, storeUnavailable, textIn } from '../driver/session.js';
 import { type Intervals, overlaps, withInterval } from './intervals.js';
 
 const ITEMS = 'SELECT item, units, spans FROM consumption WHERE partner_id = ? AND month = ? AND item IN ?';
-// The items `billed` and `day/...`, which stand beside each other; `0` sorts behind the `/`.
+// The items `billed`, `billed/<epoch>` and `day/...`, which stand beside each other; `0` sorts behind the `/`.
 const TOTALS =
   "SELECT item, units, spans FROM consumption WHERE partner_id = ? AND month = ? AND item >= 'billed' AND item < 'day0'";
 const SET_VERSION =
@@ -13,15 +13,14 @@ const SET_INTERVALS = 'UPDATE consumption SET spans = ? WHERE partner_id = ? AND
 
 const VERSION = 'version';
 const BILLED = 'billed';
-const BILLED_SOURCE = 'billed/';
 const DAY = 'day/';
 /** Attempts, lost to quicker processes, before the caller is told to come back. */
 const ATTEMPTS = 100;
 
 /** Sums of a partner and month. */
 export interface Aggregated {
-  /** Units of the source `billed/<month>` that are in the sums. */
-  readonly billed: Intervals;
+  /** Units of the month's quota that are in the sums, by epoch. */
+  readonly billed: ReadonlyMap<number, Intervals>;
   readonly days: readonly { readonly day: string; readonly operation: string; readonly units: number }[];
 }
 
@@ -66,8 +65,11 @@ export class Consumption {
         ];
         return { day, operation: operation.join('/'), units: numberIn(row, 'units')! };
       });
-    const billed = rows.find((row) => textIn(row, 'item') === BILLED);
-    return { billed: (billed?.['spans'] as Intervals | null | undefined) ?? [], days };
+    const billed = rows.flatMap((row): [number, Intervals][] => {
+      const [kind, epoch = '0'] = textIn(row, 'item')!.split('/');
+      return kind === BILLED ? [[Number(epoch), (row['spans'] as Intervals | null) ?? []]] : [];
+    });
+    return { billed: new Map(billed), days };
   }
 
   async #aggregateGroup(partnerId: string, month: string, events: readonly UsageEvent[]): Promise<void> {
@@ -126,13 +128,13 @@ function addUp(
 }
 
 function monthOf({ data }: UsageEvent): string | undefined {
-  return data.source.startsWith(BILLED_SOURCE)
-    ? data.source.slice(BILLED_SOURCE.length)
-    : data.counts[0]?.day.slice(0, 7);
+  return billedUnitsOf(data.source)?.month ?? data.counts[0]?.day.slice(0, 7);
 }
 
 function sourceItem(source: string): string {
-  return source.startsWith(BILLED_SOURCE) ? BILLED : source;
+  const units = billedUnitsOf(source);
+  if (units === undefined) return source;
+  return units.epoch === 0 ? BILLED : `${BILLED}/${units.epoch}`;
 }
 
 function dayItem({ day, operation }: UsageEvent['data']['counts'][number]): string {

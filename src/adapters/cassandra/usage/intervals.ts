@@ -4,9 +4,10 @@
  */
 export type Intervals = readonly number[];
 
-/** Count of the numbers. */
-export function sizeOf(intervals: Intervals): number {
-  return intervals.reduce((size, end, i) => size + (i % 2 === 0 ? -end : end), 0);
+/** Count of the numbers that lie after `from`, up to and with `to`. */
+export function sizeWithin(intervals: Intervals, from: number, to: number): number {
+  const within = (end: number): number => Math.min(Math.max(end, from), to);
+  return intervals.reduce((size, end, i) => size + (i % 2 === 0 ? -within(end) : within(end)), 0);
 }
 
 /** Tells whether any of the numbers after `from`, up to and with `to`, is there. */

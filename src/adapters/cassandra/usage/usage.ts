@@ -1,12 +1,19 @@
-import { freeSource, type UsageCount, type UsageEvent, unitsCounted } from '../../../domain/events.js';
+import {
+  billedUnitsOf,
+  freeSource,
+  type UsageCount,
+  type UsageEvent,
+  unitsCounted,
+} from '../../../domain/events.js';
 import { dayOf, monthOf } from '../../../domain/usage-window.js';
 import type { UsageStore } from '../../../ports/stores.js';
 import type { Outbox } from '../commit/outbox.js';
 import type { Session } from '../driver/session.js';
 import type { ChargeEvents } from './charge-events.js';
 import { chargeInGroups, unitsOfMonth } from './charging.js';
-import type { Consumption } from './consumption.js';
-import { overlaps, sizeOf } from './intervals.js';
+import type { Aggregated, Consumption } from './consumption.js';
+import { type EpochSpan, lastEpoch, spansOf } from './epochs.js';
+import { overlaps, sizeWithin } from './intervals.js';
 
 /** Reads of a month, begun anew because events were aggregated and removed meanwhile. */
 const READS = 5;
@@ -24,33 +31,13 @@ export function usageStore({ session, outbox, events, consumption, writer }: Usa
   /** Count of this process's events of free calls, for each partner. */
   const freeCalls = new Map<string, number>();
 
-  /** Aggregated counts of a month, and counts of its units that were charged and are in no interval yet. */
-  const countsOfMonth = async (partnerId: string, month: string): Promise<readonly UsageCount[]> => {
-    let aggregated = await consumption.read(partnerId, month);
-    for (let read = 1; ; read += 1) {
-      // The count is read after the sums: an event that is aggregated from here on is still found below, and
-      // a charge from there on is not in the count.
-      const used = await unitsOfMonth(session, partnerId, month);
-      const counts: UsageCount[] = [...aggregated.days];
-      let missing = used - sizeOf(aggregated.billed);
-      if (missing <= 0) return counts;
-      for await (const { data } of events.onTheirWay(partnerId, month, used)) {
-        if (overlaps(aggregated.billed, data.from, data.to)) continue;
-        counts.push(...data.counts);
-        missing -= data.to - data.from;
-        if (missing === 0) return counts;
-      }
-      // The missing events were aggregated and removed meanwhile, or are not there at all.
-      const latest = await consumption.read(partnerId, month);
-      if (read === READS || sizeOf(latest.billed) === sizeOf(aggregated.billed)) return counts;
-      aggregated = latest;
-    }
-  };
+  const balance = (partnerId: string, month: string) =>
+    balanceOfMonth({ session, events, consumption }, partnerId, month);
 
   return {
-    charge: chargeInGroups({ session, outbox, events }),
+    charge: chargeInGroups({ session, events }),
 
-    getUsed: (partnerId, at) => unitsOfMonth(session, partnerId, monthOf(at)),
+    getUsed: async (partnerId, at) => (await unitsOfMonth(session, partnerId, monthOf(at))).used,
 
     async meter(counts, at) {
       const day = dayOf(at);
@@ -82,8 +69,8 @@ export function usageStore({ session, outbox, events, consumption, writer }: Usa
     async getDailyUsage(partnerId, fromDay, toDay) {
       const days = new Map<string, Record<string, number>>();
       for (const { day, operation, units } of (
-        await Promise.all(monthsOf(fromDay, toDay).map((month) => countsOfMonth(partnerId, month)))
-      ).flat()) {
+        await Promise.all(monthsOf(fromDay, toDay).map((month) => balance(partnerId, month)))
+      ).flatMap(({ counts }) => counts)) {
         if (day < fromDay || day > toDay) continue;
         const operations = days.get(day) ?? {};
         operations[operation] = (operations[operation] ?? 0) + units;
@@ -92,6 +79,57 @@ export function usageStore({ session, outbox, events, consumption, writer }: Usa
       return [...days].sort(([a], [b]) => (a < b ? -1 : 1)).map(([day, operations]) => ({ day, operations }));
     },
   };
+}
+
+/**
+ * Aggregated counts of a month with those of its units that were charged and are in no interval yet.
+ * @returns the counts, and the units that are in neither; negative where intervals are beyond the month's count
+ */
+export async function balanceOfMonth(
+  { session, events, consumption }: Pick<UsageParts, 'session' | 'events' | 'consumption'>,
+  partnerId: string,
+  month: string,
+): Promise<{ readonly counts: readonly UsageCount[]; readonly difference: number }> {
+  let aggregated = await consumption.read(partnerId, month);
+  for (let read = 1; ; read += 1) {
+    // The count is read after the sums: an event that is aggregated from here on is still found below, and
+    // a charge from there on is not in the count.
+    const { used, epochs } = await unitsOfMonth(session, partnerId, month);
+    const spans = spansOf(epochs, used);
+    const counts: UsageCount[] = [...aggregated.days];
+    let missing = used - addedOf(spans, aggregated);
+    if (missing <= 0) return { counts, difference: -beyond(lastEpoch(epochs), used, aggregated) };
+    for await (const { data } of events.onTheirWay(partnerId, month)) {
+      const { epoch } = billedUnitsOf(data.source)!;
+      // A later charge is not in the count.
+      if (data.to > (spans.get(epoch)?.to ?? 0)) continue;
+      if (overlaps(aggregated.billed.get(epoch) ?? [], data.from, data.to)) continue;
+      counts.push(...data.counts);
+      missing -= data.to - data.from;
+      if (missing === 0) return { counts, difference: -beyond(lastEpoch(epochs), used, aggregated) };
+    }
+    // The missing events were aggregated and removed meanwhile, or are not there at all.
+    const latest = await consumption.read(partnerId, month);
+    if (read === READS || addedOf(spans, latest) === addedOf(spans, aggregated))
+      return { counts, difference: missing };
+    aggregated = latest;
+  }
+}
+
+/**
+ * Units that are in the sums and above the month's count. Of the last epoch alone: a restore leaves an epoch before
+ * it at the backup's count, and consumers had added more.
+ */
+function beyond(epoch: number, used: number, { billed }: Aggregated): number {
+  return sizeWithin(billed.get(epoch) ?? [], used, Number.MAX_SAFE_INTEGER);
+}
+
+/** Units of a month's count that are in the sums. */
+function addedOf(spans: ReadonlyMap<number, EpochSpan>, { billed }: Aggregated): number {
+  return [...spans].reduce(
+    (size, [epoch, { from, to }]) => size + sizeWithin(billed.get(epoch) ?? [], from, to),
+    0,
+  );
 }
 
 function monthsOf(fromDay: string, toDay: string): readonly string[] {

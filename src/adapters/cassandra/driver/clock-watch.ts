@@ -1,0 +1,179 @@
+import type { Clock } from '../../../ports/system.js';
+import { numberIn, type Session, storeUnavailable, within } from './session.js';
+
+/** Difference from which a clock is to be put right. */
+const WARN_MS = 5000;
+/** Difference from which a process neither serves nor sweeps. Far below what the sweeps bear. */
+const STOP_MS = 20_000;
+/** Age from which a look says nothing any more. Clocks drift by less than a second in this time. */
+const LOOK_LIFE_MS = 300_000;
+/** Samples of one node's clock in a look; the one with the shortest round trip counts. */
+const SAMPLES = 3;
+/** Milliseconds until a node has answered; one that hangs holds up no start. */
+const ANSWER_MS = 2000;
+/** Nodes that are asked at once. */
+const AT_ONCE = 16;
+
+const TIME = 'SELECT toUnixTimestamp(now()) AS at FROM system.local';
+
+/** Clocks of the nodes of a cluster. */
+export interface NodeClocks {
+  /** Addresses of the nodes that can be asked. */
+  nodes(): readonly string[];
+  /** Milliseconds since the epoch, by the node's own clock. */
+  timeOf(node: string): Promise<number>;
+}
+
+/** A clock that differs, for a log line. */
+export interface ClockDifference {
+  /** The node's address; absent for the clock of this process. */
+  readonly node?: string;
+  /** Positive where it is ahead. */
+  readonly seconds: number;
+}
+
+interface Sample {
+  /** Milliseconds by which the node is ahead of this process. */
+  readonly ahead: number;
+  /** Milliseconds by which `ahead` may be wrong: half of the round trip. */
+  readonly slack: number;
+}
+
+interface Look {
+  /** Milliseconds by which this process is ahead of the nodes, at the least that the round trips leave. */
+  readonly process: number;
+  /** Nodes whose clocks differ from the others', and by how much, likewise. */
+  readonly nodes: ReadonlyMap<string, number>;
+  readonly wallAt: number;
+  readonly steadyAt: number;
+}
+
+/**
+ * Comparison of this process's clock with those of the nodes, and of these with each other. A process with a
+ * wrong clock would write into time buckets that nobody visits, and move the watermark past those of others
+ * (rule 16.4).
+ */
+export class ClockWatch {
+  readonly #clocks: NodeClocks;
+  readonly #wall: Clock;
+  #last: Look | undefined;
+
+  constructor(clocks: NodeClocks, wall: Clock) {
+    this.#clocks = clocks;
+    this.#wall = wall;
+  }
+
+  /**
+   * Asks every node that is up. One that does not answer is left out.
+   * @returns the clocks that differ by more than 5 seconds
+   * @throws DomainError `unavailable` where no node answers: what the last look said goes on for five minutes
+   */
+  async look(): Promise<readonly ClockDifference[]> {
+    const nodes = this.#clocks.nodes();
+    const samples = new Map<string, Sample>();
+    for (let from = 0; from < nodes.length; from += AT_ONCE)
+      await Promise.all(
+        nodes.slice(from, from + AT_ONCE).map(async (node) => {
+          const sample = await this.#sample(node).catch(() => undefined);
+          if (sample !== undefined) samples.set(node, sample);
+        }),
+      );
+    if (samples.size === 0) throw storeUnavailable();
+    const middle = middleOf([...samples.values()]);
+    this.#last = {
+      process: -certain(middle.ahead, middle.slack),
+      nodes: new Map(
+        [...samples].map(([node, { ahead, slack }]) => [
+          node,
+          certain(ahead - middle.ahead, slack + middle.slack),
+        ]),
+      ),
+      wallAt: this.#wall.now(),
+      steadyAt: performance.now(),
+    };
+    const differences: ClockDifference[] = [];
+    if (Math.abs(this.#last.process) > WARN_MS) differences.push({ seconds: seconds(this.#last.process) });
+    for (const [node, ahead] of this.#last.nodes)
+      if (Math.abs(ahead) > WARN_MS) differences.push({ node, seconds: seconds(ahead) });
+    return differences;
+  }
+
+  /** True while this process's clock is within 20 seconds of the nodes'. */
+  get isRight(): boolean {
+    return Math.abs(this.#processAhead()) <= STOP_MS;
+  }
+
+  /**
+   * Tells whether this process may sweep: its clock is right, and so is every node's, because nodes give plain
+   * writes their timestamps. What is not swept now is swept later.
+   */
+  maySweep(): boolean {
+    return (
+      this.#last !== undefined &&
+      performance.now() - this.#last.steadyAt <= LOOK_LIFE_MS &&
+      this.isRight &&
+      Math.abs(this.nodesSeconds * 1000) <= STOP_MS
+    );
+  }
+
+  /** Seconds by which this process is ahead of the nodes. */
+  get processSeconds(): number {
+    return seconds(this.#processAhead());
+  }
+
+  /** Seconds by which the node that differs most from the others is ahead of them. */
+  get nodesSeconds(): number {
+    const all = [...(this.#last?.nodes.values() ?? [])];
+    return seconds(all.reduce((most, ahead) => (Math.abs(ahead) > Math.abs(most) ? ahead : most), 0));
+  }
+
+  /** Also what the clock was set by since the last look: the monotonic clock tells. */
+  #processAhead(): number {
+    if (this.#last === undefined) return 0;
+    const { process, wallAt, steadyAt } = this.#last;
+    return process + (this.#wall.now() - wallAt) - (performance.now() - steadyAt);
+  }
+
+  async #sample(node: string): Promise<Sample> {
+    let best: Sample | undefined;
+    for (let count = 0; count < SAMPLES; count += 1) {
+      const begun = performance.now();
+      const wall = this.#wall.now();
+      const time = await within(ANSWER_MS, this.#clocks.timeOf(node));
+      const slack = (performance.now() - begun) / 2;
+      if (best === undefined || slack < best.slack) best = { ahead: time - (wall + slack), slack };
+    }
+    return best!;
+  }
+}
+
+/** Clocks of the nodes of the local data centre: those that this process is served by. */
+export function nodeClocks(session: Session, localDataCenter: string): NodeClocks {
+  return {
+    nodes: () =>
+      session
+        .nodes()
+        .filter(({ isUp, dataCenter }) => isUp && dataCenter === localDataCenter)
+        .map(({ address }) => address),
+    async timeOf(node) {
+      const [row] = await session.rowsOf(node, TIME);
+      return numberIn(row!, 'at')!;
+    },
+  };
+}
+
+/** The node in the middle; of the two in the middle of an even number the one that differs less from this process. */
+function middleOf(samples: readonly Sample[]): Sample {
+  const sorted = samples.toSorted((a, b) => a.ahead - b.ahead);
+  const [lower, upper] = [sorted[(sorted.length - 1) >> 1]!, sorted[sorted.length >> 1]!];
+  return Math.abs(lower.ahead) <= Math.abs(upper.ahead) ? lower : upper;
+}
+
+/** The difference that is left whatever the round trips hid. */
+function certain(difference: number, slack: number): number {
+  return Math.sign(difference) * Math.max(0, Math.abs(difference) - slack);
+}
+
+function seconds(milliseconds: number): number {
+  return Math.round(milliseconds) / 1000;
+}

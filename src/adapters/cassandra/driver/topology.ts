@@ -1,0 +1,105 @@
+import { CassandraOpenError } from './open-error.js';
+import { type ConnectionOptions, type Session, type TopologyKind, textIn } from './session.js';
+
+const REPLICATION = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';
+const TABLE =
+  "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'topology'";
+const SET = "INSERT INTO topology (name, kind, active) VALUES ('cluster', ?, ?)";
+
+/** The data centres that all processes of a cluster agree on. */
+export interface Topology {
+  readonly kind: TopologyKind;
+  /** The data centre whose processes serve, where one alone does. */
+  readonly active: string | undefined;
+}
+
+/** Columns of the table in which the first `migrate` states the topology. */
+export const TOPOLOGY_COLUMNS = 'name text PRIMARY KEY, kind text, active text';
+
+export function topologyOf({
+  topology: kind = 'one_data_centre',
+  localDataCenter,
+}: Pick<ConnectionOptions, 'topology' | 'localDataCenter'>): Topology {
+  return { kind, active: kind === 'one_active' ? localDataCenter : undefined };
+}
+
+/** Replicas of a keyspace by data centre, `*` where its strategy knows of none; empty without the keyspace. */
+export async function replicasOf(session: Session, keyspace: string): Promise<ReadonlyMap<string, number>> {
+  const row = await session.first(REPLICATION, [keyspace]);
+  const { class: strategy = '', ...factors } = (row?.['replication'] ?? {}) as Record<string, string>;
+  if (!strategy.endsWith('NetworkTopologyStrategy'))
+    return new Map(row === undefined ? [] : [['*', Number(factors['replication_factor'] ?? 1)]]);
+  return new Map(
+    Object.entries(factors)
+      .map(([name, factor]) => [name, Number.parseInt(factor, 10)] as const)
+      .filter(([, factor]) => factor > 0),
+  );
+}
+
+export async function hasTopology(session: Session, keyspace: string): Promise<boolean> {
+  return (await session.first(TABLE, [keyspace])) !== undefined;
+}
+
+/** The topology that was stated for a keyspace, which the session need not be with; undefined before `migrate` did. */
+export async function statedTopology(session: Session, keyspace: string): Promise<Topology | undefined> {
+  if (!(await hasTopology(session, keyspace))) return undefined;
+  const row = await session.first(`SELECT kind, active FROM ${keyspace}.topology WHERE name = 'cluster'`);
+  if (row === undefined) return undefined;
+  return { kind: textIn(row, 'kind') as TopologyKind, active: textIn(row, 'active') };
+}
+
+/**
+ * States the topology for all processes that start from now on.
+ * @param change whether another one may take the place of what was stated
+ * @throws CassandraOpenError where another one was stated
+ */
+export async function stateTopology(session: Session, keyspace: string, wanted: Topology, change: boolean) {
+  const stated = await statedTopology(session, keyspace);
+  if (stated !== undefined && isSame(stated, wanted)) return;
+  if (stated !== undefined && !change)
+    throw new CassandraOpenError(
+      `the keyspace ${keyspace} is stated to be ${words(stated)}, and this configuration says ${words(wanted)}; to change it, stop every process and run takemark operator migrate --change-topology`,
+    );
+  // Not a condition: when the active data centre is lost, its replicas cannot be asked.
+  // Null, not undefined, which would leave the former active data centre there.
+  await session.write(SET, [wanted.kind, wanted.active ?? null]);
+}
+
+/**
+ * The reason for which a process must not work with a keyspace; undefined where there is none.
+ * @param replicas of the keyspace, by data centre
+ */
+export function topologyFault(
+  replicas: ReadonlyMap<string, number>,
+  stated: Topology | undefined,
+  wanted: Topology,
+): string | undefined {
+  const names = [...replicas.keys()].toSorted().join(', ');
+  if (replicas.size > 1 && wanted.kind === 'one_data_centre')
+    return `the keyspace lies in several data centres (${names}), and TAKEMARK_CASSANDRA_TOPOLOGY does not say which of them serve: each would decide for itself`;
+  if (stated === undefined)
+    return wanted.kind === 'one_data_centre'
+      ? undefined
+      : 'no topology is stated for the keyspace: run takemark operator migrate';
+  return isSame(stated, wanted)
+    ? undefined
+    : `the keyspace is stated to be ${words(stated)}, and this process says ${words(wanted)}`;
+}
+
+/** Rule 16.6. @throws CassandraOpenError where processes of this configuration and others would decide apart */
+export async function checkTopology(session: Session, keyspace: string, wanted: Topology): Promise<void> {
+  const fault = topologyFault(
+    await replicasOf(session, keyspace),
+    await statedTopology(session, keyspace),
+    wanted,
+  );
+  if (fault !== undefined) throw new CassandraOpenError(`The data centres do not fit: ${fault}.`);
+}
+
+function isSame(one: Topology, other: Topology): boolean {
+  return one.kind === other.kind && one.active === other.active;
+}
+
+function words({ kind, active }: Topology): string {
+  return active === undefined ? kind : `${kind} with ${active}`;
+}

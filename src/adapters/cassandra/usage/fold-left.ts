@@ -1,0 +1,69 @@
+import type { Partner } from '../../../domain/partner.js';
+import { minuteOf } from '../commit/time-bucket.js';
+import { Watermark } from '../commit/watermark.js';
+import type { Session } from '../driver/session.js';
+import type { ChargeEvents } from './charge-events.js';
+import type { Consumption } from './consumption.js';
+
+/** Minutes after which an event that no consumer has aggregated is aggregated from the store. */
+const LEFT_MINUTES = 60;
+/** Minutes between two passes, of all processes together. */
+const EVERY_MINUTES = 60;
+
+/**
+ * Aggregates what was charged long ago and reached no consumer: the bus has lost it, or nobody consumes. An
+ * event that comes after all is recognised by its numbers.
+ */
+export class FoldLeft {
+  readonly #listPartners: () => Promise<readonly Partner[]>;
+  readonly #events: ChargeEvents;
+  readonly #consumption: Consumption;
+  readonly #lastPass: Watermark;
+
+  /**
+   * @param listPartners all partners. A scan of the charges for their names would read over the dedupe rows that
+   * have ended, of a partner without calls over all of them
+   */
+  constructor(
+    session: Session,
+    events: ChargeEvents,
+    consumption: Consumption,
+    listPartners: () => Promise<readonly Partner[]>,
+  ) {
+    this.#listPartners = listPartners;
+    this.#events = events;
+    this.#consumption = consumption;
+    this.#lastPass = new Watermark(session, 'fold');
+  }
+
+  /**
+   * Does nothing where some process made a pass within the hour. Two processes that begin together do the
+   * same work twice, with the effect of once.
+   * @throws the first failure, at the end: a damaged event holds up none but those of its own partner
+   */
+  async run(now: number): Promise<void> {
+    const minute = minuteOf(now);
+    const last = await this.#lastPass.read();
+    if (last !== undefined && minute < last + EVERY_MINUTES) return;
+    await this.#lastPass.write(minute);
+    const failures: unknown[] = [];
+    for (const { partnerId } of await this.#listPartners()) {
+      await this.#foldPartner(partnerId, minute - LEFT_MINUTES, now).catch((error: unknown) =>
+        failures.push(error),
+      );
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #foldPartner(partnerId: string, before: number, now: number): Promise<void> {
+    let damage: unknown;
+    for await (const { sound, failure } of this.#events.before(partnerId, before)) {
+      damage ??= failure;
+      await this.#consumption.aggregate(sound);
+    }
+    if (damage !== undefined) throw damage;
+    // Also where nothing was left: one removed range takes the place of those of each writer's minutes, which
+    // every read of events would pass over for as long as they lie on the nodes.
+    await this.#events.removeBefore(partnerId, before, now);
+  }
+}

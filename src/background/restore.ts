@@ -1,0 +1,98 @@
+import { eachOf } from '../async/each-of.js';
+import { type ErasureConsumerDeps, erasureConsumer, finishErasure } from '../consumers/erasure.js';
+import { undamaged } from '../consumers/listen.js';
+import { usageConsumer } from '../consumers/usage.js';
+import { PoisonError } from '../domain/batch-delivery.js';
+import { isRecordDamaged } from '../domain/errors.js';
+import type { AssetStore } from '../ports/assets.js';
+import type { EventBus } from '../ports/bus.js';
+import type { ErasureJournal, InstallationMarks, InstallationRow } from '../ports/journals.js';
+import type { Stores } from '../ports/stores.js';
+import type { Clock } from '../ports/system.js';
+
+export interface RestoreDeps {
+  readonly stores: Stores;
+  readonly assets: AssetStore;
+  readonly clock: Clock;
+  readonly bus: Pick<EventBus, 'replay'>;
+  readonly journal: ErasureJournal;
+  readonly row: InstallationRow;
+  readonly marks: InstallationMarks;
+}
+
+export interface Restored {
+  readonly epoch: number;
+  /** Erasures that were held against the store. */
+  readonly erasures: number;
+  /** Proofs that the backup had brought back. */
+  readonly erasedAgain: number;
+  /** Counts of usage that were held against the store. */
+  readonly usage: number;
+  /** Messages of the topics that nobody can take, and erasures of damaged records. */
+  readonly left: number;
+  /** Time that the erasures took. */
+  readonly seconds: number;
+}
+
+const ERASURES_AT_ONCE = 32;
+
+/**
+ * Makes a store that was put back one that may be served: units get a new epoch, erasures that the backup does not
+ * know take place again, and what consumers had added since is added again. Begins with the mark that closes
+ * every process's gate and ends with the row that opens it, so an interrupted restore is simply repeated.
+ * @throws Error where an erasure cannot be carried out; the gate stays closed
+ */
+export async function restore({
+  stores,
+  assets,
+  clock,
+  bus,
+  journal,
+  row,
+  marks,
+}: RestoreDeps): Promise<Restored> {
+  const noted = await marks.read();
+  const stored = await row.read();
+  const epoch = Math.max(noted.epoch, stored.epoch) + 1;
+  await marks.setEpoch(epoch);
+  await row.beginEpoch(epoch, Math.floor(clock.now() / 1000));
+
+  const begun = performance.now();
+  let erasures = 0;
+  let erasedAgain = 0;
+  let left = 0;
+  const deps: ErasureConsumerDeps = {
+    stores: {
+      ...stores,
+      async eraseProof(...args) {
+        const erasure = await stores.eraseProof(...args);
+        if (erasure !== 'not_found' && erasure.outcome === 'erased') erasedAgain += 1;
+        return erasure;
+      },
+    },
+    assets,
+    clock,
+  };
+  await eachOf(journal.read(), ERASURES_AT_ONCE, async (erasure) => {
+    erasures += 1;
+    try {
+      await finishErasure(deps, erasure);
+    } catch (error) {
+      // Nobody is served a damaged record, and the others need not wait.
+      if (!isRecordDamaged(error) && !(error instanceof PoisonError)) throw error;
+      left += 1;
+    }
+  });
+  const topic = await bus.replay('erasure', undamaged(erasureConsumer(deps, ERASURES_AT_ONCE)));
+  const seconds = (performance.now() - begun) / 1000;
+  const usage = await bus.replay('usage', undamaged(usageConsumer({ stores })));
+  await row.accept({ epoch, beat: noted.beat });
+  return {
+    epoch,
+    erasures: erasures + topic.taken,
+    erasedAgain,
+    usage: usage.taken,
+    left: left + topic.left + usage.left,
+    seconds,
+  };
+}

@@ -1,0 +1,207 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { defined } from '../../domain/defined.js';
+import { DomainError, isRecordDamaged } from '../../domain/errors.js';
+import { remindersOf, reviewCreated } from '../../domain/events.js';
+import { AUDITED_PARTS, type AuditedPart, type AuditStep, type Finding } from '../../domain/finding.js';
+import type { AssetEntry, AssetStore } from '../../ports/assets.js';
+import type { AuditedMonth, AuditedStore, AuditPage } from '../../ports/audited-store.js';
+import type { ProofStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
+
+export interface AuditStoresDeps {
+  readonly stores: Pick<ProofStore, 'getProof'>;
+  readonly assets: Pick<AssetStore, 'list' | 'size'>;
+  readonly audited: AuditedStore;
+  readonly clock: Clock;
+}
+
+/** Age from which something is no longer under way: every recovery has taken place. */
+const SETTLED_SECONDS = 600;
+/**
+ * Age from which a file of an unknown proof is left over: what a killed issuing left is removed after an hour and
+ * once more a day later.
+ */
+const LEFT_SECONDS = 26 * 3600;
+/** Time before the second look at what looks like a finding. */
+const SECOND_LOOK_MS = 1000;
+const LOOKS_AT_ONCE = 16;
+
+/** One part: its pages, and the look at one thing of them. */
+interface Part<Item> {
+  readonly page: (after: string | undefined, limit: number) => Promise<AuditPage<Item>>;
+  /** The finding; undefined where nothing is wrong. */
+  readonly look: (item: Item) => Promise<Finding | undefined>;
+}
+
+/**
+ * One step of a pass over the stores: a page of one part. What looks wrong is looked at twice, with a pause
+ * between, so that nothing which changes meanwhile is told.
+ * @param from where the step before ended; absent at the beginning
+ * @throws DomainError `invalid_request` for a place that no step gave
+ */
+export async function auditStores(
+  deps: AuditStoresDeps,
+  { from, limit }: { readonly from?: string | undefined; readonly limit: number },
+): Promise<AuditStep> {
+  const now = Math.floor(deps.clock.now() / 1000);
+  const [name = '', ...rest] = from?.split(':') ?? [AUDITED_PARTS[0]];
+  const part = AUDITED_PARTS.find((each) => each === name);
+  if (part === undefined)
+    throw new DomainError('invalid_request', 'This is no place of a pass.', { reason: 'invalid_member' });
+  const step = <Item>(found: Part<Item>) => stepOf(part, found, rest.join(':') || undefined, limit);
+  switch (part) {
+    case 'proofs':
+      return step(proofsOf(deps, now));
+    case 'objects':
+      return step(objectsOf(deps, now));
+    case 'reviews':
+      return step(reviewsOf(deps, now));
+    case 'months':
+      return step(monthsOf(deps, now));
+  }
+}
+
+async function stepOf<Item>(
+  part: AuditedPart,
+  { page, look }: Part<Item>,
+  after: string | undefined,
+  limit: number,
+): Promise<AuditStep> {
+  const { items, next } = await page(after, limit);
+  /** Items of which a look tells something, with what it tells. */
+  const lookAtAll = async (each: readonly Item[]): Promise<readonly (readonly [Item, Finding])[]> => {
+    const told: (readonly [Item, Finding])[] = [];
+    for (let first = 0; first < each.length; first += LOOKS_AT_ONCE)
+      await Promise.all(
+        each.slice(first, first + LOOKS_AT_ONCE).map(async (item) => {
+          const finding = await look(item);
+          if (finding !== undefined) told.push([item, finding]);
+        }),
+      );
+    return told;
+  };
+  const suspects = (await lookAtAll(items)).map(([item]) => item);
+  if (suspects.length > 0) await delay(SECOND_LOOK_MS);
+  const findings = (await lookAtAll(suspects)).map(([, finding]) => finding);
+  const following = AUDITED_PARTS[AUDITED_PARTS.indexOf(part) + 1];
+  return defined({
+    findings,
+    looked: items.length,
+    next: next !== undefined ? `${part}:${next}` : following,
+  });
+}
+
+/** Every proof has its files, and every erasure its event and confirmation. */
+function proofsOf({ stores, assets, audited }: AuditStoresDeps, now: number): Part<string> {
+  const look = async (proofId: string): Promise<Finding | undefined> => {
+    const proof = await stores.getProof(proofId);
+    if (proof?.state === 'erased') {
+      if (now - proof.erasedAt < SETTLED_SECONDS) return undefined;
+      const unfinished = (detail: string): Finding => ({
+        kind: 'erasure_unfinished',
+        subject: proofId,
+        detail,
+      });
+      if (await audited.isErasureWaiting(proofId)) return unfinished('its event was not published');
+      return proof.confirmedAt === undefined ? unfinished('it was not confirmed') : undefined;
+    }
+    // A proof that was imported has no files.
+    if (proof?.state !== 'issued' || proof.legacy !== undefined) return undefined;
+    if (now - proof.createdAt < SETTLED_SECONDS) return undefined;
+    const parts = (proof.evidence?.parts ?? []).filter(({ place }) => place === 'objects');
+    for (const { part, bytes } of [{ part: undefined, bytes: proof.asset.bytes }, ...parts]) {
+      const size = await assets.size(proofId, part);
+      if (size !== bytes)
+        return {
+          kind: 'object_missing',
+          subject: proofId,
+          detail: `${part ?? 'the deliverable'} ${size === undefined ? 'is not there' : `has ${size} bytes of ${bytes}`}`,
+        };
+    }
+    return undefined;
+  };
+  return {
+    page: (after, limit) => audited.proofs(after, limit),
+    look: (proofId) => orDamage(proofId, () => look(proofId)),
+  };
+}
+
+/** Every file has its proof. */
+function objectsOf({ stores, assets }: AuditStoresDeps, now: number): Part<AssetEntry> {
+  const isLeft = async ({ proofId, writtenAt }: AssetEntry): Promise<string | undefined> => {
+    const proof = await stores.getProof(proofId);
+    if (proof === undefined) return now - writtenAt < LEFT_SECONDS ? undefined : 'no proof has this id';
+    // Until an erasure is confirmed its own finding tells of it.
+    return proof.state === 'erased' && now - (proof.confirmedAt ?? now) >= SETTLED_SECONDS
+      ? 'the proof was erased'
+      : undefined;
+  };
+  return {
+    page: (after, limit) => assets.list(after, limit),
+    async look(entry) {
+      const { proofId, part } = entry;
+      // A damaged record is told of among the proofs.
+      const reason = await isLeft(entry).catch((error: unknown) => {
+        if (isRecordDamaged(error)) return undefined;
+        throw error;
+      });
+      if (reason === undefined || (await assets.size(proofId, part)) === undefined) return undefined;
+      return { kind: 'object_left', subject: proofId, detail: `${part ?? 'the deliverable'}: ${reason}` };
+    },
+  };
+}
+
+/** Every review was announced, and its end will be. */
+function reviewsOf({ audited }: AuditStoresDeps, now: number): Part<string> {
+  const look = async (reviewId: string): Promise<Finding | undefined> => {
+    const found = await audited.review(reviewId, now);
+    if (found === undefined || now - found.review.createdAt < SETTLED_SECONDS) return undefined;
+    const unannounced = (detail: string): Finding => ({
+      kind: 'review_unannounced',
+      subject: reviewId,
+      detail,
+    });
+    if (found.isWaiting) return unannounced('the event of its creation was not published');
+    for (const { kind, dueAt } of remindersOf(reviewCreated(found.review))) {
+      const isScheduled = found.scheduled.includes(kind);
+      if (dueAt > now && !isScheduled) return unannounced(`${kind} is not scheduled`);
+      if (dueAt <= now - SETTLED_SECONDS && isScheduled) return unannounced(`${kind} was not published`);
+    }
+    return undefined;
+  };
+  return {
+    page: (after, limit) => audited.reviews(after, limit),
+    look: (reviewId) => orDamage(reviewId, () => look(reviewId)),
+  };
+}
+
+/** Every month's quota is what was added to its sums and what waits to be. */
+function monthsOf({ audited }: AuditStoresDeps, now: number): Part<AuditedMonth> {
+  return {
+    page: (after, limit) => audited.months(after, limit, now),
+    look: (month) => {
+      const subject = `${month.partnerId}/${month.month}`;
+      return orDamage(subject, async () => {
+        const units = await audited.difference(month);
+        if (units === 0) return undefined;
+        const detail =
+          units > 0
+            ? `its quota has ${units} units that are in no sum and do not wait`
+            : `its quota lacks ${-units} units that are in its sums`;
+        return { kind: 'month_differs', subject, detail };
+      });
+    },
+  };
+}
+
+async function orDamage(
+  subject: string,
+  look: () => Promise<Finding | undefined>,
+): Promise<Finding | undefined> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!isRecordDamaged(error)) throw error;
+    return { kind: 'record_damaged', subject, detail: 'it is not what this installation wrote' };
+  }
+}
