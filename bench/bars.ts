@@ -40,8 +40,8 @@ export const BARS: Readonly<Record<string, Bar>> = {
   'upload.4.tail': atMost(1.5, '1.15'),
   'memory.large': atMost(6),
   'verify.embedded/express': atLeast(0.4),
-  'evidence.read/plain': atLeast(0.15),
-  'evidence.replay/plain': atLeast(0.1),
+  'evidence.read/plain': atLeast(0.3),
+  'evidence.replay/plain': atLeast(0.2),
   'evidence.memory': atMost(96),
 };
 

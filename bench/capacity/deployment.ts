@@ -106,9 +106,14 @@ export class Deployment {
 
   /** Bytes on the node's disk by table, compacted, and in the broker's log by topic. */
   async storage(): Promise<Readonly<Record<string, number>>> {
-    for (const command of ['flush', 'compact'])
+    for (const command of ['flush', 'compact']) {
       await this.#servers.nodetool('cassandra-1', command, KEYSPACE);
+      await this.#servers.nodetool('cassandra-1', command, 'system', 'paxos');
+    }
     const sizes: Record<string, number> = {};
+    const system = join(this.#servers.directory, 'cassandra-1', 'data', 'system');
+    for (const name of readdirSync(system).filter((one) => one.startsWith('paxos-')))
+      sizes['system.paxos'] = bytesIn(join(system, name), /^(?!backups|snapshots)/);
     const tables = join(this.#servers.directory, 'cassandra-1', 'data', KEYSPACE);
     for (const name of readdirSync(tables))
       sizes[name.slice(0, name.lastIndexOf('-'))] = bytesIn(join(tables, name), /^(?!backups|snapshots)/);

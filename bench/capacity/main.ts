@@ -1,12 +1,13 @@
 /**
  * `npm run bench:capacity`: what deploy/capacity.md is made of, measured on real servers that this command
- * starts.
+ * starts. `npm run build:capacity` makes the page of it.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { eachOf } from '../../src/async/each-of.js';
 import { broadcastWaveFile } from '../fixtures/broadcast-wave.js';
 import { jsonRequest } from '../load/form.js';
 import type { PreparedCall, RequestClient } from '../load/request-client.js';
@@ -129,20 +130,53 @@ async function measureAll(deployment: Deployment, count: number): ReturnType<Mea
     const pairAudio = broadcastWaveFile(FILE_BYTES, 'Pair');
     const pair = await service.issue(partners[0]!.partnerId, 'Pair', pairAudio, 'sidecar');
 
-    const issue = async (calls: number, title: string): Promise<void> => {
+    const issue = async (calls: number, title: string): Promise<readonly string[]> => {
+      const ids: string[] = [];
       let next = 0;
       await Promise.all(
         Array.from({ length: ISSUING_LANES }, async () => {
           for (let i = next++; i < calls; i = next++)
-            await service.issue(
-              partners[i % PARTNERS]!.partnerId,
-              `${title} ${i}`,
-              broadcastWaveFile(FILE_BYTES, `${title} ${i}`),
-              'embedded',
-            );
+            ids[i] = (
+              await service.issue(
+                partners[i % PARTNERS]!.partnerId,
+                `${title} ${i}`,
+                broadcastWaveFile(FILE_BYTES, `${title} ${i}`),
+                'embedded',
+              )
+            ).proofId;
         }),
       );
+      return ids;
     };
+    /** Gives a call of the issuing partner for each of the proofs. */
+    const each = (
+      ids: readonly string[],
+      call: (proofId: string, i: number) => RequestInit & { path: string },
+    ) =>
+      eachOf(ids.keys(), ISSUING_LANES, async (i) => {
+        const { path, ...init } = call(ids[i]!, i);
+        const response = await fetch(new URL(path, service.partnerUrl), {
+          ...init,
+          headers: { ...init.headers, 'x-api-key': partners[i % PARTNERS]!.apiKey },
+        });
+        if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+        await response.arrayBuffer();
+      });
+    const review = (proofId: string, i: number) => ({
+      path: '/v1/partner/reviews',
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        proofId,
+        bindings: {
+          creatorId: `creator-${i}`,
+          accountId: 'account-1',
+          submissionId: `submission-${i}`,
+          trackId: `track-${i}`,
+        },
+      }),
+    });
+    const erasure = (proofId: string) => ({ path: `/v1/proofs/${proofId}`, method: 'DELETE' });
     const upload = async (
       calls: number,
       file: Uint8Array,
@@ -195,17 +229,21 @@ async function measureAll(deployment: Deployment, count: number): ReturnType<Mea
 
     say('warming up');
     const issued = Math.ceil(count / 4);
-    await issue(issued, 'Warm');
+    const warm = await issue(issued, 'Warm');
+    await each(warm, review);
+    await each(warm, erasure);
     await send(embedded(await upload(count, deliverable)));
     await send(reads(count));
     await large(4);
 
-    await measurement.of('issue, 24 kB', issued, () => issue(issued, 'Take'));
+    const taken = await measurement.of('issue', issued, () => issue(issued, 'Take'));
     const slots = await measurement.of('upload, 24 kB', count, () => upload(count, deliverable));
     await measurement.of('verify, embedded', count, () => send(embedded(slots)));
     const pairSlots = await upload(count, pairAudio);
     await measurement.of('verify, pair', count, () => send(pairs(pairSlots)));
     await measurement.of('read a proof', count, () => send(reads(count)));
+    await measurement.of('create a review', issued, () => each(taken, review));
+    await measurement.of('erase', issued, () => each(taken, erasure));
     await measurement.of('upload, 32 MiB', LARGE_FILES, () => large(LARGE_FILES));
     return await measurement.costs();
   } finally {
@@ -281,7 +319,7 @@ try {
     const onePartner = await chargeOnePartner(deployment.cassandra);
     await writeFile(
       join(out, 'capacity.json'),
-      `${JSON.stringify({ machine: describeMachine(), ...measured, onePartner }, undefined, 2)}\n`,
+      `${JSON.stringify({ measuredAt: new Date().toISOString().slice(0, 10), count, largeBytes: LARGE_BYTES, machine: describeMachine(), ...measured, onePartner }, undefined, 2)}\n`,
     );
     process.stdout.write(`${report(measured)}\n\n${contentionReport(onePartner)}\n`);
   } finally {
