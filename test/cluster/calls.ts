@@ -45,6 +45,9 @@ export class Calls {
   readonly #cluster: Cluster;
   readonly #ledger: Ledger;
   readonly #pulse: Pulse;
+  readonly #out = new Set<string>();
+  /** Calls under way, by service. */
+  readonly #underWay = new Map<string, number>();
   #next = 0;
 
   constructor(cluster: Cluster, ledger: Ledger, pulse: Pulse) {
@@ -57,22 +60,46 @@ export class Calls {
     return this.#cluster.services;
   }
 
-  /** The next process in turn. */
+  /** The next process in turn, of those that were not taken out. */
   nextService(): Service {
-    this.#next = (this.#next + 1) % this.services.length;
-    return this.services[this.#next]!;
+    for (let skipped = 0; ; skipped += 1) {
+      this.#next = (this.#next + 1) % this.services.length;
+      const service = this.services[this.#next]!;
+      if (!this.#out.has(service.name) || skipped === this.services.length) return service;
+    }
   }
 
-  /** An attempt. @returns undefined where no answer came: it may have taken effect or not */
-  async send(call: Call, service = this.nextService()): Promise<Answer | undefined> {
+  /** From now on it gets no calls but such as name it; resolves when it has answered those that it has. */
+  async takeOut(name: string): Promise<void> {
+    this.#out.add(name);
+    for (const deadline = performance.now() + LONG_LIMIT_MS; performance.now() < deadline; await delay(50))
+      if ((this.#underWay.get(name) ?? 0) === 0) return;
+  }
+
+  putBack(name: string): void {
+    this.#out.delete(name);
+  }
+
+  /**
+   * An attempt. @param patienceMs after which the client gives up
+   * @returns undefined where no answer came: it may have taken effect or not
+   */
+  async send(
+    call: Call,
+    service = this.nextService(),
+    patienceMs = LONG_LIMIT_MS,
+  ): Promise<Answer | undefined> {
     const { method, path, listener = 'partner', apiKey, headers, json, body } = call;
     const began = performance.now();
     const name = `${method} ${nameOf(path)}`;
+    const underWay = (by: number) =>
+      this.#underWay.set(service.name, (this.#underWay.get(service.name) ?? 0) + by);
+    underWay(1);
     try {
       const response = await fetch(`${service[listener]}${path}`, {
         method,
         redirect: 'manual',
-        signal: AbortSignal.timeout(LONG_LIMIT_MS),
+        signal: AbortSignal.timeout(Math.ceil(patienceMs)),
         headers: {
           ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
           ...(listener === 'operator' ? { authorization: `Bearer ${this.#cluster.operatorToken}` } : {}),
@@ -102,12 +129,18 @@ export class Calls {
       return answer;
     } catch (error) {
       const { took, limit } = this.#time(call, service, began);
+      if (patienceMs < LONG_LIMIT_MS && took >= patienceMs) {
+        this.#ledger.count('given up by the client');
+        return undefined;
+      }
       if (took > limit)
         this.#ledger.violation(
           `${name} was not answered by ${service.name} in ${Math.round(took)} ms (${String(error)})`,
         );
       this.#ledger.count('unanswered');
       return undefined;
+    } finally {
+      underWay(-1);
     }
   }
 
@@ -117,6 +150,8 @@ export class Calls {
    */
   #time({ path }: Call, service: Service, began: number): { readonly took: number; readonly limit: number } {
     const took = performance.now() - began;
+    // A run that suspends a process knows why it does not answer.
+    if (this.#cluster.wasDisturbed(service.name, began)) return { took, limit: Infinity };
     return {
       took,
       limit: Math.min(

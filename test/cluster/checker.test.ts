@@ -2,7 +2,7 @@
 import t from 'tap';
 import { proofErased, reviewCreated, type ServiceEvent, unitsCounted } from '../../src/domain/events.js';
 import { faultOf } from './calls.js';
-import { type CaseState, isLinearizable, type ReviewCall, type ReviewOperation } from './history.js';
+import { REVIEW, type ReviewCall, type ReviewOperation, type ReviewState } from './history.js';
 import {
   judge,
   type Observed,
@@ -11,20 +11,31 @@ import {
   type ObservedProof,
 } from './judge.js';
 import { Ledger } from './ledger.js';
+import { isLinearizable } from './linearizable.js';
 
-const OPEN: CaseState = { outcome: 'open', evidence: {} };
-const asked = (status: 'requested' | 'supplied' | 'accepted' | 'declined'): CaseState => ({
+const OPEN: ReviewState = { outcome: 'open', evidence: {} };
+const asked = (status: 'requested' | 'supplied' | 'accepted' | 'declined'): ReviewState => ({
   outcome: 'open',
   evidence: { source_evidence: status },
 });
 const open: ReviewCall = { does: 'open', kind: 'source_evidence' };
 const accept: ReviewCall = { does: 'accept', kind: 'source_evidence' };
 const decline: ReviewCall = { does: 'decline', kind: 'source_evidence' };
-const said = (call: ReviewCall, sentAt: number, at: number, result: CaseState | string): ReviewOperation => ({
+const said = (
+  call: ReviewCall,
+  sentAt: number,
+  at: number,
+  result: ReviewState | string,
+): ReviewOperation => ({
   call,
   sentAt,
   answer: { at, result: typeof result === 'string' ? { refused: result } : { state: result } },
 });
+const ERASED: ReviewOperation = {
+  call: { does: 'erase' },
+  sentAt: 2,
+  answer: { at: 3, result: { erased: true } },
+};
 const unanswered = (call: ReviewCall, sentAt: number): ReviewOperation => ({ call, sentAt });
 
 t.comment(
@@ -54,12 +65,18 @@ t.test('a history of a review is accepted only where one order explains it', asy
       said({ does: 'read' }, 5, 6, OPEN),
       said(open, 7, 8, asked('requested')),
     ],
+    'gone with its proof': [
+      said(open, 0, 3, asked('requested')),
+      ERASED,
+      said({ does: 'read' }, 2, 9, 'not_found'),
+      said(accept, 4, 5, 'not_found'),
+    ],
     'held, then accepted': [
       said({ does: 'resolve', outcome: 'held' }, 0, 1, { outcome: 'held', evidence: {} }),
       said({ does: 'resolve', outcome: 'accepted' }, 2, 3, { outcome: 'accepted', evidence: {} }),
     ],
   };
-  for (const [name, operations] of Object.entries(legal)) t.ok(isLinearizable(operations), name);
+  for (const [name, operations] of Object.entries(legal)) t.ok(isLinearizable(REVIEW, operations), name);
   const illegal: Readonly<Record<string, readonly ReviewOperation[]>> = {
     'a kind opened twice': [said(open, 0, 1, asked('requested')), said(open, 2, 3, asked('requested'))],
     'a final answer changed': [
@@ -92,11 +109,18 @@ t.test('a history of a review is accepted only where one order explains it', asy
         evidence: { source_evidence: 'requested' },
       }),
     ],
+    'a review that outlived its proof': [
+      said(open, 0, 1, asked('requested')),
+      ERASED,
+      said({ does: 'read' }, 4, 5, asked('requested')),
+    ],
+    'a change after the erasure of its proof': [ERASED, said(open, 4, 5, asked('requested'))],
+    'a review that was gone before': [said({ does: 'read' }, 0, 1, 'not_found'), ERASED],
     'refused for the wrong reason': [
       said({ does: 'resolve', outcome: 'accepted' }, 0, 1, 'evidence_requests_open'),
     ],
   };
-  for (const [name, operations] of Object.entries(illegal)) t.notOk(isLinearizable(operations), name);
+  for (const [name, operations] of Object.entries(illegal)) t.notOk(isLinearizable(REVIEW, operations), name);
 });
 
 const AT = 1_800_000_000;
@@ -136,7 +160,7 @@ const LOG: ObservedPartner['audit'] = [
   { action: 'review_created', subjects: ['rev_1', 'prf_kept'] },
   { action: 'proof_erased', subjects: ['prf_gone'] },
 ];
-const found = (state: CaseState): ObservedCase => ({
+const found = (state: ReviewState): ObservedCase => ({
   status: 200,
   read: said({ does: 'read' }, 9, 10, state),
 });
@@ -266,6 +290,20 @@ t.test('every kind of damage to a run is found', async (t) => {
     'a record that is another on one process': proof({ records: ['r', 'other'] }, THERE),
     'a document that is another on one process': proof({ documents: ['d', 'other'] }, THERE),
     'a deliverable that is another file': proof({ assets: ['other', 'other'] }, THERE),
+    'an erasure event of nobody': events((all) => [
+      ...all,
+      proofErased({ proofId: 'prf_unknown', partnerId: 'ptr_1', erasedAt: AT }),
+    ]),
+    'a review event of nobody': events((all) => [
+      ...all,
+      reviewCreated({
+        reviewId: 'rev_unknown',
+        partnerId: 'ptr_1',
+        proofId: 'prf_kept',
+        createdAt: AT,
+        expiresAt: AT + 100,
+      }),
+    ]),
     'a case without an event': events((all) => all.filter(({ topic }) => topic !== 'retention')),
     'a broken audit log': partner({ auditOk: [true, false] }),
     'a proof that nobody was told of': partner({ listed: new Set(['prf_kept', 'prf_phantom']) }),
@@ -281,12 +319,25 @@ t.test('every kind of damage to a run is found', async (t) => {
     const { ledger, observed } = soundRun();
     t.equal(judge(ledger, damage(observed)).length, 1, name);
   }
-  const ledgers: Readonly<Record<string, (ledger: Ledger) => void>> = {
+  const ledgers: Readonly<Record<string, (ledger: Ledger) => unknown>> = {
     'a proof that is not there': (ledger) =>
       ledger.issue({ proofId: 'prf_other', partnerId: 'ptr_1', sha256: 'c' }),
     'one billable call more': (ledger) => ledger.bill({ partnerId: 'ptr_1', uploadId: 'upl_3' }),
     'an erasure that did not happen': (ledger) =>
       ledger.erase({ proofId: 'prf_kept', partnerId: 'ptr_1', erasedAt: AT }),
+    'a proof in a list that was never issued': (ledger) =>
+      ledger.strangers.push({ partnerId: 'ptr_1', name: 'prf_phantom', where: 'a list' }),
+    'a log that was read otherwise': (ledger) =>
+      ledger.logRead('ptr_1', { sentAt: 0, at: 1, from: 1, entries: ['key_created key_1'], whole: true }),
+    'a history that no order explains': (ledger) =>
+      ledger.history({
+        of: 'issuing',
+        name: 'idempotency',
+        operations: [
+          { call: { song: 'A' }, sentAt: 0, answer: { at: 1, result: { proofId: 'prf_1' } } },
+          { call: { song: 'A' }, sentAt: 2, answer: { at: 3, result: { proofId: 'prf_2' } } },
+        ],
+      }),
     'a case nobody could have seen': (ledger) =>
       ledger.review({
         reviewId: 'rev_1',

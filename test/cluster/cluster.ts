@@ -1,12 +1,14 @@
 /**
  * `npm run test:cluster [-- --seed n] [--out file] [--keep]`: one identity over three processes; a node lost,
- * and frozen; servers lost, and frozen.
+ * and frozen; servers lost, and frozen; one of three brokers that hangs.
  */
 import { randomUUID } from 'node:crypto';
+import { startBrokers } from './brokers.js';
 import { runCommand } from './command.js';
 import { cassandraOutage, freezeNode, kafkaOutage, loseNode } from './faults.js';
 import { identity } from './identity.js';
 import { atWork, check, withRun } from './run.js';
+import { stuckPartitions } from './stuck-partitions.js';
 
 const WARM_SECONDS = 5;
 const FROZEN_SECONDS = 25;
@@ -17,7 +19,7 @@ const FROZEN_SECONDS = 25;
 const HUNG_SECONDS = 8;
 
 await runCommand(
-  { name: 'test:cluster', nodes: 3, defaultKills: 0 },
+  { name: 'test:cluster', kills: () => 0, prepare: async () => ({ servers: { nodes: 3 } }) },
   async ({ seed, servers, ledger, say, keep }) => {
     await withRun({ servers, seed, ledger, say, width: 1, keep }, async (run) => {
       await identity(run, randomUUID());
@@ -34,6 +36,13 @@ await runCommand(
       });
       await check(run);
     });
-    return {};
+    const brokers = await startBrokers();
+    try {
+      const figures = await stuckPartitions(brokers, (what) => ledger.violation(what));
+      say(`one of three brokers hung: ${JSON.stringify(figures)}`);
+      return { figures };
+    } finally {
+      await brokers.remove();
+    }
   },
 );

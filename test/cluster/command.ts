@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { Ledger } from './ledger.js';
-import { type Servers, startServers } from './servers.js';
+import { type Servers, type ServersOptions, startServers } from './servers.js';
 
 const SHOWN = 50;
 
@@ -17,67 +17,95 @@ export interface Command {
   readonly say: (line: string) => void;
 }
 
+export interface Prepared {
+  /** Servers that the run has. */
+  readonly servers: Omit<ServersOptions, 'say'>;
+  /** Called when they are gone. */
+  close?(): Promise<void>;
+}
+
+export interface CommandOptions<Ready extends Prepared> {
+  readonly name: string;
+  /** Options that this command has beside the common ones, with their defaults. */
+  readonly options?: Readonly<Record<string, string>>;
+  /** Kills where nobody says how many. */
+  readonly kills: (values: Values) => number;
+  /** By the seed and the options. @throws Error where an option makes no sense */
+  readonly prepare: (seed: number, values: Values) => Promise<Ready>;
+}
+
+export type Values = Readonly<Record<string, string>>;
+
 /**
  * @param work whose result goes into the summary; the exit code is 1 where it throws or the ledger has
  * violations
  */
-export async function runCommand(
-  {
-    name,
-    nodes,
-    defaultKills,
-  }: { readonly name: string; readonly nodes: 1 | 3; readonly defaultKills: number },
-  work: (command: Command) => Promise<object>,
+export async function runCommand<Ready extends Prepared>(
+  { name, options = {}, kills: usualKills, prepare }: CommandOptions<Ready>,
+  work: (command: Command, prepared: Ready) => Promise<object>,
 ): Promise<void> {
   const { values } = parseArgs({
     options: {
-      kills: { type: 'string', default: String(defaultKills) },
+      kills: { type: 'string' },
       seed: { type: 'string' },
       out: { type: 'string' },
       keep: { type: 'boolean', default: false },
+      ...Object.fromEntries(
+        Object.entries(options).map(
+          ([option, value]) => [option, { type: 'string', default: value }] as const,
+        ),
+      ),
     },
   });
-  const kills = Number(values.kills);
+  const more = values as unknown as Values;
+  const kills = Number(values.kills ?? usualKills(more));
   const seed = Number(values.seed ?? randomInt(1 << 30));
   if (!Number.isInteger(kills) || !Number.isInteger(seed))
-    throw new Error(`usage: ${name} [--kills n] [--seed n] [--out file] [--keep]`);
+    throw new Error(
+      `usage: ${name} [--kills n] [--seed n] [--out file] [--keep]${Object.keys(options)
+        .map((option) => ` [--${option} ...]`)
+        .join('')}`,
+    );
+  const prepared = await prepare(seed, more);
   const began = performance.now();
   const say = (line: string): void =>
     console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s  ${line}`);
   say(`${name}, seed ${seed}`);
   const ledger = new Ledger(values.out === undefined ? undefined : `${values.out}.ledger`);
-  const servers = await startServers({ nodes, say });
-  let more: object = {};
+  const servers = await startServers({ ...prepared.servers, say }).catch(async (error: unknown) => {
+    await prepared.close?.();
+    throw error;
+  });
+  const remove = () => servers.remove().finally(() => prepared.close?.());
+  let result: object = {};
   // Whoever gives up on the run does not want its servers either.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       showViolations(ledger);
-      void servers.remove().finally(() => process.exit(1));
+      void remove().finally(() => process.exit(1));
     });
   }
   try {
-    more = await work({ kills, seed, keep: values.keep, servers, ledger, say });
+    result = await work({ kills, seed, keep: values.keep, servers, ledger, say }, prepared);
   } catch (error) {
     ledger.violation(
       `the run ended early: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
     );
   } finally {
-    await servers
-      .remove()
-      .catch((error: unknown) => ledger.violation(`the servers did not end: ${String(error)}`));
+    await remove().catch((error: unknown) => ledger.violation(`the servers did not end: ${String(error)}`));
   }
   const summary = {
     name,
     seed,
     seconds: Math.round((performance.now() - began) / 1000),
-    ...more,
+    ...result,
     counts: ledger.counts,
     violations: ledger.violations,
   };
   if (values.out !== undefined) await writeFile(values.out, `${JSON.stringify(summary, undefined, 2)}\n`);
   for (const [what, count] of Object.entries(summary.counts))
     console.log(`${String(count).padStart(8)}  ${what}`);
-  for (const [what, result] of Object.entries(more)) console.log(`${what}: ${JSON.stringify(result)}`);
+  for (const [what, value] of Object.entries(result)) console.log(`${what}: ${JSON.stringify(value)}`);
   showViolations(ledger);
   say(`${ledger.violations.length} violations (${name}, seed ${seed})`);
   // Whatever is left open by then, a run has an end.

@@ -1,33 +1,234 @@
 /**
- * Tells whether what the clients of one review case saw can have happened one after the other: every answered
- * call at some moment between its sending and its answer, every unanswered one at any moment after its
- * sending, or never.
+ * Things that clients contend for, as the contract describes them and not as the code under test does, and
+ * what the clients saw of them.
  */
+import { isLinearizable, type Model, type Operation } from './linearizable.js';
 
 export type EvidenceState = 'requested' | 'supplied' | 'accepted' | 'declined';
 
-/** A case, as far as the clients can change it. */
-export interface CaseState {
+/** A review, as far as the clients can change it. */
+export interface ReviewState {
   readonly outcome: 'open' | 'accepted' | 'held' | 'rejected';
   readonly evidence: Readonly<Record<string, EvidenceState>>;
 }
+
+export type Refused = { readonly refused: string };
 
 export type ReviewCall =
   | { readonly does: 'read' }
   | { readonly does: 'open'; readonly kind: string }
   | { readonly does: 'supply' | 'accept' | 'decline'; readonly kind: string }
-  | { readonly does: 'resolve'; readonly outcome: 'accepted' | 'held' | 'rejected' };
+  | { readonly does: 'resolve'; readonly outcome: 'accepted' | 'held' | 'rejected' }
+  /** Erases the proof: the review ends with it (rule 12.17). */
+  | { readonly does: 'erase' };
 
-export interface ReviewOperation {
-  readonly call: ReviewCall;
-  /** Milliseconds of one clock. */
-  readonly sentAt: number;
-  /** Undefined where no answer came, or one that leaves the outcome open. */
-  readonly answer?: {
-    readonly at: number;
-    readonly result: { readonly state: CaseState } | { readonly refused: string };
+export type ReviewResult = { readonly state: ReviewState } | Refused | { readonly erased: true };
+export type ReviewOperation = Operation<ReviewCall, ReviewResult>;
+
+/** Applies a call to a review that is there. */
+function changed(state: ReviewState, call: ReviewCall): ReviewState | Refused {
+  switch (call.does) {
+    case 'read':
+      return state;
+    case 'open':
+      if (isFinal(state.outcome)) return { refused: 'review_resolved' };
+      if (state.evidence[call.kind] !== undefined) return { refused: 'evidence_kind_already_open' };
+      return { ...state, evidence: { ...state.evidence, [call.kind]: 'requested' } };
+    case 'resolve':
+      if (isFinal(state.outcome))
+        return state.outcome === call.outcome ? state : { refused: 'review_resolved' };
+      if (state.outcome === call.outcome) return state;
+      if (Object.values(state.evidence).some((status) => status === 'requested' || status === 'supplied'))
+        return { refused: 'evidence_requests_open' };
+      return { ...state, outcome: call.outcome };
+    case 'erase':
+      throw new Error('an erasure leaves no review');
+    default: {
+      const status = state.evidence[call.kind];
+      if (status === undefined) return { refused: 'not_found' };
+      if (status === 'accepted' || status === 'declined') return { refused: 'evidence_request_final' };
+      const next = ({ supply: 'supplied', accept: 'accepted', decline: 'declined' } as const)[call.does];
+      return { ...state, evidence: { ...state.evidence, [call.kind]: next } };
+    }
+  }
+}
+
+function isFinal(outcome: ReviewState['outcome']): boolean {
+  return outcome === 'accepted' || outcome === 'rejected';
+}
+
+function textOfReview(state: ReviewState): string {
+  return `${state.outcome} ${Object.entries(state.evidence).sort().join(' ')}`;
+}
+
+export const REVIEW: Model<ReviewState | 'gone', ReviewCall, ReviewResult> = {
+  initial: { outcome: 'open', evidence: {} },
+  next(state, call, result) {
+    if (call.does === 'erase') return result === undefined || 'erased' in result ? 'gone' : undefined;
+    const step = state === 'gone' ? { refused: 'not_found' } : changed(state, call);
+    if ('refused' in step)
+      return result === undefined || ('refused' in result && result.refused === step.refused)
+        ? state
+        : undefined;
+    if (result === undefined) return step;
+    return 'state' in result && textOfReview(result.state) === textOfReview(step) ? step : undefined;
+  },
+  textOf: (state) => (state === 'gone' ? state : textOfReview(state)),
+};
+
+/** An issued proof: read, found or verified, until its erasure. */
+export type ProofCall = { readonly does: 'look' | 'erase' };
+export type ProofResult =
+  | { readonly seen: boolean }
+  | { readonly outcome: 'erased' | 'already_erased'; readonly erasedAt: number };
+export type ProofOperation = Operation<ProofCall, ProofResult>;
+
+interface ProofState {
+  readonly erased: boolean;
+  /** Undefined where nobody was told yet. */
+  readonly erasedAt?: number;
+}
+
+export const PROOF: Model<ProofState, ProofCall, ProofResult> = {
+  initial: { erased: false },
+  next(state, { does }, result) {
+    if (does === 'look')
+      return result === undefined || ('seen' in result && result.seen !== state.erased) ? state : undefined;
+    if (result === undefined) return state.erased ? state : { erased: true };
+    if (!('outcome' in result)) return undefined;
+    const { outcome, erasedAt } = result;
+    if ((outcome === 'already_erased') !== state.erased) return undefined;
+    // Rule 11.9: at every repeat the time of the first.
+    if (state.erasedAt !== undefined && state.erasedAt !== erasedAt) return undefined;
+    return { erased: true, erasedAt };
+  },
+  textOf: ({ erased, erasedAt }) => `${erased} ${erasedAt ?? ''}`,
+};
+
+/** A key that clients rotate, revoke with another key of the partner, and call with. */
+export type KeyCall =
+  | { readonly does: 'rotate'; readonly idempotencyKey: string }
+  | { readonly does: 'revoke' | 'use' | 'list' };
+export type KeyResult =
+  | { readonly successor: string }
+  /** Status in the list of keys, and the keys that nobody knew. */
+  | { readonly status: string; readonly successors: readonly string[] }
+  | { readonly done: true }
+  | Refused;
+export type KeyOperation = Operation<KeyCall, KeyResult>;
+
+interface KeyState {
+  readonly revoked: boolean;
+  readonly rotatedBy?: string;
+  /** Undefined where nobody was told of it yet. */
+  readonly successor?: string;
+}
+
+export const KEY: Model<KeyState, KeyCall, KeyResult> = {
+  initial: { revoked: false },
+  next(state, call, result) {
+    const refusedFor = (reason: string) =>
+      result === undefined || ('refused' in result && result.refused === reason) ? state : undefined;
+    switch (call.does) {
+      case 'use':
+        if (state.revoked) return refusedFor('forbidden');
+        return result === undefined || 'done' in result ? state : undefined;
+      case 'revoke':
+        return result === undefined || 'done' in result ? { ...state, revoked: true } : undefined;
+      case 'rotate': {
+        if (state.revoked) return refusedFor('forbidden');
+        const { idempotencyKey } = call;
+        if (state.rotatedBy !== undefined && state.rotatedBy !== idempotencyKey)
+          return refusedFor('already_rotated');
+        if (result === undefined) return { ...state, rotatedBy: idempotencyKey };
+        return 'successor' in result && (state.successor ?? result.successor) === result.successor
+          ? { ...state, rotatedBy: idempotencyKey, successor: result.successor }
+          : undefined;
+      }
+      default: {
+        if (result === undefined) return state;
+        if (!('successors' in result)) return undefined;
+        const status = state.revoked ? 'revoked' : state.rotatedBy === undefined ? 'active' : 'expiring';
+        if (result.status !== status) return undefined;
+        const [successor, ...more] = result.successors;
+        if (more.length > 0 || (successor === undefined) !== (state.rotatedBy === undefined))
+          return undefined;
+        if (successor === undefined) return state;
+        return (state.successor ?? successor) === successor ? { ...state, successor } : undefined;
+      }
+    }
+  },
+  textOf: ({ revoked, rotatedBy, successor }) => `${revoked} ${rotatedBy ?? ''} ${successor ?? ''}`,
+};
+
+/** A month of which few units are left: verifies of uploads, each billed once, and the counter. */
+export type QuotaCall = { readonly does: 'verify'; readonly uploadId: string } | { readonly does: 'read' };
+export type QuotaResult = { readonly done: true } | { readonly used: number } | Refused;
+export type QuotaOperation = Operation<QuotaCall, QuotaResult>;
+
+interface QuotaState {
+  readonly used: number;
+  readonly billed: ReadonlySet<string>;
+}
+
+export function quotaModel(
+  { used, limit }: { readonly used: number; readonly limit: number },
+  operations: readonly QuotaOperation[],
+): Model<QuotaState, QuotaCall, QuotaResult> {
+  const calls = new Map<string, number>();
+  for (const { call } of operations)
+    if (call.does === 'verify') calls.set(call.uploadId, (calls.get(call.uploadId) ?? 0) + 1);
+  const isSingle = (uploadId: string) => calls.get(uploadId) === 1;
+  return {
+    initial: { used, billed: new Set() },
+    next(state, call, result) {
+      if (call.does === 'read')
+        return result === undefined || ('used' in result && result.used === state.used) ? state : undefined;
+      if (state.billed.has(call.uploadId))
+        return result === undefined || 'done' in result ? state : undefined;
+      if (state.used >= limit)
+        return result === undefined || ('refused' in result && result.refused === 'quota_exceeded')
+          ? state
+          : undefined;
+      if (result !== undefined && !('done' in result)) return undefined;
+      return { used: state.used + 1, billed: new Set(state.billed).add(call.uploadId) };
+    },
+    // Which ones of those that are asked for once were billed says nothing of the calls that are left.
+    textOf: ({ used: units, billed }) =>
+      `${units} ${[...billed]
+        .filter((uploadId) => !isSingle(uploadId))
+        .toSorted()
+        .join(' ')}`,
+    likenessOf: (call, result) =>
+      call.does === 'verify' && isSingle(call.uploadId) ? (JSON.stringify(result) ?? 'unheard') : undefined,
   };
 }
+
+/** Issuings of different songs under one Idempotency-Key. */
+export type IssuingCall = { readonly song: string };
+export type IssuingResult = { readonly proofId: string } | Refused;
+export type IssuingOperation = Operation<IssuingCall, IssuingResult>;
+
+interface IssuingState {
+  readonly song?: string;
+  /** Undefined where nobody was told of it yet. */
+  readonly proofId?: string;
+}
+
+export const ISSUING: Model<IssuingState, IssuingCall, IssuingResult> = {
+  initial: {},
+  next(state, { song }, result) {
+    if (state.song !== undefined && state.song !== song)
+      return result === undefined || ('refused' in result && result.refused === 'idempotency_key_reused')
+        ? state
+        : undefined;
+    if (result === undefined) return { ...state, song };
+    return 'proofId' in result && (state.proofId ?? result.proofId) === result.proofId
+      ? { song, proofId: result.proofId }
+      : undefined;
+  },
+  textOf: ({ song, proofId }) => `${song ?? ''} ${proofId ?? ''}`,
+};
 
 export interface ReviewHistory {
   readonly reviewId: string;
@@ -36,70 +237,43 @@ export interface ReviewHistory {
   readonly operations: readonly ReviewOperation[];
 }
 
-const NEW_CASE: CaseState = { outcome: 'open', evidence: {} };
-
-/** The state machine again, written from the contract and not from the code under test. */
-function apply(
-  state: CaseState,
-  call: ReviewCall,
-): { readonly state: CaseState } | { readonly refused: string } {
-  switch (call.does) {
-    case 'read':
-      return { state };
-    case 'open':
-      if (isFinal(state.outcome)) return { refused: 'review_resolved' };
-      if (state.evidence[call.kind] !== undefined) return { refused: 'evidence_kind_already_open' };
-      return { state: { ...state, evidence: { ...state.evidence, [call.kind]: 'requested' } } };
-    case 'resolve':
-      if (isFinal(state.outcome))
-        return state.outcome === call.outcome ? { state } : { refused: 'review_resolved' };
-      if (state.outcome === call.outcome) return { state };
-      if (Object.values(state.evidence).some((status) => status === 'requested' || status === 'supplied'))
-        return { refused: 'evidence_requests_open' };
-      return { state: { ...state, outcome: call.outcome } };
-    default: {
-      const status = state.evidence[call.kind];
-      if (status === undefined) return { refused: 'not_found' };
-      if (status === 'accepted' || status === 'declined') return { refused: 'evidence_request_final' };
-      const next = ({ supply: 'supplied', accept: 'accepted', decline: 'declined' } as const)[call.does];
-      return { state: { ...state, evidence: { ...state.evidence, [call.kind]: next } } };
+/** History of one thing that clients contended for. */
+export type History =
+  | { readonly of: 'proof'; readonly name: string; readonly operations: readonly ProofOperation[] }
+  | { readonly of: 'key'; readonly name: string; readonly operations: readonly KeyOperation[] }
+  | {
+      readonly of: 'quota';
+      readonly name: string;
+      readonly used: number;
+      readonly limit: number;
+      readonly operations: readonly QuotaOperation[];
     }
+  | { readonly of: 'issuing'; readonly name: string; readonly operations: readonly IssuingOperation[] };
+
+/** @returns what is wrong with a history, undefined where one order explains it */
+export function faultOfHistory(history: History): string | undefined {
+  switch (history.of) {
+    case 'proof':
+      return faultOf(PROOF, history.operations);
+    case 'key':
+      return faultOf(KEY, history.operations);
+    case 'quota':
+      return faultOf(quotaModel(history, history.operations), history.operations);
+    case 'issuing':
+      return faultOf(ISSUING, history.operations);
   }
 }
 
-function isFinal(outcome: CaseState['outcome']): boolean {
-  return outcome === 'accepted' || outcome === 'rejected';
-}
-
-function textOf(state: CaseState): string {
-  return `${state.outcome} ${Object.entries(state.evidence).sort().join(' ')}`;
-}
-
-/**
- * Tries every order that the times allow (Wing and Gong), and no set of done calls with the same state twice.
- */
-export function isLinearizable(operations: readonly ReviewOperation[]): boolean {
-  const tried = new Set<string>();
-  const search = (done: bigint, state: CaseState): boolean => {
-    const left = operations
-      .map((operation, index) => ({ operation, index }))
-      .filter(({ index }) => (done & (1n << BigInt(index))) === 0n);
-    const firstAnswer = Math.min(...left.map(({ operation }) => operation.answer?.at ?? Infinity));
-    if (firstAnswer === Infinity) return true;
-    const key = `${done} ${textOf(state)}`;
-    if (tried.has(key)) return false;
-    tried.add(key);
-    return left.some(({ operation: { call, sentAt, answer }, index }) => {
-      if (sentAt > firstAnswer) return false;
-      const step = apply(state, call);
-      if (answer !== undefined) {
-        const { result } = answer;
-        if ('refused' in result !== 'refused' in step) return false;
-        if ('refused' in result && 'refused' in step && result.refused !== step.refused) return false;
-        if ('state' in result && 'state' in step && textOf(result.state) !== textOf(step.state)) return false;
-      }
-      return search(done | (1n << BigInt(index)), 'state' in step ? step.state : state);
-    });
-  };
-  return search(0n, NEW_CASE);
+/** @returns words with the history, in the order in which it was sent */
+export function faultOf<State, Call, Result>(
+  model: Model<State, Call, Result>,
+  operations: readonly Operation<Call, Result>[],
+): string | undefined {
+  let words = 'not linearizable';
+  try {
+    if (isLinearizable(model, operations)) return undefined;
+  } catch (error) {
+    words = error instanceof Error ? error.message : String(error);
+  }
+  return `${words}: ${JSON.stringify(operations.toSorted((a, b) => a.sentAt - b.sentAt))}`;
 }

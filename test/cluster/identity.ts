@@ -1,26 +1,14 @@
 /** Three processes, one identity: what one of them made, any other takes. Without faults. */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
-import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
-import { readClusterBundle } from '../../src/adapters/signing/cluster-bundle.js';
-import { createEventRelay } from '../../src/background/relay.js';
-import { readConfig } from '../../src/config/config.js';
-import { DomainError } from '../../src/domain/errors.js';
-import { SHIPPED_PLANS } from '../../src/domain/partner.js';
-import { again } from '../fixtures/again.js';
-import { authenticatorWith } from '../fixtures/authentication.js';
 import { inParallel } from '../fixtures/service.js';
 import { type Answer, isLater, reasonOf } from './calls.js';
 import { startAlone } from './members.js';
+import { nearEndOfMonth } from './month.js';
 import type { Run } from './run.js';
 
 /** Units that are left for the parallel calls, and how many calls want them. */
 const UNITS_LEFT = 20;
 const CALLS = 40;
-/** As many units as one conditional batch takes. */
-const CHARGED_AT_ONCE = 40;
-const PUBLISHED_MS = 300_000;
 
 export async function identity(run: Run, name: string): Promise<void> {
   const { calls, ledger, workload, say } = run;
@@ -129,62 +117,13 @@ export async function identity(run: Run, name: string): Promise<void> {
 
 /** A plan's month is used up but for a few units, then three processes are asked for more at once. */
 async function exactQuota(
-  { cluster, calls, workload, ledger }: Run,
+  run: Run,
   file: Uint8Array,
   expect: (what: string, ok: boolean, detail?: unknown) => void,
 ): Promise<void> {
-  const plan = SHIPPED_PLANS.find(({ name }) => name === 'trial')!;
-  const partner = await workload.partner(plan.name);
-  const { cassandra, kafka, environment } = readConfig(cluster.settings);
-  const { secrets } = await readClusterBundle(cluster.settings['TAKEMARK_SECRETS_FILE']!, environment);
-  // Nothing is audited here, so any key will do.
-  const store = await openCassandraStore({
-    ...cassandra!,
-    audit: { key: Buffer.alloc(32) },
-    authenticator: authenticatorWith(secrets, 'row', environment),
-  });
-  const bus = await openKafkaBus({
-    ...kafka!,
-    group: 'none',
-    onFault: () => undefined,
-    authenticator: authenticatorWith(secrets, 'event', environment),
-    acceptWithoutMac: false,
-  });
-  const relay = createEventRelay({
-    stores: store,
-    bus,
-    observer: { events: () => undefined, fault: () => undefined },
-  });
-  relay.start();
-  const at = Math.floor(Date.now() / 1000);
-  try {
-    await inParallel(
-      Array.from({ length: plan.monthlyQuota - UNITS_LEFT }, (_, index) => `before-${index}`),
-      CHARGED_AT_ONCE,
-      async (dedupeKey) => {
-        await again(
-          () =>
-            store.charge({
-              partnerId: partner.partnerId,
-              operation: 'verify',
-              dedupeKey,
-              at,
-              monthlyQuota: plan.monthlyQuota,
-              dedupeUntil: at + 3600,
-            }),
-          (error) => error instanceof DomainError && error.code === 'unavailable',
-        );
-        ledger.bill({ partnerId: partner.partnerId, uploadId: dedupeKey });
-      },
-    );
-    const deadline = Date.now() + PUBLISHED_MS;
-    while (store.countWaiting() > 0 && Date.now() < deadline) await delay(100);
-    expect('all of it is published', store.countWaiting() === 0, store.countWaiting());
-  } finally {
-    await relay.stop();
-    await bus.close();
-    await store.close();
-  }
+  const { calls, workload, ledger } = run;
+  const { partner, waiting } = await nearEndOfMonth(run, UNITS_LEFT);
+  expect('all of it is published', waiting === 0, waiting);
   const uploads: string[] = [];
   await inParallel(
     Array.from({ length: CALLS }),

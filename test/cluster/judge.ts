@@ -3,8 +3,9 @@
  * show that it finds things.
  */
 import type { ServiceEvent } from '../../src/domain/events.js';
-import { isLinearizable, type ReviewOperation } from './history.js';
+import { faultOf, faultOfHistory, REVIEW, type ReviewOperation } from './history.js';
 import type { Ledger } from './ledger.js';
+import { faultsOfLog } from './sets.js';
 
 export interface ObservedProof {
   /** Status of the document, the record and the deliverable, from every process. */
@@ -58,7 +59,19 @@ export interface Observed {
   readonly deadLetters: number;
 }
 
-export type Acknowledged = Pick<Ledger, 'partners' | 'issued' | 'erased' | 'billed' | 'rotated' | 'reviews'>;
+export type Acknowledged = Pick<
+  Ledger,
+  | 'partners'
+  | 'issued'
+  | 'erased'
+  | 'billed'
+  | 'rotated'
+  | 'reviews'
+  | 'histories'
+  | 'logReads'
+  | 'strangers'
+  | 'unknownReviews'
+>;
 
 /** Deed that is done once to a thing, whoever did it. */
 const UNIQUE: ReadonlySet<string> = new Set([
@@ -78,6 +91,8 @@ export function judge(acknowledged: Acknowledged, observed: Observed): readonly 
     ...judgeKeys(acknowledged, observed),
     ...judgeReviews(acknowledged, observed),
     ...judgeAudit(acknowledged, observed),
+    ...judgeHistories(acknowledged),
+    ...judgeTopics(acknowledged, observed),
     ...judgeRest(acknowledged, observed),
   ];
 }
@@ -139,7 +154,7 @@ function* judgeProofs(
  * Idempotency-Key.
  */
 function* judgeLists(
-  { partners, issued, erased }: Acknowledged,
+  { partners, issued, erased, strangers }: Acknowledged,
   { partners: seen }: Observed,
 ): Generator<string> {
   const gone = new Set(erased.map(({ proofId }) => proofId));
@@ -154,11 +169,14 @@ function* judgeLists(
     for (const proofId of seen.get(partnerId)?.listed ?? [])
       if (!expected.has(proofId)) yield `${proofId} is listed and nobody was told of it`;
   }
+  const told = new Set(issued.map(({ partnerId, proofId }) => `${partnerId} ${proofId}`));
+  for (const { partnerId, name, where } of strangers)
+    if (!told.has(`${partnerId} ${name}`)) yield `${name} was in ${where} and nobody was told of it`;
 }
 
 /** Audit entries: one of each change that was acknowledged, and none of its kind beside it (rule 15.8). */
 function* judgeAudit(
-  { partners, issued, erased, rotated, reviews }: Acknowledged,
+  { partners, issued, erased, rotated, reviews, logReads }: Acknowledged,
   { partners: seen }: Observed,
 ): Generator<string> {
   const expected = new Map<string, Set<string>>();
@@ -178,7 +196,38 @@ function* judgeAudit(
     for (const [entry, count] of counts)
       if (count > 1 && expected.get(partnerId)?.has(entry) !== true && UNIQUE.has(entry.split(' ')[0]!))
         yield `the log of ${partnerId} has ${count} entries of ${entry}`;
+    const log = seen.get(partnerId)?.audit.map(textOfEntry) ?? [];
+    for (const fault of faultsOfLog(logReads.get(partnerId) ?? [], log))
+      yield `the log of ${partnerId}: ${fault}`;
   }
+}
+
+export function textOfEntry({ action, subjects }: ObservedPartner['audit'][number]): string {
+  return [action, ...subjects].join(' ');
+}
+
+function* judgeHistories({ histories }: Acknowledged): Generator<string> {
+  for (const history of histories) {
+    const fault = faultOfHistory(history);
+    if (fault !== undefined) yield `the ${history.of} ${history.name}: ${fault}`;
+  }
+}
+
+/** The topics tell of nothing that nobody did. What was done and must be told is looked for at its thing. */
+function* judgeTopics(
+  { issued, reviews, unknownReviews }: Acknowledged,
+  { events }: Observed,
+): Generator<string> {
+  const known = new Set(issued.map(({ proofId }) => proofId));
+  for (const proofId of new Set(
+    events.flatMap((event) => (event.topic === 'erasure' ? event.data.proofId : [])),
+  ))
+    if (!known.has(proofId)) yield `the topic of erasures tells of ${proofId}, which nobody was told of`;
+  const acknowledged = new Set(reviews.map(({ reviewId }) => reviewId));
+  const created = new Set(events.filter(({ kind }) => kind === 'review_created').map(({ key }) => key));
+  const more = [...created].filter((reviewId) => !acknowledged.has(reviewId));
+  if (more.length > unknownReviews)
+    yield `${more.length} reviews were announced and nobody was told of them, and ${unknownReviews} were not answered`;
 }
 
 function* judgeUsage(
@@ -239,8 +288,8 @@ function* judgeReviews(
     const found = seen.get(reviewId) ?? [];
     // Its state at the end follows from the calls too.
     const history = [...operations, ...found.flatMap(({ read }) => read ?? [])];
-    if (!isLinearizable(history))
-      yield `the calls on ${reviewId} are not linearizable: ${JSON.stringify(history)}`;
+    const fault = faultOf(REVIEW, history);
+    if (fault !== undefined) yield `the calls on ${reviewId}: ${fault}`;
     const expected = gone.has(proofId) ? 404 : 200;
     const statuses = found.map(({ status }) => status);
     if (statuses.length === 0 || statuses.some((status) => status !== expected))

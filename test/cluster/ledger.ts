@@ -3,7 +3,8 @@
  * have been.
  */
 import { appendFileSync, writeFileSync } from 'node:fs';
-import type { ReviewHistory } from './history.js';
+import type { History, ReviewHistory } from './history.js';
+import type { LogRead, Member } from './sets.js';
 
 export interface IssuedEntry {
   readonly proofId: string;
@@ -41,6 +42,13 @@ export interface KnownPartner {
   readonly apiKey: string;
 }
 
+export interface Stranger {
+  readonly partnerId: string;
+  readonly name: string;
+  /** Where it was seen. */
+  readonly where: string;
+}
+
 export class Ledger {
   readonly partners: KnownPartner[] = [];
   readonly issued: IssuedEntry[] = [];
@@ -48,6 +56,17 @@ export class Ledger {
   readonly billed: BilledEntry[] = [];
   readonly rotated: RotatedEntry[] = [];
   readonly reviews: ReviewHistory[] = [];
+  readonly histories: History[] = [];
+  /** When the erasure of a proof was first asked for, answered or not. */
+  readonly erasing = new Map<string, number>();
+  /** Uploads of which a billed call was asked for, answered or not, by partner. */
+  readonly asked = new Map<string, number>();
+  /** Reads of audit logs, by partner. */
+  readonly logReads = new Map<string, LogRead[]>();
+  /** Names in lists that nobody had been told of at the time. */
+  readonly strangers: Stranger[] = [];
+  /** Reviews whose creation was not answered: each may be there or not. */
+  unknownReviews = 0;
   readonly violations: string[] = [];
   readonly #counts = new Map<string, number>();
   readonly #file: string | undefined;
@@ -90,6 +109,40 @@ export class Ledger {
   review(history: ReviewHistory): void {
     this.reviews.push(history);
     this.#write('review', history);
+  }
+
+  history(history: History): void {
+    this.histories.push(history);
+    this.count(`histories of ${history.of}`);
+    this.count('calls of histories', history.operations.length);
+    this.#write('history', history);
+  }
+
+  billAsked(partnerId: string): void {
+    this.asked.set(partnerId, (this.asked.get(partnerId) ?? 0) + 1);
+  }
+
+  eraseAsked(proofId: string): void {
+    if (!this.erasing.has(proofId)) this.erasing.set(proofId, this.now());
+  }
+
+  /** Proofs of a partner as far as anybody was told. */
+  members(partnerId: string): readonly Member[] {
+    const removed = new Map(this.erased.map(({ proofId, at }) => [proofId, at]));
+    return this.issued
+      .filter((entry) => entry.partnerId === partnerId)
+      .map(({ proofId, at }) => ({
+        name: proofId,
+        addedAt: at,
+        removeAskedAt: this.erasing.get(proofId),
+        removedAt: removed.get(proofId),
+      }));
+  }
+
+  logRead(partnerId: string, read: LogRead): void {
+    const reads = this.logReads.get(partnerId) ?? [];
+    reads.push(read);
+    this.logReads.set(partnerId, reads);
   }
 
   violation(what: string): void {

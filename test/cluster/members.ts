@@ -3,23 +3,32 @@
  * ports of its own.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { CLOCK_MARK_FILE } from '../../src/adapters/system/clock-mark.js';
 import { again } from '../fixtures/again.js';
+import type { Network } from './network.js';
 
-const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
-const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
+/** Of this version: where `src/` lies, compiled. */
+const ROOT = new URL('../../', import.meta.url);
+const MAIN = new URL('src/main.js', ROOT).pathname;
+const CLI = new URL('src/cli/main.js', ROOT).pathname;
+/** Debian's libfaketime: lets a process see another time, by a file that is read each second. */
+export const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1';
+const FAKETIME_READ_MS = 1000;
 /** Below the ports that the system gives to clients. */
 const FIRST_PORT = 21_000;
 const RESTART_PAUSE_MS = 100;
 /** Time for all processes, on a machine that is busy with something else. */
 const READY_MS = 300_000;
 const WATCH_MS = 250;
+/** Time to end orderly. */
+const ORDERLY_MS = 15_000;
 
 export interface Service {
   readonly name: string;
@@ -29,7 +38,8 @@ export interface Service {
 
 interface Member {
   readonly name: string;
-  readonly args: readonly string[];
+  /** Without the file of the program, which depends on the version. */
+  readonly program: 'main' | 'consumers';
   readonly environment: Readonly<Record<string, string>>;
   readonly log: string;
   child: ChildProcess | undefined;
@@ -37,6 +47,13 @@ interface Member {
   kills: number;
   /** Tells whether this run killed the process that is there, or was. */
   killed: boolean;
+  /** Stays away until it is let go. */
+  held: boolean;
+  /** Root of the version that the next start is of. */
+  root: URL;
+  suspended: boolean;
+  /** When it last stood still or was told another time, in milliseconds of `performance.now()`. */
+  disturbedAt: number;
   /** Tells whether it has been ready since it was started. */
   served: boolean;
   givenUp: number;
@@ -56,6 +73,10 @@ export interface ClusterOptions {
   readonly settings: Readonly<Record<string, string>>;
   readonly services: number;
   readonly consumers: number;
+  /** Tells whether clocks can be set. */
+  readonly clocks?: boolean;
+  /** A network in which each process has a namespace of its own. */
+  readonly network?: Network;
   /** A process ended that nobody killed. */
   readonly onDeath: (name: string, death: Death) => void;
 }
@@ -67,6 +88,7 @@ export class Cluster {
   readonly operatorToken: string;
   readonly #members: Member[];
   readonly #onDeath: ClusterOptions['onDeath'];
+  readonly #network: Network | undefined;
   #stopping = false;
 
   private constructor(
@@ -75,8 +97,9 @@ export class Cluster {
     operatorToken: string,
     services: readonly Service[],
     members: Member[],
-    onDeath: ClusterOptions['onDeath'],
+    { onDeath, network }: ClusterOptions,
   ) {
+    this.#network = network;
     this.directory = directory;
     this.settings = settings;
     this.operatorToken = operatorToken;
@@ -86,7 +109,8 @@ export class Cluster {
   }
 
   /** Bundle and schema by the operator's commands, then all processes; resolves before they are ready. */
-  static async start({ settings, services, consumers, onDeath }: ClusterOptions): Promise<Cluster> {
+  static async start(options: ClusterOptions): Promise<Cluster> {
+    const { settings, services, consumers, clocks = false, network } = options;
     const directory = await mkdtemp(join(tmpdir(), 'takemark-cluster-'));
     const operatorToken = 'operator-token-of-the-cluster-under-test';
     const shared: Record<string, string> = {
@@ -108,34 +132,50 @@ export class Cluster {
       (error) => (error as { readonly code?: unknown }).code === TROUBLE,
     );
     const base = await freePorts((services + consumers) * 2);
-    const member = (name: string, slot: number, program: readonly string[]): Member => ({
+    if (clocks && !existsSync(FAKETIME))
+      throw new Error('clocks need faketime (Debian: apt-get install faketime)');
+    const hostOf = (name: string): string => network?.addressOf(name) ?? '127.0.0.1';
+    const member = (name: string, slot: number, program: Member['program']): Member => ({
       name,
-      args: program,
+      program,
       environment: {
         ...shared,
+        TAKEMARK_HOST: hostOf(name),
+        TAKEMARK_OPERATOR_HOST: hostOf(name),
+        ...(clocks && {
+          LD_PRELOAD: FAKETIME,
+          FAKETIME_TIMESTAMP_FILE: clockFileOf(directory, name),
+          FAKETIME_CACHE_DURATION: String(FAKETIME_READ_MS / 1000),
+          FAKETIME_DONT_RESET: '1',
+          DONT_FAKE_MONOTONIC: '1',
+        }),
         TAKEMARK_DATA_DIR: join(directory, name),
         TAKEMARK_PORT: String(base + 2 * slot),
         TAKEMARK_OPERATOR_PORT: String(base + 2 * slot + 1),
-        TAKEMARK_PUBLIC_URL: `http://127.0.0.1:${base + 2 * slot}`,
+        TAKEMARK_PUBLIC_URL: `http://${hostOf(name)}:${base + 2 * slot}`,
       },
       log: join(directory, `${name}.log`),
       child: undefined,
-      readyUrl: `http://127.0.0.1:${base + 2 * slot + 1}/readyz`,
+      readyUrl: `http://${hostOf(name)}:${base + 2 * slot + 1}/readyz`,
       kills: 0,
       killed: false,
+      held: false,
+      root: ROOT,
+      suspended: false,
+      disturbedAt: -Infinity,
       served: false,
       givenUp: 0,
     });
     const serving = Array.from({ length: services }, (_, slot) =>
-      member(`service-${slot + 1}`, slot, [MAIN]),
+      member(`service-${slot + 1}`, slot, 'main'),
     );
     const consuming = Array.from({ length: consumers }, (_, index) =>
-      member(`consumer-${index + 1}`, services + index, [CLI, 'consumers']),
+      member(`consumer-${index + 1}`, services + index, 'consumers'),
     );
     const addresses = serving.map(({ name, environment }) => ({
       name,
-      partner: `http://127.0.0.1:${environment['TAKEMARK_PORT']}`,
-      operator: `http://127.0.0.1:${environment['TAKEMARK_OPERATOR_PORT']}`,
+      partner: `http://${hostOf(name)}:${environment['TAKEMARK_PORT']}`,
+      operator: `http://${hostOf(name)}:${environment['TAKEMARK_OPERATOR_PORT']}`,
     }));
     const cluster = new Cluster(
       directory,
@@ -143,8 +183,9 @@ export class Cluster {
       operatorToken,
       addresses,
       [...serving, ...consuming],
-      onDeath,
+      options,
     );
+    if (clocks) for (const { name } of cluster.#members) writeFileSync(clockFileOf(directory, name), '+0\n');
     process.once('exit', () => cluster.#members.forEach(({ child }) => child?.kill('SIGKILL')));
     for (const one of cluster.#members) await cluster.#spawn(one);
     return cluster;
@@ -162,10 +203,92 @@ export class Cluster {
   kill(name: string): boolean {
     const member = this.#members.find((one) => one.name === name);
     const child = member?.child;
-    if (member === undefined || child?.exitCode !== null || child.signalCode !== null) return false;
+    if (member === undefined || child === undefined || hasEnded(child)) return false;
     member.kills += 1;
     member.killed = true;
     return child.kill('SIGKILL');
+  }
+
+  /** Orderly, and gone until `release`. Resolves when it has ended. */
+  async hold(name: string): Promise<void> {
+    const member = this.#find(name);
+    member.held = true;
+    await this.#end(member);
+  }
+
+  release(name: string): void {
+    const member = this.#find(name);
+    member.held = false;
+    if (member.child === undefined || hasEnded(member.child)) void this.#spawn(member);
+  }
+
+  /** It stands still, sockets open, and after `resume` goes on where it was. False where it does not run. */
+  suspend(name: string): boolean {
+    const member = this.#find(name);
+    if (member.child === undefined || hasEnded(member.child)) return false;
+    member.suspended = true;
+    return member.child.kill('SIGSTOP');
+  }
+
+  resume(name: string): void {
+    const member = this.#find(name);
+    member.child?.kill('SIGCONT');
+    member.suspended = false;
+    member.disturbedAt = performance.now();
+  }
+
+  /** Sets its clock ahead of the machine's; resolves when it has read it. */
+  async setClock(name: string, seconds: number): Promise<void> {
+    const member = this.#find(name);
+    const file = clockFileOf(this.directory, name);
+    // Never half a file.
+    writeFileSync(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
+    renameSync(`${file}.new`, file);
+    await delay(FAKETIME_READ_MS * 1.5);
+    member.disturbedAt = performance.now();
+  }
+
+  /**
+   * Puts a clock right that was ahead. In a process time never runs backwards (decision 0018): it would stand
+   * still until it is caught up, so the process ends, and its mark of the time is removed, as it asks for.
+   */
+  async setClockBack(name: string): Promise<void> {
+    await this.hold(name);
+    await this.setClock(name, 0);
+    await rm(join(this.#find(name).environment['TAKEMARK_DATA_DIR']!, CLOCK_MARK_FILE), { force: true });
+    this.release(name);
+  }
+
+  /** Ends a process orderly, and starts it with another version. */
+  async roll(name: string, root = ROOT): Promise<void> {
+    const member = this.#find(name);
+    member.root = root;
+    await this.#end(member);
+  }
+
+  /** Tells whether a process stood still since then. */
+  wasDisturbed(name: string, since: number): boolean {
+    const { suspended, disturbedAt } = this.#find(name);
+    return suspended || disturbedAt >= since;
+  }
+
+  async whenReady(name: string): Promise<void> {
+    while (!this.#stopping && (await statusOf(this.#find(name).readyUrl)) !== 200) await delay(100);
+  }
+
+  #find(name: string): Member {
+    return this.#members.find((one) => one.name === name)!;
+  }
+
+  async #end(member: Member): Promise<void> {
+    const { child } = member;
+    if (child === undefined || hasEnded(child)) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    member.killed = true;
+    child.kill('SIGTERM');
+    const patience = setTimeout(() => child.kill('SIGKILL'), ORDERLY_MS);
+    await ended;
+    clearTimeout(patience);
   }
 
   /** Resolves when every process says that it is ready. */
@@ -189,14 +312,24 @@ export class Cluster {
     return takemark({ ...this.settings, TAKEMARK_OPERATOR_URL: this.services[0]!.operator }, ...args);
   }
 
+  /** Brings the schema up to another version, while this one works. */
+  async migrate(root: URL): Promise<void> {
+    await promisify(execFile)(
+      process.execPath,
+      [new URL('src/cli/main.js', root).pathname, 'operator', 'migrate'],
+      { env: { PATH: process.env['PATH'], ...this.settings } },
+    );
+  }
+
   async stop({ keep = false } = {}): Promise<void> {
     this.#stopping = true;
     await Promise.all(
       this.#members.map(async ({ child }) => {
-        if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+        if (child === undefined || hasEnded(child)) return;
         const ended = new Promise((resolve) => child.once('exit', resolve));
         child.kill('SIGTERM');
-        const patience = setTimeout(() => child.kill('SIGKILL'), 15_000);
+        child.kill('SIGCONT');
+        const patience = setTimeout(() => child.kill('SIGKILL'), ORDERLY_MS);
         await ended;
         clearTimeout(patience);
       }),
@@ -234,10 +367,18 @@ export class Cluster {
 
   async #spawn(member: Member): Promise<void> {
     await mkdir(member.environment['TAKEMARK_DATA_DIR']!, { recursive: true });
-    if (this.#stopping) return;
+    if (this.#stopping || member.held) return;
     const log = openSync(member.log, 'a');
     const { size } = fstatSync(log);
-    const child = spawn(process.execPath, member.args, {
+    const program = new URL(member.program === 'main' ? 'src/main.js' : 'src/cli/main.js', member.root)
+      .pathname;
+    const command = [
+      ...(this.#network?.within(member.name) ?? []),
+      process.execPath,
+      program,
+      ...(member.program === 'main' ? [] : [member.program]),
+    ];
+    const child = spawn(command[0]!, command.slice(1), {
       stdio: ['ignore', log, log],
       env: { PATH: process.env['PATH'], ...member.environment },
     });
@@ -254,9 +395,19 @@ export class Cluster {
           this.#death(member, code ?? signal, readFileSync(member.log).subarray(size).toString()),
         );
       // As an orchestrator would.
-      setTimeout(() => this.#stopping || void this.#spawn(member), RESTART_PAUSE_MS);
+      setTimeout(() => {
+        if (!this.#stopping && !member.held && member.child === child) void this.#spawn(member);
+      }, RESTART_PAUSE_MS);
     });
   }
+}
+
+function clockFileOf(directory: string, name: string): string {
+  return join(directory, `${name}.clock`);
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
 }
 
 /** Message of a service that gives up starting; the command line has an exit code for trouble. */

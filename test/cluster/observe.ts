@@ -11,11 +11,13 @@ import type { KnownPartner, Ledger } from './ledger.js';
 import type { Service } from './members.js';
 import type { Tables } from './tables.js';
 import type { Topics } from './topics.js';
-import { caseStateOf, type Issued, type Workload } from './workload.js';
+import { type Issued, reviewStateOf, type Workload } from './workload.js';
 
 /** Calls at once. */
 const WIDTH = 12;
 const VERIFIED_AGAIN = 40;
+/** Between two lines on what is waited for. */
+const SAID_MS = 20_000;
 
 export interface Observers {
   readonly calls: Calls;
@@ -62,8 +64,10 @@ export async function caughtUp(
   ledger: Ledger,
   { calls, tables }: Observers,
   limitMs: number,
+  say: (line: string) => void,
 ): Promise<string | undefined> {
   const deadline = Date.now() + limitMs;
+  let saidAt = Date.now();
   for (;;) {
     const waiting: string[] = [];
     for (const service of calls.services) {
@@ -76,8 +80,6 @@ export async function caughtUp(
     const behind = [...owed].filter(([partnerId, units]) => (folded.get(partnerId) ?? 0) < units);
     if (behind.length > 0) waiting.push(`the usage of ${behind.length} partners is not folded`);
     const unfinished = await tables.unfinished();
-    const untold = await tables.untold();
-    if (untold > 0) waiting.push(`${untold} events wait in the outbox`);
     if (unfinished > 0) waiting.push(`${unfinished} operations are not finished`);
     const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
     const notices = await tables.notices();
@@ -100,6 +102,10 @@ export async function caughtUp(
     if (unconfirmed.length > 0) waiting.push(`${unconfirmed.length} erasures are not confirmed`);
     if (waiting.length === 0) return undefined;
     if (Date.now() > deadline) return waiting.join('; ');
+    if (Date.now() > saidAt + SAID_MS) {
+      say(`still: ${waiting.join('; ')}`);
+      saidAt = Date.now();
+    }
     await delay(1000);
   }
 }
@@ -198,7 +204,7 @@ export async function observe(
           read: {
             call: { does: 'read' },
             sentAt,
-            answer: { at, result: { state: caseStateOf(answer) } },
+            answer: { at, result: { state: reviewStateOf(answer) } },
           } as const,
         }),
       })),

@@ -21,9 +21,15 @@ interface Beat {
 /** Asks each service whether it lives, which needs no server and no store, all the time. */
 export class Pulse {
   readonly #beats = new Set<Beat>();
+  readonly #wasDisturbed: (name: string, since: number) => boolean;
   #stopped = false;
 
-  constructor(services: readonly Service[]) {
+  /** @param wasDisturbed tells of a service that was suspended: no machine's fault */
+  constructor(
+    services: readonly Service[],
+    wasDisturbed: (name: string, since: number) => boolean = () => false,
+  ) {
+    this.#wasDisturbed = wasDisturbed;
     for (const service of services) void this.#listen(service);
   }
 
@@ -36,7 +42,7 @@ export class Pulse {
     return Math.max(
       0,
       ...Array.from(this.#beats, ({ service, from, to = now }) =>
-        service === name ? 0 : to - Math.max(from, since),
+        service === name || this.#wasDisturbed(service, from) ? 0 : to - Math.max(from, since),
       ),
     );
   }

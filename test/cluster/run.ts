@@ -3,11 +3,15 @@
  * afterwards.
  */
 import { randomUUID } from 'node:crypto';
+import { defined } from '../../src/domain/defined.js';
 import { seeded } from '../fixtures/service.js';
 import { Calls } from './calls.js';
+import { Contention } from './contention.js';
 import { judge } from './judge.js';
 import type { KnownPartner, Ledger } from './ledger.js';
 import { Cluster } from './members.js';
+import { type Month, nearEndOfMonth } from './month.js';
+import type { Network } from './network.js';
 import { caughtUp, observe, verifyAgain } from './observe.js';
 import { Pulse } from './pulse.js';
 import type { Servers } from './servers.js';
@@ -24,6 +28,9 @@ const CATCH_UP_MS = 600_000;
  */
 const STARTS_GIVEN_UP = 4;
 
+/** Of a month that clients contend for. */
+const UNITS_LEFT = 10;
+
 export interface Run {
   readonly cluster: Cluster;
   readonly servers: Servers;
@@ -31,6 +38,9 @@ export interface Run {
   readonly ledger: Ledger;
   readonly workload: Workload;
   readonly partners: readonly KnownPartner[];
+  readonly contention: Contention;
+  /** A partner's, in which few units are left. */
+  readonly month: Month;
   readonly say: (line: string) => void;
   /** While it is set, a process may give up starting as often as it likes. */
   outage: boolean;
@@ -42,11 +52,17 @@ export interface RunOptions extends Pick<Run, 'servers' | 'ledger' | 'say'> {
   readonly width: number;
   /** Tells whether logs and data directories of the processes stay. */
   readonly keep: boolean;
+  /** Tells whether clocks of processes can be set. */
+  readonly clocks?: boolean;
+  /** In which each process has a namespace of its own. */
+  readonly network?: Network | undefined;
+  /** Settings in place of those that name the servers. */
+  readonly over?: Readonly<Record<string, string>>;
 }
 
 /** Starts a cluster, and ends it whatever `work` comes to. */
 export async function withRun<Result>(
-  { servers, seed, ledger, say, width, keep }: RunOptions,
+  { servers, seed, ledger, say, width, keep, clocks = false, network, over = {} }: RunOptions,
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
   const name = randomUUID().slice(0, 8);
@@ -60,7 +76,10 @@ export async function withRun<Result>(
       TAKEMARK_KAFKA_PREFIX: `run-${name}`,
       TAKEMARK_KAFKA_REPLICATION: '1',
       TAKEMARK_KAFKA_PARTITIONS: '4',
+      ...over,
     },
+    clocks,
+    ...defined({ network }),
     services: 3,
     consumers: 2,
     onDeath: (member, { how, served, gaveUp, inARow }) => {
@@ -77,13 +96,15 @@ export async function withRun<Result>(
   try {
     await cluster.ready();
     say('all processes are ready');
-    const pulse = new Pulse(cluster.services);
+    const pulse = new Pulse(cluster.services, (member, since) => cluster.wasDisturbed(member, since));
     try {
       const calls = new Calls(cluster, ledger, pulse);
       const workload = new Workload(calls, ledger, seeded(seed + 1));
       const partners: KnownPartner[] = [];
       for (let index = 0; index < width; index += 1) partners.push(await workload.partner());
-      run = { cluster, servers, calls, ledger, workload, partners, say, outage: false };
+      const contention = new Contention(calls, ledger, workload, seeded(seed + 2));
+      const month = await nearEndOfMonth({ cluster, workload, ledger }, UNITS_LEFT);
+      run = { cluster, servers, calls, ledger, workload, partners, contention, month, say, outage: false };
       return await work(run);
     } finally {
       pulse.stop();
@@ -95,10 +116,10 @@ export async function withRun<Result>(
 
 /** Partners work while `disturb` runs; all that they began is finished when this resolves. */
 export async function atWork(
-  { workload, partners, cluster, say }: Run,
+  { workload, contention, month, partners, cluster, say }: Run,
   disturb: () => Promise<void>,
 ): Promise<void> {
-  const working = workload.run(partners);
+  const working = workload.run(partners, (isOver) => contention.run(partners[0]!, month, isOver));
   try {
     await disturb();
   } finally {
@@ -107,6 +128,57 @@ export async function atWork(
     await working;
   }
   await cluster.ready();
+}
+
+/**
+ * Within this time after the last fault all is served and caught up. Milliseconds; finding what a dead process
+ * left takes 20 s and a time bucket of 15 s.
+ */
+const RECOVERED_MS = 60_000;
+
+/**
+ * Partners work while `disturb` runs, and stop when it is over. From then on everything is there again within a
+ * minute: every process is ready and answers, and nothing waits.
+ */
+export async function recovered(run: Run, disturb: () => Promise<void>): Promise<number> {
+  const { workload, contention, month, partners, cluster, calls, ledger, say } = run;
+  const working = workload.run(partners, (isOver) => contention.run(partners[0]!, month, isOver));
+  let healed = 0;
+  try {
+    await disturb();
+  } finally {
+    healed = performance.now();
+    say('the last fault is over');
+    workload.stop();
+  }
+  const since = (): number => Math.round(performance.now() - healed);
+  await cluster.ready();
+  for (const { name } of calls.services) calls.putBack(name);
+  run.outage = false;
+  for (const service of calls.services)
+    await calls.settle({ method: 'GET', path: '/v1/proofs?limit=1', apiKey: partners[0]!.apiKey }, [200], {
+      service,
+    });
+  const served = since();
+  say(`everything is served after ${served} ms`);
+  await working;
+  say(`the work is done after ${since()} ms`);
+  const tables = await Tables.open(cluster.settings);
+  const topics = await Topics.open(cluster.settings);
+  try {
+    const behind = await caughtUp(ledger, { calls, workload, tables, topics }, CATCH_UP_MS, say);
+    if (behind !== undefined) ledger.violation(`not caught up: ${behind}`);
+  } finally {
+    await tables.close();
+    await topics.close();
+  }
+  const caughtUpMs = since();
+  say(`all is caught up after ${caughtUpMs} ms`);
+  if (caughtUpMs > RECOVERED_MS)
+    ledger.violation(
+      `recovery took ${caughtUpMs} ms, ${served} of them until everything was served; ${RECOVERED_MS} are right`,
+    );
+  return caughtUpMs;
 }
 
 /**
@@ -119,7 +191,7 @@ export async function check({ cluster, calls, ledger, workload, say }: Run): Pro
     const observers = { calls, workload, tables, topics };
     const verdicts = await verifyAgain(ledger, observers);
     say('waiting for outboxes and consumers');
-    const behind = await caughtUp(ledger, observers, CATCH_UP_MS);
+    const behind = await caughtUp(ledger, observers, CATCH_UP_MS, say);
     if (behind !== undefined) ledger.violation(`not caught up: ${behind}`);
     say('looking at everything');
     const observed = await observe(ledger, observers, verdicts);

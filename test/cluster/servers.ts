@@ -3,14 +3,22 @@
  * erases them.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Network } from './network.js';
+
+/** Of Cassandra's `paxos_variant`. */
+export type PaxosVariant = 'v1' | 'v2';
 
 const LAUNCHER = new URL('../../../deploy/services/services.mjs', import.meta.url).pathname;
 /** Beside 127.0.0, which the servers of the other suites have. */
 const NETWORK = '127.0.1';
+/** Of a disk that can be filled: several times what an hour's run leaves on it. */
+const DISK_BYTES = 1 << 30;
+/** Left to be written, since the server writes meanwhile. */
+const SPARE_BLOCKS = 4096;
 
 export interface Servers {
   /** Settings of the service that name these servers. */
@@ -22,6 +30,8 @@ export interface Servers {
   /** Lets the servers keep their connections and answer nothing, until `thaw`. */
   freeze(...names: readonly string[]): Promise<void>;
   thaw(...names: readonly string[]): Promise<void>;
+  /** Leaves no room on a server's disk. @returns what makes room again and starts the server anew */
+  fillDisk(name: string): Promise<() => Promise<void>>;
   /** A command of Cassandra's nodetool. */
   nodetool(name: string, ...args: readonly string[]): Promise<string>;
   /** Each server's files are below it, under its name. */
@@ -30,19 +40,30 @@ export interface Servers {
   remove(): Promise<void>;
 }
 
-/**
- * @param nodes of Cassandra
- * @param measured with the compiler that makes fast code, which takes longer to start
- */
+export interface ServersOptions {
+  /** Of Cassandra. */
+  readonly nodes: 1 | 3;
+  /** These alone, in place of all. */
+  readonly names?: readonly string[];
+  /** With the compiler that makes fast code, which takes longer to start. */
+  readonly measured?: boolean;
+  readonly paxos?: PaxosVariant;
+  /** In which each server has a namespace of its own. */
+  readonly network?: Network | undefined;
+  /** Servers whose disk can be filled: each has a small one of its own, in memory. Linux, as root. */
+  readonly disks?: readonly string[];
+  readonly say: (line: string) => void;
+}
+
 export async function startServers({
   nodes,
+  names = [],
   measured = false,
+  paxos = 'v2',
+  network,
+  disks = [],
   say,
-}: {
-  readonly nodes: 1 | 3;
-  readonly measured?: boolean;
-  readonly say: (line: string) => void;
-}): Promise<Servers> {
+}: ServersOptions): Promise<Servers> {
   const shared = process.env['TAKEMARK_SERVICES_DIR'] ?? join(tmpdir(), 'takemark-services');
   const jars = join(shared, 'jars');
   await mkdir(jars, { recursive: true, mode: 0o700 });
@@ -51,7 +72,9 @@ export async function startServers({
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],
     TAKEMARK_SERVICES_DIR: directory,
-    TAKEMARK_SERVICES_NETWORK: process.env['TAKEMARK_CLUSTER_NETWORK'] ?? NETWORK,
+    TAKEMARK_SERVICES_NETWORK: network?.prefix ?? process.env['TAKEMARK_CLUSTER_NETWORK'] ?? NETWORK,
+    ...(network !== undefined && { TAKEMARK_SERVICES_NAMESPACES: network.namespaces }),
+    TAKEMARK_SERVICES_PAXOS: paxos,
     TAKEMARK_SERVICES_JARS: jars,
     ...(measured && { _JAVA_OPTIONS: '-XX:TieredStopAtLevel=4' }),
   };
@@ -64,12 +87,29 @@ export async function startServers({
     return stdout;
   };
   const named = (names: readonly string[]) => names.flatMap((name) => ['--name', name]);
+  const mounted: string[] = [];
   const remove = async (): Promise<void> => {
+    await launcher('down');
+    // Lazily: namespaces of the network have copies of the mount for as long as they are there.
+    for (const path of mounted.splice(0)) await promisify(execFile)('umount', ['-l', path]);
     await launcher('down', '--erase');
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    const lines = (await launcher('up', '--nodes', String(nodes), '--print-env'))
+    for (const name of disks) {
+      const path = join(directory, name);
+      await mkdir(path, { mode: 0o700 });
+      await promisify(execFile)('mount', [
+        '-t',
+        'tmpfs',
+        '-o',
+        `size=${DISK_BYTES},mode=0700`,
+        'tmpfs',
+        path,
+      ]);
+      mounted.push(path);
+    }
+    const lines = (await launcher('up', '--nodes', String(nodes), ...named(names), '--print-env'))
       .split('\n')
       .filter((line) => line.includes('='));
     return {
@@ -78,12 +118,26 @@ export async function startServers({
           lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
         ),
         TAKEMARK_CASSANDRA_REPLICATION: String(nodes),
+        // The launcher does not tell which variant it has given, and production refuses this one.
+        ...(paxos === 'v1' && {
+          TAKEMARK_ACCEPT_SERVERS: [accepted(lines), 'cassandra.paxos_variant'].join(','),
+        }),
       },
       up: async (...names) => void (await launcher('up', '--nodes', String(nodes), ...named(names))),
       down: async (...names) => void (await launcher('down', ...named(names))),
       kill: async (...names) => void (await launcher('kill', ...named(names))),
       freeze: async (...names) => void (await launcher('freeze', ...named(names))),
       thaw: async (...names) => void (await launcher('thaw', ...named(names))),
+      fillDisk: async (name) => {
+        const path = join(directory, name, 'filler');
+        await fill(path);
+        return async () => {
+          await rm(path);
+          // A server that met a full disk has given up, or stands there and refuses: it is started anew.
+          await launcher('kill', '--name', name).catch(() => undefined);
+          await launcher('up', '--nodes', String(nodes), '--name', name);
+        };
+      },
       nodetool: (name, ...args) => launcher('nodetool', name, ...args),
       directory,
       remove,
@@ -91,5 +145,27 @@ export async function startServers({
   } catch (error) {
     await remove();
     throw error;
+  }
+}
+
+/** Checks that the launcher's variables accept. */
+function accepted(lines: readonly string[]): string {
+  const name = 'TAKEMARK_ACCEPT_SERVERS=';
+  return lines.find((line) => line.startsWith(name))!.slice(name.length);
+}
+
+/** Leaves no room. */
+async function fill(path: string): Promise<void> {
+  const { bavail, bsize } = await statfs(dirname(path));
+  // Written byte by byte it takes a busy machine a minute. Somebody may have been quicker: the rest is written.
+  await promisify(execFile)('fallocate', ['-l', String(Math.max(1, bavail - SPARE_BLOCKS) * bsize), path]);
+  const file = await open(path, 'a');
+  try {
+    // The last bytes one by one are not worth it: no log segment fits into a few of them.
+    for (const piece = Buffer.alloc(1 << 16, 1); ; ) await file.writeFile(piece);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    await file.close();
   }
 }

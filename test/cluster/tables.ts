@@ -3,18 +3,21 @@ import { Client, types } from 'cassandra-driver';
 import { BILLED_OPERATIONS } from '../../src/domain/usage-window.js';
 import { again } from '../fixtures/again.js';
 
-/** Tables that name a proof beside its own row: none of them may name an erased one. */
+/**
+ * Tables that lead to a proof from outside its own rows: none of them may name an erased one. Reviews go with their proof
+ * unread, so the ids in `review_proof` and `due_notice` stay until their time is over.
+ */
 const NAMING_PROOFS = [
   'proof_by_partner',
   'issuing_replay',
   'proof_by_bound',
   'proof_by_original',
-  'review_by_proof',
   'review_by_partner',
-  'review_place',
-  'review',
-  'due_notice',
 ];
+/** Tables of which decisions leave acts until all that follows is done. */
+const DECIDED = ['record', 'api_key', 'partner'];
+/** Kinds of pointers that need no decision to follow: an id may stay reserved, and charges lie elsewhere. */
+const OF_NO_DECISION: ReadonlySet<string> = new Set(['proof_issued', 'charges', 'calls_counted']);
 
 const BILLED: ReadonlySet<string | undefined> = new Set(BILLED_OPERATIONS);
 
@@ -44,19 +47,26 @@ export class Tables {
         if (proofId !== null) rows.push({ table, proofId });
       }
     }
+    // The head of an erased proof stays, and the acts that tell of it until they are done.
+    for (const row of await this.#all('SELECT proof_id, part FROM record')) {
+      const part = row['part'] as string;
+      if (part >= 'b')
+        rows.push({ table: `record ${part.split('/')[0]!}`, proofId: row['proof_id'] as string });
+    }
     return rows;
   }
 
   /** Operations that nobody has finished yet: their audit entries, events and indexes may still come. */
   async unfinished(): Promise<number> {
-    return (await this.#all('SELECT op FROM intent')).length;
-  }
-
-  /** Events of erasures and cases that no process has seen published; what was charged lies elsewhere. */
-  async untold(): Promise<number> {
-    return (await this.#all('SELECT id FROM outbox')).filter(
-      (row) => !(row['id'] as string).startsWith('charges/'),
-    ).length;
+    const ops = new Set<string>();
+    for (const table of DECIDED)
+      for (const row of await this.#all(`SELECT part FROM ${table}`)) {
+        const part = row['part'] as string;
+        if (part.startsWith('act/')) ops.add(part.slice('act/'.length));
+      }
+    for (const row of await this.#all('SELECT op, kind FROM pointer'))
+      if (!OF_NO_DECISION.has(row['kind'] as string)) ops.add(row['op'] as string);
+    return ops.size;
   }
 
   /** Announcements that are planned, by case. */

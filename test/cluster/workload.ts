@@ -6,9 +6,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { wav } from '../fixtures/wav.js';
 import { type Answer, type Calls, describe, isLater, reasonOf, SETTLE_LIMIT_MS } from './calls.js';
-import type { CaseState, EvidenceState, ReviewCall, ReviewOperation } from './history.js';
+import type { EvidenceState, ReviewCall, ReviewOperation, ReviewState } from './history.js';
 import type { KnownPartner, Ledger } from './ledger.js';
 import type { Service } from './members.js';
+import { faultsOfSet, strangersIn } from './sets.js';
 
 const KINDS = ['source_evidence', 'source_licence', 'creator_clarification'] as const;
 const OUTCOMES = ['accepted', 'held', 'rejected'] as const;
@@ -40,9 +41,6 @@ export class Workload {
   readonly #calls: Calls;
   readonly #ledger: Ledger;
   readonly #random: () => number;
-  /** Proofs whose erasure was asked for, and uploads whose verification was, answered or not. */
-  readonly #erasing = new Set<string>();
-  readonly #verifying = new Map<string, number>();
   #stopped = false;
   #audio = 0;
 
@@ -53,13 +51,21 @@ export class Workload {
   }
 
   /** Resolves when all lanes have finished what they had begun, after `stop`. */
-  async run(partners: readonly KnownPartner[]): Promise<void> {
+  async run(
+    partners: readonly KnownPartner[],
+    beside?: (isOver: () => boolean) => Promise<void>,
+  ): Promise<void> {
+    this.#stopped = false;
     const lanes = partners.flatMap((partner) => [
       this.#lane('proofs', () => this.#lifeOfProof(partner)),
       this.#lane('reviews', () => this.#lifeOfReview(partner)),
       this.#lane('lists', () => this.#list(partner)),
     ]);
-    await Promise.all([...lanes, this.#lane('rotations', () => this.#rotations())]);
+    await Promise.all([
+      ...lanes,
+      this.#lane('rotations', () => this.#rotations()),
+      beside?.(() => this.#stopped),
+    ]);
   }
 
   stop(): void {
@@ -138,15 +144,16 @@ export class Workload {
   async upload(
     { apiKey }: KnownPartner,
     file: Uint8Array,
-    at: { readonly slot?: Service; readonly post?: Service } = {},
+    {
+      purpose = 'verify',
+      ...at
+    }: { readonly slot?: Service; readonly post?: Service; readonly purpose?: 'verify' | 'identify' } = {},
   ): Promise<string> {
     for (const deadline = Date.now() + SETTLE_LIMIT_MS; ; ) {
       const slot = (
-        await this.#calls.settle(
-          { method: 'POST', path: '/v1/uploads', apiKey, json: { purpose: 'verify' } },
-          [201],
-          { service: at.slot },
-        )
+        await this.#calls.settle({ method: 'POST', path: '/v1/uploads', apiKey, json: { purpose } }, [201], {
+          service: at.slot,
+        })
       ).json as SlotBody;
       const form = new FormData();
       for (const [name, value] of Object.entries(slot.fields)) form.set(name, value);
@@ -176,7 +183,7 @@ export class Workload {
     partner: KnownPartner,
     uploadId: string,
   ): Promise<{ readonly verdict: string; readonly proofId?: string }> {
-    this.#verifying.set(partner.partnerId, (this.#verifying.get(partner.partnerId) ?? 0) + 1);
+    this.#ledger.billAsked(partner.partnerId);
     const call = { method: 'POST', path: '/v1/verify', apiKey: partner.apiKey, json: { uploadId } };
     const answers = await Promise.all(
       Array.from({ length: this.#random() < 0.2 ? 2 : 1 }, () => this.#calls.settle(call, [200])),
@@ -196,7 +203,7 @@ export class Workload {
 
   async erase(partner: KnownPartner, proofId: string, file?: Uint8Array): Promise<void> {
     const { apiKey, partnerId } = partner;
-    this.#erasing.add(proofId);
+    this.#ledger.eraseAsked(proofId);
     const call = { method: 'DELETE', path: `/v1/proofs/${proofId}`, apiKey };
     const answers = (
       await Promise.all(
@@ -220,7 +227,7 @@ export class Workload {
     }
   }
 
-  /** A case, and four clients who do not agree on it. */
+  /** A review, and four clients who do not agree on it. */
   async #lifeOfReview(partner: KnownPartner): Promise<void> {
     const { apiKey, partnerId } = partner;
     const { proofId } = await this.issue(partner);
@@ -236,24 +243,41 @@ export class Workload {
       apiKey,
       json: { proofId, bindings },
     });
-    // The answer had the case's id in it: without one this case is nobody's.
-    if (created === undefined || isLater(created)) return;
-    if (created.status !== 201) throw this.#calls.fail(`a new case was answered ${created.status}`);
+    // The answer had the review's id in it: without one this review is nobody's.
+    if (created === undefined || isLater(created)) {
+      this.#ledger.unknownReviews += 1;
+      return;
+    }
+    if (created.status !== 201) throw this.#calls.fail(`a new review was answered ${created.status}`);
     const { reviewId } = created.json as ReviewBody;
     const operations: ReviewOperation[] = [];
     const requestIds = new Map<string, string>();
-    await Promise.all(
-      Array.from({ length: 3 }, async () => {
+    const erasesAmidst = this.#random() < 0.3;
+    await Promise.all([
+      ...Array.from({ length: 3 }, async () => {
         for (let step = 0; step < 5; step += 1)
           operations.push(await this.#reviewStep(partner, reviewId, requestIds));
       }),
-    );
+      ...(erasesAmidst
+        ? [delay(this.#random() * 300).then(() => this.#eraseReviewed(partner, proofId, operations))]
+        : []),
+    ]);
     const read = await this.#reviewCall(partner, reviewId, { does: 'read' }, requestIds, true);
     operations.push(read);
     this.#ledger.review({ reviewId, proofId, partnerId, operations });
     this.#ledger.count('reviewed');
     this.#ledger.count('calls on reviews', operations.length);
-    if (this.#random() < 0.3) await this.erase(partner, proofId);
+    if (!erasesAmidst && this.#random() < 0.3) await this.erase(partner, proofId);
+  }
+
+  async #eraseReviewed(partner: KnownPartner, proofId: string, operations: ReviewOperation[]): Promise<void> {
+    const sentAt = this.#ledger.now();
+    await this.erase(partner, proofId);
+    operations.push({
+      call: { does: 'erase' },
+      sentAt,
+      answer: { at: this.#ledger.now(), result: { erased: true } },
+    });
   }
 
   #reviewStep(
@@ -263,7 +287,7 @@ export class Workload {
   ): Promise<ReviewOperation> {
     const known = [...requestIds.keys()];
     const dice = this.#random();
-    const call: ReviewCall =
+    const call: Exclude<ReviewCall, { does: 'erase' }> =
       dice < 0.35 || known.length === 0
         ? { does: 'open', kind: this.#oneOf(KINDS) }
         : dice < 0.75
@@ -278,7 +302,7 @@ export class Workload {
   async #reviewCall(
     { apiKey }: KnownPartner,
     reviewId: string,
-    call: ReviewCall,
+    call: Exclude<ReviewCall, { does: 'erase' }>,
     requestIds: Map<string, string>,
     settled = false,
   ): Promise<ReviewOperation> {
@@ -303,19 +327,23 @@ export class Workload {
                   json: { status: call.does === 'accept' ? 'accepted' : 'declined' },
                 };
     const sentAt = this.#ledger.now();
-    const answer = settled ? await this.#calls.settle(request, [200]) : await this.#calls.send(request);
+    const patienceMs = this.#random() < 0.1 ? this.#random() * 500 : undefined;
+    const answer = settled
+      ? await this.#calls.settle(request, [200, 404])
+      : await this.#calls.send(request, undefined, patienceMs);
     if (answer === undefined || isLater(answer)) return { call, sentAt };
     const at = this.#ledger.now();
     if (answer.status === 409)
       return { call, sentAt, answer: { at, result: { refused: reasonOf(answer) ?? 'no reason' } } };
+    if (answer.status === 404) return { call, sentAt, answer: { at, result: { refused: 'not_found' } } };
     if (answer.status !== 200 && answer.status !== 201) {
-      this.#ledger.violation(`${call.does} on a case was answered ${answer.status}`);
+      this.#ledger.violation(`${call.does} on a review was answered ${answer.status}`);
       return { call, sentAt };
     }
-    return { call, sentAt, answer: { at, result: { state: this.#caseOf(answer, requestIds) } } };
+    return { call, sentAt, answer: { at, result: { state: this.#reviewOf(answer, requestIds) } } };
   }
 
-  #caseOf(answer: Answer, requestIds: Map<string, string>): CaseState {
+  #reviewOf(answer: Answer, requestIds: Map<string, string>): ReviewState {
     const { reviewId, evidenceRequests } = answer.json as ReviewBody;
     for (const { kind, requestId } of evidenceRequests) {
       const known = requestIds.get(kind) ?? requestId;
@@ -324,7 +352,7 @@ export class Workload {
     }
     if (new Set(evidenceRequests.map(({ kind }) => kind)).size !== evidenceRequests.length)
       this.#ledger.violation(`${reviewId} lists a kind twice`);
-    return caseStateOf(answer);
+    return reviewStateOf(answer);
   }
 
   /**
@@ -392,10 +420,6 @@ export class Workload {
    */
   async #list({ partnerId, apiKey }: KnownPartner): Promise<void> {
     const before = this.#ledger.now();
-    const expected = this.#ledger.issued
-      .filter((entry) => entry.partnerId === partnerId)
-      .map(({ proofId }) => proofId);
-    const gone = new Set(this.#ledger.erased.filter(({ at }) => at < before).map(({ proofId }) => proofId));
     const billed = this.#ledger.billed.filter((entry) => entry.partnerId === partnerId).length;
     const listed: string[] = [];
     let cursor: string | undefined;
@@ -416,25 +440,16 @@ export class Workload {
       listed.push(...proofs.map(({ proofId }) => proofId));
       cursor = nextCursor;
     } while (cursor !== undefined);
-    const seen = new Set(listed);
-    const twice = listed.filter((proofId, index) => listed.indexOf(proofId) !== index);
-    const places = (proofId: string) => listed.flatMap((other, index) => (other === proofId ? index : []));
-    if (twice.length > 0)
-      this.#ledger.violation(
-        `a list of ${listed.length} has a proof twice: ${twice.map((proofId) => `${proofId} at ${places(proofId).join(' and ')}`).join(', ')}`,
-      );
-    for (const proofId of expected) {
-      if (!seen.has(proofId) && !this.#erasing.has(proofId))
-        this.#ledger.violation(
-          `${proofId} is missing in a list of ${listed.length}, begun at ${Math.round(before)} ms: ${listed.join(' ')}`,
-        );
-    }
-    for (const proofId of seen)
-      if (gone.has(proofId)) this.#ledger.violation(`${proofId} is listed after its erasure`);
+    const read = { sentAt: before, at: this.#ledger.now(), seen: listed };
+    const members = this.#ledger.members(partnerId);
+    for (const fault of faultsOfSet(read, members))
+      this.#ledger.violation(`a list of ${listed.length}, begun at ${Math.round(before)} ms: ${fault}`);
+    for (const name of strangersIn(read, members))
+      this.#ledger.strangers.push({ partnerId, name, where: 'a list' });
     const { used } = (
       await this.#calls.settle({ method: 'GET', path: '/v1/partner/usage?days=2', apiKey }, [200])
     ).json as { used: number };
-    const most = this.#verifying.get(partnerId) ?? 0;
+    const most = this.#ledger.asked.get(partnerId) ?? 0;
     if (used < billed || used > most)
       this.#ledger.violation(`usage says ${used} where ${billed} to ${most} calls are billable`);
     this.#ledger.count('listed');
@@ -446,7 +461,7 @@ export class Workload {
   }
 }
 
-export function caseStateOf({ json }: Pick<Answer, 'json'>): CaseState {
+export function reviewStateOf({ json }: Pick<Answer, 'json'>): ReviewState {
   const { outcome, evidenceRequests } = json as ReviewBody;
   return {
     outcome: outcome ?? 'open',

@@ -1,0 +1,62 @@
+/** The way to the bucket does what its faults are called, and is whole again afterwards. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import t from 'tap';
+import { BucketProxy } from './bucket-way.js';
+
+const CONTENT = Buffer.alloc(3_000_000, 7);
+
+async function bucketAndWay(t: { teardown(end: () => Promise<void>): void }): Promise<BucketProxy> {
+  const server: Server = createServer((_, response) => response.end(CONTENT));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const proxy = await BucketProxy.open(
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    '127.0.0.1',
+  );
+  t.teardown(async () => {
+    await proxy.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  return proxy;
+}
+
+const sizeOf = async (proxy: BucketProxy): Promise<number> =>
+  (await fetch(proxy.endpoint).then((answer) => answer.arrayBuffer())).byteLength;
+
+t.test('an open way passes everything on', async (t) => {
+  const proxy = await bucketAndWay(t);
+  t.equal(await sizeOf(proxy), CONTENT.length);
+});
+
+t.test('a bucket that is away answers nobody, and comes back', async (t) => {
+  const proxy = await bucketAndWay(t);
+  proxy.turn('away');
+  await t.rejects(sizeOf(proxy));
+  proxy.turn('open');
+  t.equal(await sizeOf(proxy), CONTENT.length);
+});
+
+t.test('a late answer comes whole when the fault is over, and not before', async (t) => {
+  const proxy = await bucketAndWay(t);
+  proxy.turn('late');
+  let arrived = false;
+  const size = sizeOf(proxy).finally(() => (arrived = true));
+  await delay(300);
+  t.notOk(arrived);
+  proxy.turn('open');
+  t.equal(await size, CONTENT.length);
+});
+
+t.test('a slow answer takes its time', async (t) => {
+  const proxy = await bucketAndWay(t);
+  proxy.turn('slow');
+  const began = performance.now();
+  const size = sizeOf(proxy);
+  await delay(1000);
+  // What is under way goes on at once when the way is open, but for the piece that waits.
+  proxy.turn('open');
+  t.equal(await size, CONTENT.length);
+  t.ok(performance.now() - began > 1400);
+});

@@ -1,0 +1,84 @@
+/** The way to the bucket, which can be away, slow, or late with its answers. */
+
+import type { AddressInfo } from 'node:net';
+import { createServer, connect as dial, type Server, type Socket } from 'node:net';
+
+export type BucketWay = 'open' | 'away' | 'slow' | 'late';
+
+/** By which each piece of an answer is late where the way is slow. */
+const SLOW_MS = 1500;
+
+export class BucketProxy {
+  readonly #server: Server;
+  readonly #target: { readonly host: string; readonly port: number };
+  readonly #sockets = new Set<Socket>();
+  /** Answers that are kept back. */
+  #kept: (() => void)[] = [];
+  #way: BucketWay = 'open';
+
+  private constructor(target: URL) {
+    this.#target = { host: target.hostname, port: Number(target.port) };
+    this.#server = createServer((socket) => this.#join(socket));
+  }
+
+  static async open(target: string, host: string): Promise<BucketProxy> {
+    const proxy = new BucketProxy(new URL(target));
+    await new Promise<void>((resolve) => proxy.#server.listen(0, host, resolve));
+    return proxy;
+  }
+
+  get endpoint(): string {
+    const { address, port } = this.#server.address() as AddressInfo;
+    return `http://${address}:${port}`;
+  }
+
+  turn(way: BucketWay): void {
+    this.#way = way;
+    if (way === 'away') for (const socket of this.#sockets) socket.destroy();
+    const kept = this.#kept;
+    this.#kept = [];
+    for (const go of kept) go();
+  }
+
+  async close(): Promise<void> {
+    this.turn('away');
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #join(client: Socket): void {
+    if (this.#way === 'away') {
+      client.destroy();
+      return;
+    }
+    const server = dial(this.#target);
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        other.destroy();
+      });
+    }
+    client.pipe(server);
+    server.on('data', (piece) => {
+      const pass = (): void => {
+        if (!client.destroyed) client.write(piece);
+        server.resume();
+      };
+      if (this.#way === 'open') {
+        if (!client.write(piece)) {
+          server.pause();
+          client.once('drain', () => server.resume());
+        }
+        return;
+      }
+      // Nothing overtakes what is kept back.
+      server.pause();
+      if (this.#way === 'late') this.#kept.push(pass);
+      else setTimeout(pass, SLOW_MS);
+    });
+  }
+}

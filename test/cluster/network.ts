@@ -1,0 +1,77 @@
+/**
+ * A network of namespaces, one for each process and server, joined by a bridge: a link between two of them is
+ * cut one way by a blackhole route. Linux, as root.
+ */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+/** Below it all addresses of a network lie; its first one is the bridge's, from which the run itself calls. */
+const PREFIX = '10.77';
+const BRIDGE_HOST = 254;
+
+const run = (...args: readonly string[]) => promisify(execFile)('ip', args);
+
+export interface Network {
+  /** The first three numbers of all addresses. */
+  readonly prefix: string;
+  /** Begins the names of all namespaces, before that of the party. */
+  readonly namespaces: string;
+  /** Address of a party. */
+  addressOf(name: string): string;
+  /** Address that every party reaches, and the run listens at. */
+  readonly own: string;
+  /** Words that a command of a party begins with. */
+  within(name: string): readonly string[];
+  /** From now on nothing that the first sends reaches the second. */
+  cut(from: string, to: string): Promise<void>;
+  mend(from: string, to: string): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/**
+ * @param number of the network on this machine, 0 to 255
+ * @param hosts the last number of each party's address
+ */
+export async function openNetwork(number: number, hosts: Readonly<Record<string, number>>): Promise<Network> {
+  const bridge = `tmk${number}`;
+  const addressOf = (name: string): string => `${PREFIX}.${number}.${hosts[name]}`;
+  const spaceOf = (name: string): string => `${bridge}-${name}`;
+  const remove = async (): Promise<void> => {
+    for (const [name, host] of Object.entries(hosts)) {
+      // A namespace lets go of its device some time after it has gone itself.
+      await run('link', 'del', `${bridge}v${host}`).catch(() => undefined);
+      await run('netns', 'del', spaceOf(name)).catch(() => undefined);
+    }
+    await run('link', 'del', bridge).catch(() => undefined);
+  };
+  await remove();
+  try {
+    await run('link', 'add', bridge, 'type', 'bridge');
+    await run('addr', 'add', `${PREFIX}.${number}.${BRIDGE_HOST}/24`, 'dev', bridge);
+    await run('link', 'set', bridge, 'up');
+    for (const [name, host] of Object.entries(hosts)) {
+      const space = spaceOf(name);
+      await run('netns', 'add', space);
+      await run('link', 'add', `${bridge}v${host}`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space);
+      await run('link', 'set', `${bridge}v${host}`, 'master', bridge, 'up');
+      await run('-n', space, 'addr', 'add', `${addressOf(name)}/24`, 'dev', 'eth0');
+      for (const device of ['lo', 'eth0']) await run('-n', space, 'link', 'set', device, 'up');
+    }
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  const change = async (verb: 'add' | 'del', from: string, to: string): Promise<void> => {
+    await run('-n', spaceOf(from), 'route', verb, 'blackhole', `${addressOf(to)}/32`);
+  };
+  return {
+    prefix: `${PREFIX}.${number}`,
+    namespaces: `${bridge}-`,
+    addressOf,
+    own: `${PREFIX}.${number}.${BRIDGE_HOST}`,
+    within: (name) => ['ip', 'netns', 'exec', spaceOf(name)],
+    cut: (from, to) => change('add', from, to),
+    mend: (from, to) => change('del', from, to),
+    remove,
+  };
+}

@@ -1,0 +1,186 @@
+/**
+ * One broker of three hangs. By that a topic has no leader, another one falls under its
+ * `min.insync.replicas`, and the third loses the leader of some partitions until others take over. What can
+ * be acknowledged is, exactly once; nothing is refused; the rest arrives when the broker is back.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
+import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
+import { createEventRelay } from '../../src/background/relay.js';
+import { billedSource, type ServiceEvent, TOPICS, type Topic } from '../../src/domain/events.js';
+import { monthOf } from '../../src/domain/usage-window.js';
+import type { EventBus } from '../../src/ports/bus.js';
+import type { Stores } from '../../src/ports/stores.js';
+import { fileHeads } from '../adapters/embedded-process.js';
+import { again } from '../fixtures/again.js';
+import { authenticated } from '../fixtures/authentication.js';
+import { audit, issuedProof, NOW, reviewCase, usageCharge } from '../store-contract/samples.js';
+import type { Brokers } from './brokers.js';
+
+/** Six partitions, of which each broker leads two. */
+const SPREAD = [
+  [1, 2, 3],
+  [2, 3, 1],
+  [3, 1, 2],
+  [3, 2, 1],
+  [1, 3, 2],
+  [2, 1, 3],
+];
+const PARTNERS = 30;
+const WARM_MS = 3000;
+/** Longer than the brokers take to give the hung one's partitions to others, and than any attempt. */
+const HUNG_MS = 45_000;
+const CAUGHT_UP_MS = 60_000;
+const PAUSE_MS = 50;
+
+export interface Figures {
+  readonly charges: number;
+  readonly erasures: number;
+  readonly reviews: number;
+  /** Events of a topic that waited when the broker came back. */
+  readonly waitedAtTheEnd: Readonly<Record<Topic, number>>;
+  /** Usage events that were acknowledged while the broker hung. */
+  readonly acknowledgedMeanwhile: number;
+  readonly caughtUpMs: number;
+}
+
+/** @param violation called with each thing that must not be */
+export async function stuckPartitions(brokers: Brokers, violation: (what: string) => void): Promise<Figures> {
+  const prefix = `stuck-${randomUUID().slice(0, 8)}`;
+  await brokers.makeTopic(`${prefix}.usage`, SPREAD, { 'min.insync.replicas': '2' });
+  await brokers.makeTopic(`${prefix}.retention`, SPREAD, { 'min.insync.replicas': '3' });
+  await brokers.makeTopic(`${prefix}.erasure`, [[3], [3], [3]]);
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-stuck-'));
+  const stores = await openEmbeddedStore({
+    directory,
+    audit: { key: Buffer.alloc(32, 1), heads: fileHeads(directory) },
+    authenticator: authenticated.authenticator,
+  });
+  const bus = await openKafkaBus({
+    brokers: brokers.addresses,
+    prefix,
+    group: prefix,
+    onFault: () => undefined,
+    ...authenticated,
+  });
+  const published: Record<Topic, number> = { erasure: 0, usage: 0, retention: 0 };
+  const relay = createEventRelay({
+    stores,
+    bus,
+    observer: { events: (topic, _, count) => void (published[topic] += count), fault: () => undefined },
+  });
+  relay.start();
+  const work = begin(stores, violation);
+  try {
+    for (const end = Date.now() + CAUGHT_UP_MS; Date.now() < end; await delay(PAUSE_MS))
+      if (TOPICS.every((topic) => published[topic] > 0)) break;
+    await delay(WARM_MS);
+    brokers.freeze(3);
+    const before = published.usage;
+    await delay(HUNG_MS);
+    const acknowledgedMeanwhile = published.usage - before;
+    const counts = await work.end();
+    // What was charged last is on its way; the partitions of the hung broker have other leaders by now.
+    for (const end = Date.now() + CAUGHT_UP_MS; stores.countWaiting('usage') > 0; await delay(PAUSE_MS))
+      if (Date.now() > end) break;
+    const waitedAtTheEnd = {
+      usage: stores.countWaiting('usage'),
+      erasure: stores.countWaiting('erasure'),
+      retention: stores.countWaiting('retention'),
+    };
+    if (waitedAtTheEnd.usage > 0) violation(`${waitedAtTheEnd.usage} usage events waited for other topics`);
+    if (waitedAtTheEnd.erasure === 0 || waitedAtTheEnd.retention === 0)
+      violation('the other topics were acknowledged: nothing was tested');
+    const healed = performance.now();
+    brokers.thaw(3);
+    while (stores.countWaiting() > 0 && performance.now() - healed < CAUGHT_UP_MS) await delay(PAUSE_MS);
+    const caughtUpMs = Math.round(performance.now() - healed);
+    if (stores.countWaiting() > 0) violation(`${stores.countWaiting()} events wait after ${caughtUpMs} ms`);
+    await check(bus, counts, violation);
+    return { ...counts, waitedAtTheEnd, acknowledgedMeanwhile, caughtUpMs };
+  } finally {
+    brokers.thaw(3);
+    await work.end();
+    await relay.stop();
+    await bus.close();
+    await stores.close();
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+type Counts = Pick<Figures, 'charges' | 'erasures' | 'reviews'>;
+
+/** Charges of many partners, erasures and reviews, one after another, until it is ended. */
+function begin(stores: Stores, violation: (what: string) => void): { end(): Promise<Counts> } {
+  const counts = { charges: 0, erasures: 0, reviews: 0 };
+  let isEnded = false;
+  const call = async (what: string, work: () => Promise<unknown>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      violation(`${what} is refused: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+  const done = (async () => {
+    for (let n = 0; !isEnded; n += 1) {
+      const partnerId = `ptr_${n % PARTNERS}`;
+      const proof = issuedProof(`prf_${n}`, partnerId);
+      await stores.reserveProof(proof.proofId, partnerId, NOW);
+      await stores.issueProof(proof, audit(partnerId, 'proof_issued', proof.proofId));
+      await call('a charge', () => stores.charge(usageCharge(partnerId, `call-${n}`)));
+      counts.charges += 1;
+      if (n % 2 === 0) {
+        await call('an erasure', () =>
+          stores.eraseProof(proof.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proof.proofId)),
+        );
+        counts.erasures += 1;
+      } else {
+        const review = reviewCase(`rev_${n}`, partnerId, proof.proofId);
+        await call('a review', () =>
+          stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
+        );
+        counts.reviews += 1;
+      }
+      await delay(PAUSE_MS);
+    }
+  })();
+  return {
+    async end() {
+      isEnded = true;
+      await done;
+      return counts;
+    },
+  };
+}
+
+/** Every event is in its topic, and those that nothing held up are there once. */
+async function check(bus: EventBus, counts: Counts, violation: (what: string) => void): Promise<void> {
+  const held = new Map<Topic, readonly ServiceEvent[]>();
+  for (const topic of TOPICS)
+    held.set(
+      topic,
+      await again(async () => {
+        const events: ServiceEvent[] = [];
+        await bus.replay(topic, async (batch) => void events.push(...batch));
+        return events;
+      }),
+    );
+  const ids = (topic: Topic) => new Set(held.get(topic)!.map(({ id }) => id)).size;
+  // A message that was appended and not acknowledged before its topic fell short may come twice.
+  const copies = held.get('usage')!.length - ids('usage');
+  if (copies > 0) violation(`${copies} copies of usage events`);
+  const units = held
+    .get('usage')!
+    .reduce((sum, event) => sum + (event.topic === 'usage' ? event.data.to - event.data.from : 0), 0);
+  const expected: Readonly<Record<string, readonly [number, number]>> = {
+    [`units of ${billedSource(monthOf(NOW))}`]: [units, counts.charges],
+    erasures: [ids('erasure'), counts.erasures],
+    reviews: [ids('retention'), counts.reviews],
+  };
+  for (const [what, [found, sent]] of Object.entries(expected))
+    if (found !== sent) violation(`${found} ${what} of ${sent} arrived`);
+}

@@ -1,0 +1,301 @@
+import { topicName } from '../../src/adapters/kafka/topic-names.js';
+import { decodeMessagePackStrict } from '../../src/codec/messagepack.js';
+import { type AuditEntry, AuditWalk } from '../../src/domain/audit.js';
+import { TOPICS } from '../../src/domain/events.js';
+import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
+import type { Stores } from '../../src/ports/stores.js';
+import type { Ledger, ProofFacts } from './ledger.js';
+import { openStores, PREFIX, type Surroundings, secrets } from './member.js';
+import { Process } from './world.js';
+
+/** Actions that an audit log tells of one subject at most once. */
+const ONCE: ReadonlySet<string> = new Set([
+  'proof_issued',
+  'proof_erased',
+  'review_created',
+  'key_rotated',
+  'key_revoked',
+]);
+/** Copies of an event that restarts and repeats may make; more is a loop. */
+const MOST_COPIES = 6;
+const DAY_SECONDS = 86_400;
+
+interface Message {
+  readonly id: string;
+  readonly kind: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Holds the end of a history against what its clients were told. */
+export async function judge(around: Surroundings, ledger: Ledger): Promise<readonly string[]> {
+  const { world } = around;
+  const process = new Process('judge', world.now, 0);
+  let outcome: { readonly violations: readonly string[] } | { readonly error: unknown } | undefined;
+  world.at(0, process, () => {
+    openStores(around)
+      .then((stores) => new Judge(around, ledger, stores).judge())
+      .then(
+        (violations) => (outcome = { violations }),
+        (error: unknown) => (outcome = { error }),
+      );
+  });
+  await world.run(world.now + 3_600_000, () => outcome !== undefined);
+  world.kill(process);
+  if (outcome === undefined) return ['the judge came to no end'];
+  if ('error' in outcome) {
+    const { error } = outcome;
+    return [
+      ...ledger.violations,
+      `the judge could not read: ${error instanceof Error ? error.stack : String(error)}`,
+    ];
+  }
+  return outcome.violations;
+}
+
+class Judge {
+  readonly #around: Surroundings;
+  readonly #ledger: Ledger;
+  readonly #stores: Stores;
+  readonly #found: string[];
+  readonly #audit = new Map<string, AuditEntry[]>();
+  readonly #events = new Map<string, { copies: number; readonly message: Message }>();
+
+  constructor(around: Surroundings, ledger: Ledger, stores: Stores) {
+    this.#around = around;
+    this.#ledger = ledger;
+    this.#stores = stores;
+    this.#found = [...ledger.violations];
+  }
+
+  /** In a part of the histories: half a year of reminders is read, hour by hour. */
+  get #looksAtReminders(): boolean {
+    return this.#ledger.reviews.size > 0 && this.#around.world.random.chance(0.1);
+  }
+
+  async judge(): Promise<readonly string[]> {
+    this.#readTopics();
+    const partners = new Set([...this.#ledger.keys.values()].map(({ partnerId }) => partnerId));
+    for (const partnerId of partners) await this.#readLog(partnerId);
+    const listed = new Map<string, string>();
+    for (const partnerId of partners)
+      for (const { proofId } of await this.#stores.listProofs(partnerId, { limit: 1000 }))
+        listed.set(proofId, partnerId);
+    const audited = [...this.#audit.values()]
+      .flat()
+      .flatMap(({ action, subjects }) => (action.startsWith('proof_') ? subjects : []));
+    const known = new Set([
+      ...this.#ledger.proofs.keys(),
+      ...this.#around.bucket.proofs(),
+      ...listed.keys(),
+      ...audited,
+    ]);
+    for (const proofId of known) await this.#judgeProof(proofId, listed.has(proofId));
+    await this.#judgeReviews();
+    await this.#judgeKeys();
+    for (const partnerId of partners) await this.#judgeUsage(partnerId);
+    for (const { key, proofs } of this.#ledger.idempotencyKeys)
+      if (
+        proofs.size > 1 &&
+        ![...proofs].some((proofId) => this.#ledger.proofs.get(proofId)?.eraseAskedAt !== undefined)
+      )
+        this.#violation(`${key} has issued ${[...proofs].join(' and ')}`);
+    for (const [id, { copies }] of this.#events)
+      if (copies > MOST_COPIES) this.#violation(`the event ${id} was sent ${copies} times`);
+    return this.#found;
+  }
+
+  #violation(what: string): void {
+    this.#found.push(what);
+  }
+
+  #readTopics(): void {
+    for (const topic of TOPICS)
+      for (const { value } of this.#around.broker.messages(topicName(PREFIX, topic))) {
+        const decoded = decodeMessagePackStrict(value ?? Buffer.alloc(0), 1_000_000);
+        if (!decoded.ok) this.#violation(`a message of ${topic} cannot be read`);
+        else {
+          const message = decoded.value as unknown as Message;
+          const found = this.#events.get(message.id);
+          if (found === undefined) this.#events.set(message.id, { copies: 1, message });
+          else found.copies += 1;
+        }
+      }
+  }
+
+  async #readLog(partnerId: string): Promise<void> {
+    const entries = [...(await this.#stores.readAudit(partnerId, 1, 10_000))];
+    this.#audit.set(partnerId, entries);
+    const walk = new AuditWalk(
+      secrets.all('audit').map(({ key }) => key),
+      undefined,
+    );
+    for (const entry of entries)
+      if (!walk.take(entry)) {
+        this.#violation(`the audit log of ${partnerId} breaks at its entry ${entry.sequence}`);
+        break;
+      }
+    const told = new Set<string>();
+    for (const { action, subjects } of entries) {
+      const name = `${action} ${subjects[0]}`;
+      if (ONCE.has(action) && told.has(name)) this.#violation(`the audit log tells twice of ${name}`);
+      told.add(name);
+    }
+  }
+
+  #told(action: string, subject: string): boolean {
+    return [...this.#audit.values()].some((entries) =>
+      entries.some((entry) => entry.action === action && entry.subjects.includes(subject)),
+    );
+  }
+
+  async #judgeProof(proofId: string, isListed: boolean): Promise<void> {
+    const facts: Partial<ProofFacts> = this.#ledger.proofs.get(proofId) ?? {};
+    const proof = await this.#stores.getProof(proofId);
+    const hasAsset = this.#around.bucket.proofs().has(proofId);
+    if (facts.erasedAt !== undefined && proof?.state !== 'erased')
+      this.#violation(`the erasure of ${proofId} was acknowledged, and it is ${proof?.state ?? 'unknown'}`);
+    if (proof?.state === 'erased') {
+      if (facts.eraseAskedAt === undefined && facts.issuedAt !== undefined)
+        this.#violation(`${proofId} is erased, and nobody has asked for it`);
+      const told = facts.erasedAt === undefined ? 'took effect' : 'was acknowledged';
+      if (!this.#events.has(`proof_erased/${proofId}`))
+        this.#violation(`the erasure of ${proofId} ${told} and has no event`);
+      else if (proof.confirmedAt === undefined)
+        this.#violation(`the erasure of ${proofId} ${told} and was never confirmed`);
+      if (!this.#told('proof_erased', proofId))
+        this.#violation(`the erasure of ${proofId} ${told} and is not in the audit log`);
+      if (isListed) this.#violation(`${proofId} is erased and listed`);
+      if (hasAsset && proof.confirmedAt !== undefined)
+        this.#violation(`${proofId} is erased and its asset is there`);
+    } else if (proof?.state === 'issued') {
+      const told = facts.issuedAt === undefined ? 'is issued' : 'was acknowledged as issued';
+      if (!isListed) this.#violation(`${proofId} ${told} and is in no list`);
+      if (!this.#told('proof_issued', proofId))
+        this.#violation(`${proofId} ${told} and is not in the audit log`);
+      if (!hasAsset) this.#violation(`${proofId} ${told} and has no asset`);
+      if (this.#told('proof_erased', proofId))
+        this.#violation(`${proofId} is issued, and the audit log tells of its erasure`);
+      const found = await this.#stores.findProofs('bound', proof.boundAudioSha256, 100);
+      if (!found.some((one) => one.proofId === proofId))
+        this.#violation(`${proofId} ${told} and is not found by its audio`);
+    } else {
+      if (facts.issuedAt !== undefined)
+        this.#violation(`${proofId} was acknowledged as issued, and is not there`);
+      if (this.#told('proof_issued', proofId))
+        this.#violation(`the audit log tells of ${proofId}, which is not issued`);
+    }
+  }
+
+  async #judgeReviews(): Promise<void> {
+    const now = Math.floor(this.#around.world.now / 1000);
+    const due = this.#looksAtReminders
+      ? await this.#stores.dueReminders(now + REVIEW_LIFE_SECONDS + DAY_SECONDS, 10_000)
+      : undefined;
+    const unresolved = new Map<string, string>();
+    const created = [...this.#audit.values()]
+      .flat()
+      .flatMap(({ action, subjects, partnerId }) =>
+        action === 'review_created' ? [{ reviewId: subjects[0]!, proofId: subjects[1]!, partnerId }] : [],
+      );
+    const known = new Map(
+      [...created, ...this.#ledger.reviews.values()].map((review) => [review.reviewId, review] as const),
+    );
+    for (const { reviewId, proofId, partnerId } of known.values()) {
+      const review = await this.#stores.getReview(partnerId, reviewId, now);
+      const isErased = (await this.#stores.getProof(proofId))?.state === 'erased';
+      const reminders = due?.filter((reminder) => reminder.reviewId === reviewId);
+      if (isErased) {
+        if (review !== undefined) this.#violation(`case ${reviewId} is left after the erasure of ${proofId}`);
+        if (reminders !== undefined && reminders.length > 0)
+          this.#violation(`reminders of case ${reviewId} are left after the erasure of ${proofId}`);
+        continue;
+      }
+      if (review === undefined) {
+        this.#violation(
+          this.#ledger.reviews.has(reviewId)
+            ? `case ${reviewId} was acknowledged and is not there`
+            : `the audit log tells of case ${reviewId}, which is not there`,
+        );
+        continue;
+      }
+      if (!this.#told('review_created', reviewId))
+        this.#violation(`case ${reviewId} is not in the audit log`);
+      if (!this.#events.has(`review_created/${reviewId}`))
+        this.#violation(`case ${reviewId} was never announced`);
+      else if (reminders !== undefined && reminders.length !== 2)
+        this.#violation(`case ${reviewId} has ${reminders.length} reminders of 2`);
+      const outcome = this.#ledger.reviews.get(reviewId)?.outcome;
+      if (outcome !== undefined && review.outcome !== outcome)
+        this.#violation(
+          `case ${reviewId} was acknowledged as ${outcome}, and is ${review.outcome ?? 'open'}`,
+        );
+      for (const { requestId, status } of review.evidenceRequests) {
+        const final = this.#ledger.finals.get(requestId);
+        if (final !== undefined && final.status !== status)
+          this.#violation(`evidence ${requestId} was closed as ${final.status}, and is ${status}`);
+      }
+      if (review.outcome === 'accepted' || review.outcome === 'rejected') continue;
+      const place = `${partnerId} ${proofId} ${review.bindings.submissionId}`;
+      const other = unresolved.get(place);
+      if (other !== undefined)
+        this.#violation(`cases ${other} and ${reviewId} are unresolved for the same bindings`);
+      unresolved.set(place, reviewId);
+    }
+  }
+
+  async #judgeKeys(): Promise<void> {
+    for (const [keyId, { partnerId, successors, revoked }] of this.#ledger.keys) {
+      const key = await this.#stores.getKey(keyId);
+      if (revoked === true && key?.revokedAt === undefined)
+        this.#violation(`the revocation of ${keyId} was acknowledged and does not hold`);
+      if (revoked === true && !this.#told('key_revoked', keyId))
+        this.#violation(`the revocation of ${keyId} is not in the audit log`);
+      const rotation = await this.#stores.getRotation(keyId);
+      for (const successor of successors)
+        if (rotation?.newKeyId !== successor)
+          this.#violation(
+            `${successor} was acknowledged as the successor of ${keyId}, which is ${rotation?.newKeyId}`,
+          );
+      if (rotation === undefined) continue;
+      const { newKeyId } = rotation;
+      if (!this.#told('key_rotated', keyId))
+        this.#violation(`the rotation of ${keyId} is not in the audit log`);
+      if ((await this.#stores.getKey(newKeyId)) === undefined)
+        this.#violation(`the successor of ${keyId} is not there`);
+      const listed = await this.#stores.listKeys(partnerId);
+      if (!listed.some((one) => one.keyId === newKeyId))
+        this.#violation(`the successor of ${keyId} is not listed`);
+    }
+  }
+
+  async #judgeUsage(partnerId: string): Promise<void> {
+    const unit = this.#ledger.units.get(partnerId);
+    if (unit === undefined) return;
+    // All calls were made in March.
+    const now = Math.floor(this.#around.world.now / 1000);
+    const used = await this.#stores.getUsed(partnerId, now);
+    if (used > unit.quota) this.#violation(`${partnerId} used ${used} units of ${unit.quota}`);
+    if (used < unit.acknowledged)
+      this.#violation(`${partnerId} was answered ${unit.acknowledged} verifies and ${used} were counted`);
+    if (used > unit.asked)
+      this.#violation(`${partnerId} asked for ${unit.asked} verifies and ${used} were counted`);
+    const days = await this.#stores.getDailyUsage(partnerId, '2026-03-01', '2026-04-30');
+    const folded = days.reduce((sum, { operations }) => sum + (operations['verify'] ?? 0), 0);
+    if (folded !== used)
+      this.#violation(`${partnerId} used ${used} units, and ${folded} are in the daily totals`);
+    const told = new Map<number, string>();
+    let sum = 0;
+    for (const [id, { message }] of this.#events) {
+      if (message.kind !== 'units_counted' || message.data['partnerId'] !== partnerId) continue;
+      if (!String(message.data['source']).startsWith('billed/')) continue;
+      const [from, to] = [message.data['from'] as number, message.data['to'] as number];
+      for (let number = from; number < to; number += 1) {
+        if (told.has(number))
+          this.#violation(`unit ${number} of ${partnerId} is in ${told.get(number)} and in ${id}`);
+        told.set(number, id);
+        sum += 1;
+      }
+    }
+    if (sum !== used) this.#violation(`${partnerId} used ${used} units, and events tell of ${sum}`);
+  }
+}
