@@ -25,8 +25,8 @@ const MAY_IMPORT = {
   // Two that stand on the formats: who is trusted, and the process in which strangers' credentials are read.
   'adapters/signing': ['ports', 'domain', 'codec', 'credential', 'async', 'files'],
   'adapters/reading': ['ports', 'domain', 'codec', 'credential', 'async', 'files'],
-  consumers: ['operations', 'ports', 'domain', 'codec'],
-  background: ['operations', 'ports', 'domain', 'codec', 'async'],
+  consumers: ['operations', 'ports', 'domain', 'codec', 'async'],
+  background: ['operations', 'consumers', 'ports', 'domain', 'codec', 'async'],
   telemetry: ['ports', 'domain', 'async'],
   // The client ships alone: its types are generated from the OpenAPI document.
   client: [],

@@ -7,11 +7,10 @@ import { setInterval as every } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { type AssetBucketOptions, openAssetBucket } from '../../src/adapters/assets/s3.js';
 import { defined } from '../../src/domain/defined.js';
-import { formatIdentifier } from '../../src/domain/identifiers.js';
 import { collectGarbage } from '../fixtures/garbage.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
-import { assetContract, publish } from '../store-contract/asset-contract.js';
+import { assetContract, namesOf, publish } from '../store-contract/asset-contract.js';
 
 const {
   TAKEMARK_S3_ENDPOINT: endpoint,
@@ -30,7 +29,6 @@ async function open(t: Test, options: Partial<AssetBucketOptions> = {}) {
     prefix: `test/${Date.now().toString(36)}-${randomBytes(4).toString('hex')}/`,
     credentials: { accessKey, secretKey },
     spoolDirectory: join(t.testdir(), 'spool'),
-    orphanGraceSeconds: 0,
     ...options,
   });
   t.teardown(() => assets.close());
@@ -73,30 +71,6 @@ if (endpoint === undefined) {
     await assets.delete('prf_1');
   });
 
-  void t.test('another process is about to register it', async (t) => {
-    const prefix = `test/${randomBytes(8).toString('hex')}/`;
-    const [assets, patient] = await Promise.all([
-      open(t, { prefix }),
-      open(t, { prefix, orphanGraceSeconds: 3600 }),
-    ]);
-    await publish(assets, 'prf_1', Buffer.from('young'));
-    t.equal(await patient.collectOrphans(async () => t.fail('not even asked') as never), 0);
-    t.equal(await assets.collectOrphans(async () => false), 1);
-  });
-
-  void t.test('an asset beyond the window is not looked at', async (t) => {
-    const prefix = `test/${randomBytes(8).toString('hex')}/`;
-    const assets = await open(t, { prefix, orphanWindowSeconds: 3600 });
-    const [old, young] = [7200, 1800].map((seconds) =>
-      formatIdentifier('proof', Date.now() - seconds * 1000, randomBytes(10)),
-    ) as [string, string];
-    for (const proofId of [old, young]) await publish(assets, proofId, Buffer.from('orphan'));
-    const asked: string[] = [];
-    t.equal(await assets.collectOrphans(async (proofId) => asked.push(proofId) < 0), 1);
-    t.strictSame(asked, [young]);
-    t.strictSame([await assets.size(old), await assets.size(young)], [6, undefined]);
-  });
-
   void t.test('a service keeps its assets in a bucket', async (t) => {
     const prefix = `test/${randomBytes(8).toString('hex')}/`;
     const house = await TestService.start(settings(prefix));
@@ -112,7 +86,7 @@ if (endpoint === undefined) {
     t.match(await operator.erasureStatus(proofId), { assetPresent: true });
     await partner.eraseProof(caller, { proofId });
     t.match(await operator.erasureStatus(proofId), { state: 'erased', assetPresent: false });
-    t.equal(await (await open(t, { prefix })).collectOrphans(async () => true), 0);
+    t.strictSame(await namesOf(await open(t, { prefix })), []);
     t.strictSame(readdirSync(join(house.directory, 'spool')), []);
   });
 
@@ -189,44 +163,6 @@ void t.test('what the store says is not taken for done', async (t) => {
   });
 });
 
-void t.test('orphans are collected from every page of a list', async (t) => {
-  const deleted: string[] = [];
-  const entry = (name: string, modified: string) =>
-    `<Contents><Key>p/${name}</Key><LastModified>${modified}</LastModified></Contents>`;
-  const store = await misbehaving(t, (request, response) => {
-    const { pathname, searchParams } = new URL(request.url!, 'http://store');
-    if (request.method === 'DELETE') response.writeHead(deleted.push(pathname) > 0 ? 204 : 500).end();
-    else if (request.method === 'HEAD') response.writeHead(/^\/[^/]+\/?$/.test(pathname) ? 200 : 404).end();
-    else if (!searchParams.has('list-type')) response.writeHead(501).end();
-    else {
-      const second = searchParams.get('continuation-token') === 'more';
-      const contents = second
-        ? entry('prf_3', '2026-01-01T00:00:00Z')
-        : ['', 'a-folder/prf_9', 'prf_0', 'prf_1']
-            .map((name) => entry(name, '2026-01-01T00:00:00Z'))
-            .join('') + entry('prf_2', new Date().toISOString());
-      response
-        .writeHead(200)
-        .end(
-          `<ListBucketResult>${contents}${second ? '' : '<IsTruncated>true</IsTruncated><NextContinuationToken>more</NextContinuationToken>'}</ListBucketResult>`,
-        );
-    }
-  });
-  const assets = await open(t, { ...store, prefix: 'p/', orphanGraceSeconds: 60 });
-  const asked: string[] = [];
-  const answering = (proofId: string) => asked.push(proofId) < 0;
-  await t.rejects(
-    assets.collectOrphans(async (proofId) => {
-      if (proofId === 'prf_0') throw new TypeError('of this one nothing is known');
-      return answering(proofId);
-    }),
-    { reason: 'store_unavailable', cause: { message: 'of this one nothing is known' } },
-    'one that fails is told of, and keeps none of the others',
-  );
-  t.strictSame(asked, ['prf_1', 'prf_3'], 'of both pages, what is old enough and could be ours');
-  t.strictSame(deleted, ['/takemark-assets/p/prf_1', '/takemark-assets/p/prf_3']);
-});
-
 void t.test('a bucket that keeps versions is refused', async (t) => {
   const store = await misbehaving(t, (_, response) =>
     response
@@ -247,9 +183,6 @@ void t.test('a store that goes away makes assets unavailable', async (t) => {
   await t.rejects(assets.read('prf_1'), away);
   await t.rejects(assets.size('prf_1'), away);
   await t.rejects(assets.delete('prf_1'), away);
-  await t.rejects(
-    assets.collectOrphans(async () => true),
-    away,
-  );
+  await t.rejects(assets.list(undefined, 10), away);
   await t.rejects(publish(assets, 'prf_1', Buffer.from('audio')), away);
 });

@@ -8,7 +8,7 @@ import {
   covers,
   type Intervals,
   overlaps,
-  sizeOf,
+  sizeWithin,
   withInterval,
 } from '../../src/adapters/cassandra/usage/intervals.js';
 import { AUDIT_GENESIS } from '../../src/domain/audit.js';
@@ -23,20 +23,29 @@ import type { ReviewCase } from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { again } from '../fixtures/again.js';
 import { takeWaiting, usageOf } from '../store-contract/outbox-contract.js';
-import { audit, issuedProof, NOW, partnerKey, reviewCase, usageCharge } from '../store-contract/samples.js';
+import {
+  audit,
+  issuedProof,
+  NOW,
+  partner,
+  partnerKey,
+  reviewCase,
+  usageCharge,
+} from '../store-contract/samples.js';
 import {
   ADDRESSES,
   connection,
   dropKeyspace,
-  intercepted,
   KEY,
+  killedAt,
   openStore,
-  type Sent,
+  partsOf,
   withClient,
 } from './cassandra-under-test.js';
 
 const DAY = '2026-03-31';
 const MINUTE_MS = 60_000;
+const TIME_BUCKET_MS = 15_000;
 
 void t.test('intervals added in any order become one', async (t) => {
   let seed = 42;
@@ -57,7 +66,7 @@ void t.test('intervals added in any order become one', async (t) => {
       if (
         overlaps(intervals, low, high) !== within.includes(true) ||
         covers(intervals, low, high) !== !within.includes(false) ||
-        sizeOf(intervals) !== numbers.size
+        sizeWithin(intervals, 0, Infinity) !== numbers.size
       )
         t.fail(`${low} to ${high} of ${JSON.stringify(intervals)}`);
     }
@@ -65,20 +74,20 @@ void t.test('intervals added in any order become one', async (t) => {
   }
 });
 
-void t.test('a pass visits fresh time buckets, then those in which rows stayed', async (t) => {
-  const now = 1000 * MINUTE_MS + 30_000;
+void t.test('a pass visits fresh time buckets, then those in which pointers stayed', async (t) => {
+  const now = 1000 * TIME_BUCKET_MS + 7500;
   const plan = (watermark: number, nextFresh: number, unfinished: readonly number[] = []) =>
     planPass({ watermark, nextFresh, unfinished }, now);
   t.strictSame(
     plan(995, 0),
-    { fresh: [995, 996, 997], revisits: [] },
+    { fresh: [995, 996, 997, 998], revisits: [] },
     'a new process begins at the watermark',
   );
-  t.strictSame(plan(900, 996), { fresh: [996, 997], revisits: [] }, 'another where it has come to');
-  t.strictSame(plan(999, 0), { fresh: [], revisits: [] }, 'rows younger than two minutes are left alone');
+  t.strictSame(plan(900, 996), { fresh: [996, 997, 998], revisits: [] }, 'another where it has come to');
+  t.strictSame(plan(999, 0), { fresh: [], revisits: [] }, 'calls that are at work are left alone');
   t.strictSame(
     plan(900, 997, [950, 899, 920, 997]),
-    { fresh: [997], revisits: [950, 920] },
+    { fresh: [997, 998], revisits: [950, 920] },
     'in the order of their visits, none behind the watermark, none twice',
   );
   const many = Array.from({ length: 70 }, (_, i) => 910 + i);
@@ -94,11 +103,19 @@ if (ADDRESSES === undefined) {
 } else {
   await again(() => migrate(connection));
   void t.test('another process publishes what a dead one left unpublished', foundAfterDeath);
-  void t.test('an operation that two processes finished leaves one event row', finishedTwice);
-  void t.test('a review whose proof was erased while it was written is taken back', erasedMeanwhile);
-  void t.test('a row that fails holds up no other row', failingRow);
+  void t.test(
+    'an operation that two processes finish leaves nothing when either has published',
+    finishedTwice,
+  );
+  void t.test(
+    'an erasure takes a review along whose process died, and its event is still told',
+    erasedMeanwhile,
+  );
+  void t.test('a pointer that fails holds up no other pointer', failingRow);
   void t.test('a batch of charges whose outcome was lost is found and counted once', unheardBatch);
   void t.test('a process takes over no more events than it can hold', boundedTakeOver);
+  void t.test('no charge is refused because events of others wait', chargesAtBound);
+  void t.test('charges that reached no consumer are aggregated from the store', lostByBus);
   void t.test('two stores aggregate the same events in any order, each once', aggregatedByTwo);
   void t.test('the heads of audit logs are the cluster’s', clusterHeads);
   void t.test('calls to a server that is gone or silent end in time, and work again afterwards', outages);
@@ -181,7 +198,7 @@ async function foundAfterDeath(t: Test): Promise<void> {
     3,
     'events that nobody aggregated stay, to be read',
   );
-  t.strictSame(await rowsOf('SELECT id FROM outbox'), [], 'what was published is not found again');
+  t.strictSame(await leftOf(proofId, partnerId), [], 'what was published is not found again');
   await other.aggregateUsage([firstCharge.event as UsageEvent, ...usage]);
   await other.collectExpired(NOW, 100);
   t.strictSame(
@@ -202,82 +219,173 @@ async function foundAfterDeath(t: Test): Promise<void> {
   );
 }
 
-/**
- * Both processes hold the event by a row of their own. One row is left, and goes when either has published.
- */
+/** Acts of a proof, and pointers that lead to it or its partner. */
+async function leftOf(proofId: string, partnerId: string): Promise<readonly string[]> {
+  const pointers = (await rowsOf('SELECT kind, key FROM pointer')).filter(
+    ({ key }) => key === proofId || key === partnerId,
+  );
+  const acts = (await partsOf(proofId)).filter((part) => part.startsWith('act/'));
+  return [...pointers.map(({ kind }) => String(kind)), ...acts.map(() => 'act')];
+}
+
+/** Both processes hold the event, by one act and one pointer, which go when either has published. */
 async function finishedTwice(t: Test): Promise<void> {
-  const proof = { proofId: 'prf_twice', partnerId: 'ptr_twice', erasedAt: NOW };
-  const rows = async () =>
-    (await rowsOf(`SELECT id FROM outbox`)).filter(({ id }) => id === proofErased(proof).id).length;
   const pair = [await openStore(), await openStore()] as const;
   t.teardown(() => Promise.all(pair.map((stores) => stores.close())));
   const { proofId, partnerId } = await issue(pair[0], 'twice');
   await pair[0].eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId));
-  t.equal(await rows(), 1);
-  // As when another process has finished it a minute later.
-  await withClient(async (client) => {
-    const [row] = (await client.execute('SELECT minute, shard, id, data FROM outbox')).rows.filter(
-      (row) => row['id'] === proofErased(proof).id,
-    );
-    await client.execute(
-      'INSERT INTO outbox (minute, shard, id, data) VALUES (?, ?, ?, ?)',
-      [row!['minute'] + 1, row!['shard'], row!['id'], row!['data']],
-      { prepare: true },
-    );
-  }, connection.keyspace);
-  t.equal(await rows(), 2);
+  const { id } = proofErased({ proofId, partnerId, erasedAt: NOW });
   goOn(5);
-  await pair[0].collectExpired(NOW, 100);
-  t.equal(await rows(), 1, 'the older one');
-  await pair[1].collectExpired(NOW, 100);
-  await pair[0].collectExpired(NOW, 100);
-  t.equal(await rows(), 1, 'whoever looks');
-  t.ok((await takeWaiting(pair[1])).some(({ id }) => id === proofErased(proof).id));
-  t.equal(await rows(), 0);
+  for (const stores of [...pair, ...pair]) {
+    await stores.collectExpired(NOW, 100);
+    t.strictSame((await leftOf(proofId, partnerId)).toSorted(), ['act', 'proof_erased'], 'whoever looks');
+  }
+  for (const stores of pair)
+    t.equal(
+      (await stores.waitingEvents(100)).filter(({ event }) => event.id === id).length,
+      1,
+      'each of them waits with it, once',
+    );
+  t.ok((await takeWaiting(pair[1])).some((event) => event.id === id));
+  t.strictSame(await leftOf(proofId, partnerId), []);
   await takeWaiting(pair[0]);
+  goOn(5);
+  for (const stores of pair) {
+    await stores.collectExpired(NOW, 100);
+    t.notOk(
+      (await takeWaiting(stores)).some((event) => event.id === id),
+      'and none finds it again',
+    );
+  }
+  t.strictSame(
+    (await pair[0].readAudit(partnerId, 1, 10)).map(({ action }) => action),
+    ['proof_issued', 'proof_erased'],
+    'the audit log has it once',
+  );
 }
 
-/** The erasure looked for reviews before this one was there; the process that wrote the review died. */
+/** Published, marked and then lost; nobody who remembers them lives. A damaged event of another partner. */
+async function lostByBus(t: Test): Promise<void> {
+  const charger = await openStore();
+  const events = async (partnerId: string) =>
+    (
+      await rowsOf(
+        `SELECT item FROM charge WHERE partner_id = '${partnerId}' AND item > 'event/' AND item < 'event0'`,
+      )
+    ).length;
+  for (const partnerId of ['ptr_lost', 'ptr_lost_damaged']) {
+    await charger.createPartner(partner(partnerId), audit(partnerId, 'partner_created', partnerId));
+    for (const name of ['a', 'b', 'c']) await charger.charge(usageCharge(partnerId, name));
+  }
+  const usage = usageOf(await takeWaiting(charger), 'ptr_lost');
+  await charger.collectExpired(NOW, 100);
+  await charger.close();
+  await withClient(
+    (client) =>
+      client.execute(
+        "INSERT INTO charge (partner_id, item, event) VALUES ('ptr_lost_damaged', 'event/000000001/writer/2026-03/0000000900', 0x00)",
+      ),
+    connection.keyspace,
+  );
+  const other = await openStore();
+  t.teardown(() => other.close());
+  goOn(50);
+  await other.collectExpired(NOW, 100).catch(() => undefined);
+  t.ok((await events('ptr_lost')) > 0, 'for an hour it is a consumer’s');
+  goOn(70);
+  await t.rejects(
+    other.collectExpired(NOW, 100),
+    { code: 'internal', reason: 'record_damaged' },
+    'the damage is told of',
+  );
+  t.equal(await events('ptr_lost'), 0, 'they are no more on their way');
+  t.equal(await events('ptr_lost_damaged'), 4, 'nothing is removed beside a damaged one');
+  const units = async (partnerId: string) =>
+    (
+      await rowsOf(
+        `SELECT item, units FROM consumption WHERE partner_id = '${partnerId}' AND month = '2026-03'`,
+      )
+    )
+      .filter(({ item }) => String(item).startsWith('day/'))
+      .map((row) => [row['item'], row['units']]);
+  t.strictSame(await units('ptr_lost'), [[`day/${DAY}/verify`, 3]]);
+  t.strictSame(
+    await units('ptr_lost_damaged'),
+    [[`day/${DAY}/verify`, 3]],
+    'and holds up none of the others',
+  );
+  await other.aggregateUsage(usage);
+  t.strictSame(
+    await units('ptr_lost'),
+    [[`day/${DAY}/verify`, 3]],
+    'an event that comes after all adds nothing',
+  );
+  t.strictSame(await other.getDailyUsage('ptr_lost', DAY, DAY), [{ day: DAY, operations: { verify: 3 } }]);
+  await withClient(
+    (client) =>
+      client.execute(
+        "DELETE FROM charge WHERE partner_id = 'ptr_lost_damaged' AND item > 'event/' AND item < 'event0'",
+      ),
+    connection.keyspace,
+  );
+}
+
+/** The process that created the review died right behind the decision; then its proof is erased. */
 async function erasedMeanwhile(t: Test): Promise<void> {
   const doomed = await openStore();
   const other = await openStore();
   t.teardown(() => other.close());
-  const { reviewId, proofId, partnerId } = await createReviewThenKill(doomed, 'meanwhile');
+  const review = await createReviewThenKill(doomed, 'meanwhile');
+  const { reviewId, proofId, partnerId } = review;
   await doomed.close();
-  await withClient(async (client) => {
-    await client.execute(`DELETE FROM review_by_proof WHERE proof_id = '${proofId}'`);
-    await client.execute(`DELETE FROM review_place WHERE proof_id = '${proofId}'`);
-  }, connection.keyspace);
+  t.strictSame(await other.getReview(partnerId, reviewId, NOW), review);
   await other.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId));
-  const rows = async () =>
-    (await rowsOf(`SELECT proof_id FROM review WHERE review_id = '${reviewId}'`)).filter(
-      (row) => row['proof_id'] !== null,
-    ).length;
-  t.equal(await rows(), 1, 'it was not found');
+  t.strictSame(
+    (await partsOf(proofId)).filter((part) => !part.startsWith('act/')),
+    [''],
+    'nothing of the review is left beside the tombstone',
+  );
+  t.strictSame(
+    await rowsOf(`SELECT review_id FROM review_by_partner WHERE partner_id = '${partnerId}' ALLOW FILTERING`),
+    [],
+    'nor is it counted',
+  );
+  t.equal(await other.getReview(partnerId, reviewId, NOW), undefined);
   goOn(5);
   await other.collectExpired(NOW, 100);
-  t.equal(await rows(), 0, 'the sweep takes it back');
-  t.notOk(
-    (await takeWaiting(other)).some(({ kind }) => kind === 'review_created'),
-    'and no event reports it',
+  t.strictSame(
+    (await takeWaiting(other))
+      .filter(({ key }) => key === reviewId || key === proofId)
+      .map(({ kind }) => kind)
+      .toSorted(),
+    ['proof_erased', 'review_created'],
+    'both are told of',
   );
+  t.strictSame((await other.readAudit(partnerId, 1, 10)).map(({ action }) => action).toSorted(), [
+    'proof_erased',
+    'proof_issued',
+    'review_created',
+  ]);
+  t.strictSame(await leftOf(proofId, partnerId), []);
 }
 
-/** Rows, more than the failures in a row that end a pass. */
+/** Pointers, more than the failures in a row by which a pass takes the store for gone. */
 const DAMAGED = 30;
 
-/** A row may be damaged, or of a version that this one does not know. */
+/** A pointer may be damaged, or of a version that this one does not know. */
 async function failingRow(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
-  const minute = Math.floor(Date.now() / MINUTE_MS);
+  const bucket = Math.floor(Date.now() / TIME_BUCKET_MS);
   await withClient(async (client) => {
-    for (let i = 0; i < DAMAGED; i += 1)
-      await client.execute(
-        'INSERT INTO intent (minute, shard, op, data) VALUES (?, ?, ?, ?)',
-        [minute, i % 5, `damaged-${i}`, Buffer.from('nothing of ours')],
-        { prepare: true },
-      );
+    // In the first partition that a pass reads, of the time bucket in which the charge is registered.
+    for (const each of [bucket, bucket + 1, bucket + 2])
+      for (let i = 0; i < DAMAGED; i += 1)
+        await client.execute(
+          'INSERT INTO pointer (bucket, shard, op, kind, key, data) VALUES (?, ?, ?, ?, ?, ?)',
+          [each, 0, `damaged-${i}`, 'calls_counted', 'ptr_failing', Buffer.from('nothing of ours')],
+          { prepare: true },
+        );
   }, connection.keyspace);
   const doomed = await openStore();
   await doomed.charge(usageCharge('ptr_failing', 'a'));
@@ -294,12 +402,12 @@ async function failingRow(t: Test): Promise<void> {
     'and the rest was seen to',
   );
   t.equal(
-    (await rowsOf('SELECT op FROM intent')).filter(({ op }) => String(op).startsWith('damaged')).length,
-    DAMAGED,
+    (await rowsOf('SELECT op FROM pointer')).filter(({ op }) => String(op).startsWith('damaged')).length,
+    3 * DAMAGED,
     'it stays, to be looked at again',
   );
 
-  goOn(24 * 60);
+  goOn(60);
   const later = await openStore();
   await later.charge(usageCharge('ptr_failing', 'b'));
   await createReviewThenKill(later, 'failing');
@@ -313,22 +421,17 @@ async function failingRow(t: Test): Promise<void> {
   t.strictSame(
     found.filter((id) => id.includes('failing')).toSorted(),
     ['review_created/rev_failing', 'units_counted/ptr_failing/billed/2026-03/1'],
-    'a day later it is in nobody’s way',
+    'an hour later it is in nobody’s way',
   );
-  await withClient((client) => client.execute('TRUNCATE intent'), connection.keyspace);
+  await withClient((client) => client.execute('TRUNCATE pointer'), connection.keyspace);
 }
 
-/** Creates a review by a process that is killed when the review is written. */
+/** Creates a review by a process that is killed when the creation is decided. */
 async function createReviewThenKill(stores: Stores, name: string): Promise<ReviewCase> {
   const { proofId, partnerId } = await issue(stores, name);
   const review = reviewCase(`rev_${name}`, partnerId, proofId);
-  let written = false;
-  const killed = (sent: readonly Sent[]) => {
-    if (written) throw new TypeError('killed');
-    written = sent.some(({ query }) => query.startsWith('UPDATE review USING'));
-  };
-  await intercepted(killed, () =>
-    stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)).catch(() => undefined),
+  await killedAt('UPDATE record SET', true, () =>
+    stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
   );
   return review;
 }
@@ -408,6 +511,69 @@ async function boundedTakeOver(t: Test): Promise<void> {
     if (round >= 2) found.push(...(await takeWaiting(small)).map(({ id }) => id));
   }
   t.strictSame(found.filter((id) => id.includes('ptr_bounded')).toSorted(), ids.toSorted(), 'each once');
+}
+
+async function chargesAtBound(t: Test): Promise<void> {
+  const stores = await openStore({ outboxLimit: 5 });
+  t.teardown(() => stores.close());
+  const chargeAll = async (name: string) => {
+    const partnerIds = Array.from({ length: 12 }, (_, i) => `ptr_${name}-${i}`);
+    for (const partnerId of partnerIds) {
+      await stores.createPartner(partner(partnerId), audit(partnerId, 'partner_created', partnerId));
+      t.strictSame(await stores.charge(usageCharge(partnerId, 'a')), { outcome: 'charged', used: 1 });
+    }
+    return partnerIds;
+  };
+  const used = async (partnerIds: readonly string[]) =>
+    (await Promise.all(partnerIds.map((partnerId) => stores.getDailyUsage(partnerId, DAY, DAY)))).flat();
+  const each = (partnerIds: readonly string[]) =>
+    partnerIds.map(() => ({ day: DAY, operations: { verify: 1 } }));
+
+  // A row that another test has damaged is told of each time.
+  const sweep = () => stores.collectExpired(NOW, 100).catch(() => undefined);
+
+  const first = await chargeAll('at-bound');
+  t.equal(stores.countWaiting('usage'), 5);
+  t.strictSame(await used(first), each(first), 'all of them are in the usage');
+  goOn(15);
+  await sweep();
+  t.equal(stores.countWaiting('usage'), 5, 'nothing is taken over without room');
+  const found: string[] = [];
+  for (let round = 0; round < 20; round++, goOn(5)) {
+    found.push(...(await takeWaiting(stores)).map(({ key }) => key));
+    await sweep();
+    t.ok(stores.countWaiting() <= 5);
+  }
+  t.strictSame(
+    found.filter((key) => first.includes(key)).toSorted(),
+    first.toSorted(),
+    'each is published once there is room',
+  );
+
+  const stuck = await chargeAll('stuck');
+  t.equal(stores.countWaiting('usage'), 5);
+  goOn(120);
+  await sweep();
+  t.equal(stores.countWaiting('usage'), 5);
+  t.strictSame(
+    (await rowsOf("SELECT partner_id, item FROM consumption WHERE month = '2026-03' ALLOW FILTERING"))
+      .filter(({ partner_id: partnerId }) => stuck.includes(String(partnerId)))
+      .filter(({ item }) => item === 'billed').length,
+    stuck.length,
+    'without any room the hourly fold adds them',
+  );
+  t.strictSame(await used(stuck), each(stuck));
+  goOn(120);
+  await sweep();
+  const held = (await stores.waitingEvents(10)).map(({ event }) => event.key);
+  t.strictSame(
+    (await rowsOf('SELECT key FROM pointer'))
+      .map(({ key }) => String(key))
+      .filter((key) => stuck.includes(key) && !held.includes(key)),
+    [],
+    'no pointer is left to what was added',
+  );
+  await takeWaiting(stores);
 }
 
 async function aggregatedByTwo(t: Test): Promise<void> {
@@ -492,6 +658,8 @@ async function clusterHeads(t: Test): Promise<void> {
       ),
     ),
   );
+  // A process that is asked for the log chains first what it has not chained yet, and knows nothing of the other.
+  await pair[0].readAudit('ptr_heads-log', 1, 100);
   const last = (await pair[1].readAudit('ptr_heads-log', 1, 100)).at(-1)!;
   t.strictNotSame(last.mac, AUDIT_GENESIS);
   t.strictSame(
@@ -550,6 +718,8 @@ async function outages(t: Test): Promise<void> {
   });
   const proof = await issue(stores, 'outage');
   const { proofId, partnerId } = proof;
+  // A reservation that is to be taken back.
+  await stores.reserveProof('prf_outage-reserved', partnerId, 0);
   const key = partnerKey('key_outage', partnerId);
   const review = reviewCase('rev_outage', partnerId, proofId);
   await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));

@@ -5,16 +5,17 @@ import { again } from '../fixtures/again.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { takeWaiting } from '../store-contract/outbox-contract.js';
 import { allFound, MARKS, markedProof, marksIn } from '../store-contract/remains.js';
-import { audit, issuedProof, issuingReplay, NOW, overlayOf } from '../store-contract/samples.js';
+import { audit, issuedProof, NOW, overlayOf } from '../store-contract/samples.js';
 import {
   ADDRESSES,
+  carryOut,
   connection,
   dropKeyspace,
-  intercepted,
+  killedAt,
   openStore,
   patient,
-  type Sent,
   withClient,
+  withheld,
 } from './cassandra-under-test.js';
 
 /** All that lies in all tables of the keyspace, as one text. */
@@ -26,11 +27,15 @@ async function rawContent(): Promise<string> {
       { prepare: true },
     );
     const found: string[] = [];
-    for (const table of tables.rows) {
-      const { rows } = await client.execute(`SELECT * FROM ${table['table_name']}`);
-      for (const row of rows) for (const value of row.values()) found.push(textOf(value));
-    }
+    for (const table of tables.rows) found.push(await tableContent(String(table['table_name'])));
     return found.join('\n');
+  }, connection.keyspace);
+}
+
+async function tableContent(table: string): Promise<string> {
+  return withClient(async (client) => {
+    const { rows } = await client.execute(`SELECT * FROM ${table}`);
+    return rows.flatMap((row) => row.values().map(textOf)).join('\n');
   }, connection.keyspace);
 }
 
@@ -38,7 +43,7 @@ function textOf(value: unknown): string {
   return Buffer.isBuffer(value) ? value.toString('latin1') : (JSON.stringify(value) ?? '');
 }
 
-/** Content once nothing of the marks is left in it, or after ten seconds: intents are removed without being waited for. */
+/** Content once nothing of the marks is left in it, or after ten seconds: acts and pointers are removed without being waited for. */
 async function settled(): Promise<string> {
   for (let attempt = 0; ; attempt += 1) {
     const content = await rawContent();
@@ -69,80 +74,82 @@ if (ADDRESSES === undefined) {
     t.strictSame(marksIn(await settled()), [], 'after the confirmation');
   });
 
-  void t.test('after a crash behind the tombstone nobody reads evidence, and it is removed', async (t) => {
+  void t.test('the tombstone leaves no evidence, and after a crash behind it no index', async (t) => {
     const other = patient(await openStore());
     t.teardown(() => other.close());
-    for (const finish of ['confirmation', 'sweep'] as const) {
+    for (const finish of ['confirmation', 'repetition', 'sweep'] as const) {
       const doomed = await openStore();
       const { proof, erase } = await markedProof(doomed, `prf_crash-${finish}`, 'ptr_crash');
-      let decided = false;
-      await intercepted(
-        (sent) => {
-          if (decided) throw new TypeError('killed');
-          decided = sent.some(({ query }) => query.startsWith("UPDATE proof SET state = 'erased'"));
-        },
-        () => t.rejects(erase()),
-      );
+      const { wasKilled } = await killedAt("UPDATE record SET state = 'erased'", true, erase);
+      t.ok(wasKilled);
       await doomed.close();
       t.equal((await other.getProof(proof.proofId))?.state, 'erased');
-      const left = marksIn(await rawContent());
-      t.ok(left.includes('facts') && left.includes('detail'), 'the rows are still there');
-      t.notOk(left.includes('declaration') || left.includes('consent') || left.includes('conflict'));
-      t.equal(await other.readEvidence(proof.proofId, 'facts'), undefined, 'and are read by nobody');
-      if (finish === 'confirmation') await other.confirmErasure(proof.proofId, NOW + 1);
-      const realNow = Date.now;
-      if (finish === 'sweep') Date.now = () => realNow() + 360_000;
-      try {
-        if (finish === 'sweep') await other.collectExpired(NOW, 100);
-      } finally {
-        Date.now = realNow;
+      t.strictSame(marksIn(await rawContent()), [], 'nothing lies in any table from the decision on');
+      t.equal(await other.readEvidence(proof.proofId, 'facts'), undefined);
+      const naming = async () =>
+        (await rawContent()).split('\n').filter((value) => value === JSON.stringify(proof.proofId)).length;
+      const before = await naming();
+      if (finish === 'confirmation')
+        t.equal(await other.confirmErasure(proof.proofId, NOW + 1), 'confirmed', 'is not said before');
+      if (finish === 'repetition')
+        t.match(
+          await other.eraseProof(
+            proof.proofId,
+            proof.partnerId,
+            NOW + 1,
+            audit(proof.partnerId, 'proof_erased', proof.proofId),
+          ),
+          { outcome: 'already_erased', proof: { erasedAt: NOW } },
+        );
+      if (finish === 'sweep') {
+        const realNow = Date.now;
+        Date.now = () => realNow() + 360_000;
+        try {
+          await other.collectExpired(NOW, 100);
+        } finally {
+          Date.now = realNow;
+        }
       }
-      await takeWaiting(other);
-      const remain = marksIn(finish === 'sweep' ? await settled() : await rawContent());
-      t.notOk(remain.includes('facts') || remain.includes('detail'), finish);
-      if (finish === 'sweep') t.strictSame(remain, []);
+      t.ok((await naming()) < before, `${finish}: what pointed at the proof is gone`);
+      for (const table of ['proof_by_partner', 'proof_by_bound', 'proof_by_original', 'issuing_replay'])
+        t.notOk(
+          (await tableContent(table)).split('\n').includes(JSON.stringify(proof.proofId)),
+          `${finish}: ${table}`,
+        );
+      t.strictSame(
+        (await takeWaiting(other)).filter(({ key }) => key === proof.proofId).map(({ kind }) => kind),
+        ['proof_erased'],
+        `${finish}: the event, once`,
+      );
+      t.strictSame(
+        (await auditOf({ stores: other }, 'ptr_crash'))
+          .filter(({ action, subjects }) => action === 'proof_erased' && subjects[0] === proof.proofId)
+          .map(({ action }) => action),
+        ['proof_erased'],
+        `${finish}: the audit entry, once`,
+      );
     }
   });
 
-  void t.test(
-    'evidence of an issuing that came to nothing goes with its reservation, for good',
-    async (t) => {
-      const stores = patient(await openStore());
-      t.teardown(() => stores.close());
-      const partnerId = 'ptr_orphan';
-      const [first, second] = ['prf_first', 'prf_second'].map((proofId) => issuedProof(proofId, partnerId));
-      const draft = audit(partnerId, 'proof_issued', 'prf_first');
-      const replay = (proofId: string) => issuingReplay('orphan', proofId);
-      for (const proof of [first!, second!]) await stores.reserveProof(proof.proofId, partnerId, NOW);
-      await stores.issueProof(first!, draft, replay('prf_first'));
-      const written: Sent[] = [];
-      let doomed = true;
-      await intercepted(
-        (sent) => {
-          for (const one of sent) if (one.query.startsWith('INSERT INTO evidence')) written.push(one);
-          // The process dies when its evidence is written, and before anything is decided.
-          if (doomed && sent.some(({ query }) => query.startsWith('INSERT INTO intent'))) {
-            doomed = false;
-            throw new TypeError('killed');
-          }
-        },
-        () =>
-          t.rejects(
-            stores.issueProof(second!, draft, undefined, [{ part: 'facts', body: Buffer.from(MARKS.facts) }]),
-          ),
-      );
-      t.equal(written.length, 1);
-      t.ok(marksIn(await rawContent()).includes('facts'));
-      t.equal(await stores.readEvidence('prf_second', 'facts'), undefined);
-      t.strictSame(await stores.collectReservations(NOW + 1), ['prf_second']);
-      t.notOk(marksIn(await rawContent()).includes('facts'));
-      await withClient(
-        (client) => client.execute(written[0]!.query, written[0]!.params, { prepare: true }),
-        connection.keyspace,
-      );
-      t.notOk(marksIn(await rawContent()).includes('facts'), 'nor does a late statement bring it back');
-    },
-  );
+  void t.test('evidence is written with its proof or not at all, however late', async (t) => {
+    const stores = patient(await openStore());
+    t.teardown(() => stores.close());
+    const partnerId = 'ptr_orphan';
+    const proof = issuedProof('prf_orphan', partnerId);
+    await stores.reserveProof(proof.proofId, partnerId, NOW);
+    const held = await withheld('INSERT INTO record', () =>
+      stores.issueProof(proof, audit(partnerId, 'proof_issued', proof.proofId), undefined, [
+        { part: 'facts', body: Buffer.from(MARKS.facts) },
+      ]),
+    );
+    t.equal(held.length, 3, 'head, evidence and act in one batch');
+    t.notOk(marksIn(await rawContent()).includes('facts'), 'nothing lies anywhere before the decision');
+    t.equal(await stores.readEvidence(proof.proofId, 'facts'), undefined);
+    t.strictSame(await stores.collectReservations(NOW + 1), [proof.proofId]);
+    t.notOk(await carryOut(held));
+    t.notOk(marksIn(await rawContent()).includes('facts'), 'nor does a late statement bring it');
+    t.equal(await stores.readEvidence(proof.proofId, 'facts'), undefined);
+  });
 
   void t.test('a changed overlay whose process died is audited by another one, once', async (t) => {
     const [other, doomed] = [patient(await openStore()), await openStore()];
@@ -157,14 +164,8 @@ if (ADDRESSES === undefined) {
         () => ({ result: revision, overlay: overlayOf([], revision) }),
         audit(partnerId, 'consent_granted', proof.proofId),
       );
-    let decided = false;
-    await intercepted(
-      (sent) => {
-        if (decided) throw new TypeError('killed');
-        decided = sent.some(({ query }) => query.startsWith('UPDATE proof SET body'));
-      },
-      () => t.rejects(change(doomed, 1)),
-    );
+    const { wasKilled } = await killedAt('UPDATE record SET body', true, () => change(doomed, 1));
+    t.ok(wasKilled);
     await doomed.close();
     t.match(await other.getProof(proof.proofId), { overlay: { revision: 1 } });
     await change(other, 2);

@@ -1,4 +1,5 @@
-import { Client } from 'cassandra-driver';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, type policies, types } from 'cassandra-driver';
 import type { MigrationOptions } from '../../src/adapters/cassandra/driver/migrations.js';
 import {
   type CassandraStore,
@@ -37,7 +38,7 @@ export function memoryHeads(): AuditHeads {
 }
 
 const READ = /^(get|list|find|read|due|waiting)/;
-const isUnanswered = (error: unknown): boolean =>
+export const isUnanswered = (error: unknown): boolean =>
   (error as { readonly reason?: unknown }).reason === 'store_unavailable';
 
 /** The stores with reads that are repeated where the server did not respond. */
@@ -63,6 +64,8 @@ export function openStore(over: Partial<CassandraStoreOptions> = {}): Promise<Ca
  * written, by other tests too, which takes seconds with many tables.
  */
 const DEFINITION_MS = 120_000;
+/** Limits of a client that waits for definitions. */
+export const PATIENT = { connectTimeout: DEFINITION_MS, readTimeout: DEFINITION_MS };
 
 export async function withClient<Value>(
   work: (client: Client) => Promise<Value>,
@@ -71,7 +74,9 @@ export async function withClient<Value>(
   const client = new Client({
     contactPoints: [...connection.contactPoints],
     localDataCenter: DATA_CENTER,
-    socketOptions: { connectTimeout: DEFINITION_MS, readTimeout: DEFINITION_MS },
+    socketOptions: PATIENT,
+    // The server's time, as the store's own rows have it: tests put the clock of their process forward.
+    policies: { timestampGeneration: null as unknown as policies.timestampGeneration.TimestampGenerator },
     ...(keyspace === undefined ? {} : { keyspace }),
   });
   try {
@@ -115,4 +120,75 @@ export async function intercepted<Value>(
   } finally {
     Object.assign(patched, { execute, batch });
   }
+}
+
+/**
+ * Runs the work as if its process died at a statement.
+ * @param at the statement's beginning
+ * @param taken whether the server still gets the statement
+ */
+export async function killedAt<Value>(
+  at: string,
+  taken: boolean,
+  work: () => Promise<Value>,
+): Promise<{ readonly wasKilled: boolean; readonly answer: Value | undefined }> {
+  let wasKilled = false;
+  const answer = await intercepted(
+    (sent) => {
+      // An error like a defect of the program, so that nobody waits for the world to recover.
+      if (wasKilled) throw new TypeError('killed');
+      wasKilled = sent.some(({ query }) => query.startsWith(at));
+      if (wasKilled && !taken) throw new TypeError('killed');
+    },
+    async () => {
+      const value = await work().catch(() => undefined);
+      // Work that follows an answer is not waited for by the call.
+      for (const limit = Date.now() + 3000; !wasKilled && Date.now() < limit; ) await delay(20);
+      return value;
+    },
+  );
+  return { wasKilled, answer };
+}
+
+/**
+ * Runs the work while the first request with such a statement is held: its caller learns nothing, and it is
+ * still on its way.
+ * @returns the request, for `carryOut`
+ */
+export async function withheld(at: string, work: () => Promise<unknown>): Promise<readonly Sent[]> {
+  let held: readonly Sent[] = [];
+  await intercepted(
+    (sent) => {
+      if (held.length > 0 || !sent.some(({ query }) => query.startsWith(at))) return;
+      held = sent.map(({ query, params }) => ({ query, params: [...params] }));
+      throw new TypeError('no answer');
+    },
+    () => work().catch(() => undefined),
+  );
+  return held;
+}
+
+/** Has a server carry out a request that was held. @returns whether its conditions held */
+export async function carryOut(held: readonly Sent[], keyspace = connection.keyspace): Promise<boolean> {
+  const [row] = await withClient(async (client) => {
+    const options = { prepare: true, isIdempotent: false };
+    const sent = held.map(({ query, params }) => ({
+      query,
+      // The store's client leaves undefined values unset.
+      params: params.map((value) => (value === undefined ? types.unset : value)),
+    }));
+    return sent.length === 1
+      ? (await client.execute(sent[0]!.query, sent[0]!.params, options)).rows
+      : (await client.batch(sent, options)).rows;
+  }, keyspace);
+  return row?.['[applied]'] === true;
+}
+
+/** Parts of a proof's partition, as they lie on the servers. */
+export async function partsOf(proofId: string, keyspace = connection.keyspace): Promise<readonly string[]> {
+  const { rows } = await withClient(
+    (client) => client.execute('SELECT part FROM record WHERE proof_id = ?', [proofId], { prepare: true }),
+    keyspace,
+  );
+  return rows.map((row) => row['part'] as string);
 }

@@ -76,6 +76,7 @@ async function openAt(directory: string, options: OpenOptions = {}): Promise<Ope
   return {
     stores,
     audit,
+    refusesCharges: true,
     close: () => stores.close(),
     reopen: async () => {
       await stores.close();

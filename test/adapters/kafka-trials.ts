@@ -2,6 +2,7 @@
 import { connect, createServer, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  makeTopics as bareTopics,
   ConsumerClient,
   type KafkaConnection,
   loadLibrary,
@@ -11,6 +12,7 @@ import {
 } from '../../src/adapters/kafka/client.js';
 import { allNames } from '../../src/adapters/kafka/topic-names.js';
 import { createTopics, type TopicOptions } from '../../src/adapters/kafka/topics.js';
+import { again } from '../fixtures/again.js';
 
 const quiet = () => undefined;
 
@@ -34,6 +36,29 @@ export async function dropTopics(connection: KafkaConnection, prefix: string): P
     ),
   );
   admin.disconnect();
+}
+
+/** Makes one topic with settings of its own. */
+export async function makeTopic(
+  connection: KafkaConnection,
+  topic: string,
+  config: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const made = { topic, num_partitions: 3, replication_factor: 1, config };
+  await again(async () => bareTopics(await loadLibrary(), connection, [made]));
+}
+
+/** Resolves when the brokers show the topic no more. */
+export async function dropTopic(connection: KafkaConnection, topic: string): Promise<void> {
+  const library = await loadLibrary();
+  const admin = library.AdminClient.create({ 'metadata.broker.list': connection.brokers.join(',') });
+  await new Promise<void>((resolve) => admin.deleteTopic(topic, 5000, () => resolve()));
+  admin.disconnect();
+  for (let isThere = true; isThere; await sleep(200)) {
+    const { client, topics } = await ProducerClient.connect(library, connection, quiet);
+    await client.close(0);
+    isThere = topics.has(topic);
+  }
 }
 
 /** Messages that the bus would never send. */

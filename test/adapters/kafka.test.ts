@@ -15,11 +15,12 @@ import {
 } from '../../src/adapters/kafka/client.js';
 import { encodeEvent, eventHeaders, UNAUTHENTICATED } from '../../src/adapters/kafka/event-message.js';
 import { createTopics } from '../../src/adapters/kafka/topics.js';
+import { createEventRelay } from '../../src/background/relay.js';
 import { Authenticator } from '../../src/codec/authenticator.js';
 import { encodeMessagePack, type MessagePackValue } from '../../src/codec/messagepack.js';
 import { defined } from '../../src/domain/defined.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { type ServiceEvent, TOPICS } from '../../src/domain/events.js';
+import { type ServiceEvent, TOPICS, type Topic } from '../../src/domain/events.js';
 import type { EventBus } from '../../src/ports/bus.js';
 import {
   type BusPlace,
@@ -34,10 +35,13 @@ import {
 } from '../bus-contract/suite.js';
 import { again } from '../fixtures/again.js';
 import { authenticated, authenticator, TEST_SECRET } from '../fixtures/authentication.js';
+import { MemoryOutbox } from '../fixtures/memory-outbox.js';
 import {
+  dropTopic,
   dropTopics,
   forward,
   freePort,
+  makeTopic,
   makeTopics,
   partitionsOf,
   produceCompressed,
@@ -90,8 +94,9 @@ function patient(bus: EventBus): EventBus {
   return {
     handle: (topic, handler) => bus.handle(topic, handler),
     start: () => bus.start(),
-    publish: (events) => bus.publish(events),
+    publish: (events, onSettled) => bus.publish(events, onSettled),
     lag: () => bus.lag(),
+    ping: () => bus.ping(),
     deadLetters: (topic, limit) => again(() => bus.deadLetters(topic, limit), isUnanswered),
     replay: (topic, handler) => again(() => bus.replay(topic, handler), isUnanswered),
     replayDeadLetters: (topic, limit) => again(() => bus.replayDeadLetters(topic, limit), isUnanswered),
@@ -127,6 +132,7 @@ await t.test(
     await t.test('what nobody of this installation wrote goes to the dead letters', strangers);
     await t.test('Kafka comes after the service', laterBroker);
     await t.test('topics are made once', making);
+    await t.test('a topic that is missing or deleted holds up no other one', missingTopic);
   },
 );
 
@@ -337,8 +343,17 @@ async function laterBroker(t: Test): Promise<void> {
   });
   await t.rejects(bus.deadLetters('usage', 1), { code: 'unavailable', reason: 'bus_unavailable' });
   await until(() => faults.length > 0, 'a fault that is told');
+  await t.rejects(bus.ping(), { code: 'unavailable', reason: 'bus_unavailable' });
   const proxy = await forward(port, brokers[0]!);
   t.teardown(() => proxy.close());
+  await until(
+    () =>
+      bus.ping().then(
+        () => true,
+        () => false,
+      ),
+    'an answer, and consumers that are connected',
+  );
   await relay(bus, sent);
   await until(() => listener.has(...sent), 'all of it');
   t.strictSame(listener.taken, sent, 'in its order');
@@ -378,6 +393,67 @@ async function making(t: Test): Promise<void> {
   for (const topic of TOPICS)
     t.strictSame([await partitions(topic), await partitions(`${topic}.dlq`)], [5, 1]);
   await t.resolves(relay(bus, [erasure(1)]), 'without another start');
+}
+
+/** Events of an outbox: more than a batch that is stuck, and behind them some that are not. */
+function stuckAndWell(stuck: readonly ServiceEvent[]): readonly ServiceEvent[] {
+  return [...stuck, ...Array.from({ length: 600 }, (_, n) => usage(n % 20, Math.floor(n / 20)))];
+}
+
+/** Starts a relay. @returns the outbox, and what it reported */
+async function relayed(t: Test, options: KafkaBusOptions, events: readonly ServiceEvent[]) {
+  const bus = await openKafkaBus(options);
+  const stores = new MemoryOutbox();
+  stores.add(events);
+  const faults: unknown[] = [];
+  const published: Record<Topic, number> = { erasure: 0, usage: 0, retention: 0 };
+  const relay = createEventRelay({
+    stores,
+    bus,
+    observer: {
+      events: (topic, _, count) => void (published[topic] += count),
+      fault: (_, error) => void faults.push(error),
+    },
+  });
+  t.teardown(async () => {
+    await relay.stop();
+    await bus.close();
+  });
+  relay.start();
+  return { stores, bus, faults, published };
+}
+
+/** Every message that a topic holds, repetitions included. */
+async function held(bus: EventBus, topic: Topic): Promise<readonly ServiceEvent[]> {
+  const events: ServiceEvent[] = [];
+  await again(async () => {
+    events.length = 0;
+    await bus.replay(topic, async (batch) => void events.push(...batch));
+  }, isUnanswered);
+  return events;
+}
+
+async function missingTopic(t: Test): Promise<void> {
+  const options = await topics(t);
+  const name = `${options.prefix}.erasure`;
+  await dropTopic(options, name);
+  const stuck = Array.from({ length: 700 }, (_, n) => erasure(n));
+  const events = stuckAndWell(stuck);
+  const { stores, bus, faults } = await relayed(t, options, events);
+  await until(() => stores.countWaiting() === stuck.length, 'all but what has no topic');
+  t.match((faults[0] as DomainError).cause, { message: /takemark operator migrate/ }, 'it is told of');
+  await makeTopic(options, name);
+  await until(() => stores.countWaiting() === 0, 'the rest');
+  t.equal((await held(bus, 'erasure')).length, stuck.length);
+
+  await dropTopic(options, name);
+  const more = [erasure(1000), usage(30, 0), usage(0, 5000)];
+  stores.add(more);
+  await until(() => stores.countWaiting() === 1, 'all but what has lost its topic');
+  await makeTopic(options, name);
+  await until(() => stores.countWaiting() === 0, 'the last one');
+  t.strictSame(await held(bus, 'erasure'), [erasure(1000)]);
+  t.equal((await held(bus, 'usage')).length, 602, 'exactly once');
 }
 
 async function refusedByLibrary(t: Test): Promise<void> {

@@ -12,7 +12,7 @@ import {
   type Topic,
   unitsCounted,
 } from '../../src/domain/events.js';
-import { dayOf } from '../../src/domain/usage-window.js';
+import { dayOf, monthOf } from '../../src/domain/usage-window.js';
 import type { DeadLetterReport, EventBus, EventHandler } from '../../src/ports/bus.js';
 
 /** Where the events of one test are: every bus that is opened here carries the same ones. */
@@ -33,7 +33,7 @@ export function erasure(n: number): ServiceEvent {
 export function usage(partner: number, n: number): ServiceEvent {
   const data = {
     partnerId: `ptr_${partner}`,
-    source: billedSource(AT),
+    source: billedSource(monthOf(AT)),
     from: n,
     to: n + 1,
     counts: [{ day: dayOf(AT), operation: 'verify', units: 1 }],

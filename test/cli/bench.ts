@@ -41,6 +41,7 @@ export async function setUp(
     readonly ca?: string;
     readonly allowPlainHttp?: boolean;
     readonly signal?: AbortSignal;
+    readonly serversRefuse?: boolean;
   } = {},
 ): Promise<Bench> {
   const service = await new ServiceDouble().start();
@@ -75,10 +76,20 @@ export async function setUp(
       openSealer: async (where) => sealerDouble(where),
       cluster: {
         migrate: async () => ({ applied: ['001-initial.cql'], topics: ['takemark.usage'] }),
+        examineServers: async () => [
+          { name: 'kafka.topics', found: 'all', wanted: 'all', verdict: 'ok' },
+          {
+            name: 'cassandra.paxos_variant',
+            found: 'v1',
+            wanted: 'v2',
+            verdict: overrides.serversRefuse === true ? 'refuse' : 'warn',
+            reason: 'slow\u0007',
+          },
+        ],
         makeSecrets: async () => '{}\n',
         rotateSecrets: async ({ text }, { step, early, purposes }) =>
           `${text.trim()} ${step} ${early} ${purposes?.join('+')}\n`,
-        replayErasures: async () => ({ taken: 7, left: 0 }),
+        restore: async () => ({ epoch: 3, erasures: 7, erasedAgain: 2, usage: 30, left: 0, seconds: 0.5 }),
         requestLeaf: async () => 'a request\n',
         installLeaf: async (pem) => ({ kid: pem.trim(), notAfter: 1_767_225_600, former: 'ff' }),
         initAuthority: async (where) => `${where}\n`,

@@ -42,6 +42,7 @@ const COMMANDS = [
     'erasure status',
     'audit read',
     'audit verify',
+    'audit stores',
     'authority',
     'signing list',
     'signing revoke',
@@ -56,9 +57,10 @@ const COMMANDS = [
     'signing request',
     'signing install',
     'migrate',
+    'doctor',
     'secrets init',
     'secrets rotate',
-    'erasures replay',
+    'restore',
     'dlq list',
     'dlq replay',
   ].map((name) => `operator ${name}`),
@@ -389,6 +391,25 @@ t.test('the operator makes partners and keys, and issues', async (t) => {
   );
 });
 
+t.test('the doctor prints every check, and its exit code says whether one refuses', async (t) => {
+  const { takemark } = await setUp(t);
+  t.strictSame(await takemark('operator', 'doctor'), {
+    code: 0,
+    out: 'ok           kafka.topics: all\nwarn         cassandra.paxos_variant: v1\n             wanted: v2; slow\\u{7}\n',
+    err: '',
+  });
+  const refusing = await setUp(t, { serversRefuse: true });
+  const { code, out } = await refusing.takemark('operator', 'doctor', '--json');
+  t.equal(code, 1);
+  t.match(JSON.parse(out), {
+    refused: 1,
+    checks: [
+      { name: 'kafka.topics', verdict: 'ok' },
+      { name: 'cassandra.paxos_variant', verdict: 'refuse' },
+    ],
+  });
+});
+
 t.test('the operator prepares a cluster before it starts', async (t) => {
   const { takemark, directory } = await setUp(t);
   t.match(await takemark('operator', 'migrate'), {
@@ -488,6 +509,22 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
     out: '     7  2026-01-01 00:00:00 UTC  key_rotated               key_1  key_1 key_2\n',
   });
   t.strictSame(Object.fromEntries(operator.calls.at(-1)!.query), { from: '7', limit: '2' });
+  t.match(await takemark('operator', 'audit', 'stores'), {
+    code: 1,
+    out: 'object_missing      prf_1  the deliverable is not there\n5 looked at, 1 finding\n',
+  });
+  t.match(await takemark('operator', 'audit', 'stores', '--from', 'months'), {
+    code: 0,
+    out: '2 looked at, 0 findings\n',
+  });
+  t.strictSame(
+    (await takemark('operator', 'audit', 'stores', '--json')).out
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { looked: number }).looked),
+    [3, 2],
+    'a line a step',
+  );
   t.match(await takemark('operator', 'audit', 'verify', 'ptr_1'), {
     code: 0,
     out: '✔ SOUND  ptr_1  12 entries\n',
@@ -990,7 +1027,10 @@ t.test('the operator replays dead letters and erasures', async (t) => {
   t.equal(operator.calls.at(-1)?.query.get('topic'), null);
   t.match(await takemark('operator', 'dlq', 'replay', '--topic', 'usage'), { code: 0, out: '2 replayed\n' });
   t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), { topic: 'usage', limit: 1000 });
-  t.match(await takemark('operator', 'erasures', 'replay'), { code: 0, out: '7 erasures replayed\n' });
+  t.match(await takemark('operator', 'restore'), {
+    code: 0,
+    out: '7 erasures held against the store, 14 a second; 2 erased again\n30 counts of usage held against the store; epoch 3 has begun\n',
+  });
   t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), {
     out: /deliverable gone, confirmed 2026-01-01 00:00:01 UTC/,
   });

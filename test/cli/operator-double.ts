@@ -240,6 +240,19 @@ export class OperatorDouble {
         return send(200, { ok: false, entries: 9, fault: { sequence: 9, reason: 'truncated' } });
       case 'GET /operator/v1/partners/signers/audit/verification':
         return send(200, { ok: true, entries: 2 });
+      case 'GET /operator/v1/audit/stores':
+        return send(
+          200,
+          url.searchParams.get('from') === 'months'
+            ? { findings: [], looked: 2 }
+            : {
+                findings: [
+                  { kind: 'object_missing', subject: 'prf_1', detail: 'the deliverable is not there' },
+                ],
+                looked: 3,
+                next: 'months',
+              },
+        );
       case 'PUT /operator/v1/partners/ptr_1/source-detail':
         return send(200, {
           partnerId: 'ptr_1',

@@ -1,10 +1,11 @@
 import t from 'tap';
 import { remindDue } from '../../src/background/remind.js';
 import { erasureConsumer } from '../../src/consumers/erasure.js';
-import { listen } from '../../src/consumers/listen.js';
+import { listen, undamaged } from '../../src/consumers/listen.js';
 import { retentionConsumer } from '../../src/consumers/retention.js';
 import { usageConsumer } from '../../src/consumers/usage.js';
 import { PoisonError } from '../../src/domain/batch-delivery.js';
+import { DomainError, recordDamaged } from '../../src/domain/errors.js';
 import {
   EXPIRY_NOTICE_SECONDS,
   proofErased,
@@ -95,6 +96,49 @@ t.test('a proof that a backup brought back is erased again, at the time of the f
   const foreign = new MemoryProofs({ state: 'issued', proofId: 'prf_1', partnerId: 'ptr_2' });
   await t.rejects(foreign.consume(), { name: 'PoisonError' });
   t.ok(foreign.assets.has('prf_1'), "another partner's deliverable is not touched");
+});
+
+t.test("16 proofs are erased at once, and each one's events one after another", async (t) => {
+  const proofs = 40;
+  let underWay = 0;
+  let most = 0;
+  const confirmed = new Map<string, number>();
+  const stores = {
+    getProof: async (proofId: string) => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await new Promise((resolve) => setImmediate(resolve));
+      return { state: 'erased', proofId } as Proof;
+    },
+    eraseProof: async () => t.fail('it is erased') as never,
+    confirmErasure: async (proofId: string) => {
+      underWay -= 1;
+      confirmed.set(proofId, (confirmed.get(proofId) ?? 0) + 1);
+      return 'confirmed' as const;
+    },
+  };
+  const assets = { delete: async () => true, size: async () => undefined };
+  const consume = erasureConsumer({ stores, assets, clock });
+  const event = (n: number) => proofErased({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: NOW });
+  const events = Array.from({ length: proofs }, (_, n) => event(n));
+  await consume([...events, ...events]);
+  t.equal(most, 16);
+  t.strictSame(
+    [...confirmed.values()],
+    Array.from({ length: proofs }, () => 2),
+  );
+  most = 0;
+  await consume([event(1), event(1), event(1)]);
+  t.equal(most, 1);
+  const poison: ServiceEvent = { ...created, key: 'prf_7' };
+  await t.rejects(consume([poison, ...events]), { name: 'PoisonError' });
+  t.equal(confirmed.get('prf_39'), 3, 'poison holds up no other proof');
+  const away = { ...stores, confirmErasure: async () => Promise.reject(new Error('away')) };
+  await t.rejects(
+    erasureConsumer({ stores: away, assets, clock })([poison, ...events]),
+    { message: 'away' },
+    'a failure of the world is told of before poison',
+  );
 });
 
 t.test('a proof that the store does not know, or has only reserved, is left alone', async (t) => {
@@ -202,3 +246,26 @@ t.test('what a process took is counted', async (t) => {
   await t.rejects(usage([counted(3, 3)]), { name: 'PoisonError' });
   t.strictSame(counts, ['usage handled 2']);
 });
+
+t.test(
+  'an event at which its consumer fails goes to the dead letters; one that meets no server comes again',
+  async (t) => {
+    const failingWith = (error: unknown) => undamaged(() => Promise.reject(error));
+    const dead = { name: 'PoisonError' };
+    await t.rejects(failingWith(recordDamaged(new Error('x')))([erased]), {
+      ...dead,
+      message: 'a record that it needs is damaged',
+    });
+    await t.rejects(failingWith(new TypeError('Cannot read prf_1'))([erased]), {
+      ...dead,
+      message: 'its consumer failed: TypeError',
+    });
+    await t.rejects(failingWith(new DomainError('conflict', 'x'))([erased]), dead);
+    await t.rejects(failingWith(new PoisonError('not this one'))([erased]), {
+      ...dead,
+      message: 'not this one',
+    });
+    const away = new DomainError('unavailable', 'x', { reason: 'store_unavailable' });
+    await t.rejects(failingWith(away)([erased]), { code: 'unavailable' });
+  },
+);

@@ -531,6 +531,12 @@ t.test('every route of the operator listener answers as its table says', async (
   for (const query of ['from=0', 'limit=1001', 'x=1'])
     t.match(await read(`partners/ptr_1/audit?${query}`, 400), { reason: 'invalid_member' });
   t.match(await read('partners/ptr_1/audit/verification'), { ok: true });
+  t.strictSame(await read('audit/stores'), { findings: [], looked: 0 });
+  t.strictSame(operations.contract.asked.at(-1), { limit: 200 });
+  await read('audit/stores?from=objects:a-b&limit=500');
+  t.strictSame(operations.contract.asked.at(-1), { from: 'objects:a-b', limit: 500 });
+  for (const query of ['from=', 'limit=501', `from=${'x'.repeat(1501)}`])
+    t.match(await read(`audit/stores?${query}`, 400), { reason: 'invalid_member' });
   t.match(await read('proofs/prf_1/erasure'), { state: 'issued', assetPresent: true });
   t.match(await read('dead-letters'), { deadLetters: [{ topic: 'usage', position: '0/17' }] });
   t.strictSame(operations.contract.asked.at(-1), { limit: 100 });
@@ -605,6 +611,13 @@ t.test('every route of the operator listener answers as its table says', async (
     'another word': { answers: { aiShareBand: '12 %' } },
     'free text': { answers: { manualWork: 'I played all of it' } },
     'no text': { answers: { manualWork: null } },
+    'no role': { answers: { aiRoles: [] } },
+    'an unknown role': { answers: { aiRoles: ['drums'] } },
+    'a role twice': { answers: { aiRoles: ['vocals', 'vocals'] } },
+    'none beside a role': { answers: { aiRoles: ['none', 'vocals'] } },
+    'undisclosed beside a role': { answers: { aiRoles: ['vocals', 'undisclosed'] } },
+    'a role that is no list': { answers: { aiRoles: 'vocals' } },
+    'more roles than there are': { answers: { aiRoles: Array(64).fill('vocals') } },
     'an unknown member': { note: 'x' },
     'a name': { subject: 'Ada Lovelace' },
     'an e-mail address': { subject: 'ada@example.com' },

@@ -251,8 +251,7 @@ t.test('configuration is read whole, and every fault in it is named', async (t) 
     localDataCenter: 'dc1',
     keyspace: 'takemark',
     replication: 3,
-    consistency: 'LOCAL_QUORUM',
-    serialConsistency: 'LOCAL_SERIAL',
+    topology: 'one_data_centre',
   });
   t.throws(
     () => readConfig({ ...cluster, TAKEMARK_SECRETS_FILE: '' }),
@@ -458,19 +457,24 @@ t.test('telemetry counts and logs what it is told of', async (t) => {
   }
 
   const outbox = { waiting: () => 4, limit: 5 };
-  await createProbes(async () => {}, outbox).ready();
-  await t.rejects(
-    createProbes(async () => {
-      throw new Error('x');
-    }, outbox).ready(),
-    { code: 'unavailable' },
-  );
-  await t.rejects(createProbes(() => new Promise(() => {}), outbox, 20).ready(), { code: 'unavailable' });
-  await t.rejects(createProbes(async () => {}, { ...outbox, waiting: () => 5 }).ready(), {
+  const store = async () => {};
+  const failing = async () => {
+    throw new Error('x');
+  };
+  const hanging = () => new Promise<void>(() => {});
+  await createProbes({ store, outbox }).ready();
+  await createProbes({ store, bus: store, outbox }).ready();
+  const unready = { code: 'unavailable', reason: 'store_unavailable' };
+  await t.rejects(createProbes({ store: failing, outbox }).ready(), unready);
+  await t.rejects(createProbes({ store: hanging, outbox, timeoutMs: 20 }).ready(), unready);
+  const busless = { code: 'unavailable', reason: 'bus_unavailable' };
+  await t.rejects(createProbes({ store, bus: failing, outbox }).ready(), busless);
+  await t.rejects(createProbes({ store, bus: hanging, outbox, timeoutMs: 20 }).ready(), busless);
+  await t.rejects(createProbes({ store, outbox: { ...outbox, waiting: () => 5 } }).ready(), {
     code: 'unavailable',
     reason: 'outbox_full',
   });
-  const probes = createProbes(async () => {}, outbox);
+  const probes = createProbes({ store, outbox });
   probes.stopping();
   await t.rejects(probes.ready(), { message: 'The service is stopping.' });
 });

@@ -246,6 +246,7 @@ export class MemoryContract {
     | 'grantConsent'
     | 'revokeConsent'
     | 'revokeDevice'
+    | 'auditStores'
   > {
     return {
       listPartners: async () => [PARTNER],
@@ -282,6 +283,10 @@ export class MemoryContract {
           ...declaration,
           authentic: true,
         })),
+      auditStores: async (request) => {
+        this.asked.push(request);
+        return { findings: [], looked: 0 };
+      },
       erasureStatus: async (proofId) => {
         const erasedAt = this.erased.get(proofId);
         if (erasedAt !== undefined)

@@ -1,52 +1,22 @@
 import t from 'tap';
-import { collectOrphans } from '../../src/background/collect.js';
-import type { Proof } from '../../src/domain/proof.js';
+import { collectionJobs, type JobDeps, reminderJob } from '../../src/background/jobs.js';
 
-/** A bucket with these deliverables, and a registry that knows some of them. */
-function setUp(names: readonly string[], states: Readonly<Record<string, string>>) {
-  const left = new Set(names);
-  const assets = {
-    collectOrphans: async (keep: (proofId: string) => Promise<boolean>) => {
-      for (const name of [...left]) if (!(await keep(name))) left.delete(name);
-      return names.length - left.size;
+t.test('while a clock is wrong nothing is swept, collected or reminded of', async (t) => {
+  const asked: string[] = [];
+  // Every call of a store or a bucket is counted, and fails.
+  const silent = new Proxy({} as JobDeps['stores'] & JobDeps['assets'], {
+    get: (_, name) => async () => {
+      asked.push(String(name));
+      throw new Error('asked');
     },
-  };
-  const stores = {
-    getProof: async (proofId: string) =>
-      states[proofId] === undefined ? undefined : ({ state: states[proofId] } as Proof),
-  };
-  return { left, collect: (shared: boolean) => collectOrphans({ stores, assets, shared }) };
-}
-
-const many = (count: number, name: string) => Array.from({ length: count }, (_, i) => `${name}_${i}`);
-
-t.test('deliverables of no proof go, those of proofs and of reserved ids stay', async (t) => {
-  for (const shared of [true, false]) {
-    const { left, collect } = setUp(['prf_1', 'prf_2', 'prf_3', 'prf_4'], {
-      prf_1: 'issued',
-      prf_2: 'pending',
-      prf_3: 'erased',
-    });
-    await collect(shared);
-    t.strictSame([...left], ['prf_1', 'prf_2']);
-  }
-});
-
-t.test('a bucket of another registry, or a registry that was put back: nothing is removed', async (t) => {
-  const own = Object.fromEntries(many(2000, 'own').map((name) => [name, 'issued']));
-  for (const names of [
-    many(4, 'foreign'),
-    [...many(10, 'own'), ...many(14, 'foreign')],
-    [...Object.keys(own), ...many(1001, 'foreign')],
-  ]) {
-    const { left, collect } = setUp(names, own);
-    await t.rejects(collect(true), /another registry's.*nothing was removed/);
-    t.equal(left.size, names.length);
-  }
-  const { left, collect } = setUp([...many(1500, 'own'), ...many(1000, 'orphan')], own);
-  await collect(true);
-  t.equal(left.size, 1500, 'as many as kills can leave');
-  const alone = setUp(many(10, 'orphan'), {});
-  await alone.collect(false);
-  t.equal(alone.left.size, 0, 'a directory is the store’s own');
+  });
+  let maySweep = false;
+  const deps = { stores: silent, assets: silent, clock: { now: () => 0 }, maySweep: () => maySweep };
+  const jobs = [...collectionJobs(deps, true), reminderJob(deps)];
+  t.equal(jobs.length, 3);
+  for (const job of jobs) await job.run();
+  t.strictSame(asked, []);
+  maySweep = true;
+  for (const job of jobs) await t.rejects(job.run(), { message: 'asked' });
+  t.equal(asked.length, jobs.length);
 });

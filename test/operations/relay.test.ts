@@ -3,42 +3,14 @@ import t from 'tap';
 import { createEventRelay } from '../../src/background/relay.js';
 import { startJobs } from '../../src/background/scheduler.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { proofErased, type ServiceEvent } from '../../src/domain/events.js';
-import type { OutboxStore, WaitingEvent } from '../../src/ports/stores.js';
+import { billedSource, proofErased, type ServiceEvent, unitsCounted } from '../../src/domain/events.js';
+import type { Settled } from '../../src/ports/bus.js';
+import { MemoryOutbox } from '../fixtures/memory-outbox.js';
 
-const PAUSES = { firstMs: 5, longestMs: 20, idleMs: 60_000 };
+const PAUSES = { firstMs: 5, longestMs: 20, idleMs: 60_000, patienceMs: 50, silentMs: 200, stopMs: 5000 };
 
 function eventOf(number: number): ServiceEvent {
   return proofErased({ proofId: `prf_${number}`, partnerId: 'ptr_1', erasedAt: number });
-}
-
-class MemoryOutbox implements OutboxStore {
-  readonly waiting: WaitingEvent[] = [];
-  marks = 0;
-  broken = false;
-  #listener: () => void = () => undefined;
-
-  add(...numbers: number[]): void {
-    for (const number of numbers) this.waiting.push({ event: eventOf(number), rowKey: String(number) });
-    this.#listener();
-  }
-
-  async waitingEvents(limit: number): Promise<readonly WaitingEvent[]> {
-    if (this.broken) throw new DomainError('unavailable', 'x', { reason: 'store_unavailable' });
-    return this.waiting.slice(0, limit);
-  }
-
-  async markPublished(events: readonly WaitingEvent[]): Promise<void> {
-    this.marks += 1;
-    for (const { rowKey } of events)
-      this.waiting.splice(
-        this.waiting.findIndex((event) => event.rowKey === rowKey),
-        1,
-      );
-  }
-
-  countWaiting = () => this.waiting.length;
-  onWaiting = (listener: () => void) => void (this.#listener = listener);
 }
 
 class MemoryBus {
@@ -60,9 +32,53 @@ class MemoryBus {
   }
 }
 
-function setUp() {
+/** A bus that confirms, gives back or keeps in hand each event for itself, as `fateOf` says. */
+class PartialBus {
+  readonly offered: string[] = [];
+  readonly published: string[] = [];
+  fateOf: (event: ServiceEvent) => 'kept' | 'failed' | 'silent' = () => 'kept';
+  readonly #silent: { readonly event: ServiceEvent; readonly confirm: () => void }[] = [];
+
+  async publish(events: readonly ServiceEvent[], onSettled: Settled = () => undefined): Promise<void> {
+    const refused = new DomainError('unavailable', 'x', { reason: 'bus_unavailable' });
+    const fates = await Promise.all(
+      events.map(async (event) => {
+        this.offered.push(event.id);
+        const fate = this.fateOf(event);
+        if (fate === 'silent')
+          await new Promise<void>((resolve) => this.#silent.push({ event, confirm: resolve }));
+        if (fate !== 'failed') this.published.push(event.id);
+        onSettled(event, fate === 'failed' ? refused : undefined);
+        return fate;
+      }),
+    );
+    if (fates.includes('failed')) throw refused;
+  }
+
+  /** Events in hand. */
+  get silent(): readonly string[] {
+    return this.#silent.map(({ event }) => event.id);
+  }
+
+  heal(): void {
+    for (const { confirm } of this.#silent.splice(0)) confirm();
+  }
+}
+
+function usageOf(partnerId: string, from: number): ServiceEvent {
+  return unitsCounted({ partnerId, source: billedSource('1970-01'), from, to: from + 1, counts: [] }, 1);
+}
+
+function add(stores: MemoryOutbox, ...numbers: number[]): void {
+  stores.add(numbers.map(eventOf));
+}
+
+function setUp(): ReturnType<typeof setUpWith<MemoryBus>> {
+  return setUpWith(new MemoryBus());
+}
+
+function setUpWith<Bus extends MemoryBus | PartialBus>(bus: Bus) {
   const stores = new MemoryOutbox();
-  const bus = new MemoryBus();
   const faults: string[] = [];
   const counted: [string, string, number][] = [];
   const observer = {
@@ -81,16 +97,16 @@ const ids = (...numbers: number[]) => numbers.map((number) => eventOf(number).id
 
 t.test('what waits goes out in its order and is marked after the bus has it', async (t) => {
   const { stores, bus, counted, relay } = setUp();
-  stores.add(1, 2, 3);
+  add(stores, 1, 2, 3);
   relay.start();
   await until(() => stores.waiting.length === 0);
   t.strictSame(bus.published, ids(1, 2, 3));
   t.strictSame(counted, [['erasure', 'published', 3]]);
-  stores.add(4);
+  add(stores, 4);
   await until(() => stores.waiting.length === 0);
   t.strictSame(bus.published, ids(1, 2, 3, 4), 'woken long before the next look');
   await relay.stop();
-  stores.add(5);
+  add(stores, 5);
   await sleep(20);
   t.strictSame(bus.published.length, 4, 'nothing after the stop');
 });
@@ -98,10 +114,10 @@ t.test('what waits goes out in its order and is marked after the bus has it', as
 t.test('more than a batch goes out in rounds, one at a time', async (t) => {
   const { stores, bus, relay } = setUp();
   const numbers = Array.from({ length: 1201 }, (_, number) => number);
-  stores.add(...numbers);
+  add(stores, ...numbers);
   relay.start();
   for (const number of [2000, 2001, 2002]) {
-    stores.add(number);
+    add(stores, number);
     await sleep(1);
   }
   await until(() => stores.waiting.length === 0);
@@ -116,21 +132,25 @@ t.test(
   async (t) => {
     const { stores, bus, faults, counted, relay } = setUp();
     bus.down = true;
-    stores.add(1, 2);
+    add(stores, 1, 2);
     relay.start();
-    await until(() => bus.offered.length >= 4);
+    // Each key has pauses of its own, so the two need not come together again.
+    const timesOf = (id: string) => bus.offered.flat().filter((offered) => offered === id).length;
+    await until(() => bus.offered.length >= 4 && ids(1, 2).every((id) => timesOf(id) >= 2));
     t.equal(stores.marks, 0);
-    t.ok(bus.offered.every((batch) => batch[0] === ids(1)[0] && batch[1] === ids(2)[0]));
+    t.strictSame(new Set(bus.offered.flat()), new Set(ids(1, 2)));
     t.strictSame([faults, counted], [['outbox'], []]);
     const offered = bus.offered.length;
-    for (let number = 3; number < 203; number += 1) stores.add(number);
+    for (let number = 3; number < 203; number += 1) add(stores, number);
     await sleep(0);
     t.ok(bus.offered.length <= offered + 1, 'what comes in meanwhile does not shorten the pause');
     bus.down = false;
     await until(() => stores.waiting.length === 0);
-    t.strictSame(bus.published.slice(0, 3), ids(1, 2, 3));
+    // Each event has a key of its own: order is kept within a key alone.
+    t.equal(bus.published.length, 202, 'each once');
+    t.strictSame(new Set(bus.published), new Set(ids(...Array.from({ length: 202 }, (_, n) => n + 1))));
     bus.down = true;
-    stores.add(900);
+    add(stores, 900);
     await until(() => faults.length === 2);
     t.strictSame(faults, ['outbox', 'outbox'], 'the next outage is another one');
     await relay.stop();
@@ -140,7 +160,7 @@ t.test(
 t.test('a store that is down is waited for, too', async (t) => {
   const { stores, bus, faults, relay } = setUp();
   stores.broken = true;
-  stores.add(1);
+  add(stores, 1);
   relay.start();
   await until(() => faults.length === 1);
   stores.broken = false;
@@ -153,17 +173,17 @@ t.test('stop waits for the batch that is under way and marks it', async (t) => {
   const { stores, bus, relay } = setUp();
   let release: () => void = () => undefined;
   bus.hold = new Promise<void>((resolve) => (release = resolve));
-  stores.add(1);
+  add(stores, 1);
   relay.start();
   await until(() => bus.inside === 1);
   const stopped = relay.stop();
-  stores.add(2);
+  add(stores, 2);
   release();
   await stopped;
   t.strictSame(bus.published, ids(1));
   t.strictSame(
     stores.waiting.map(({ rowKey }) => rowKey),
-    ['2'],
+    ids(2),
     'the rest waits for the next start',
   );
   const next = createEventRelay({
@@ -176,6 +196,138 @@ t.test('stop waits for the batch that is under way and marks it', async (t) => {
   await until(() => stores.waiting.length === 0);
   t.strictSame(bus.published, ids(1, 2));
   await next.stop();
+});
+
+t.test('what is confirmed is marked and never sent again, whatever becomes of the others', async (t) => {
+  const { stores, bus, faults, relay } = setUpWith(new PartialBus());
+  const stuck = (event: ServiceEvent) => event.key === 'ptr_stuck';
+  bus.fateOf = (event) => (stuck(event) ? 'silent' : 'kept');
+  const events = Array.from({ length: 300 }, (_, n) => [
+    usageOf('ptr_stuck', n),
+    usageOf('ptr_well', n),
+  ]).flat();
+  stores.add(events);
+  relay.start();
+  await until(() => stores.waiting.length === 300);
+  t.ok(
+    stores.waiting.every(({ event }) => stuck(event)),
+    'exactly those that are not confirmed wait on',
+  );
+  stores.add([usageOf('ptr_well', 300), usageOf('ptr_stuck', 300)]);
+  await until(() => bus.published.includes(usageOf('ptr_well', 300).id));
+  // Meanwhile the outbox is looked at again and again.
+  for (let n = 301; n < 320; n += 1) {
+    stores.add([usageOf('ptr_well', n)]);
+    await sleep(PAUSES.longestMs);
+  }
+  await until(() => stores.waiting.length === 301 && faults.length > 0);
+  t.strictSame(faults, ['outbox'], 'silence is told of, once');
+  t.strictSame(new Set(bus.offered).size, bus.offered.length, 'nothing is sent twice');
+  t.notOk(bus.offered.includes(usageOf('ptr_stuck', 300).id), 'a later event of the key waits behind');
+  bus.fateOf = () => 'kept';
+  bus.heal();
+  await until(() => stores.waiting.length === 0);
+  t.strictSame(
+    bus.published.filter((id) => id.includes('ptr_stuck')),
+    Array.from({ length: 301 }, (_, n) => usageOf('ptr_stuck', n).id),
+    'each once, in the order of its key',
+  );
+  t.equal(bus.published.length, 621);
+  await relay.stop();
+});
+
+t.test('events behind more than a batch of stuck ones go on', async (t) => {
+  const { stores, bus, relay } = setUpWith(new PartialBus());
+  bus.fateOf = ({ topic }) => (topic === 'erasure' ? 'silent' : 'kept');
+  add(stores, ...Array.from({ length: 1700 }, (_, n) => n));
+  stores.add(Array.from({ length: 40 }, (_, n) => usageOf(`ptr_${n}`, 0)));
+  relay.start();
+  await until(() => bus.published.length === 40);
+  await until(() => stores.waiting.length === 1700);
+  t.ok(bus.published.every((id) => id.startsWith('units_counted')));
+  t.equal(bus.silent.length, 1700);
+  bus.heal();
+  await until(() => stores.waiting.length === 0);
+  t.equal(bus.offered.length, 1740, 'and nothing was sent twice');
+  await relay.stop();
+});
+
+t.test('an event that comes back again and again holds up its key alone, and keeps its place', async (t) => {
+  const { stores, bus, faults, relay } = setUpWith(new PartialBus());
+  const first = usageOf('ptr_refused', 0).id;
+  bus.fateOf = ({ id, key }) =>
+    id === first || (key === 'ptr_refused' && !bus.published.includes(first)) ? 'failed' : 'kept';
+  stores.add([usageOf('ptr_refused', 0), usageOf('ptr_refused', 1)]);
+  relay.start();
+  for (let n = 0; n < 50; n += 1) {
+    stores.add([usageOf('ptr_well', n)]);
+    await until(() => bus.published.includes(usageOf('ptr_well', n).id));
+  }
+  await until(() => bus.offered.filter((id) => id === first).length > 3);
+  // Each is marked shortly after it was published.
+  await until(() => stores.waiting.length === 2);
+  t.strictSame(faults, ['outbox'], 'it is told once');
+  bus.fateOf = () => 'kept';
+  await until(() => stores.waiting.length === 0);
+  t.strictSame(
+    bus.published.filter((id) => id.includes('ptr_refused')),
+    [0, 1].map((n) => usageOf('ptr_refused', n).id),
+  );
+  t.equal(new Set(bus.published).size, bus.published.length);
+  await relay.stop();
+});
+
+t.test('events behind more than a batch of refused ones go on, and refused ones come again', async (t) => {
+  const { stores, bus, relay } = setUpWith(new PartialBus());
+  bus.fateOf = ({ topic }) => (topic === 'erasure' ? 'failed' : 'kept');
+  add(stores, ...Array.from({ length: 1700 }, (_, n) => n));
+  stores.add(Array.from({ length: 40 }, (_, n) => usageOf(`ptr_${n}`, 0)));
+  relay.start();
+  await until(() => bus.published.length === 40);
+  t.ok(bus.published.every((id) => id.startsWith('units_counted')));
+  await until(() => bus.offered.length > 2000);
+  bus.fateOf = () => 'kept';
+  await until(() => stores.waiting.length === 0);
+  t.equal(new Set(bus.published).size, bus.published.length);
+  await relay.stop();
+});
+
+t.test('an event that is confirmed and marked while the outbox is read is not sent again', async (t) => {
+  const { stores, bus, relay } = setUpWith(new PartialBus());
+  bus.fateOf = () => 'silent';
+  add(stores, 1);
+  relay.start();
+  await until(() => bus.silent.length === 1);
+  let release: () => void = () => undefined;
+  stores.reading = new Promise<void>((resolve) => (release = resolve));
+  add(stores, 2);
+  // Past the patience with the first one: the next look has begun.
+  await sleep(2 * PAUSES.patienceMs);
+  bus.heal();
+  await until(() => stores.marks === 1);
+  await sleep(PAUSES.longestMs);
+  bus.fateOf = () => 'kept';
+  stores.reading = Promise.resolve();
+  release();
+  await until(() => stores.waiting.length === 0);
+  t.strictSame(bus.offered, ids(1, 2));
+  await relay.stop();
+});
+
+t.test('events whose mark fails are marked again, and not sent again', async (t) => {
+  const { stores, bus, faults, relay } = setUpWith(new PartialBus());
+  const mark = stores.markPublished.bind(stores);
+  let failures = 3;
+  stores.markPublished = async (events) => {
+    if (failures-- > 0) throw new DomainError('unavailable', 'x', { reason: 'store_unavailable' });
+    await mark(events);
+  };
+  add(stores, 1, 2, 3);
+  relay.start();
+  await until(() => stores.waiting.length === 0);
+  t.strictSame(bus.offered, ids(1, 2, 3));
+  t.strictSame(faults, ['outbox']);
+  await relay.stop();
 });
 
 t.test('chores: never twice at once, done again after a fault, ended within the grace', async (t) => {

@@ -56,7 +56,6 @@ test('on Cassandra and a bucket evidence is issued, read and erased whole', serv
     prefix,
     credentials: { accessKey: TAKEMARK_S3_ACCESS_KEY, secretKey: TAKEMARK_S3_SECRET_KEY },
     spoolDirectory: join(directory, 'spool'),
-    orphanGraceSeconds: 3600,
   });
   t.teardown(() => bucket.close());
 
@@ -112,4 +111,31 @@ test('on Cassandra and a bucket evidence is issued, read and erased whole', serv
     t.equal((await service.verify(caller, Buffer.concat(chunks))).verdict, 'unregistered');
   }
   t.strictSame([...places].sort(), ['objects', 'registry']);
+
+  const old = {
+    proofId: `tpf_${randomUUID()}`,
+    partnerId,
+    createdAt: 1_600_000_000,
+    kid: 'ab'.repeat(32),
+    carrier: 'sidecar',
+    song: { title: 'An old song' },
+    originalSha256: exportSha256,
+    boundAudioSha256: exportSha256,
+    credentialSha256: 'cd'.repeat(32),
+    asset: { bytes: audio.length, sha256: exportSha256, fileName: 'old.wav', mediaType: 'audio/wav' },
+    classification: 'studio',
+    grade: 'B',
+    interpretation: 'Played and sung in one room.',
+  } as const;
+  const { proofId } = old;
+  t.strictSame(await operator.importLegacy(old), { proofId, outcome: 'imported' });
+  t.strictSame(await operator.importLegacy(old), { proofId, outcome: 'already_imported' });
+  await t.rejects(operator.importLegacy({ ...old, grade: 'C' }), {
+    code: 'conflict',
+    reason: 'legacy_differs',
+  });
+  t.match(await partner.readProof(caller, { proofId }), { grade: 'B', classification: 'studio' });
+  t.equal((await partner.readProof(caller, { proofId })).evidenceReport, undefined, 'and no report');
+  t.equal((await partner.eraseProof(caller, { proofId })).outcome, 'erased');
+  await t.rejects(operator.importLegacy(old), { code: 'conflict' }, 'what was erased stays erased');
 });

@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { test } from 'tap';
 import type { DeviceKey } from '../../src/capture/index.js';
 import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import type { AdverseScenario } from '../../src/capture/simulate/simulated-session.js';
 import type { EvidenceReport } from '../../src/domain/evidence-report.js';
 import { MemorySink, writeTrace } from '../capture/write-trace.js';
-import { TestService } from '../fixtures/service.js';
+import { body as eventBody, lazily } from '../evidence/forge-trace.js';
+import { collect, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 
 const KEY = seededDeviceKey(7);
@@ -73,6 +77,12 @@ function codesOf(report: EvidenceReport | undefined): readonly string[] {
   return [...report.facts, ...report.conflicts, ...report.unverifiable].map(({ code }) => code);
 }
 
+/** Names of the files below a service's assets, of those too that are being built. */
+async function filesOf(directory: string): Promise<readonly string[]> {
+  const entries = await readdir(join(directory, 'assets'), { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+}
+
 test('a proof is issued with its trace, and every reader gets the same report', async (t) => {
   const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
   t.teardown(() => service.stop());
@@ -126,7 +136,7 @@ test('a proof is issued with its trace, and every reader gets the same report', 
     t.strictSame(JSON.parse(JSON.stringify(verified.evidenceReport)), report);
     t.equal(verified.decision.status, 'needs_review', 'a simulated trace asks for a person');
 
-    const files = await readdir(join(service.directory, 'assets'));
+    const files = await filesOf(service.directory);
     t.ok(files.includes(`${proofId}.trace`), 'the trace is kept');
     await operator.recordDeclaration(proofId, {
       surveyVersion: '2026-01',
@@ -148,7 +158,7 @@ test('a proof is issued with its trace, and every reader gets the same report', 
     });
     t.equal(erased.status, 200);
     t.strictSame(
-      (await readdir(join(service.directory, 'assets'))).filter((name) => name.startsWith(proofId)),
+      (await filesOf(service.directory)).filter((name) => name.startsWith(proofId)),
       [],
       'erasing takes trace and bodies along',
     );
@@ -188,6 +198,31 @@ test('what a trace does not prove is said, and nothing of it changes the verdict
   );
   t.ok(
     codesOf(await reportOf({ audio, trace: await traceOf(wav(48_000)) })).includes('trace_export_differs'),
+  );
+  const leaving = seededDeviceKey(9);
+  await operator.enrolDevice({ deviceId: leaving.deviceId });
+  const leavingTrace = await traceOf(audio, { key: leaving });
+  const { proofId } = await operator.issueProof({
+    partnerId,
+    songTitle: 'Take one',
+    fileName: 'take.wav',
+    carrier: 'embedded',
+    audio: (async function* () {
+      yield audio.subarray(0, 1000);
+      await operator.revokeDevice({ deviceId: leaving.deviceId });
+      yield audio.subarray(1000);
+    })(),
+    evidence: {
+      trace: (async function* () {
+        yield leavingTrace;
+      })(),
+    },
+  });
+  t.ok(
+    codesOf(
+      (await service.service.operations.partner.readProof(caller, { proofId })).evidenceReport,
+    ).includes('trace_device_revoked'),
+    'a device that was revoked while the audio came in',
   );
   for (const [scenario, code] of [
     ['truncated', 'trace_truncated'],
@@ -250,7 +285,7 @@ test('a hostile trace, summary or form is refused before anything is registered'
   const simulated = await issue(production, partner.partnerId, { audio, trace });
   t.strictSame([simulated.status, simulated.body.reason], [422, 'trace_simulated']);
   for (const each of [service, production]) {
-    t.strictSame(await readdir(join(each.directory, 'assets')), [], 'nothing is left in the object store');
+    t.strictSame(await filesOf(each.directory), [], 'nothing is left in the object store');
     t.strictSame(await each.service.operations.partner.listProofs((await each.partner()).caller, {}), {
       proofs: [],
     });
@@ -294,6 +329,11 @@ test('a form is whole, in order, or refused', async (t) => {
     'form_field_too_large',
   ]);
   t.strictSame(await post(form(['trace', 'text'], ['file', audio])), [400, 'file_name_missing']);
+  t.strictSame(await post(form(['file', audio], ['summary', '{}'])), [400, 'field_after_file']);
+  t.strictSame(await post(form(['trace', trace], ['summary', '{}'], ['file', audio])), [
+    400,
+    'field_after_file',
+  ]);
 });
 
 test('an Idempotency-Key binds the trace and what belongs to it', async (t) => {
@@ -310,7 +350,7 @@ test('an Idempotency-Key binds the trace and what belongs to it', async (t) => {
     const { status, body } = await issue(service, partnerId, form, { idempotencyKey });
     t.strictSame([status, body.reason], [409, 'idempotency_key_reused']);
   }
-  t.equal((await readdir(join(service.directory, 'assets'))).length, 2, 'one asset, one trace');
+  t.equal((await filesOf(service.directory)).length, 2, 'one asset, one trace');
 });
 
 test('what a real trace proves is in the credential itself', async (t) => {
@@ -377,4 +417,56 @@ test('what a real trace proves is in the credential itself', async (t) => {
   t.match(evidenceReport?.importedSources, [{ originalSha256: imported, placements: { count: 1 } }]);
   t.equal(evidenceReport?.session?.evidence.simulated, false);
   t.not(file.includes('digitalCapture'), true, 'an import stands beside the take');
+});
+
+test('a caller who hangs up while a trace is replayed frees its place and leaves no file', async (t) => {
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+  t.teardown(() => service.stop());
+  const { partnerId } = await service.partner();
+  // Clips that come and go: seconds of replaying, of which the caller waits for the first chunk alone.
+  const long = await collect(
+    lazily(
+      1_900_000,
+      (index) => {
+        const clip = 1 + (index >> 1);
+        return eventBody(index % 2 === 0 ? [40, 1, null, clip, 1, null, 0, 0, 1] : [45, 1, null, clip]);
+      },
+      [[30, 0, null, 1, 0]],
+    )(),
+  );
+  const query = new URLSearchParams({ partnerId, song: 'x', fileName: 'x.wav', carrier: 'embedded' });
+  const heads = [
+    `POST /operator/v1/proofs?${query} HTTP/1.1`,
+    'Host: localhost',
+    `Authorization: Bearer ${service.service.operatorToken}`,
+    'Content-Type: multipart/form-data; boundary=B',
+    `Content-Length: ${long.length + 10_000}`,
+  ];
+  const partHead = '--B\r\nContent-Disposition: form-data; name="trace"; filename="x"\r\n\r\n';
+  const replayed: string[] = [];
+  const ends: Promise<void>[] = [];
+  for (let caller = 0; caller < 2; caller += 1) {
+    const socket = connect(service.service.operator.port, '127.0.0.1').on('error', () => undefined);
+    const started = new Promise<void>((resolve) => {
+      process.once('worker', (worker: Worker) => {
+        ends.push(new Promise((ended) => worker.once('exit', () => ended())));
+        worker.on('message', ({ kind }: { readonly kind: string }) => {
+          if (kind === 'read') resolve();
+          else replayed.push(kind);
+        });
+      });
+    });
+    socket.write(`${heads.join('\r\n')}\r\n\r\n${partHead}`);
+    socket.write(long);
+    // The boundary makes the trace whole; no part follows.
+    socket.write('\r\n--B\r\n');
+    await started;
+    socket.destroy();
+    await ends[caller];
+  }
+  t.strictSame(replayed, [], 'both threads ended before they came to a result');
+  while ((await filesOf(service.directory)).length > 0) await delay(20);
+  const audio = wav(9600);
+  const { status } = await issue(service, partnerId, { audio, trace: await traceOf(audio, { minutes: 3 }) });
+  t.equal(status, 201, 'the next trace finds a thread');
 });

@@ -154,7 +154,8 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   running = await start(directory);
   running.child.kill('SIGTERM');
   await once(running.child, 'exit');
-  const files = await readdir(join(directory, 'assets'), { recursive: true });
+  const entries = await readdir(join(directory, 'assets'), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   t.strictSame(
     files.filter((name) => ![...known].some((proofId) => name.includes(proofId))),
     [],

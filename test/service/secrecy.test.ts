@@ -10,9 +10,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
+import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import { OPERATOR_ROUTES } from '../../src/contract/routes/operator-routes.js';
 import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';
 import { DomainError } from '../../src/domain/errors.js';
+import { MemorySink } from '../capture/write-trace.js';
 import { Canaries, filesBelow } from '../fixtures/canaries.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';
@@ -55,6 +57,12 @@ function plantSlot(slot: Slot): Slot {
   canaries.plant('upload id', slot.uploadId);
   for (const value of Object.values(slot.fields)) canaries.plant('form field', value);
   return slot;
+}
+
+async function simulatedTrace(): Promise<Buffer> {
+  const to = new MemorySink();
+  await simulateTrace({ minutes: 2, seed: 4, to, key: seededDeviceKey(4) });
+  return to.bytes();
 }
 
 t.test('the search finds every spelling', async (t) => {
@@ -150,6 +158,60 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
     '/authority',
   ])
     await operator('GET', `/operator/v1${path}`);
+  // The production record.
+  const device = canaries.plant('device', randomBytes(32).toString('hex'));
+  for (const body of [{ deviceId: device }, { deviceId: device, [canaries.text('member')]: 1 }])
+    await operator('POST', '/operator/v1/devices', { body });
+  await operator('GET', '/operator/v1/devices');
+  await operator('POST', `/operator/v1/devices/${device}/revoke`, { body: {} });
+  await operator('POST', `/operator/v1/devices/${canaries.text('device')}/revoke`, { body: {} });
+  const consentVersion = canaries.plant('consent', `consent-${randomBytes(8).toString('hex')}`);
+  await operator('PUT', `/operator/v1/partners/${partnerId}/source-detail`, { body: { consentVersion } });
+  await operator('PUT', `/operator/v1/proofs/${proofId}/source-detail-consent`, { body: { consentVersion } });
+  await operator('DELETE', `/operator/v1/proofs/${proofId}/source-detail-consent`);
+  await operator('POST', `/operator/v1/proofs/${proofId}/declarations`, {
+    body: {
+      surveyVersion: canaries.plant('survey', `survey-${randomBytes(8).toString('hex')}`),
+      submissionId: canaries.plant('submission', `sub-${randomBytes(8).toString('hex')}`),
+      subject: canaries.plant('subject', `creator-${randomBytes(8).toString('hex')}`),
+      submittedAt: 1_767_229_200,
+      answers: { declaredOrigin: 'from_scratch' },
+    },
+  });
+  await operator('POST', '/operator/v1/legacy-proofs', {
+    body: {
+      proofId,
+      partnerId,
+      grade: canaries.text('grade'),
+      interpretation: canaries.text('interpretation'),
+    },
+  });
+  for (const evidence of [
+    randomBytes(600),
+    Buffer.concat([await simulatedTrace(), randomBytes(64)]),
+    await simulatedTrace(),
+  ])
+    await operator(
+      'POST',
+      `/operator/v1/proofs?${new URLSearchParams({ partnerId, song: title, fileName: `${fileName}.wav`, carrier: 'embedded' })}`,
+      {
+        headers: FORM_TYPE,
+        body: form([
+          { name: 'summary', body: JSON.stringify({ counters: { [canaries.text('summary')]: 3 } }) },
+          {
+            name: 'detections',
+            body: JSON.stringify({ detections: [{ detector: canaries.text('detector') }] }),
+          },
+          {
+            name: 'trace',
+            filename: canaries.text('trace-name'),
+            type: 'application/octet-stream',
+            body: canaries.plant('trace', evidence),
+          },
+          { name: 'file', filename: canaries.text('audio-name'), type: 'audio/wav', body: issuedAudio },
+        ]),
+      },
+    );
   await operator('GET', '/operator/v1/partners', {
     headers: { authorization: `Bearer ${canaries.text('wrong-token')}` },
   });

@@ -17,7 +17,10 @@ export async function auditOf(
   }
 }
 
-export async function actionsOf(opened: OpenedStore, partnerId: string): Promise<readonly string[]> {
+export async function actionsOf(
+  opened: Pick<OpenedStore, 'stores' | 'audit'>,
+  partnerId: string,
+): Promise<readonly string[]> {
   return (await auditOf(opened, partnerId)).map(({ action }) => action);
 }
 

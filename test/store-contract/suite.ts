@@ -34,6 +34,8 @@ export interface OpenedStore {
   readonly stores: Stores;
   /** Options of the audit log. */
   readonly audit: { readonly key: Uint8Array; readonly heads: AuditHeads };
+  /** True where a charge that finds the outbox full is refused; otherwise its event lies in the store alone. */
+  readonly refusesCharges: boolean;
   readonly close: () => Promise<void>;
   /** Closes the store and opens the same data again; the former object is not used any more. */
   readonly reopen?: () => Promise<OpenedStore>;

@@ -1,0 +1,376 @@
+/**
+ * The auditor finds each fault that is planted, and no other; and none in stores that are at work.
+ */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from 'cassandra-driver';
+import t, { type Test } from 'tap';
+import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
+import { openAssetBucket } from '../../src/adapters/assets/s3.js';
+import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
+import { RowCodes } from '../../src/adapters/cassandra/driver/row-codes.js';
+import { monthKey, proofKey, reminderKey, type SourceRow } from '../../src/adapters/embedded/keys.js';
+import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/embedded/store.js';
+import { Auditor } from '../../src/background/auditor.js';
+import { RecordCodec } from '../../src/codec/record.js';
+import { listen } from '../../src/consumers/listen.js';
+import { defined } from '../../src/domain/defined.js';
+import { type ReviewReminder, remindersOf, reviewCreated, type Topic } from '../../src/domain/events.js';
+import type { Finding } from '../../src/domain/finding.js';
+import type { ErasedProof } from '../../src/domain/proof.js';
+import { monthOf } from '../../src/domain/usage-window.js';
+import { auditStores } from '../../src/operations/system/audit-stores.js';
+import type { AssetStore } from '../../src/ports/assets.js';
+import type { AuditedStore } from '../../src/ports/audited-store.js';
+import type { EventHandler } from '../../src/ports/bus.js';
+import type { Stores } from '../../src/ports/stores.js';
+import type { Clock } from '../../src/ports/system.js';
+import {
+  ADDRESSES,
+  connection,
+  dropKeyspace,
+  KEY,
+  memoryHeads,
+  openStore,
+  withClient,
+} from '../adapters/cassandra-under-test.js';
+import { withLevel } from '../adapters/embedded-process.js';
+import { authenticator } from '../fixtures/authentication.js';
+import { publish } from '../store-contract/asset-contract.js';
+import { audit, issuedProof, partner, reviewCase, usageCharge } from '../store-contract/samples.js';
+
+/** Longer than anything may be under way. */
+const LATER_MS = 27 * 3_600_000;
+
+const BYTES = Buffer.from('a credentialed file');
+
+/** A store under audit, with what somebody may do to it behind its back. */
+interface House {
+  readonly stores: () => Stores & { readonly audited: AuditedStore };
+  readonly assets: AssetStore;
+  /** Removes the confirmation of an erasure. */
+  readonly unconfirm: (erased: ErasedProof) => Promise<void>;
+  readonly addUnits: (partnerId: string, month: string, units: number) => Promise<void>;
+  readonly removeReminder: (reminder: ReviewReminder) => Promise<void>;
+}
+
+/** Has the consumers take what waits. */
+async function deliver(
+  { stores, assets }: House,
+  clock: Clock,
+  isHeldBack = (_topic: Topic) => false,
+): Promise<void> {
+  const handlers = new Map<Topic, EventHandler>();
+  listen(
+    { handle: (topic, handler) => void handlers.set(topic, handler) },
+    { stores: stores(), assets, clock, observer: { events: () => undefined } },
+  );
+  for (;;) {
+    const waiting = await stores().waitingEvents(100, ({ topic }) => isHeldBack(topic));
+    if (waiting.length === 0) return;
+    for (const { event } of waiting) await handlers.get(event.topic)!([event]);
+    await stores().markPublished(waiting);
+  }
+}
+
+/** A whole pass in steps. */
+async function pass(house: House, clock: Clock, limit = 500): Promise<readonly string[]> {
+  const findings: Finding[] = [];
+  for (let from: string | undefined, isFirst = true; isFirst || from !== undefined; isFirst = false) {
+    const { stores, assets } = house;
+    const step = await auditStores(
+      { stores: stores(), assets, audited: stores().audited, clock },
+      { from, limit },
+    );
+    findings.push(...step.findings);
+    from = step.next;
+  }
+  return findings.map(({ kind, subject }) => `${kind} ${subject}`).sort();
+}
+
+function auditorContract(t: Test, name: string, options: object, open: (t: Test) => Promise<House>): void {
+  void t.test(name, options, async (t) => {
+    const house = await open(t);
+    const { assets, stores } = house;
+    const run = randomUUID().slice(0, 8);
+    const at = Math.floor(Date.now() / 1000);
+    const month = monthOf(at);
+    const present: Clock = { now: () => Date.now() };
+    const later: Clock = { now: () => Date.now() + LATER_MS };
+    const partnerId = `ptr_${run}`;
+    const id = (which: string) => `prf_${run}.${which}`;
+    await stores().createPartner(partner(partnerId), audit(partnerId, 'partner_created'));
+
+    const issue = async (proofId: string): Promise<void> => {
+      await stores().reserveProof(proofId, partnerId, at);
+      await publish(assets, proofId, BYTES);
+      const asset = { bytes: BYTES.length, sha256: 'ab', fileName: 'song.wav', mediaType: 'audio/wav' };
+      await stores().issueProof(
+        issuedProof(proofId, partnerId, { createdAt: at, asset }),
+        audit(partnerId, 'proof_issued', proofId),
+      );
+    };
+    const review = (reviewId: string, proofId: string) =>
+      reviewCase(reviewId, partnerId, proofId, { createdAt: at });
+    const charge = (key: string) =>
+      stores().charge(usageCharge(partnerId, key, { at, dedupeUntil: at + 3600 }));
+
+    for (const which of ['1', '2', '3', '4']) await issue(id(which));
+    await stores().eraseProof(id('4'), partnerId, at, audit(partnerId, 'proof_erased', id('4')));
+    const announced = review(`rvw_${run}.1`, id('1'));
+    await stores().createReview(announced, audit(partnerId, 'review_created', announced.reviewId));
+    for (let i = 0; i < 5; i += 1) await charge(`${run}.${i}`);
+
+    await t.test('nothing young is told, and nothing that is finished', async (t) => {
+      t.strictSame(await pass(house, present), [], 'what waits is young');
+      await deliver(house, present);
+      for (let i = 5; i < 8; i += 1) await charge(`${run}.${i}`);
+      t.strictSame(await pass(house, later), [], 'units that wait to be added are no finding');
+      t.strictSame(await pass(house, later, 1), [], 'in steps of one as well');
+    });
+
+    await t.test('events that nobody could publish, and reminders that nobody scheduled', async (t) => {
+      const waiting = review(`rvw_${run}.2`, id('2'));
+      await stores().createReview(waiting, audit(partnerId, 'review_created', waiting.reviewId));
+      await issue(id('5'));
+      await stores().eraseProof(id('5'), partnerId, at, audit(partnerId, 'proof_erased', id('5')));
+      await assets.delete(id('5'));
+      t.strictSame(await pass(house, later), [
+        `erasure_unfinished ${id('5')}`,
+        `review_unannounced ${waiting.reviewId}`,
+      ]);
+      await deliver(house, present);
+      t.strictSame(await pass(house, later), [], 'and nothing of it afterwards');
+    });
+
+    await t.test('faults that are planted', async (t) => {
+      const told: string[] = [];
+      const finds = async (finding: string, what: string): Promise<void> => {
+        told.push(finding);
+        t.strictSame(await pass(house, later), told.toSorted(), what);
+      };
+      await assets.delete(id('1'));
+      await finds(`object_missing ${id('1')}`, 'a deliverable that was deleted');
+
+      await assets.delete(id('2'));
+      await publish(assets, id('2'), BYTES.subarray(1));
+      await finds(`object_missing ${id('2')}`, 'one that was cut off');
+
+      await publish(assets, id('9'), BYTES);
+      await finds(`object_left ${id('9')}`, 'a file of no proof');
+      t.notOk((await pass(house, present)).includes(`object_left ${id('9')}`), 'which may be of an issuing');
+
+      await publish(assets, id('4'), BYTES);
+      await finds(`object_left ${id('4')}`, 'a file of an erased proof');
+      await assets.delete(id('4'));
+      told.pop();
+
+      await house.unconfirm((await stores().getProof(id('4'))) as ErasedProof);
+      await finds(`erasure_unfinished ${id('4')}`, 'an erasure whose confirmation was removed');
+
+      for (const reminder of remindersOf(reviewCreated(announced)).slice(1))
+        await house.removeReminder(reminder);
+      await finds(`review_unannounced ${announced.reviewId}`, 'a review without its reminders');
+
+      await deliver(house, present);
+      for (const units of [1, -1]) {
+        await house.addUnits(partnerId, month, units);
+        await finds(`month_differs ${partnerId}/${month}`, `${units} units in the month`);
+        told.pop();
+        await house.addUnits(partnerId, month, -units);
+      }
+      t.strictSame(await pass(house, later), told.toSorted(), 'nothing was mended');
+    });
+
+    await t.test('the auditor in the background counts the same', async (t) => {
+      const counted: string[] = [];
+      const auditor = new Auditor({
+        stores: stores(),
+        assets,
+        audited: stores().audited,
+        clock: later,
+        rate: 100,
+        onFindings: (kind, count) => counted.push(`${count} ${kind}`),
+      });
+      t.equal(auditor.report, undefined);
+      for (let i = 0; i < 50 && auditor.report?.endedAt === undefined; i += 1) await auditor.run(1);
+      t.strictSame(
+        Object.fromEntries(auditor.report?.findings ?? []),
+        { object_missing: 2, object_left: 1, erasure_unfinished: 1, review_unannounced: 1 },
+        counted.join(', '),
+      );
+      const calls = counted.length;
+      await auditor.run(1);
+      t.equal(counted.length, calls, 'and rests after a pass');
+      const none = new Auditor({
+        stores: stores(),
+        assets,
+        audited: { ...stores().audited, lease: async () => false },
+        clock: later,
+        rate: 100,
+        onFindings: () => t.fail('another process has the lease'),
+      });
+      await none.run(1);
+      t.equal(none.report, undefined);
+    });
+    await assets.delete(id('9'));
+  });
+
+  void t.test(`${name}: while calls are at work nothing is told`, options, async (t) => {
+    const house = await open(t);
+    const { assets, stores } = house;
+    const run = randomUUID().slice(0, 8);
+    const at = Math.floor(Date.now() / 1000);
+    const present: Clock = { now: () => Date.now() };
+    const partnerId = `ptr_${run}`;
+    await stores().createPartner(partner(partnerId), audit(partnerId, 'partner_created'));
+    let isOver = false;
+    let calls = 0;
+    const proof = async (proofId: string): Promise<void> => {
+      await stores().reserveProof(proofId, partnerId, at);
+      await publish(assets, proofId, BYTES);
+      const asset = { bytes: BYTES.length, sha256: 'ab', fileName: 'song.wav', mediaType: 'audio/wav' };
+      await stores().issueProof(
+        issuedProof(proofId, partnerId, { createdAt: at, asset }),
+        audit(partnerId, 'proof_issued', proofId),
+      );
+      const reviewId = proofId.replace('prf', 'rvw');
+      const review = reviewCase(reviewId, partnerId, proofId, { createdAt: at });
+      await stores().createReview(review, audit(partnerId, 'review_created', reviewId));
+      await stores().eraseProof(proofId, partnerId, at, audit(partnerId, 'proof_erased', proofId));
+    };
+    const loop = async (work: (i: number) => Promise<unknown>): Promise<void> => {
+      // Paced, so that a pass comes to its end.
+      for (let i = 0; !isOver; i += 1, calls += 1) {
+        await work(i);
+        await delay(20);
+      }
+    };
+    const load = [
+      ...['a', 'b', 'c', 'd'].map((who) =>
+        loop((i) =>
+          stores().charge(usageCharge(partnerId, `${run}.${who}.${i}`, { at, dedupeUntil: at + 3600 })),
+        ),
+      ),
+      loop((i) => proof(`prf_${run}.${i}`)),
+      loop(() => deliver(house, present)),
+    ];
+    try {
+      for (let i = 0; i < 5 || calls < 200; i += 1) t.strictSame(await pass(house, present, 100), []);
+    } finally {
+      isOver = true;
+      await Promise.all(load);
+    }
+    await deliver(house, present);
+    t.strictSame(await pass(house, { now: () => Date.now() + LATER_MS }), [], 'nor when all has ended');
+  });
+}
+
+auditorContract(t, 'embedded store and directory', {}, async (t) => {
+  const directory = t.testdir();
+  const heads = memoryHeads();
+  const codec = new RecordCodec(authenticator);
+  const openIt = () =>
+    openEmbeddedStore({ directory: join(directory, 'store'), audit: { key: KEY, heads }, authenticator });
+  let stores: EmbeddedStore = await openIt();
+  t.teardown(() => stores.close());
+  const edit = async (key: string, change: (row: unknown) => unknown): Promise<void> => {
+    await stores.close();
+    await withLevel(join(directory, 'store'), async (level) => {
+      const row = change(codec.decode(key, (await level.get(key))!));
+      await (row === undefined ? level.del(key) : level.put(key, codec.encode(key, row)));
+    });
+    stores = await openIt();
+  };
+  return {
+    stores: () => stores,
+    assets: await openAssetDirectory({ directory: join(directory, 'assets') }),
+    unconfirm: ({ proofId }) =>
+      edit(proofKey(proofId), (row) => ({ ...(row as ErasedProof), confirmedAt: undefined })),
+    addUnits: (partnerId, month, units) =>
+      edit(monthKey(partnerId, month), (row) => ({
+        ...(row as SourceRow),
+        used: (row as SourceRow).used + units,
+      })),
+    removeReminder: (reminder) => edit(reminderKey(reminder), () => undefined),
+  };
+});
+
+const { TAKEMARK_S3_ENDPOINT: endpoint, TAKEMARK_S3_REGION: region = 'us-east-1' } = process.env;
+const { TAKEMARK_S3_BUCKET: bucket = 'takemark-assets' } = process.env;
+const { TAKEMARK_S3_ACCESS_KEY: accessKey = '', TAKEMARK_S3_SECRET_KEY: secretKey = '' } = process.env;
+
+auditorContract(
+  t,
+  'Cassandra and a bucket',
+  ADDRESSES === undefined || endpoint === undefined
+    ? { skip: 'needs TAKEMARK_CASSANDRA and TAKEMARK_S3_ENDPOINT' }
+    : {},
+  async (t) => {
+    const keyspace = `${connection.keyspace}_${randomUUID().slice(0, 4)}`;
+    await migrate({ ...connection, keyspace });
+    t.teardown(() => dropKeyspace(keyspace));
+    const stores = await openStore({ keyspace });
+    t.teardown(() => stores.close());
+    const assets = await openAssetBucket({
+      ...defined({ endpoint }),
+      region,
+      bucket,
+      prefix: `audit-${randomUUID()}/`,
+      credentials: { accessKey, secretKey },
+      spoolDirectory: join(t.testdir(), 'spool'),
+    });
+    t.teardown(() => assets.close());
+    const inKeyspace = <Value>(work: (client: Client) => Promise<Value>) => withClient(work, keyspace);
+    const prepared = { prepare: true };
+    return {
+      stores: () => stores,
+      assets,
+      unconfirm: ({ proofId, partnerId, erasedAt }) =>
+        inKeyspace(async (client) => {
+          const mac = new RowCodes(authenticator).make('record', proofId, [
+            partnerId,
+            'erased',
+            undefined,
+            undefined,
+            erasedAt,
+            undefined,
+            undefined,
+          ]);
+          await client.execute(
+            "UPDATE record SET confirmed_at = null, confirm_op = null, mac = ? WHERE proof_id = ? AND part = ''",
+            [mac, proofId],
+            prepared,
+          );
+        }),
+      addUnits: (partnerId, month, units) =>
+        inKeyspace(async (client) => {
+          const key = [partnerId, `month/${month}`];
+          const { rows } = await client.execute(
+            'SELECT used FROM charge WHERE partner_id = ? AND item = ?',
+            key,
+            prepared,
+          );
+          const used = (rows[0]!['used'] as number) + units;
+          await client.execute(
+            'UPDATE charge SET used = ? WHERE partner_id = ? AND item = ?',
+            [used, ...key],
+            prepared,
+          );
+        }),
+      removeReminder: ({ kind, reviewId }) =>
+        inKeyspace(async (client) => {
+          const { rows } = await client.execute(
+            'SELECT hour, shard, due_at, review_id, kind FROM due_notice',
+          );
+          const row = rows.find((each) => each['kind'] === kind && each['review_id'] === reviewId)!;
+          await client.execute(
+            'DELETE FROM due_notice WHERE hour = ? AND shard = ? AND due_at = ? AND review_id = ? AND kind = ?',
+            ['hour', 'shard', 'due_at', 'review_id', 'kind'].map((column) => row[column] as unknown),
+            prepared,
+          );
+        }),
+    };
+  },
+);
