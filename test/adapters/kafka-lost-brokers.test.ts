@@ -1,4 +1,7 @@
-/** A broker that names no broker in its metadata for a while, as one does that is starting. */
+/**
+ * Brokers that are lost and that are not: one names no broker in its metadata for a while, as one does that is
+ * starting, and one keeps its clients waiting, as one does whose replicas hang.
+ */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +13,9 @@ const PREFIX = 'lost';
 const TOPIC = `${PREFIX}.erasure`;
 /** Much longer than a client that recovers needs, and far from for ever. */
 const PATIENCE_MS = 120_000;
+
+/** Longer than a client without brokers takes to be told as lost. */
+const SILENT_MS = 35_000;
 
 /** Topics of a broker that names none: reading them takes a client some milliseconds. */
 const TOPICS = 20_000;
@@ -46,6 +52,8 @@ const list = (items: readonly Buffer[]): Buffer => Buffer.concat([int32(items.le
 /** As much of a broker as a client asks for that finds its way, and never a group. */
 class BareBroker {
   namesItself = true;
+  /** Connections are served, questions about topics are not answered. */
+  isSilent = false;
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
 
@@ -60,7 +68,9 @@ class BareBroker {
         while (input.length >= 4 && input.length >= 4 + input.readInt32BE(0)) {
           const request = input.subarray(4, 4 + input.readInt32BE(0));
           input = input.subarray(4 + request.length);
-          const body = this.#answer(request.readInt16BE(0), request.readInt16BE(2));
+          const api = request.readInt16BE(0);
+          if (this.isSilent && api === API.metadata) continue;
+          const body = this.#answer(api, request.readInt16BE(2));
           socket.write(Buffer.concat([int32(4 + body.length), request.subarray(4, 8), body]));
         }
       });
@@ -115,7 +125,6 @@ class BareBroker {
   #metadata(version: number): Buffer {
     const self = Buffer.concat([int32(1), string('127.0.0.1'), int32(this.port), int16(-1)]);
     const partition = Buffer.concat([int16(0), int32(0), int32(1), list([int32(1)]), list([int32(1)])]);
-    // Without leaders where no broker is known.
     // Without leaders where no broker is known; and many: a client loses its brokers while it is reading them.
     const topics = this.namesItself
       ? [Buffer.concat([int16(0), string(TOPIC), int8(0), list([partition])])]
@@ -166,9 +175,17 @@ t.test(
     await bus.start();
     t.ok(await reaches(PATIENCE_MS), 'all are connected');
 
+    const isLost = (): boolean => [...faults].some((fault) => fault.endsWith('no broker answers'));
+    broker.isSilent = true;
+    await sleep(SILENT_MS);
+    await t.rejects(bus.ping(), 'a silent broker is not there');
+    t.notOk(bus.lag().has('erasure'), 'a consumer that no broker answers is told');
+    t.notOk(isLost(), 'another client could not reach it either');
+    broker.isSilent = false;
+    t.ok(await reaches(PATIENCE_MS), 'the same clients are answered again');
+
     broker.namesItself = false;
     broker.dropConnections();
-    const isLost = (): boolean => [...faults].some((fault) => fault.endsWith('no broker answers'));
     for (const deadline = Date.now() + PATIENCE_MS; !isLost() && Date.now() < deadline; )
       await bus.ping().catch(() => sleep(200));
     t.ok(isLost(), [...faults].join(', '));

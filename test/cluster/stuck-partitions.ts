@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
 import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
+import { KafkaError } from '../../src/adapters/kafka/client.js';
 import { createEventRelay } from '../../src/background/relay.js';
 import { billedSource, type ServiceEvent, TOPICS, type Topic } from '../../src/domain/events.js';
 import { monthOf } from '../../src/domain/usage-window.js';
@@ -64,7 +65,10 @@ export async function stuckPartitions(brokers: Brokers, violation: (what: string
     brokers: brokers.addresses,
     prefix,
     group: prefix,
-    onFault: () => undefined,
+    onFault: (_, error) => {
+      // Two brokers are there all the time.
+      if (error instanceof KafkaError && error.fatal) violation(`a client was given up: ${error.message}`);
+    },
     ...authenticated,
   });
   const published: Record<Topic, number> = { erasure: 0, usage: 0, retention: 0 };

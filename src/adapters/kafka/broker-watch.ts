@@ -1,32 +1,41 @@
 /** Milliseconds between two questions. */
 const EVERY_MS = 5000;
-/** Unanswered questions in a row after which a client has lost its brokers. */
-const UNANSWERED = 4;
+/** Questions that failed in a row, after which a client has lost its brokers. */
+const FAILED = 4;
+
+/**
+ * Fate of a question. It is late where a connected broker keeps it waiting, and has failed where there is no
+ * such broker, or one that names none.
+ */
+export type Asked = 'answered' | 'late' | 'failed';
 
 /**
  * Watch over whether a client's brokers still answer. librdkafka can lose all of them for good: it drops the
  * brokers that metadata does not name, and a broker that is starting may name none
- * (confluentinc/librdkafka#5301). It asks nobody from then on; another client finds them.
+ * (confluentinc/librdkafka#5301). It asks nobody from then on; another client finds them. A broker that is
+ * late is not lost: it answers the requests of a connection in their order, and an append that waits for
+ * replicas keeps the question behind it waiting. Another client would send that append twice.
  */
 export class BrokerWatch {
-  readonly #ask: () => Promise<unknown>;
+  readonly #ask: () => Promise<Asked>;
   #isAsking = false;
   #askedAt = performance.now();
-  #unanswered = 0;
+  #isAnswered = true;
+  #failed = 0;
 
-  /** @param ask question that any broker answers, and that fails within a second or so where none does */
-  constructor(ask: () => Promise<unknown>) {
+  /** @param ask question that any broker answers, with its fate after a second or so; never rejects */
+  constructor(ask: () => Promise<Asked>) {
     this.#ask = ask;
   }
 
-  /** True once no broker has answered for 20 s. */
+  /** True once questions have failed for 20 s. */
   get isLost(): boolean {
-    return this.#unanswered >= UNANSWERED;
+    return this.#failed >= FAILED;
   }
 
   /** False while the last question is unanswered. */
   get isAnswered(): boolean {
-    return this.#unanswered === 0;
+    return this.#isAnswered;
   }
 
   /** Asks where it is time to; meant to be called often. */
@@ -34,11 +43,10 @@ export class BrokerWatch {
     if (this.#isAsking || performance.now() - this.#askedAt < EVERY_MS) return;
     this.#isAsking = true;
     this.#askedAt = performance.now();
-    this.#ask()
-      .then(
-        () => (this.#unanswered = 0),
-        () => (this.#unanswered += 1),
-      )
-      .finally(() => (this.#isAsking = false));
+    void this.#ask().then((asked) => {
+      this.#isAsking = false;
+      this.#isAnswered = asked === 'answered';
+      this.#failed = asked === 'failed' ? this.#failed + 1 : 0;
+    });
   }
 }

@@ -18,7 +18,7 @@ import type {
 
 import { withDeadline } from '../../async/deadline.js';
 import { ServerError } from '../../domain/errors.js';
-import { BrokerWatch } from './broker-watch.js';
+import { type Asked, BrokerWatch } from './broker-watch.js';
 
 export type { Message, NewTopic, TopicPartition, TopicPartitionOffset };
 
@@ -68,6 +68,7 @@ const POLL_MS = 5;
 const IDLE_POLL_MS = 500;
 const CODE = {
   queueFull: -184,
+  timedOut: -185,
   state: -172,
   /** This file's own: the client has lost its brokers. */
   lost: -1_000_000,
@@ -116,9 +117,7 @@ export class ProducerClient {
   readonly #reports = new Map<number, (error: Error | undefined) => void>();
   #sent = 0;
   #timer: NodeJS.Timeout | undefined;
-  readonly #watch = new BrokerWatch(() =>
-    asked((done) => this.#producer.getMetadata({ allTopics: false, timeout: WATCH_MS }, done)),
-  );
+  readonly #watch = new BrokerWatch(() => askAnyBroker(this.#producer));
   readonly #fault: FaultReport;
   #hasFailed = false;
 
@@ -262,9 +261,7 @@ export class ConsumerClient {
   commitsUnderWay = 0;
   /** Error of the commit that failed last, until it is taken. */
   commitFault: KafkaError | undefined;
-  readonly #watch = new BrokerWatch(() =>
-    asked((done) => this.#consumer.getMetadata({ allTopics: false, timeout: WATCH_MS }, done)),
-  );
+  readonly #watch = new BrokerWatch(() => askAnyBroker(this.#consumer));
   #closing = false;
 
   private constructor(consumer: KafkaConsumer) {
@@ -530,6 +527,16 @@ function explained(library: Library, refusal: KafkaError | undefined): KafkaErro
         refusal.code,
       )
     : refusal;
+}
+
+/** Asks whichever broker is connected. */
+function askAnyBroker(client: Producer | KafkaConsumer): Promise<Asked> {
+  return asked((done) =>
+    (client as Producer).getMetadata({ allTopics: false, timeout: WATCH_MS }, done),
+  ).then(
+    () => 'answered',
+    (error: unknown) => (error instanceof KafkaError && error.code === CODE.timedOut ? 'late' : 'failed'),
+  );
 }
 
 function asked<Value>(
