@@ -127,7 +127,7 @@ function cassandraNode({ scratch, number }) {
   });
 }
 
-/** One node of a cluster with two data centres, dc1 and dc2. */
+/** Node of a cluster with two data centres, dc1 and dc2. */
 function centreNode({ scratch, number }) {
   const name = `cassandra-dc${number}`;
   const node = {

@@ -51,7 +51,7 @@ function environment() {
       ? DATACENTER
       : '',
     TAKEMARK_KAFKA: addresses('kafka', false),
-    // One broker, and one node unless there are three: a process with production's settings would not start.
+    // A single broker, and a single node unless there are three: a process with production's settings would not start.
     TAKEMARK_ACCEPT_SERVERS: 'cassandra.replication,kafka.replication,kafka.min_insync_replicas',
     ...(addresses('s3', false) !== '' && {
       TAKEMARK_S3_ENDPOINT: S3.endpoint,

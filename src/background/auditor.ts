@@ -13,7 +13,7 @@ export interface AuditorParts extends AuditStoresDeps {
   readonly onFindings: (kind: FindingKind, count: number) => void;
 }
 
-/** What passes have found, for metrics. */
+/** Findings of passes, for metrics. */
 export interface AuditReport {
   /** Findings of the last whole pass, or of the present one where these are more. */
   readonly findings: ReadonlyMap<FindingKind, number>;
@@ -39,7 +39,7 @@ export class Auditor {
     this.#parts = parts;
   }
 
-  /** What was found; undefined where another process goes through the stores, or none. */
+  /** Findings; undefined where another process goes through the stores, or none. */
   get report(): AuditReport | undefined {
     if (!this.#hasLease) return undefined;
     const findings = new Map(this.#last);

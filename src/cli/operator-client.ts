@@ -71,7 +71,7 @@ export interface ErasureStatus {
   readonly assetPresent: boolean;
 }
 
-/** One step of a pass over the stores. */
+/** Step of a pass over the stores. */
 export interface AuditStep {
   readonly findings: readonly {
     readonly kind: string;

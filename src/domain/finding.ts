@@ -22,7 +22,7 @@ export interface Finding {
   readonly detail: string;
 }
 
-/** One step of a pass. */
+/** Step of a pass. */
 export interface AuditStep {
   readonly findings: readonly Finding[];
   /** Things that were looked at. */

@@ -28,7 +28,7 @@ export interface ClockDifferences {
   readonly nodesSeconds: number;
 }
 
-/** What the auditor found, of the process that goes through the stores. */
+/** Findings of the auditor, from the process that goes through the stores. */
 export interface AuditCounts {
   readonly findings: ReadonlyMap<FindingKind, number>;
   /** Unix seconds at which the last whole pass ended. */

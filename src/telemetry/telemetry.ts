@@ -17,7 +17,7 @@ export interface TelemetryParts {
   readonly tlsExpiresAt?: () => number | undefined;
   /** Differences between clocks; undefined while there is no store with servers of its own. */
   readonly clocks?: () => ClockDifferences | undefined;
-  /** What the auditor found; undefined where another process goes through the stores. */
+  /** Findings of the auditor; undefined where another process goes through the stores. */
   readonly audit?: () => AuditCounts | undefined;
   /** Unix seconds at which the certificate that signs ends. */
   readonly signerNotAfter?: number;

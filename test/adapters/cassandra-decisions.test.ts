@@ -583,7 +583,7 @@ async function abandonedReservation(t: Test): Promise<void> {
         [Math.floor((Date.now() - 2 * HOUR_SECONDS * 1000) / 15_000)],
         { prepare: true },
       );
-      // It ends by the server's clock, which goes no faster here.
+      // The lease ends by the server's clock, which goes no faster here.
       await client.execute('TRUNCATE lease');
     }, connection.keyspace);
     other = await openStore();
@@ -616,7 +616,7 @@ async function collectionBeside(t: Test, issued: number): Promise<readonly numbe
   await doomed.close();
   goOn(HOUR_SECONDS + ABANDONED_SECONDS);
   const pair = [await openStore(), await openStore()] as const;
-  // What was issued is behind the sweeps.
+  // Proofs that were issued are behind the sweeps.
   const sweepBoth = async (): Promise<void> => {
     for (const stores of pair) await stores.collectExpired(NOW, 100);
   };

@@ -55,7 +55,7 @@ t.test('a slow answer takes its time', async (t) => {
   const began = performance.now();
   const size = sizeOf(proxy);
   await delay(1000);
-  // What is under way goes on at once when the way is open, but for the piece that waits.
+  // Anything under way goes on at once when the way is open, but for the piece that waits.
   proxy.turn('open');
   t.equal(await size, CONTENT.length);
   t.ok(performance.now() - began > 1400);

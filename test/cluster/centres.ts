@@ -89,7 +89,7 @@ try {
     `not stated: a process does not start, in beta either (${said.slice(0, 80).trim()})`,
   );
 
-  // One active centre: the other one's processes are refused.
+  // With one active centre the other one's processes are refused.
   await migrate({ ...centre(1), topology: 'one_active', changeTopology: true });
   const only = await open(1, 'one_active');
   await only.ping();
@@ -122,7 +122,7 @@ for (const violation of violations) console.log(`VIOLATION ${violation}`);
 say(`${violations.length} violations (test:centres)`);
 process.exit(violations.length === 0 ? 0 : 1);
 
-/** What an operator does who adds a data centre. */
+/** Steps of an operator who adds a data centre. */
 async function alterKeyspace(address: string, name: string): Promise<void> {
   const client = new Client({ contactPoints: [address], localDataCenter: 'dc1' });
   await client.execute(

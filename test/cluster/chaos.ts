@@ -44,7 +44,7 @@ interface Ready extends Prepared {
   readonly network?: Network | undefined;
 }
 
-/** What a machine lacks for a fault, undefined where it has all. */
+/** Lack of a machine for a fault, undefined where it has all. */
 function lackFor(fault: Fault): string | undefined {
   if (fault === 'clock' && !existsSync(FAKETIME)) return 'faketime is not installed';
   if ((fault === 'links' || fault === 'disk') && (process.platform !== 'linux' || process.getuid?.() !== 0))

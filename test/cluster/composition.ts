@@ -1,4 +1,4 @@
-/** What a run will suffer: faults, targets, moments and durations, all of them from one seed. */
+/** Plan of what a run will suffer: faults, targets, moments and durations, all of them from one seed. */
 import { seeded } from '../fixtures/service.js';
 
 /** Every fault that a run can be asked for, with what it does. */

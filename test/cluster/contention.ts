@@ -52,7 +52,7 @@ export class Contention {
     this.#random = random;
   }
 
-  /** One history after another, of each kind in turn, until `isOver`. */
+  /** Runs one history after another, of each kind in turn, until `isOver`. */
   async run(partner: KnownPartner, month: Month, isOver: () => boolean): Promise<void> {
     const lanes = [
       async () => {
@@ -99,7 +99,7 @@ export class Contention {
   }
 
   /**
-   * One attempt, which the client may give up.
+   * Makes one attempt, which the client may give up.
    * @param read what the answer says, undefined where it leaves the outcome open
    */
   async #try<OperationCall, Result>(
@@ -178,7 +178,7 @@ export class Contention {
           await this.#try(look, { method: 'GET', path: ways[Math.floor(this.#random() * 3)]!, apiKey }, seen),
         );
     });
-    // What was given up is settled, so that the month is known.
+    // Attempts that were given up are settled, so that the month is known.
     for (const uploadId of uploads)
       if (!verifies.includes(uploadId)) {
         operations.push(
@@ -383,7 +383,7 @@ export class Contention {
       ).json as { readonly matches: readonly { readonly proofId: string }[] };
       this.#ledger.bill({ partnerId, uploadId });
       const read = { sentAt, at: this.#ledger.now(), seen: matches.map((match) => match.proofId) };
-      // Of no other proof is this the audio.
+      // No other proof has this audio.
       const members = this.#ledger.members(partnerId).filter(({ name }) => name === proofId);
       for (const fault of faultsOfSet(read, members)) this.#ledger.violation(`an identify: ${fault}`);
       for (const name of strangersIn(read, members))

@@ -14,7 +14,7 @@ import { CLOCK_MARK_FILE } from '../../src/adapters/system/clock-mark.js';
 import { again } from '../fixtures/again.js';
 import type { Network } from './network.js';
 
-/** Of this version: where `src/` lies, compiled. */
+/** Root of this version: where `src/` lies, compiled. */
 const ROOT = new URL('../../', import.meta.url);
 const MAIN = new URL('src/main.js', ROOT).pathname;
 const CLI = new URL('src/cli/main.js', ROOT).pathname;
@@ -222,7 +222,7 @@ export class Cluster {
     if (member.child === undefined || hasEnded(member.child)) void this.#spawn(member);
   }
 
-  /** It stands still, sockets open, and after `resume` goes on where it was. False where it does not run. */
+  /** A process stands still, sockets open, and after `resume` goes on where it was. False where it does not run. */
   suspend(name: string): boolean {
     const member = this.#find(name);
     if (member.child === undefined || hasEnded(member.child)) return false;

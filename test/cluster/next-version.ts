@@ -8,7 +8,7 @@ const PROJECT = new URL('../../../', import.meta.url);
 const MIGRATIONS = 'dist/src/adapters/cassandra/driver/migrations.js';
 
 export interface NextVersion {
-  /** Of its compiled files. */
+  /** Root of its compiled files. */
   readonly root: URL;
   remove(): Promise<void>;
 }

@@ -28,7 +28,7 @@ const CATCH_UP_MS = 600_000;
  */
 const STARTS_GIVEN_UP = 4;
 
-/** Of a month that clients contend for. */
+/** Units that are left of a month that clients contend for. */
 const UNITS_LEFT = 10;
 
 export interface Run {

@@ -9,13 +9,13 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Network } from './network.js';
 
-/** Of Cassandra's `paxos_variant`. */
+/** Values of Cassandra's `paxos_variant`. */
 export type PaxosVariant = 'v1' | 'v2';
 
 const LAUNCHER = new URL('../../../deploy/services/services.mjs', import.meta.url).pathname;
 /** Beside 127.0.0, which the servers of the other suites have. */
 const NETWORK = '127.0.1';
-/** Of a disk that can be filled: several times what an hour's run leaves on it. */
+/** Bytes of a disk that can be filled: several times what an hour's run leaves on it. */
 const DISK_BYTES = 1 << 30;
 /** Left to be written, since the server writes meanwhile. */
 const SPARE_BLOCKS = 4096;
@@ -41,7 +41,7 @@ export interface Servers {
 }
 
 export interface ServersOptions {
-  /** Of Cassandra. */
+  /** Nodes of Cassandra. */
   readonly nodes: 1 | 3;
   /** These alone, in place of all. */
   readonly names?: readonly string[];

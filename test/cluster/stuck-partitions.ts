@@ -1,5 +1,5 @@
 /**
- * One broker of three hangs. By that a topic has no leader, another one falls under its
+ * A broker of three hangs. By that a topic has no leader, another one falls under its
  * `min.insync.replicas`, and the third loses the leader of some partitions until others take over. What can
  * be acknowledged is, exactly once; nothing is refused; the rest arrives when the broker is back.
  */
@@ -88,7 +88,7 @@ export async function stuckPartitions(brokers: Brokers, violation: (what: string
     await delay(HUNG_MS);
     const acknowledgedMeanwhile = published.usage - before;
     const counts = await work.end();
-    // What was charged last is on its way; the partitions of the hung broker have other leaders by now.
+    // The last charges are on their way; the partitions of the hung broker have other leaders by now.
     for (const end = Date.now() + CAUGHT_UP_MS; stores.countWaiting('usage') > 0; await delay(PAUSE_MS))
       if (Date.now() > end) break;
     const waitedAtTheEnd = {

@@ -18,7 +18,7 @@ import {
 } from './keys.js';
 import type { Rows } from './rows.js';
 
-/** What the auditor reads of the store of one machine. */
+/** View of the store of one machine that the auditor reads. */
 export function auditedStore(rows: Rows): AuditedStore {
   /** Last parts of keys, from behind the place of the page before. */
   const page = async (

@@ -26,7 +26,7 @@ const LEFT_SECONDS = 26 * 3600;
 const SECOND_LOOK_MS = 1000;
 const LOOKS_AT_ONCE = 16;
 
-/** One part: its pages, and the look at one thing of them. */
+/** Part of a pass: its pages, and the look at one thing of them. */
 interface Part<Item> {
   readonly page: (after: string | undefined, limit: number) => Promise<AuditPage<Item>>;
   /** The finding; undefined where nothing is wrong. */
@@ -34,7 +34,7 @@ interface Part<Item> {
 }
 
 /**
- * One step of a pass over the stores: a page of one part. What looks wrong is looked at twice, with a pause
+ * Takes a step of a pass over the stores: a page of one part. What looks wrong is looked at twice, with a pause
  * between, so that nothing which changes meanwhile is told.
  * @param from where the step before ended; absent at the beginning
  * @throws DomainError `invalid_request` for a place that no step gave
