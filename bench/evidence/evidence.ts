@@ -50,6 +50,13 @@ async function measureEvidence(run: Run): Promise<Section> {
         'baseline',
         grown('plain'),
       ),
+      figure(
+        'evidence.report.bytes',
+        'report of the proof as JSON, without source detail',
+        'kB',
+        'ours',
+        results.get('replay')!.map(({ reportBytes = 0 }) => reportBytes / 1000),
+      ),
     ],
     comparisons: [
       ratio(

@@ -7,8 +7,11 @@ const PACE = 400;
 const FLUSH_EVENTS = 5000;
 const ENDLESS_MINUTES = 500_000;
 
-/** Writes the sealed trace of a simulated session that is cut after so many events. */
-export async function writeLongTrace(file: string, events: number): Promise<void> {
+/**
+ * Writes the sealed trace of a simulated session that is cut after so many events.
+ * @param simulated what its header says: production refuses one that says so
+ */
+export async function writeLongTrace(file: string, events: number, simulated = true): Promise<void> {
   const session = new SimulatedSession({ minutes: ENDLESS_MINUTES, seed: 1, pace: PACE });
   const writer = await openTrace({
     to: file,
@@ -17,7 +20,7 @@ export async function writeLongTrace(file: string, events: number): Promise<void
       adapter: 'simulator',
       adapterVersion: '1.0',
       startedAt: 1_767_225_600,
-      simulated: true,
+      simulated,
       channels: session.channels,
     },
   });

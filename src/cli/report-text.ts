@@ -34,7 +34,7 @@ export function printReport({ proof, report, note }: ReportPageInput, terminal: 
   const session = report.session?.evidence;
   if (session?.simulated === true)
     terminal.print(
-      `\n${terminal.style('Simulated: a generator made this trace. It witnesses nothing.', 'bold', 'yellow')}`,
+      `\n${terminal.style('Simulated: a generator made this trace. Nothing below was witnessed.', 'bold', 'yellow')}`,
     );
   const heading = (title: string): void => terminal.print(`\n${terminal.style(title, 'bold')}`);
   heading('Conflicts and open questions');

@@ -232,6 +232,7 @@ export interface EvidenceFact {
     | 'export_rerender_differs'
     | 'recording_claim_not_witnessed'
     | 'sources_of_unknown_origin'
+    | 'derived_material_of_unknown_origin'
     | 'takes_without_real_time_evidence'
     | 'channel_unsupported'
     | 'channel_unknown'

@@ -72,7 +72,7 @@ const INFERENCES: readonly Row[] = [
   [
     'placements_without_recording_or_midi_entry',
     '3.1.0',
-    'Clips lie in the arrangement, and neither a recording nor an entry of MIDI was witnessed in a session that was watched for both. Values: placements.',
+    'Clips lie in the arrangement, and neither a recording nor an entry of MIDI was witnessed, in a session that was watched for both or of which all that was exported shows imports alone. Values: placements.',
     'The arrangement holds material, and no recording and no entry of notes was witnessed.',
   ],
   [
@@ -90,7 +90,7 @@ const INFERENCES: readonly Row[] = [
   [
     'edits_only_of_imported_material',
     '3.1.0',
-    'Every clip that was edited shows imported material. Values: clipEdits.',
+    'Every clip that was seen to be edited shows imported material, in a session that was watched for edits or of which all that was exported shows imports alone. Values: clipEdits.',
     'All edits of clips that were witnessed are edits of imported material.',
   ],
 ];
@@ -114,7 +114,7 @@ const CONFLICTS: readonly Row[] = [
   [
     'declared_manual_work_vs_witnessed_input',
     '3.1.0',
-    'Substantial or entire work by hand was declared, and neither a recording nor an entry of MIDI was witnessed in a session that was watched for both. Values: answer, submissionId.',
+    'Substantial or entire work by hand was declared, and neither a recording nor an entry of MIDI was witnessed, in a session that was watched for both or of which all that was exported shows imports alone. Values: answer, submissionId.',
     'Work by hand was declared, and no recording or entry by hand was witnessed.',
   ],
   [
@@ -245,6 +245,12 @@ const GAPS: readonly Row[] = [
     '3.1.0',
     'Sources were there, or appeared, without anybody having witnessed how they came to be. Values: sources, foundAtStart of these when the session was opened.',
     'The session holds audio of which nobody witnessed how it came to be.',
+  ],
+  [
+    'derived_material_of_unknown_origin',
+    '3.1.0',
+    'Sources were made inside the workstation (bounced, combined, stretched, copied), and it was not witnessed of what, or how that came to be. Values: sources.',
+    'New audio was made inside the workstation out of material of which nobody witnessed how it came to be.',
   ],
   [
     'takes_without_real_time_evidence',

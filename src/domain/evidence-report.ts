@@ -56,7 +56,10 @@ export interface EvidenceReport {
   readonly engine?: { readonly facts?: number; readonly overlay: number; readonly revision: number };
   /** Session of a proof that was issued with a capture trace. */
   readonly session?: { readonly evidence: SessionEvidence };
-  /** In the order of import, at most `REPORT_LIMITS.importedSources`; `importedSourceCount` counts all. Absent where nobody looks. */
+  /**
+   * In the order of import, at most `REPORT_LIMITS.importedSources`, placed ones before others; `importedSourceCount`
+   * counts all. Absent where nobody looks.
+   */
   readonly importedSources?: readonly ImportedSource[];
   readonly importedSourceCount?: number;
   /** For approved partners, with the creator's consent. */

@@ -7,7 +7,7 @@ import type { EvidenceFact } from './evidence-report.js';
 import type { ImportedSource, SessionEvidence, SourceDetail } from './session-evidence.js';
 
 /** Version of the engine: replay and rules. It rises with every change of what they say. */
-export const ENGINE_VERSION = 1;
+export const ENGINE_VERSION = 2;
 
 /** Facts of a trace. */
 export interface EvidenceFacts {
@@ -15,6 +15,8 @@ export interface EvidenceFacts {
   readonly session: SessionEvidence;
   readonly importedSources?: readonly ImportedSource[];
   readonly importedSourceCount?: number;
+  /** Imports that were seen to lie in the arrangement, listed or not; absent where none was. */
+  readonly placedImportCount?: number;
   /** Observations, inferences from the trace alone, and gaps, each in its class. */
   readonly facts: readonly EvidenceFact[];
   /** Inputs from the trace for rules about declarations; small and flat. */
@@ -25,13 +27,19 @@ export interface EvidenceFacts {
 export interface RuleInputs {
   readonly imports?: number;
   readonly importPlacements?: number;
-  /** Seconds of the exported range over which imported audio lies at the least, and the length of that range. */
+  /**
+   * Seconds of the exported range over which imported audio lies at the least, and the length of that range; known where
+   * the arrangement was as it was exported.
+   */
   readonly importedSeconds?: number;
   readonly exportSeconds?: number;
-  /** Takes, without those from an input inside the workstation. */
-  readonly takes?: number;
+  /**
+   * Takes, without those from an input inside the workstation, and notes that were entered or played in. 0 where both
+   * were watched throughout, or none was seen and all that was exported shows imports alone.
+   */
+  readonly entries?: number;
   readonly takesInRealTime?: number;
-  readonly midiNotes?: number;
+  /** Edits of clips that were seen; known where clips were watched, or all that was exported shows imports alone. */
   readonly clipEdits?: number;
   readonly clipEditsOfImports?: number;
   readonly placements?: number;
@@ -56,13 +64,15 @@ export interface StoredConsent {
 export const EVIDENCE_PARTS = ['facts', 'detail', 'trace'] as const;
 export type EvidencePart = (typeof EVIDENCE_PARTS)[number];
 
+/** Bytes of a body in a row, with what encryption adds to it. */
+export const MAX_EVIDENCE_ROW = 65_536;
 /** Bodies above this many bytes lie in the object store, and only their digest in the registry. */
-export const MAX_INLINE_EVIDENCE = 65_536;
+export const MAX_INLINE_EVIDENCE = MAX_EVIDENCE_ROW - 64;
 
 /** @throws RangeError for a body that belongs into the object store */
 export function assertInline(bodies: readonly { readonly body: Uint8Array }[]): void {
-  if (bodies.some(({ body }) => body.length > MAX_INLINE_EVIDENCE))
-    throw new RangeError(`evidence of more than ${MAX_INLINE_EVIDENCE} bytes is no body for a store of rows`);
+  if (bodies.some(({ body }) => body.length > MAX_EVIDENCE_ROW))
+    throw new RangeError(`evidence of more than ${MAX_EVIDENCE_ROW} bytes is no body for a store of rows`);
 }
 
 /** Reference in the proof's record to evidence that was settled at issuing. */

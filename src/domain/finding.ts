@@ -8,6 +8,7 @@ export const FINDING_KINDS = [
   'erasure_unfinished',
   'object_missing',
   'object_left',
+  'key_left',
   'review_unannounced',
   'month_differs',
   'record_damaged',

@@ -8,7 +8,10 @@ import type { CounterName } from './session-evidence.js';
  * known or none; a count is never zero.
  */
 export interface ObservedProduction {
-  /** True where every channel was watched from beginning to end, and the export was rendered again the same. */
+  /**
+   * True where every channel was watched from beginning to end, the export was rendered again the same, no edit came
+   * after it, and every placed import is listed.
+   */
   readonly complete: boolean;
   /** True where takes that were recorded in real time are all that the session was seen to hold. */
   readonly captured: boolean;
@@ -64,18 +67,24 @@ const EDITS: readonly CounterName[] = [
  * or of a generator proves nothing of it.
  */
 export function observedProduction(facts: EvidenceFacts): ObservedProduction {
-  const { session, importedSources = [] } = facts;
+  const { session, importedSources = [], placedImportCount = 0, inputs } = facts;
   const { counters, device, export: exported } = session;
   if (exported?.issuedAudio !== 'matches' || device.standing !== 'enrolled' || session.simulated)
     return NOTHING_OBSERVED;
   const sum = (names: readonly CounterName[]): number | undefined =>
     positive(names.reduce((total, name) => total + (counters[name].value ?? 0), 0));
-  const placed = importedSources.filter(({ placements }) => (placements?.count ?? 0) > 0);
+  // Placed imports are listed before others, so that the first of them are there.
+  const placed = importedSources
+    .filter(({ placements }) => (placements?.count ?? 0) > 0)
+    .slice(0, MAX_OBSERVED_IMPORTS);
   const takes = sum(['takesRecordedInRealTime']);
   return {
     complete:
       session.sealed &&
       exported.rerender === 'matched' &&
+      // The export holds the arrangement of the end.
+      inputs.editsAfterExport === 0 &&
+      placed.length === placedImportCount &&
       Object.values(session.coverage).every(
         ({ support, gapCount }) => support === 'supported' && gapCount === 0,
       ),
@@ -87,12 +96,12 @@ export function observedProduction(facts: EvidenceFacts): ObservedProduction {
       // Sound recorded from inside the workstation is no take, and no capture either.
       !facts.facts.some(({ code }) => code === 'takes_from_internal_input') &&
       BESIDE_TAKES.every((name) => counters[name].status === 'not_observed'),
-    imports: placed.slice(0, MAX_OBSERVED_IMPORTS).map(({ originalSha256, samplesSha256 }) => {
+    imports: placed.map(({ originalSha256, samplesSha256 }) => {
       if (originalSha256 !== undefined) return { sha256: originalSha256, of: 'file' };
       return samplesSha256 === undefined ? {} : { sha256: samplesSha256, of: 'samples' };
     }),
     ...defined({
-      importCount: positive(placed.length),
+      importCount: positive(placedImportCount),
       takes,
       notes: sum(['midiNotesEntered', 'midiNotesRecorded']),
       edits: sum(EDITS),

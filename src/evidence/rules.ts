@@ -29,17 +29,16 @@ export interface EvidenceRule {
 export const EVIDENCE_RULES: readonly EvidenceRule[] = [
   {
     code: 'placements_without_recording_or_midi_entry',
-    version: 1,
+    version: 2,
     contentClass: 'rule_inference',
     status: 'needs_review',
-    inputs: ['placements', 'takes', 'midiNotes'],
+    inputs: ['placements', 'entries'],
     dimensions: [],
-    applies: ({ placements, takes, midiNotes }) =>
-      placements > 0 && takes === 0 && midiNotes === 0 ? [{ placements }] : [],
+    applies: ({ placements, entries }) => (placements > 0 && entries === 0 ? [{ placements }] : []),
   },
   {
     code: 'imports_cover_most_of_export',
-    version: 1,
+    version: 2,
     contentClass: 'rule_inference',
     status: 'needs_review',
     inputs: ['importedSeconds', 'exportSeconds'],
@@ -59,7 +58,7 @@ export const EVIDENCE_RULES: readonly EvidenceRule[] = [
   },
   {
     code: 'edits_only_of_imported_material',
-    version: 1,
+    version: 2,
     contentClass: 'rule_inference',
     status: 'inferred',
     inputs: ['clipEdits', 'clipEditsOfImports'],
@@ -84,13 +83,13 @@ export const EVIDENCE_RULES: readonly EvidenceRule[] = [
   },
   {
     code: 'declared_manual_work_vs_witnessed_input',
-    version: 1,
+    version: 2,
     contentClass: 'explicit_conflict',
     status: 'needs_review',
-    inputs: ['takes', 'midiNotes'],
+    inputs: ['entries'],
     dimensions: ['manualWork'],
-    applies: ({ takes, midiNotes }, declarations) =>
-      takes > 0 || midiNotes > 0
+    applies: ({ entries }, declarations) =>
+      entries > 0
         ? []
         : given(declarations, { manualWork: ['substantial', 'entire'] }).map((answer) => ({ ...answer })),
   },

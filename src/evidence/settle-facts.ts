@@ -28,8 +28,15 @@ type Values = NonNullable<EvidenceFact['values']>;
 /** Seconds by which a summary may differ: agents and clients round. */
 const DURATION_TOLERANCE = 1;
 
-/** Findings that an honest session has as well, after a crash: they are told, and nobody has to decide. */
-const ORDINARY_FINDINGS: readonly TraceFindingCode[] = ['trace_truncated', 'trace_unsigned_tail'];
+/**
+ * Findings that are told, and on which nobody has to decide. An honest session ends early as well, after a crash; and a
+ * simulated trace is refused where it could pass for a real one.
+ */
+const ORDINARY_FINDINGS: readonly TraceFindingCode[] = [
+  'trace_truncated',
+  'trace_unsigned_tail',
+  'trace_simulated',
+];
 
 /**
  * Settles the facts of a trace for good, when a proof is issued. The same trace and the same context give the same
@@ -47,6 +54,7 @@ export function settleFacts(
     ...session.inputs,
     attributedImports: detections.length === 0 ? undefined : detected.attributedImports,
   });
+  const placed = session.imports.filter(({ isPlaced }) => isPlaced).length;
   const facts = [
     fact('session_evidence_replayed', 'direct_observation', 'observed', {
       events: session.events,
@@ -65,9 +73,13 @@ export function settleFacts(
     facts: {
       engineVersion: ENGINE_VERSION,
       session: evidence,
-      ...(session.looksAtImports || session.importDigests.length > 0
-        ? { importedSources: detected.importedSources, importedSourceCount: session.importDigests.length }
+      ...(session.looksAtImports || session.imports.length > 0
+        ? {
+            importedSources: detected.importedSources,
+            importedSourceCount: session.imports.length,
+          }
         : {}),
+      ...(placed > 0 ? { placedImportCount: placed } : {}),
       facts,
       inputs,
     },
@@ -157,34 +169,31 @@ interface Detected {
 }
 
 function matchDetections(session: Replayed['session'], detections: readonly SuppliedDetection[]): Detected {
-  const bySource = new Map<number, SuppliedDetection[]>();
-  const unmatched = new Set<string>();
-  for (const detection of detections) {
-    // The same file may have been imported more than once.
-    const indexes = session.importDigests.flatMap(({ samplesSha256, originalSha256 }, index) =>
-      detection.sha256 === samplesSha256 || detection.sha256 === originalSha256 ? [index] : [],
-    );
-    if (indexes.length === 0) unmatched.add(detection.sha256);
-    for (const index of indexes) bySource.set(index, [...(bySource.get(index) ?? []), detection]);
-  }
-  const found = [...bySource].sort(([one], [other]) => one - other);
-  const listed = session.importedSources;
-  const isPlaced = (index: number): boolean => (listed[index]?.placements?.count ?? 0) > 0;
+  // The same file may have been imported more than once.
+  const detected = session.imports.flatMap(({ sourceId, isPlaced, samplesSha256, originalSha256 }) => {
+    const results = detections.filter(({ sha256 }) => sha256 === samplesSha256 || sha256 === originalSha256);
+    return results.length === 0 ? [] : [{ sourceId, isPlaced, results }];
+  });
+  const bySource = new Map(detected.map(({ sourceId, results }) => [sourceId, results]));
+  const matched = new Set(detected.flatMap(({ results }) => results));
+  const unmatched = new Set(
+    detections.filter((detection) => !matched.has(detection)).map(({ sha256 }) => sha256),
+  );
   return {
-    importedSources: listed.map((source, index) => {
-      const detected = bySource.get(index);
-      return detected === undefined ? source : { ...source, detections: detected.map(detectionOf) };
+    importedSources: session.importedSources.map((source) => {
+      const results = bySource.get(source.sourceId);
+      return results === undefined ? source : { ...source, detections: results.map(detectionOf) };
     }),
     facts: [
-      ...found.flatMap(([index, detected]) =>
-        detected.flatMap((one) => detectionFacts(`s${index + 1}`, one)),
+      ...detected.flatMap(({ sourceId, results }) =>
+        results.flatMap((result) => detectionFacts(sourceId, result)),
       ),
       ...(unmatched.size === 0
         ? []
         : [gap('detection_without_import', 'unverifiable', { detections: unmatched.size })]),
     ],
-    attributedImports: found.filter(
-      ([index, detected]) => isPlaced(index) && detected.some(({ generator }) => generator !== undefined),
+    attributedImports: detected.filter(
+      ({ isPlaced, results }) => isPlaced && results.some(({ generator }) => generator !== undefined),
     ).length,
   };
 }
@@ -239,7 +248,7 @@ function exportGaps({ export: exported, coverage, counters }: SessionEvidence): 
 }
 
 function sourceGaps({ sources, takes }: Replayed['session']): readonly EvidenceFact[] {
-  const { claimRecording, appeared, foundAtStart } = sources;
+  const { claimRecording, appeared, foundAtStart, derivedOfUnknown } = sources;
   return [
     ...(claimRecording > 0
       ? [gap('recording_claim_not_witnessed', 'needs_review', { sources: claimRecording })]
@@ -251,6 +260,9 @@ function sourceGaps({ sources, takes }: Replayed['session']): readonly EvidenceF
             ...(foundAtStart > 0 ? { foundAtStart } : {}),
           }),
         ]
+      : []),
+    ...(derivedOfUnknown > 0
+      ? [gap('derived_material_of_unknown_origin', 'unverifiable', { sources: derivedOfUnknown })]
       : []),
     ...(takes.unproven > 0
       ? [gap('takes_without_real_time_evidence', 'unverifiable', { takes: takes.unproven })]

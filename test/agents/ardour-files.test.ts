@@ -39,6 +39,7 @@ async function watched(directory: string) {
   return {
     audio,
     events,
+    ledger,
     takes,
     pending: join(directory, 's.pending'),
     async poll(seconds: number, ...written: readonly string[]) {
@@ -73,6 +74,43 @@ t.test('a take is told as it grows, from the copy of the session that begins it'
   await rm(file);
   await poll(7);
   t.strictSame(events.at(-1), { kind: 'recording.discarded', take: 1, at: 7e6 });
+});
+
+t.test('takes that run at once are told in the order of time, each exactly', async (t) => {
+  const { audio, events, pending, ledger, poll } = await watched(t.testdir());
+  const controls = '<Controllable name="mute" value="0"/><Controllable name="rec-enable" value="1"/>';
+  await writeFile(pending, sessionXml().replace('<Controllable name="mute" value="0"/>', controls));
+  await poll(2, pending);
+  // The hook's word of the same start.
+  ledger.tell({ kind: 'transport.started', start: 0 }, { at: 2.1e6 });
+  const channels = ['L', 'R'].map((side) => join(audio, `Take1_Vox-1%${side}.wav`));
+  for (const file of channels) await writeFile(file, floatWave(tone(100, 10)));
+  await poll(3, ...channels);
+  // A save amid the take.
+  ledger.tell({ kind: 'session.saved' }, { at: 3.5e6 });
+  for (const file of channels) await appendFile(file, Buffer.alloc(400));
+  await poll(4, ...channels);
+  t.strictSame(
+    events.filter(({ kind }) => kind.startsWith('recording.')),
+    [
+      ...[1, 2].map((take) => ({ kind: 'recording.started', take, input: 'hardware', at: 2.1e6 })),
+      ...[1, 2].map((take) => ({ kind: 'recording.grew', take, frames: 100, at: 2.95e6 })),
+      ...[1, 2].map((take) => ({ kind: 'recording.grew', take, frames: 200, at: 3.95e6 })),
+    ],
+  );
+});
+
+t.test('a take is found in the folder of a name that the session had before', async (t) => {
+  const directory = t.testdir({ interchange: { before: { audiofiles: {} } } });
+  const { events, takes, pending, poll } = await watched(directory);
+  await writeFile(pending, sessionXml());
+  await poll(2, pending);
+  const file = join(directory, 'interchange/before/audiofiles/Take1_Vox-1.wav');
+  await writeFile(file, floatWave(tone(100, 10)));
+  await poll(3, file);
+  takes.confirmTake('Take1_Vox-1.wav');
+  t.match(events, [{ kind: 'recording.started' }, { kind: 'recording.grew', frames: 100 }]);
+  t.match(takes.seen('Take1_Vox-1.wav', false), { path: file });
 });
 
 t.test('a file that grows while nothing is recorded, or was there before, is no take', async (t) => {

@@ -1,9 +1,8 @@
 /** Ways to make sound from outside look like a recording, in the real Ardour: each leaves its fact. */
-import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { forge, tone } from './ardour/forge.js';
+import { reportOf } from './ardour/report.js';
 import { follow, lacks, makeHome, runLua } from './ardour/studio.js';
 
 t.test(
@@ -71,14 +70,27 @@ t.test(
       'no import was witnessed',
     );
 
-    const { session } = await replayTrace(() => createReadStream(join(scratch, 'a.trace')));
+    const { session, placements, values } = await reportOf(join(scratch, 'a.trace'));
+    t.not(session.counters.takesRecorded.status, 'observed');
     t.not(session.counters.takesRecordedInRealTime.status, 'observed');
     t.match(session.recordings, [{ input: 'internal', realTime: 'unknown' }]);
-    t.match(session.sources, { claimRecording: 1, appeared: 2 });
+    t.strictSame(values('takes_recorded_in_real_time'), []);
     t.strictSame(
-      session.detail.placements.filter(({ origin }) => origin === 'recorded'),
+      placements.filter(({ origin }) => origin === 'recorded'),
       [],
       'nothing in the arrangement is said to be recorded',
     );
+    t.strictSame(
+      values('derived_material_of_unknown_origin'),
+      [{ sources: 1 }],
+      'the bounce: its import was not witnessed, so nobody knows what it is of',
+    );
+    t.match(values('takes_from_internal_input'), [{ takes: 1, seconds: Number }], 'the re-recording');
+    t.strictSame(
+      values('recording_claim_not_witnessed'),
+      [{ sources: 1 }],
+      'the take that was written into the file',
+    );
+    t.strictSame(values('sources_of_unknown_origin'), [{ sources: 2 }], 'with the import, likewise');
   },
 );

@@ -9,12 +9,14 @@ import { encodeTraceEvent, MAX_EVENT_BYTES } from '../../src/codec/trace-events.
 import type { TraceEvent } from '../../src/domain/trace.js';
 import { TraceReferences } from '../../src/domain/trace-references.js';
 import {
+  clocks,
   extentChange,
   historyXml,
   playlistDiff,
   regionDiff,
   type SessionSpec,
   sessionXml,
+  tempoChange,
 } from './ardour/session-xml.js';
 
 type Transactions = Parameters<typeof historyXml>[0];
@@ -32,7 +34,7 @@ function teller() {
   ): readonly TraceEvent[] => {
     events = [];
     const session = readSession(parseXml(sessionXml(spec)));
-    const history = readHistory(parseXml(historyXml(transactions)));
+    const history = readHistory(parseXml(historyXml(transactions)), session.tempo);
     saves.tell({ session, history, savedAt: seconds * 1e6, witnessed });
     return events;
   };
@@ -157,6 +159,82 @@ t.test('what differs between two saves is told as an interval', async (t) => {
       }),
     ),
     [],
+  );
+});
+
+t.test('a tempo that was edited in the window is told when it happened', async (t) => {
+  const save = teller();
+  save(1, {});
+  const change = (at: number, bpm: number) => [
+    { kind: 'tempo.map', at },
+    { kind: 'tempo.point', start: 0, bpm, at },
+    { kind: 'meter.point', start: 0, beats: 4, unit: 4, at },
+  ];
+  t.strictSame(
+    acts(
+      save(9, { bpm: 90 }, [
+        [2, tempoChange(120, 96)],
+        [3, tempoChange(96, 90)],
+      ]),
+    ),
+    [...change(2e6, 96), ...change(3e6, 90)],
+    'each of two at its own time, and no difference at the save',
+  );
+});
+
+t.test('notes at a time and audio at a beat lie where the tempo puts them', async (t) => {
+  const save = teller();
+  const sources = [TAKE, { id: 40, attributes: 'name="n.mid" type="midi" take-id="" origin=""' }];
+  // Two beats of notes at 3 s, and 2 s of audio that is glued to beat 4.
+  const notes = { id: 41, source: 40, start: 0, length: 0, midi: true, extent: `b3840@${clocks(3)}` };
+  const glued = { id: 21, source: 20, start: 0, length: 0, extent: `${clocks(2)}@b7680` };
+  save(1, { sources });
+  const clips = [notes, glued];
+  const placed = acts(save(2, { sources, clips })).flatMap((event) =>
+    event.kind === 'clip.created' ? [[event.base, event.start, event.length]] : [],
+  );
+  t.strictSame(placed, [
+    ['beats', 6, 2],
+    ['seconds', 2, 2],
+  ]);
+  t.strictSame(
+    acts(save(3, { sources, clips, bpm: 60 })).filter(({ kind }) => kind.startsWith('clip')),
+    [],
+    'another tempo moves them, and nobody did',
+  );
+  const moved = { ...glued, extent: `${clocks(2)}@b9600` };
+  const edit: Transactions = [[4, regionDiff(21, `<length from="${glued.extent}" to="${moved.extent}"/>`)]];
+  t.strictSame(
+    acts(save(5, { sources, clips: [notes, moved], bpm: 60 }, edit)),
+    [{ kind: 'clip.moved', clip: 2, track: 2, start: 5, at: 4e6 }],
+    'a move along the beats',
+  );
+  const unglued = { id: 21, source: 20, start: 5, length: 2 };
+  t.strictSame(
+    acts(save(6, { sources, clips: [notes, unglued], bpm: 60 }, edit)),
+    [],
+    'unglued where it lies',
+  );
+});
+
+t.test('a region of notes that is unlinked goes on, with a source that was made of its own', async (t) => {
+  const save = teller();
+  const midi = (id: number) => ({
+    id,
+    attributes: `name="${id}.mid" type="midi" take-id="" captured-for="" origin=""`,
+  });
+  const notes = { start: 0, length: 0, midi: true, extent: 'b3840@b0' };
+  const linked = { ...notes, id: 41, source: 40 };
+  const fork = { ...notes, id: 51, source: 50 };
+  save(1, { sources: [midi(40)], clips: [linked] });
+  const sources = [midi(40), midi(50)];
+  const seen = new Map([['50', { appeared: true }]]);
+  t.strictSame(
+    acts(save(3, { sources, regions: [linked], clips: [fork] }, [[2, playlistDiff([51], [41])]], seen)),
+    [
+      { kind: 'source.derived', source: 2, from: 1, manner: 'copy', at: 2e6, since: 1e6 },
+      { kind: 'clip.replaced', clip: 1, source: 2, at: 2e6 },
+    ],
   );
 });
 
@@ -345,9 +423,10 @@ t.test('whatever a session does, a trace takes what is told of it', async (t) =>
       const xml =
         random(5) === 0 ? sessionXml(spec).replace(/<Route id="6"[\s\S]*?<\/Route>/, '') : sessionXml(spec);
       const witness: SourceWitness = { appeared: random(2) === 0, take, frames: 5, rate: 48_000 };
+      const session = readSession(parseXml(xml));
       saves.tell({
-        session: readSession(parseXml(xml)),
-        history: readHistory(parseXml(historyXml(history))),
+        session,
+        history: readHistory(parseXml(historyXml(history)), session.tempo),
         savedAt: save * 10e6,
         witnessed: new Map([30, 31, 32, 33, 34].map((id) => [String(id), witness])),
       });
@@ -397,6 +476,6 @@ t.test('a session that a trace could not carry is refused, and ids and times are
   );
   t.strictSame(far.clips.size, 0, 'a place beyond the bound of a trace');
   t.throws(() =>
-    readHistory(parseXml('<UndoHistory><UndoTransaction tv-sec="-1" tv-usec="0"/></UndoHistory>')),
+    readHistory(parseXml('<UndoHistory><UndoTransaction tv-sec="-1" tv-usec="0"/></UndoHistory>'), far.tempo),
   );
 });

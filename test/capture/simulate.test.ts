@@ -5,7 +5,11 @@ import {
   type AdverseScenario,
   type SessionOptions,
 } from '../../src/capture/simulate/simulated-session.js';
+import { asksForReview, type EvidenceReport } from '../../src/domain/evidence-report.js';
 import { CHANNELS, EVENTS, type TraceEvent } from '../../src/domain/trace.js';
+import { composeReport } from '../../src/evidence/compose-report.js';
+import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
+import { settleFacts } from '../../src/evidence/settle-facts.js';
 import { readTrace } from '../../src/evidence/trace/read-trace.js';
 import { MemorySink, opened } from './write-trace.js';
 
@@ -96,4 +100,72 @@ t.test('adverse scenarios show in the file, or in what was done', async (t) => {
   t.ok(laundered.events.some((event) => event.kind === 'recording.started' && event.input === 'internal'));
   t.ok(laundered.kinds.has('source.appeared'));
   t.ok((await kindsOf('unwatched')).has('capture.gap'));
+});
+
+const EXPORTED = 'ee'.repeat(32);
+const SEEDS = Array.from({ length: 20 }, (_, at) => at + 1);
+
+/** Report of a proof whose audio is the file that the session exported, from a device that is enrolled. */
+async function reportOf(options: Omit<SessionOptions, 'exportSha256'>): Promise<EvidenceReport> {
+  const to = new MemorySink();
+  await simulateTrace({ ...options, exportSha256: EXPORTED, to, key: seededDeviceKey(options.seed) });
+  const replayed = await replayTrace(opened(to.bytes()));
+  const { facts } = settleFacts(replayed, { standing: 'enrolled', originalSha256: EXPORTED });
+  return composeReport({ facts, declarations: [], altered: 0 });
+}
+
+const codesOf = ({ facts, conflicts, unverifiable }: EvidenceReport): readonly string[] =>
+  [...facts, ...conflicts, ...unverifiable].map(({ code }) => code);
+
+t.test(
+  'the report of an ordinary session asks nobody, and holds recordings, notes and imports',
+  async (t) => {
+    for (const seed of SEEDS) {
+      const report = await reportOf({ minutes: 90, seed });
+      const ofRules = ({ contentClass }: { contentClass: string }): boolean =>
+        contentClass === 'rule_inference';
+      t.strictSame([report.facts.filter(ofRules), report.conflicts], [[], []], `seed ${seed}`);
+      t.strictSame(
+        report.unverifiable,
+        [{ code: 'trace_simulated', contentClass: 'unverifiable_coverage_gap', status: 'unverifiable' }],
+        `seed ${seed}: what it is stands in the report`,
+      );
+      t.notOk(asksForReview(report));
+      const { takesRecordedInRealTime, midiNotesRecorded, importPlacements } =
+        report.session!.evidence.counters;
+      for (const { status } of [takesRecordedInRealTime, midiNotesRecorded, importPlacements])
+        t.equal(status, 'observed');
+      const seconds = (report.importedSources ?? []).map(
+        ({ placements }) => placements?.approximateSeconds ?? 0,
+      );
+      t.ok(
+        seconds.some((each) => each > 0),
+        `seed ${seed}: imports are part of the music`,
+      );
+    }
+  },
+);
+
+/** Codes that make a scenario's report another one than an ordinary session's. */
+const SAID: Readonly<Record<AdverseScenario, readonly string[]>> = {
+  ...EXPECTED,
+  import_only: ['placements_without_recording_or_midi_entry'],
+  placements_without_recording: ['placements_without_recording_or_midi_entry', 'sources_of_unknown_origin'],
+  imports_cover_export: ['imports_cover_most_of_export'],
+  activity_after_export: ['activity_after_export'],
+  edits_of_imports_only: ['edits_only_of_imported_material'],
+  laundered: ['recording_claim_not_witnessed', 'takes_from_internal_input'],
+  unwatched: ['channel_gaps'],
+};
+
+t.test('each adverse scenario is told by its code', async (t) => {
+  for (const scenario of ADVERSE_SCENARIOS)
+    for (const seed of SEEDS) {
+      const codes = codesOf(await reportOf({ minutes: 8, seed, adverse: [scenario] }));
+      t.strictSame(
+        SAID[scenario].filter((code) => !codes.includes(code)),
+        [],
+        `${scenario}, seed ${seed}`,
+      );
+    }
 });

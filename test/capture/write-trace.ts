@@ -50,6 +50,20 @@ export async function writeTrace(
   return { bytes: sink.bytes(), key };
 }
 
+/** Trace of one track with as many clips, a second each, one behind another. */
+export function writeClips(count: number, options?: Parameters<typeof writeTrace>[1]): Promise<Written> {
+  return writeTrace(async (writer) => {
+    writer.append({ kind: 'session.opened', at: 0, sampleRate: 48_000 });
+    writer.append({ kind: 'track.added', at: 1, track: 1, type: 'audio' });
+    for (let clip = 1; clip <= count; clip += 1) {
+      const shown = { clip, track: 1, base: 'seconds', start: clip, length: 1 } as const;
+      writer.append({ kind: 'clip.created', at: clip, ...shown });
+      if (clip % 4096 === 0) await writer.flush();
+    }
+    await writer.seal();
+  }, options);
+}
+
 /** Opens bytes as a stream of chunks of these lengths, the last one repeated. */
 export function opened(bytes: Uint8Array, ...lengths: readonly number[]): () => AsyncIterable<Uint8Array> {
   return async function* () {

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { TraceEvent } from '../../src/domain/trace.js';
 import { readTrace } from '../../src/evidence/trace/read-trace.js';
+import { TestService } from '../fixtures/service.js';
+import { wav } from '../fixtures/wav.js';
 import { setUp } from './bench.js';
 
 t.test('a simulated trace is made without a service, for a device and an export', async (t) => {
@@ -43,3 +45,61 @@ t.test('a simulated trace is made without a service, for a device and an export'
   });
   t.match(await simulate('--adverse', 'gap,import_only', '--force'), { code: 0 });
 });
+
+t.test('a proof is issued with a trace, a summary and detections from the command line', async (t) => {
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+  t.teardown(() => service.stop());
+  const { partnerId, caller } = await service.partner();
+  const { takemark, file, directory } = await setUp(t, {
+    operatorUrl: service.operatorUrl,
+    operatorToken: service.service.operatorToken,
+  });
+  const audio = await file('mix.wav', wav(96_000));
+  const [trace, key, out] = ['take.trace', 'device.pem', 'out.wav'].map((name) => join(directory, name)) as [
+    string,
+    string,
+    string,
+  ];
+  t.match(
+    await takemark(
+      ...['operator', 'trace', 'simulate', '--minutes', '30', '--out', trace],
+      ...['--key', key, '--export-of', audio],
+    ),
+    { code: 0 },
+  );
+  const imported = await firstImport(trace);
+  const summary = await file('summary.json', Buffer.from('{"counters":{"takesRecorded":99999}}'));
+  const detections = await file(
+    'detections.json',
+    Buffer.from(
+      JSON.stringify({
+        detections: [{ sha256: imported, detector: 'ear', detectorVersion: '1', likelihood: 0.75 }],
+      }),
+    ),
+  );
+  const issue = (...more: string[]) =>
+    takemark('operator', 'issue', audio, '--partner', partnerId, '--song', 'Take one', '--out', out, ...more);
+  const supplied = ['--summary', summary, '--detections', detections];
+  t.match(await issue(...supplied), { code: 2, err: /come with --trace/ });
+  const issued = await issue('--trace', trace, ...supplied, '--json');
+  t.match(issued, { code: 0, err: '' });
+  const { verdict, proofId, evidenceReport } = await service.verify(caller, await readFile(out));
+  t.strictSame([verdict, proofId], ['valid', JSON.parse(issued.out).proofId]);
+  t.match(evidenceReport?.session?.evidence, {
+    traceSha256: createHash('sha256')
+      .update(await readFile(trace))
+      .digest('hex'),
+    export: { issuedAudio: 'matches' },
+    simulated: true,
+  });
+  const codes = evidenceReport?.facts.map(({ code }) => code) ?? [];
+  t.ok(codes.includes('session_summary_reconciled'), 'the summary arrived');
+  t.ok(codes.includes('imported_audio_ai_likelihood'), 'and so did the detections');
+});
+
+async function firstImport(path: string): Promise<string | undefined> {
+  const trace = await readTrace(() => createReadStream(path));
+  for await (const batch of trace.events())
+    for (const event of batch) if (event.kind === 'import.added') return event.samplesSha256;
+  return undefined;
+}

@@ -52,8 +52,9 @@ function factsOf(
     },
     importedSources,
     importedSourceCount: importedSources.length,
+    placedImportCount: importedSources.filter(({ placements }) => (placements?.count ?? 0) > 0).length,
     facts: [],
-    inputs: {},
+    inputs: { editsAfterExport: 0 },
   };
 }
 
@@ -114,6 +115,15 @@ t.test('all actions are told only where every channel was watched without a gap'
     'a gap': { coverage: { ...coverage, clips: { ...coverage.clips, gapCount: 1 } } },
   }))
     t.equal(observedProduction(factsOf(TAKES, session)).complete, false, name);
+  const facts = factsOf(TAKES, {}, [source(1)]);
+  t.equal(observedProduction(facts).complete, true);
+  for (const editsAfterExport of [1, undefined])
+    t.equal(
+      observedProduction({ ...facts, inputs: editsAfterExport === undefined ? {} : { editsAfterExport } })
+        .complete,
+      false,
+      'the arrangement was edited after the export, or nobody knows',
+    );
 });
 
 t.test('placed imports are told by digest, the first of them, with the count of all', async (t) => {
@@ -122,6 +132,13 @@ t.test('placed imports are told by digest, the first of them, with the count of 
   const observed = observedProduction(factsOf({ importsAdded: 41 }, {}, [unplaced, ...many]));
   t.equal(observed.imports.length, MAX_OBSERVED_IMPORTS);
   t.equal(observed.importCount, 40);
+  t.equal(observed.complete, false, 'some are named by none of the ingredients');
+  t.equal(observedProduction(factsOf({}, {}, many.slice(0, MAX_OBSERVED_IMPORTS))).complete, true);
+  t.match(
+    observedProduction({ ...factsOf({}, {}, [source(1)]), placedImportCount: 300 }),
+    { complete: false, importCount: 300 },
+    "placed beyond the report's list",
+  );
   t.strictSame(observed.imports[0], { sha256: '0'.repeat(64), of: 'samples' });
   const { samplesSha256: _, ...undigested } = source(2);
   t.strictSame(

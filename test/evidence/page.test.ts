@@ -1,17 +1,19 @@
 /** The page of a report: what it says, what it never says, and how it stands in a browser. */
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import t from 'tap';
 import type { EvidenceReport } from '../../src/domain/evidence-report.js';
-import { COUNTERS, type CounterName } from '../../src/domain/session-evidence.js';
+import { COUNTERS, type CounterName, type ImportedSource } from '../../src/domain/session-evidence.js';
 import { CHANNELS } from '../../src/domain/trace.js';
 import { COLOURS, CONTRASTS } from '../../src/evidence/page/colours.js';
-import { mergeSpans } from '../../src/evidence/page/lanes.js';
+import { drawLane, mergeSpans, type Span } from '../../src/evidence/page/lanes.js';
 import { type ReportPageInput, renderReportPage } from '../../src/evidence/page/render-report-page.js';
-import { CHANNEL_WORDS, COUNTER_WORDS, valueText } from '../../src/evidence/page/words.js';
+import { CHANNEL_WORDS, COUNTER_WORDS, sentenceOf, valueText } from '../../src/evidence/page/words.js';
 import { parseReport, UnreadableReport } from '../../src/evidence/parse-report.js';
 import { Chromium, findChromium } from './chromium.js';
 import {
@@ -178,6 +180,52 @@ t.test('conflicts come first, and a code that is not known stands as it is', asy
   );
 });
 
+t.test(
+  'of many imports those with results of a detector come first, then the longest, and the rest is a table',
+  async (t) => {
+    const [source] = adverseReport().importedSources!;
+    const { detections, ...plain } = source!;
+    const importedSources = Array.from(
+      { length: 12 },
+      (_, at): ImportedSource => ({
+        ...plain,
+        sourceId: `s${at + 1}`,
+        placements: { count: 1, approximateSeconds: at, spans: [] },
+        ...(at === 2 ? { detections: detections! } : {}),
+      }),
+    );
+    const page = renderReportPage({
+      proof: PROOF,
+      report: { ...adverseReport(), importedSources, importedSourceCount: 300 },
+    });
+    const listed = page.slice(page.indexOf('<ul class="sources">'));
+    t.strictSame(
+      [...listed.matchAll(/<h3>(s\d+) /g)].map(([, id]) => id),
+      ['s3', 's12', 's11', 's10', 's9', 's8', 's7', 's6'],
+    );
+    t.strictSame(
+      [...listed.slice(0, listed.indexOf('</table>')).matchAll(/<th scope="row">(s\d+)</g)].map(
+        ([, id]) => id,
+      ),
+      ['s5', 's4', 's2', 's1'],
+    );
+    t.match(readText(page), '300 files imported');
+    t.match(readText(page), '288 further imports are not listed here');
+  },
+);
+
+t.test('a label stands in its span where nothing overlaps it', async (t) => {
+  const label = (spans: readonly Span[]) =>
+    [...drawLane(spans, { total: 100, label: '' }).text.matchAll(/<text[^>]*>([^<]*)/g)].map(
+      ([, text]) => text,
+    );
+  const span = (start: number, end: number, name: string): Span => ({ start, end, kind: name, label: name });
+  t.strictSame(label([span(0, 20, 'a'), span(20, 40, 'b')]), ['a', 'b']);
+  t.strictSame(label([span(0, 20, 'a'), span(4, 8, 'b')]), [], 'cut by another');
+  t.strictSame(label([span(0, 20, 'a'), span(15, 40, 'b')]), ['a'], 'behind the label');
+  t.strictSame(label([span(0, 5, 'a')]), [], 'too short');
+});
+
 t.test('values are read as what they are', async (t) => {
   t.equal(valueText('submissionId', 'sub_1'), 'sub_1');
   t.equal(valueText('answer', 'from_scratch'), 'from scratch');
@@ -198,7 +246,7 @@ t.test('a simulated trace, an early end and a revoked device are said', async (t
     session: { evidence: sessionEvidence({}, {}, { simulated: true, sealed: false }) },
   };
   const text = readText(renderReportPage({ proof: PROOF, report }));
-  t.match(text, 'It witnesses nothing');
+  t.match(text, 'Nothing below was witnessed');
   t.match(text, 'not sealed: it ends early');
   t.match(readText(renderReportPage({ proof: PROOF, report: adverseReport() })), 'revoked');
 });
@@ -293,6 +341,94 @@ t.test(
         `${name}: headings leave no level out`,
       );
     }
+  },
+);
+
+const run = promisify(execFile);
+const pdfReader = await run('pdftotext', ['-v']).then(
+  () => true,
+  () => false,
+);
+
+/** Words of a printed page with their places and heights, in points. */
+interface PrintedPage {
+  readonly width: number;
+  readonly words: readonly {
+    readonly text: string;
+    readonly from: number;
+    readonly to: number;
+    readonly height: number;
+  }[];
+}
+
+async function readPdf(path: string): Promise<readonly PrintedPage[]> {
+  const { stdout } = await run('pdftotext', ['-bbox', path, '-'], { maxBuffer: 2 ** 26 });
+  const word = /<word xMin="([\d.-]+)" yMin="([\d.-]+)" xMax="([\d.-]+)" yMax="([\d.-]+)">(.*?)<\/word>/g;
+  return stdout
+    .split('<page ')
+    .slice(1)
+    .map((page) => ({
+      width: Number(page.match(/width="([\d.]+)"/)![1]),
+      words: [...page.matchAll(word)].map(([, from, top, to, bottom, text]) => ({
+        from: Number(from),
+        to: Number(to),
+        height: Number(bottom) - Number(top),
+        text: text!,
+      })),
+    }));
+}
+
+t.test(
+  'on paper: few pages, conflicts on the first, and no word beyond the margins',
+  { skip: (program === undefined || !pdfReader) && 'Chromium or pdftotext is not installed' },
+  async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), 'takemark-page-'));
+    const chromium = await Chromium.open(program!);
+    t.teardown(async () => {
+      await chromium.close();
+      await rm(directory, { recursive: true, force: true });
+    });
+    // 16 mm, and half a point for what a glyph reaches beyond its box.
+    const margin = (16 / 25.4) * 72 - 0.5;
+    const heights: number[] = [];
+    for (const [name, most] of [
+      ['clean', 6],
+      ['adverse', 7],
+      ['without a trace', 2],
+    ] as const) {
+      const [page, pdf] = [join(directory, 'page.html'), join(directory, 'page.pdf')];
+      await writeFile(page, renderReportPage(PAGES[name]!));
+      await chromium.show(pathToFileURL(page).href, 1000, 'dark');
+      await writeFile(pdf, await chromium.pdf());
+      const pages = await readPdf(pdf);
+      t.ok(pages.length > 0 && pages.length <= most, `${name}: ${pages.length} pages`);
+      const beyond = pages.flatMap(({ width, words }) =>
+        words.filter(({ from, to }) => from < margin || to > width - margin),
+      );
+      t.strictSame(beyond, [], `${name}: within the margins`);
+      // A page that is too wide is printed smaller as a whole.
+      heights.push(pages[0]!.words.find(({ text }) => text === 'Conflicts')!.height);
+      const textOf = ({ words }: PrintedPage): string => words.map(({ text }) => text).join(' ');
+      const whole = pages.map(textOf).join(' ');
+      t.notMatch(whole, '…', `${name}: nothing is cut short`);
+      for (const heading of ['Conflicts and open questions', 'Arrangement', 'Everything the report states'])
+        t.match(whole, heading, name);
+      if (name !== 'adverse') continue;
+      const [first] = pages.map(textOf);
+      const report = adverseReport();
+      for (const part of [
+        'Valid, for review',
+        ...report.conflicts.map((fact) => sentenceOf(fact) ?? fact.code),
+        'The record of the session ends before the session was closed.',
+      ])
+        t.match(first, part, 'the first page has the decision and what asks for a person');
+      t.match(whole, 'Not watched: 25:00 to 35:00', 'a gap is printed as one');
+    }
+    t.strictSame(
+      heights.map((height) => height.toFixed(2)),
+      heights.map(() => heights[0]!.toFixed(2)),
+      'in one size',
+    );
   },
 );
 

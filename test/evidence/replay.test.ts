@@ -4,14 +4,15 @@ import { DeviceKey } from '../../src/capture/index.js';
 import { simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import { type AdverseScenario, SimulatedSession } from '../../src/capture/simulate/simulated-session.js';
 import type { EvidenceReport } from '../../src/domain/evidence-report.js';
+import { observedProduction } from '../../src/domain/observed-production.js';
 import { COUNTERS, type CounterName, REPORT_LIMITS } from '../../src/domain/session-evidence.js';
+import { TempoMap } from '../../src/domain/tempo-map.js';
 import { CHANNELS, type Channel, type ChannelSupport, type TraceEvent } from '../../src/domain/trace.js';
 import { composeReport } from '../../src/evidence/compose-report.js';
 import { evaluateOverlay } from '../../src/evidence/overlay.js';
 import { writeProcessNote } from '../../src/evidence/process-note.js';
 import { type Replayed, replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { Replayer } from '../../src/evidence/replay/replayer.js';
-import { TempoMap } from '../../src/evidence/replay/tempo-map.js';
 import { settleFacts } from '../../src/evidence/settle-facts.js';
 import { ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
 import { heldBytes } from '../fixtures/memory.js';
@@ -297,6 +298,103 @@ t.test('an import stays imported material through whatever is made of it', async
     t.ok(codes.includes(code), code);
 });
 
+t.test('a placed import is listed, attributed and told of after any number of others', async (t) => {
+  const { importedSources: most } = REPORT_LIMITS;
+  const digest = (source: number) => source.toString(16).padStart(64, '0');
+  const added = (source: number): TraceEvent => ({
+    kind: 'import.added',
+    at: 1,
+    source,
+    manner: 'copied',
+    originalSha256: digest(source),
+  });
+  const replayed = replay([
+    TRACK,
+    ...Array.from({ length: most + 144 }, (_, index) => added(index + 1)),
+    // The last one lies there as what was made of what was made of it.
+    { kind: 'source.derived', at: 2, source: 1001, from: most + 144, manner: 'bounce' },
+    { kind: 'source.derived', at: 3, source: 1002, from: 1001, manner: 'combine' },
+    ...Array.from({ length: 144 }, (_, index): TraceEvent => {
+      const source = index === 143 ? 1002 : most + index + 1;
+      return {
+        kind: 'clip.created',
+        at: 4,
+        clip: source,
+        track: 1,
+        source,
+        base: 'seconds',
+        start: 0,
+        length: 1,
+      };
+    }),
+    { kind: 'export.finished', at: 5, fileSha256: EXPORTED, rerender: 'matched' },
+  ]);
+  const detection = { sha256: digest(most + 144), detector: 'ear', detectorVersion: '1', generator: 'gen-x' };
+  const { facts } = settleFacts(replayed, {
+    standing: 'enrolled',
+    originalSha256: EXPORTED,
+    detections: [detection, { ...detection, sha256: digest(1) }],
+  });
+  t.equal(facts.inputs.attributedImports, 1, 'the one that lies in the arrangement');
+  t.equal(facts.importedSourceCount, most + 144);
+  t.strictSame(
+    facts.importedSources?.map(({ sourceId }) => sourceId),
+    [
+      ...Array.from({ length: most - 144 }, (_, index) => `s${index + 1}`),
+      ...Array.from({ length: 144 }, (_, index) => `s${most + index + 1}`),
+    ],
+    'the placed ones, and the first of the others, in the order of import',
+  );
+  t.match(facts.importedSources?.at(-1), { placements: { count: 1 }, detections: [{ generator: 'gen-x' }] });
+  t.match(facts.importedSources?.[0], { placements: { count: 0 }, detections: [{ generator: 'gen-x' }] });
+  t.match(observedProduction(facts), {
+    complete: false,
+    imports: Array.from({ length: 32 }, (_, index) => ({ sha256: digest(most + index + 1), of: 'file' })),
+    importCount: 144,
+  });
+});
+t.test(
+  'what was made of material of unknown origin is told, and what was made of a take is not',
+  async (t) => {
+    const told = (events: readonly TraceEvent[]) => {
+      const { unverifiable } = reportOf(replay(events));
+      return unverifiable.flatMap(({ code, values }) =>
+        code === 'derived_material_of_unknown_origin' ? [values] : [],
+      );
+    };
+    const recorded: readonly TraceEvent[] = [
+      { kind: 'track.added', at: 1, track: 1, type: 'audio' },
+      ...take({ input: 'hardware', source: 1 }),
+      { kind: 'source.derived', at: 20 * SECOND, source: 2, from: 1, manner: 'bounce' },
+    ];
+    t.strictSame(told(recorded), []);
+    const derived = (source: number, from?: number): TraceEvent => ({
+      kind: 'source.derived',
+      at: 40 * SECOND,
+      source,
+      manner: 'bounce',
+      ...(from === undefined ? {} : { from }),
+    });
+    t.strictSame(told([...recorded, derived(3)]), [{ sources: 1 }], 'of nobody knows what');
+    const appeared: TraceEvent = {
+      kind: 'source.appeared',
+      at: 30 * SECOND,
+      source: 3,
+      claims: 'import',
+    };
+    t.strictSame(
+      told([...recorded, appeared, derived(4, 1), derived(4, 3), derived(5, 4)]),
+      [{ sources: 2 }],
+      'of what appeared, and of that',
+    );
+    t.strictSame(
+      told([...recorded, ...take({ input: 'internal', source: 3, id: 2 }), derived(4, 3)]),
+      [{ sources: 1 }],
+      'of a take from inside',
+    );
+  },
+);
+
 t.test('each adverse scenario shows in the report, and a clean one has none of them', async (t) => {
   const expected: Partial<Record<AdverseScenario, string>> = {
     import_only: 'placements_without_recording_or_midi_entry',
@@ -329,7 +427,7 @@ t.test('each adverse scenario shows in the report, and a clean one has none of t
 t.test('facts are held to the device, the issued audio, the summary and the detections', async (t) => {
   const { bytes } = await simulated(7);
   const replayed = await replayTrace(opened(bytes));
-  const [first] = replayed.session.importDigests;
+  const [first] = replayed.session.imports;
   const { saves, takesRecorded } = replayed.session.counters;
   const report = reportOf(replayed, {
     standing: 'unknown',
@@ -393,6 +491,39 @@ t.test('what was found at the start is state and no act', async (t) => {
   t.match(session.sources, { foundAtStart: 1, claimRecording: 0 });
 });
 
+t.test('exports look at what there is so often and no more', async (t) => {
+  const added = (source: number): TraceEvent => ({ kind: 'import.added', at: 0, source, manner: 'copied' });
+  const derived: TraceEvent[] = [];
+  for (let from = 0; from < 250; from += 1)
+    for (let source = 250; source < 750; source += 1)
+      derived.push({ kind: 'source.derived', at: 0, source, from, manner: 'other' });
+  const sessions: Readonly<Record<string, readonly TraceEvent[]>> = {
+    derivations: [added(0), ...derived],
+    imports: Array.from({ length: 16_000 }, (_, source) => added(source)),
+    'points of tempo': Array.from({ length: 16_000 }, (_, start): TraceEvent => {
+      return { kind: 'tempo.point', at: 0, start, bpm: 120 };
+    }),
+  };
+  for (const [name, events] of Object.entries(sessions)) {
+    const covers = (exports: number): boolean =>
+      replay([
+        ...events,
+        ...Array.from({ length: exports }, (): TraceEvent => {
+          return {
+            kind: 'export.finished',
+            at: 1,
+            fileSha256: EXPORTED,
+            frames: 1,
+            rate: 1,
+            rerender: 'matched',
+          };
+        }),
+      ]).session.inputs.exportSeconds !== undefined;
+    t.equal(covers(100), true, name);
+    t.equal(covers(1 + 20_000_000 / events.length), false, `${name}: beyond the bound`);
+  }
+});
+
 t.test('seconds of beats are estimated with the last tempo map, and the reverse', async (t) => {
   const map = new TempoMap();
   t.equal(map.secondsOf(4), undefined, 'without a tempo nothing is estimated');
@@ -406,6 +537,16 @@ t.test('seconds of beats are estimated with the last tempo map, and the reverse'
   t.equal(map.secondsOf(24)?.toFixed(6), (12 + 8 * Math.LN2).toFixed(6));
   for (const beat of [0, 3.5, 8, 11, 17, 20, 23.9, 30])
     t.equal(map.beatsOf(map.secondsOf(beat)!)?.toFixed(6), beat.toFixed(6));
+  for (const [bpm, endBpm] of [
+    [5e-324, undefined],
+    [5e-324, 10_000],
+    [1e-9, 2e-9],
+  ]) {
+    const slow = new TempoMap();
+    slow.add(0, bpm!, endBpm);
+    slow.add(1, 120, undefined);
+    for (const beat of [0.5, 1, 9]) t.ok((slow.secondsOf(beat) ?? 0) <= 10_000_000, 'no endless place');
+  }
 });
 
 t.test('two million events replay in memory that what lives bounds', async (t) => {

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { ARDOUR_CHANNELS } from '../../src/agents/ardour/follow.js';
+import { AUDACITY_CHANNELS } from '../../src/agents/audacity/follow-project.js';
 import type { Declaration, SurveyAnswers } from '../../src/domain/declaration.js';
 import type { RuleInputs } from '../../src/domain/evidence.js';
+import type { Channel, ChannelSupport, TraceEvent } from '../../src/domain/trace.js';
+import { Replayer } from '../../src/evidence/replay/replayer.js';
 import { concludeFromDeclarations, concludeFromTrace, EVIDENCE_RULES } from '../../src/evidence/rules.js';
 
 function codes(inputs: RuleInputs, ...answers: readonly SurveyAnswers[]): readonly string[] {
@@ -21,9 +25,9 @@ function codes(inputs: RuleInputs, ...answers: readonly SurveyAnswers[]): readon
 
 const CASES: Readonly<Record<string, readonly [RuleInputs, SurveyAnswers, RuleInputs, SurveyAnswers]>> = {
   placements_without_recording_or_midi_entry: [
-    { placements: 1, takes: 0, midiNotes: 0 },
+    { placements: 1, entries: 0 },
     {},
-    { placements: 1, takes: 1, midiNotes: 0 },
+    { placements: 1, entries: 1 },
     {},
   ],
   imports_cover_most_of_export: [
@@ -46,9 +50,9 @@ const CASES: Readonly<Record<string, readonly [RuleInputs, SurveyAnswers, RuleIn
     { declaredOrigin: 'own_material' },
   ],
   declared_manual_work_vs_witnessed_input: [
-    { takes: 0, midiNotes: 0 },
+    { entries: 0 },
     { manualWork: 'entire' },
-    { takes: 0, midiNotes: 0 },
+    { entries: 0 },
     { manualWork: 'some' },
   ],
   attributed_import_vs_creator_ai_declaration: [
@@ -79,6 +83,166 @@ t.test('each rule fires where it applies, and not beside it, nor without one of 
       t.strictSame(codes(rest, answers), [], `${code} without ${name}`);
     }
   }
+});
+
+const COVER = 'imports_cover_most_of_export';
+const PLACEMENTS = 'placements_without_recording_or_midi_entry';
+const EDITS = 'edits_only_of_imported_material';
+const BY_HAND = 'declared_manual_work_vs_witnessed_input';
+const ALL = [PLACEMENTS, COVER, EDITS, BY_HAND];
+
+const clip = (id: number, source: number | undefined, start: number, length: number): TraceEvent => ({
+  kind: 'clip.created',
+  at: 3,
+  since: 2,
+  clip: id,
+  track: 1,
+  ...(source === undefined ? {} : { source }),
+  base: 'seconds',
+  start,
+  length,
+});
+const observed = (clips: number): TraceEvent => ({ kind: 'sourceMap.completed', at: 5, sources: 1, clips });
+const exported = (rerender: 'matched' | 'differed' | 'not_tried' = 'matched'): TraceEvent => {
+  return { kind: 'export.finished', at: 6, fileSha256: '0'.repeat(64), frames: 99, rate: 1, rerender };
+};
+const take = (input: 'hardware' | 'internal' | 'unknown', source: number): readonly TraceEvent[] => [
+  { kind: 'recording.started', at: 2, take: source, input },
+  { kind: 'recording.finished', at: 3, take: source, source, frames: 10, rate: 1 },
+];
+const derived = (source: number, from: number | undefined, manner: 'bounce' | 'other'): TraceEvent => {
+  return { kind: 'source.derived', at: 3, since: 2, source, manner, ...(from === undefined ? {} : { from }) };
+};
+const EDITED: TraceEvent = { kind: 'clip.moved', at: 4, clip: 1, track: 1, start: 0 };
+/** Events of one import over the 99 seconds that are exported, in a clip that was moved. */
+const IMPORTED: readonly TraceEvent[] = [
+  observed(0),
+  { kind: 'track.added', at: 1, since: 0, track: 1, type: 'audio' },
+  { kind: 'import.added', at: 2, since: 1, source: 1, manner: 'copied' },
+  clip(1, 1, 0, 99),
+  EDITED,
+];
+
+/** Sessions of one import with what else was told of them, and what follows where much of work by hand is declared. */
+const SESSIONS: Readonly<Record<string, readonly [events: readonly TraceEvent[], codes: readonly string[]]>> =
+  {
+    'the observed arrangement rendered as it was exported': [[observed(1), exported()], ALL],
+    'observed again after the export': [
+      [observed(1), exported('not_tried'), observed(1)],
+      [PLACEMENTS, EDITS, BY_HAND],
+    ],
+    'made of the import, and played within the session': [
+      [
+        derived(2, 1, 'bounce'),
+        ...take('internal', 3),
+        derived(3, 2, 'bounce'),
+        clip(2, 2, 0, 9),
+        clip(3, 3, 0, 9),
+        observed(3),
+        exported(),
+      ],
+      ALL,
+    ],
+    'not rendered again': [[observed(1), exported('not_tried')], []],
+    'rendered again as something else': [[observed(1), exported('differed')], []],
+    'changed since it was observed': [[observed(1), EDITED, exported()], []],
+    'changed between the export and the next observation': [
+      [observed(1), exported('not_tried'), EDITED, observed(1), observed(1)],
+      [],
+    ],
+    'out of sight since it was observed': [
+      [observed(1), { kind: 'capture.gap', at: 5, since: 4, reason: 'unreadable' }, exported()],
+      [],
+    ],
+    'out of sight before it was observed': [
+      [{ kind: 'capture.gap', at: 5, since: 0, reason: 'agent_stopped' }, observed(1), exported()],
+      ALL,
+    ],
+    'observed with a clip that was not told of': [[observed(2), exported()], []],
+    'never observed': [[exported()], []],
+    'never exported': [[observed(1)], []],
+    'with a take in it': [[...take('hardware', 2), clip(2, 2, 0, 9), observed(2), exported()], [COVER]],
+    'with a take in it whose input nobody saw': [
+      [...take('unknown', 2), derived(2, 1, 'bounce'), clip(2, 2, 0, 9), observed(2), exported()],
+      [COVER],
+    ],
+    'with a take that lies nowhere': [
+      [...take('hardware', 2), observed(1), exported()],
+      [COVER, EDITS],
+    ],
+    'with a take that still runs': [
+      [{ kind: 'recording.started', at: 2, take: 2, input: 'unknown' }, observed(1), exported()],
+      [COVER, EDITS],
+    ],
+    'with notes': [
+      [{ kind: 'midi.edited', at: 3, added: 1, removed: 0, changed: 0 }, observed(1), exported()],
+      [COVER, EDITS],
+    ],
+    'with a source that was there before': [
+      [
+        { kind: 'source.appeared', at: 3, since: 3, source: 2, claims: 'nothing' },
+        clip(2, 2, 0, 9),
+        observed(2),
+        exported(),
+      ],
+      [COVER],
+    ],
+    'with a clip of which nobody knows what it shows': [
+      [clip(2, undefined, 0, 9), observed(2), exported()],
+      [COVER],
+    ],
+    'with what was made of nobody knows what': [
+      [derived(2, 1, 'bounce'), derived(2, undefined, 'bounce'), clip(2, 2, 0, 9), observed(2), exported()],
+      [COVER],
+    ],
+    'with something that took the place of the import': [
+      [derived(2, 1, 'other'), clip(2, 2, 0, 9), observed(2), exported()],
+      [COVER],
+    ],
+    'with what was made of the import and of a source that was there': [
+      [
+        { kind: 'source.appeared', at: 3, since: 3, source: 2, claims: 'nothing' },
+        derived(3, 1, 'bounce'),
+        derived(3, 2, 'bounce'),
+        clip(2, 3, 0, 9),
+        observed(2),
+        exported(),
+      ],
+      [COVER],
+    ],
+    'with a clip in beats of which nobody knows how long it is': [
+      [
+        {
+          kind: 'clip.created',
+          at: 3,
+          since: 2,
+          clip: 2,
+          track: 1,
+          source: 1,
+          base: 'beats',
+          start: 0,
+          length: 9,
+        },
+        observed(2),
+        exported(),
+      ],
+      [PLACEMENTS, EDITS, BY_HAND],
+    ],
+  };
+
+function follows(
+  channels: Readonly<Record<Channel, ChannelSupport>>,
+  events: readonly TraceEvent[],
+): readonly string[] {
+  const replayer = new Replayer({ channels });
+  for (const event of [...IMPORTED, ...events]) replayer.take(event);
+  return codes(replayer.finish(true).inputs, { manualWork: 'entire' });
+}
+
+t.test('an agent that sees channels in part concludes what it knows, and nothing else', async (t) => {
+  for (const [name, [events, expected]] of Object.entries(SESSIONS))
+    for (const channels of [ARDOUR_CHANNELS, AUDACITY_CHANNELS])
+      t.strictSame(follows(channels, events), expected, name);
 });
 
 t.test('opposite submissions are a conflict for each pair of answers', async (t) => {

@@ -15,7 +15,7 @@ import { Originals } from './originals.js';
 import { SaveTeller } from './save.js';
 import { readSession, type SessionState, type SourceState } from './session-file.js';
 import { readClaims, type SourceWitness } from './sources.js';
-import { namesIn, statIfThere, Takes } from './takes.js';
+import { namesIn, sourceFolders, statIfThere, Takes } from './takes.js';
 import { Transport } from './transport.js';
 import { parseXml } from './xml.js';
 
@@ -290,7 +290,7 @@ class Following {
       const history =
         written === undefined
           ? undefined
-          : readHistory(parseXml(readFileSync(this.#path('history'), 'utf8')));
+          : readHistory(parseXml(readFileSync(this.#path('history'), 'utf8')), session.tempo);
       // Read across another save, the two are of two states.
       const isTorn =
         statIfThere(this.#path('ardour'))?.mtimeMs !== stats.mtimeMs ||
@@ -362,8 +362,9 @@ class Following {
   #pathOf({ name, type }: SourceState): string | undefined {
     if (name === '' || name.includes('/') || name.includes('\0') || name === '..') return undefined;
     const folder = type === 'midi' ? 'midifiles' : 'audiofiles';
-    const path = join(this.#options.directory, 'interchange', this.#name, folder, name);
-    return statIfThere(path) === undefined ? undefined : path;
+    return sourceFolders(this.#options.directory, folder)
+      .map((each) => join(each, name))
+      .findLast((path) => statIfThere(path) !== undefined);
   }
 
   /** Tells where the input of a track is another one than at the last save: takes may have run in between. */

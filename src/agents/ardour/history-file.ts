@@ -2,18 +2,18 @@
  * Undo history as Ardour saves it: a transaction for each undoable edit, with its time and what it changed. It is
  * the list of what can be undone, no log: an undone transaction leaves it, and the oldest fall out at its depth.
  */
+import type { TempoMap as Tempo } from '../../domain/tempo-map.js';
 import {
+  type Extent,
   type MarkerState,
   readExtent,
   readMarkers,
   readPoints,
   readTempoMap,
   type TempoMap,
+  tempoOf,
 } from './session-file.js';
 import { child, children, type XmlElement, XmlError } from './xml.js';
-
-/** Extent of a region, of which a change of place is a part. */
-export type Extent = NonNullable<ReturnType<typeof readExtent>>;
 
 export type Change =
   | {
@@ -22,6 +22,7 @@ export type Change =
       readonly added: readonly string[];
       readonly removed: readonly string[];
     }
+  /** Extent of a region, of which a change of place is a part. */
   | { readonly kind: 'extent'; readonly region: string; readonly from: Extent; readonly to: Extent }
   | {
       readonly kind: 'property';
@@ -61,8 +62,12 @@ export interface Transaction {
 /** Length of the list at Ardour's own setting of its depth. */
 export const DEFAULT_DEPTH = 20;
 
-/** Transactions, oldest first. */
-export function readHistory(root: XmlElement): readonly Transaction[] {
+/**
+ * Transactions, oldest first.
+ * @param map tempo of the session, for places that are tied to the other of time and beats
+ */
+export function readHistory(root: XmlElement, map: TempoMap): readonly Transaction[] {
+  const tempo = tempoOf(map);
   if (root.name !== 'UndoHistory') throw new XmlError('no undo history', 0);
   return children(root, 'UndoTransaction').map((transaction) => {
     const seconds = transaction.attributes.get('tv-sec') ?? '';
@@ -72,18 +77,18 @@ export function readHistory(root: XmlElement): readonly Transaction[] {
     return {
       key: `${seconds}.${micros.padStart(6, '0')}`,
       wall: Number(seconds) * 1000 + Number(micros) / 1000,
-      changes: transaction.children.flatMap(readChanges),
+      changes: transaction.children.flatMap((command) => readChanges(command, tempo)),
     };
   });
 }
 
-function readChanges(command: XmlElement): readonly Change[] {
+function readChanges(command: XmlElement, tempo: Tempo): readonly Change[] {
   const type = command.attributes.get('type-name') ?? '';
   const object = command.attributes.get('obj-id') ?? '';
   switch (command.name) {
     case 'StatefulDiffCommand':
       if (type.endsWith('Playlist')) return readPlaylist(command, object);
-      return type.endsWith('Region') ? readRegionChanges(command, object) : [];
+      return type.endsWith('Region') ? readRegionChanges(command, object, tempo) : [];
     case 'NoteDiffCommand':
       return [
         {
@@ -111,12 +116,13 @@ function readPlaylist(command: XmlElement, playlist: string): readonly Change[] 
   return [{ kind: 'playlist', playlist, added: ids('Add'), removed: ids('Remove') }];
 }
 
-function readRegionChanges(command: XmlElement, region: string): readonly Change[] {
+function readRegionChanges(command: XmlElement, region: string, tempo: Tempo): readonly Change[] {
+  const base = command.attributes.get('type-name')?.endsWith('MidiRegion') === true ? 'beats' : 'seconds';
   return (child(command, 'Changes')?.children ?? []).flatMap(({ name, attributes }): readonly Change[] => {
     const from = attributes.get('from') ?? '';
     const to = attributes.get('to') ?? '';
     if (name !== 'length') return [{ kind: 'property', region, property: name, from, to }];
-    const [before, after] = [readExtent(from), readExtent(to)];
+    const [before, after] = [readExtent(from, base, tempo), readExtent(to, base, tempo)];
     return before === undefined || after === undefined
       ? []
       : [{ kind: 'extent', region, from: before, to: after }];

@@ -11,7 +11,8 @@ import type { FinishedExport } from './exports.js';
 import type { RenderedSession, Rerender } from './follow.js';
 import { namesIn } from './takes.js';
 
-const TIMEOUT_MS = 600_000;
+/** Time to render in; Ardour hangs now and then at the end of an export, whose file is whole by then. */
+const TIME = { leastMs: 60_000, timesLength: 10 } as const;
 
 /** Presets of Ardour's own that give WAVE at the rate of the session, by what they write; the default is for CDs. */
 const PRESETS: readonly {
@@ -25,6 +26,9 @@ const PRESETS: readonly {
   { bits: 32, isFloat: true, preset: '75969a1c-3133-4694-864b-a1fa50e43348' },
   { bits: 16, isFloat: false, preset: '75969a1c-3133-4694-864b-a1fa50e43348' },
 ];
+
+/** Times that one extent is rendered where Ardour aborts. */
+const ATTEMPTS = 3;
 
 const SCRIPT = `
 local directory, name, out, preset, frames = arg[1], arg[2], arg[3], arg[4], tonumber(arg[5])
@@ -61,16 +65,22 @@ export async function rerenderArdour(
     const script = join(scratch, 'render.lua');
     await writeFile(script, SCRIPT);
     const range = Math.round((frames * session.sampleRate) / rate);
-    for (const extent of [String(range), '']) {
-      const out = join(scratch, `out${extent}`);
-      await run('ardour7-lua', [script, copy, session.name, out, preset.preset, extent]);
-      const file = namesIn(out).find((name) => /\.wav$/i.test(name));
-      if (file === undefined) continue;
-      const again = await digestAudio(join(out, file));
-      if (again.samplesSha256 === samplesSha256) return 'matched';
-      // A render of another length is of another range, and says nothing.
-      if (again.frames === frames && extent === '') return 'differed';
-    }
+    const limit = Math.round(TIME.leastMs + TIME.timesLength * 1000 * (frames / rate));
+    for (const extent of [String(range), ''])
+      for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+        const out = join(scratch, `out${extent}-${attempt}`);
+        const parameters = [script, copy, session.name, out, preset.preset, extent];
+        const hasAborted = await run('ardour7-lua', parameters, limit);
+        // Sources that Ardour makes anew may lie beside it.
+        const file = namesIn(out).find((name) => /^again\.wav$/i.test(name));
+        const again = file === undefined ? undefined : await digestAudio(join(out, file));
+        if (again?.samplesSha256 === samplesSha256) return 'matched';
+        // Ardour aborts now and then in its own memory: what it renders then says nothing else, and is rendered again.
+        if (hasAborted) continue;
+        // A render of another length is of another range, and says nothing.
+        if (again?.frames === frames && extent === '') return 'differed';
+        break;
+      }
     return 'not_tried';
   } catch {
     return 'not_tried';
@@ -79,10 +89,11 @@ export async function rerenderArdour(
   }
 }
 
-function run(command: string, args: readonly string[]): Promise<void> {
+/** @returns true where a signal ended the program */
+function run(command: string, args: readonly string[], timeout: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: 'ignore', timeout: TIMEOUT_MS });
+    const child = spawn(command, args, { stdio: 'ignore', timeout });
     child.once('error', reject);
-    child.once('close', () => resolve());
+    child.once('close', (code) => resolve(code === null));
   });
 }

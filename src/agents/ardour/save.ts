@@ -55,7 +55,8 @@ export class SaveTeller {
     const since = previous?.savedAt ?? savedAt;
     const interval: When = { at: savedAt, since };
     const placed = placedSources(fresh, session);
-    const telling = new Telling({ ledger: this.#ledger, session, witnessed, placed, since });
+    const forks = forkedSources(fresh, session);
+    const telling = new Telling({ ledger: this.#ledger, session, witnessed, placed, forks, since });
     if (previous === undefined) {
       this.#ledger.tell({ kind: 'session.opened', sampleRate: session.sampleRate }, { at: savedAt });
       // Acts from before the agent came were seen by nobody.
@@ -113,4 +114,26 @@ function placedSources(fresh: readonly Transaction[], session: SessionState): Re
           placed.add(source);
     }
   return placed;
+}
+
+/** Unlinking a region of notes puts another in its place, of the same extent, with a source of its own. */
+function forkedSources(
+  fresh: readonly Transaction[],
+  { clips, regions }: SessionState,
+): ReadonlyMap<string, string> {
+  const forks = new Map<string, string>();
+  const find = (id: string) => clips.get(id) ?? regions.get(id) ?? [];
+  for (const { changes } of fresh)
+    for (const change of changes) {
+      if (change.kind !== 'playlist') continue;
+      const removed = change.removed.flatMap(find);
+      for (const region of change.added.flatMap(find)) {
+        const former = removed.find(
+          ({ base, extent, source }) =>
+            base === 'beats' && extent === region.extent && source !== region.source,
+        );
+        if (former !== undefined) forks.set(region.source, former.source);
+      }
+    }
+  return forks;
 }

@@ -2,6 +2,7 @@
  * State of an Ardour session as its file tells it at a save. Ids are Ardour's own, which stay over saves and
  * reloads; names are kept for comparison alone and reach no trace.
  */
+import { TempoMap as Tempo } from '../../domain/tempo-map.js';
 import { TRACE_LIMITS } from '../../domain/trace.js';
 import { child, children, descendants, type XmlElement } from './xml.js';
 
@@ -12,13 +13,18 @@ const LAYOUT = { from: 7000, below: 8000 };
 const SUPERCLOCKS = 282_240_000;
 const TICKS = 1920;
 
+/** Base in which a region is told: audio in seconds, notes in beats, whatever its place is tied to in Ardour. */
+export type Base = 'seconds' | 'beats';
+
 export interface RegionState {
   readonly id: string;
-  readonly base: 'seconds' | 'beats';
-  /** Place in the arrangement, extent, and offset into the source, in the base. */
+  readonly base: Base;
+  /** Place in the arrangement, length, and offset into the source, in the base. */
   readonly start: number;
   readonly length: number;
   readonly offset: number;
+  /** Place and length as Ardour wrote them. */
+  readonly extent: string;
   readonly source: string;
   /** Sources of all channels, and those that they were made from. */
   readonly sources: readonly string[];
@@ -139,7 +145,8 @@ export function readSession(root: XmlElement): SessionState {
     for (const list of readAutomation(route)) automation.set(list.id, list);
     tracks.set(track.id, track);
   }
-  const { regions, clips, compounds } = readRegions(root, tracks);
+  const tempo = readTempoMap(child(root, 'TempoMap'));
+  const { regions, clips, compounds } = readRegions(root, tracks, tempoOf(tempo));
   const sources = readSources(root, compounds, clips.values());
   const markers = readMarkers(child(root, 'Locations'));
   const { live } = TRACE_LIMITS;
@@ -172,7 +179,7 @@ export function readSession(root: XmlElement): SessionState {
     plugins,
     automation,
     markers,
-    tempo: readTempoMap(child(root, 'TempoMap')),
+    tempo,
   };
 }
 
@@ -272,6 +279,7 @@ export function readPoints(list: XmlElement | undefined): ReadonlyMap<string, st
 function readRegions(
   root: XmlElement,
   tracks: ReadonlyMap<string, TrackState>,
+  tempo: Tempo,
 ): {
   regions: Map<string, RegionState>;
   clips: Map<string, ClipState>;
@@ -286,7 +294,7 @@ function readRegions(
     for (const nested of children(element, 'NestedSource'))
       for (const source of children(nested, 'Source'))
         compounds.set(identified(source), { region: element, source });
-    const region = readRegion(element);
+    const region = readRegion(element, tempo);
     if (region !== undefined) regions.set(region.id, region);
     return region;
   };
@@ -301,9 +309,10 @@ function readRegions(
   return { regions, clips, compounds };
 }
 
-function readRegion(element: XmlElement): RegionState | undefined {
+function readRegion(element: XmlElement, tempo: Tempo): RegionState | undefined {
   const { attributes } = element;
-  const extent = readExtent(attributes.get('length'));
+  const base = attributes.get('type') === 'midi' ? 'beats' : 'seconds';
+  const extent = readExtent(attributes.get('length'), base, tempo);
   const offset = readTime(attributes.get('start'));
   const source = attributes.get('source-0');
   if (extent === undefined || offset === undefined || source === undefined) return undefined;
@@ -331,19 +340,49 @@ const channelsOf = (attributes: ReadonlyMap<string, string>, prefix: string): re
     (id) => id !== undefined,
   );
 
-/** Extent and place of a region: `length@position`, each in superclocks (`a`) or ticks (`b`). */
-export function readExtent(
-  text: string | undefined,
-): { readonly base: 'seconds' | 'beats'; readonly start: number; readonly length: number } | undefined {
+export interface Extent {
+  readonly base: Base;
+  readonly start: number;
+  readonly length: number;
+  /** As Ardour wrote it. */
+  readonly extent: string;
+}
+
+/**
+ * Length and place of a region: `length@position`, each in superclocks (`a`) or ticks (`b`). Notes may be placed at a
+ * time, and audio that is glued to bars lies at a beat: these are reckoned by the tempo.
+ */
+export function readExtent(text: string | undefined, base: Base, tempo: Tempo): Extent | undefined {
   const [length, start] = (text ?? '').split('@').map(readTime);
-  if (length === undefined || start === undefined || length.base !== start.base) return undefined;
-  return { base: start.base, start: start.value, length: length.value };
+  if (text === undefined || length === undefined || start === undefined) return undefined;
+  const from = placeIn(base, start, tempo);
+  const own = placeIn(length.base, start, tempo);
+  if (from === undefined || own === undefined) return undefined;
+  if (length.base === base) return { base, start: from, length: length.value, extent: text };
+  const end = placeIn(base, { base: length.base, value: own + length.value }, tempo);
+  return end === undefined ? undefined : { base, start: from, length: end - from, extent: text };
+}
+
+function placeIn(base: Base, { base: own, value }: Time, tempo: Tempo): number | undefined {
+  if (own === base) return value;
+  const place = base === 'seconds' ? tempo.secondsOf(value) : tempo.beatsOf(value);
+  return place === undefined || place > TRACE_LIMITS.place ? undefined : place;
+}
+
+/** Tempo that a map gives. */
+export function tempoOf({ tempos }: TempoMap): Tempo {
+  const tempo = new Tempo();
+  for (const { start, bpm, endBpm } of tempos) tempo.add(start, bpm, endBpm);
+  return tempo;
+}
+
+interface Time {
+  readonly base: Base;
+  readonly value: number;
 }
 
 /** Time in seconds (of superclocks) or beats (of ticks); undefined for what has no place in a trace. */
-export function readTime(
-  text: string | undefined,
-): { readonly base: 'seconds' | 'beats'; readonly value: number } | undefined {
+export function readTime(text: string | undefined): Time | undefined {
   const parts = /^([ab])([0-9]{1,19})$/.exec(text ?? '');
   if (parts === null) return undefined;
   const value = Number(parts[2]) / (parts[1] === 'a' ? SUPERCLOCKS : TICKS);
@@ -374,7 +413,7 @@ function readSources(
   return sources;
 }
 
-function undescribed(id: string, base: 'seconds' | 'beats'): SourceState {
+function undescribed(id: string, base: Base): SourceState {
   const type = base === 'seconds' ? 'audio' : 'midi';
   return { id, type, name: '', channel: 0, takeId: '', timestamp: '', capturedFor: '', origin: '' };
 }

@@ -16,8 +16,14 @@ export type Claim =
     }
   | { readonly kind: 'nothing' };
 
-/** Claims of all sources of a session. */
-export function readClaims(session: SessionState): ReadonlyMap<string, Claim> {
+/**
+ * Claims of all sources of a session.
+ * @param forks sources of notes that took the places of others, with these: a file of notes does not say of what it is
+ */
+export function readClaims(
+  session: SessionState,
+  forks: ReadonlyMap<string, string> = new Map(),
+): ReadonlyMap<string, Claim> {
   const shown = new Map<string, RegionState[]>();
   for (const region of session.regions.values())
     for (const id of region.sources) {
@@ -28,12 +34,17 @@ export function readClaims(session: SessionState): ReadonlyMap<string, Claim> {
   return new Map(
     [...session.sources.values()].map((source) => [
       source.id,
-      claimOf(source, shown.get(source.id) ?? [], session),
+      claimOf(source, shown.get(source.id) ?? [], session, forks.get(source.id)),
     ]),
   );
 }
 
-function claimOf(source: SourceState, regions: readonly RegionState[], session: SessionState): Claim {
+function claimOf(
+  source: SourceState,
+  regions: readonly RegionState[],
+  session: SessionState,
+  forkOf: string | undefined,
+): Claim {
   if (source.parts !== undefined) return { kind: 'derived', manner: 'combine', from: source.parts };
   if (source.origin.startsWith('/')) return { kind: 'import', manner: 'referenced' };
   const masters = new Set(
@@ -46,6 +57,7 @@ function claimOf(source: SourceState, regions: readonly RegionState[], session: 
     return { kind: 'import', manner: source.type === 'midi' ? 'midi' : 'copied' };
   if (source.type === 'midi') {
     if (source.takeId !== '') return { kind: 'take' };
+    if (forkOf !== undefined) return { kind: 'derived', manner: 'copy', from: [forkOf] };
     return source.capturedFor === '' ? { kind: 'nothing' } : { kind: 'derived', manner: 'unknown', from: [] };
   }
   if (source.takeId === '' || source.capturedFor === '') return { kind: 'nothing' };

@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { readWaveLayout, type WaveLayout } from './audio-file.js';
 import { inputOf } from './inputs.js';
 import type { Ledger } from './ledger.js';
@@ -36,6 +36,7 @@ interface Pending {
 export interface TakesOptions {
   readonly ledger: Ledger;
   readonly directory: string;
+  /** Name of the session file. */
   readonly name: string;
   readonly clock: () => number;
   readonly clockOf: (wall: number) => number;
@@ -72,6 +73,12 @@ export class Takes {
     const there = new Map(this.#list());
     for (const [key, path] of there)
       if (!this.#earlier.has(key)) await this.#observe(key, path, now, records);
+    // A single step may be any file that came whole, such as a bounce: where no track was armed for it, a save will say.
+    this.#tellSteps(
+      [...this.#files.values()].filter(
+        (file) => file.take !== undefined || file.steps.length > 1 || isArmed(file),
+      ),
+    );
     for (const [key, file] of [...this.#files]) {
       if (there.has(key)) continue;
       this.#files.delete(key);
@@ -95,7 +102,7 @@ export class Takes {
   /** A save says that the file is a take: what was seen of it is told, however few steps that were. */
   confirmTake(name: string): void {
     const file = this.#files.get(`audio/${name}`);
-    if (file !== undefined && file.steps.length > 0) this.#tellSteps(file, name);
+    if (file !== undefined) this.#tellSteps([file]);
   }
 
   /** True where Ardour was recording since the last save. */
@@ -114,14 +121,12 @@ export class Takes {
   }
 
   *#list(): Generator<readonly [key: string, path: string]> {
-    const { directory, name } = this.#options;
     for (const [kind, folder] of [
       ['audio', 'audiofiles'],
       ['midi', 'midifiles'],
-    ] as const) {
-      const path = join(directory, 'interchange', name, folder);
-      for (const file of namesIn(path)) yield [`${kind}/${file}`, join(path, file)];
-    }
+    ] as const)
+      for (const path of sourceFolders(this.#options.directory, folder))
+        for (const file of namesIn(path)) yield [`${kind}/${file}`, join(path, file)];
   }
 
   #readPending(now: number): void {
@@ -162,43 +167,65 @@ export class Takes {
     file.pending = this.#pending ?? file.pending ?? this.#lastPending;
     file.steps.push({ at, size: stats.size });
     file.layout ??= await layoutOf(path);
-    // A single step may be any file that came whole, such as a bounce; a save will say.
-    if (file.take !== undefined || file.steps.length > 1) this.#tellSteps(file, key.slice('audio/'.length));
   }
 
-  #tellSteps(file: WatchedFile, name: string): void {
-    const { layout } = file;
-    if (layout === undefined) return;
-    file.take ??= this.#begin(file, name);
-    for (const step of file.steps.splice(0)) {
-      const frames = Math.floor(Math.max(0, step.size - layout.dataStart) / layout.frameBytes);
-      if (frames > 0)
-        this.#options.ledger.tell({ kind: 'recording.grew', take: file.take, frames }, { at: step.at });
-    }
+  /** Tells of takes that run at once in the order of time: what is told late is not told exactly. */
+  #tellSteps(files: readonly WatchedFile[]): void {
+    const growing = files.flatMap((file) =>
+      file.layout === undefined || file.steps.length === 0 ? [] : [{ file, layout: file.layout }],
+    );
+    const begun = growing.filter(({ file }) => file.take === undefined).map(({ file }) => file);
+    for (const file of begun.toSorted((one, other) => startOf(one) - startOf(other))) this.#begin(file);
+    const steps = growing.flatMap(({ file, layout }) =>
+      file.steps.splice(0).map(({ at, size }) => ({
+        at,
+        take: file.take!,
+        frames: Math.floor(Math.max(0, size - layout.dataStart) / layout.frameBytes),
+      })),
+    );
+    for (const { at, take, frames } of steps.toSorted((one, other) => one.at - other.at))
+      if (frames > 0) this.#options.ledger.tell({ kind: 'recording.grew', take, frames }, { at });
   }
 
-  #begin(file: WatchedFile, name: string): number {
+  #begin(file: WatchedFile): void {
     const { ledger, countsDummy } = this.#options;
     const session = file.pending?.session;
-    const state = session === undefined ? undefined : trackOf(name, session);
+    const state = trackOf(file);
     const track = state === undefined ? undefined : ledger.tracks.get(state.id)?.track;
     const input =
       session === undefined || state === undefined ? 'unknown' : inputOf(state, session, countsDummy);
-    const first = file.steps[0]?.at ?? ledger.last();
-    const take = ledger.next('take');
+    file.take = ledger.next('take');
     if (state !== undefined) file.track = state.name;
+    const at = startOf(file);
+    const late = ledger.last() - at;
     ledger.tell(
-      { kind: 'recording.started', take, input, ...(track === undefined ? {} : { track }) },
-      { at: Math.min(first, file.pending?.at ?? first) },
+      { kind: 'recording.started', take: file.take, input, ...(track === undefined ? {} : { track }) },
+      // The hook tells of the same start some milliseconds later, and first.
+      { at: late > 0 && late <= START_TOLERANCE ? ledger.last() : at },
     );
-    return take;
   }
 }
 
+/** Microseconds by which a start is told later than it was, so that it is told exactly: two looks. */
+const START_TOLERANCE = 200_000;
+
+/** Time at which recording of a file began, whose first step was seen. */
+function startOf({ steps, pending }: WatchedFile): number {
+  const first = steps[0]!.at;
+  return Math.min(first, pending?.at ?? first);
+}
+
+/** True where the track of whose take the file is was armed when recording began. */
+function isArmed(file: WatchedFile): boolean {
+  return Number(trackOf(file)?.controls.get('rec-enable') ?? 0) > 0;
+}
+
 /** Track whose take a file is: Ardour names it by the track, between a take's name and a number. */
-function trackOf(file: string, { tracks }: SessionState): TrackOfFile {
-  const stem = file.replace(/\.[^.]*$/, '').replace(/%[A-Za-z0-9]+$/, '');
-  const named = [...tracks.values()].filter(
+function trackOf({ path, pending }: WatchedFile): TrackOfFile {
+  const stem = basename(path)
+    .replace(/\.[^.]*$/, '')
+    .replace(/%[A-Za-z0-9]+$/, '');
+  const named = [...(pending?.session?.tracks.values() ?? [])].filter(
     ({ name, type }) =>
       type === 'audio' && (stem.match(/^(.*)-[0-9]+$/)?.[1] ?? '').match(suffix(name)) !== null,
   );
@@ -217,6 +244,16 @@ async function layoutOf(path: string): Promise<WaveLayout | undefined> {
   } finally {
     await file.close();
   }
+}
+
+/**
+ * Folders in which a session keeps its sources. Ardour names them by the session's folder at the time, and not by its
+ * file: a copy or a session that was renamed has others. That of the folder's present name comes last.
+ */
+export function sourceFolders(directory: string, kind: 'audiofiles' | 'midifiles'): readonly string[] {
+  const own = basename(directory);
+  const names = namesIn(join(directory, 'interchange')).filter((name) => name !== own);
+  return [...names, own].map((name) => join(directory, 'interchange', name, kind));
 }
 
 /** Names of the files of a folder; none where it is not there. */

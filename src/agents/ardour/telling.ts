@@ -11,6 +11,8 @@ export interface TellingInput {
   readonly witnessed: ReadonlyMap<string, SourceWitness>;
   /** Sources that a transaction has put into the arrangement since the last save. */
   readonly placed: ReadonlySet<string>;
+  /** Sources of notes that a transaction has put in the place of others. */
+  readonly forks: ReadonlyMap<string, string>;
   /** Time of the save before; of this one, where there is none. */
   readonly since: number;
 }
@@ -37,7 +39,7 @@ export class Telling {
     this.#input = input;
     this.ledger = input.ledger;
     this.session = input.session;
-    this.#claims = readClaims(input.session);
+    this.#claims = readClaims(input.session, input.forks);
   }
 
   /** Id of a track, which is told of where it is new; undefined for one that the session file lacks. */
@@ -120,6 +122,8 @@ export class Telling {
     if (told === undefined || to === undefined || track === undefined) return;
     const { clip, state } = told;
     this.ledger.clips.set(id, { clip, state: to });
+    // Written as it was, it lies elsewhere because the tempo is another: nobody moved it.
+    if (state.extent === to.extent && state.track === to.track) return;
     const isMoved = state.track !== to.track || state.start !== to.start;
     if (state.length !== to.length) {
       if (state.track !== to.track)
@@ -158,7 +162,7 @@ export class Telling {
     return (
       other !== undefined &&
       claim?.kind === 'derived' &&
-      claim.manner === 'stretch' &&
+      (claim.manner === 'stretch' || claim.manner === 'copy') &&
       claim.from.includes(other.source) &&
       clip.base === other.base
     );

@@ -1,7 +1,14 @@
 /** Transactions of the undo history as events, each at the time that Ardour gave it. */
-import type { Change, Extent, Transaction } from './history-file.js';
+import type { Change, Transaction } from './history-file.js';
 import type { When } from './ledger.js';
-import type { AutomationState, ClipState, MarkerState, RegionState, SessionState } from './session-file.js';
+import type {
+  AutomationState,
+  ClipState,
+  Extent,
+  MarkerState,
+  RegionState,
+  SessionState,
+} from './session-file.js';
 import { readTime } from './session-file.js';
 import { showsTheSame, type Telling } from './telling.js';
 
@@ -50,7 +57,7 @@ function placedBy(
 }
 
 function undo(change: Extract<Change, { kind: 'extent' | 'property' }>): Partial<RegionState> {
-  if (change.kind === 'extent') return { start: change.from.start, length: change.from.length };
+  if (change.kind === 'extent') return change.from;
   return settle(change.property, change.from);
 }
 
@@ -154,7 +161,7 @@ function splitOf(
 function tellExtent(telling: Telling, region: string, to: Extent, when: When): void {
   const told = telling.ledger.clips.get(region);
   if (told !== undefined && told.state.base === to.base)
-    telling.reshape(region, { ...told.state, start: to.start, length: to.length }, when);
+    telling.reshape(region, { ...told.state, ...to }, when);
 }
 
 type ClipProperty = 'gain' | 'mute' | 'fade' | 'name' | 'stretch' | 'pitch' | 'layer' | 'other';

@@ -48,6 +48,8 @@ interface Clip {
   track: number;
   readonly origin: Origin;
   readonly source: number | undefined;
+  /** True where it shows an imported file, or what was made of one. */
+  readonly imported: boolean;
   readonly base: 'seconds' | 'beats';
   start: number;
   length: number;
@@ -56,6 +58,7 @@ interface Clip {
 interface Source {
   readonly id: number;
   readonly origin: Origin;
+  readonly imported: boolean;
   readonly seconds: number;
 }
 
@@ -63,6 +66,10 @@ const RATE = 48_000;
 const MICROSECONDS = 1_000_000;
 /** Arrangements are this long, however long the session is. */
 const ARRANGEMENT_SECONDS = 210;
+/** Seconds that imports fill at most, unless a scenario is about them: less than half, so that no rule asks for a person. */
+const MOST_IMPORTED_SECONDS = 0.4 * ARRANGEMENT_SECONDS;
+/** Lengths of imported files: loops and single sounds, or whole parts where a scenario is about imports. */
+const IMPORT_SECONDS = { few: 12, many: 60 } as const;
 /** A take has grown by at least three steps. */
 const GROWTH_STEPS = [4, 40] as const;
 /** Living clips are kept below this, as a person tidies up. */
@@ -249,6 +256,12 @@ export class SimulatedSession {
     for (const type of ['audio', 'audio', 'midi', 'bus'] as const) this.#newTrack(type);
     if (this.#adverse.has('edits_of_imports_only')) this.#import();
     else if (this.#adverse.has('placements_without_recording')) this.#appear();
+    // However short the session and whatever the seed, a scenario happens.
+    if (this.#adverse.has('laundered')) {
+      this.#record('internal');
+      this.#claimRecording();
+    }
+    if (this.#adverse.has('unwatched')) this.#lookAway();
   }
 
   #tellTempo(bpm: number, counts: Counts = {}): void {
@@ -295,8 +308,8 @@ export class SimulatedSession {
     return this.#random.pick(this.#tracks.filter((track) => track.type === type)).id;
   }
 
-  #newSource(origin: Origin, seconds: number): Source {
-    const source = { id: this.#newId(), origin, seconds };
+  #newSource(origin: Origin, seconds: number, imported = origin === 'imported'): Source {
+    const source = { id: this.#newId(), origin, imported, seconds };
     this.#sources.push(source);
     return source;
   }
@@ -305,11 +318,14 @@ export class SimulatedSession {
     if (this.#clips.length >= MAX_CLIPS) this.#deleteClip();
     const base = source.origin === 'midi' ? 'beats' : 'seconds';
     const length = Math.max(0.25, Math.min(source.seconds, ARRANGEMENT_SECONDS));
+    while (source.imported && !this.#hasRoomForImported(length))
+      this.#deleteClip(this.#clips.find(({ imported }) => imported));
     const clip: Clip = {
       id: this.#newId(),
       track,
       origin: source.origin,
       source: source.id,
+      imported: source.imported,
       base,
       start: start ?? this.#random.between(0, ARRANGEMENT_SECONDS - length),
       length,
@@ -329,6 +345,17 @@ export class SimulatedSession {
       },
       { clipsCreated: 1, importPlacements: source.origin === 'imported' ? 1 : 0 },
     );
+  }
+
+  /** Tells whether more imported material keeps within what an ordinary session holds of it. */
+  #hasRoomForImported(length: number): boolean {
+    if (this.#isAboutImports()) return true;
+    const placed = this.#clips.reduce((sum, clip) => sum + (clip.imported ? clip.length : 0), 0);
+    return placed + length <= MOST_IMPORTED_SECONDS;
+  }
+
+  #isAboutImports(): boolean {
+    return this.#adverse.has('import_only') || this.#adverse.has('imports_cover_export');
   }
 
   /** A take that grows while it is recorded. */
@@ -405,7 +432,8 @@ export class SimulatedSession {
 
   #import(): Source | undefined {
     if (this.#sources.length >= MAX_SOURCES) return undefined;
-    const frames = this.#random.whole(RATE, 60 * RATE);
+    const most = this.#isAboutImports() ? IMPORT_SECONDS.many : IMPORT_SECONDS.few;
+    const frames = this.#random.whole(RATE, most * RATE);
     const source = this.#newSource('imported', frames / RATE);
     this.#say(
       {
@@ -449,10 +477,11 @@ export class SimulatedSession {
 
   /** An import that is made to look like a take: recorded again inside the DAW, or written into the session file. */
   #launder(): void {
-    if (this.#random.chance(0.5)) {
-      this.#record('internal');
-      return;
-    }
+    if (this.#random.chance(0.5)) this.#record('internal');
+    else this.#claimRecording();
+  }
+
+  #claimRecording(): void {
     if (this.#sources.length >= MAX_SOURCES) return;
     const source = this.#newSource('unknown', 12);
     this.#say(
@@ -471,8 +500,8 @@ export class SimulatedSession {
   #derive(): void {
     const from = this.#sources.filter(({ origin }) => origin === 'recorded' || origin === 'imported');
     if (from.length === 0 || this.#sources.length >= MAX_SOURCES) return;
-    const { id, seconds } = this.#random.pick(from);
-    const source = this.#newSource('derived', seconds);
+    const { id, seconds, imported } = this.#random.pick(from);
+    const source = this.#newSource('derived', seconds, imported);
     this.#say(
       {
         kind: 'source.derived',
@@ -519,6 +548,7 @@ export class SimulatedSession {
       }
       case 'copy': {
         if (this.#clips.length >= MAX_CLIPS) return;
+        if (clip.imported && !this.#hasRoomForImported(clip.length)) return;
         const copy: Clip = { ...clip, id: this.#newId(), start: this.#random.between(0, 180) };
         this.#clips.push(copy);
         const { clip: from, ...when } = event;

@@ -12,24 +12,29 @@ import { broadcastWave } from './audio-files.js';
 import type { renderRecording } from './music.js';
 import type { DemoPartner } from './specimens.js';
 
-/** A simulated session, what its creator declares, and whether that is to give a conflict. */
+/** A simulated session, what its creator declares of it, and the decision that is to follow. */
 interface Production {
   readonly name: string;
   readonly title: string;
   readonly adverse: readonly AdverseScenario[];
-  /** Determines the session: the clean one has recordings and imports, and these cover less than half of it. */
-  readonly seed: number;
-  readonly conflicting: boolean;
+  readonly declaredOrigin: 'from_scratch' | 'third_party_material';
+  readonly expected: 'verified_binding' | 'needs_review';
 }
 
 const PRODUCTIONS: readonly Production[] = [
-  { name: 'clean', title: 'Late Train Home, as witnessed', adverse: [], seed: 24, conflicting: false },
+  {
+    name: 'clean',
+    title: 'Late Train Home, as witnessed',
+    adverse: [],
+    declaredOrigin: 'third_party_material',
+    expected: 'verified_binding',
+  },
   {
     name: 'adverse',
     title: 'Borrowed Train',
     adverse: ['import_only', 'imports_cover_export', 'activity_after_export'],
-    seed: 7,
-    conflicting: true,
+    declaredOrigin: 'from_scratch',
+    expected: 'needs_review',
   },
 ];
 
@@ -62,12 +67,18 @@ export async function showProductions(
   for (const production of PRODUCTIONS) shown.push(await show(production));
   return shown;
 
-  async function show({ name, title, adverse, seed, conflicting }: Production): Promise<ShownProduction> {
+  async function show({
+    name,
+    title,
+    adverse,
+    declaredOrigin,
+    expected,
+  }: Production): Promise<ShownProduction> {
     const audio = broadcastWave(recording, title);
-    const trace = await simulate(key, { adverse, seed }, createHash('sha256').update(audio).digest('hex'));
+    const trace = await simulate(key, adverse, createHash('sha256').update(audio).digest('hex'));
     const issued = await partner.issue(audio, title, `${name}.wav`, 'embedded', trace);
     await partner.declare(issued.proofId, {
-      declaredOrigin: conflicting ? 'from_scratch' : 'third_party_material',
+      declaredOrigin,
       aiShareBand: 'none',
       manualWork: 'substantial',
       aiRoles: ['none'],
@@ -86,12 +97,17 @@ export async function showProductions(
       await writeFile(page, renderReportPage(input));
     }
     const conflicts = input.report?.conflicts.length ?? 0;
+    const status = verification.decision?.status ?? '';
     return {
       name,
-      status: verification.decision?.status ?? '',
+      status,
       conflicts,
       asExpected:
-        verification.accepted && input.report?.session !== undefined && conflicts > 0 === conflicting,
+        verification.accepted &&
+        status === expected &&
+        conflicts > 0 === (expected === 'needs_review') &&
+        // The partner is approved and the creator consents, so that the page shows the tracks.
+        (input.report?.sourceDetail?.tracks.length ?? 0) > 0,
       ...(page === undefined ? {} : { page }),
     };
   }
@@ -99,13 +115,13 @@ export async function showProductions(
 
 async function simulate(
   key: DeviceKey,
-  { adverse, seed }: Pick<Production, 'adverse' | 'seed'>,
+  adverse: readonly AdverseScenario[],
   exportSha256: string,
 ): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   await simulateTrace({
     minutes: 40,
-    seed,
+    seed: 7,
     adverse,
     exportSha256,
     key,

@@ -81,7 +81,7 @@ export class DemoPartner {
     const now = Math.floor(Date.now() / 1000);
     await this.#operator.recordDeclaration(proofId, {
       surveyVersion: 'demo-1',
-      submissionId: `${proofId}_1`,
+      submissionId: 'survey_1',
       subject: 'creator_1',
       submittedAt: now,
       answers,

@@ -2,7 +2,7 @@ import type { EvidenceReport } from '../../domain/evidence-report.js';
 import type { ImportedSource, SourceDetail, SourcePlacement } from '../../domain/session-evidence.js';
 import { drawAxis, drawLane, type Span } from './lanes.js';
 import { html, type Markup } from './markup.js';
-import { clockText, countText, groupDigits, wordText } from './words.js';
+import { clockText, countText, groupDigits } from './words.js';
 
 /** Rows of the drawing and of each table; what is beyond them is counted beneath. */
 const DRAWN_TRACKS = 48;
@@ -65,7 +65,7 @@ ${renderLegend(
     exportSeconds === undefined
       ? undefined
       : renderRow(
-          html`<b>Export</b>`,
+          html`<b>Export</b> <span>${clockText(exportSeconds)}</span>`,
           [exportSpan(exportSeconds)],
           total,
           `Exported: ${clockText(exportSeconds)}`,
@@ -144,7 +144,7 @@ ${renderLegend(placed.length > 0 ? ['imported'] : [], false)}
     exportSeconds === undefined
       ? undefined
       : renderRow(
-          html`<b>Export</b>`,
+          html`<b>Export</b> <span>${clockText(exportSeconds)}</span>`,
           [exportSpan(exportSeconds)],
           total,
           `Exported: ${clockText(exportSeconds)}`,
@@ -170,15 +170,16 @@ function renderSpanTable(placed: readonly ImportedSource[]): Markup {
     )}</tbody></table></div>${moreThan(rows.length - TABLE_ROWS, 'further places are in the data of the report')}</details>`;
 }
 
-/** Imports by their short names, under the drawing that uses them. */
+/** Sentence on the short names of imports, under the drawing that uses them. */
 function renderSourceNames(
   sources: readonly ImportedSource[],
   placements: readonly SourcePlacement[],
 ): Markup | undefined {
   const shown = new Set(placements.map(({ sourceId }) => sourceId));
-  const named = sources.filter(({ sourceId }) => shown.has(sourceId)).slice(0, DRAWN_SOURCES);
+  const named = sources.filter(({ sourceId }) => shown.has(sourceId));
   if (named.length === 0) return undefined;
-  return html`<p class="names">${named.map(({ sourceId, manner, durationSeconds }) => html`<span><b>${sourceId}</b> ${wordText(manner)}${durationSeconds === undefined ? undefined : html`, ${clockText(durationSeconds)}`}</span> `)}</p>`;
+  const [first, last] = [named[0]!.sourceId, named.at(-1)!.sourceId];
+  return html`<p class="more">${first === last ? html`<b>${first}</b> is an imported file` : html`<b>${first}</b> to <b>${last}</b> are imported files`}, listed below.</p>`;
 }
 
 function renderRow(name: Markup, spans: readonly Span[], total: number, label: string): Markup {

@@ -20,7 +20,8 @@ import {
 
 /** Entries of each list; what is beyond them is counted beneath. */
 const LISTED_FACTS = 100;
-const LISTED_SOURCES = 64;
+const SHOWN_SOURCES = 8;
+const LISTED_SOURCES = 256;
 const LISTED_SUBMISSIONS = 32;
 
 /** Contradictions, and all else that asks for a person: first of all. */
@@ -40,8 +41,16 @@ export function needsReview({ conflicts, facts, unverifiable }: EvidenceReport):
   return [...conflicts, ...others.filter(conflicting), ...others.filter((fact) => !conflicting(fact))];
 }
 
+const ALERTS: Readonly<Record<EvidenceFact['contentClass'], string>> = {
+  direct_observation: 'Witnessed',
+  rule_inference: 'Inferred by a rule',
+  creator_declaration: 'Declared',
+  explicit_conflict: 'Conflict',
+  unverifiable_coverage_gap: 'Not verifiable',
+};
+
 function renderAlert(fact: EvidenceFact): Markup {
-  return html`<article class="alert"><h3>${headOf(fact)}</h3>${renderValues(fact)}<p class="code">${codeOf(fact)}<span>${wordText(fact.contentClass)}, ${wordText(fact.status)}${fact.ruleVersion === undefined ? undefined : html`, rule version ${fact.ruleVersion}`}</span></p></article>`;
+  return html`<article class="alert"><p class="class-name">${Object.hasOwn(ALERTS, fact.contentClass) ? ALERTS[fact.contentClass] : wordText(fact.contentClass)}</p><h3>${headOf(fact)}</h3>${renderValues(fact)}<p class="code">${codeOf(fact)}<span>${wordText(fact.status)}${fact.ruleVersion === undefined ? undefined : html`, rule version ${fact.ruleVersion}`}</span></p></article>`;
 }
 
 /** Sentence of a fact; a code that is not known stands as it is (rule 9.8). */
@@ -120,8 +129,27 @@ export function renderImports({
             : 'Imports: unknown. None is listed, and none is ruled out.'
     }</p>`;
   }
-  return html`<ul class="sources">${importedSources.slice(0, LISTED_SOURCES).map(renderSource)}</ul>${moreThan(importedSourceCount - Math.min(importedSources.length, LISTED_SOURCES), 'further imports are not listed here')}
-<p class="soft">A likelihood is a detector's estimate from 0 to 1 about the file. It is no share of the timeline.</p>`;
+  const secondsOf = ({ placements }: ImportedSource): number => placements?.approximateSeconds ?? 0;
+  const ordered = importedSources.toSorted(
+    (one, other) =>
+      Number((other.detections ?? []).length > 0) - Number((one.detections ?? []).length > 0) ||
+      secondsOf(other) - secondsOf(one),
+  );
+  const isDetected = ordered.some(({ detections = [] }) => detections.length > 0);
+  const rest = ordered.slice(SHOWN_SOURCES, LISTED_SOURCES);
+  return html`${rest.length === 0 ? undefined : html`<p class="lead">${countText(importedSourceCount, 'file', 'files')} imported. Here are ${isDetected ? 'those with results of a detector, then ' : ''}those that fill most of the arrangement.</p>`}<ul class="sources">${ordered.slice(0, SHOWN_SOURCES).map(renderSource)}</ul>${rest.length === 0 ? undefined : renderSourceTable(rest)}${moreThan(importedSourceCount - Math.min(importedSources.length, LISTED_SOURCES), 'further imports are not listed here')}${
+    isDetected
+      ? html`
+<p class="soft">A likelihood is a detector's estimate from 0 to 1 about the file. It is no share of the timeline.</p>`
+      : undefined
+  }`;
+}
+
+function renderSourceTable(sources: readonly ImportedSource[]): Markup {
+  return html`<details><summary>${countText(sources.length, 'further import', 'further imports')} as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Further imports"><table><thead><tr><th scope="col">Import</th><th scope="col">Manner</th><th scope="col">Length</th><th scope="col">Placements</th><th scope="col">About</th><th scope="col">File or samples, SHA-256</th></tr></thead><tbody>${sources.map(
+    ({ sourceId, manner, durationSeconds, placements, originalSha256, samplesSha256 }) =>
+      html`<tr><th scope="row">${sourceId}</th><td>${wordText(manner)}</td><td>${durationSeconds === undefined ? 'unknown' : clockText(durationSeconds)}</td><td>${placements === undefined ? 'not watched' : groupDigits(placements.count)}</td><td>${placements === undefined ? 'not watched' : clockText(placements.approximateSeconds)}</td><td><code>${originalSha256 ?? samplesSha256 ?? 'unknown'}</code></td></tr>`,
+  )}</tbody></table></div></details><p class="more on-paper">${countText(sources.length, 'further import is', 'further imports are')} in the data of the report.</p>`;
 }
 
 function renderSource({

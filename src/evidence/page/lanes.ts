@@ -45,10 +45,13 @@ export function drawLane(
   spans: readonly Span[],
   { total, label, height = 26, className = '' }: LaneOptions,
 ): Markup {
-  return html`<svg class="lane ${className}" width="100%" height="${height}" role="img" aria-label="${label}" focusable="false">${mergeSpans(
-    spans,
-    total,
-  ).map((span) => drawSpan(span, total, height))}</svg>`;
+  const merged = mergeSpans(spans, total);
+  const room = (total * LABEL_PERCENT) / 100;
+  // A neighbour that overlaps a label would cut it off.
+  const isFree = (span: Span): boolean =>
+    span.end - span.start >= room &&
+    merged.every((other) => other === span || other.end <= span.start || other.start >= span.start + room);
+  return html`<svg class="lane ${className}" width="100%" height="${height}" role="img" aria-label="${label}" focusable="false">${merged.map((span) => drawSpan(span, total, height, isFree(span)))}</svg>`;
 }
 
 interface LaneOptions {
@@ -59,7 +62,12 @@ interface LaneOptions {
   readonly className?: string;
 }
 
-function drawSpan({ start, end, kind, label, title }: Span, total: number, height: number): Markup {
+function drawSpan(
+  { start, end, kind, label, title }: Span,
+  total: number,
+  height: number,
+  isLabelled: boolean,
+): Markup {
   const from = percent(start, total);
   const width = Math.max(LEAST_PERCENT, percent(end, total) - from);
   // A span at the very end is moved inwards rather than cut away.
@@ -67,7 +75,7 @@ function drawSpan({ start, end, kind, label, title }: Span, total: number, heigh
   const shape = html`<rect class="${kind}" x="${number(x)}%" y="2" width="${number(Math.min(width, 100 - x))}%" height="${height - 4}" rx="3">${
     title === undefined ? undefined : html`<title>${title}</title>`
   }</rect>`;
-  if (label === undefined || width < LABEL_PERCENT) return shape;
+  if (label === undefined || !isLabelled) return shape;
   return html`${shape}<text class="in-block" x="${number(x)}%" dx="7" y="${height / 2 + 4}">${label}</text>`;
 }
 

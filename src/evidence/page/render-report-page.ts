@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { EvidenceReport } from '../../domain/evidence-report.js';
+import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.js';
 import type { SessionEvidence } from '../../domain/session-evidence.js';
 import { renderArrangement } from './arrangement.js';
 import {
@@ -13,7 +13,7 @@ import { PATTERNS } from './lanes.js';
 import { html, Markup } from './markup.js';
 import { renderActivity, renderChannels, renderRecordings } from './session-view.js';
 import { PAGE_STYLE } from './style.js';
-import { clockText, dateText, groupDigits, wordText } from './words.js';
+import { clockText, countText, dateText, groupDigits, wordText } from './words.js';
 
 /** Proof whose report a page shows. Every member may be absent. */
 export interface ReportSubject {
@@ -62,7 +62,7 @@ export function renderReportPage({ proof, report, note }: ReportPageInput): stri
   const body = html`<main>
 <header><p class="kind">Evidence report</p><h1>${title}</h1>${renderIdentity(proof)}${renderDecision(proof, report)}${
     report?.session?.evidence.simulated === true
-      ? html`<p class="banner">Simulated: a generator made this trace. It witnesses nothing.</p>`
+      ? html`<p class="banner">Simulated: a generator made this trace. Nothing below was witnessed.</p>`
       : undefined
   }</header>
 ${report === undefined ? renderWithoutReport(proof) : renderSections(report)}
@@ -99,19 +99,29 @@ function renderIdentity({ proofId, issuedAt, verifiedAt, carrier }: ReportSubjec
 }
 
 function renderDecision({ verdict, decision }: ReportSubject, report: EvidenceReport | undefined): Markup {
-  const asking = report === undefined ? 0 : needsReview(report).length;
-  const count =
-    asking === 0
-      ? 'Nothing in the report asks for a decision.'
-      : asking === 1
-        ? 'One entry of the report asks for a person’s decision.'
-        : `${groupDigits(asking)} entries of the report ask for a person’s decision.`;
+  const facts = report === undefined ? [] : needsReview(report);
+  const asking = facts.length;
+  const count = askingText(facts);
   if (verdict === undefined)
     return html`<div class="decision ${asking > 0 ? 'review' : 'neutral'}"><b>${asking > 0 ? 'Registered proof, for review' : 'Registered proof'}</b><p>No audio was compared with it here. ${report === undefined ? 'It has no evidence report.' : count}</p></div>`;
   if (verdict !== 'valid')
     return html`<div class="decision bad"><b>Not valid: ${wordText(verdict)}</b><p>The file is not accepted as what its credential says.</p>${renderReasons(decision)}</div>`;
   const review = decision?.status === 'needs_review' || asking > 0;
   return html`<div class="decision ${review ? 'review' : 'good'}"><b>${review ? 'Valid, for review' : 'Valid'}</b><p>Signature, registry record and the exact audio match. ${report === undefined ? 'There is no evidence report.' : count}</p>${renderReasons(decision)}</div>`;
+}
+
+/** Sentence on how many conflicts there are, and how much else asks for a person. */
+function askingText(facts: readonly EvidenceFact[]): string {
+  const conflicts = facts.filter(({ contentClass }) => contentClass === 'explicit_conflict').length;
+  const parts = [
+    ...(conflicts > 0 ? [countText(conflicts, 'conflict', 'conflicts')] : []),
+    ...(facts.length > conflicts
+      ? [countText(facts.length - conflicts, 'open question', 'open questions')]
+      : []),
+  ];
+  return parts.length === 0
+    ? 'Nothing in the report asks for a decision.'
+    : `${parts.join(' and ')} ${facts.length === 1 ? 'asks' : 'ask'} for a person’s decision.`;
 }
 
 function renderReasons(decision: ReportSubject['decision']): Markup | undefined {

@@ -16,7 +16,7 @@ import {
 
 const CHART_HEIGHT = 120;
 /** Recordings that the page lists; the report has the longest first. */
-const LISTED_RECORDINGS = 24;
+const LISTED_RECORDINGS = 12;
 
 /** Acts over the time of the session, with the times that were not watched hatched behind them. */
 export function renderActivity({ activity, coverage, durationSeconds }: SessionEvidence): Markup {

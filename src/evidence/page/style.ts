@@ -27,7 +27,7 @@ code{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono","DejaVu
 .identity{display:flex;flex-wrap:wrap;gap:.15rem 1.25rem;margin-top:.6rem;color:var(--soft);font-size:.875rem}
 .decision{margin-top:1.5rem;padding:1rem 1.25rem;border-radius:10px;border:1px solid var(--line);border-left:5px solid var(--soft);background:var(--card)}
 .decision b{display:block;font-size:1.1875rem;line-height:1.35}
-.decision p{margin-top:.2rem;max-width:46rem}
+.decision p{margin-top:.2rem;max-width:46rem;text-wrap:pretty}
 .decision .reasons{color:var(--soft);font-size:.8125rem}
 .decision.good{background:var(--good-tint);border-color:var(--good)}
 .decision.good b{color:var(--good)}
@@ -37,7 +37,7 @@ code{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono","DejaVu
 .note{max-width:46rem}
 .note li{position:relative;padding-left:1.1rem}
 .note li+li{margin-top:.25rem}
-.note li::before{content:"";position:absolute;left:0;top:.62em;width:.45rem;height:2px;background:var(--soft)}
+.note li::before{content:"";position:absolute;left:0;top:.62em;width:.45rem;border-top:2px solid var(--soft)}
 .quiet,.empty{color:var(--soft)}
 .alert{margin-top:.75rem;padding:.9rem 1.25rem;border:1px solid var(--alert-line);border-left-width:5px;border-radius:10px;background:var(--alert-tint);break-inside:avoid}
 .alert h3{color:var(--alert)}
@@ -45,7 +45,9 @@ code{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono","DejaVu
 .code code{font-size:1em}
 .values{display:flex;flex-wrap:wrap;gap:.15rem 1.5rem;margin-top:.4rem;font-size:.875rem}
 .values div{display:flex;gap:.45rem}
-.values dt{color:var(--soft)}
+.values dt{flex:none;color:var(--soft)}
+.class-name{color:var(--soft);font-size:.8125rem}
+.on-paper{display:none}
 .values dd{font-weight:600}
 .patterns{position:absolute}
 svg{display:block;overflow:visible}
@@ -76,8 +78,7 @@ svg{display:block;overflow:visible}
 .watched{fill:var(--watched);stroke:var(--recorded);stroke-width:1}
 .watched.partial{stroke-dasharray:5 3;fill-opacity:.45}
 .unwatched{fill:none;stroke:var(--hatch);stroke-dasharray:2 3}
-.names{display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;margin-top:.6rem;font-size:.8125rem;color:var(--soft)}
-.names b{color:var(--ink)}
+.more b{color:var(--ink)}
 .scale{font-size:.8125rem;color:var(--soft)}
 .bars{overflow:hidden;border-bottom:1px solid var(--soft)}
 .pair{display:grid;grid-template-columns:minmax(9rem,1fr) minmax(0,1.2fr) minmax(0,1.6fr);gap:.25rem 1.5rem;padding:.7rem 0;border-bottom:1px solid var(--line);break-inside:avoid}
@@ -136,12 +137,17 @@ h2{margin-top:2.25rem}
 .technical div{grid-template-columns:minmax(0,1fr)}
 }
 @media print{
-body{background:none;font-size:10.5pt}
+html{font-size:12.5px}
+body{background:none;font-size:1rem}
 main{max-width:none;padding:0}
-h2{margin-top:1.6rem;break-after:avoid}
-h3,.lead,.legend,.pair-head{break-after:avoid}
-.lanes,.chart,[aria-labelledby=arrangement],[aria-labelledby=activity]{break-inside:avoid}
+h2{margin-top:1.3rem;break-after:avoid}
+h3,.lead,.legend,.pair-head,.class-name{break-after:avoid}
+.lead,.lanes,.chart,[aria-labelledby=arrangement],[aria-labelledby=activity]{break-inside:avoid}
+.sources{grid-template-columns:repeat(2,minmax(0,1fr))}
+.channels{columns:3;column-gap:1.5rem}
 details{display:none}
+.on-paper{display:block}
+footer{margin-top:1rem;padding-top:.4rem}
 .wide{overflow:visible}
 svg,.decision,.alert,.banner,.sources li{-webkit-print-color-adjust:exact;print-color-adjust:exact}
 a{color:inherit}

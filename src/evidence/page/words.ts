@@ -162,12 +162,19 @@ export function wordText(word: string): string {
   return word.replaceAll('_', ' ');
 }
 
-/** `placementId` is `placement id`, `import_placements` is `import placements`. */
+/**
+ * `placementId` is `placement id`, `import_placements` is `import placements`. A length of time is written as a clock
+ * shows it, and needs no unit.
+ */
 export function memberText(name: string): string {
+  if (name === 'seconds') return 'length';
   return wordText(
-    name.replace(
-      /([a-z0-9])([A-Z])/g,
-      (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`,
-    ),
+    name
+      .replace(/Seconds$/, '')
+      .replace(/dimension$/i, (word) => (word === 'dimension' ? 'question' : 'Question'))
+      .replace(
+        /([a-z0-9])([A-Z])/g,
+        (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`,
+      ),
   );
 }

@@ -1,9 +1,9 @@
 import type { StoredSourceDetail } from '../../domain/evidence.js';
 import { REPORT_LIMITS, type SourcePlacement } from '../../domain/session-evidence.js';
+import type { TempoMap } from '../../domain/tempo-map.js';
 import type { TraceEvent } from '../../domain/trace.js';
 import { milli } from './session-counters.js';
 import type { SourceMap } from './source-map.js';
-import type { TempoMap } from './tempo-map.js';
 
 type TrackType = StoredSourceDetail['tracks'][number]['type'];
 type ClipEvent = TraceEvent & { readonly kind: `clip.${string}` };
@@ -138,6 +138,11 @@ export class Arrangement {
     return found;
   }
 
+  /** Sources that clips show; undefined where a clip shows nobody knows what. */
+  sources(): ReadonlySet<number | undefined> {
+    return new Set([...this.#clips.values()].map(({ source }) => source));
+  }
+
   #tempo: TempoMap | undefined;
 
   /** Tempo by which places in beats are estimated in seconds. */
@@ -154,11 +159,12 @@ export class Arrangement {
       : { start: from, end: to };
   }
 
-  /** Seconds at which the last clip ends. */
-  end(): number {
+  /** Seconds at which the last clip ends; undefined where nobody knows of one of them. */
+  end(): number | undefined {
     let end = 0;
     for (const { base, start, length } of this.#clips.values()) {
       const span = base === 'seconds' ? { end: start + length } : this.#inSeconds(start, length);
+      if (Number.isNaN(span.end)) return undefined;
       if (span.end > end) end = span.end;
     }
     return end;

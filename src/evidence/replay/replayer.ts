@@ -8,19 +8,23 @@ import {
   type RecordingEvidence,
   type SessionEvidence,
 } from '../../domain/session-evidence.js';
+import { TempoMap } from '../../domain/tempo-map.js';
 import { CHANNELS, type Channel, EVENTS, type TraceEvent, type TraceHeader } from '../../domain/trace.js';
 import { Arrangement, lengthOf, mergeSpans, type Span } from './arrangement.js';
 import { milli, SessionCounters, seconds } from './session-counters.js';
 import { SourceMap } from './source-map.js';
 import { TakeWatch } from './take-watch.js';
-import { TempoMap } from './tempo-map.js';
 
 type ClipEvent = TraceEvent & { readonly kind: `clip.${string}` };
 type ExportEvent = TraceEvent & { readonly kind: 'export.finished' };
+type ObservationEvent = TraceEvent & { readonly kind: 'sourceMap.completed' };
 type RecordingEvent = TraceEvent & { readonly kind: `recording.${string}` };
 
-/** Clips that all looks at the arrangement at exports together may visit; beyond that the cover is not known. */
+/** Clips, imports, derivations and points of tempo that all exports together may visit; beyond that the cover is not known. */
 const MAX_EXPORT_VISITS = 20_000_000;
+
+/** Channels without which nobody knows what lies where. */
+const ARRANGED: readonly Channel[] = ['tracks', 'clips', 'sourceMap'];
 
 interface FinishedTake {
   readonly source: number;
@@ -28,6 +32,26 @@ interface FinishedTake {
   readonly isRealTime: boolean;
   readonly input: RecordingEvidence['input'];
   readonly growthSteps: number;
+}
+
+export interface ReplayedImport {
+  /** Id in the report. */
+  readonly sourceId: string;
+  readonly samplesSha256?: string;
+  readonly originalSha256?: string;
+  /** True where a clip of it, or of what was made of it, was seen in the arrangement. */
+  readonly isPlaced: boolean;
+}
+
+/** Last export, with the arrangement as it was when the export came. */
+interface TakenExport {
+  readonly event: ExportEvent;
+  readonly placements: number;
+  readonly sources: ReadonlySet<number | undefined>;
+  /** Changes of the arrangement before it; undefined where something may not have been told of. */
+  readonly changes: number | undefined;
+  /** True where nothing else can have been exported. */
+  isKnown: boolean;
 }
 
 /** Outcome of a replay, of plain values alone: it crosses threads. */
@@ -43,11 +67,12 @@ export interface ReplayedSession {
     readonly durationSeconds?: number;
     readonly rerender: 'matched' | 'differed' | 'not_tried';
   };
+  /** In the order of import, those that are placed before others where there are too many. */
   readonly importedSources: readonly ImportedSource[];
-  /** Digests of every import, in the order of import. */
   /** False where no import is there because nobody looks for them. */
   readonly looksAtImports: boolean;
-  readonly importDigests: readonly { readonly samplesSha256?: string; readonly originalSha256?: string }[];
+  /** Every import, in the order of import. */
+  readonly imports: readonly ReplayedImport[];
   readonly detail: StoredSourceDetail;
   readonly inputs: RuleInputs;
   readonly missedSeconds: Readonly<Record<Channel, number>>;
@@ -61,6 +86,7 @@ export interface ReplayedSession {
   };
   readonly sources: {
     readonly derivedOfImports: number;
+    readonly derivedOfUnknown: number;
     readonly appeared: number;
     readonly foundAtStart: number;
     readonly claimRecording: number;
@@ -69,7 +95,6 @@ export interface ReplayedSession {
 
 /** Replays the events of a session, one by one, in memory that is bounded by what lives at once. */
 export class Replayer {
-  readonly #header: Pick<TraceHeader, 'channels'>;
   readonly #counters: SessionCounters;
   readonly #sources = new SourceMap();
   readonly #arrangement = new Arrangement(this.#sources);
@@ -82,7 +107,10 @@ export class Replayer {
   #events = 0;
   #latest = 0;
   #observedAt: number | undefined;
-  #export: ExportEvent | undefined;
+  /** Events and gaps that change what is known of the arrangement; and these at the last whole observation of it. */
+  #changes = 0;
+  #changesObserved: number | undefined;
+  #export: TakenExport | undefined;
   #exportCover: { readonly importedSeconds: number; readonly exportSeconds: number } | undefined;
   #exportVisits = 0;
   #editsAfterExport = 0;
@@ -90,9 +118,8 @@ export class Replayer {
   #foundAtStart = 0;
   #claimRecording = 0;
 
-  constructor(header: Pick<TraceHeader, 'channels'>) {
-    this.#header = header;
-    this.#counters = new SessionCounters(header.channels);
+  constructor({ channels }: Pick<TraceHeader, 'channels'>) {
+    this.#counters = new SessionCounters(channels);
     this.#arrangement.tempo = this.#tempo;
   }
 
@@ -115,6 +142,7 @@ export class Replayer {
   #takeGap({ at, since = at, scope, reason }: TraceEvent & { readonly kind: 'capture.gap' }): void {
     for (const channel of scope === undefined ? CHANNELS : [scope])
       this.#counters.gap(channel, since, at, reason);
+    if (scope === undefined || ARRANGED.includes(scope)) this.#changes += 1;
     if (scope === undefined || scope === 'recording')
       for (const { watch } of this.#running.values()) watch.miss();
   }
@@ -200,11 +228,13 @@ export class Replayer {
 
   /** An edit of an interval that began before the export may have come before it, too. */
   #countAfterExport({ at, since = at }: TraceEvent): void {
-    if (this.#export !== undefined && since >= this.#export.at) this.#editsAfterExport += 1;
+    if (this.#export !== undefined && since >= this.#export.event.at) this.#editsAfterExport += 1;
   }
 
   /** State of the session, and counters that need it. */
   #follow(event: TraceEvent, isAct: boolean): void {
+    const { channel } = EVENTS[event.kind];
+    if (channel === 'clips' || channel === 'tracks') this.#changes += 1;
     switch (event.kind) {
       case 'tempo.map':
         // The first snapshot is what there was.
@@ -240,6 +270,8 @@ export class Replayer {
       case 'source.derived':
         if (isAct && !this.#sources.has(event.source)) this.#counters.count('sourcesDerived');
         this.#sources.derive(event.source, event.from);
+        // Nobody saw that it was made of that alone.
+        if (event.manner === 'other' || event.manner === 'unknown') this.#sources.doubt(event.source);
         return;
       case 'source.appeared':
         this.#sources.set(event.source, 'unknown');
@@ -252,6 +284,7 @@ export class Replayer {
         return;
       case 'sourceMap.completed':
         this.#observedAt = event.at;
+        this.#takeObservation(event);
         return;
       case 'export.finished':
         if (isAct) this.#takeExport(event);
@@ -299,6 +332,8 @@ export class Replayer {
         const { input, growthSteps } = watch;
         const isRealTime = isAct && watch.isRealTime(at, frames, rate);
         this.#takes.push({ source, seconds: frames / rate, isRealTime, input, growthSteps });
+        // Whatever it is said to be made of, something else may have been heard.
+        if (input !== 'internal') this.#sources.doubt(source);
         const isRecorded = input === 'hardware' && !watch.isTooFast(at, frames, rate);
         this.#sources.set(source, input === 'internal' ? 'derived' : isRecorded ? 'recorded' : 'unknown');
         // Material of the session is not recorded by being played within it.
@@ -318,13 +353,29 @@ export class Replayer {
     this.#running.delete(take);
   }
 
+  /** Everything that exists now was told of: between two of these, nothing else was exported. */
+  #takeObservation({ clips }: ObservationEvent): void {
+    if (!this.#seesPlacements() || clips !== this.#arrangement.placements) return;
+    this.#changesObserved = this.#changes;
+    if (this.#export?.changes === this.#changes) this.#export.isKnown = true;
+  }
+
   #takeExport(event: ExportEvent): void {
-    this.#export = event;
     this.#editsAfterExport = 0;
     this.#exportCover = undefined;
-    const { frames, rate } = event;
-    this.#exportVisits += this.#arrangement.placements;
-    if (frames === undefined || rate === undefined || this.#exportVisits > MAX_EXPORT_VISITS) return;
+    const { frames, rate, rerender } = event;
+    const isObserved = this.#changesObserved === this.#changes;
+    const isKnown = this.#isArrangementWatched() || (isObserved && rerender === 'matched');
+    const { placements } = this.#arrangement;
+    this.#exportVisits +=
+      placements + this.#sources.imports.length + this.#sources.derivations + this.#tempo.points;
+    if (this.#exportVisits > MAX_EXPORT_VISITS) {
+      this.#export = { event, placements, sources: new Set(), changes: undefined, isKnown: false };
+      return;
+    }
+    const sources = this.#arrangement.sources();
+    this.#export = { event, placements, sources, changes: isObserved ? this.#changes : undefined, isKnown };
+    if (frames === undefined || rate === undefined || !isKnown) return;
     const exportSeconds = frames / rate;
     const bySource = this.#arrangement.bySource();
     const spans: Span[] = [];
@@ -334,7 +385,9 @@ export class Replayer {
     for (const source of audio) spans.push(...(bySource.get(source) ?? []));
     // Where in the arrangement the export begins is often not told. At the least it holds what lies outside no more than
     // the rest of the arrangement.
-    const outside = Math.max(0, this.#arrangement.end() - exportSeconds);
+    const end = this.#arrangement.end();
+    if (end === undefined) return;
+    const outside = Math.max(0, end - exportSeconds);
     const importedSeconds = Math.max(
       0,
       Math.min(lengthOf(mergeSpans(spans)), exportSeconds + outside) - outside,
@@ -346,7 +399,8 @@ export class Replayer {
   finish(isWhole: boolean): ReplayedSession {
     const counters = this.#counters.counters(isWhole, this.#doubtful());
     const bySource = this.#arrangement.bySource();
-    const exported = this.#export;
+    const exported = this.#export?.event;
+    const imports = this.#imports(bySource);
     return defined({
       durationSeconds: seconds(this.#latest),
       events: this.#events,
@@ -364,10 +418,8 @@ export class Replayer {
               : milli(exported.frames / exported.rate),
           rerender: exported.rerender,
         }),
-      importedSources: this.#importedSources(bySource),
-      importDigests: this.#sources.imports.map(({ samplesSha256, originalSha256 }) =>
-        defined({ samplesSha256, originalSha256 }),
-      ),
+      importedSources: this.#importedSources(bySource, imports),
+      imports,
       detail: this.#arrangement.detail(
         this.#observedAt === undefined ? undefined : seconds(this.#observedAt),
         { tracks: this.#counters.looksAt('tracks'), placements: this.#seesPlacements() },
@@ -380,6 +432,7 @@ export class Replayer {
       takes: this.#takeCounts(),
       sources: {
         derivedOfImports: this.#sources.derivedMaterial,
+        derivedOfUnknown: this.#sources.derivedOfUnknown,
         appeared: this.#appeared,
         foundAtStart: this.#foundAtStart,
         claimRecording: this.#claimRecording,
@@ -413,15 +466,32 @@ export class Replayer {
       );
   }
 
-  #importedSources(bySource: ReadonlyMap<number, readonly Span[]>): readonly ImportedSource[] {
-    return this.#sources.imports.slice(0, REPORT_LIMITS.importedSources).map((one, index) => {
+  #imports(bySource: ReadonlyMap<number, readonly Span[]>): readonly ReplayedImport[] {
+    const placed = this.#sources.ancestors(bySource.keys());
+    return this.#sources.imports.map(({ source, samplesSha256, originalSha256 }, index) => {
+      const isPlaced = placed.has(source);
+      return defined({ sourceId: `s${index + 1}`, samplesSha256, originalSha256, isPlaced });
+    });
+  }
+
+  #importedSources(
+    bySource: ReadonlyMap<number, readonly Span[]>,
+    imports: readonly ReplayedImport[],
+  ): readonly ImportedSource[] {
+    const witnessed = imports.map((one, index) => ({ ...one, ...this.#sources.imports[index]!, index }));
+    const listed = [
+      ...witnessed.filter(({ isPlaced }) => isPlaced),
+      ...witnessed.filter(({ isPlaced }) => !isPlaced),
+    ].slice(0, REPORT_LIMITS.importedSources);
+    listed.sort((one, other) => one.index - other.index);
+    return listed.map((one) => {
       const placed = [...this.#sources.descendants(one.source)].flatMap(
         (source) => bySource.get(source) ?? [],
       );
       const spans = mergeSpans(placed);
       const { durationSeconds } = one;
       return defined({
-        sourceId: `s${index + 1}`,
+        sourceId: one.sourceId,
         manner: one.manner,
         samplesSha256: one.samplesSha256,
         originalSha256: one.originalSha256,
@@ -459,27 +529,43 @@ export class Replayer {
     };
   }
 
+  #isArrangementWatched(): boolean {
+    return this.#counters.isWatched('clips') && this.#counters.isWatched('tracks');
+  }
+
+  /** True where all that was exported is known, and shows imports alone. */
+  #isExportOfImports(exported: TakenExport | undefined): exported is TakenExport {
+    if (exported?.isKnown !== true || exported.placements === 0) return false;
+    return this.#sources.areImportsAlone(exported.sources);
+  }
+
   #inputs(counters: SessionEvidence['counters']): RuleInputs {
-    const { clips } = this.#header.channels;
-    const isClipsSeen = this.#counters.isWatched('clips') && this.#counters.isWatched('tracks');
+    const exported = this.#export;
+    const isOfImports = this.#isExportOfImports(exported);
+    const isClipsSeen = this.#isArrangementWatched() || isOfImports;
     const { placements, edits, editsOfImports } = this.#arrangement;
-    const entered = known(counters.midiNotesEntered);
-    const played = known(counters.midiNotesRecorded);
     return defined({
       imports: known(counters.importsAdded),
       importPlacements: known(counters.importPlacements),
-      importedSeconds: clips === 'supported' ? this.#exportCover?.importedSeconds : undefined,
+      importedSeconds: this.#exportCover?.importedSeconds,
       exportSeconds: this.#exportCover?.exportSeconds,
-      takes: known(counters.takesRecorded),
+      entries: this.#entries(counters, isOfImports),
       takesInRealTime: known(counters.takesRecordedInRealTime),
-      // Notes that were seen are notes, whatever else was not.
-      midiNotes:
-        entered === undefined || played === undefined ? entered || played || undefined : entered + played,
       clipEdits: isClipsSeen ? edits : undefined,
       clipEditsOfImports: isClipsSeen ? editsOfImports : undefined,
-      placements: isClipsSeen || placements > 0 ? placements : undefined,
+      placements: isOfImports ? exported.placements : isClipsSeen || placements > 0 ? placements : undefined,
       editsAfterExport: this.#export === undefined ? undefined : this.#editsAfterExport,
     });
+  }
+
+  /** @param isOfImports true where none can be in what was exported, whoever looked */
+  #entries(counters: SessionEvidence['counters'], isOfImports: boolean): number | undefined {
+    const { takesRecorded, midiNotesEntered, midiNotesRecorded } = counters;
+    const counted = [takesRecorded, midiNotesEntered, midiNotesRecorded].map(known);
+    // Notes and takes that were seen are there, whatever else was not.
+    const seen = counted.reduce<number>((sum, value = 0) => sum + value, 0);
+    if (seen > 0 || !counted.includes(undefined)) return seen;
+    return isOfImports && this.#running.size === 0 ? 0 : undefined;
   }
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../../domain/defined.js';
 import {
   type ActivityBucket,
   type ChannelCoverage,
@@ -99,10 +100,9 @@ export class SessionCounters {
     return this.#support[channel] === 'supported' && this.#channels[channel].gapCount === 0;
   }
 
-  /** True where at least some acts of the channel may be seen. */
+  /** True where at least some acts of the channel may be seen: else none that was seen is no zero. */
   looksAt(channel: Channel): boolean {
-    const { exact, interval } = this.#channels[channel];
-    return ['supported', 'partial'].includes(this.#support[channel]) || exact + interval > 0;
+    return ['supported', 'partial'].includes(this.#support[channel]);
   }
 
   /**
@@ -124,7 +124,7 @@ export class SessionCounters {
     ) as SessionEvidence['counters'];
   }
 
-  /** Coverage of each channel; one that is not looked at has no numbers, for they would be zeros. */
+  /** Coverage of each channel. One that is not looked at has no zeros: its numbers are of what was told all the same. */
   coverage(): SessionEvidence['coverage'] {
     return Object.fromEntries(
       CHANNELS.map((channel): [Channel, ChannelCoverage] => {
@@ -132,7 +132,15 @@ export class SessionCounters {
         const support = this.#support[channel];
         return [
           channel,
-          this.looksAt(channel) ? { support, exact, interval, gaps, gapCount } : { support, gaps: [] },
+          this.looksAt(channel)
+            ? { support, exact, interval, gaps, gapCount }
+            : defined({
+                support,
+                exact: exact || undefined,
+                interval: interval || undefined,
+                gaps,
+                gapCount: gapCount || undefined,
+              }),
         ];
       }),
     ) as unknown as SessionEvidence['coverage'];

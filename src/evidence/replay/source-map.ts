@@ -24,8 +24,14 @@ export class SourceMap {
   readonly #origins = new Map<number, Origin>();
   /** Sources that were made of a source. */
   readonly #madeOf = new Map<number, Set<number>>();
+  /** Sources that were told to be made of others. */
+  readonly #derived = new Set<number>();
   /** Sources that are imported material. */
   readonly #material = new Set<number>();
+  /** Sources that were made of a known one. */
+  readonly #made = new Set<number>();
+  /** Sources that something else may be in, beside what they were made of. */
+  readonly #doubtful = new Set<number>();
   #derivations = 0;
 
   set(source: number, origin: Origin): void {
@@ -41,9 +47,23 @@ export class SourceMap {
     return source !== undefined && this.#material.has(source);
   }
 
+  /** Number of pairs of a source and one that was made of it. */
+  get derivations(): number {
+    return this.#derivations;
+  }
+
   /** Number of sources that were made of imported material. */
   get derivedMaterial(): number {
     return this.#material.size - this.imports.length;
+  }
+
+  /** Number of sources that were made of nobody knows what, or of what nobody knows the origin of. */
+  get derivedOfUnknown(): number {
+    const reached = new Set<number>();
+    for (const [source, origin] of this.#origins)
+      if (origin === 'unknown' || (origin === 'derived' && !this.#made.has(source)))
+        for (const one of this.descendants(source, reached)) reached.add(one);
+    return [...this.#derived].filter((source) => reached.has(source)).length;
   }
 
   isImport(source: number | undefined): boolean {
@@ -60,8 +80,15 @@ export class SourceMap {
   /** @throws DomainError where there are more derivations than a replay follows */
   derive(source: number, from: number | undefined): void {
     // Material that is recorded again or rewritten is no recording; an import stays one.
-    if (this.#origins.get(source) !== 'imported') this.#origins.set(source, 'derived');
-    if (from === undefined) return;
+    if (this.#origins.get(source) !== 'imported') {
+      this.#origins.set(source, 'derived');
+      this.#derived.add(source);
+    }
+    if (from === undefined) {
+      this.#doubtful.add(source);
+      return;
+    }
+    this.#made.add(source);
     const made = this.#madeOf.get(from) ?? new Set();
     if (made.has(source)) return;
     this.#derivations += 1;
@@ -83,6 +110,22 @@ export class SourceMap {
     }
   }
 
+  /** Takes note that something else may be in a source than what it was made of. */
+  doubt(source: number): void {
+    this.#doubtful.add(source);
+  }
+
+  /** True where each of the sources is an import, or was made of imports alone. */
+  areImportsAlone(sources: Iterable<number | undefined>): boolean {
+    const others = new Set<number>(this.#doubtful);
+    for (const [source, origin] of this.#origins)
+      if (origin !== 'imported' && !this.#made.has(source)) others.add(source);
+    for (const one of others) for (const made of this.#madeOf.get(one) ?? []) others.add(made);
+    for (const source of sources)
+      if (source === undefined || !this.#origins.has(source) || others.has(source)) return false;
+    return true;
+  }
+
   originOf(source: number | undefined): Origin {
     return source === undefined ? 'unknown' : (this.#origins.get(source) ?? 'unknown');
   }
@@ -96,6 +139,21 @@ export class SourceMap {
     // A set is iterated over what joins it meanwhile, too.
     for (const one of found)
       for (const made of this.#madeOf.get(one) ?? []) if (!known.has(made)) found.add(made);
+    return found;
+  }
+
+  /** Sources with all that they were made of, and of that. */
+  ancestors(sources: Iterable<number>): ReadonlySet<number> {
+    const madeFrom = new Map<number, number[]>();
+    for (const [from, made] of this.#madeOf)
+      for (const one of made) {
+        const parts = madeFrom.get(one);
+        if (parts === undefined) madeFrom.set(one, [from]);
+        else parts.push(from);
+      }
+    const found = new Set(sources);
+    // A set is iterated over what joins it meanwhile, too.
+    for (const one of found) for (const from of madeFrom.get(one) ?? []) found.add(from);
     return found;
   }
 

@@ -15,6 +15,10 @@ export interface RegionSpec {
   readonly external?: boolean;
   readonly automatic?: boolean;
   readonly master?: number;
+  /** Notes, in the place of audio. */
+  readonly midi?: boolean;
+  /** Length and place as Ardour writes them, in the place of `length` and `start`. */
+  readonly extent?: string;
   /** Ids of the sources of a compound's parts. */
   readonly parts?: readonly number[];
 }
@@ -40,6 +44,7 @@ export interface SessionSpec {
 
 export function region(spec: RegionSpec): string {
   const { id, source, start, length, offset = 0, name = 'r', gain = 1, master = source, parts = [] } = spec;
+  const { extent = `${clocks(length)}@${clocks(start)}` } = spec;
   const flag = (on: boolean | undefined) => (on === true ? 1 : 0);
   const inner = parts
     .map((part) => region({ id: id * 1000 + part, source: part, start: 0, length }))
@@ -48,7 +53,7 @@ export function region(spec: RegionSpec): string {
     parts.length === 0
       ? ''
       : `<NestedSource><Source name="c" type="audio" id="${source}" playlist="7" original="1"><Playlist id="${id * 1000}">${inner}</Playlist></Source></NestedSource>`;
-  return `<Region name="${name}" muted="0" whole-file="0" external="${flag(spec.external)}" automatic="${flag(spec.automatic)}" start="${clocks(offset)}" length="${clocks(length)}@${clocks(start)}" stretch="1" shift="1" scale-amplitude="${gain}" id="${id}" type="audio" source-0="${source}" master-source-0="${master}">${own}</Region>`;
+  return `<Region name="${name}" muted="0" whole-file="0" external="${flag(spec.external)}" automatic="${flag(spec.automatic)}" start="${clocks(offset)}" length="${extent}" stretch="1" shift="1" scale-amplitude="${gain}" id="${id}" type="${spec.midi === true ? 'midi' : 'audio'}" source-0="${source}" master-source-0="${master}">${own}</Region>`;
 }
 
 export function sessionXml(spec: SessionSpec = {}): string {
@@ -80,10 +85,13 @@ export function sessionXml(spec: SessionSpec = {}): string {
     </Route>
   </Routes>
   <Playlists><Playlist id="7">${clips.map(region).join('')}</Playlist></Playlists>
-  <TempoMap><Tempos><Tempo npm="${bpm}" enpm="${bpm}" note-type="4" quarters="0:0"/></Tempos><Meters><Meter note-value="4" divisions-per-bar="4" quarters="0:0"/></Meters></TempoMap>
+  ${tempoMap(bpm)}
   ${spec.extra ?? ''}
 </Session>`;
 }
+
+const tempoMap = (bpm: number): string =>
+  `<TempoMap><Tempos><Tempo npm="${bpm}" enpm="${bpm}" note-type="4" quarters="0:0"/></Tempos><Meters><Meter note-value="4" divisions-per-bar="4" quarters="0:0"/></Meters></TempoMap>`;
 
 /** @param transactions seconds of the wall clock and the commands */
 export function historyXml(transactions: readonly (readonly [seconds: number, commands: string])[]): string {
@@ -96,6 +104,9 @@ export function historyXml(transactions: readonly (readonly [seconds: number, co
 
 export const playlistDiff = (added: readonly number[], removed: readonly number[] = []): string =>
   `<StatefulDiffCommand obj-id="7" type-name="ARDOUR::AudioPlaylist"><Changes><Regions>${added.map((id) => `<Add id="${id}"/>`).join('')}${removed.map((id) => `<Remove id="${id}"/>`).join('')}</Regions></Changes></StatefulDiffCommand>`;
+
+export const tempoChange = (from: number, to: number): string =>
+  `<TempoCommand name="tempo map change"><before>${tempoMap(from)}</before><after>${tempoMap(to)}</after></TempoCommand>`;
 
 export const regionDiff = (id: number, changes: string): string =>
   `<StatefulDiffCommand obj-id="${id}" type-name="ARDOUR::AudioRegion"><Changes>${changes}</Changes></StatefulDiffCommand>`;

@@ -41,7 +41,9 @@ export interface Ended {
 }
 
 export function runLua(home: string, script: string, args: readonly string[]): Promise<Ended> {
-  return ended(spawn('ardour7-lua', [join(SCRIPTS, script), ...args], { env: homeEnvironment(home) }));
+  // Ardour hangs now and then at the end of an export.
+  const options = { env: homeEnvironment(home), timeout: 300_000 };
+  return ended(spawn('ardour7-lua', [join(SCRIPTS, script), ...args], options));
 }
 
 export function ended(child: ChildProcess): Promise<Ended> {

@@ -1,3 +1,6 @@
+import { expm1, log1p } from './exact-logarithm.js';
+import { TRACE_LIMITS } from './trace.js';
+
 interface Segment {
   readonly beat: number;
   readonly bpm: number;
@@ -24,24 +27,24 @@ export class TempoMap {
     this.#segments = undefined;
   }
 
-  get isKnown(): boolean {
-    return this.#points.length > 0;
+  get points(): number {
+    return this.#points.length;
   }
 
-  /** Estimated seconds of a place in beats; undefined where no tempo was observed. */
+  /** Estimated seconds of a place in beats; undefined where no tempo was observed, or it lies beyond every place. */
   secondsOf(beat: number): number | undefined {
     const index = this.#find((segment) => segment.beat <= beat);
     if (index === undefined) return undefined;
     const segment = this.#built()[index]!;
-    return segment.seconds + secondsWithin(segment, this.#lengthOf(index), beat - segment.beat);
+    return placeOf(segment.seconds + secondsWithin(segment, this.#lengthOf(index), beat - segment.beat));
   }
 
-  /** Estimated beats of a place in seconds; undefined where no tempo was observed. */
+  /** Estimated beats of a place in seconds; undefined where no tempo was observed, or it lies beyond every place. */
   beatsOf(seconds: number): number | undefined {
     const index = this.#find((segment) => segment.seconds <= seconds);
     if (index === undefined) return undefined;
     const segment = this.#built()[index]!;
-    return segment.beat + beatsWithin(segment, this.#lengthOf(index), seconds - segment.seconds);
+    return placeOf(segment.beat + beatsWithin(segment, this.#lengthOf(index), seconds - segment.seconds));
   }
 
   /** Index of the last segment that fits; the first one where none does. */
@@ -79,6 +82,11 @@ export class TempoMap {
   }
 }
 
+/** A tempo near 0 puts whatever follows beyond the bounds of a trace, or of numbers. */
+function placeOf(estimate: number): number | undefined {
+  return estimate <= TRACE_LIMITS.place ? estimate : undefined;
+}
+
 /** Change of tempo with each beat; 0 where the tempo holds, or where the ramp has no known end. */
 function slope({ bpm, endBpm }: Segment, length: number | undefined): number {
   return endBpm === undefined || length === undefined || length === 0 ? 0 : (endBpm - bpm) / length;
@@ -86,14 +94,12 @@ function slope({ bpm, endBpm }: Segment, length: number | undefined): number {
 
 function secondsWithin(segment: Segment, length: number | undefined, beats: number): number {
   const change = slope(segment, length);
-  return change === 0
-    ? (beats * 60) / segment.bpm
-    : (60 / change) * Math.log((segment.bpm + change * beats) / segment.bpm);
+  return change === 0 ? (beats * 60) / segment.bpm : (60 / change) * log1p((change * beats) / segment.bpm);
 }
 
 function beatsWithin(segment: Segment, length: number | undefined, seconds: number): number {
   const change = slope(segment, length);
   return change === 0
     ? (seconds * segment.bpm) / 60
-    : (segment.bpm * (Math.exp((seconds * change) / 60) - 1)) / change;
+    : (segment.bpm * expm1((seconds * change) / 60)) / change;
 }

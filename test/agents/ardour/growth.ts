@@ -1,0 +1,41 @@
+/** Pace of a take by its trace, reckoned apart from the replay: the wording of docs/evidence.md and nothing of its code. */
+import type { TraceEvent } from '../../../src/domain/trace.js';
+
+export interface Growth {
+  readonly steps: number;
+  /** Ratio to the true rate, from the first step to the last. */
+  readonly whole: number;
+  /** The same within each stretch of two seconds or more. */
+  readonly stretches: readonly number[];
+}
+
+const MICROSECONDS = 1_000_000;
+
+/** @param take id of the take in the trace */
+export function growthOf(events: readonly TraceEvent[], take: number, rate: number): Growth {
+  const grown = events.flatMap((event) =>
+    event.kind === 'recording.grew' && event.take === take ? [event] : [],
+  );
+  const [first, last] = [grown[0], grown.at(-1)];
+  if (first === undefined || last === undefined) return { steps: 0, whole: 0, stretches: [] };
+  const pace = (from: typeof first, to: typeof first): number =>
+    ((to.frames - from.frames) * MICROSECONDS) / ((to.at - from.at) * rate);
+  const stretches: number[] = [];
+  let from = first;
+  for (const step of grown)
+    if (step.at - from.at >= 2 * MICROSECONDS) {
+      stretches.push(pace(from, step));
+      from = step;
+    }
+  return { steps: grown.length, whole: pace(first, last), stretches };
+}
+
+/** True where a take from hardware is to be reported as recorded in real time. */
+export function isTruePace({ steps, whole, stretches }: Growth): boolean {
+  return (
+    steps >= 3 &&
+    Math.abs(whole - 1) <= 0.1 &&
+    stretches.length > 0 &&
+    stretches.every((pace) => Math.abs(pace - 1) <= 0.2)
+  );
+}

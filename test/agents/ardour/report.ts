@@ -1,0 +1,27 @@
+/** Report of a trace, as whoever issues with it gets it. */
+import { createReadStream } from 'node:fs';
+import type { EvidenceFact } from '../../../src/domain/evidence-report.js';
+import { composeReport } from '../../../src/evidence/compose-report.js';
+import { replayTrace } from '../../../src/evidence/replay/replay-trace.js';
+import { settleFacts } from '../../../src/evidence/settle-facts.js';
+
+export async function reportOf(trace: string) {
+  const replayed = await replayTrace(() => createReadStream(trace));
+  const originalSha256 = replayed.session.export?.fileSha256 ?? '00'.repeat(32);
+  const { facts, detail } = settleFacts(replayed, { standing: 'enrolled', originalSha256 });
+  const report = composeReport({
+    facts,
+    declarations: [],
+    altered: 0,
+    detail,
+    consent: { consentVersion: '1.0' },
+  });
+  const stated: readonly EvidenceFact[] = [...report.facts, ...report.conflicts, ...report.unverifiable];
+  return {
+    session: replayed.session,
+    placements: report.sourceDetail?.placements ?? [],
+    /** Values of the facts of a code; none where the report does not have it. */
+    values: (code: string) => stated.filter((fact) => fact.code === code).map(({ values }) => values),
+    codes: stated.map(({ code }) => code),
+  };
+}

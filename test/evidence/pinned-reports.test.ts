@@ -1,0 +1,159 @@
+/**
+ * Digests of whole reports: the same trace and declarations give the same bytes on every machine and release of Node. They
+ * change with `ENGINE_VERSION` and with the layout of a report, and for nothing else.
+ */
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { openTrace } from '../../src/capture/index.js';
+import { SeededRandom } from '../../src/capture/simulate/random.js';
+import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
+import { BINDING_STATUS, type DeclarationEnvelope } from '../../src/domain/declaration.js';
+import { expm1, log1p } from '../../src/domain/exact-logarithm.js';
+import type { TraceEvent } from '../../src/domain/trace.js';
+import { composeReport } from '../../src/evidence/compose-report.js';
+import { encodeEvidence } from '../../src/evidence/evidence-body.js';
+import { evaluateOverlay } from '../../src/evidence/overlay.js';
+import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
+import { settleFacts } from '../../src/evidence/settle-facts.js';
+import { ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
+
+const EXPORTED = 'ee'.repeat(32);
+const IMPORTED = 'ab'.repeat(32);
+
+const DECLARED: DeclarationEnvelope = {
+  surveyVersion: '1',
+  submissionId: 'sub_1',
+  subject: 'creator_1',
+  submittedAt: 1_767_225_700,
+  answers: { declaredOrigin: 'from_scratch', manualWork: 'entire', aiRoles: ['none'] },
+  recordedAt: 1_767_225_800,
+  bindingStatus: BINDING_STATUS,
+};
+
+async function simulated(): Promise<Buffer> {
+  const to = new MemorySink();
+  const key = seededDeviceKey(41);
+  await simulateTrace({ minutes: 45, seed: 41, adverse: ['laundered'], to, key, exportSha256: EXPORTED });
+  return to.bytes();
+}
+
+/** Session in beats under a tempo that ramps up and down, of imports that were bounced and recorded again. */
+async function ramping(): Promise<Buffer> {
+  const random = new SeededRandom(7);
+  const to = new MemorySink();
+  const writer = await openTrace({
+    to,
+    key: seededDeviceKey(7),
+    header: {
+      adapter: 'test',
+      adapterVersion: '1.0',
+      startedAt: 1_767_225_600,
+      traceId: random.hex(16),
+      channels: ALL_SUPPORTED,
+    },
+  });
+  let at = 0;
+  const tell = (event: TraceEvent): void => writer.append(event);
+  const next = (): number => (at += random.whole(1, 900_000));
+  tell({ kind: 'tempo.map', at });
+  for (let start = 0; start < 640; start += 16)
+    tell({ kind: 'tempo.point', at, start, bpm: random.between(50, 190), endBpm: random.between(50, 190) });
+  tell({ kind: 'track.added', at, track: 1, type: 'audio' });
+  for (let source = 1; source <= 120; source += 4) {
+    const seconds = { frames: random.whole(10_000, 900_000), rate: 44_100 };
+    tell({
+      kind: 'import.added',
+      at: next(),
+      source,
+      manner: 'copied',
+      originalSha256: IMPORTED,
+      ...seconds,
+    });
+    tell({ kind: 'source.derived', at: next(), source: source + 1, from: source, manner: 'bounce' });
+    tell({ kind: 'recording.started', at: next(), take: source, track: 1, input: 'internal' });
+    tell({ kind: 'recording.finished', at: next(), take: source, source: source + 2, ...seconds });
+    tell({ kind: 'source.derived', at: next(), source: source + 2, from: source + 1, manner: 'rendered' });
+    tell({ kind: 'source.appeared', at: next(), source: source + 3, claims: 'recording' });
+    for (let copy = 0; copy < 4; copy += 1)
+      tell({
+        kind: 'clip.created',
+        at: next(),
+        clip: source + copy,
+        track: 1,
+        source: source + copy,
+        base: random.chance(0.8) ? 'beats' : 'seconds',
+        start: random.between(0, 700),
+        length: random.between(0.1, 30),
+      });
+    tell({ kind: 'clip.moved', at: next(), clip: source, track: 1, start: random.between(0, 700) });
+  }
+  const mix = { frames: 300 * 48_000, rate: 48_000, rerender: 'matched' } as const;
+  tell({ kind: 'export.finished', at: next(), fileSha256: EXPORTED, ...mix });
+  await writer.seal();
+  return to.bytes();
+}
+
+const sha256 = (bytes: string | Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+async function digestsOf(trace: Buffer) {
+  const { facts, detail } = settleFacts(await replayTrace(opened(trace)), {
+    standing: 'enrolled',
+    originalSha256: EXPORTED,
+    detections: [
+      { sha256: IMPORTED, detector: 'ear', detectorVersion: '2', likelihood: 0.93, generator: 'gen-x' },
+    ],
+  });
+  const report = composeReport({
+    facts,
+    detail,
+    consent: { consentVersion: 'consent-1' },
+    overlay: { revision: 1, engineVersion: facts.engineVersion, facts: evaluateOverlay(facts, [DECLARED]) },
+    declarations: [DECLARED],
+    altered: 0,
+  });
+  return {
+    trace: sha256(trace),
+    report: sha256(JSON.stringify(report)),
+    facts: sha256(encodeEvidence('facts', facts)),
+    detail: sha256(encodeEvidence('detail', detail)),
+  };
+}
+
+t.test('a trace and declarations give the bytes that they gave on other machines', async (t) => {
+  t.strictSame(await digestsOf(await simulated()), {
+    trace: 'cdb92bb71d5d9e44680d7cc481e078de43c953ff2a0a47f76fcf41f5ed292e5f',
+    report: '12acce53f9db544f5322071edb600d6425951f9837312e7b79ec6fa112ae85d0',
+    facts: '079cb8aee0eb970fedbfa6eed4323b000493877123fad6341677c6e0ca987623',
+    detail: 'fe4ecbec022426791c1af81d89d75eede7703f98c224a4d8c5c14be5271291ea',
+  });
+  t.strictSame(await digestsOf(await ramping()), {
+    trace: '4eec01ddc28583e9d968c9774099a9e75a5a33ee1e1dfc38567b74e40540652d',
+    report: 'f2c0be116f8e52a8f1cfed75fa49af02e14bdb428c75799167284c763503bc9a',
+    facts: 'e13bb5fa495230b8c6bc87c508fcb55894aad30fd627925465dccf71cddc2965',
+    detail: '574439216569ef9b97faeec1f9e4f91ae3ab897459c145e7bdab98dae1ea9565',
+  });
+});
+
+t.test('logarithm and exponential are those of every machine, to the last bit', async (t) => {
+  const random = new SeededRandom(3);
+  const values = Float64Array.from({ length: 20_000 }, (_, index) => {
+    const value = random.between(-20, 20) / (1 << (index % 31));
+    return index % 2 === 0 ? log1p(Math.abs(value)) : expm1(value);
+  });
+  t.equal(
+    sha256(new Uint8Array(values.buffer)),
+    '0bddbc5fefadc6348ce4cfb0a0c97be3e24e0976808d9ba7ae3b623709d47a50',
+  );
+  for (const [value, name] of [
+    [1e-18, 'tiny'],
+    [-0.3, 'below 0'],
+    [0.41, 'near the bound of the series'],
+    [3, 'small'],
+    [1e9, 'large'],
+  ] as const) {
+    t.ok(Math.abs(log1p(value) / Math.log1p(value) - 1) < 1e-14, name);
+    if (value < 700) t.ok(Math.abs(expm1(value) / Math.expm1(value) - 1) < 1e-14, name);
+  }
+  t.strictSame([log1p(0), log1p(-1), log1p(Infinity)], [0, -Infinity, Infinity]);
+  t.strictSame([expm1(0), expm1(-1000), expm1(1000)], [0, -1, Infinity]);
+});
